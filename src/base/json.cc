@@ -1,0 +1,289 @@
+#include "base/json.h"
+
+#include <simdjson.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "base/limits.h"
+
+namespace sluice::json {
+namespace {
+
+using simdjson::dom::element;
+using simdjson::dom::element_type;
+
+// A Value is the two words of a simdjson element, so that its heavy header stays in this file.
+static_assert(sizeof(Value) == sizeof(element) && std::is_trivially_copyable_v<element>);
+
+element element_of(const Value& value) { return std::bit_cast<element>(value); }
+
+Value value_of(element e) { return std::bit_cast<Value>(e); }
+
+// Deep nesting is cheap to send and costs a stack frame a level to walk.
+bool too_deep(element e, int depth) {
+  if (depth > limits::json_depth_max) return true;
+  if (e.is_object()) {
+    for (const auto member : simdjson::dom::object(e)) {
+      if (too_deep(member.value, depth + 1)) return true;
+    }
+  } else if (e.is_array()) {
+    for (const auto item : simdjson::dom::array(e)) {
+      if (too_deep(item, depth + 1)) return true;
+    }
+  }
+  return false;
+}
+
+void append_value(std::string& out, element e);
+
+void append_object(std::string& out, const simdjson::dom::object& object) {
+  out += '{';
+  bool first = true;
+  for (const auto member : object) {
+    if (!std::exchange(first, false)) out += ',';
+    append_string(out, member.key);
+    out += ':';
+    append_value(out, member.value);
+  }
+  out += '}';
+}
+
+void append_value(std::string& out, element e) {
+  Writer writer(out);
+  switch (e.type()) {
+    case element_type::NULL_VALUE: writer.null(); break;
+    case element_type::BOOL: writer.boolean(bool(e)); break;
+    case element_type::INT64: writer.integer(int64_t(e)); break;
+    case element_type::UINT64: out += std::to_string(uint64_t(e)); break;
+    case element_type::DOUBLE: writer.real(double(e)); break;
+    case element_type::STRING: writer.string(std::string_view(e)); break;
+    case element_type::OBJECT: append_object(out, e); break;
+    case element_type::ARRAY: {
+      out += '[';
+      bool first = true;
+      for (const auto item : simdjson::dom::array(e)) {
+        if (!std::exchange(first, false)) out += ',';
+        append_value(out, item);
+      }
+      out += ']';
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::null: return "null";
+    case Kind::boolean: return "boolean";
+    case Kind::integer: return "integer";
+    case Kind::real: return "number";
+    case Kind::string: return "string";
+    case Kind::array: return "array";
+    case Kind::object: return "object";
+  }
+  return "value";
+}
+
+struct Document::Parsed {
+  simdjson::dom::parser parser;
+};
+
+Document::Document(std::unique_ptr<Parsed> parsed) : parsed_(std::move(parsed)) {}
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+Document::~Document() = default;
+
+Value Document::root() const& { return value_of(parsed_->parser.doc.root()); }
+
+Result<Document> Document::parse(std::string_view text) {
+  if (text.empty()) return Error{ErrorKind::invalid, "there is no JSON: the text is empty"};
+  auto parsed = std::make_unique<Parsed>();
+  element root;
+  const auto failed = parsed->parser.parse(text.data(), text.size()).get(root);
+  if (failed == simdjson::UTF8_ERROR) return Error{ErrorKind::invalid, "not valid UTF-8"};
+  if (failed == simdjson::STRING_ERROR) {
+    return Error{ErrorKind::invalid, "a string has a bad escape or half of a surrogate pair"};
+  }
+  if (failed == simdjson::DEPTH_ERROR) return Error{ErrorKind::invalid, "nested too deeply"};
+  if (failed != simdjson::SUCCESS) return Error{ErrorKind::invalid, "not valid JSON"};
+  if (too_deep(root, 0)) return Error{ErrorKind::invalid, "nested too deeply"};
+  return Document(std::move(parsed));
+}
+
+Kind Value::kind() const {
+  if (document_ == nullptr) return Kind::null;
+  switch (element_of(*this).type()) {
+    case element_type::NULL_VALUE: return Kind::null;
+    case element_type::BOOL: return Kind::boolean;
+    case element_type::INT64:
+    case element_type::UINT64: return Kind::integer;
+    case element_type::DOUBLE: return Kind::real;
+    case element_type::STRING: return Kind::string;
+    case element_type::ARRAY: return Kind::array;
+    case element_type::OBJECT: return Kind::object;
+  }
+  return Kind::null;
+}
+
+std::optional<bool> Value::boolean() const {
+  if (kind() != Kind::boolean) return std::nullopt;
+  return bool(element_of(*this));
+}
+
+std::optional<int64_t> Value::integer() const {
+  if (kind() != Kind::integer) return std::nullopt;
+  int64_t value = 0;
+  if (element_of(*this).get(value) != simdjson::SUCCESS) return std::nullopt;
+  return value;
+}
+
+std::optional<double> Value::real() const {
+  if (kind() != Kind::integer && kind() != Kind::real) return std::nullopt;
+  return double(element_of(*this));
+}
+
+std::optional<std::string_view> Value::string() const {
+  if (kind() != Kind::string) return std::nullopt;
+  return std::string_view(element_of(*this));
+}
+
+std::optional<Value> Value::find(std::string_view name) const {
+  if (kind() != Kind::object) return std::nullopt;
+  element found;
+  if (simdjson::dom::object(element_of(*this)).at_key(name).get(found) != simdjson::SUCCESS) return std::nullopt;
+  return value_of(found);
+}
+
+void Value::each_member(const std::function<void(std::string_view, Value)>& visit) const {
+  if (kind() != Kind::object) return;
+  for (const auto member : simdjson::dom::object(element_of(*this))) visit(member.key, value_of(member.value));
+}
+
+void Value::each_element(const std::function<void(Value)>& visit) const {
+  if (kind() != Kind::array) return;
+  for (const auto item : simdjson::dom::array(element_of(*this))) visit(value_of(item));
+}
+
+std::size_t Value::size() const {
+  std::size_t count = 0;
+  each_element([&](Value) { ++count; });
+  each_member([&](std::string_view, Value) { ++count; });
+  return count;
+}
+
+std::string Value::to_text() const {
+  std::string out;
+  if (document_ == nullptr) return "null";
+  append_value(out, element_of(*this));
+  return out;
+}
+
+void append_string(std::string& out, std::string_view text) {
+  static constexpr std::string_view hex = "0123456789abcdef";
+  out += '"';
+  std::size_t clean_from = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x20 && c != '"' && c != '\\') continue;
+    out.append(text, clean_from, i - clean_from);
+    clean_from = i + 1;
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\t': out += "\\t"; break;
+      default:
+        out += "\\u00";
+        out += hex[c >> 4];
+        out += hex[c & 15];
+    }
+  }
+  out.append(text, clean_from);
+  out += '"';
+}
+
+void Writer::separate() {
+  if (needs_comma_) out_ += ',';
+  needs_comma_ = true;
+}
+
+Writer& Writer::open(char bracket) {
+  separate();
+  out_ += bracket;
+  needs_comma_ = false;
+  return *this;
+}
+
+Writer& Writer::close(char bracket) {
+  out_ += bracket;
+  needs_comma_ = true;
+  return *this;
+}
+
+Writer& Writer::key(std::string_view name) {
+  separate();
+  out_ += '"';
+  out_ += name;
+  out_ += "\":";
+  needs_comma_ = false;
+  return *this;
+}
+
+Writer& Writer::key_escaped(std::string_view name) {
+  separate();
+  append_string(out_, name);
+  out_ += ':';
+  needs_comma_ = false;
+  return *this;
+}
+
+Writer& Writer::string(std::string_view value) {
+  separate();
+  append_string(out_, value);
+  return *this;
+}
+
+Writer& Writer::integer(int64_t value) {
+  separate();
+  char text[24];
+  const auto [end, failed] = std::to_chars(text, text + sizeof text, value);
+  out_.append(text, end);
+  return *this;
+}
+
+Writer& Writer::real(double value) {
+  separate();
+  // JSON has no word for infinity.
+  if (!std::isfinite(value)) {
+    out_ += "null";
+    return *this;
+  }
+  char text[40];
+  const auto [end, failed] = std::to_chars(text, text + sizeof text, value);
+  out_.append(text, end);
+  return *this;
+}
+
+Writer& Writer::boolean(bool value) {
+  separate();
+  out_ += value ? "true" : "false";
+  return *this;
+}
+
+Writer& Writer::null() {
+  separate();
+  out_ += "null";
+  return *this;
+}
+
+Writer& Writer::raw(std::string_view json) {
+  separate();
+  out_ += json;
+  return *this;
+}
+
+}  // namespace sluice::json

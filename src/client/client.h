@@ -1,0 +1,118 @@
+// The C++ client: the parsing recipe and the reconcile path of the streaming contract (I-24).
+//
+// EventStream is pure: bytes in, events out. Session talks to a server through net::Client.
+// It never re-sends a message.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/callback.h"
+#include "base/result.h"
+#include "net/net.h"
+#include "world/world.h"
+
+namespace sluice::client {
+
+// One line of a stream. `data` is its JSON.
+struct Event {
+  std::string type;
+  std::string conversation_id;
+  std::string message_id;  // empty on `queued`
+  int64_t seq = 0;
+  std::string data;
+  std::string line;        // as it came
+
+  bool terminal() const { return type == "message_end" || type == "error"; }
+};
+
+// Partial reads, split UTF-8, blank lines, unknown types, seq check, terminal rule.
+class EventStream {
+ public:
+  explicit EventStream(int64_t first_seq = 0) : expected_seq_(first_seq) {}
+
+  // The events completed by these bytes. `corrupt` on a gap, a malformed line, anything after the
+  // terminal or a line over the limit: the stream counts as truncated; reconcile.
+  Result<std::vector<Event>> feed(std::string_view bytes);
+
+  // The connection closed. True when it closed after the terminal with nothing left over.
+  bool complete() const { return terminal_seen_ && buffer_.empty(); }
+  int64_t next_seq() const { return expected_seq_; }
+
+ private:
+  std::string buffer_;
+  int64_t expected_seq_;
+  bool terminal_seen_ = false;
+};
+
+struct Server {
+  std::string base_url;  // "http://127.0.0.1:8080"
+  std::string key;
+};
+
+struct Reply {
+  int status = 0;
+  net::Headers headers;
+  std::string body;
+};
+
+// A request that is not a stream. Dropping the handle cancels.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+};
+
+// What a followed message amounts to.
+struct Outcome {
+  enum class Kind : uint8_t {
+    completed,  // json: the message
+    failed,     // json: the problem
+    refused,    // json: the problem that came instead of a stream
+    unknown,    // the server could not be reached again; detail says more. The run may go on.
+  };
+  Kind kind = Kind::unknown;
+  std::string json;
+  std::string detail;
+  int status = 0;
+};
+
+struct SessionOptions {
+  int64_t poll_first_ms = 500;  // reconciling: doubled each time
+  int64_t poll_ms_max = 5'000;
+  int64_t give_up_ms = 600'000; // of not reaching the server
+  bool reattach = true;         // read on with GET …/events?after=; false: only poll, as the contract has it
+};
+
+class Session {
+ public:
+  Session(Server server, SessionOptions options, net::Client& client, world::Loop& loop);
+  ~Session();
+
+  // One request, one answer.
+  [[nodiscard]] std::unique_ptr<Pending> request(std::string method, std::string path, std::string body,
+                                                 net::Headers headers, Callback<void(Result<Reply>)> done);
+
+  // Sends a message once and follows it to its end: live, and after a cut by re-attaching or by
+  // polling the history. `on_event` hears each event once, in order.
+  [[nodiscard]] std::unique_ptr<Pending> send_message(std::string conversation_id, std::string body,
+                                                      net::Headers headers, std::function<void(const Event&)> on_event,
+                                                      Callback<void(Outcome)> done);
+
+  // Follows a message that exists, from after `after`.
+  [[nodiscard]] std::unique_ptr<Pending> follow(std::string message_id, int64_t after,
+                                                std::function<void(const Event&)> on_event,
+                                                Callback<void(Outcome)> done);
+
+ private:
+  Server server_;
+  SessionOptions options_;
+  net::Client& client_;
+  world::Loop& loop_;
+};
+
+}  // namespace sluice::client

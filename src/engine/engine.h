@@ -1,0 +1,118 @@
+// Carries a run from accepted to its end: decide from the table, write, then do, then tell.
+//
+// The order never varies. A decision that is not on disk has no effect, and an effect that a crash
+// swallowed is done again by the next engine, which starts by reading the journals of unfinished
+// runs (recover()). Nobody is told anything that is not Committed.
+//
+// One thread: everything here is called from the loop's.
+// Not its business: HTTP, JSON of requests, who the caller is (api); how an agent works (runner).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/callback.h"
+#include "harness/harness.h"
+#include "model/model.h"
+#include "store/store.h"
+#include "wire/wire.h"
+#include "world/world.h"
+
+namespace sluice::engine {
+
+// A message to be answered. Past the API's door: every field is checked.
+struct Send {
+  model::TenantId tenant;
+  // The conversation it belongs to, or the one to create with it (I-2).
+  std::variant<model::ConversationId, model::Conversation> conversation;
+  std::string content;
+  std::optional<std::string> repository_id;
+  std::optional<std::vector<std::string>> skill_ids;
+  std::optional<std::map<std::string, std::string>> env;
+  bool tenant_filler = false;                 // the cascade (I-11): tenant, then conversation, then message
+  std::optional<bool> message_filler;
+  bool streamed = true;                       // nobody sees filler otherwise
+  std::optional<store::Idempotency> idempotency;
+  std::string request_id;
+  std::string traceparent;
+};
+
+struct Sent {
+  model::Run run;
+  bool replayed = false;  // the key was known; nothing was created
+};
+using SendOutcome = std::variant<Sent, model::Problem>;
+
+// Someone who reads a run: a streaming response, as a rule.
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  virtual void take(SharedBytes lines) = 0;
+  // True: it has enough for now. It must call Reading::more() when that changes.
+  virtual bool full() const = 0;
+  // The terminal event has been taken; nothing follows.
+  virtual void end() = 0;
+  // The journal cannot be read on; what was taken stands, the end is not known.
+  virtual void lose(const Error& why) = 0;
+};
+
+// A reader's place. Dropping it is detaching, which changes nothing for the run (I-8).
+class Reading {
+ public:
+  virtual ~Reading() = default;
+  virtual void more() = 0;
+};
+
+// Waits for the end of a run without reading it. Dropping it stops waiting.
+class Waiting {
+ public:
+  virtual ~Waiting() = default;
+};
+
+struct EngineOptions {
+  std::string public_base_url;  // for the `type` of problems
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Takes up every unfinished run. Call once, before the first request.
+  virtual void recover(Callback<void(Result<Unit>)> done) = 0;
+
+  virtual void send(Send send, Callback<void(SendOutcome)> done) = 0;
+
+  // Lines after `after` (-1: all), then live to the terminal. `reader` must outlive the Reading.
+  // No callback comes from inside read().
+  [[nodiscard]] virtual std::unique_ptr<Reading> read(const model::Run& run, wire::Format format, int64_t after,
+                                                      Reader& reader) = 0;
+
+  // Calls back once with the terminal event.
+  [[nodiscard]] virtual std::unique_ptr<Waiting> wait_for_end(const model::Run& run,
+                                                              Callback<void(Result<wire::Ending>)> done) = 0;
+
+  // Answers when the run is over and nothing of it is left at work. A run that is over already is a
+  // problem `run-finished`, unless it was cancelled before: that is what was wanted.
+  virtual void cancel(model::TenantId tenant, model::RunId run,
+                      Callback<void(std::variant<model::Run, model::Problem>)> done) = 0;
+
+  // Accepts no more messages (503); `done` when no run is live, or at the deadline. Runs that are
+  // left are taken up by the next server.
+  virtual void drain(Millis deadline, Callback<void()> done) = 0;
+};
+
+// All of them must outlive the engine.
+struct EngineNeeds {
+  store::Store& store;
+  harness::Dispatcher& dispatcher;
+  world::Loop& loop;
+  world::IdSource& ids;
+  world::Log& log;
+  world::Metrics& metrics;
+};
+std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options);
+
+}  // namespace sluice::engine

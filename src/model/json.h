@@ -1,0 +1,34 @@
+// The one JSON spelling of each word. Nothing else in the house writes these objects, which is why
+// the message in `message_end` is byte for byte the message in a list (I-9).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "model/records.h"
+
+namespace sluice::model {
+
+void append_json(std::string& out, const Tenant& tenant);
+void append_json(std::string& out, const ServiceKey& key);    // without anything secret
+void append_json(std::string& out, const ApproverKey& key);   // without anything secret
+void append_json(std::string& out, const Agent& agent);
+void append_json(std::string& out, const Conversation& conversation);
+void append_json(std::string& out, const Message& message);
+void append_json(std::string& out, const Run& run);
+
+template <typename Record>
+std::string to_json(const Record& record) {
+  std::string out;
+  append_json(out, record);
+  return out;
+}
+
+// Reads back what append_json(Message) wrote; `corrupt` for anything else.
+Result<Message> message_from_json(std::string_view text);
+
+void append_metadata(json::Writer& writer, const Metadata& metadata);
+Metadata metadata_from_json(json::Value value);
+
+}  // namespace sluice::model

@@ -1,0 +1,8 @@
+// The words of the house, all of them: values and their one JSON spelling. No behaviour, no I/O.
+#pragma once
+
+#include "model/ids.h"
+#include "model/json.h"
+#include "model/problem.h"
+#include "model/records.h"
+#include "model/run_event.h"

@@ -1,0 +1,79 @@
+// What went wrong, for a person and for a program (RFC 9457). The registry below is complete: a
+// problem that is not in it cannot be told.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace sluice::model {
+
+enum class Slug : uint8_t {
+  malformed_request,          // 400
+  unauthenticated,            // 401
+  insufficient_scope,         // 403
+  tenant_suspended,           // 403
+  not_found,                  // 404
+  method_not_allowed,         // 405
+  conversation_busy,          // 409
+  conversation_archived,      // 409
+  name_conflict,              // 409
+  resource_in_use,            // 409
+  run_finished,               // 409
+  content_too_large,          // 413
+  unsupported_media_type,     // 415
+  validation_error,           // 422
+  idempotency_key_conflict,   // 422
+  headers_too_large,          // 431
+  rate_limited,               // 429
+  internal,                   // 500
+  agent_misconfigured,        // 500 in-band: the agent's model cannot be called as configured
+  model_error,                // 502 in-band: the provider refused or failed for good
+  model_stream_cut,           // 502 in-band: the provider's answer broke off after part of it was told
+  model_timeout,              // 504 in-band
+  answer_too_large,           // 502 in-band
+  run_interrupted,            // 500 in-band: the server restarted at a point from which it cannot go on safely
+  run_cancelled,              // 499→409 in-band: somebody cancelled the run
+  runtime_exceeded,           // 504 in-band
+  unavailable,                // 503: draining, or the store is not writable
+};
+
+struct SlugEntry {
+  Slug slug;
+  std::string_view name;    // "conversation-busy"
+  int status;
+  std::string_view title;
+  std::string_view remedy;  // what the caller should do; shown on the problem's page
+};
+
+std::span<const SlugEntry> problem_registry();
+const SlugEntry& entry_of(Slug slug);
+
+struct FieldError {
+  std::string pointer;  // JSON pointer into the body, or the name of a header or query parameter
+  std::string message;
+};
+
+struct Problem {
+  Slug slug = Slug::internal;
+  std::string detail;
+  std::vector<FieldError> errors;
+  std::optional<std::string> conflicting_resource_id;
+  std::optional<int64_t> retry_after_seconds;  // a header, not a member
+};
+
+// Where the problem is told. `type` is {base_url}/problems/{name}.
+struct ProblemContext {
+  std::string_view base_url;
+  std::string_view instance;    // the path that was asked for; empty: left out
+  std::string_view request_id;  // empty: left out
+};
+
+void append_json(std::string& out, const Problem& problem, const ProblemContext& context);
+
+}  // namespace sluice::model

@@ -1,0 +1,184 @@
+// HTTP for the house: a server that hands out whole requests and takes streamed answers, and a
+// client that streams what it is told. Bytes, limits, TLS and sockets end here.
+//
+// Called from the loop's thread. A handler sees an Exchange, which is the same for HTTP/1.1 and
+// for HTTP/2: no handler knows what a chunk or a frame is.
+// Not its business: who may ask, what JSON means, what a route is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/callback.h"
+#include "base/limits.h"
+#include "base/result.h"
+#include "world/world.h"
+
+namespace sluice::net {
+
+struct Header {
+  std::string name;  // as it came
+  std::string value;
+};
+
+class Headers {
+ public:
+  Headers() = default;
+  Headers(std::initializer_list<Header> fields) : fields_(fields) {}
+
+  // The first value of that name, whatever its case.
+  std::optional<std::string_view> find(std::string_view name) const;
+  void add(std::string_view name, std::string_view value) { fields_.push_back({std::string(name), std::string(value)}); }
+  const std::vector<Header>& all() const { return fields_; }
+
+ private:
+  std::vector<Header> fields_;
+};
+
+struct Request {
+  std::string method;  // upper case as sent: "GET"
+  std::string path;    // the target's path, still percent-encoded
+  std::string query;   // without '?'
+  Headers headers;
+  std::string body;    // whole, within the limit
+  std::string peer;    // address of the caller
+};
+
+struct Response {
+  int status = 200;
+  Headers headers;     // Content-Length, Date and Connection are the server's own
+  std::string body;
+};
+
+// One request and its answer. The handler and the connection share it, because either may leave
+// first: the client hangs up while the run goes on, or the run ends while bytes are still in flight.
+//
+// The answer is either respond(), or start() then write()… then finish(). After the peer is gone
+// every call does nothing.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual const Request& request() const = 0;
+
+  virtual void respond(Response response) = 0;
+
+  // Sends the head at once; a body of unknown length follows.
+  virtual void start(int status, Headers headers) = 0;
+  // Sent as soon as the socket takes it. Never blocks; see unsent_bytes().
+  virtual void write(SharedBytes bytes) = 0;
+  virtual void finish() = 0;
+  // The body cannot be completed: closes so that the client sees a truncated stream, not an end.
+  virtual void abort() = 0;
+
+  // Written, and not yet taken by the kernel.
+  virtual std::size_t unsent_bytes() const = 0;
+  virtual bool gone() const = 0;
+
+  // Called each time unsent_bytes() has fallen to zero after a write() found the socket full.
+  virtual void on_drained(Callback<void()> then) = 0;
+  // Called once, when the peer has closed or the connection failed before the answer was complete.
+  virtual void on_gone(Callback<void()> then) = 0;
+};
+
+using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+
+// What the server itself answers before any handler sees a request: 400, 408, 413, 431, 501, 503…
+// The default is plain text; api gives problems.
+using Refusal = std::function<Response(int status, std::string_view detail)>;
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  uint16_t port = 0;  // 0 picks a free one
+  std::string tls_certificate_file;  // PEM chain; empty: no TLS
+  std::string tls_key_file;
+  std::size_t request_body_bytes_max = limits::request_body_bytes_max;
+  std::size_t connections_max = limits::connection_count_max;
+  int64_t request_head_ms_max = limits::request_head_ms_max;
+  int64_t request_body_ms_max = limits::request_body_ms_max;
+  int64_t keep_alive_idle_ms_max = limits::keep_alive_idle_ms_max;
+  int64_t write_stall_ms_max = limits::write_stall_ms_max;
+};
+
+class Server {
+ public:
+  virtual ~Server() = default;
+  virtual uint16_t port() const = 0;
+  virtual std::size_t connection_count() const = 0;
+
+  // Stops listening, closes idle connections, lets answers in flight end; at the deadline closes
+  // what is left. `done` is called once, when no connection remains.
+  virtual void drain(Millis deadline, Callback<void()> done) = 0;
+};
+
+Result<std::unique_ptr<Server>> serve(world::Reactor& reactor, ServerOptions options, Handler handler, Refusal refusal,
+                                      world::Metrics& metrics);
+
+// ── client ──────────────────────────────────────────────────────────────────────────────────────
+
+struct ClientRequest {
+  std::string method = "GET";
+  std::string url;
+  Headers headers;
+  std::string body;
+  int64_t connect_ms_max = 10'000;
+  int64_t idle_ms_max = 60'000;    // between two pieces of the answer
+  int64_t total_ms_max = 600'000;  // 0: none
+};
+
+// What went wrong with a call, by what may be done next.
+enum class CallFailure : uint8_t {
+  unreachable,  // nothing was sent: name, connection, TLS
+  timed_out,    // one of the three deadlines
+  cut,          // the answer broke off
+  refused,      // the URL or the request itself is not usable
+};
+
+struct CallEnd {
+  std::optional<CallFailure> failure;  // empty: the answer is complete
+  std::string what;                    // for people, when failed
+};
+
+// What a call hears. All from the loop's thread; after on_end() nothing more.
+class CallListener {
+ public:
+  virtual ~CallListener() = default;
+  virtual void on_head(int status, const Headers& headers) = 0;
+  virtual void on_body(std::string_view bytes) = 0;
+  virtual void on_end(CallEnd end) = 0;
+};
+
+// A call in flight. Dropping it cancels: the listener hears nothing more.
+class Call {
+ public:
+  virtual ~Call() = default;
+};
+
+class Client {
+ public:
+  virtual ~Client() = default;
+  // `listener` must outlive the Call. No callback comes from inside call().
+  [[nodiscard]] virtual std::unique_ptr<Call> call(ClientRequest request, CallListener& listener) = 0;
+};
+
+struct ClientOptions {
+  std::string proxy;     // "http://host:port"; empty: from http_proxy, https_proxy, no_proxy
+  std::string ca_file;   // PEM; empty: the system's
+};
+
+Result<std::unique_ptr<Client>> make_client(world::Reactor& reactor, ClientOptions options);
+
+// ── framing and text helpers ────────────────────────────────────────────────────────────────────
+
+// Percent-decoding; empty when malformed or when NUL comes out. '+' stays '+'.
+std::optional<std::string> percent_decode(std::string_view text);
+// The parameters of a query string, decoded ('+' is a space here); empty when malformed.
+std::optional<std::vector<std::pair<std::string, std::string>>> parse_query(std::string_view query);
+
+}  // namespace sluice::net

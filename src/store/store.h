@@ -1,0 +1,269 @@
+// The door of the store: the journal is the truth, the records are what it amounts to. SQLite and
+// memory stand behind it; one contract suite holds both.
+//
+// Called from the loop's thread; every answer comes back on the loop's thread, never from inside
+// the call. Each operation is one transaction: all of it or none.
+//
+// Errors, by what the caller may do:
+//   not_found    no such thing for this tenant
+//   conflict     the world moved on: an old epoch, a wrong position, a name that is taken
+//   overloaded   nothing was written; later may work (disk full, queue full)
+//   unavailable  we cannot tell whether it was written. From here on every write is refused until
+//                reopen(), because a second attempt could write it twice.
+//   corrupt      what was read is not what was written
+//
+// Not its business: what a state means, what a client sees, when to retry.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/callback.h"
+#include "base/limits.h"
+#include "base/result.h"
+#include "model/model.h"
+#include "world/world.h"
+
+namespace sluice::store {
+
+template <typename T>
+using Done = Callback<void(Result<T>)>;
+
+// An event that is written. Only a Store can make one, so a fold or a socket, which take Committed,
+// cannot be handed news that a crash would take back.
+class Committed {
+ public:
+  const model::RunEvent& event() const { return event_; }
+  model::Position position() const { return position_; }
+
+ private:
+  friend class Store;
+  Committed(model::RunEvent event, model::Position position) : event_(std::move(event)), position_(position) {}
+
+  model::RunEvent event_;
+  model::Position position_;
+};
+using CommittedBatch = std::vector<Committed>;
+
+// When an operation counts as done.
+enum class CommitClass : uint8_t {
+  flow,      // written to the database; survives the death of the process, not of the machine's power
+  boundary,  // on disk (fsync)
+};
+
+// A caller's promise that two requests with this key are one (I-19). Kept for 24 hours.
+struct Idempotency {
+  model::ServiceKeyId principal;
+  std::string operation;  // "createMessage:con_…"
+  std::string key;
+  std::string request_sha256;  // of what must be the same
+};
+
+// The run that a key stands for, or the words that were answered.
+struct Replay {
+  std::optional<model::Run> run;
+  std::optional<std::string> response_body;  // of createConversation without a message
+};
+struct KeyConflict {};  // the key was used with another request
+
+struct NewConversation {
+  model::Conversation conversation;
+  std::string response_body;  // remembered under the key
+  std::optional<Idempotency> idempotency;
+};
+using ConversationOutcome = std::variant<Unit, Replay, KeyConflict>;
+
+// Everything that comes into being when a message is accepted, in one transaction (boundary).
+struct NewRun {
+  std::optional<model::Conversation> conversation;  // created with it (I-2)
+  model::Message user_message;
+  model::Message assistant_message;                 // in_progress
+  model::Run run;                                   // run.head and epoch are the store's to set: epoch 1
+  std::vector<model::RunEvent> events;              // the journal's first
+  std::optional<Idempotency> idempotency;
+};
+
+struct Accepted {
+  model::Conversation conversation;  // as it is after acceptance
+  model::Agent agent;                // the one the run uses
+  model::Run run;
+  CommittedBatch events;
+};
+struct Busy {
+  model::Run run;  // the one in flight
+};
+struct Archived {};
+using AcceptOutcome = std::variant<Accepted, Replay, KeyConflict, Busy, Archived>;
+
+// Events to add to a run's journal, right after `head`, and what they make of its records.
+struct Append {
+  model::RunId run;
+  model::Epoch epoch;
+  model::Position head;
+  std::vector<model::RunEvent> events;
+  CommitClass commit_class = CommitClass::flow;
+  std::optional<model::RunState> state;            // the run's new state
+  std::optional<model::Message> assistant_message;  // its new form; with a terminal state it frees the conversation
+};
+
+struct ConversationPatch {
+  // Outer empty: unchanged. Inner empty: cleared.
+  std::optional<std::optional<std::string>> title;
+  std::optional<std::optional<std::string>> user_id;
+  std::optional<std::optional<bool>> filler_enabled;
+  std::optional<std::optional<std::string>> repository_id;
+  std::optional<model::Metadata> metadata;
+  std::optional<model::ConversationStatus> status;
+  std::optional<model::AgentId> agent_id;
+};
+
+struct TenantPatch {
+  std::optional<std::string> name;
+  std::optional<model::TenantStatus> status;
+  std::optional<bool> filler_enabled;
+  std::optional<model::Metadata> metadata;
+};
+
+struct AgentPatch {
+  std::optional<std::string> name;
+  std::optional<std::string> system_prompt;
+  std::optional<model::ModelChoice> model;
+  std::optional<model::AgentLimits> limits;
+  std::optional<bool> is_default;  // true only; the former default steps down in the same transaction
+};
+
+// One page of a list. Cursors are ids of the same kind as the rows; at most one is given.
+template <typename AnyId>
+struct PageQuery {
+  int limit = limits::page_default;
+  std::optional<AnyId> starting_after;   // rows after this one, in list order
+  std::optional<AnyId> ending_before;    // rows just before this one, in list order
+};
+template <typename Row>
+struct Page {
+  std::vector<Row> rows;
+  bool has_more = false;  // further rows in the direction asked for
+};
+
+enum class Order : uint8_t { ascending, descending };
+
+// A message as it is kept: its exact JSON.
+struct StoredMessage {
+  model::MessageId id;
+  std::string json;
+};
+
+struct Turn {
+  model::Role role;
+  std::string content;
+};
+
+struct JournalPage {
+  CommittedBatch events;
+  model::Run run;  // as it was when the page was read
+};
+
+// A key as authentication needs it.
+struct KeyHolder {
+  model::ServiceKey key;
+  model::Tenant tenant;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // ── tenants, keys, agents (all boundary) ──
+  // With its default agent.
+  virtual void create_tenant(model::Tenant tenant, model::Agent default_agent, Done<Unit> done) = 0;
+  virtual void update_tenant(model::TenantId id, TenantPatch patch, Timestamp at, Done<model::Tenant> done) = 0;
+  virtual void tenant(model::TenantId id, Done<model::Tenant> done) = 0;
+  virtual void tenants(PageQuery<model::TenantId> query, Done<Page<model::Tenant>> done) = 0;  // oldest first
+
+  virtual void create_service_key(model::ServiceKey key, Done<Unit> done) = 0;
+  virtual void revoke_service_key(model::TenantId tenant, model::ServiceKeyId id, Timestamp at,
+                                  Done<model::ServiceKey> done) = 0;  // again: as it was
+  virtual void service_keys(model::TenantId tenant, PageQuery<model::ServiceKeyId> query,
+                            Done<Page<model::ServiceKey>> done) = 0;
+  // Revoked keys and suspended tenants are found too: the caller decides what that means.
+  virtual void find_service_key(std::string secret_sha256, Done<KeyHolder> done) = 0;
+
+  virtual void create_approver_key(model::ApproverKey key, Done<Unit> done) = 0;
+  virtual void revoke_approver_key(model::TenantId tenant, model::ApproverKeyId id, Timestamp at,
+                                   Done<model::ApproverKey> done) = 0;
+  virtual void approver_keys(model::TenantId tenant, PageQuery<model::ApproverKeyId> query,
+                             Done<Page<model::ApproverKey>> done) = 0;
+
+  // Names are unique within a tenant: `conflict`.
+  virtual void create_agent(model::Agent agent, Done<Unit> done) = 0;
+  virtual void update_agent(model::TenantId tenant, model::AgentId id, AgentPatch patch, Timestamp at,
+                            Done<model::Agent> done) = 0;
+  // `conflict` for the default agent and for one that an active conversation uses.
+  virtual void delete_agent(model::TenantId tenant, model::AgentId id, Done<Unit> done) = 0;
+  virtual void agent(model::TenantId tenant, model::AgentId id, Done<model::Agent> done) = 0;
+  virtual void default_agent(model::TenantId tenant, Done<model::Agent> done) = 0;
+  virtual void agents(model::TenantId tenant, PageQuery<model::AgentId> query, Done<Page<model::Agent>> done) = 0;
+
+  // ── conversations and messages ──
+  // An all-zero agent_id stands for the tenant's default agent, here and in accept(); the stored
+  // conversation has the real one. `not_found` when the agent is not the tenant's.
+  virtual void create_conversation(NewConversation made, Done<ConversationOutcome> done) = 0;
+  virtual void update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch,
+                                   Timestamp at, Done<model::Conversation> done) = 0;
+  virtual void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) = 0;
+  // Latest message first.
+  virtual void conversations(model::TenantId tenant, std::optional<std::string> user_id,
+                             PageQuery<model::ConversationId> query, Done<Page<model::Conversation>> done) = 0;
+
+  virtual void messages(model::TenantId tenant, model::ConversationId conversation, Order order,
+                        PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) = 0;
+  virtual void message(model::TenantId tenant, model::MessageId id, Done<StoredMessage> done) = 0;
+  // The last `count_max` completed turns before `before`, oldest first: what a model is shown.
+  virtual void history(model::ConversationId conversation, model::MessageId before, int count_max,
+                       Done<std::vector<Turn>> done) = 0;
+
+  // ── runs and their journals ──
+  // Takes the conversation's one flight: Busy while another run of it is not over. `not_found` when
+  // the conversation is not the tenant's (run.tenant_id).
+  virtual void accept(NewRun made, Done<AcceptOutcome> done) = 0;
+  virtual void append(Append append, Done<CommittedBatch> done) = 0;
+  // Makes the caller the run's only writer. `conflict` unless the run's epoch is `seen`.
+  virtual void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) = 0;
+  // Events after `after`, oldest first, about `bytes_max` of them and at least one if there is one.
+  // A journal that is sealed reads the same.
+  virtual void journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) = 0;
+
+  virtual void run(model::TenantId tenant, model::RunId id, Done<model::Run> done) = 0;
+  virtual void run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) = 0;
+  // Newest first.
+  virtual void runs(model::TenantId tenant, std::optional<model::ConversationId> conversation,
+                    PageQuery<model::RunId> query, Done<Page<model::Run>> done) = 0;
+  // Every run that is not over, oldest first: what recovery takes up.
+  virtual void unfinished_runs(Done<std::vector<model::Run>> done) = 0;
+
+  // ── the store itself ──
+  // After `unavailable`: opens anew, so that writing is possible again. Epochs decide what counts.
+  virtual void reopen(Done<Unit> done) = 0;
+  // Is it writable? For /readyz.
+  virtual bool broken() const = 0;
+  // Seals finished journals and drops idempotency keys older than `now` less 24 hours, a bounded
+  // amount of it; says how many journals were sealed. Called now and then.
+  virtual void tidy_up(Timestamp now, Done<int> done) = 0;
+
+ protected:
+  static Committed commit(model::RunEvent event, model::Position position) { return {std::move(event), position}; }
+};
+
+struct SqliteOptions {
+  std::string path;     // the database file
+  bool strict = false;  // every commit a boundary
+  int reader_count = 1;
+};
+// Opens or creates, migrates, and starts its threads.
+Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options, world::Loop& loop, world::Metrics& metrics);
+
+}  // namespace sluice::store
