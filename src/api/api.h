@@ -1,0 +1,49 @@
+// The surfaces: routes and handlers, one folder each (integration, admin, operations). Here bytes
+// become checked words, and words become bytes again.
+//
+// Called from the loop's thread, once per request, through handle().
+// Not its business: how a run goes (engine), how a row is kept (store), what a socket is (net).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "engine/engine.h"
+#include "net/net.h"
+#include "store/store.h"
+#include "world/world.h"
+
+namespace sluice::api {
+
+struct ApiOptions {
+  std::string public_base_url;   // "http://127.0.0.1:8080", no trailing slash
+  std::string admin_key_sha256;  // 32 raw bytes
+  std::string version;
+  bool metrics_public = false;   // /metrics without the admin key
+};
+
+// All of them must outlive the Api.
+struct ApiNeeds {
+  store::Store& store;
+  engine::Engine& engine;
+  world::Loop& loop;
+  world::IdSource& ids;
+  world::Entropy& entropy;
+  world::Log& log;
+  world::Metrics& metrics;
+};
+
+class Api {
+ public:
+  virtual ~Api() = default;
+  virtual void handle(std::shared_ptr<net::Exchange> exchange) = 0;
+  // What net refuses by itself, as a problem.
+  virtual net::Response refusal(int status, std::string_view detail) const = 0;
+  // From now on /readyz says no and new messages are answered 503; everything else still works.
+  virtual void begin_drain() = 0;
+};
+
+std::unique_ptr<Api> make_api(ApiNeeds needs, ApiOptions options);
+
+}  // namespace sluice::api
