@@ -20,9 +20,9 @@ std::string sha256(std::string_view bytes) {
 std::string hmac_sha256(std::string_view key, std::string_view bytes) {
   std::string out(32, '\0');
   unsigned int size = 0;
-  const auto* done = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-                          reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-                          reinterpret_cast<unsigned char*>(out.data()), &size);
+  const auto* done =
+      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(bytes.data()),
+           bytes.size(), reinterpret_cast<unsigned char*>(out.data()), &size);
   SLUICE_CHECK(done != nullptr && size == 32);
   return out;
 }

@@ -7,18 +7,18 @@
 namespace sluice::limits {
 
 // Requests.
-inline constexpr std::size_t request_line_bytes_max = 8 * 1024;     // a URL that never ends
-inline constexpr std::size_t header_bytes_max = 32 * 1024;          // all header fields together
-inline constexpr std::size_t header_count_max = 100;                // thousands of tiny headers
+inline constexpr std::size_t request_line_bytes_max = 8 * 1024;  // a URL that never ends
+inline constexpr std::size_t header_bytes_max = 32 * 1024;       // all header fields together
+inline constexpr std::size_t header_count_max = 100;             // thousands of tiny headers
 inline constexpr std::size_t request_body_bytes_max = 4 * 1024 * 1024;
-inline constexpr int json_depth_max = 64;                           // "[[[[…" costs a stack frame a level
+inline constexpr int json_depth_max = 64;  // "[[[[…" costs a stack frame a level
 
 // Connections.
 inline constexpr std::size_t connection_count_max = 20'000;
-inline constexpr int64_t request_head_ms_max = 10'000;   // slowloris: a head that arrives a byte at a time
-inline constexpr int64_t request_body_ms_max = 60'000;   // the same with the body
+inline constexpr int64_t request_head_ms_max = 10'000;  // slowloris: a head that arrives a byte at a time
+inline constexpr int64_t request_body_ms_max = 60'000;  // the same with the body
 inline constexpr int64_t keep_alive_idle_ms_max = 75'000;
-inline constexpr int64_t write_stall_ms_max = 120'000;   // a client that stopped reading holds a buffer
+inline constexpr int64_t write_stall_ms_max = 120'000;              // a client that stopped reading holds a buffer
 inline constexpr std::size_t stream_unsent_bytes_max = 256 * 1024;  // past it a slow reader reads from the journal
 
 // Words of the API.
@@ -36,9 +36,9 @@ inline constexpr int page_default = 20;
 inline constexpr int page_max = 100;
 
 // Runs.
-inline constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;     // a model that never stops talking
-inline constexpr std::size_t journal_batch_bytes_max = 1024 * 1024;  // one append
-inline constexpr std::size_t history_messages_max = 200;             // replayed to the model
+inline constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;         // a model that never stops talking
+inline constexpr std::size_t journal_batch_bytes_max = 1024 * 1024;      // one append
+inline constexpr std::size_t history_messages_max = 200;                 // replayed to the model
 inline constexpr std::size_t provider_line_bytes_max = 4 * 1024 * 1024;  // an SSE line without end
 
 }  // namespace sluice::limits

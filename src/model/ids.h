@@ -5,14 +5,30 @@
 
 namespace sluice::model {
 
-struct TenantKind { static constexpr std::string_view prefix = "tnt_"; };
-struct ServiceKeyKind { static constexpr std::string_view prefix = "key_"; };
-struct ApproverKeyKind { static constexpr std::string_view prefix = "apk_"; };
-struct AgentKind { static constexpr std::string_view prefix = "agt_"; };
-struct ConversationKind { static constexpr std::string_view prefix = "con_"; };
-struct MessageKind { static constexpr std::string_view prefix = "msg_"; };
-struct RunKind { static constexpr std::string_view prefix = "run_"; };
-struct RequestKind { static constexpr std::string_view prefix = "req_"; };
+struct TenantKind {
+  static constexpr std::string_view prefix = "tnt_";
+};
+struct ServiceKeyKind {
+  static constexpr std::string_view prefix = "key_";
+};
+struct ApproverKeyKind {
+  static constexpr std::string_view prefix = "apk_";
+};
+struct AgentKind {
+  static constexpr std::string_view prefix = "agt_";
+};
+struct ConversationKind {
+  static constexpr std::string_view prefix = "con_";
+};
+struct MessageKind {
+  static constexpr std::string_view prefix = "msg_";
+};
+struct RunKind {
+  static constexpr std::string_view prefix = "run_";
+};
+struct RequestKind {
+  static constexpr std::string_view prefix = "req_";
+};
 
 using TenantId = Id<TenantKind>;
 using ServiceKeyId = Id<ServiceKeyKind>;

@@ -11,8 +11,8 @@
 namespace sluice::model {
 
 void append_json(std::string& out, const Tenant& tenant);
-void append_json(std::string& out, const ServiceKey& key);    // without anything secret
-void append_json(std::string& out, const ApproverKey& key);   // without anything secret
+void append_json(std::string& out, const ServiceKey& key);   // without anything secret
+void append_json(std::string& out, const ApproverKey& key);  // without anything secret
 void append_json(std::string& out, const Agent& agent);
 void append_json(std::string& out, const Conversation& conversation);
 void append_json(std::string& out, const Message& message);

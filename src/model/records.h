@@ -119,7 +119,15 @@ struct Message {
 };
 
 enum class RunState : uint8_t {
-  accepted, held, starting, streaming, parked, finishing, completed, failed, cancelled,
+  accepted,
+  held,
+  starting,
+  streaming,
+  parked,
+  finishing,
+  completed,
+  failed,
+  cancelled,
 };
 inline constexpr int run_state_count = 9;
 
@@ -167,6 +175,7 @@ std::optional<TenantStatus> tenant_status_named(std::string_view name);
 std::optional<SignatureAlgorithm> signature_algorithm_named(std::string_view name);
 std::optional<ConversationStatus> conversation_status_named(std::string_view name);
 std::optional<Role> role_named(std::string_view name);
+std::optional<MessageStatus> message_status_named(std::string_view name);
 std::optional<RunState> run_state_named(std::string_view name);
 
 }  // namespace sluice::model

@@ -15,16 +15,16 @@
 namespace sluice::model {
 
 enum class EventKind : uint8_t {
-  accepted = 1,   // the user's message is on disk. body: AcceptedBody as JSON
-  started = 2,    // the assistant message has opened. body: empty, or {"conversation":{…}} for a new one
-  text = 3,       // assistant text. body: the text
-  reasoning = 4,  // the model's thinking, not part of the message. body: the text
-  filler = 5,     // bridges dead air, not part of the message. body: the text
-  log = 6,        // for the trace. body: {"level","text",…}
-  usage = 7,      // what the model charged, summed over the run so far. body: {"input_tokens","output_tokens"}
-  completed = 8,  // the end. body: the finished message as JSON, exactly as lists show it
-  failed = 9,     // the end. body: a problem as JSON
-  cancelled = 10, // the end. body: a problem as JSON
+  accepted = 1,    // the user's message is on disk. body: AcceptedBody as JSON
+  started = 2,     // the assistant message has opened. body: empty, or {"conversation":{…}} for a new one
+  text = 3,        // assistant text. body: the text
+  reasoning = 4,   // the model's thinking, not part of the message. body: the text
+  filler = 5,      // bridges dead air, not part of the message. body: the text
+  log = 6,         // for the trace. body: {"level","text",…}
+  usage = 7,       // what the model charged, summed over the run so far. body: {"input_tokens","output_tokens"}
+  completed = 8,   // the end. body: the finished message as JSON, exactly as lists show it
+  failed = 9,      // the end. body: a problem as JSON
+  cancelled = 10,  // the end. body: a problem as JSON
 };
 
 std::string_view name_of(EventKind kind);

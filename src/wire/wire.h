@@ -31,7 +31,9 @@ class IntegrationFold {
   bool ended() const { return ended_; }
 
  private:
-  void line(std::string_view type, const model::RunEvent& event, std::string_view data_json, std::string& out);
+  // Opens the next line up to its data; false when the reader has it already.
+  bool begin(std::string_view type, std::string& out);
+  void end(const model::RunEvent& event, std::string& out);
 
   Format format_;
   std::string envelope_middle_;  // `,"conversation_id":…,"message_id":…,"seq":`

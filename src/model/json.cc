@@ -1,0 +1,225 @@
+#include "model/json.h"
+
+namespace sluice::model {
+namespace {
+
+template <typename AnyId>
+void append_id(json::Writer& writer, std::string_view key, const AnyId& id) {
+  writer.key(key).string(id.text());
+}
+
+void append_time(json::Writer& writer, std::string_view key, Timestamp at) { writer.key(key).string(to_rfc3339(at)); }
+
+void append_time(json::Writer& writer, std::string_view key, const std::optional<Timestamp>& at) {
+  if (at) {
+    append_time(writer, key, *at);
+  } else {
+    writer.key(key).null();
+  }
+}
+
+void append_env(json::Writer& writer, const std::optional<std::map<std::string, std::string>>& env) {
+  writer.key("env");
+  if (!env) {
+    writer.null();
+    return;
+  }
+  writer.begin_object();
+  for (const auto& [name, value] : *env) writer.key_escaped(name).string(value);
+  writer.end_object();
+}
+
+void append_skill_ids(json::Writer& writer, const std::optional<std::vector<std::string>>& ids) {
+  writer.key("skill_ids");
+  if (!ids) {
+    writer.null();
+    return;
+  }
+  writer.begin_array();
+  for (const auto& id : *ids) writer.string(id);
+  writer.end_array();
+}
+
+// Text that has not come yet is no part.
+void append_parts(json::Writer& writer, const std::string& content) {
+  writer.key("parts").begin_array();
+  if (!content.empty()) writer.begin_object().key("type").string("text").key("text").string(content).end_object();
+  writer.end_array();
+}
+
+std::optional<std::string> optional_text(json::Value object, std::string_view name) {
+  const auto value = object.find(name);
+  const auto text = value ? value->string() : std::nullopt;
+  if (!text) return std::nullopt;
+  return std::string(*text);
+}
+
+std::optional<Usage> usage_of(json::Value object) {
+  const auto usage = object.find("usage");
+  if (!usage || usage->is_null()) return std::nullopt;
+  const auto input = usage->find("input_tokens");
+  const auto output = usage->find("output_tokens");
+  if (!input || !output) return std::nullopt;
+  return Usage{input->integer().value_or(0), output->integer().value_or(0)};
+}
+
+}  // namespace
+
+void append_metadata(json::Writer& writer, const Metadata& metadata) {
+  writer.begin_object();
+  for (const auto& [name, value] : metadata) writer.key_escaped(name).string(value);
+  writer.end_object();
+}
+
+Metadata metadata_from_json(json::Value value) {
+  Metadata metadata;
+  value.each_member([&](std::string_view name, json::Value member) {
+    if (const auto text = member.string()) metadata.emplace(name, *text);
+  });
+  return metadata;
+}
+
+void append_json(std::string& out, const Tenant& tenant) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("tenant");
+  append_id(writer, "id", tenant.id);
+  writer.key("name").string(tenant.name).key("status").string(name_of(tenant.status));
+  writer.key("settings").begin_object().key("filler_enabled").boolean(tenant.filler_enabled).end_object();
+  writer.key("metadata");
+  append_metadata(writer, tenant.metadata);
+  append_time(writer, "created_at", tenant.created_at);
+  append_time(writer, "updated_at", tenant.updated_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const ServiceKey& key) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("service_key");
+  append_id(writer, "id", key.id);
+  append_id(writer, "tenant_id", key.tenant_id);
+  writer.key("name").string(key.name).key("hint").string(key.hint);
+  append_time(writer, "created_at", key.created_at);
+  append_time(writer, "revoked_at", key.revoked_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const ApproverKey& key) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("approver_key");
+  append_id(writer, "id", key.id);
+  append_id(writer, "key_id", key.id);
+  append_id(writer, "tenant_id", key.tenant_id);
+  writer.key("name").string(key.name).key("algorithm").string(name_of(key.algorithm));
+  append_time(writer, "created_at", key.created_at);
+  append_time(writer, "revoked_at", key.revoked_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const Agent& agent) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("agent");
+  append_id(writer, "id", agent.id);
+  append_id(writer, "tenant_id", agent.tenant_id);
+  writer.key("name").string(agent.name).key("system_prompt").string(agent.system_prompt);
+  writer.key("model").begin_object().key("provider").string(agent.model.provider);
+  writer.key("name").string(agent.model.name).key("base_url").string_or_null(agent.model.base_url).end_object();
+  writer.key("limits").begin_object().key("max_output_tokens").integer(agent.limits.max_output_tokens);
+  writer.key("max_runtime_seconds").integer(agent.limits.max_runtime_seconds);
+  writer.key("max_history_messages").integer(agent.limits.max_history_messages).end_object();
+  writer.key("is_default").boolean(agent.is_default);
+  append_time(writer, "created_at", agent.created_at);
+  append_time(writer, "updated_at", agent.updated_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const Conversation& conversation) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("conversation");
+  append_id(writer, "id", conversation.id);
+  append_id(writer, "tenant_id", conversation.tenant_id);
+  append_id(writer, "agent_id", conversation.agent_id);
+  writer.key("user_id").string_or_null(conversation.user_id).key("title").string_or_null(conversation.title);
+  writer.key("metadata");
+  append_metadata(writer, conversation.metadata);
+  writer.key("filler");
+  if (conversation.filler_enabled) {
+    writer.begin_object().key("enabled").boolean(*conversation.filler_enabled).end_object();
+  } else {
+    writer.null();
+  }
+  writer.key("repository_id").string_or_null(conversation.repository_id);
+  writer.key("status").string(name_of(conversation.status));
+  append_time(writer, "last_message_at", conversation.last_message_at);
+  append_time(writer, "created_at", conversation.created_at);
+  append_time(writer, "updated_at", conversation.updated_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const Message& message) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("message");
+  append_id(writer, "id", message.id);
+  append_id(writer, "conversation_id", message.conversation_id);
+  writer.key("role").string(name_of(message.role)).key("content").string(message.content);
+  append_parts(writer, message.content);
+  writer.key("repository_id").string_or_null(message.repository_id);
+  append_skill_ids(writer, message.skill_ids);
+  append_env(writer, message.env);
+  writer.key("status").string(name_of(message.status)).key("usage");
+  if (message.usage) {
+    writer.begin_object().key("input_tokens").integer(message.usage->input_tokens);
+    writer.key("output_tokens").integer(message.usage->output_tokens).end_object();
+  } else {
+    writer.null();
+  }
+  append_time(writer, "created_at", message.created_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const Run& run) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("run");
+  append_id(writer, "id", run.id);
+  append_id(writer, "tenant_id", run.tenant_id);
+  append_id(writer, "conversation_id", run.conversation_id);
+  append_id(writer, "user_message_id", run.user_message_id);
+  append_id(writer, "message_id", run.message_id);
+  append_id(writer, "agent_id", run.agent_id);
+  writer.key("state").string(name_of(run.state));
+  append_time(writer, "created_at", run.created_at);
+  append_time(writer, "ended_at", run.ended_at);
+  writer.end_object();
+}
+
+Result<Message> message_from_json(std::string_view text) {
+  const auto corrupt = [](std::string_view what) {
+    return Error{ErrorKind::corrupt, "stored message: " + std::string(what)};
+  };
+  auto document = json::Document::parse(text);
+  if (!document) return corrupt(document.error().what);
+  const auto root = document.value().root();
+
+  const auto id = MessageId::parse(optional_text(root, "id").value_or(""));
+  const auto conversation = ConversationId::parse(optional_text(root, "conversation_id").value_or(""));
+  const auto role = role_named(optional_text(root, "role").value_or(""));
+  const auto status = message_status_named(optional_text(root, "status").value_or(""));
+  const auto created_at = from_rfc3339(optional_text(root, "created_at").value_or(""));
+  auto content = optional_text(root, "content");
+  if (!id || !conversation || !role || !status || !created_at || !content) return corrupt("a field is missing");
+
+  Message message{.id = *id, .conversation_id = *conversation, .role = *role, .content = std::move(*content)};
+  message.status = *status;
+  message.created_at = *created_at;
+  message.repository_id = optional_text(root, "repository_id");
+  message.usage = usage_of(root);
+  if (const auto ids = root.find("skill_ids"); ids && ids->kind() == json::Kind::array) {
+    message.skill_ids.emplace();
+    ids->each_element([&](json::Value item) { message.skill_ids->emplace_back(item.string().value_or("")); });
+  }
+  if (const auto env = root.find("env"); env && env->kind() == json::Kind::object) {
+    message.env = metadata_from_json(*env);
+  }
+  return message;
+}
+
+}  // namespace sluice::model

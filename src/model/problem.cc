@@ -1,0 +1,107 @@
+#include "model/problem.h"
+
+#include <array>
+
+#include "base/check.h"
+
+namespace sluice::model {
+namespace {
+
+constexpr std::array<SlugEntry, 27> registry = {{
+    {Slug::malformed_request, "malformed-request", 400, "The request could not be read",
+     "The body is not valid JSON in UTF-8, or the HTTP request itself is malformed. Correct it and send it again."},
+    {Slug::unauthenticated, "unauthenticated", 401, "No valid key was given",
+     "Send the header 'Authorization: Bearer sk_int_…' with a key that exists and is not revoked."},
+    {Slug::insufficient_scope, "insufficient-scope", 403, "This key may not do that",
+     "The key is valid but of the wrong kind for this route: tenants and keys need the admin key, everything else a "
+     "service key."},
+    {Slug::tenant_suspended, "tenant-suspended", 403, "The tenant is suspended",
+     "Reading still works. Ask the operator to resume the tenant before writing."},
+    {Slug::not_found, "not-found", 404, "There is no such thing",
+     "The id or the path does not exist for this key's tenant. Check the spelling and the tenant."},
+    {Slug::method_not_allowed, "method-not-allowed", 405, "This path does not take that method",
+     "The Allow header lists the methods that work."},
+    {Slug::conversation_busy, "conversation-busy", 409, "The conversation is answering another message",
+     "One message is answered at a time. Wait for its terminal event, or cancel the run named in "
+     "conflicting_resource_id, then send again. Nothing was created."},
+    {Slug::conversation_archived, "conversation-archived", 409, "The conversation is archived",
+     "Its history can be read. To write, set its status to active with PATCH first."},
+    {Slug::name_conflict, "name-conflict", 409, "The name is taken",
+     "Choose another name, or use the object named in conflicting_resource_id."},
+    {Slug::resource_in_use, "resource-in-use", 409, "The object is still in use",
+     "Take it out of use first: make another agent the default, or move the conversations that use it."},
+    {Slug::run_finished, "run-finished", 409, "The run is already over",
+     "There is nothing to cancel. Read the message for its outcome."},
+    {Slug::content_too_large, "content-too-large", 413, "The request body is too large",
+     "Send less. The detail names the limit."},
+    {Slug::unsupported_media_type, "unsupported-media-type", 415, "The body is not JSON",
+     "Send 'Content-Type: application/json'."},
+    {Slug::validation_error, "validation-error", 422, "Something in the request is not valid",
+     "Each entry of errors points at one field and says what is wrong with it. Nothing was created."},
+    {Slug::idempotency_key_conflict, "idempotency-key-conflict", 422,
+     "The idempotency key was used for another request",
+     "A key stands for one request. Use a fresh key for a different body. Nothing was created."},
+    {Slug::headers_too_large, "headers-too-large", 431, "The request's headers are too large",
+     "Send fewer or shorter headers."},
+    {Slug::rate_limited, "rate-limited", 429, "Too many requests", "Wait as long as Retry-After says, then go on."},
+    {Slug::internal, "internal", 500, "The server made a mistake",
+     "This is our fault. Report the request_id to the operator; what was written before it stands."},
+    {Slug::agent_misconfigured, "agent-misconfigured", 500, "The agent's model cannot be called as configured",
+     "Check the agent's model, the provider's base URL and its key. The detail says which."},
+    {Slug::model_error, "model-error", 502, "The model provider refused or failed",
+     "The detail carries the provider's words. Retrying is safe: send the message again."},
+    {Slug::model_stream_cut, "model-stream-cut", 502, "The model's answer broke off",
+     "Part of the answer had been told, so it was not asked again. The part is kept in the message. Send again to "
+     "retry."},
+    {Slug::model_timeout, "model-timeout", 504, "The model did not answer in time",
+     "Try again later, or raise the deadlines in the configuration."},
+    {Slug::answer_too_large, "answer-too-large", 502, "The answer is larger than a message may be",
+     "Ask for less, or limit the agent's max_output_tokens."},
+    {Slug::run_interrupted, "run-interrupted", 500, "The server restarted while the run was answering",
+     "The run could not be continued without repeating or losing text. What was told is kept. Send the message again."},
+    {Slug::run_cancelled, "run-cancelled", 409, "The run was cancelled",
+     "Somebody asked for it. Send the message again if that was not meant."},
+    {Slug::runtime_exceeded, "runtime-exceeded", 504, "The run took longer than its agent allows",
+     "Raise the agent's max_runtime_seconds or ask for less."},
+    {Slug::unavailable, "unavailable", 503, "The server cannot do this right now",
+     "It is stopping, or its store cannot be written. Retry after the time in Retry-After; use an Idempotency-Key so "
+     "that a retry cannot act twice."},
+}};
+
+constexpr bool registry_is_in_order() {
+  for (std::size_t i = 0; i < registry.size(); ++i) {
+    if (static_cast<std::size_t>(registry[i].slug) != i) return false;
+  }
+  return true;
+}
+static_assert(registry_is_in_order());
+
+}  // namespace
+
+std::span<const SlugEntry> problem_registry() { return registry; }
+
+const SlugEntry& entry_of(Slug slug) { return registry.at(static_cast<std::size_t>(slug)); }
+
+void append_json(std::string& out, const Problem& problem, const ProblemContext& context) {
+  const auto& entry = entry_of(problem.slug);
+  json::Writer writer(out);
+  writer.begin_object();
+  writer.key("type").string(std::string(context.base_url) + "/problems/" + std::string(entry.name));
+  writer.key("title").string(entry.title).key("status").integer(entry.status);
+  if (!problem.detail.empty()) writer.key("detail").string(problem.detail);
+  if (!context.instance.empty()) writer.key("instance").string(context.instance);
+  if (!context.request_id.empty()) writer.key("request_id").string(context.request_id);
+  if (problem.conflicting_resource_id) {
+    writer.key("conflicting_resource_id").string(*problem.conflicting_resource_id);
+  }
+  if (!problem.errors.empty()) {
+    writer.key("errors").begin_array();
+    for (const auto& error : problem.errors) {
+      writer.begin_object().key("pointer").string(error.pointer).key("message").string(error.message).end_object();
+    }
+    writer.end_array();
+  }
+  writer.end_object();
+}
+
+}  // namespace sluice::model

@@ -1,0 +1,93 @@
+#include <charconv>
+
+#include "base/check.h"
+#include "wire/wire.h"
+
+namespace sluice::wire {
+namespace {
+
+using model::EventKind;
+
+void append_number(std::string& out, int64_t value) {
+  char text[24];
+  const auto [end, failed] = std::to_chars(text, text + sizeof text, value);
+  out.append(text, end);
+}
+
+}  // namespace
+
+IntegrationFold::IntegrationFold(Format format, model::ConversationId conversation, model::MessageId message,
+                                 int64_t after)
+    : format_(format), after_(after) {
+  envelope_middle_ =
+      R"(","conversation_id":")" + conversation.text() + R"(","message_id":")" + message.text() + R"(","seq":)";
+}
+
+void IntegrationFold::apply(const store::Committed& news, std::string& out) {
+  SLUICE_CHECK(news.position().value == at_.value + 1);
+  at_ = news.position();
+
+  const auto& event = news.event();
+  switch (event.kind) {
+    case EventKind::started:
+      if (!begin("message_start", out)) break;
+      out += R"({"role":"assistant")";
+      // The body is {"conversation":{…}} when the conversation came into being with the message.
+      if (!event.body.empty()) out.append(",").append(event.body, 1, event.body.size() - 2);
+      out += '}';
+      end(event, out);
+      break;
+    case EventKind::text:
+    case EventKind::filler:
+      if (!begin("content_delta", out)) break;
+      out += R"({"text":)";
+      json::append_string(out, event.body);
+      out += event.kind == EventKind::filler ? R"(,"filler":true})" : "}";
+      end(event, out);
+      break;
+    case EventKind::completed:
+      ended_ = true;
+      if (!begin("message_end", out)) break;
+      out.append(R"({"message":)").append(event.body).append("}");
+      end(event, out);
+      break;
+    case EventKind::failed:
+    case EventKind::cancelled:
+      ended_ = true;
+      if (!begin("error", out)) break;
+      out += event.body;
+      end(event, out);
+      break;
+    case EventKind::accepted:
+    case EventKind::reasoning:
+    case EventKind::log:
+    case EventKind::usage: break;
+  }
+}
+
+bool IntegrationFold::begin(std::string_view type, std::string& out) {
+  const int64_t seq = next_seq_++;
+  if (seq <= after_) return false;
+  if (format_ == Format::sse) {
+    out += "id: ";
+    append_number(out, seq);
+    out.append("\nevent: ").append(type).append("\ndata: ");
+  }
+  out.append(R"({"object":"conversation.event","type":")").append(type).append(envelope_middle_);
+  append_number(out, seq);
+  out += R"(,"data":)";
+  return true;
+}
+
+void IntegrationFold::end(const model::RunEvent& event, std::string& out) {
+  out += R"(,"created_at":")";
+  append_rfc3339(out, event.at);
+  out += format_ == Format::sse ? "\"}\n\n" : "\"}\n";
+}
+
+std::optional<Ending> ending_of(const store::Committed& news) {
+  if (!model::is_terminal(news.event().kind)) return std::nullopt;
+  return Ending{news.event().kind, news.event().body};
+}
+
+}  // namespace sluice::wire
