@@ -124,6 +124,9 @@ const Dialect* find_dialect(std::string_view name);
 class OfflineAnswer {
  public:
   explicit OfflineAnswer(const Prompt& prompt);
+  OfflineAnswer(OfflineAnswer&&) noexcept;
+  OfflineAnswer& operator=(OfflineAnswer&&) noexcept;
+  ~OfflineAnswer();
 
   struct Wait { int64_t ms; };
   struct Hang {};  // says nothing more, for ever
@@ -134,16 +137,8 @@ class OfflineAnswer {
   Step next();
 
  private:
-  struct Directive;
-  void read_line();
-
-  std::vector<std::string> lines_;
-  std::size_t line_ = 0;
-  std::string last_result_;
-  std::vector<Step> ready_;  // of the line being worked through
-  std::size_t at_ = 0;
-  model::Usage usage_;
-  int call_count_ = 0;
+  class Player;
+  std::unique_ptr<Player> player_;
 };
 
 }  // namespace sluice::models

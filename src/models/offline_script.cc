@@ -1,0 +1,143 @@
+#include "models/offline_script.h"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "base/json.h"
+
+namespace sluice::models {
+namespace {
+
+constexpr int64_t token_count_max = 1'000'000;  // more would outgrow an answer's limit anyway
+constexpr int64_t tokens_per_second_max = 1'000'000;
+constexpr int64_t sleep_ms_max = 24LL * 3600 * 1000;
+constexpr std::size_t alias_chars_max = 64;
+
+using Line = std::optional<ScriptLine>;  // empty: not a directive after all
+
+std::optional<int64_t> number(std::string_view text, int64_t min, int64_t max) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (value < min || value > max) return std::nullopt;
+  return value;
+}
+
+// What is before and after the first `mark`; empty where there is no mark or nothing before it.
+std::optional<std::pair<std::string_view, std::string_view>> split(std::string_view text, std::string_view mark) {
+  const auto at = text.find(mark);
+  if (at == std::string_view::npos || at == 0) return std::nullopt;
+  return std::pair(text.substr(0, at), text.substr(at + mark.size()));
+}
+
+using Arguments = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+ScriptLine call(std::string_view tool, Arguments arguments) {
+  std::string text;
+  json::Writer writer(text);
+  writer.begin_object();
+  for (const auto& [name, value] : arguments) writer.key(name).string(value);
+  writer.end_object();
+  return CallLine{{.name = std::string(tool), .arguments = std::move(text)}};
+}
+
+ScriptLine request_approval(std::string_view reason, std::string_view alias, std::string_view host) {
+  std::string text;
+  json::Writer writer(text);
+  writer.begin_object().key("reason").string(reason).key("requested_items").begin_array().begin_object();
+  writer.key("kind").string(alias.empty() ? "action" : "secret").key("description").string(reason);
+  if (!alias.empty()) writer.key("alias").string(alias).key("hosts").begin_array().string(host).end_array();
+  writer.end_object().end_array().end_object();
+  return CallLine{{.name = "request_approval", .arguments = std::move(text)}};
+}
+
+bool is_alias(std::string_view text) {
+  if (text.empty() || text.size() > alias_chars_max || text[0] < 'A' || text[0] > 'Z') return false;
+  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string_view::npos;
+}
+
+Line say(std::string_view rest) { return SayLine{std::string(rest)}; }
+Line think(std::string_view rest) { return ThinkLine{std::string(rest)}; }
+Line bash(std::string_view rest) { return call("bash", {{"command", rest}}); }
+Line read(std::string_view rest) { return call("read", {{"path", rest}}); }
+Line ask(std::string_view rest) { return request_approval(rest, {}, {}); }
+
+Line write(std::string_view rest) {
+  const auto parts = split(rest, ": ");
+  if (!parts) return std::nullopt;
+  return call("write", {{"path", parts->first}, {"content", parts->second}});
+}
+
+Line edit(std::string_view rest) {
+  const auto parts = split(rest, ": ");
+  if (!parts) return std::nullopt;
+  const auto change = split(parts->second, " -> ");
+  if (!change) return std::nullopt;
+  return call("edit", {{"path", parts->first}, {"old", change->first}, {"new", change->second}});
+}
+
+Line call_any(std::string_view rest) {
+  const auto parts = split(rest, " ");
+  if (!parts) return std::nullopt;
+  const auto arguments = json::Document::parse(parts->second);
+  if (!arguments || arguments.value().root().kind() != json::Kind::object) return std::nullopt;
+  return CallLine{{.name = std::string(parts->first), .arguments = arguments.value().root().to_text()}};
+}
+
+Line need(std::string_view rest) {
+  const auto parts = split(rest, " for ");
+  if (!parts || !is_alias(parts->first)) return std::nullopt;
+  const auto bound = split(parts->second, ": ");
+  if (!bound || bound->first.find(' ') != std::string_view::npos) return std::nullopt;
+  return request_approval(bound->second, parts->first, bound->first);
+}
+
+Line tokens(std::string_view rest) {
+  const auto parts = split(rest, " ");
+  const auto count = number(parts ? parts->first : rest, 1, token_count_max);
+  const auto per_second = parts ? number(parts->second, 1, tokens_per_second_max) : 0;
+  if (!count || !per_second) return std::nullopt;
+  return TokensLine{*count, *per_second};
+}
+
+Line sleep(std::string_view rest) {
+  const auto ms = number(rest, 0, sleep_ms_max);
+  if (!ms) return std::nullopt;
+  return SleepLine{*ms};
+}
+
+Line fail(std::string_view rest) {
+  const auto parts = split(rest, " ");
+  const auto status = number(parts ? parts->first : rest, 400, 599);
+  if (!status) return std::nullopt;
+  return FailLine{static_cast<int>(*status), std::string(parts ? parts->second : std::string_view())};
+}
+
+struct Verb {
+  std::string_view word;
+  Line (*parse)(std::string_view rest);
+};
+
+constexpr Verb verbs[] = {
+    {"say", say},       {"think", think}, {"$", bash},    {"write", write},   {"read", read},   {"edit", edit},
+    {"call", call_any}, {"ask", ask},     {"need", need}, {"tokens", tokens}, {"sleep", sleep}, {"fail", fail},
+};
+
+}  // namespace
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+ScriptLine parse_script_line(std::string_view line) {
+  if (line == "cut") return CutLine{};
+  if (line == "hang") return HangLine{};
+  if (const auto parts = split(line, " "); parts && !is_blank(parts->second)) {
+    for (const auto& verb : verbs) {
+      if (verb.word != parts->first) continue;
+      if (auto parsed = verb.parse(parts->second)) return *std::move(parsed);
+    }
+  }
+  return EchoLine{std::string(line)};
+}
+
+}  // namespace sluice::models
