@@ -81,9 +81,9 @@ using ConversationOutcome = std::variant<Unit, Replay, KeyConflict>;
 struct NewRun {
   std::optional<model::Conversation> conversation;  // created with it (I-2)
   model::Message user_message;
-  model::Message assistant_message;                 // in_progress
-  model::Run run;                                   // run.head and epoch are the store's to set: epoch 1
-  std::vector<model::RunEvent> events;              // the journal's first
+  model::Message assistant_message;     // in_progress
+  model::Run run;                       // run.head and epoch are the store's to set: epoch 1
+  std::vector<model::RunEvent> events;  // the journal's first
   std::optional<Idempotency> idempotency;
 };
 
@@ -106,7 +106,7 @@ struct Append {
   model::Position head;
   std::vector<model::RunEvent> events;
   CommitClass commit_class = CommitClass::flow;
-  std::optional<model::RunState> state;            // the run's new state
+  std::optional<model::RunState> state;             // the run's new state
   std::optional<model::Message> assistant_message;  // its new form; with a terminal state it frees the conversation
 };
 
@@ -140,8 +140,8 @@ struct AgentPatch {
 template <typename AnyId>
 struct PageQuery {
   int limit = limits::page_default;
-  std::optional<AnyId> starting_after;   // rows after this one, in list order
-  std::optional<AnyId> ending_before;    // rows just before this one, in list order
+  std::optional<AnyId> starting_after;  // rows after this one, in list order
+  std::optional<AnyId> ending_before;   // rows just before this one, in list order
 };
 template <typename Row>
 struct Page {

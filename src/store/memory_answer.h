@@ -1,0 +1,70 @@
+// How a MemoryStore answers, and how it cuts pages: shared by its sources.
+#pragma once
+
+#include <algorithm>
+
+#include "store/memory_store.h"
+
+namespace sluice::store {
+
+inline Error no_such(std::string_view what) { return {ErrorKind::not_found, "no such " + std::string(what)}; }
+
+template <typename T>
+void MemoryStore::answer(Result<T> result, Done<T> done) {
+  auto tell = [alive = alive_, result = std::move(result), done = std::move(done)]() mutable {
+    if (*alive) done(std::move(result));
+  };
+  if (disk_.held_) {
+    disk_.held_answers_.push_back({&loop_, std::move(tell)});
+  } else {
+    loop_.post(std::move(tell));
+  }
+}
+
+template <typename T, typename Work>
+void MemoryStore::write(Done<T> done, Work work) {
+  const auto ordered = disk_.faults_.extract(disk_.write_count_++);
+  const Error unknown{ErrorKind::unavailable, "the disk did not say whether it wrote"};
+  if (disk_.broken_) return answer<T>(unknown, std::move(done));
+  if (ordered.empty()) return answer<T>(work(), std::move(done));
+  if (ordered.mapped() == Fault::full) {
+    return answer<T>(Error{ErrorKind::overloaded, "the disk is full"}, std::move(done));
+  }
+  if (ordered.mapped() == Fault::after_write) static_cast<void>(work());
+  disk_.broken_ = true;
+  answer<T>(unknown, std::move(done));
+}
+
+// `rows` are in list order; `keep` tells which of them are listed.
+template <typename Row, typename AnyId, typename Keep, typename IdOf>
+Result<Page<Row>> cut_page(const std::vector<Row>& rows, const PageQuery<AnyId>& query, IdOf id_of, Keep keep) {
+  const auto at = [&](const AnyId& id) {
+    return std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return id_of(row) == id; });
+  };
+  Page<Row> page;
+  const auto take = [&](const Row& row) {
+    if (!keep(row)) return true;
+    page.has_more = static_cast<int>(page.rows.size()) == query.limit;
+    if (!page.has_more) page.rows.push_back(row);
+    return !page.has_more;
+  };
+  if (query.ending_before) {
+    const auto end = at(*query.ending_before);
+    if (end == rows.end()) return no_such("object to end before");
+    for (auto row = std::make_reverse_iterator(end); row != rows.rend() && take(*row); ++row) {
+    }
+    std::reverse(page.rows.begin(), page.rows.end());
+    return page;
+  }
+  auto row = rows.begin();
+  if (query.starting_after) {
+    row = at(*query.starting_after);
+    if (row == rows.end()) return no_such("object to start after");
+    ++row;
+  }
+  for (; row != rows.end() && take(*row); ++row) {
+  }
+  return page;
+}
+
+}  // namespace sluice::store

@@ -1,0 +1,243 @@
+// The conversations, messages and runs of a MemoryStore.
+#include "store/memory_answer.h"
+#include "store/memory_store.h"
+#include "store/patch.h"
+
+namespace sluice::store {
+
+namespace {
+
+constexpr auto id_of = [](const auto& row) { return row.id; };
+constexpr auto all = [](const auto&) { return true; };
+
+}  // namespace
+
+MemoryDisk::ConversationRow* MemoryStore::conversation_of(model::TenantId tenant, model::ConversationId id) {
+  auto* row = disk_.conversations_.find(id);
+  return row != nullptr && row->conversation.tenant_id == tenant ? row : nullptr;
+}
+
+// ── idempotency ──
+
+template <typename Outcome>
+std::optional<Outcome> MemoryStore::replay(const std::optional<Idempotency>& idempotency, Timestamp now) {
+  if (!idempotency) return std::nullopt;
+  const auto found = disk_.kept_keys_.find({idempotency->principal, idempotency->operation, idempotency->key});
+  if (found == disk_.kept_keys_.end() || found->second.at.ms <= now.ms - limits::idempotency_ms) return std::nullopt;
+  const auto& kept = found->second;
+  if (kept.request_sha256 != idempotency->request_sha256) return KeyConflict{};
+  if (kept.run) return Replay{disk_.runs_.find(*kept.run)->run, std::nullopt};
+  return Replay{std::nullopt, kept.response_body};
+}
+
+void MemoryStore::keep(const std::optional<Idempotency>& idempotency, MemoryDisk::KeptKey kept) {
+  if (!idempotency) return;
+  kept.request_sha256 = idempotency->request_sha256;
+  disk_.kept_keys_[{idempotency->principal, idempotency->operation, idempotency->key}] = std::move(kept);
+}
+
+// ── conversations ──
+
+void MemoryStore::create_conversation(NewConversation made, Done<ConversationOutcome> done) {
+  write(std::move(done), [&] { return create(made); });
+}
+
+Result<ConversationOutcome> MemoryStore::create(const NewConversation& made) {
+  auto conversation = made.conversation;
+  if (auto replayed = replay<ConversationOutcome>(made.idempotency, conversation.created_at)) return *replayed;
+  const auto agent = agent_for(conversation.tenant_id, conversation.agent_id);
+  if (!agent) return agent.error();
+  conversation.agent_id = agent.value();
+  if (!disk_.conversations_.add(conversation.id, {conversation, std::nullopt, {}})) {
+    return Error{ErrorKind::conflict, "there is such a conversation already"};
+  }
+  keep(made.idempotency, {{}, std::nullopt, made.response_body, conversation.created_at});
+  return ConversationOutcome(Unit{});
+}
+
+void MemoryStore::update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch,
+                                      Timestamp at, Done<model::Conversation> done) {
+  write(std::move(done), [&]() -> Result<model::Conversation> {
+    auto* row = conversation_of(tenant, id);
+    if (row == nullptr) return no_such("conversation");
+    auto changed = row->conversation;
+    apply(patch, at, changed);
+    if (patch.agent_id || changed.status == model::ConversationStatus::active) {
+      const auto agent = agent_for(tenant, changed.agent_id);
+      if (!agent) return agent.error();
+      changed.agent_id = agent.value();
+    }
+    row->conversation = changed;
+    return changed;
+  });
+}
+
+void MemoryStore::conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) {
+  const auto* row = conversation_of(tenant, id);
+  if (row == nullptr) return answer<model::Conversation>(no_such("conversation"), std::move(done));
+  answer<model::Conversation>(row->conversation, std::move(done));
+}
+
+void MemoryStore::conversations(model::TenantId tenant, std::optional<std::string> user_id,
+                                PageQuery<model::ConversationId> query, Done<Page<model::Conversation>> done) {
+  std::vector<model::Conversation> rows;
+  for (auto& [number, row] : disk_.conversations_) {
+    if (row.conversation.tenant_id == tenant) rows.push_back(row.conversation);
+  }
+  std::reverse(rows.begin(), rows.end());
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.last_message_at > b.last_message_at; });
+  const auto wanted = [&](const model::Conversation& row) { return !user_id || row.user_id == user_id; };
+  answer(cut_page(rows, query, id_of, wanted), std::move(done));
+}
+
+// ── messages ──
+
+void MemoryStore::messages(model::TenantId tenant, model::ConversationId conversation, Order order,
+                           PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) {
+  const auto* row = conversation_of(tenant, conversation);
+  if (row == nullptr) return answer<Page<StoredMessage>>(no_such("conversation"), std::move(done));
+  std::vector<StoredMessage> rows;
+  for (const auto id : row->messages) rows.push_back({id, model::to_json(disk_.messages_.find(id)->message)});
+  if (order == Order::descending) std::reverse(rows.begin(), rows.end());
+  answer(cut_page(rows, query, id_of, all), std::move(done));
+}
+
+void MemoryStore::message(model::TenantId tenant, model::MessageId id, Done<StoredMessage> done) {
+  const auto* row = disk_.messages_.find(id);
+  if (row == nullptr || conversation_of(tenant, row->message.conversation_id) == nullptr) {
+    return answer<StoredMessage>(no_such("message"), std::move(done));
+  }
+  answer<StoredMessage>(StoredMessage{id, model::to_json(row->message)}, std::move(done));
+}
+
+void MemoryStore::history(model::ConversationId conversation, model::MessageId before, int count_max,
+                          Done<std::vector<Turn>> done) {
+  auto* row = disk_.conversations_.find(conversation);
+  if (row == nullptr) return answer<std::vector<Turn>>(no_such("conversation"), std::move(done));
+  const auto end = std::find(row->messages.begin(), row->messages.end(), before);
+  if (end == row->messages.end()) return answer<std::vector<Turn>>(no_such("message"), std::move(done));
+  std::vector<Turn> turns;
+  for (auto id = row->messages.begin(); id != end; ++id) {
+    const auto& message = disk_.messages_.find(*id)->message;
+    if (message.status == model::MessageStatus::completed) turns.push_back({message.role, message.content});
+  }
+  const auto extra = static_cast<std::ptrdiff_t>(turns.size()) - count_max;
+  if (extra > 0) turns.erase(turns.begin(), turns.begin() + extra);
+  answer<std::vector<Turn>>(std::move(turns), std::move(done));
+}
+
+// ── runs ──
+
+void MemoryStore::accept(NewRun made, Done<AcceptOutcome> done) {
+  write(std::move(done), [&] { return accept(made); });
+}
+
+Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
+  if (auto replayed = replay<AcceptOutcome>(made.idempotency, made.run.created_at)) return *replayed;
+  if (made.conversation) {
+    const auto agent = agent_for(made.run.tenant_id, made.conversation->agent_id);
+    if (!agent) return agent.error();
+    auto conversation = *made.conversation;
+    conversation.agent_id = agent.value();
+    if (!disk_.conversations_.add(conversation.id, {conversation, std::nullopt, {}})) {
+      return Error{ErrorKind::conflict, "there is such a conversation already"};
+    }
+  }
+  auto* row = conversation_of(made.run.tenant_id, made.run.conversation_id);
+  if (row == nullptr) return no_such("conversation");
+  if (row->conversation.status == model::ConversationStatus::archived) return AcceptOutcome(Archived{});
+  if (row->flight) return AcceptOutcome(Busy{disk_.runs_.find(*row->flight)->run});
+
+  row->conversation.last_message_at = made.user_message.created_at;
+  row->flight = made.run.id;
+  row->messages.insert(row->messages.end(), {made.user_message.id, made.assistant_message.id});
+  disk_.messages_.add(made.user_message.id, {made.user_message, std::nullopt});
+  disk_.messages_.add(made.assistant_message.id, {made.assistant_message, made.run.id});
+  auto run = made.run;
+  run.agent_id = row->conversation.agent_id;
+  run.epoch = {1};
+  run.head = {made.events.size()};
+  disk_.runs_.add(run.id, {run, made.events});
+  keep(made.idempotency, {{}, run.id, {}, run.created_at});
+
+  Accepted accepted{row->conversation, *disk_.agents_.find(run.agent_id), run, {}};
+  for (const auto& event : made.events) accepted.events.push_back(commit(event, {accepted.events.size() + 1}));
+  return AcceptOutcome(std::move(accepted));
+}
+
+void MemoryStore::append(Append append, Done<CommittedBatch> done) {
+  write(std::move(done), [&] { return this->append(append); });
+}
+
+Result<CommittedBatch> MemoryStore::append(Append& append) {
+  auto* row = disk_.runs_.find(append.run);
+  if (row == nullptr) return no_such("run");
+  if (auto refused = refusal(append, row->run)) return *refused;
+  CommittedBatch batch;
+  for (const auto& event : append.events) batch.push_back(commit(event, {row->run.head.value + batch.size() + 1}));
+  row->events.insert(row->events.end(), append.events.begin(), append.events.end());
+  apply(append, row->run);
+  if (append.assistant_message) disk_.messages_.find(row->run.message_id)->message = *append.assistant_message;
+  if (model::is_over(row->run.state)) disk_.conversations_.find(row->run.conversation_id)->flight.reset();
+  return batch;
+}
+
+void MemoryStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) {
+  write(std::move(done), [&]() -> Result<model::Run> {
+    auto* row = disk_.runs_.find(run);
+    if (row == nullptr) return no_such("run");
+    if (row->run.epoch != seen) return Error{ErrorKind::conflict, "somebody else has taken the run over"};
+    ++row->run.epoch.value;
+    return row->run;
+  });
+}
+
+void MemoryStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
+  auto* row = disk_.runs_.find(run);
+  if (row == nullptr) return answer<JournalPage>(no_such("run"), std::move(done));
+  JournalPage page{{}, row->run};
+  std::size_t bytes = 0;
+  for (auto at = after.value; at < row->events.size(); ++at) {
+    if (!page.events.empty() && bytes >= bytes_max) break;
+    bytes += row->events[at].body.size();
+    page.events.push_back(commit(row->events[at], {at + 1}));
+  }
+  answer<JournalPage>(std::move(page), std::move(done));
+}
+
+void MemoryStore::run(model::TenantId tenant, model::RunId id, Done<model::Run> done) {
+  const auto* row = disk_.runs_.find(id);
+  if (row == nullptr || row->run.tenant_id != tenant) return answer<model::Run>(no_such("run"), std::move(done));
+  answer<model::Run>(row->run, std::move(done));
+}
+
+void MemoryStore::run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) {
+  const auto* message = disk_.messages_.find(assistant_message);
+  if (message == nullptr || !message->run) return answer<model::Run>(no_such("run"), std::move(done));
+  run(tenant, *message->run, std::move(done));
+}
+
+void MemoryStore::runs(model::TenantId tenant, std::optional<model::ConversationId> conversation,
+                       PageQuery<model::RunId> query, Done<Page<model::Run>> done) {
+  if (conversation && conversation_of(tenant, *conversation) == nullptr) {
+    return answer<Page<model::Run>>(no_such("conversation"), std::move(done));
+  }
+  std::vector<model::Run> rows;
+  for (auto& [number, row] : disk_.runs_) {
+    if (row.run.tenant_id == tenant) rows.push_back(row.run);
+  }
+  std::reverse(rows.begin(), rows.end());
+  const auto wanted = [&](const model::Run& row) { return !conversation || row.conversation_id == *conversation; };
+  answer(cut_page(rows, query, id_of, wanted), std::move(done));
+}
+
+void MemoryStore::unfinished_runs(Done<std::vector<model::Run>> done) {
+  std::vector<model::Run> rows;
+  for (auto& [number, row] : disk_.runs_) {
+    if (!model::is_over(row.run.state)) rows.push_back(row.run);
+  }
+  answer<std::vector<model::Run>>(std::move(rows), std::move(done));
+}
+
+}  // namespace sluice::store

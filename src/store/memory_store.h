@@ -1,0 +1,194 @@
+// A store for tests, with misfortune in its API.
+//
+// A MemoryDisk is what outlives the server; a MemoryStore is one server's use of it. Dropping the
+// store drops the answers it still owes (the writes may have happened), and another store on the
+// same disk is a restart.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "store/store.h"
+
+namespace sluice::store {
+
+enum class Fault : uint8_t {
+  before_write,  // nothing is written, but the caller cannot know: `unavailable` until reopen()
+  after_write,   // it is written, but the caller cannot know: `unavailable` until reopen()
+  full,          // nothing is written, and the caller is told so: `overloaded`
+};
+
+class MemoryDisk {
+ public:
+  // The n-th write from now fails; 0 is the next one. Refused writes count too.
+  void fail_write(int n, Fault fault) { faults_[write_count_ + n] = fault; }
+  // Writes that were asked for so far, by every store on this disk.
+  int write_count() const { return write_count_; }
+  // A slow disk: what is written is written at once, but nobody is told until answers are let go.
+  void hold_answers(bool held);
+
+ private:
+  friend class MemoryStore;
+
+  // Rows in the order they were made, found by id.
+  template <typename AnyId, typename Row>
+  class Table {
+   public:
+    Row* find(AnyId id) {
+      const auto found = numbers_.find(id);
+      return found == numbers_.end() ? nullptr : &rows_.at(found->second);
+    }
+    // False when there is such a row already.
+    bool add(AnyId id, Row row) {
+      if (!numbers_.emplace(id, next_).second) return false;
+      rows_.emplace(next_++, std::move(row));
+      return true;
+    }
+    void remove(AnyId id) {
+      rows_.erase(numbers_.at(id));
+      numbers_.erase(id);
+    }
+    auto begin() { return rows_.begin(); }
+    auto end() { return rows_.end(); }
+
+   private:
+    uint64_t next_ = 1;
+    std::map<uint64_t, Row> rows_;
+    std::unordered_map<AnyId, uint64_t> numbers_;
+  };
+
+  struct ConversationRow {
+    model::Conversation conversation;
+    std::optional<model::RunId> flight;  // the run that is not over
+    std::vector<model::MessageId> messages;
+  };
+  struct MessageRow {
+    model::Message message;
+    std::optional<model::RunId> run;  // that produces it
+  };
+  struct RunRow {
+    model::Run run;
+    std::vector<model::RunEvent> events;
+    bool sealed = false;
+  };
+  struct KeptKey {
+    std::string request_sha256;
+    std::optional<model::RunId> run;
+    std::string response_body;
+    Timestamp at;
+  };
+  struct HeldAnswer {
+    world::Loop* loop;
+    Callback<void()> answer;
+  };
+  using KeyName = std::tuple<model::ServiceKeyId, std::string, std::string>;
+
+  Table<model::TenantId, model::Tenant> tenants_;
+  Table<model::ServiceKeyId, model::ServiceKey> service_keys_;
+  Table<model::ApproverKeyId, model::ApproverKey> approver_keys_;
+  Table<model::AgentId, model::Agent> agents_;
+  Table<model::ConversationId, ConversationRow> conversations_;
+  Table<model::MessageId, MessageRow> messages_;
+  Table<model::RunId, RunRow> runs_;
+  std::map<KeyName, KeptKey> kept_keys_;
+
+  int write_count_ = 0;
+  std::map<int, Fault> faults_;  // by the count of the write that fails
+  bool broken_ = false;
+  bool held_ = false;
+  std::vector<HeldAnswer> held_answers_;
+};
+
+class MemoryStore final : public Store {
+ public:
+  MemoryStore(MemoryDisk& disk, world::Loop& loop) : disk_(disk), loop_(loop) { disk_.broken_ = false; }
+  ~MemoryStore() override { *alive_ = false; }
+  MemoryStore(const MemoryStore&) = delete;
+  MemoryStore& operator=(const MemoryStore&) = delete;
+
+  void create_tenant(model::Tenant tenant, model::Agent default_agent, Done<Unit> done) override;
+  void update_tenant(model::TenantId id, TenantPatch patch, Timestamp at, Done<model::Tenant> done) override;
+  void tenant(model::TenantId id, Done<model::Tenant> done) override;
+  void tenants(PageQuery<model::TenantId> query, Done<Page<model::Tenant>> done) override;
+
+  void create_service_key(model::ServiceKey key, Done<Unit> done) override;
+  void revoke_service_key(model::TenantId tenant, model::ServiceKeyId id, Timestamp at,
+                          Done<model::ServiceKey> done) override;
+  void service_keys(model::TenantId tenant, PageQuery<model::ServiceKeyId> query,
+                    Done<Page<model::ServiceKey>> done) override;
+  void find_service_key(std::string secret_sha256, Done<KeyHolder> done) override;
+
+  void create_approver_key(model::ApproverKey key, Done<Unit> done) override;
+  void revoke_approver_key(model::TenantId tenant, model::ApproverKeyId id, Timestamp at,
+                           Done<model::ApproverKey> done) override;
+  void approver_keys(model::TenantId tenant, PageQuery<model::ApproverKeyId> query,
+                     Done<Page<model::ApproverKey>> done) override;
+
+  void create_agent(model::Agent agent, Done<Unit> done) override;
+  void update_agent(model::TenantId tenant, model::AgentId id, AgentPatch patch, Timestamp at,
+                    Done<model::Agent> done) override;
+  void delete_agent(model::TenantId tenant, model::AgentId id, Done<Unit> done) override;
+  void agent(model::TenantId tenant, model::AgentId id, Done<model::Agent> done) override;
+  void default_agent(model::TenantId tenant, Done<model::Agent> done) override;
+  void agents(model::TenantId tenant, PageQuery<model::AgentId> query, Done<Page<model::Agent>> done) override;
+
+  void create_conversation(NewConversation made, Done<ConversationOutcome> done) override;
+  void update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch, Timestamp at,
+                           Done<model::Conversation> done) override;
+  void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) override;
+  void conversations(model::TenantId tenant, std::optional<std::string> user_id, PageQuery<model::ConversationId> query,
+                     Done<Page<model::Conversation>> done) override;
+
+  void messages(model::TenantId tenant, model::ConversationId conversation, Order order,
+                PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) override;
+  void message(model::TenantId tenant, model::MessageId id, Done<StoredMessage> done) override;
+  void history(model::ConversationId conversation, model::MessageId before, int count_max,
+               Done<std::vector<Turn>> done) override;
+
+  void accept(NewRun made, Done<AcceptOutcome> done) override;
+  void append(Append append, Done<CommittedBatch> done) override;
+  void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) override;
+  void journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) override;
+
+  void run(model::TenantId tenant, model::RunId id, Done<model::Run> done) override;
+  void run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) override;
+  void runs(model::TenantId tenant, std::optional<model::ConversationId> conversation, PageQuery<model::RunId> query,
+            Done<Page<model::Run>> done) override;
+  void unfinished_runs(Done<std::vector<model::Run>> done) override;
+
+  void reopen(Done<Unit> done) override;
+  bool broken() const override { return disk_.broken_; }
+  void tidy_up(Timestamp now, Done<int> done) override;
+
+ private:
+  template <typename T>
+  void answer(Result<T> result, Done<T> done);
+  // Does the work, or has the misfortune that was ordered for this write.
+  template <typename T, typename Work>
+  void write(Done<T> done, Work work);
+
+  Result<model::AgentId> agent_for(model::TenantId tenant, model::AgentId wanted);
+  bool in_use(model::AgentId agent);
+  void step_down(model::TenantId tenant, model::AgentId chosen, Timestamp at);
+  // The outcome that the key stands for already, if it was used.
+  template <typename Outcome>
+  std::optional<Outcome> replay(const std::optional<Idempotency>& idempotency, Timestamp now);
+  void keep(const std::optional<Idempotency>& idempotency, MemoryDisk::KeptKey kept);
+  MemoryDisk::ConversationRow* conversation_of(model::TenantId tenant, model::ConversationId id);
+
+  Result<ConversationOutcome> create(const NewConversation& made);
+  Result<AcceptOutcome> accept(const NewRun& made);
+  Result<CommittedBatch> append(Append& append);
+
+  MemoryDisk& disk_;
+  world::Loop& loop_;
+  // Shared with the answers under way, which must not come once we are gone.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace sluice::store

@@ -1,0 +1,66 @@
+#include "store/patch.h"
+
+namespace sluice::store {
+
+namespace {
+
+template <typename T>
+void set(const std::optional<T>& from, T& to) {
+  if (from) to = *from;
+}
+
+}  // namespace
+
+void apply(const TenantPatch& patch, Timestamp at, model::Tenant& tenant) {
+  set(patch.name, tenant.name);
+  set(patch.status, tenant.status);
+  set(patch.filler_enabled, tenant.filler_enabled);
+  set(patch.metadata, tenant.metadata);
+  tenant.updated_at = at;
+}
+
+void apply(const AgentPatch& patch, Timestamp at, model::Agent& agent) {
+  set(patch.name, agent.name);
+  set(patch.system_prompt, agent.system_prompt);
+  set(patch.model, agent.model);
+  set(patch.limits, agent.limits);
+  if (patch.is_default.value_or(false)) agent.is_default = true;
+  agent.updated_at = at;
+}
+
+void apply(const ConversationPatch& patch, Timestamp at, model::Conversation& conversation) {
+  set(patch.title, conversation.title);
+  set(patch.user_id, conversation.user_id);
+  set(patch.filler_enabled, conversation.filler_enabled);
+  set(patch.repository_id, conversation.repository_id);
+  set(patch.metadata, conversation.metadata);
+  set(patch.status, conversation.status);
+  set(patch.agent_id, conversation.agent_id);
+  conversation.updated_at = at;
+}
+
+void apply(const Append& append, model::Run& run) {
+  run.head.value += append.events.size();
+  if (!append.state) return;
+  run.state = *append.state;
+  if (!model::is_over(run.state)) return;
+  SLUICE_CHECK(!append.events.empty());  // an end that no reader is told of
+  run.ended_at = append.events.back().at;
+}
+
+std::optional<Error> refusal(const Append& append, const model::Run& run) {
+  if (append.epoch != run.epoch) {
+    return Error{ErrorKind::conflict, "run " + run.id.text() + " has another writer: its epoch is " +
+                                          std::to_string(run.epoch.value) + ", not " +
+                                          std::to_string(append.epoch.value)};
+  }
+  if (model::is_over(run.state)) return Error{ErrorKind::conflict, "run " + run.id.text() + " is over"};
+  if (append.head != run.head) {
+    return Error{ErrorKind::conflict, "the journal of run " + run.id.text() + " is at " +
+                                          std::to_string(run.head.value) + ", not at " +
+                                          std::to_string(append.head.value)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice::store
