@@ -265,6 +265,8 @@ Writer& Writer::real(double value) {
   char text[40];
   const auto [end, failed] = std::to_chars(text, text + sizeof text, value);
   out_.append(text, end);
+  // Digits alone would be read back as an integer, perhaps as one too large to read.
+  if (std::string_view(text, end).find_first_of(".e") == std::string_view::npos) out_ += ".0";
   return *this;
 }
 
