@@ -32,9 +32,9 @@ struct Send {
   std::optional<std::string> repository_id;
   std::optional<std::vector<std::string>> skill_ids;
   std::optional<std::map<std::string, std::string>> env;
-  bool tenant_filler = false;                 // the cascade (I-11): tenant, then conversation, then message
+  bool tenant_filler = false;  // the cascade (I-11): tenant, then conversation, then message
   std::optional<bool> message_filler;
-  bool streamed = true;                       // nobody sees filler otherwise
+  bool streamed = true;  // nobody sees filler otherwise
   std::optional<store::Idempotency> idempotency;
   std::string request_id;
   std::string traceparent;

@@ -1,0 +1,90 @@
+#include "engine/journal_reading.h"
+
+#include "engine/live_run.h"
+
+namespace sluice::engine {
+namespace {
+
+constexpr std::size_t page_bytes = 128 * 1024;
+
+}  // namespace
+
+JournalReading::JournalReading(Needs needs, const model::Run& run, wire::Format format, int64_t after, Reader& reader)
+    : needs_(needs),
+      run_(run.id),
+      format_(format),
+      reader_(reader),
+      fold_(format, run.conversation_id, run.message_id, after),
+      self_(std::make_shared<JournalReading*>(this)) {
+  needs_.loop.defer([self = self_] {
+    if (*self != nullptr) (*self)->go_on();
+  });
+}
+
+JournalReading::~JournalReading() {
+  *self_ = nullptr;
+  if (mode_ != Mode::live) return;
+  if (auto* run = needs_.runs.find(run_)) run->detach(*this);
+}
+
+void JournalReading::more() { go_on(); }
+
+void JournalReading::fall_behind(const wire::IntegrationFold& fold) {
+  fold_ = fold;
+  mode_ = Mode::catching_up;
+}
+
+void JournalReading::end() {
+  mode_ = Mode::over;
+  reader_.end();
+}
+
+void JournalReading::lose(const Error& why) {
+  mode_ = Mode::over;
+  reader_.lose(why);
+}
+
+void JournalReading::go_on() {
+  if (mode_ != Mode::catching_up || page_under_way_ || reader_.full()) return;
+  if (!join_live_run()) read_page();
+}
+
+bool JournalReading::join_live_run() {
+  auto* run = needs_.runs.find(run_);
+  if (run == nullptr) return false;
+  const auto& opening = run->opening();
+  if (fold_.at() == model::Position{} && run->run().head.value == opening.size()) {
+    std::string lines;
+    for (const auto& committed : opening) fold_.apply(committed, lines);
+    if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
+  }
+  if (fold_.at() != run->run().head) return false;
+  mode_ = Mode::live;
+  run->attach(*this, fold_, format_);
+  return true;
+}
+
+void JournalReading::read_page() {
+  page_under_way_ = true;
+  needs_.store.journal(run_, fold_.at(), page_bytes, [self = self_](Result<store::JournalPage> page) {
+    if (*self != nullptr) (*self)->on_page(std::move(page));
+  });
+}
+
+void JournalReading::on_page(Result<store::JournalPage> page) {
+  page_under_way_ = false;
+  if (!page) return lose(page.error());
+  std::string lines;
+  for (const auto& committed : page.value().events) fold_.apply(committed, lines);
+  const auto self = self_;
+  if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
+  if (*self == nullptr) return;
+  if (fold_.ended()) return end();
+  // Nothing more to read, no end, and nobody at work on it: the journal stops in the middle.
+  if (page.value().events.empty() && needs_.runs.find(run_) == nullptr) {
+    return lose({ErrorKind::unavailable, "the run is not being carried on by this server"});
+  }
+  go_on();
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,60 @@
+// One reader's way through a journal: pages from the store until it stands at the head of a live
+// run, then whatever the run writes; back to pages when the reader is slow.
+#pragma once
+
+#include <memory>
+
+#include "engine/engine.h"
+
+namespace sluice::engine {
+
+class LiveRun;
+
+// Where a reading finds the run, if it is live.
+class LiveRuns {
+ public:
+  virtual ~LiveRuns() = default;
+  virtual LiveRun* find(model::RunId run) = 0;
+};
+
+class JournalReading final : public Reading {
+ public:
+  struct Needs {
+    LiveRuns& runs;
+    store::Store& store;
+    world::Loop& loop;
+  };
+
+  JournalReading(Needs needs, const model::Run& run, wire::Format format, int64_t after, Reader& reader);
+  ~JournalReading() override;
+
+  void more() override;
+
+  // For LiveRun.
+  bool full() const { return reader_.full(); }
+  void deliver(const SharedBytes& lines) { reader_.take(lines); }
+  void fall_behind(const wire::IntegrationFold& fold);
+  void end();
+  void lose(const Error& why);
+
+ private:
+  enum class Mode : uint8_t { catching_up, live, over };
+
+  void go_on();
+  bool join_live_run();
+  void read_page();
+  void on_page(Result<store::JournalPage> page);
+
+  Needs needs_;
+  model::RunId run_;
+  wire::Format format_;
+  Reader& reader_;
+  wire::IntegrationFold fold_;
+  Mode mode_ = Mode::catching_up;
+  bool page_under_way_ = false;
+
+  // Answers and deferred calls may come after this reading is gone.
+  std::shared_ptr<JournalReading*> self_;
+};
+
+}  // namespace sluice::engine
