@@ -33,6 +33,8 @@ class ByteReader {
     for (int shift = 0; shift < 64; shift += 7) {
       const auto next = byte();
       if (!next) return std::nullopt;
+      // A number has one spelling: no idle last byte, nothing beyond 64 bits.
+      if ((*next == 0 && shift > 0) || (shift == 63 && *next > 1)) return std::nullopt;
       value |= static_cast<uint64_t>(*next & 0x7f) << shift;
       if ((*next & 0x80) == 0) return value;
     }
@@ -72,7 +74,8 @@ void append_batch(std::string& out, const std::vector<RunEvent>& events) {
   Timestamp before;
   for (const auto& event : events) {
     out += static_cast<char>(event.kind);
-    append_varint(out, zigzag(event.at.ms - before.ms));
+    append_varint(out,
+                  zigzag(static_cast<int64_t>(static_cast<uint64_t>(event.at.ms) - static_cast<uint64_t>(before.ms))));
     append_varint(out, event.body.size());
     out += event.body;
     before = event.at;

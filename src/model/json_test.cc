@@ -1,0 +1,191 @@
+#include "model/json.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::model {
+namespace {
+
+constexpr std::string_view some_ulid = "01hzx8c0000000000000000001";
+
+template <typename AnyId>
+AnyId some_id() {
+  return AnyId{*parse_ulid(some_ulid)};
+}
+
+constexpr Timestamp ten_o_clock = {1'782'986'404'000};
+
+Message answer() {
+  return {.id = some_id<MessageId>(),
+          .conversation_id = some_id<ConversationId>(),
+          .role = Role::assistant,
+          .content = "You have three open jobs today: two installations and one repair visit.",
+          .usage = Usage{1830, 24},
+          .created_at = ten_o_clock};
+}
+
+// I-10: the fields and their order are those of the contract's example of a plain reply.
+TEST(MessageJson, Is_spelt_as_the_contract_spells_it) {
+  EXPECT_EQ(
+      to_json(answer()),
+      R"({"object":"message","id":"msg_01hzx8c0000000000000000001",)"
+      R"("conversation_id":"con_01hzx8c0000000000000000001","role":"assistant",)"
+      R"("content":"You have three open jobs today: two installations and one repair visit.",)"
+      R"("parts":[{"type":"text","text":"You have three open jobs today: two installations and one repair visit."}],)"
+      R"("repository_id":null,"skill_ids":null,"env":null,"status":"completed",)"
+      R"("usage":{"input_tokens":1830,"output_tokens":24},"created_at":"2026-07-02T10:00:04.000Z"})");
+}
+
+TEST(MessageJson, Says_all_that_a_message_may_carry) {
+  Message message = answer();
+  message.role = Role::user;
+  message.content = "";
+  message.repository_id = "rep_1";
+  message.skill_ids = std::vector<std::string>{"a", "b\"c"};
+  message.env = Metadata{{"A", "1"}, {"B \n", ""}};
+  message.status = MessageStatus::in_progress;
+  message.usage = std::nullopt;
+  EXPECT_EQ(to_json(message), R"({"object":"message","id":"msg_01hzx8c0000000000000000001",)"
+                              R"("conversation_id":"con_01hzx8c0000000000000000001","role":"user","content":"",)"
+                              R"("parts":[],"repository_id":"rep_1","skill_ids":["a","b\"c"],)"
+                              R"("env":{"A":"1","B \n":""},"status":"in_progress","usage":null,)"
+                              R"("created_at":"2026-07-02T10:00:04.000Z"})");
+}
+
+// I-9: what the store reads back is told again as the same bytes.
+TEST(MessageJson, Comes_back_as_the_same_bytes) {
+  Message plain = answer();
+  Message full = answer();
+  full.content = "quotes \" and \\ and \n and é€😀";
+  full.repository_id = "";
+  full.skill_ids = std::vector<std::string>{};
+  full.env = std::map<std::string, std::string>{};
+  full.status = MessageStatus::awaiting_approval;
+  full.usage = std::nullopt;
+  Message failed = answer();
+  failed.status = MessageStatus::failed;
+  failed.skill_ids = std::vector<std::string>{"one", "two"};
+  failed.env = Metadata{{"KEY", "value"}};
+  failed.role = Role::system;
+  for (const auto& message : {plain, full, failed}) {
+    auto read = message_from_json(to_json(message));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(to_json(read.value()), to_json(message));
+  }
+}
+
+TEST(MessageJson, Anything_else_is_corrupt) {
+  const std::string good = to_json(answer());
+  for (const std::string_view word :
+       {"msg_01", "con_01", "\"assistant\"", "\"completed\"", "2026-07", "\"content\":"}) {
+    std::string bad = good;
+    bad[bad.find(word) + 1] = '!';
+    auto read = message_from_json(bad);
+    ASSERT_FALSE(read) << bad;
+    EXPECT_EQ(read.error().kind, ErrorKind::corrupt);
+  }
+  for (const std::string_view text : {"", "null", "[]", "{}", "{"}) EXPECT_FALSE(message_from_json(text)) << text;
+}
+
+TEST(ConversationJson, Is_spelt_in_one_way) {
+  Conversation conversation{.id = some_id<ConversationId>(),
+                            .tenant_id = some_id<TenantId>(),
+                            .agent_id = some_id<AgentId>(),
+                            .metadata = {{"b", "2"}, {"a", "1"}},
+                            .last_message_at = {1},
+                            .created_at = {0},
+                            .updated_at = {2}};
+  EXPECT_EQ(to_json(conversation),
+            R"({"object":"conversation","id":"con_01hzx8c0000000000000000001",)"
+            R"("tenant_id":"tnt_01hzx8c0000000000000000001","agent_id":"agt_01hzx8c0000000000000000001",)"
+            R"("user_id":null,"title":null,"metadata":{"a":"1","b":"2"},"filler":null,"repository_id":null,)"
+            R"("status":"active","last_message_at":"1970-01-01T00:00:00.001Z",)"
+            R"("created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.002Z"})");
+  conversation.filler_enabled = false;
+  conversation.user_id = "u";
+  conversation.title = "t";
+  conversation.status = ConversationStatus::archived;
+  const std::string text = to_json(conversation);
+  EXPECT_NE(text.find(R"("user_id":"u","title":"t",)"), std::string::npos);
+  EXPECT_NE(text.find(R"("filler":{"enabled":false})"), std::string::npos);
+  EXPECT_NE(text.find(R"("status":"archived")"), std::string::npos);
+}
+
+TEST(RunJson, Is_spelt_in_one_way) {
+  model::Run run{.id = some_id<RunId>(),
+                 .tenant_id = some_id<TenantId>(),
+                 .conversation_id = some_id<ConversationId>(),
+                 .user_message_id = some_id<MessageId>(),
+                 .message_id = some_id<MessageId>(),
+                 .agent_id = some_id<AgentId>(),
+                 .state = RunState::streaming};
+  EXPECT_EQ(to_json(run), R"({"object":"run","id":"run_01hzx8c0000000000000000001",)"
+                          R"("tenant_id":"tnt_01hzx8c0000000000000000001",)"
+                          R"("conversation_id":"con_01hzx8c0000000000000000001",)"
+                          R"("user_message_id":"msg_01hzx8c0000000000000000001",)"
+                          R"("message_id":"msg_01hzx8c0000000000000000001",)"
+                          R"("agent_id":"agt_01hzx8c0000000000000000001","state":"streaming",)"
+                          R"("created_at":"1970-01-01T00:00:00.000Z","ended_at":null})");
+}
+
+TEST(AgentJson, Is_spelt_in_one_way) {
+  const Agent agent{.id = some_id<AgentId>(),
+                    .tenant_id = some_id<TenantId>(),
+                    .name = "support",
+                    .system_prompt = "Be kind.",
+                    .model = {.provider = "offline", .name = "offline"},
+                    .is_default = true};
+  EXPECT_EQ(to_json(agent),
+            R"({"object":"agent","id":"agt_01hzx8c0000000000000000001","tenant_id":"tnt_01hzx8c0000000000000000001",)"
+            R"("name":"support","system_prompt":"Be kind.",)"
+            R"("model":{"provider":"offline","name":"offline","base_url":null},)"
+            R"("limits":{"max_output_tokens":8192,"max_runtime_seconds":28800,"max_history_messages":200},)"
+            R"("is_default":true,"created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
+}
+
+// I-18: ids and algorithm, never the secret.
+TEST(KeyJson, Shows_nothing_secret) {
+  const ServiceKey service{.id = some_id<ServiceKeyId>(),
+                           .name = "host",
+                           .secret_sha256 = "SECRET-HASH",
+                           .hint = "wxyz",
+                           .revoked_at = ten_o_clock};
+  const ApproverKey approver{.id = some_id<ApproverKeyId>(), .material = "SECRET-MATERIAL"};
+  EXPECT_EQ(to_json(service).find("SECRET"), std::string::npos);
+  EXPECT_EQ(to_json(approver).find("SECRET"), std::string::npos);
+  EXPECT_NE(to_json(service).find(R"("hint":"wxyz")"), std::string::npos);
+  EXPECT_NE(to_json(service).find(R"("revoked_at":"2026-07-02T10:00:04.000Z")"), std::string::npos);
+  EXPECT_NE(to_json(approver).find(R"("key_id":"apk_01hzx8c0000000000000000001")"), std::string::npos);
+  EXPECT_NE(to_json(approver).find(R"("algorithm":"hmac-sha256")"), std::string::npos);
+}
+
+TEST(TenantJson, Is_spelt_in_one_way) {
+  const Tenant tenant{.id = some_id<TenantId>(), .name = "demo", .status = TenantStatus::suspended};
+  EXPECT_EQ(to_json(tenant), R"({"object":"tenant","id":"tnt_01hzx8c0000000000000000001","name":"demo",)"
+                             R"("status":"suspended","settings":{"filler_enabled":false},"metadata":{},)"
+                             R"("created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
+}
+
+TEST(Names, Lead_there_and_back) {
+  for (int i = 0; i < run_state_count; ++i) {
+    EXPECT_EQ(run_state_named(name_of(static_cast<RunState>(i))), static_cast<RunState>(i));
+  }
+  EXPECT_EQ(signature_algorithm_named("ed25519"), SignatureAlgorithm::ed25519);
+  EXPECT_EQ(tenant_status_named("suspended"), TenantStatus::suspended);
+  EXPECT_EQ(conversation_status_named("archived"), ConversationStatus::archived);
+  EXPECT_EQ(role_named("assistant"), Role::assistant);
+  EXPECT_FALSE(role_named("Assistant"));
+  EXPECT_FALSE(run_state_named(""));
+}
+
+// I-10: a message's status is a function of its run's state.
+TEST(MessageStatus, Follows_the_state_of_the_run) {
+  EXPECT_EQ(message_status(RunState::accepted), MessageStatus::in_progress);
+  EXPECT_EQ(message_status(RunState::finishing), MessageStatus::in_progress);
+  EXPECT_EQ(message_status(RunState::parked), MessageStatus::awaiting_approval);
+  EXPECT_EQ(message_status(RunState::completed), MessageStatus::completed);
+  EXPECT_EQ(message_status(RunState::failed), MessageStatus::failed);
+  EXPECT_EQ(message_status(RunState::cancelled), MessageStatus::failed);
+}
+
+}  // namespace
+}  // namespace sluice::model
