@@ -63,6 +63,7 @@ class Metrics {
     Histogram histogram;
   };
   Entry& entry(std::string_view name, std::string_view help, std::string_view labels, Type type);
+  static void append_histogram(std::string& out, const Entry& entry);
 
   mutable std::mutex mutex_;  // guards the list, not the figures
   std::deque<Entry> entries_;

@@ -1,0 +1,95 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/bytes.h"
+#include "base/json.h"
+#include "world/world.h"
+
+namespace sluice::world {
+namespace {
+
+constexpr std::string_view level_names[] = {"debug", "info", "warn", "error"};
+
+std::string_view name_of(LogLevel level) { return level_names[static_cast<int>(level)]; }
+
+Timestamp wall_clock() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return {std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count()};
+}
+
+// JSON must be UTF-8, and what is logged may have come from anywhere.
+void append_json_string(std::string& out, std::string_view text) {
+  if (is_utf8(text)) return json::append_string(out, text);
+  std::string ascii(text);
+  std::replace_if(
+      ascii.begin(), ascii.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  json::append_string(out, ascii);
+}
+
+std::string json_line(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  std::string out = R"({"at":")";
+  append_rfc3339(out, wall_clock());
+  out.append(R"(","level":")").append(name_of(level)).append(R"(","event":)");
+  append_json_string(out, event);
+  for (const auto& field : fields) {
+    out += ',';
+    append_json_string(out, field.name);
+    out += ':';
+    if (const auto* text = std::get_if<std::string_view>(&field.value)) append_json_string(out, *text);
+    if (const auto* number = std::get_if<int64_t>(&field.value)) out += std::to_string(*number);
+  }
+  return out += "}\n";
+}
+
+bool is_plain(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '='; });
+}
+
+std::string human_line(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  std::string out;
+  append_rfc3339(out, wall_clock());
+  out.append(" ").append(name_of(level)).append(5 - name_of(level).size(), ' ').append(" ").append(event);
+  for (const auto& field : fields) {
+    out.append(" ").append(field.name).append("=");
+    if (const auto* number = std::get_if<int64_t>(&field.value)) out += std::to_string(*number);
+    const auto* text = std::get_if<std::string_view>(&field.value);
+    if (text == nullptr) continue;
+    // Quoted unless harmless: a value with a line break in it must not forge a line.
+    if (is_plain(*text)) {
+      out += *text;
+    } else {
+      append_json_string(out, *text);
+    }
+  }
+  return out += '\n';
+}
+
+class StderrLog final : public Log {
+ public:
+  StderrLog(LogFormat format, LogLevel least) : format_(format), least_(least) {}
+
+  bool wants(LogLevel level) const override { return level >= least_; }
+
+  void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) override {
+    if (!wants(level)) return;
+    const std::string line =
+        format_ == LogFormat::json ? json_line(level, event, fields) : human_line(level, event, fields);
+    // One write a line: lines of several threads do not mix. A log nobody can read is no reason to stop.
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  }
+
+ private:
+  const LogFormat format_;
+  const LogLevel least_;
+};
+
+}  // namespace
+
+std::unique_ptr<Log> make_stderr_log(LogFormat format, LogLevel least) {
+  return std::make_unique<StderrLog>(format, least);
+}
+
+}  // namespace sluice::world
