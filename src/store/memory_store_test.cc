@@ -1,0 +1,82 @@
+// The misfortunes that a MemoryDisk can be asked for.
+#include "store/memory_store.h"
+
+#include "store/contract_world.h"
+
+namespace sluice::store {
+namespace {
+
+class MemoryFaults : public StoreTeller, public testing::Test {
+ public:
+  MemoryFaults() { restart(); }
+  void restart() {
+    store_.reset();
+    store_ = std::make_unique<MemoryStore>(disk, loop_);
+  }
+  MemoryDisk disk;
+};
+
+TEST_F(MemoryFaults, A_write_that_failed_before_is_not_there_and_nothing_is_written_until_reopen) {
+  const auto tenant = make_tenant();
+  disk.fail_write(0, Fault::before_write);
+  const auto made = a_conversation(tenant);
+  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{made, "", {}}), ErrorKind::unavailable);
+  EXPECT_TRUE(store().broken());
+  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{made, "", {}}), ErrorKind::unavailable);
+  EXPECT_EQ(refused(&Store::conversation, tenant, made.id), ErrorKind::not_found) << "reading goes on";
+  get(&Store::reopen);
+  EXPECT_FALSE(store().broken());
+  get(&Store::create_conversation, NewConversation{made, "", {}});
+}
+
+TEST_F(MemoryFaults, A_write_that_failed_after_is_there) {
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant).id;
+  const auto begun = accepted(tenant, conversation);
+  disk.fail_write(0, Fault::after_write);
+  EXPECT_EQ(refused(&Store::append, the_end(begun)), ErrorKind::unavailable);
+  restart();
+  EXPECT_FALSE(store().broken()) << "another server begins afresh";
+  EXPECT_EQ(get(&Store::run, tenant, begun.run.id).head.value, 3U);
+  EXPECT_EQ(refused(&Store::append, the_end(begun)), ErrorKind::conflict);
+}
+
+TEST_F(MemoryFaults, A_full_disk_says_so_and_may_have_room_later) {
+  const auto tenant = make_tenant();
+  const int before = disk.write_count();
+  disk.fail_write(1, Fault::full);
+  make_conversation(tenant);
+  const auto made = a_conversation(tenant);
+  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{made, "", {}}), ErrorKind::overloaded);
+  EXPECT_FALSE(store().broken());
+  get(&Store::create_conversation, NewConversation{made, "", {}});
+  EXPECT_EQ(disk.write_count(), before + 3);
+}
+
+TEST_F(MemoryFaults, A_slow_disk_writes_at_once_and_tells_later) {
+  const auto tenant = make_tenant();
+  disk.hold_answers(true);
+  int answers = 0;
+  const auto made = a_conversation(tenant);
+  store().create_conversation({made, "", {}}, [&](const auto&) { ++answers; });
+  store().conversation(tenant, made.id, [&](const auto& kept) { answers += static_cast<bool>(kept) ? 10 : 0; });
+  loop().settle();
+  EXPECT_EQ(answers, 0);
+  disk.hold_answers(false);
+  loop().settle();
+  EXPECT_EQ(answers, 11);
+}
+
+TEST_F(MemoryFaults, Answers_of_a_store_that_is_gone_are_dropped) {
+  const auto tenant = make_tenant();
+  disk.hold_answers(true);
+  bool answered = false;
+  store().create_conversation({a_conversation(tenant), "", {}}, [&](const auto&) { answered = true; });
+  restart();
+  disk.hold_answers(false);
+  loop().settle();
+  EXPECT_FALSE(answered);
+}
+
+}  // namespace
+}  // namespace sluice::store

@@ -1,0 +1,298 @@
+// The contract of every store, about runs: acceptance, journals, epochs, idempotency.
+#include "store/store_contract.h"
+
+namespace sluice::store {
+namespace {
+
+using model::EventKind;
+using model::RunState;
+
+class RunContract : public StoreContract {
+ public:
+  const model::TenantId tenant = make_tenant();
+  const model::ConversationId conversation = make_conversation(tenant).id;
+
+  static Append words(const Accepted& begun, model::Position head, std::vector<std::string> texts) {
+    Append append{.run = begun.run.id, .epoch = begun.run.epoch, .head = head};
+    for (auto& text : texts) append.events.push_back({EventKind::text, {7000}, std::move(text)});
+    return append;
+  }
+  // The whole journal, read in pages of about `bytes_max`.
+  std::vector<model::RunEvent> read(model::RunId run, std::size_t bytes_max) {
+    std::vector<model::RunEvent> events;
+    for (;;) {
+      const auto page = get(&Store::journal, run, model::Position{events.size()}, bytes_max);
+      if (page.events.empty()) return events;
+      for (const auto& news : page.events) {
+        events.push_back(news.event());
+        EXPECT_EQ(news.position().value, events.size());
+      }
+    }
+  }
+  Idempotency key(std::string name, std::string request = "sha") {
+    return {principal, "createMessage:" + conversation.text(), std::move(name), std::move(request)};
+  }
+  const model::ServiceKeyId principal = make_id<model::ServiceKeyId>();
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, RunContract, testing::Values(Backend::memory), name_of_backend);
+
+TEST_P(RunContract, Acceptance_makes_the_messages_the_run_and_its_first_event_at_once) {
+  const auto made = a_run(tenant, conversation, {6000});
+  const auto begun = accepted(made);
+  EXPECT_EQ(begun.run.epoch.value, 1U);
+  EXPECT_EQ(begun.run.head.value, 1U);
+  EXPECT_EQ(begun.conversation.last_message_at.ms, 6000);
+  EXPECT_EQ(begun.run.agent_id, get(&Store::default_agent, tenant).id);
+  EXPECT_EQ(begun.agent.id, begun.run.agent_id);
+  EXPECT_EQ(begun.agent.system_prompt, "Be brief.");
+  ASSERT_EQ(begun.events.size(), 1U);
+  EXPECT_EQ(begun.events[0].position().value, 1U);
+  EXPECT_EQ(begun.events[0].event(), made.events[0]);
+
+  const auto listed = get(&Store::messages, tenant, conversation, Order::ascending, PageQuery<model::MessageId>{});
+  ASSERT_EQ(listed.rows.size(), 2U);
+  EXPECT_EQ(listed.rows[0].json, model::to_json(made.user_message));
+  EXPECT_EQ(listed.rows[1].json, model::to_json(made.assistant_message));
+  EXPECT_EQ(model::to_json(get(&Store::run, tenant, made.run.id)), model::to_json(begun.run));
+  EXPECT_EQ(get(&Store::run_of_message, tenant, made.assistant_message.id).id, made.run.id);
+  EXPECT_EQ(refused(&Store::run_of_message, tenant, made.user_message.id), ErrorKind::not_found);
+}
+
+TEST_P(RunContract, A_conversation_can_come_into_being_with_its_first_message) {
+  const auto fresh = a_conversation(tenant, {6000});
+  auto made = a_run(tenant, fresh.id, {6000});
+  made.conversation = fresh;
+  const auto begun = accepted(made);
+  EXPECT_EQ(begun.conversation.id, fresh.id);
+  EXPECT_EQ(begun.conversation.agent_id, get(&Store::default_agent, tenant).id);
+  EXPECT_EQ(model::to_json(get(&Store::conversation, tenant, fresh.id)), model::to_json(begun.conversation));
+}
+
+TEST_P(RunContract, A_conversation_has_one_run_in_flight) {
+  const auto begun = accepted(tenant, conversation);
+  const auto second = get(&Store::accept, a_run(tenant, conversation));
+  ASSERT_TRUE(std::holds_alternative<Busy>(second));
+  EXPECT_EQ(std::get<Busy>(second).run.id, begun.run.id);
+  const auto listed = get(&Store::messages, tenant, conversation, Order::ascending, PageQuery<model::MessageId>{});
+  EXPECT_EQ(listed.rows.size(), 2U) << "a refused message leaves nothing behind";
+}
+
+// I-8: the outcome lands in the history whoever listened.
+TEST_P(RunContract, The_end_of_a_run_frees_its_conversation_and_shows_in_the_list_byte_for_byte_I_9) {
+  const auto begun = accepted(tenant, conversation);
+  const auto end = the_end(begun);
+  const auto news = get(&Store::append, end);
+  ASSERT_EQ(news.size(), 2U);
+  EXPECT_EQ(news[0].position().value, 2U);
+  EXPECT_EQ(news[1].event().body, model::to_json(*end.assistant_message));
+
+  const auto run = get(&Store::run, tenant, begun.run.id);
+  EXPECT_EQ(run.state, RunState::completed);
+  EXPECT_EQ(run.head.value, 3U);
+  ASSERT_TRUE(run.ended_at.has_value());
+  EXPECT_EQ(run.ended_at->ms, end.events.back().at.ms);
+  EXPECT_EQ(get(&Store::message, tenant, begun.run.message_id).json, end.events.back().body);
+  EXPECT_TRUE(get(&Store::unfinished_runs).empty());
+  EXPECT_TRUE(std::holds_alternative<Accepted>(get(&Store::accept, a_run(tenant, conversation))));
+}
+
+TEST_P(RunContract, An_archived_conversation_takes_no_message_I_22) {
+  get(&Store::update_conversation, tenant, conversation,
+      ConversationPatch{.status = model::ConversationStatus::archived}, Timestamp{9000});
+  EXPECT_TRUE(std::holds_alternative<Archived>(get(&Store::accept, a_run(tenant, conversation))));
+  get(&Store::update_conversation, tenant, conversation, ConversationPatch{.status = model::ConversationStatus::active},
+      Timestamp{9000});
+  EXPECT_TRUE(std::holds_alternative<Accepted>(get(&Store::accept, a_run(tenant, conversation))));
+}
+
+TEST_P(RunContract, What_is_another_tenants_is_not_found_I_22) {
+  const auto begun = accepted(tenant, conversation);
+  const auto other = make_tenant("other");
+  EXPECT_EQ(refused(&Store::accept, a_run(other, conversation)), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::run, other, begun.run.id), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::run_of_message, other, begun.run.message_id), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::message, other, begun.run.message_id), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::messages, other, conversation, Order::ascending, PageQuery<model::MessageId>{}),
+            ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::runs, other, conversation, PageQuery<model::RunId>{}), ErrorKind::not_found);
+  EXPECT_TRUE(get(&Store::runs, other, std::nullopt, PageQuery<model::RunId>{}).rows.empty());
+  EXPECT_EQ(refused(&Store::accept, a_run(tenant, make_id<model::ConversationId>())), ErrorKind::not_found);
+}
+
+TEST_P(RunContract, An_append_must_know_the_epoch_and_the_position) {
+  const auto begun = accepted(tenant, conversation);
+  EXPECT_EQ(refused(&Store::append, words(begun, {0}, {"early"})), ErrorKind::conflict);
+  EXPECT_EQ(refused(&Store::append, words(begun, {2}, {"late"})), ErrorKind::conflict);
+  auto wrong_epoch = words(begun, {1}, {"stale"});
+  wrong_epoch.epoch = {2};
+  EXPECT_EQ(refused(&Store::append, wrong_epoch), ErrorKind::conflict);
+  auto unknown = words(begun, {1}, {"lost"});
+  unknown.run = make_id<model::RunId>();
+  EXPECT_EQ(refused(&Store::append, unknown), ErrorKind::not_found);
+  EXPECT_EQ(read(begun.run.id, 1000).size(), 1U) << "what is refused is not written";
+  EXPECT_EQ(get(&Store::append, words(begun, {1}, {"right"})).size(), 1U);
+}
+
+TEST_P(RunContract, Nothing_is_added_to_a_run_that_is_over) {
+  const auto begun = accepted(tenant, conversation);
+  get(&Store::append, the_end(begun));
+  EXPECT_EQ(refused(&Store::append, words(begun, {3}, {"one more thing"})), ErrorKind::conflict);
+}
+
+TEST_P(RunContract, Taking_a_run_over_fences_its_former_writer) {
+  const auto begun = accepted(tenant, conversation);
+  const auto taken = get(&Store::take_over, begun.run.id, model::Epoch{1});
+  EXPECT_EQ(taken.epoch.value, 2U);
+  EXPECT_EQ(taken.head.value, 1U);
+  EXPECT_EQ(refused(&Store::append, words(begun, {1}, {"from the grave"})), ErrorKind::conflict);
+  EXPECT_EQ(refused(&Store::take_over, begun.run.id, model::Epoch{1}), ErrorKind::conflict);
+  EXPECT_EQ(refused(&Store::take_over, make_id<model::RunId>(), model::Epoch{1}), ErrorKind::not_found);
+  auto append = words(begun, {1}, {"alive"});
+  append.epoch = taken.epoch;
+  EXPECT_EQ(get(&Store::append, append).size(), 1U);
+}
+
+TEST_P(RunContract, A_state_may_change_without_an_event) {
+  const auto begun = accepted(tenant, conversation);
+  auto append = words(begun, {1}, {});
+  append.state = RunState::starting;
+  EXPECT_TRUE(get(&Store::append, append).empty());
+  const auto run = get(&Store::run, tenant, begun.run.id);
+  EXPECT_EQ(run.state, RunState::starting);
+  EXPECT_EQ(run.head.value, 1U);
+  EXPECT_FALSE(run.ended_at.has_value());
+}
+
+TEST_P(RunContract, A_journal_reads_the_same_in_pages_of_any_size) {
+  const auto begun = accepted(tenant, conversation);
+  get(&Store::append, words(begun, {1}, {"one", "", "three"}));
+  get(&Store::append, words(begun, {4}, {std::string(5000, 'x'), "\xF0\x9F\x8C\x8A"}));
+  const auto whole = read(begun.run.id, 1 << 20);
+  ASSERT_EQ(whole.size(), 6U);
+  EXPECT_EQ(whole[4].body.size(), 5000U);
+  EXPECT_EQ(read(begun.run.id, 0), whole) << "at least one event a page";
+  EXPECT_EQ(read(begun.run.id, 5), whole);
+  EXPECT_EQ(read(begun.run.id, 5001), whole);
+
+  const auto small = get(&Store::journal, begun.run.id, model::Position{0}, std::size_t{100});
+  EXPECT_LE(small.events.size(), 5U);
+  EXPECT_EQ(small.run.head.value, 6U);
+  const auto beyond = get(&Store::journal, begun.run.id, model::Position{6}, std::size_t{100});
+  EXPECT_TRUE(beyond.events.empty());
+  EXPECT_EQ(refused(&Store::journal, make_id<model::RunId>(), model::Position{0}, std::size_t{100}),
+            ErrorKind::not_found);
+}
+
+TEST_P(RunContract, A_sealed_journal_reads_the_same) {
+  const auto begun = accepted(tenant, conversation);
+  get(&Store::append, words(begun, {1}, {"one", "two", std::string(20'000, 'y')}));
+  auto end = the_end(begun);
+  end.head = {4};
+  get(&Store::append, end);
+  const auto open_run = accepted(tenant, conversation);
+
+  const auto before = read(begun.run.id, 10);
+  ASSERT_EQ(before.size(), 6U);
+  EXPECT_EQ(get(&Store::tidy_up, Timestamp{8000}), 1);
+  EXPECT_EQ(get(&Store::tidy_up, Timestamp{8000}), 0) << "once sealed is sealed";
+  EXPECT_EQ(read(begun.run.id, 10), before);
+  EXPECT_EQ(read(begun.run.id, 1 << 20), before);
+  restart();
+  EXPECT_EQ(read(begun.run.id, 1 << 20), before);
+  EXPECT_EQ(get(&Store::append, words(open_run, {1}, {"still open"})).size(), 1U);
+}
+
+TEST_P(RunContract, Unfinished_runs_are_found_again_after_a_restart_oldest_first) {
+  const auto first = accepted(tenant, conversation, {6000});
+  const auto second = accepted(tenant, make_conversation(tenant).id, {6000});
+  const auto third = accepted(tenant, make_conversation(tenant).id, {5000});
+  get(&Store::append, the_end(second));
+  restart();
+  const auto left = get(&Store::unfinished_runs);
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_EQ(left[0].id, first.run.id);
+  EXPECT_EQ(left[1].id, third.run.id);
+  EXPECT_TRUE(std::holds_alternative<Busy>(get(&Store::accept, a_run(tenant, conversation))));
+}
+
+TEST_P(RunContract, The_same_key_and_request_is_the_same_run_I_19) {
+  auto made = a_run(tenant, conversation);
+  made.idempotency = key("k");
+  const auto begun = accepted(made);
+  get(&Store::append, the_end(begun));
+
+  auto again = a_run(tenant, conversation);
+  again.idempotency = key("k");
+  const auto replayed = get(&Store::accept, again);
+  ASSERT_TRUE(std::holds_alternative<Replay>(replayed));
+  ASSERT_TRUE(std::get<Replay>(replayed).run.has_value());
+  EXPECT_EQ(std::get<Replay>(replayed).run->id, begun.run.id);
+  EXPECT_EQ(std::get<Replay>(replayed).run->state, RunState::completed);
+
+  again.idempotency = key("k", "another request");
+  EXPECT_TRUE(std::holds_alternative<KeyConflict>(get(&Store::accept, again)));
+  again.idempotency = key("k");
+  again.idempotency->principal = make_id<model::ServiceKeyId>();
+  EXPECT_TRUE(std::holds_alternative<Accepted>(get(&Store::accept, again))) << "keys are each principal's own";
+}
+
+TEST_P(RunContract, Two_requests_with_one_key_that_race_make_one_run_I_19) {
+  auto one = a_run(tenant, conversation);
+  one.idempotency = key("k");
+  auto two = a_run(tenant, conversation);
+  two.idempotency = key("k");
+  std::vector<AcceptOutcome> outcomes;
+  for (auto* made : {&one, &two}) {
+    store().accept(*made, [&](Result<AcceptOutcome> outcome) { outcomes.push_back(std::move(outcome).take()); });
+  }
+  ASSERT_TRUE(loop().run_until([&] { return outcomes.size() == 2; }));
+  EXPECT_TRUE(std::holds_alternative<Accepted>(outcomes[0]));
+  ASSERT_TRUE(std::holds_alternative<Replay>(outcomes[1]));
+  EXPECT_EQ(std::get<Replay>(outcomes[1]).run->id, one.run.id);
+  EXPECT_EQ(get(&Store::runs, tenant, std::nullopt, PageQuery<model::RunId>{}).rows.size(), 1U);
+}
+
+TEST_P(RunContract, A_key_is_forgotten_after_a_day) {
+  auto made = a_run(tenant, conversation, {6000});
+  made.idempotency = key("k");
+  get(&Store::append, the_end(accepted(made)));
+  const Timestamp tomorrow{6000 + limits::idempotency_ms};
+
+  auto later = a_run(tenant, conversation, {tomorrow.ms - 1});
+  later.idempotency = key("k");
+  EXPECT_TRUE(std::holds_alternative<Replay>(get(&Store::accept, later)));
+  later = a_run(tenant, conversation, tomorrow);
+  later.idempotency = key("k", "another request");
+  get(&Store::append, the_end(accepted(later)));
+
+  get(&Store::tidy_up, Timestamp{tomorrow.ms + limits::idempotency_ms});
+  auto last = a_run(tenant, conversation, tomorrow);
+  last.idempotency = key("k");
+  EXPECT_TRUE(std::holds_alternative<Accepted>(get(&Store::accept, last)));
+}
+
+TEST_P(RunContract, Runs_are_listed_newest_first_in_both_directions) {
+  std::vector<model::RunId> made;
+  for (int i = 0; i < 5; ++i) {
+    const auto begun = accepted(tenant, i == 2 ? make_conversation(tenant).id : conversation, {6000});
+    get(&Store::append, the_end(begun));
+    made.insert(made.begin(), begun.run.id);
+  }
+  const auto list = [&](std::optional<model::ConversationId> of, PageQuery<model::RunId> query) {
+    const auto page = get(&Store::runs, tenant, of, query);
+    std::vector<model::RunId> ids;
+    for (const auto& row : page.rows) ids.push_back(row.id);
+    return std::pair(ids, page.has_more);
+  };
+  using Ids = std::vector<model::RunId>;
+  EXPECT_EQ(list({}, {}), std::pair(made, false));
+  EXPECT_EQ(list({}, {.limit = 2}), std::pair(Ids({made[0], made[1]}), true));
+  EXPECT_EQ(list({}, {.limit = 3, .starting_after = made[1]}), std::pair(Ids({made[2], made[3], made[4]}), false));
+  EXPECT_EQ(list({}, {.limit = 2, .ending_before = made[3]}), std::pair(Ids({made[1], made[2]}), true));
+  EXPECT_EQ(list(conversation, {.limit = 2, .starting_after = made[1]}), std::pair(Ids({made[3], made[4]}), false));
+  EXPECT_EQ(list(conversation, {.limit = 5, .ending_before = made[3]}), std::pair(Ids({made[0], made[1]}), false));
+}
+
+}  // namespace
+}  // namespace sluice::store

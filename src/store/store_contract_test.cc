@@ -1,0 +1,433 @@
+// The contract of every store, about records: tenants, keys, agents, conversations, messages.
+#include "store/store_contract.h"
+
+namespace sluice::store {
+namespace {
+
+template <typename Row>
+auto ids_of(const Page<Row>& page) {
+  std::vector<decltype(Row::id)> ids;
+  for (const auto& row : page.rows) ids.push_back(row.id);
+  return ids;
+}
+
+// Walks a list of five in both directions; `list(query)` is one page.
+template <typename AnyId, typename List>
+void expect_pages(const std::vector<AnyId>& rows, AnyId unknown, List list) {
+  using Ids = std::vector<AnyId>;
+  ASSERT_EQ(rows.size(), 5U);
+  const auto expect = [&](PageQuery<AnyId> query, const Ids& ids, bool has_more) {
+    auto page = list(query);
+    ASSERT_TRUE(page);
+    EXPECT_EQ(ids_of(page.value()), ids);
+    EXPECT_EQ(page.value().has_more, has_more);
+  };
+  expect({}, rows, false);
+  expect({.limit = 5}, rows, false);
+  expect({.limit = 2}, {rows[0], rows[1]}, true);
+  expect({.limit = 2, .starting_after = rows[1]}, {rows[2], rows[3]}, true);
+  expect({.limit = 2, .starting_after = rows[2]}, {rows[3], rows[4]}, false);
+  expect({.limit = 2, .starting_after = rows[4]}, {}, false);
+  expect({.limit = 2, .ending_before = rows[4]}, {rows[2], rows[3]}, true);
+  expect({.limit = 2, .ending_before = rows[2]}, {rows[0], rows[1]}, false);
+  expect({.limit = 2, .ending_before = rows[0]}, {}, false);
+  auto lost = list(PageQuery<AnyId>{.starting_after = unknown});
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().kind, ErrorKind::not_found);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values(Backend::memory), name_of_backend);
+
+// ── tenants ──
+
+TEST_P(StoreContract, A_tenant_is_kept_with_its_default_agent) {
+  const auto id = make_id<model::TenantId>();
+  const model::Tenant tenant{.id = id,
+                             .name = "Grüße",
+                             .status = model::TenantStatus::suspended,
+                             .filler_enabled = true,
+                             .metadata = {{"a", "1"}, {"ü", "\"\\\n"}},
+                             .created_at = {123},
+                             .updated_at = {456}};
+  const auto agent = an_agent(id, "first");
+  get(&Store::create_tenant, tenant, agent);
+  restart();
+  EXPECT_EQ(model::to_json(get(&Store::tenant, id)), model::to_json(tenant));
+  auto kept = agent;
+  kept.is_default = true;
+  EXPECT_EQ(model::to_json(get(&Store::default_agent, id)), model::to_json(kept));
+  EXPECT_EQ(refused(&Store::create_tenant, tenant, an_agent(id, "second")), ErrorKind::conflict);
+  EXPECT_EQ(refused(&Store::tenant, make_id<model::TenantId>()), ErrorKind::not_found);
+}
+
+TEST_P(StoreContract, A_tenants_patch_changes_what_it_names) {
+  const auto id = make_tenant("before");
+  auto patched = get(&Store::update_tenant, id, TenantPatch{.status = model::TenantStatus::suspended}, Timestamp{77});
+  EXPECT_EQ(patched.name, "before");
+  EXPECT_EQ(patched.status, model::TenantStatus::suspended);
+  EXPECT_EQ(patched.metadata.at("plan"), "gold");
+  EXPECT_EQ(patched.updated_at.ms, 77);
+  patched = get(&Store::update_tenant, id,
+                TenantPatch{.name = "after", .filler_enabled = true, .metadata = model::Metadata{}}, Timestamp{78});
+  EXPECT_EQ(model::to_json(get(&Store::tenant, id)), model::to_json(patched));
+  EXPECT_EQ(patched.name, "after");
+  EXPECT_TRUE(patched.metadata.empty());
+  EXPECT_EQ(refused(&Store::update_tenant, make_id<model::TenantId>(), TenantPatch{}, Timestamp{1}),
+            ErrorKind::not_found);
+}
+
+TEST_P(StoreContract, Tenants_are_listed_oldest_first) {
+  std::vector<model::TenantId> made;
+  for (int i = 0; i < 5; ++i) made.push_back(make_tenant());
+  expect_pages(made, make_id<model::TenantId>(), [&](const auto& query) { return ask(&Store::tenants, query); });
+}
+
+// ── keys ──
+
+TEST_P(StoreContract, A_service_key_is_found_by_the_hash_of_its_secret) {
+  const auto tenant = make_tenant();
+  const model::ServiceKey key{.id = make_id<model::ServiceKeyId>(),
+                              .tenant_id = tenant,
+                              .name = "ci",
+                              .secret_sha256 = std::string(32, '\0'),
+                              .hint = "x9Yz",
+                              .created_at = {5}};
+  get(&Store::create_service_key, key);
+  auto found = get(&Store::find_service_key, key.secret_sha256);
+  EXPECT_EQ(found.key.id, key.id);
+  EXPECT_EQ(found.key.hint, "x9Yz");
+  EXPECT_EQ(found.key.secret_sha256, key.secret_sha256);
+  EXPECT_EQ(found.tenant.id, tenant);
+  EXPECT_EQ(refused(&Store::find_service_key, std::string(32, 'x')), ErrorKind::not_found);
+
+  EXPECT_EQ(get(&Store::revoke_service_key, tenant, key.id, Timestamp{50}).revoked_at, Timestamp{50});
+  EXPECT_EQ(get(&Store::revoke_service_key, tenant, key.id, Timestamp{60}).revoked_at, Timestamp{50});
+  get(&Store::update_tenant, tenant, TenantPatch{.status = model::TenantStatus::suspended}, Timestamp{70});
+  found = get(&Store::find_service_key, key.secret_sha256);
+  EXPECT_EQ(found.key.revoked_at, Timestamp{50});
+  EXPECT_EQ(found.tenant.status, model::TenantStatus::suspended);
+
+  auto twin = key;
+  twin.id = make_id<model::ServiceKeyId>();
+  EXPECT_EQ(refused(&Store::create_service_key, twin), ErrorKind::conflict);
+  twin.tenant_id = make_id<model::TenantId>();
+  EXPECT_EQ(refused(&Store::create_service_key, twin), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::revoke_service_key, make_tenant("other"), key.id, Timestamp{1}), ErrorKind::not_found);
+}
+
+TEST_P(StoreContract, Keys_are_listed_oldest_first_for_their_tenant_only) {
+  const auto tenant = make_tenant();
+  const auto other = make_tenant("other");
+  std::vector<model::ServiceKeyId> service_keys;
+  std::vector<model::ApproverKeyId> approver_keys;
+  for (int i = 0; i < 5; ++i) {
+    service_keys.push_back(make_id<model::ServiceKeyId>());
+    approver_keys.push_back(make_id<model::ApproverKeyId>());
+    get(&Store::create_service_key, model::ServiceKey{.id = service_keys.back(),
+                                                      .tenant_id = tenant,
+                                                      .secret_sha256 = std::string(32, static_cast<char>('a' + i))});
+    get(&Store::create_approver_key, model::ApproverKey{.id = approver_keys.back(), .tenant_id = tenant});
+  }
+  expect_pages(service_keys, make_id<model::ServiceKeyId>(),
+               [&](const auto& query) { return ask(&Store::service_keys, tenant, query); });
+  expect_pages(approver_keys, make_id<model::ApproverKeyId>(),
+               [&](const auto& query) { return ask(&Store::approver_keys, tenant, query); });
+  EXPECT_TRUE(get(&Store::service_keys, other, PageQuery<model::ServiceKeyId>{}).rows.empty());
+  EXPECT_EQ(refused(&Store::service_keys, other, PageQuery<model::ServiceKeyId>{.starting_after = service_keys[0]}),
+            ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::approver_keys, make_id<model::TenantId>(), PageQuery<model::ApproverKeyId>{}),
+            ErrorKind::not_found);
+}
+
+TEST_P(StoreContract, An_approver_key_is_kept_whole_and_revoked_once) {
+  const auto tenant = make_tenant();
+  const model::ApproverKey key{.id = make_id<model::ApproverKeyId>(),
+                               .tenant_id = tenant,
+                               .name = "boss",
+                               .algorithm = model::SignatureAlgorithm::ed25519,
+                               .material = std::string("\0\xFF raw", 6),
+                               .created_at = {9}};
+  get(&Store::create_approver_key, key);
+  restart();
+  const auto kept = get(&Store::approver_keys, tenant, PageQuery<model::ApproverKeyId>{}).rows.at(0);
+  EXPECT_EQ(kept.name, "boss");
+  EXPECT_EQ(kept.algorithm, model::SignatureAlgorithm::ed25519);
+  EXPECT_EQ(kept.material, key.material);
+  EXPECT_FALSE(kept.revoked_at.has_value());
+  EXPECT_EQ(get(&Store::revoke_approver_key, tenant, key.id, Timestamp{50}).revoked_at, Timestamp{50});
+  EXPECT_EQ(get(&Store::revoke_approver_key, tenant, key.id, Timestamp{60}).revoked_at, Timestamp{50});
+  EXPECT_EQ(refused(&Store::revoke_approver_key, make_tenant("other"), key.id, Timestamp{1}), ErrorKind::not_found);
+}
+
+// ── agents ──
+
+TEST_P(StoreContract, A_tenant_has_one_default_agent) {
+  const auto tenant = make_tenant();
+  const auto former = get(&Store::default_agent, tenant);
+  const auto chosen = an_agent(tenant, "chosen");
+  get(&Store::create_agent, chosen);
+  EXPECT_EQ(get(&Store::default_agent, tenant).id, former.id);
+  const auto changed = get(&Store::update_agent, tenant, chosen.id, AgentPatch{.is_default = true}, Timestamp{99});
+  EXPECT_TRUE(changed.is_default);
+  EXPECT_EQ(get(&Store::default_agent, tenant).id, chosen.id);
+  EXPECT_FALSE(get(&Store::agent, tenant, former.id).is_default);
+
+  auto third = an_agent(tenant, "third");
+  third.is_default = true;
+  get(&Store::create_agent, third);
+  EXPECT_EQ(get(&Store::default_agent, tenant).id, third.id);
+  EXPECT_FALSE(get(&Store::agent, tenant, chosen.id).is_default);
+  EXPECT_EQ(refused(&Store::delete_agent, tenant, third.id), ErrorKind::conflict);
+  EXPECT_EQ(refused(&Store::default_agent, make_id<model::TenantId>()), ErrorKind::not_found);
+}
+
+TEST_P(StoreContract, An_agents_name_is_its_tenants_own) {
+  const auto tenant = make_tenant();
+  const auto other = make_tenant("other");
+  const auto one = an_agent(tenant, "one");
+  const auto two = an_agent(tenant, "two");
+  get(&Store::create_agent, one);
+  get(&Store::create_agent, two);
+  EXPECT_EQ(refused(&Store::create_agent, an_agent(tenant, "one")), ErrorKind::conflict);
+  EXPECT_EQ(refused(&Store::update_agent, tenant, two.id, AgentPatch{.name = "one"}, Timestamp{1}),
+            ErrorKind::conflict);
+  get(&Store::update_agent, tenant, two.id, AgentPatch{.name = "two"}, Timestamp{1});
+  get(&Store::create_agent, an_agent(other, "one"));
+  EXPECT_EQ(refused(&Store::agent, other, one.id), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::update_agent, other, one.id, AgentPatch{}, Timestamp{1}), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::delete_agent, other, one.id), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::create_agent, an_agent(make_id<model::TenantId>(), "x")), ErrorKind::not_found);
+}
+
+TEST_P(StoreContract, An_agents_patch_changes_what_it_names) {
+  const auto tenant = make_tenant();
+  const auto agent = an_agent(tenant, "one");
+  get(&Store::create_agent, agent);
+  const AgentPatch patch{.system_prompt = "New.",
+                         .model = model::ModelChoice{"anthropic", "m", {}},
+                         .limits = model::AgentLimits{1, 2, 3}};
+  const auto changed = get(&Store::update_agent, tenant, agent.id, patch, Timestamp{99});
+  EXPECT_EQ(changed.name, "one");
+  EXPECT_EQ(changed.system_prompt, "New.");
+  EXPECT_EQ(changed.updated_at.ms, 99);
+  EXPECT_FALSE(changed.is_default);
+  restart();
+  const auto kept = get(&Store::agent, tenant, agent.id);
+  EXPECT_EQ(kept.model, *patch.model);
+  EXPECT_EQ(kept.limits, *patch.limits);
+  EXPECT_EQ(model::to_json(kept), model::to_json(changed));
+}
+
+TEST_P(StoreContract, Agents_are_listed_oldest_first) {
+  const auto tenant = make_tenant();
+  std::vector<model::AgentId> made = {get(&Store::default_agent, tenant).id};
+  for (const auto* name : {"d", "c", "b", "a"}) {
+    const auto agent = an_agent(tenant, name);
+    get(&Store::create_agent, agent);
+    made.push_back(agent.id);
+  }
+  expect_pages(made, make_id<model::AgentId>(), [&](const auto& query) { return ask(&Store::agents, tenant, query); });
+}
+
+TEST_P(StoreContract, An_agent_in_use_is_not_deleted) {
+  const auto tenant = make_tenant();
+  const auto agent = an_agent(tenant, "busy");
+  get(&Store::create_agent, agent);
+  auto made = a_conversation(tenant);
+  made.agent_id = agent.id;
+  get(&Store::create_conversation, NewConversation{made, "", {}});
+  EXPECT_EQ(refused(&Store::delete_agent, tenant, agent.id), ErrorKind::conflict);
+
+  const auto begun = accepted(tenant, made.id);
+  get(&Store::update_conversation, tenant, made.id, ConversationPatch{.status = model::ConversationStatus::archived},
+      Timestamp{1});
+  EXPECT_EQ(refused(&Store::delete_agent, tenant, agent.id), ErrorKind::conflict) << "a run still needs it";
+  get(&Store::append, the_end(begun));
+  get(&Store::delete_agent, tenant, agent.id);
+  EXPECT_EQ(refused(&Store::agent, tenant, agent.id), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::update_conversation, tenant, made.id,
+                    ConversationPatch{.status = model::ConversationStatus::active}, Timestamp{2}),
+            ErrorKind::not_found)
+      << "an active conversation has an agent";
+}
+
+// ── conversations ──
+
+TEST_P(StoreContract, A_conversation_without_an_agent_has_the_default_one) {
+  const auto tenant = make_tenant();
+  const auto other = make_tenant("other");
+  const auto made = make_conversation(tenant);
+  EXPECT_EQ(made.agent_id, get(&Store::default_agent, tenant).id);
+  EXPECT_EQ(refused(&Store::conversation, other, made.id), ErrorKind::not_found);
+  auto stranger = a_conversation(tenant);
+  stranger.agent_id = get(&Store::default_agent, other).id;
+  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{stranger, "", {}}), ErrorKind::not_found);
+  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{a_conversation(make_id<model::TenantId>()), "", {}}),
+            ErrorKind::not_found);
+}
+
+TEST_P(StoreContract, A_patch_tells_clearing_from_leaving_alone) {
+  const auto tenant = make_tenant();
+  auto made = a_conversation(tenant);
+  made.title = "A title";
+  made.user_id = "ana";
+  made.filler_enabled = true;
+  made.repository_id = "repo";
+  get(&Store::create_conversation, NewConversation{made, "", {}});
+  made.agent_id = get(&Store::default_agent, tenant).id;
+  EXPECT_EQ(model::to_json(get(&Store::conversation, tenant, made.id)), model::to_json(made));
+
+  ConversationPatch patch;
+  patch.title.emplace(std::nullopt);
+  patch.filler_enabled.emplace(false);
+  patch.metadata = model::Metadata{{"k", "v"}};
+  auto changed = get(&Store::update_conversation, tenant, made.id, patch, Timestamp{8000});
+  made.title.reset();
+  made.filler_enabled = false;
+  made.metadata = {{"k", "v"}};
+  made.updated_at = {8000};
+  EXPECT_EQ(model::to_json(changed), model::to_json(made));
+  patch = {};
+  patch.filler_enabled.emplace(std::nullopt);
+  patch.user_id.emplace(std::nullopt);
+  patch.repository_id.emplace("other");
+  get(&Store::update_conversation, tenant, made.id, patch, Timestamp{8000});
+  made.filler_enabled.reset();
+  made.user_id.reset();
+  made.repository_id = "other";
+  restart();
+  EXPECT_EQ(model::to_json(get(&Store::conversation, tenant, made.id)), model::to_json(made));
+  EXPECT_EQ(refused(&Store::update_conversation, make_tenant("other"), made.id, patch, Timestamp{1}),
+            ErrorKind::not_found);
+  patch.agent_id = make_id<model::AgentId>();
+  EXPECT_EQ(refused(&Store::update_conversation, tenant, made.id, patch, Timestamp{1}), ErrorKind::not_found);
+}
+
+TEST_P(StoreContract, Creating_a_conversation_twice_with_one_key_answers_the_same_words_I_19) {
+  const auto tenant = make_tenant();
+  const Idempotency key{make_id<model::ServiceKeyId>(), "createConversation", "k", "sha"};
+  const auto first = a_conversation(tenant);
+  EXPECT_TRUE(
+      std::holds_alternative<Unit>(get(&Store::create_conversation, NewConversation{first, "{\"id\":1}", key})));
+  const auto again = get(&Store::create_conversation, NewConversation{a_conversation(tenant), "{\"id\":2}", key});
+  ASSERT_TRUE(std::holds_alternative<Replay>(again));
+  EXPECT_EQ(std::get<Replay>(again).response_body, "{\"id\":1}");
+  EXPECT_FALSE(std::get<Replay>(again).run.has_value());
+  auto other = key;
+  other.request_sha256 = "another";
+  EXPECT_TRUE(std::holds_alternative<KeyConflict>(
+      get(&Store::create_conversation, NewConversation{a_conversation(tenant), "", other})));
+  EXPECT_EQ(get(&Store::conversations, tenant, std::nullopt, PageQuery<model::ConversationId>{}).rows.size(), 1U);
+}
+
+TEST_P(StoreContract, Conversations_are_listed_latest_message_first_also_at_equal_times) {
+  const auto tenant = make_tenant();
+  std::vector<model::ConversationId> rows;
+  for (const int64_t at : {5000, 6000, 6000, 6000, 7000}) rows.insert(rows.begin(), make_conversation(tenant, {at}).id);
+  make_conversation(make_tenant("other"));
+  const auto list = [&](const auto& query) { return ask(&Store::conversations, tenant, std::nullopt, query); };
+  expect_pages(rows, make_id<model::ConversationId>(), list);
+  accepted(tenant, rows[4], {8000});
+  std::rotate(rows.begin(), rows.end() - 1, rows.end());
+  expect_pages(rows, make_id<model::ConversationId>(), list);
+}
+
+TEST_P(StoreContract, Conversations_are_listed_for_one_user) {
+  const auto tenant = make_tenant();
+  std::vector<model::ConversationId> rows;
+  for (int i = 0; i < 10; ++i) {
+    auto made = a_conversation(tenant, {5000 + i / 4});
+    if (i % 2 == 0) {
+      made.user_id = "ana";
+      rows.insert(rows.begin(), made.id);
+    } else if (i % 3 == 0) {
+      made.user_id = "ben";
+    }
+    get(&Store::create_conversation, NewConversation{made, "", {}});
+  }
+  const std::optional<std::string> ana = "ana";
+  expect_pages(rows, make_id<model::ConversationId>(),
+               [&](const auto& query) { return ask(&Store::conversations, tenant, ana, query); });
+}
+
+// ── messages ──
+
+TEST_P(StoreContract, Messages_are_listed_in_the_order_they_were_made_either_way_round) {
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant).id;
+  std::vector<model::MessageId> rows;
+  for (int i = 0; i < 3; ++i) {
+    const auto begun = accepted(tenant, conversation, {6000});
+    rows.insert(rows.end(), {begun.run.user_message_id, begun.run.message_id});
+    get(&Store::append, the_end(begun));
+  }
+  const auto list = [&](Order order) {
+    return [this, tenant, conversation, order](const PageQuery<model::MessageId>& query) {
+      return ask(&Store::messages, tenant, conversation, order, query);
+    };
+  };
+  auto five = list(Order::ascending)({.ending_before = rows[5]});
+  EXPECT_EQ(ids_of(five.value()), std::vector(rows.begin(), rows.begin() + 5));
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  EXPECT_EQ(refused(&Store::messages, tenant, conversation, Order::ascending,
+                    PageQuery<model::MessageId>{.starting_after = begun.run.message_id}),
+            ErrorKind::not_found)
+      << "a cursor belongs to its list";
+
+  auto page = list(Order::ascending)({.limit = 2, .starting_after = rows[0]});
+  EXPECT_EQ(ids_of(page.value()), std::vector({rows[1], rows[2]}));
+  EXPECT_TRUE(page.value().has_more);
+  page = list(Order::descending)({.limit = 2, .starting_after = rows[4]});
+  EXPECT_EQ(ids_of(page.value()), std::vector({rows[3], rows[2]}));
+  EXPECT_TRUE(page.value().has_more);
+  page = list(Order::descending)({.limit = 3, .ending_before = rows[3]});
+  EXPECT_EQ(ids_of(page.value()), std::vector({rows[5], rows[4]}));
+  EXPECT_FALSE(page.value().has_more);
+}
+
+TEST_P(StoreContract, History_is_the_last_completed_turns_oldest_first) {
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant).id;
+  get(&Store::append, the_end(accepted(tenant, conversation), "one"));
+  auto failed = the_end(accepted(tenant, conversation), "half an ans");
+  failed.state = model::RunState::failed;
+  failed.assistant_message->status = model::MessageStatus::failed;
+  get(&Store::append, failed);
+  get(&Store::append, the_end(accepted(tenant, conversation), "two"));
+  const auto now = accepted(tenant, conversation);
+
+  const auto turns = [&](int count_max) {
+    std::vector<std::string> words;
+    for (const auto& turn : get(&Store::history, conversation, now.run.message_id, count_max)) {
+      words.push_back(std::string(model::name_of(turn.role)) + ": " + turn.content);
+    }
+    return words;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(turns(100), Words({"user: What is it?", "assistant: one", "user: What is it?", "user: What is it?",
+                               "assistant: two", "user: What is it?"}));
+  EXPECT_EQ(turns(2), Words({"assistant: two", "user: What is it?"}));
+  EXPECT_EQ(get(&Store::history, conversation, now.run.user_message_id, 1).at(0).content, "two");
+  EXPECT_EQ(refused(&Store::history, conversation, make_id<model::MessageId>(), 1), ErrorKind::not_found);
+}
+
+TEST_P(StoreContract, Reopening_loses_nothing) {
+  const auto tenant = make_tenant();
+  get(&Store::reopen);
+  EXPECT_FALSE(store().broken());
+  EXPECT_EQ(get(&Store::tenant, tenant).id, tenant);
+  make_conversation(tenant);
+}
+
+TEST_P(StoreContract, A_store_that_is_gone_answers_nobody) {
+  const auto tenant = make_tenant();
+  bool answered = false;
+  const auto made = a_conversation(tenant);
+  store().create_conversation({made, "", {}}, [&](const auto&) { answered = true; });
+  restart();
+  EXPECT_EQ(get(&Store::conversation, tenant, made.id).id, made.id) << "but what it was asked to write is written";
+  EXPECT_FALSE(answered);
+}
+
+}  // namespace
+}  // namespace sluice::store
