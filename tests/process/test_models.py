@@ -1,0 +1,193 @@
+"""Real providers' dialects end to end, against an emulator on the loopback."""
+import json
+import time
+import unittest
+
+from provider_emulator import Answer, Emulator
+from server_process import ServerTest, wait_until
+from stream_grammar import check_stream, slug_of, text_of
+
+PROVIDERS = {"anthropic": "/v1/messages", "openai-responses": "/v1/responses", "openai-chat": "/v1/chat/completions"}
+SECRET = "test-provider-key-8c1f"
+
+
+class ProviderTest(ServerTest):
+    env = {"ANTHROPIC_API_KEY": SECRET, "OPENAI_API_KEY": SECRET}
+    flags = ("--models.idle_seconds", "1")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.provider = Emulator()
+        cls.addClassCleanup(cls.provider.close)
+        super().setUpClass()
+
+    def talk(self, provider, **fields):
+        """A conversation with an agent that speaks to the emulator."""
+        base = self.provider.url + ("/v1" if self.openai_base_has_version(provider) else "")
+        agent = self.client.post("/v1/agents", {
+            "name": f"{self.id()} {provider} {time.monotonic_ns()}",
+            "model": {"provider": provider, "name": "model-x", "base_url": base}} | fields)
+        self.assertEqual(agent.status, 201, agent.body)
+        return self.conversation(agent_id=agent.json()["id"])
+
+    @staticmethod
+    def openai_base_has_version(provider):
+        return provider != "anthropic"
+
+    def each(self):
+        for provider in PROVIDERS:
+            with self.subTest(provider=provider):
+                yield provider
+
+
+class AnAnswer(ProviderTest):
+    def test_is_streamed_as_the_provider_tells_it(self):
+        for provider in self.each():
+            self.provider.play(Answer(texts=("Grüße ", "aus ", "dem 🛶.")))
+            events = check_stream(self.client.say(self.talk(provider), "Hello?"))
+            self.assertEqual([e["data"]["text"] for e in events if e["type"] == "content_delta"],
+                             ["Grüße ", "aus ", "dem 🛶."])
+            self.assertEqual(text_of(events), "Grüße aus dem 🛶.")
+
+    def test_is_asked_for_with_key_model_prompt_and_limit(self):
+        for provider in self.each():
+            self.provider.play(Answer())
+            conversation = self.talk(provider, system_prompt="You are a lighthouse.",
+                                     limits={"max_output_tokens": 321})
+            self.client.say(conversation, "Which way?")
+            seen = self.provider.seen[0]
+            self.assertTrue(seen.path.endswith(PROVIDERS[provider]), seen.path)
+            key = seen.headers["x-api-key"] if provider == "anthropic" else seen.headers["authorization"]
+            self.assertEqual(key.removeprefix("Bearer "), SECRET)
+            self.assertEqual((seen.body["model"], seen.body["stream"]), ("model-x", True))
+            text = json.dumps(seen.body)
+            self.assertIn("You are a lighthouse.", text)
+            self.assertIn("Which way?", text)
+            self.assertIn(321, [v for k, v in seen.body.items() if "max" in k])
+
+    def test_the_next_question_carries_the_dialogue_so_far(self):
+        for provider in self.each():
+            self.provider.play(Answer(texts=("The tide ", "is high.")), Answer(texts=("Still high.",)))
+            conversation = self.talk(provider)
+            self.client.say(conversation, "How is the tide?")
+            self.client.say(conversation, "And now?")
+            turns = self.provider.seen[1].body.get("messages") or self.provider.seen[1].body["input"]
+            told = [(t["role"], json.dumps(t["content"])) for t in turns if t.get("role") in ("user", "assistant")]
+            self.assertEqual([role for role, _ in told], ["user", "assistant", "user"])
+            for (_, text), words in zip(told, ("How is the tide?", "The tide is high.", "And now?")):
+                self.assertIn(words, text)
+
+    def test_reasoning_is_not_part_of_it(self):
+        for provider in self.each():
+            self.provider.play(Answer(reasoning="they must not read this", texts=("Out loud.",)))
+            lines = self.client.say(self.talk(provider), "Think!")
+            self.assertEqual(check_stream(lines)[-1]["data"]["message"]["content"], "Out loud.")
+            self.assertNotIn(b"must not read", b"".join(lines))
+
+    def test_usage_means_the_same_everywhere(self):
+        """Input tokens include those that came from a cache, whoever counts."""
+        for provider in self.each():
+            self.provider.play(Answer(input_tokens=120, cached_tokens=100, output_tokens=9))
+            events = check_stream(self.client.say(self.talk(provider), "Count."))
+            self.assertEqual(events[-1]["data"]["message"]["usage"], {"input_tokens": 120, "output_tokens": 9})
+
+
+class ATroubledProvider(ProviderTest):
+    def assert_ends_with(self, lines, slug, status):
+        problem = check_stream(lines)[-1]["data"]
+        self.assertEqual((slug_of(problem), problem["status"]), (slug, status), problem)
+        self.assertNotIn(SECRET, json.dumps(problem))
+        return problem
+
+    def test_that_is_busy_is_asked_again_when_it_said(self):
+        for provider in self.each():
+            for status in (429, 503, 529):
+                self.provider.play(Answer(status=status, headers={"Retry-After": "1"}), Answer(texts=("At last.",)))
+                began = time.monotonic()
+                events = check_stream(self.client.say(self.talk(provider), "Hello?"))
+                self.assertEqual(text_of(events), "At last.")
+                self.assertEqual(len(self.provider.seen), 2)
+                self.assertGreaterEqual(time.monotonic() - began, 0.9, "Retry-After was not kept")
+
+    def test_that_cuts_before_the_first_word_is_asked_again(self):
+        for provider in self.each():
+            self.provider.play(Answer(cut_after=0), Answer(texts=("Second try.",)))
+            self.assertEqual(text_of(check_stream(self.client.say(self.talk(provider), "Hello?"))), "Second try.")
+
+    def test_that_cuts_after_the_first_word_is_not(self):
+        for provider in self.each():
+            self.provider.play(Answer(texts=("Half ", "of it"), cut_after=1))
+            lines = self.client.say(self.talk(provider), "Hello?")
+            self.assert_ends_with(lines, "model-stream-cut", 502)
+            self.assertEqual(text_of(check_stream(lines)), "Half ")
+            self.assertEqual(len(self.provider.seen), 1)
+
+    def test_that_goes_silent_times_out(self):
+        for provider in self.each():
+            self.provider.play(Answer(texts=("One moment", "…"), silent_after=1))
+            began = time.monotonic()
+            self.assert_ends_with(self.client.say(self.talk(provider), "Hello?"), "model-timeout", 504)
+            self.assertLess(time.monotonic() - began, 15)
+
+    def test_that_knows_no_such_key_is_a_matter_of_configuration(self):
+        for provider in self.each():
+            for status in (401, 403):
+                self.provider.play(Answer(status=status, error="invalid x-api-key"))
+                lines = self.client.say(self.talk(provider), "Hello?")
+                self.assert_ends_with(lines, "agent-misconfigured", 500)
+                self.assertEqual(len(self.provider.seen), 1)
+
+    def test_that_refuses_for_good_is_asked_once(self):
+        for provider in self.each():
+            self.provider.play(Answer(status=400, error="prompt is too long: 3 lighthouses"))
+            problem = self.assert_ends_with(self.client.say(self.talk(provider), "Hello?"), "model-error", 502)
+            self.assertIn("3 lighthouses", problem["detail"])
+            self.assertEqual(len(self.provider.seen), 1)
+
+    def test_that_fails_again_and_again_is_given_up(self):
+        self.provider.play(Answer(status=500, headers={"Retry-After": "0"}))
+        self.assert_ends_with(self.client.say(self.talk("openai-chat"), "Hello?", patience_s=60), "model-error", 502)
+        self.assertGreater(len(self.provider.seen), 1)
+        self.assertLess(len(self.provider.seen), 10)
+
+    def test_that_is_not_there_at_all_is_an_error_of_the_model(self):
+        agent = self.client.post("/v1/agents", {"name": "Nowhere", "model": {
+            "provider": "openai-chat", "name": "m", "base_url": "http://127.0.0.1:9/v1"}}).json()
+        lines = self.client.say(self.conversation(agent_id=agent["id"]), "Hello?", patience_s=60)
+        self.assert_ends_with(lines, "model-error", 502)
+
+    def test_a_failed_turn_does_not_poison_the_next(self):
+        for provider in self.each():
+            self.provider.play(Answer(status=400), Answer(texts=("Better.",)))
+            conversation = self.talk(provider)
+            self.client.say(conversation, "First.")
+            self.assertEqual(text_of(check_stream(self.client.say(conversation, "Second."))), "Better.")
+            turns = self.provider.seen[1].body.get("messages") or self.provider.seen[1].body["input"]
+            roles = [t["role"] for t in turns if t.get("role") in ("user", "assistant")]
+            self.assertEqual(roles[-1], "user")
+            self.assertIn("Second.", json.dumps(turns[-1]))
+
+
+class Cancelling(ProviderTest):
+    flags = ("--models.idle_seconds", "60")
+
+    def test_hangs_up_on_the_provider(self):
+        self.provider.play(Answer(texts=("Begun", "…"), silent_after=1))
+        answer = self.client.send(self.talk("anthropic"), "Hello?")
+        with answer.connection:
+            lines = answer.lines()
+            wait_until(lambda: b"Begun" in next(lines), "the first word")
+            self.assertEqual(self.client.post(f"/v1/runs/{answer.header('x-run-id')}/cancel").json()["state"], "cancelled")
+            self.assertEqual(slug_of(json.loads(list(lines)[-1])["data"]), "run-cancelled")
+
+
+class WithoutAKey(ServerTest):
+    def test_a_provider_that_needs_one_is_a_matter_of_configuration(self):
+        agent = self.client.post("/v1/agents", {"name": "Keyless", "model": {"provider": "anthropic", "name": "m"}}).json()
+        events = check_stream(self.client.say(self.conversation(agent_id=agent["id"]), "Hello?"))
+        self.assertEqual(slug_of(events[-1]["data"]), "agent-misconfigured")
+        self.assertIn("ANTHROPIC_API_KEY", events[-1]["data"]["detail"])
+
+
+if __name__ == "__main__":
+    unittest.main()
