@@ -297,8 +297,10 @@ void RunEngine::cancel(model::TenantId tenant, model::RunId run,
                      if (!found) return done(problem_of_store(found.error()));
                      auto* live = find(found.value().id);
                      if (live != nullptr) {
-                       return live->cancel(
-                           [answer, done = std::move(done)](const model::Run& ended) mutable { answer(done, ended); });
+                       return live->cancel([answer, done = std::move(done)](Result<model::Run> ended) mutable {
+                         if (!ended) return done(problem_of_store(ended.error()));
+                         answer(done, ended.value());
+                       });
                      }
                      if (is_over(found.value().state)) return answer(done, found.value());
                      done(unavailable("The run is not being carried on by this server right now."));

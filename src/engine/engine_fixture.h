@@ -1,0 +1,175 @@
+// A house in one thread for the engine's tests: a disk that can fail, an agent that says what it is
+// told to say, readers that can be slow, and a server that can die.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "store/memory_store.h"
+#include "world/fake_world.h"
+
+namespace sluice::engine {
+
+// Work is remembered here; the test plays the agent.
+class ScriptedDispatcher final : public harness::Dispatcher {
+ public:
+  struct Job {
+    harness::Dispatch dispatch;
+    harness::DispatchListener* listener;  // null once the work was dropped
+  };
+
+  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
+    jobs.push_back(std::make_shared<Job>(Job{std::move(dispatch), &listener}));
+    return std::make_unique<JobWork>(jobs.back());
+  }
+  bool can_resume(const model::Agent&, std::string_view told_text) const override {
+    return resumable || told_text.empty();
+  }
+  bool reads_history(const model::Agent&) const override { return wants_history; }
+
+  int working() const {
+    int count = 0;
+    for (const auto& job : jobs) count += job->listener != nullptr ? 1 : 0;
+    return count;
+  }
+
+  std::vector<std::shared_ptr<Job>> jobs;
+  bool resumable = false;
+  bool wants_history = false;
+
+ private:
+  struct JobWork final : harness::Work {
+    explicit JobWork(std::shared_ptr<Job> job) : job_(std::move(job)) {}
+    ~JobWork() override { job_->listener = nullptr; }
+    std::shared_ptr<Job> job_;
+  };
+};
+
+// Someone who reads a stream and remembers every byte.
+class RememberingReader final : public Reader {
+ public:
+  void take(SharedBytes lines) override { text += *lines; }
+  bool full() const override { return is_full; }
+  void end() override { ended = true; }
+  void lose(const Error& why) override { lost = why.what; }
+
+  std::string text;
+  bool is_full = false;
+  bool ended = false;
+  std::string lost;
+};
+
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() {
+    start_server();
+    store->create_tenant(tenant, agent, [](Result<Unit> made) { ASSERT_TRUE(made); });
+    model::Conversation first{.id = conversation, .tenant_id = tenant.id, .agent_id = agent.id};
+    store->create_conversation({first, "", {}}, [](Result<store::ConversationOutcome> made) { ASSERT_TRUE(made); });
+    loop.settle();
+  }
+  ~EngineTest() override { stop_server(); }
+
+  void start_server() {
+    store = std::make_unique<store::MemoryStore>(disk, loop);
+    engine = make_engine({*store, dispatcher, loop, ids, log, metrics}, {"http://test"});
+    bool recovered = false;
+    engine->recover([&](Result<Unit> done) { recovered = bool(done); });
+    loop.settle();
+    ASSERT_TRUE(recovered);
+  }
+  void stop_server() {
+    engine.reset();
+    store.reset();
+    loop.settle();
+  }
+  void restart_server() {
+    stop_server();
+    start_server();
+  }
+
+  Send message(std::string content) {
+    Send send;
+    send.tenant = tenant.id;
+    send.conversation = conversation;
+    send.content = std::move(content);
+    send.request_id = "req_test";
+    return send;
+  }
+  SendOutcome send(Send what) {
+    SendOutcome outcome = model::Problem{};
+    engine->send(std::move(what), [&](SendOutcome answer) { outcome = std::move(answer); });
+    loop.settle();
+    return outcome;
+  }
+  model::Run send_ok(Send what) {
+    auto outcome = send(std::move(what));
+    EXPECT_TRUE(std::holds_alternative<Sent>(outcome));
+    return std::holds_alternative<Sent>(outcome) ? std::get<Sent>(outcome).run : model::Run{};
+  }
+  model::Slug send_refused(Send what) {
+    auto outcome = send(std::move(what));
+    EXPECT_TRUE(std::holds_alternative<model::Problem>(outcome));
+    return std::holds_alternative<model::Problem>(outcome) ? std::get<model::Problem>(outcome).slug
+                                                           : model::Slug::rate_limited;
+  }
+
+  void agent_says(const std::string& text, model::EventKind kind = model::EventKind::text) {
+    dispatcher.jobs.back()->listener->on_event({kind, loop.now(), text});
+    loop.settle();
+  }
+  void agent_finishes() {
+    dispatcher.jobs.back()->listener->on_finished({3, 4});
+    loop.settle();
+  }
+
+  // Everything a reader who asks now, from after `after`, gets to read.
+  std::string read_all(const model::Run& run, int64_t after = -1) {
+    RememberingReader reader;
+    const auto reading = engine->read(run, wire::Format::ndjson, after, reader);
+    loop.settle();
+    return reader.text;
+  }
+  model::Run stored_run(const model::Run& run) {
+    model::Run found;
+    store->run(tenant.id, run.id, [&](Result<model::Run> answer) {
+      ASSERT_TRUE(answer);
+      found = answer.value();
+    });
+    loop.settle();
+    return found;
+  }
+  std::string stored_message(model::MessageId id) {
+    std::string json;
+    store->message(tenant.id, id, [&](Result<store::StoredMessage> answer) {
+      ASSERT_TRUE(answer);
+      json = answer.value().json;
+    });
+    loop.settle();
+    return json;
+  }
+
+  world::FakeLoop loop;
+  world::FakeEntropy entropy;
+  world::FakeLog log;
+  world::Metrics metrics;
+  world::IdSource ids{loop, entropy};
+  store::MemoryDisk disk;
+  ScriptedDispatcher dispatcher;
+
+  model::Tenant tenant{.id = ids.make<model::TenantId>(), .name = "Acme"};
+  model::Agent agent{.id = ids.make<model::AgentId>(), .tenant_id = tenant.id, .name = "default", .is_default = true};
+  model::ConversationId conversation = ids.make<model::ConversationId>();
+
+  std::unique_ptr<store::MemoryStore> store;
+  std::unique_ptr<Engine> engine;
+};
+
+inline int count_lines(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
+
+}  // namespace sluice::engine

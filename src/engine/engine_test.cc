@@ -1,0 +1,260 @@
+#include "engine/engine_fixture.h"
+
+namespace sluice::engine {
+namespace {
+
+using model::EventKind;
+using model::RunState;
+using model::Slug;
+
+TEST_F(EngineTest, A_message_is_answered_and_its_end_is_byte_for_byte_the_stored_message_I_9) {
+  const auto run = send_ok(message("hello"));
+  RememberingReader ana;
+  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  loop.settle();
+  EXPECT_EQ(count_lines(ana.text), 1) << "message_start is told before the agent speaks";
+
+  agent_says("Hi ");
+  agent_says("there.");
+  EXPECT_EQ(count_lines(ana.text), 3);
+  EXPECT_FALSE(ana.ended);
+  agent_finishes();
+
+  EXPECT_TRUE(ana.ended);
+  EXPECT_EQ(count_lines(ana.text), 4);
+  EXPECT_NE(ana.text.find(R"({"message":)" + stored_message(run.message_id) + "}"), std::string::npos);
+  EXPECT_NE(stored_message(run.message_id).find(R"("content":"Hi there.")"), std::string::npos);
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+  EXPECT_EQ(dispatcher.working(), 0);
+}
+
+TEST_F(EngineTest, Nothing_is_told_before_it_is_written) {
+  const auto run = send_ok(message("hello"));
+  RememberingReader ana;
+  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  loop.settle();
+  disk.hold_answers(true);
+  agent_says("secret until durable");
+  EXPECT_EQ(count_lines(ana.text), 1);
+  disk.hold_answers(false);
+  loop.settle();
+  EXPECT_EQ(count_lines(ana.text), 2);
+}
+
+TEST_F(EngineTest, A_second_message_is_refused_while_one_is_answered_and_names_it) {
+  const auto run = send_ok(message("first"));
+  auto outcome = send(message("second"));
+  ASSERT_TRUE(std::holds_alternative<model::Problem>(outcome));
+  const auto& problem = std::get<model::Problem>(outcome);
+  EXPECT_EQ(problem.slug, Slug::conversation_busy);
+  EXPECT_EQ(problem.conflicting_resource_id, run.id.text());
+  agent_finishes();
+  send_ok(message("third"));
+}
+
+TEST_F(EngineTest, A_reader_who_leaves_changes_nothing_for_the_run_I_8) {
+  const auto run = send_ok(message("hello"));
+  RememberingReader ana;
+  auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  loop.settle();
+  reading.reset();
+  agent_says("Nobody listens.");
+  agent_finishes();
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+  EXPECT_EQ(count_lines(ana.text), 1);
+}
+
+TEST_F(EngineTest, A_reader_who_returns_at_any_seq_reads_the_very_same_bytes_I_8) {
+  const auto run = send_ok(message("hello"));
+  RememberingReader ana;
+  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  loop.settle();
+  agent_says("thinking", EventKind::reasoning);
+  agent_says("One ");
+  agent_says("bridge", EventKind::filler);
+  agent_says("two ");
+
+  std::vector<std::unique_ptr<RememberingReader>> others;
+  std::vector<std::unique_ptr<Reading>> readings;
+  for (int64_t after = -1; after <= 3; ++after) {
+    others.push_back(std::make_unique<RememberingReader>());
+    readings.push_back(engine->read(run, wire::Format::ndjson, after, *others.back()));
+    loop.settle();
+  }
+  agent_says("three.");
+  agent_finishes();
+
+  std::string rest = ana.text;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    EXPECT_EQ(others[i]->text, rest) << "after " << static_cast<int64_t>(i) - 1;
+    EXPECT_TRUE(others[i]->ended);
+    EXPECT_EQ(read_all(run, static_cast<int64_t>(i) - 1), rest) << "finished, after " << static_cast<int64_t>(i) - 1;
+    rest.erase(0, rest.find('\n') + 1);
+  }
+}
+
+TEST_F(EngineTest, A_slow_reader_reads_on_from_the_journal_and_misses_nothing) {
+  const auto run = send_ok(message("hello"));
+  RememberingReader fast;
+  RememberingReader slow;
+  const auto first = engine->read(run, wire::Format::ndjson, -1, fast);
+  const auto second = engine->read(run, wire::Format::ndjson, -1, slow);
+  loop.settle();
+  slow.is_full = true;
+  for (int i = 0; i < 10; ++i) agent_says("word ");
+  EXPECT_EQ(count_lines(slow.text), 1);
+  slow.is_full = false;
+  second->more();
+  loop.settle();
+  EXPECT_EQ(slow.text, fast.text);
+  slow.is_full = true;
+  agent_says("more");
+  agent_finishes();
+  slow.is_full = false;
+  second->more();
+  loop.settle();
+  EXPECT_EQ(slow.text, fast.text);
+  EXPECT_TRUE(slow.ended);
+}
+
+TEST_F(EngineTest, A_failure_is_a_terminal_error_and_keeps_what_was_told) {
+  const auto run = send_ok(message("hello"));
+  agent_says("Half an ans");
+  model::Problem problem;
+  problem.slug = Slug::model_stream_cut;
+  dispatcher.jobs.back()->listener->on_failed(problem);
+  loop.settle();
+  const auto text = read_all(run);
+  EXPECT_NE(text.find("http://test/problems/model-stream-cut"), std::string::npos);
+  EXPECT_NE(stored_message(run.message_id).find(R"("content":"Half an ans")"), std::string::npos);
+  EXPECT_NE(stored_message(run.message_id).find(R"("status":"failed")"), std::string::npos);
+  send_ok(message("again"));
+}
+
+TEST_F(EngineTest, Cancelling_answers_when_the_run_is_over_and_its_work_is_gone) {
+  const auto run = send_ok(message("hello"));
+  agent_says("On my w");
+  int answers = 0;
+  for (int press = 0; press < 2; ++press) {
+    engine->cancel(tenant.id, run.id, [&](std::variant<model::Run, model::Problem> answer) {
+      ++answers;
+      ASSERT_TRUE(std::holds_alternative<model::Run>(answer));
+      EXPECT_EQ(std::get<model::Run>(answer).state, RunState::cancelled);
+      EXPECT_EQ(dispatcher.working(), 0);
+    });
+  }
+  loop.settle();
+  EXPECT_EQ(answers, 2);
+  EXPECT_NE(read_all(run).find("run-cancelled"), std::string::npos);
+  send_ok(message("usable again"));
+}
+
+TEST_F(EngineTest, Cancelling_a_finished_run_says_so) {
+  const auto run = send_ok(message("hello"));
+  agent_finishes();
+  bool refused = false;
+  engine->cancel(tenant.id, run.id, [&](std::variant<model::Run, model::Problem> answer) {
+    refused =
+        std::holds_alternative<model::Problem>(answer) && std::get<model::Problem>(answer).slug == Slug::run_finished;
+  });
+  loop.settle();
+  EXPECT_TRUE(refused);
+}
+
+TEST_F(EngineTest, Whoever_waits_for_the_end_hears_it_live_and_afterwards_I_20) {
+  const auto run = send_ok(message("hello"));
+  std::vector<std::string> heard;
+  const auto hear = [&](Result<wire::Ending> ending) {
+    ASSERT_TRUE(ending);
+    heard.push_back(ending.value().body);
+  };
+  const auto live = engine->wait_for_end(run, hear);
+  auto leaver = engine->wait_for_end(run, [](Result<wire::Ending>) { FAIL() << "it stopped waiting"; });
+  loop.settle();
+  leaver.reset();
+  agent_says("Done.");
+  agent_finishes();
+  const auto afterwards = engine->wait_for_end(run, hear);
+  loop.settle();
+  ASSERT_EQ(heard.size(), 2U);
+  EXPECT_EQ(heard[0], stored_message(run.message_id));
+  EXPECT_EQ(heard[1], heard[0]);
+}
+
+TEST_F(EngineTest, The_filler_cascade_lets_the_most_specific_decide_I_11) {
+  struct Case {
+    bool tenant;
+    std::optional<bool> conversation;
+    std::optional<bool> message;
+    bool streamed;
+    bool expected;
+  };
+  const Case cases[] = {
+      {false, {}, {}, true, false},     {true, {}, {}, true, true},       {true, false, {}, true, false},
+      {false, true, {}, true, true},    {true, true, false, true, false}, {false, false, true, true, true},
+      {true, true, true, false, false},
+  };
+  for (const auto& c : cases) {
+    store::ConversationPatch patch;
+    patch.filler_enabled = c.conversation;
+    store->update_conversation(tenant.id, conversation, patch, loop.now(),
+                               [](Result<model::Conversation> done) { ASSERT_TRUE(done); });
+    loop.settle();
+    auto what = message("hello");
+    what.tenant_filler = c.tenant;
+    what.message_filler = c.message;
+    what.streamed = c.streamed;
+    send_ok(std::move(what));
+    EXPECT_EQ(dispatcher.jobs.back()->dispatch.filler, c.expected);
+    agent_finishes();
+  }
+}
+
+TEST_F(EngineTest, The_model_is_shown_the_turns_before) {
+  dispatcher.wants_history = true;
+  send_ok(message("first"));
+  EXPECT_TRUE(dispatcher.jobs.back()->dispatch.history.empty());
+  agent_says("One.");
+  agent_finishes();
+  send_ok(message("second"));
+  const auto& history = dispatcher.jobs.back()->dispatch.history;
+  ASSERT_EQ(history.size(), 2U);
+  EXPECT_EQ(history[0].content, "first");
+  EXPECT_EQ(history[1].content, "One.");
+}
+
+TEST_F(EngineTest, A_new_conversation_rides_in_message_start_with_its_agent_I_2) {
+  auto what = message("hello");
+  model::Conversation made{.id = ids.make<model::ConversationId>(), .tenant_id = tenant.id};
+  what.conversation = made;
+  const auto run = send_ok(std::move(what));
+  const auto text = read_all(run);
+  EXPECT_NE(text.find(R"("data":{"role":"assistant","conversation":{"object":"conversation","id":")" + made.id.text()),
+            std::string::npos);
+  EXPECT_NE(text.find(R"("agent_id":")" + agent.id.text()), std::string::npos);
+}
+
+TEST_F(EngineTest, Draining_refuses_messages_and_waits_for_the_runs) {
+  send_ok(message("hello"));
+  bool drained = false;
+  engine->drain({5'000}, [&] { drained = true; });
+  loop.settle();
+  EXPECT_FALSE(drained);
+  EXPECT_EQ(send_refused(message("too late")), Slug::unavailable);
+  agent_finishes();
+  EXPECT_TRUE(drained);
+}
+
+TEST_F(EngineTest, Draining_ends_at_its_deadline_and_leaves_the_run_to_the_next_server) {
+  const auto run = send_ok(message("hello"));
+  bool drained = false;
+  engine->drain({5'000}, [&] { drained = true; });
+  loop.advance({5'000});
+  EXPECT_TRUE(drained);
+  restart_server();
+  agent_finishes();
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+}
+
+}  // namespace
+}  // namespace sluice::engine

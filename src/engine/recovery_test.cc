@@ -1,0 +1,156 @@
+#include "engine/engine_fixture.h"
+
+namespace sluice::engine {
+namespace {
+
+using model::RunState;
+using model::Slug;
+
+TEST_F(EngineTest, A_run_that_told_nothing_is_asked_anew_after_a_restart) {
+  const auto run = send_ok(message("hello"));
+  restart_server();
+  ASSERT_EQ(dispatcher.working(), 1);
+  EXPECT_TRUE(dispatcher.jobs.back()->dispatch.resumed);
+  EXPECT_EQ(dispatcher.jobs.back()->dispatch.prompt, "hello");
+  agent_says("Hi.");
+  agent_finishes();
+  EXPECT_EQ(count_lines(read_all(run)), 3);
+}
+
+TEST_F(EngineTest, A_run_goes_on_right_after_what_was_told_where_the_agent_can) {
+  dispatcher.resumable = true;
+  const auto run = send_ok(message("hello"));
+  agent_says("One ");
+  agent_says("two ");
+  const auto before = read_all(run);
+  restart_server();
+  EXPECT_EQ(dispatcher.jobs.back()->dispatch.told_text, "One two ");
+  agent_says("three.");
+  agent_finishes();
+  EXPECT_TRUE(read_all(run).starts_with(before));
+  EXPECT_NE(stored_message(run.message_id).find(R"("content":"One two three.")"), std::string::npos);
+}
+
+TEST_F(EngineTest, A_run_that_cannot_go_on_fails_as_interrupted_and_frees_its_conversation) {
+  const auto run = send_ok(message("hello"));
+  agent_says("Half");
+  restart_server();
+  const auto text = read_all(run);
+  EXPECT_NE(text.find("run-interrupted"), std::string::npos);
+  EXPECT_NE(text.find("req_test"), std::string::npos) << "the problem names the request that started the run";
+  EXPECT_EQ(stored_run(run).state, RunState::failed);
+  send_ok(message("usable at once"));
+}
+
+TEST_F(EngineTest, Recovering_twice_is_recovering_once) {
+  dispatcher.resumable = true;
+  const auto run = send_ok(message("hello"));
+  agent_says("Half");
+  restart_server();
+  restart_server();
+  bool again = false;
+  engine->recover([&](Result<Unit> done) { again = bool(done); });
+  loop.settle();
+  EXPECT_TRUE(again);
+  EXPECT_EQ(dispatcher.working(), 1);
+  agent_says(" and half.");
+  agent_finishes();
+  EXPECT_EQ(count_lines(read_all(run)), 4);
+}
+
+TEST_F(EngineTest, A_writer_that_was_fenced_out_falls_silent) {
+  const auto run = send_ok(message("hello"));
+  RememberingReader ana;
+  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  loop.settle();
+  store->take_over(run.id, stored_run(run).epoch, [](Result<model::Run> taken) { ASSERT_TRUE(taken); });
+  loop.settle();
+  agent_says("a ghost speaks");
+  EXPECT_EQ(count_lines(ana.text), 1);
+  EXPECT_NE(ana.lost, "");
+  EXPECT_EQ(dispatcher.working(), 0);
+}
+
+TEST_F(EngineTest, A_full_disk_delays_a_run_and_loses_nothing) {
+  const auto run = send_ok(message("hello"));
+  for (int n = 0; n < 3; ++n) disk.fail_write(n, store::Fault::full);
+  agent_says("patience");
+  EXPECT_EQ(count_lines(read_all(run)), 1);
+  loop.advance({10'000});
+  agent_finishes();
+  loop.advance({10'000});
+  EXPECT_EQ(count_lines(read_all(run)), 3);
+}
+
+TEST_F(EngineTest, A_message_that_meets_a_full_disk_is_refused_and_leaves_no_trace) {
+  disk.fail_write(0, store::Fault::full);
+  EXPECT_EQ(send_refused(message("hello")), Slug::unavailable);
+  EXPECT_EQ(dispatcher.working(), 0);
+  send_ok(message("hello again"));
+}
+
+TEST_F(EngineTest, When_the_store_will_not_say_the_run_is_taken_up_anew_and_told_once) {
+  for (const auto fault : {store::Fault::before_write, store::Fault::after_write}) {
+    dispatcher.resumable = true;
+    const auto run = send_ok(message("hello"));
+    RememberingReader ana;
+    const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+    loop.settle();
+    disk.fail_write(0, fault);
+    agent_says("uncertain ");
+    loop.advance({1'000});
+    EXPECT_NE(ana.lost, "") << "the reader is cut off rather than told what may not be so";
+    EXPECT_EQ(count_lines(ana.text), 1);
+
+    ASSERT_EQ(dispatcher.working(), 1);
+    const auto told = dispatcher.jobs.back()->dispatch.told_text;
+    EXPECT_EQ(told, fault == store::Fault::after_write ? "uncertain " : "");
+    if (told.empty()) agent_says("uncertain ");
+    agent_says("no more");
+    agent_finishes();
+    EXPECT_TRUE(read_all(run).starts_with(ana.text));
+    EXPECT_NE(stored_message(run.message_id).find(R"("content":"uncertain no more")"), std::string::npos);
+  }
+}
+
+TEST_F(EngineTest, An_acceptance_of_unknown_outcome_is_taken_up_if_it_was_written) {
+  disk.fail_write(0, store::Fault::after_write);
+  auto what = message("hello");
+  what.idempotency = store::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "hash"};
+  EXPECT_EQ(send_refused(what), Slug::unavailable);
+  loop.advance({1'000});
+  auto outcome = send(what);
+  ASSERT_TRUE(std::holds_alternative<Sent>(outcome));
+  EXPECT_TRUE(std::get<Sent>(outcome).replayed) << "I-19: the same key never makes a second run";
+  agent_says("Hi.");
+  agent_finishes();
+  EXPECT_EQ(count_lines(read_all(std::get<Sent>(outcome).run)), 3);
+}
+
+TEST_F(EngineTest, A_cancel_that_a_crash_interrupted_is_completed_by_the_next_server) {
+  const auto run = send_ok(message("hello"));
+  disk.hold_answers(true);
+  engine->cancel(tenant.id, run.id, [](std::variant<model::Run, model::Problem>) {});
+  loop.settle();
+  disk.hold_answers(false);
+  restart_server();
+  if (!model::is_over(stored_run(run).state)) {
+    engine->cancel(tenant.id, run.id, [](std::variant<model::Run, model::Problem>) {});
+    loop.settle();
+  }
+  EXPECT_EQ(stored_run(run).state, RunState::cancelled);
+}
+
+TEST_F(EngineTest, The_wall_clock_may_jump_without_harm) {
+  const auto run = send_ok(message("hello"));
+  agent_says("before ");
+  loop.jump_wall_clock({-3'600'000});
+  agent_says("after ");
+  loop.jump_wall_clock({7'200'000});
+  agent_finishes();
+  EXPECT_EQ(count_lines(read_all(run)), 4);
+  send_ok(message("next"));
+}
+
+}  // namespace
+}  // namespace sluice::engine
