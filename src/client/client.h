@@ -1,13 +1,14 @@
 // The C++ client: the parsing recipe and the reconcile path of the streaming contract (I-24).
 //
-// EventStream is pure: bytes in, events out. Session talks to a server through net::Client.
-// It never re-sends a message.
+// EventStream is pure: bytes in, events out. Session talks to a server through net::Client, from
+// the loop's thread. It never re-sends a message: after a cut it reads on, or polls the history, or,
+// where the caller gave an Idempotency-Key, repeats the request so that the server replays it.
+// Not its business: what a person sees of an event (cli), where the key came from.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,11 @@
 
 namespace sluice::client {
 
+// A line without end would fill the memory; a message of 8 MiB, escaped, still fits.
+inline constexpr std::size_t line_bytes_max = 16 * 1024 * 1024;
+// The same for an answer that is not a stream.
+inline constexpr std::size_t reply_bytes_max = 64 * 1024 * 1024;
+
 // One line of a stream. `data` is its JSON.
 struct Event {
   std::string type;
@@ -26,7 +32,7 @@ struct Event {
   std::string message_id;  // empty on `queued`
   int64_t seq = 0;
   std::string data;
-  std::string line;        // as it came
+  std::string line;  // as it came
 
   bool terminal() const { return type == "message_end" || type == "error"; }
 };
@@ -37,22 +43,28 @@ class EventStream {
   explicit EventStream(int64_t first_seq = 0) : expected_seq_(first_seq) {}
 
   // The events completed by these bytes. `corrupt` on a gap, a malformed line, anything after the
-  // terminal or a line over the limit: the stream counts as truncated; reconcile.
+  // terminal or a line over the limit: the stream counts as truncated, now and for good; reconcile.
+  // Of bytes that turn out corrupt no event is told.
   Result<std::vector<Event>> feed(std::string_view bytes);
 
   // The connection closed. True when it closed after the terminal with nothing left over.
-  bool complete() const { return terminal_seen_ && buffer_.empty(); }
+  bool complete() const;
   int64_t next_seq() const { return expected_seq_; }
 
  private:
+  Result<Event> read_line(std::string_view line);
+  Error give_up(std::string_view why);
+
   std::string buffer_;
+  std::size_t scanned_ = 0;  // of the buffer: no newline before this
   int64_t expected_seq_;
   bool terminal_seen_ = false;
+  bool corrupt_ = false;
 };
 
 struct Server {
   std::string base_url;  // "http://127.0.0.1:8080"
-  std::string key;
+  std::string key;       // empty: none is sent
 };
 
 struct Reply {
@@ -61,7 +73,7 @@ struct Reply {
   std::string body;
 };
 
-// A request that is not a stream. Dropping the handle cancels.
+// Something under way. Dropping it stops listening, which changes nothing on the server.
 class Pending {
  public:
   virtual ~Pending() = default;
@@ -71,9 +83,9 @@ class Pending {
 struct Outcome {
   enum class Kind : uint8_t {
     completed,  // json: the message
-    failed,     // json: the problem
+    failed,     // json: the problem; where only the history could be read, the failed message
     refused,    // json: the problem that came instead of a stream
-    unknown,    // the server could not be reached again; detail says more. The run may go on.
+    unknown,    // the server could not be reached (again); detail says more. The run may go on.
   };
   Kind kind = Kind::unknown;
   std::string json;
@@ -82,28 +94,29 @@ struct Outcome {
 };
 
 struct SessionOptions {
-  int64_t poll_first_ms = 500;  // reconciling: doubled each time
+  int64_t poll_first_ms = 500;  // between two attempts after a cut: doubled each time
   int64_t poll_ms_max = 5'000;
-  int64_t give_up_ms = 600'000; // of not reaching the server
-  bool reattach = true;         // read on with GET …/events?after=; false: only poll, as the contract has it
+  int64_t give_up_ms = 600'000;   // of not reaching the server
+  int64_t idle_ms_max = 300'000;  // of silence in a stream, after which it counts as cut
+  bool reattach = true;           // read on with GET …/events?after=; false: only poll, as the contract has it
 };
 
 class Session {
  public:
+  // `client` and `loop` must outlive the session; the session, all that is pending.
   Session(Server server, SessionOptions options, net::Client& client, world::Loop& loop);
-  ~Session();
 
-  // One request, one answer.
+  // One request, one answer, whatever its status. `unavailable` when none came.
   [[nodiscard]] std::unique_ptr<Pending> request(std::string method, std::string path, std::string body,
                                                  net::Headers headers, Callback<void(Result<Reply>)> done);
 
   // Sends a message once and follows it to its end: live, and after a cut by re-attaching or by
-  // polling the history. `on_event` hears each event once, in order.
+  // polling the history. `on_event` hears each event once, in order; it must not drop the handle.
   [[nodiscard]] std::unique_ptr<Pending> send_message(std::string conversation_id, std::string body,
                                                       net::Headers headers, std::function<void(const Event&)> on_event,
                                                       Callback<void(Outcome)> done);
 
-  // Follows a message that exists, from after `after`.
+  // Follows a message that exists, from after `after` (-1: from its first event).
   [[nodiscard]] std::unique_ptr<Pending> follow(std::string message_id, int64_t after,
                                                 std::function<void(const Event&)> on_event,
                                                 Callback<void(Outcome)> done);
