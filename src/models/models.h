@@ -98,7 +98,8 @@ class AnswerReader {
  public:
   virtual ~AnswerReader() = default;
   virtual std::vector<ModelEvent> feed(std::string_view bytes) = 0;
-  // The bytes ended. A `failure` (cut) if the answer was not complete.
+  // The bytes ended. A `failure` (cut) if the answer was not complete; a `stop` if only its last
+  // mark is missing; nothing if it was over already.
   virtual std::optional<ModelEvent> end() = 0;
 };
 
