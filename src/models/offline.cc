@@ -66,7 +66,9 @@ class OfflineAnswer::Player {
 
   Step next() {
     while (ending_.empty()) {
-      if (auto step = go_on_streaming()) return *std::move(step);
+      if (stream_.wait_ms > 0) return Wait{std::exchange(stream_.wait_ms, 0)};
+      if (stream_.token < stream_.token_count) return next_token();
+      if (stream_.text_at < stream_.text.size()) return next_word();
       const auto line = take_line();
       if (line) {
         if (const auto wait_ms = begin(parse_script_line(*line))) return Wait{*wait_ms};
@@ -158,13 +160,6 @@ class OfflineAnswer::Player {
     ending_ = {say({.kind = Kind::tool_call, .call = std::move(call)}), say_usage(), say_stop()};
   }
 
-  std::optional<Step> go_on_streaming() {
-    if (stream_.wait_ms > 0) return Wait{std::exchange(stream_.wait_ms, 0)};
-    if (stream_.token < stream_.token_count) return next_token();
-    if (stream_.text_at < stream_.text.size()) return next_word();
-    return std::nullopt;
-  }
-
   Step next_word() {
     const std::string_view text = stream_.text;
     const auto word = text.find_first_not_of(spaces, stream_.text_at);
@@ -184,9 +179,14 @@ class OfflineAnswer::Player {
     return say_delta(std::move(text));
   }
 
+  // Made in its place: an event is large, and this is done for every word.
   Step say_delta(std::string text) {
     ++usage_.output_tokens;
-    return say({.kind = stream_.kind, .text = std::move(text)});
+    Step step;
+    auto& event = std::get<Say>(step).event;
+    event.kind = stream_.kind;
+    event.text = std::move(text);
+    return step;
   }
 
   Step say_usage() const { return say({.kind = Kind::usage, .usage = usage_}); }
