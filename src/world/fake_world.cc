@@ -33,7 +33,7 @@ void FakeLoop::post(Callback<void()> then) {
   posted_.push_back(std::move(then));
 }
 
-bool FakeLoop::run_one() {
+bool FakeLoop::step() {
   Callback<void()> next;
   {
     const std::lock_guard lock(mutex_);
@@ -57,7 +57,7 @@ bool FakeLoop::run_one() {
 }
 
 void FakeLoop::settle() {
-  while (run_one()) {
+  while (step()) {
   }
 }
 
@@ -69,9 +69,9 @@ void FakeLoop::advance(Millis span) {
   settle();
   const int64_t until = monotonic_ms_ + span.value;
   while (!timers_.empty() && timers_.begin()->first.first <= until) {
-    const int64_t step = timers_.begin()->first.first - monotonic_ms_;
-    monotonic_ms_ += step;
-    now_.ms += step;
+    const int64_t wait = timers_.begin()->first.first - monotonic_ms_;
+    monotonic_ms_ += wait;
+    now_.ms += wait;
     settle();
   }
   now_.ms += until - monotonic_ms_;

@@ -23,6 +23,8 @@ class FakeLoop final : public Loop, private Timer::Keeper {
   void defer(Callback<void()> then) override { deferred_.push_back(std::move(then)); }
   void post(Callback<void()> then) override;
 
+  // Runs the next thing that is ready; false when there is none.
+  bool step();
   // Runs all that is ready, and what that makes ready, without time passing.
   void settle();
   // Lets time pass, timer by timer, settling after each.
@@ -35,7 +37,6 @@ class FakeLoop final : public Loop, private Timer::Keeper {
 
  private:
   void forget(uint64_t ticket) override;
-  bool run_one();
 
   Timestamp now_;
   int64_t monotonic_ms_ = 1'000;
