@@ -1,0 +1,315 @@
+#include "runner/native_loop.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/json.h"
+#include "base/limits.h"
+
+namespace sluice::runner {
+namespace {
+
+using model::EventKind;
+using model::Slug;
+using models::FailureClass;
+using models::ModelEvent;
+
+models::Prompt prompt_of(const harness::Dispatch& dispatch) {
+  models::Prompt prompt{.model = dispatch.agent.model.name,
+                        .system = dispatch.agent.system_prompt,
+                        .max_output_tokens = dispatch.agent.limits.max_output_tokens};
+  for (const auto& turn : dispatch.history) {
+    if (turn.content.empty()) continue;  // a run that failed before its first word; providers refuse empty turns
+    prompt.turns.push_back({.role = turn.role, .text = turn.content});
+  }
+  prompt.turns.push_back({.role = model::Role::user, .text = dispatch.prompt});
+  return prompt;
+}
+
+// Words from outside, for a JSON string and for a person.
+std::string_view readable(std::string_view words) { return is_utf8(words) ? words : "(not readable as text)"; }
+
+std::string warning(std::string_view text) {
+  std::string body;
+  json::Writer(body).begin_object().key("level").string("warn").key("text").string(readable(text)).end_object();
+  return body;
+}
+
+std::string retry_warning(std::string_view text, int attempt, int64_t retry_in_ms) {
+  std::string body;
+  json::Writer(body)
+      .begin_object()
+      .key("level")
+      .string("warn")
+      .key("text")
+      .string(readable(text))
+      .key("attempt")
+      .integer(attempt)
+      .key("retry_in_ms")
+      .integer(retry_in_ms)
+      .end_object();
+  return body;
+}
+
+uint64_t chance(world::Entropy& entropy) {
+  std::array<uint8_t, 8> noise{};
+  entropy.fill(noise);
+  uint64_t value = 0;
+  for (const uint8_t byte : noise) value = value << 8 | byte;
+  return value;
+}
+
+}  // namespace
+
+NativeLoop::NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch,
+                       harness::DispatchListener& listener)
+    : context_(std::move(context)), dispatch_(std::move(dispatch)), listener_(listener) {
+  context_->loop.defer([this, alive = lifeline_.watch()] {
+    if (!alive.expired()) start();
+  });
+}
+
+void NativeLoop::start() {
+  auto route = context_->providers.route(dispatch_.agent.model);
+  if (!route) return fail(Slug::agent_misconfigured, std::move(route.error().what));
+  route_ = std::move(route).take();
+  const bool is_offline = route_.dialect == nullptr;
+  if (dispatch_.resumed && is_offline) replay_ = Replay(dispatch_.told_text, dispatch_.told_reasoning);
+  if (dispatch_.resumed && !is_offline && !dispatch_.told_text.empty()) return fail_replay();
+
+  prompt_ = prompt_of(dispatch_);
+  runtime_ = context_->loop.after(Millis{dispatch_.agent.limits.max_runtime_seconds * 1000}, [this] {
+    fail(Slug::runtime_exceeded,
+         "The run took longer than the agent's " + std::to_string(dispatch_.agent.limits.max_runtime_seconds) + " s.");
+  });
+  if (dispatch_.filler && dispatch_.told_text.empty()) {
+    FillerListener& listener = *this;
+    filler_ = std::make_unique<Filler>(*context_, dispatch_.prompt, dispatch_.traceparent, listener);
+  }
+  ask();
+}
+
+void NativeLoop::ask() {
+  round_ = {};
+  call_ = ask_model(*context_,
+                    {.route = route_,
+                     .prompt = prompt_,
+                     .traceparent = dispatch_.traceparent,
+                     .idle_ms_max = context_->options.model_idle_ms_max,
+                     .total_ms_max = context_->options.model_total_ms_max,
+                     .replay = &replay_},
+                    *this);
+}
+
+// ── what the model says ─────────────────────────────────────────────────────────────────────────
+
+void NativeLoop::on_model_event(ModelEvent event) {
+  switch (event.kind) {
+    case ModelEvent::Kind::text: return hear_text(std::move(event.text));
+    case ModelEvent::Kind::reasoning: return hear_reasoning(std::move(event.text));
+    case ModelEvent::Kind::tool_call:
+      if (!is_bounded(event.call.name.size() + event.call.arguments.size())) return;
+      round_.calls.push_back(std::move(event.call));
+      return;
+    case ModelEvent::Kind::usage: round_.usage = event.usage; return;
+    case ModelEvent::Kind::stop: return end_round();
+    case ModelEvent::Kind::failure:
+      route_.figures->count_failure(name_of(event.failure.failure_class));
+      return meet(setback_of(std::move(event.failure)));
+  }
+}
+
+void NativeLoop::hear_text(std::string text) {
+  if (text.empty() || !is_bounded(text.size())) return;
+  if (filler_) {
+    const bool is_mid_phrase = filler_->is_mid_phrase();
+    filler_.reset();
+    const auto alive = lifeline_.watch();
+    if (is_mid_phrase) tell(EventKind::filler, " ");
+    if (alive.expired()) return;
+  }
+  round_.text += text;
+  round_.told_bytes += text.size();
+  const auto rest = replay_.text(text);
+  if (!rest) return fail_replay();
+  if (rest->size() == text.size()) return tell(EventKind::text, std::move(text));
+  if (!rest->empty()) tell(EventKind::text, std::string(*rest));
+}
+
+void NativeLoop::hear_reasoning(std::string text) {
+  if (text.empty() || !is_bounded(text.size())) return;
+  round_.told_bytes += text.size();
+  const auto rest = replay_.reasoning(text);
+  if (!rest) return fail_replay();
+  if (!rest->empty()) tell(EventKind::reasoning, std::string(*rest));
+}
+
+bool NativeLoop::is_bounded(std::size_t more_bytes) {
+  said_bytes_ += more_bytes;
+  if (said_bytes_ <= limits::answer_bytes_max) return true;
+  fail(Slug::answer_too_large,
+       "The model's answer is longer than " + std::to_string(limits::answer_bytes_max) + " bytes.");
+  return false;
+}
+
+void NativeLoop::end_round() {
+  call_.reset();
+  route_.figures->count_tokens(round_.usage);
+  usage_.input_tokens += round_.usage.input_tokens;
+  usage_.output_tokens += round_.usage.output_tokens;
+  const bool is_last = round_.calls.empty();
+  if (is_last && !replay_.is_over()) return fail_replay();
+
+  const auto alive = lifeline_.watch();
+  if (!is_last || round_count_ > 1) tell_usage();
+  if (alive.expired()) return;
+  if (is_last) {
+    stop_all();
+    return listener_.on_finished(usage_);
+  }
+  if (round_count_ > context_->options.tool_rounds_max) {
+    return fail(Slug::model_error, "The model asked for tools " + std::to_string(round_count_) +
+                                       " times in a row without coming to an end.");
+  }
+  auto calls = std::exchange(round_.calls, {});
+  prompt_.turns.push_back({.role = model::Role::assistant, .text = std::move(round_.text), .calls = calls});
+  answer_calls(std::move(calls));
+}
+
+void NativeLoop::answer_calls(std::vector<models::ToolCall> calls) {
+  const auto alive = lifeline_.watch();
+  models::PromptTurn answers{.role = model::Role::user};
+  for (const auto& call : calls) {
+    answers.results.push_back(
+        {.call_id = call.id, .text = "There is no tool named " + call.name + ". Go on without it.", .failed = true});
+    if (!replay_.is_over()) continue;  // told in the life before this one
+    tell(EventKind::log, warning("The model called the tool " + call.name + ", which does not exist."));
+    if (alive.expired()) return;
+  }
+  prompt_.turns.push_back(std::move(answers));
+  ++round_count_;
+  attempt_ = 1;
+  ask();
+}
+
+// ── what goes wrong ─────────────────────────────────────────────────────────────────────────────
+
+NativeLoop::Setback NativeLoop::setback_of(models::Failure failure) const {
+  const std::string who = "The model provider \"" + route_.provider + "\"";
+  const std::string said = ": " + std::string(readable(failure.what));
+  const bool may_retry = models::may_retry(failure.failure_class);
+  switch (failure.failure_class) {
+    case FailureClass::unauthorized: {
+      std::string what = who + " does not accept the server's key";
+      if (route_.dialect != nullptr) what += " (" + std::string(route_.dialect->key_variable()) + ")";
+      if (route_.key_withheld) what += ", which is not sent to the base_url that the agent names";
+      return {Slug::agent_misconfigured, what + said};
+    }
+    case FailureClass::rate_limited:
+      return {Slug::model_error, who + " limits the rate of requests" + said, may_retry, failure.retry_after_ms};
+    case FailureClass::overloaded:
+      return {Slug::model_error, who + " is overloaded" + said, may_retry, failure.retry_after_ms};
+    case FailureClass::server_error:
+      return {Slug::model_error, who + " failed" + said, may_retry, failure.retry_after_ms};
+    case FailureClass::cut: return {Slug::model_error, who + " broke off its answer" + said, may_retry};
+    case FailureClass::rejected: return {Slug::model_error, who + " refused" + said};
+    case FailureClass::garbled: break;
+  }
+  return {Slug::model_error, who + " answered what cannot be understood" + said};
+}
+
+void NativeLoop::on_unanswered(net::CallFailure failure, std::string what) {
+  route_.figures->count_failure(name_of(failure));
+  const std::string who = "The model provider \"" + route_.provider + "\" ";
+  const std::string said = ": " + std::string(readable(what));
+  switch (failure) {
+    // Not asked again: it has cost minutes already.
+    case net::CallFailure::timed_out: return fail(Slug::model_timeout, who + "did not answer in time" + said);
+    case net::CallFailure::refused: return fail(Slug::agent_misconfigured, who + "cannot be asked" + said);
+    case net::CallFailure::unreachable:
+    case net::CallFailure::cut: break;
+  }
+  meet({Slug::model_error, who + "cannot be reached" + said, true});
+}
+
+void NativeLoop::meet(Setback setback) {
+  call_.reset();
+  if (round_.told_bytes > 0) {
+    return fail(Slug::model_stream_cut,
+                "After " + std::to_string(round_.told_bytes) + " bytes of its answer were told: " + setback.what);
+  }
+  if (!setback.may_retry) return fail(setback.slug, std::move(setback.what));
+  const auto& options = context_->options;
+  if (attempt_ > options.retry_count_max) {
+    return fail(setback.slug, "Gave up after " + std::to_string(attempt_) + " attempts. " + setback.what,
+                setback.retry_after_ms);
+  }
+  if (setback.retry_after_ms.value_or(0) > options.retry_wait_ms_max) {
+    return fail(setback.slug,
+                setback.what + " It asks to be left alone for " + std::to_string(*setback.retry_after_ms / 1000) +
+                    " s, longer than the " + std::to_string(options.retry_wait_ms_max / 1000) +
+                    " s that this server waits.",
+                setback.retry_after_ms);
+  }
+  retry_later(setback);
+}
+
+void NativeLoop::retry_later(const Setback& setback) {
+  const auto& options = context_->options;
+  int64_t wait_ms = options.retry_first_ms;
+  for (int i = 1; i < attempt_ && wait_ms < options.retry_wait_ms_max; ++i) wait_ms *= 2;
+  wait_ms = std::min(wait_ms, options.retry_wait_ms_max);
+  // Everybody who was turned away comes back at a different moment.
+  wait_ms += static_cast<int64_t>(chance(context_->entropy) % static_cast<uint64_t>(wait_ms / 4 + 1));
+  wait_ms = std::max(wait_ms, setback.retry_after_ms.value_or(0));
+  retry_ = context_->loop.after(Millis{wait_ms}, [this] { ask(); });
+  tell(EventKind::log, retry_warning(setback.what, attempt_++, wait_ms));
+}
+
+void NativeLoop::fail_replay() {
+  fail(Slug::run_interrupted,
+       "The server restarted while the model was speaking, and the model cannot go on where it stopped.");
+}
+
+// ── what is told ────────────────────────────────────────────────────────────────────────────────
+
+void NativeLoop::on_filler(std::string text) { tell(EventKind::filler, std::move(text)); }
+
+void NativeLoop::on_filler_trouble(std::string what) {
+  tell(EventKind::log, warning("No filler from the small model: " + std::string(readable(what))));
+}
+
+void NativeLoop::tell(EventKind kind, std::string body) {
+  listener_.on_event({.kind = kind, .at = context_->loop.now(), .body = std::move(body)});
+}
+
+void NativeLoop::tell_usage() {
+  if (!replay_.is_over()) return;
+  std::string body;
+  json::Writer(body)
+      .begin_object()
+      .key("input_tokens")
+      .integer(usage_.input_tokens)
+      .key("output_tokens")
+      .integer(usage_.output_tokens)
+      .end_object();
+  tell(EventKind::usage, std::move(body));
+}
+
+void NativeLoop::fail(Slug slug, std::string detail, std::optional<int64_t> retry_after_ms) {
+  stop_all();
+  model::Problem problem{.slug = slug, .detail = std::move(detail)};
+  if (retry_after_ms) problem.retry_after_seconds = (*retry_after_ms + 999) / 1000;
+  listener_.on_failed(std::move(problem));
+}
+
+void NativeLoop::stop_all() {
+  runtime_.cancel();
+  retry_.cancel();
+  filler_.reset();
+  call_.reset();
+}
+
+}  // namespace sluice::runner

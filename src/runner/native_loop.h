@@ -1,0 +1,85 @@
+// One dispatch of a native agent: asks the model, tells what it says, answers its tool calls, asks
+// again; until the model is done, or it cannot go on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/harness.h"
+#include "runner/filler.h"
+#include "runner/lifeline.h"
+#include "runner/model_call.h"
+#include "runner/replay.h"
+
+namespace sluice::runner {
+
+class NativeLoop final : public harness::Work, private ModelCallListener, private FillerListener {
+ public:
+  // `context` is shared with the dispatcher and its other work, because any of them may go last.
+  NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch, harness::DispatchListener& listener);
+
+ private:
+  // From one question to the model's `stop`.
+  struct Round {
+    std::string text;
+    std::vector<models::ToolCall> calls;
+    model::Usage usage;
+    std::size_t told_bytes = 0;  // text and reasoning, also in the life before this one
+  };
+
+  // Why a question got no answer, and what that means if it is not asked again.
+  struct Setback {
+    model::Slug slug;
+    std::string what;
+    bool may_retry = false;
+    std::optional<int64_t> retry_after_ms;
+  };
+
+  void on_model_event(models::ModelEvent event) override;
+  void on_unanswered(net::CallFailure failure, std::string what) override;
+  void on_filler(std::string text) override;
+  void on_filler_trouble(std::string what) override;
+
+  void start();
+  void ask();
+  void hear_text(std::string text);
+  void hear_reasoning(std::string text);
+  // Whether what was said so far is within bounds; if not, the work has ended.
+  bool is_bounded(std::size_t more_bytes);
+  void end_round();
+  void answer_calls(std::vector<models::ToolCall> calls);
+  Setback setback_of(models::Failure failure) const;
+  void meet(Setback setback);
+  void retry_later(const Setback& setback);
+  void fail_replay();
+
+  void tell(model::EventKind kind, std::string body);
+  void tell_usage();
+  void fail(model::Slug slug, std::string detail, std::optional<int64_t> retry_after_ms = std::nullopt);
+  void stop_all();
+
+  const std::shared_ptr<const Context> context_;
+  const harness::Dispatch dispatch_;
+  harness::DispatchListener& listener_;
+  Route route_;
+  models::Prompt prompt_;
+  Replay replay_;
+
+  Round round_;
+  int round_count_ = 1;
+  int attempt_ = 1;  // of this round
+  std::size_t said_bytes_ = 0;
+  model::Usage usage_;
+
+  Lifeline lifeline_;
+  world::Timer runtime_;
+  world::Timer retry_;
+  std::unique_ptr<Filler> filler_;
+  std::unique_ptr<ModelCall> call_;
+};
+
+}  // namespace sluice::runner

@@ -1,0 +1,100 @@
+#include "runner/providers.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace sluice::runner {
+namespace {
+
+constexpr std::string_view offline = "offline";
+// A dialect's own name is a provider too, at the dialect's own URL.
+constexpr std::array<std::string_view, 4> built_in = {offline, "anthropic", "openai-responses", "openai-chat"};
+
+std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+
+std::string label_of(std::string_view provider) { return "provider=" + quoted(provider); }
+
+std::string without_trailing_slash(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
+}  // namespace
+
+ProviderFigures::ProviderFigures(std::string_view provider, world::Metrics& metrics)
+    : label_(label_of(provider)),
+      metrics_(metrics),
+      calls_(metrics.counter("sluice_model_calls_total", "Answers asked of a model, each attempt.", label_)),
+      input_tokens_(
+          metrics.counter("sluice_model_tokens_total", "Tokens charged by a model.", label_ + R"(,direction="input")")),
+      output_tokens_(metrics.counter("sluice_model_tokens_total", "Tokens charged by a model.",
+                                     label_ + R"(,direction="output")")) {}
+
+void ProviderFigures::count_failure(std::string_view failure_class) const {
+  metrics_
+      .counter("sluice_model_call_failures_total", "Answers asked of a model that failed.",
+               label_ + ",class=" + quoted(failure_class))
+      .add();
+}
+
+void ProviderFigures::count_tokens(const model::Usage& usage) const {
+  input_tokens_.add(static_cast<uint64_t>(std::max<int64_t>(0, usage.input_tokens)));
+  output_tokens_.add(static_cast<uint64_t>(std::max<int64_t>(0, usage.output_tokens)));
+}
+
+Providers::Providers(std::map<std::string, Provider> configured, world::Metrics& metrics) {
+  for (const std::string_view name : built_in) {
+    configured.try_emplace(std::string(name), Provider{.dialect = std::string(name)});
+  }
+  for (auto& [name, provider] : configured) {
+    provider.base_url = without_trailing_slash(std::move(provider.base_url));
+    known_.emplace(name, Known{std::move(provider), ProviderFigures(name, metrics)});
+  }
+}
+
+bool Providers::is_offline(const model::ModelChoice& choice) const {
+  const auto found = known_.find(choice.provider);
+  return found != known_.end() && found->second.provider.dialect == offline;
+}
+
+Result<Route> Providers::route(const model::ModelChoice& choice) const {
+  const auto found = known_.find(choice.provider);
+  if (found == known_.end()) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, known] : known_) names.push_back(name);
+    std::string what = "The agent's model provider " + quoted(choice.provider) + " is not configured on this server";
+    if (const auto near = nearest(choice.provider, names)) what += "; did you mean " + quoted(*near) + "?";
+    if (!what.ends_with('?')) what += '.';
+    return Error{ErrorKind::invalid, std::move(what)};
+  }
+  const auto& [provider, figures] = found->second;
+  Route route{.provider = choice.provider, .figures = &figures};
+  if (provider.dialect == offline) return route;
+
+  route.dialect = models::find_dialect(provider.dialect);
+  if (route.dialect == nullptr) {
+    return Error{ErrorKind::invalid, "The model provider " + quoted(choice.provider) +
+                                         " is configured with the unknown dialect " + quoted(provider.dialect) + "."};
+  }
+  const std::string default_url(route.dialect->default_base_url());
+  const std::string& own_url = provider.base_url.empty() ? default_url : provider.base_url;
+  route.endpoint.base_url = without_trailing_slash(choice.base_url.value_or(own_url));
+  if (route.endpoint.base_url.empty()) route.endpoint.base_url = own_url;
+  // Whoever may edit an agent may name any URL; the operator's key goes only where the operator said.
+  if (route.endpoint.base_url == own_url) {
+    route.endpoint.api_key = provider.api_key;
+  } else {
+    route.key_withheld = !provider.api_key.empty();
+  }
+  if (provider.api_key.empty() && route.endpoint.base_url == default_url) {
+    return Error{ErrorKind::invalid, "The model provider " + quoted(choice.provider) + " has no API key: set " +
+                                         std::string(route.dialect->key_variable()) + " in the server's environment."};
+  }
+  return route;
+}
+
+}  // namespace sluice::runner

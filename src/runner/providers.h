@@ -1,0 +1,60 @@
+// The providers a runner can ask, and how an agent's choice of model leads to one.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/model.h"
+#include "models/models.h"
+#include "runner/runner.h"
+#include "world/world.h"
+
+namespace sluice::runner {
+
+// What is counted of one provider.
+class ProviderFigures {
+ public:
+  ProviderFigures(std::string_view provider, world::Metrics& metrics);
+
+  void count_call() const { calls_.add(); }
+  void count_failure(std::string_view failure_class) const;
+  void count_tokens(const model::Usage& usage) const;
+
+ private:
+  std::string label_;
+  world::Metrics& metrics_;
+  world::Counter& calls_;
+  world::Counter& input_tokens_;
+  world::Counter& output_tokens_;
+};
+
+// Where a model is asked.
+struct Route {
+  std::string provider;                      // its name in the configuration
+  const models::Dialect* dialect = nullptr;  // null: offline
+  models::Endpoint endpoint;
+  bool key_withheld = false;  // there is a key, but it is not for this URL
+  const ProviderFigures* figures = nullptr;
+};
+
+class Providers {
+ public:
+  Providers(std::map<std::string, Provider> configured, world::Metrics& metrics);
+
+  // `invalid`, in words for whoever configured the agent, when there is no way. Routes live no
+  // longer than this.
+  Result<Route> route(const model::ModelChoice& choice) const;
+
+  bool is_offline(const model::ModelChoice& choice) const;
+
+ private:
+  struct Known {
+    Provider provider;
+    ProviderFigures figures;
+  };
+  std::map<std::string, Known, std::less<>> known_;
+};
+
+}  // namespace sluice::runner

@@ -1,0 +1,117 @@
+// Work that a restarted server takes up again.
+#include "runner/replay.h"
+#include "runner/runner_fixture.h"
+
+namespace sluice::runner {
+namespace {
+
+using model::EventKind;
+using model::Slug;
+
+class Resume : public RunnerTest {
+ protected:
+  void resume(std::string prompt, std::string told_text, std::string told_reasoning = "") {
+    auto dispatch = dispatch_of(std::move(prompt));
+    dispatch.resumed = true;
+    dispatch.told_text = std::move(told_text);
+    dispatch.told_reasoning = std::move(told_reasoning);
+    heard = {};
+    begin(std::move(dispatch));
+  }
+};
+
+constexpr const char* story =
+    "think Hm, well.\nsay One two.\nsleep 50\n$ ls\nthink More.\nsay Three {{last}}\ntokens 5";
+
+TEST_F(Resume, Goes_on_after_every_byte_that_was_told) {
+  begin(story);
+  pass(50);
+  ASSERT_TRUE(heard.usage);
+  const std::string text = heard.text();
+  const std::string reasoning = heard.all(EventKind::reasoning);
+  const auto usage = heard.usage;
+  for (std::size_t told = 0; told <= text.size(); ++told) {
+    resume(story, text.substr(0, told), reasoning);
+    pass(50);
+    EXPECT_EQ(text.substr(0, told) + heard.text(), text);
+    EXPECT_EQ(heard.all(EventKind::reasoning), "");
+    EXPECT_EQ(heard.usage, usage);
+  }
+  for (std::size_t told = 0; told <= reasoning.size(); ++told) {
+    resume(story, "", reasoning.substr(0, told));
+    pass(50);
+    EXPECT_EQ(heard.text(), text);
+    EXPECT_EQ(reasoning.substr(0, told) + heard.all(EventKind::reasoning), reasoning);
+  }
+}
+
+TEST_F(Resume, Does_not_wait_again_for_what_was_told) {
+  resume("say One.\nsleep 60000\nsay Two.\nsleep 500\nsay Three.", "One.\nTwo.");
+  EXPECT_FALSE(heard.is_over());
+  pass(500);
+  EXPECT_EQ(heard.text(), "\nThree.");
+  EXPECT_TRUE(heard.usage);
+}
+
+TEST_F(Resume, Does_not_log_again_what_happened_before) {
+  resume("$ ls\nsay One.\n$ ls\nsay Two.", "One.");
+  EXPECT_EQ(heard.bodies(EventKind::log).size(), 1u);
+  EXPECT_TRUE(heard.usage);
+}
+
+TEST_F(Resume, Stops_when_the_model_does_not_say_the_same_again) {
+  resume("say One.", "Two.");
+  expect_problem(Slug::run_interrupted);
+  resume("say One.", "One. And more.");
+  expect_problem(Slug::run_interrupted);
+  EXPECT_TRUE(heard.events.empty());
+}
+
+TEST_F(Resume, Is_possible_for_a_provider_only_before_its_first_word) {
+  begin("say x");
+  EXPECT_TRUE(runner->can_resume(agent, "something"));
+  EXPECT_FALSE(runner->reads_history(agent));
+  use_provider();
+  EXPECT_TRUE(runner->can_resume(agent, ""));
+  EXPECT_FALSE(runner->can_resume(agent, "something"));
+  EXPECT_TRUE(runner->reads_history(agent));
+
+  resume("Hi.", "something");
+  expect_problem(Slug::run_interrupted);
+  EXPECT_TRUE(client.requests.empty());
+
+  client.answer(answer_of(thought("Anew.") + said("Hello.") + stopped(1, 1)));
+  resume("Hi.", "", "Old thoughts.");
+  EXPECT_EQ(heard.text(), "Hello.");
+  EXPECT_EQ(heard.all(EventKind::reasoning), "Anew.");
+}
+
+TEST_F(Resume, Brings_no_filler_once_something_was_told) {
+  options.filler = {.phrases = {"Well."}, .first_ms = 10};
+  auto dispatch = dispatch_of("say One.\nsleep 1000\nsay Two.");
+  dispatch.resumed = dispatch.filler = true;
+  dispatch.told_text = "One.";
+  begin(std::move(dispatch));
+  pass(1'000);
+  EXPECT_EQ(heard.text(), "\nTwo.");
+  EXPECT_EQ(heard.all(EventKind::filler), "");
+}
+
+TEST(Replay, Lets_through_what_is_beyond_what_was_told) {
+  Replay replay("abc", "x");
+  EXPECT_EQ(replay.text("ab"), "");
+  EXPECT_FALSE(replay.is_over());
+  EXPECT_EQ(replay.text("cd"), "d");
+  EXPECT_FALSE(replay.is_over());
+  EXPECT_EQ(replay.reasoning("x"), "");
+  EXPECT_TRUE(replay.is_over());
+  EXPECT_EQ(replay.text("ef"), "ef");
+}
+
+TEST(Replay, Notices_another_story) {
+  Replay replay("abc", "");
+  EXPECT_EQ(replay.text("ax"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sluice::runner
