@@ -1,0 +1,21 @@
+// The operator's surface: tenants and their keys.
+#pragma once
+
+#include "api/routes.h"
+
+namespace sluice::api::admin {
+
+void list_tenants(const Asked& asked);
+void create_tenant(const Asked& asked);
+void get_tenant(const Asked& asked);
+void update_tenant(const Asked& asked);
+
+void list_service_keys(const Asked& asked);
+void create_service_key(const Asked& asked);
+void revoke_service_key(const Asked& asked);
+
+void list_approver_keys(const Asked& asked);
+void create_approver_key(const Asked& asked);
+void revoke_approver_key(const Asked& asked);
+
+}  // namespace sluice::api::admin

@@ -1,0 +1,156 @@
+#include "api/admin/handlers.h"
+#include "api/pages.h"
+#include "base/bytes.h"
+#include "base/digest.h"
+
+namespace sluice::api::admin {
+namespace {
+
+constexpr std::string_view service_key_names[] = {"name"};
+constexpr std::string_view approver_key_names[] = {"name", "algorithm", "public_key"};
+constexpr std::size_t ed25519_public_key_bytes = 32;
+constexpr std::size_t hint_chars = 4;
+
+// 256 bits of chance, as 43 characters.
+std::string make_secret(const Asked& asked) {
+  std::string bytes(32, '\0');
+  asked->surface().needs.entropy.fill({reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()});
+  return to_base64url(bytes);
+}
+
+// The only time a secret is told: an answer that nobody may keep.
+void answer_with_secret(const Asked& asked, std::string key_json, const std::optional<std::string>& secret) {
+  if (secret) {
+    key_json.pop_back();
+    key_json += R"(,"secret":")" + *secret + R"("})";
+  }
+  asked->answer_json(201, std::move(key_json), {{"Cache-Control", "no-store"}});
+}
+
+struct ApproverMaterial {
+  std::string bytes;                  // to verify with
+  std::optional<std::string> secret;  // to hand out
+};
+
+std::optional<ApproverMaterial> read_material(const Asked& asked, const Fields& fields,
+                                              model::SignatureAlgorithm algorithm) {
+  const auto public_key = fields.text("public_key", {});
+  if (algorithm == model::SignatureAlgorithm::hmac_sha256) {
+    if (public_key) fields.refuse("public_key", "belongs to ed25519; an hmac-sha256 secret is made by the server");
+    auto secret = make_secret(asked);
+    return ApproverMaterial{secret, secret};
+  }
+  fields.require("public_key");
+  if (!public_key) return std::nullopt;
+  const auto bytes = from_base64url(*public_key);
+  if (bytes && bytes->size() == ed25519_public_key_bytes) return ApproverMaterial{*bytes, std::nullopt};
+  fields.refuse("public_key", "must be 32 bytes in base64url without padding");
+  return std::nullopt;
+}
+
+template <typename Key, typename AnyId>
+void answer_keys(const Asked& asked, model::TenantId tenant, const store::PageQuery<AnyId>& query,
+                 const Result<store::Page<Key>>& page) {
+  answer_page_of(asked, query, page, [&](auto then) { asked->store().tenant(tenant, std::move(then)); });
+}
+
+}  // namespace
+
+void list_service_keys(const Asked& asked) {
+  const auto tenant = asked->path_id<model::TenantId>();
+  if (!tenant) return asked->not_found();
+  const auto query = read_page_query<model::ServiceKeyId>(asked);
+  if (!query) return;
+  asked->store().service_keys(*tenant, *query,
+                              [asked, tenant, query](const Result<store::Page<model::ServiceKey>>& page) {
+                                answer_keys(asked, *tenant, *query, page);
+                              });
+}
+
+void create_service_key(const Asked& asked) {
+  const auto tenant = asked->path_id<model::TenantId>();
+  if (!tenant) return asked->not_found();
+  const auto body = read_body(asked);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", service_key_names, findings);
+  model::ServiceKey key;
+  key.name = fields.text("name", title_rule).value_or("");
+  if (refused(asked, findings)) return;
+
+  std::string secret = "sk_int_" + make_secret(asked);
+  key.id = asked->ids().make<model::ServiceKeyId>();
+  key.tenant_id = *tenant;
+  key.secret_sha256 = sha256(secret);
+  key.hint = secret.substr(secret.size() - hint_chars);
+  key.created_at = asked->now();
+  asked->store().create_service_key(key, [asked, key, secret = std::move(secret)](const Result<Unit>& made) {
+    if (!made) return asked->fail(made.error());
+    answer_with_secret(asked, model::to_json(key), secret);
+  });
+}
+
+void revoke_service_key(const Asked& asked) {
+  const auto tenant = asked->path_id<model::TenantId>();
+  const auto id = asked->path_id<model::ServiceKeyId>(1);
+  if (!tenant || !id) return asked->not_found();
+  asked->store().revoke_service_key(*tenant, *id, asked->now(), [asked](const Result<model::ServiceKey>& key) {
+    // Also when it failed: the outcome may be unknown.
+    asked->surface().authentication.forget();
+    if (!key) return asked->fail(key.error());
+    asked->answer_json(200, model::to_json(key.value()));
+  });
+}
+
+void list_approver_keys(const Asked& asked) {
+  const auto tenant = asked->path_id<model::TenantId>();
+  if (!tenant) return asked->not_found();
+  const auto query = read_page_query<model::ApproverKeyId>(asked);
+  if (!query) return;
+  asked->store().approver_keys(*tenant, *query,
+                               [asked, tenant, query](const Result<store::Page<model::ApproverKey>>& page) {
+                                 answer_keys(asked, *tenant, *query, page);
+                               });
+}
+
+void create_approver_key(const Asked& asked) {
+  const auto tenant = asked->path_id<model::TenantId>();
+  if (!tenant) return asked->not_found();
+  const auto body = read_body(asked);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", approver_key_names, findings);
+  model::ApproverKey key;
+  key.name = fields.text("name", title_rule).value_or("");
+  fields.require("algorithm");
+  std::optional<ApproverMaterial> material;
+  if (!fields.null("algorithm")) {
+    const auto algorithm = fields.word("algorithm", model::signature_algorithm_named, "hmac-sha256, ed25519");
+    if (algorithm) {
+      key.algorithm = *algorithm;
+      material = read_material(asked, fields, *algorithm);
+    }
+  }
+  if (refused(asked, findings)) return;
+
+  key.id = asked->ids().make<model::ApproverKeyId>();
+  key.tenant_id = *tenant;
+  key.material = std::move(material->bytes);
+  key.created_at = asked->now();
+  asked->store().create_approver_key(key, [asked, key, secret = std::move(material->secret)](const Result<Unit>& made) {
+    if (!made) return asked->fail(made.error());
+    answer_with_secret(asked, model::to_json(key), secret);
+  });
+}
+
+void revoke_approver_key(const Asked& asked) {
+  const auto tenant = asked->path_id<model::TenantId>();
+  const auto id = asked->path_id<model::ApproverKeyId>(1);
+  if (!tenant || !id) return asked->not_found();
+  asked->store().revoke_approver_key(*tenant, *id, asked->now(), [asked](const Result<model::ApproverKey>& key) {
+    if (!key) return asked->fail(key.error());
+    asked->answer_json(200, model::to_json(key.value()));
+  });
+}
+
+}  // namespace sluice::api::admin

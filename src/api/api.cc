@@ -1,0 +1,133 @@
+#include "api/api.h"
+
+#include <utility>
+
+#include "api/request_context.h"
+#include "api/routes.h"
+#include "api/surface.h"
+
+namespace sluice::api {
+namespace {
+
+void refuse_nobody(const Asked& asked) {
+  asked->problem(model::Slug::unauthenticated, asked->header("Authorization")
+                                                   ? "This key is not known, or it was revoked."
+                                                   : "A key is needed: Authorization: Bearer …");
+}
+
+void refuse_kind(const Asked& asked) {
+  asked->problem(model::Slug::insufficient_scope,
+                 asked->route()->access == Access::service_read || asked->route()->access == Access::service_write
+                     ? "This is for service keys (sk_int_…)."
+                     : "This is for the admin key (sk_adm_…).");
+}
+
+bool writes(const Route& route) { return route.access == Access::service_write; }
+
+void admit_service(const Asked& asked, const Identity& identity) {
+  const auto* holder = std::get_if<Holder>(&identity);
+  if (holder == nullptr) return refuse_kind(asked);
+  asked->set_holder(*holder);
+  if (writes(*asked->route()) && (*holder)->tenant.status == model::TenantStatus::suspended) {
+    return asked->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
+  }
+  asked->route()->handle(asked);
+}
+
+void admit(const Asked& asked, Result<Identity> identity) {
+  if (!identity) return asked->fail(identity.error());
+  if (std::holds_alternative<Nobody>(identity.value())) return refuse_nobody(asked);
+  switch (asked->route()->access) {
+    case Access::service_read:
+    case Access::service_write: return admit_service(asked, identity.value());
+    case Access::admin:
+    case Access::metrics:
+      if (!std::holds_alternative<Operator>(identity.value())) return refuse_kind(asked);
+      return asked->route()->handle(asked);
+    case Access::open: return asked->route()->handle(asked);
+  }
+}
+
+// A status that has no entry in the registry still gets a problem, of no particular type.
+std::string untyped_problem(int status, std::string_view detail, std::string_view request_id) {
+  std::string out;
+  json::Writer(out)
+      .begin_object()
+      .key("type")
+      .string("about:blank")
+      .key("title")
+      .string("The request was refused")
+      .key("status")
+      .integer(status)
+      .key("detail")
+      .string(detail)
+      .key("request_id")
+      .string(request_id)
+      .end_object();
+  return out;
+}
+
+std::optional<model::Slug> slug_of_refusal(int status) {
+  switch (status) {
+    case 400: return model::Slug::malformed_request;
+    case 405: return model::Slug::method_not_allowed;
+    case 413: return model::Slug::content_too_large;
+    case 415: return model::Slug::unsupported_media_type;
+    case 431: return model::Slug::headers_too_large;
+    case 429: return model::Slug::rate_limited;
+    case 503: return model::Slug::unavailable;
+    default: return std::nullopt;
+  }
+}
+
+class Surfaces final : public Api {
+ public:
+  Surfaces(ApiNeeds needs, ApiOptions options) : surface_(needs, std::move(options)) {}
+
+  void handle(std::shared_ptr<net::Exchange> exchange) override {
+    const auto asked = std::make_shared<RequestContext>(surface_, std::move(exchange));
+    const net::Request& request = asked->request();
+    const Match matched = match(request.method, request.path);
+    asked->set_match(matched);
+    if (matched.route == nullptr) return answer_unmatched(asked, matched.known_path);
+    if (matched.route->access == Access::open ||
+        (matched.route->access == Access::metrics && surface_.options.metrics_public)) {
+      return matched.route->handle(asked);
+    }
+    surface_.authentication.identify(asked->header("Authorization"),
+                                     [asked](Result<Identity> identity) { admit(asked, std::move(identity)); });
+  }
+
+  net::Response refusal(int status, std::string_view detail) const override {
+    const std::string request_id = surface_.needs.ids.make<model::RequestId>().text();
+    if (const auto slug = slug_of_refusal(status)) {
+      model::Problem problem{.slug = *slug, .detail = std::string(detail)};
+      if (status == 503) problem.retry_after_seconds = 1;
+      return problem_response(problem, {.base_url = surface_.options.public_base_url, .request_id = request_id});
+    }
+    net::Response response{.status = status, .body = untyped_problem(status, detail, request_id)};
+    response.headers = {{"Content-Type", "application/problem+json"}, {"X-Request-Id", request_id}};
+    return response;
+  }
+
+  void begin_drain() override { surface_.draining = true; }
+
+ private:
+  static void answer_unmatched(const Asked& asked, bool known_path) {
+    if (!known_path) return asked->problem(model::Slug::not_found, "There is no such path.");
+    if (asked->request().method == "OPTIONS") {
+      return asked->answer(204, "", "", {{"Allow", allowed_methods(asked->request().path)}});
+    }
+    asked->problem(model::Slug::method_not_allowed, "This path takes " + allowed_methods(asked->request().path) + ".");
+  }
+
+  Surface surface_;
+};
+
+}  // namespace
+
+std::unique_ptr<Api> make_api(ApiNeeds needs, ApiOptions options) {
+  return std::make_unique<Surfaces>(needs, std::move(options));
+}
+
+}  // namespace sluice::api

@@ -1,0 +1,67 @@
+#include "api/authentication.h"
+
+#include <strings.h>
+
+#include <utility>
+
+#include "base/digest.h"
+
+namespace sluice::api {
+namespace {
+
+constexpr std::string_view service_prefix = "sk_int_";
+constexpr std::string_view admin_prefix = "sk_adm_";
+constexpr std::size_t key_bytes_max = 256;  // longer ones are not worth hashing
+
+std::optional<std::string_view> bearer_token(std::optional<std::string_view> authorization) {
+  constexpr std::string_view scheme = "bearer ";
+  if (!authorization || authorization->size() <= scheme.size()) return std::nullopt;
+  if (strncasecmp(authorization->data(), scheme.data(), scheme.size()) != 0) return std::nullopt;
+  std::string_view token = authorization->substr(scheme.size());
+  while (token.starts_with(' ')) token.remove_prefix(1);
+  while (token.ends_with(' ')) token.remove_suffix(1);
+  if (token.empty() || token.size() > key_bytes_max) return std::nullopt;
+  return token;
+}
+
+}  // namespace
+
+void Authentication::identify(std::optional<std::string_view> authorization, Callback<void(Result<Identity>)> done) {
+  const auto token = bearer_token(authorization);
+  if (!token) return done(Identity{Nobody{}});
+  if (token->starts_with(admin_prefix)) {
+    const bool right = equal_in_constant_time(sha256(*token), admin_key_sha256_);
+    return done(right ? Identity{Operator{}} : Identity{Nobody{}});
+  }
+  if (!token->starts_with(service_prefix)) return done(Identity{Nobody{}});
+
+  std::string digest = sha256(*token);
+  const auto found = remembered_.find(digest);
+  if (found != remembered_.end() && found->second.until_us > loop_.monotonic_us()) {
+    return done(Identity{found->second.holder});
+  }
+  std::string asked = digest;
+  store_.find_service_key(std::move(asked), [this, digest = std::move(digest), began = forgotten_count_,
+                                             done = std::move(done)](Result<store::KeyHolder> result) mutable {
+    if (!result) {
+      if (result.error().kind == ErrorKind::not_found) return done(Identity{Nobody{}});
+      return done(std::move(result.error()));
+    }
+    if (result.value().key.revoked_at) return done(Identity{Nobody{}});
+    auto holder = std::make_shared<const store::KeyHolder>(std::move(result).take());
+    if (began == forgotten_count_) remember(std::move(digest), holder);
+    done(Identity{std::move(holder)});
+  });
+}
+
+void Authentication::remember(std::string secret_sha256, Holder holder) {
+  if (remembered_.size() >= remembered_max) remembered_.clear();
+  remembered_[std::move(secret_sha256)] = {std::move(holder), loop_.monotonic_us() + remembered_us};
+}
+
+void Authentication::forget() {
+  remembered_.clear();
+  ++forgotten_count_;
+}
+
+}  // namespace sluice::api

@@ -1,0 +1,57 @@
+// Who asks: the bearer of a key.
+//
+// A key that was found is remembered for a few seconds, because every message of a busy host bears
+// the same one. A key that was not found is not remembered: somebody who guesses would fill the
+// memory with guesses.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+
+#include "base/callback.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "world/world.h"
+
+namespace sluice::api {
+
+struct Nobody {};  // no key, an unknown one or a revoked one
+struct Operator {};
+// Shared by the memory here and the requests under way, which outlive a forgetting.
+using Holder = std::shared_ptr<const store::KeyHolder>;
+using Identity = std::variant<Nobody, Operator, Holder>;
+
+class Authentication final {
+ public:
+  static constexpr int64_t remembered_us = 5'000'000;
+  static constexpr std::size_t remembered_max = 10'000;
+
+  Authentication(store::Store& store, world::Loop& loop, std::string admin_key_sha256)
+      : store_(store), loop_(loop), admin_key_sha256_(std::move(admin_key_sha256)) {}
+
+  // `authorization` is the header's value. Calls back at once when the answer is at hand.
+  void identify(std::optional<std::string_view> authorization, Callback<void(Result<Identity>)> done);
+
+  // A key was revoked or a tenant has changed: nothing that was found before counts.
+  void forget();
+
+ private:
+  struct Remembered {
+    Holder holder;
+    int64_t until_us;
+  };
+
+  void remember(std::string secret_sha256, Holder holder);
+
+  store::Store& store_;
+  world::Loop& loop_;
+  std::string admin_key_sha256_;
+  std::unordered_map<std::string, Remembered> remembered_;
+  uint64_t forgotten_count_ = 0;  // a lookup that began before a forgetting must not be remembered after it
+};
+
+}  // namespace sluice::api

@@ -1,0 +1,128 @@
+#include "api/integration/handlers.h"
+#include "api/pages.h"
+
+namespace sluice::api::integration {
+namespace {
+
+constexpr std::string_view agent_names[] = {"name", "system_prompt", "model", "limits", "is_default"};
+constexpr std::string_view model_names[] = {"provider", "name", "base_url"};
+constexpr std::string_view limit_names[] = {"max_output_tokens", "max_runtime_seconds", "max_history_messages"};
+
+constexpr TextRule prompt_rule{.chars_max = limits::message_content_bytes_max,
+                               .bytes_max = limits::message_content_bytes_max};
+constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2048};
+
+std::optional<model::ModelChoice> read_model(const Fields& fields, Null null) {
+  const auto inner = fields.object("model", model_names, null);
+  if (!inner) return std::nullopt;
+  model::ModelChoice out;
+  inner->require("provider");
+  inner->require("name");
+  out.provider = inner->text("provider", name_rule).value_or("");
+  out.name = inner->text("name", name_rule).value_or("");
+  out.base_url = inner->text("base_url", url_rule);
+  if (out.base_url && !out.base_url->starts_with("https://") && !out.base_url->starts_with("http://")) {
+    inner->refuse("base_url", "must begin with https:// or http://");
+  }
+  return out;
+}
+
+// What is left out has its default.
+std::optional<model::AgentLimits> read_limits(const Fields& fields) {
+  if (fields.null("limits")) return model::AgentLimits{};
+  const auto inner = fields.object("limits", limit_names);
+  if (!inner) return std::nullopt;
+  model::AgentLimits out;
+  out.max_output_tokens = inner->integer("max_output_tokens", 1, 1'000'000).value_or(out.max_output_tokens);
+  out.max_runtime_seconds = inner->integer("max_runtime_seconds", 1, 86'400).value_or(out.max_runtime_seconds);
+  out.max_history_messages =
+      inner->integer("max_history_messages", 0, limits::history_messages_max).value_or(out.max_history_messages);
+  return out;
+}
+
+void fail(const Asked& asked, const Error& error, model::Slug conflict, std::string_view detail) {
+  if (error.kind == ErrorKind::conflict) return asked->problem(conflict, detail);
+  asked->fail(error);
+}
+
+constexpr std::string_view name_is_taken = "Another agent has this name.";
+
+}  // namespace
+
+void list_agents(const Asked& asked) {
+  const auto query = read_page_query<model::AgentId>(asked);
+  if (!query) return;
+  asked->store().agents(asked->tenant().id, *query, [asked, query](const Result<store::Page<model::Agent>>& page) {
+    answer_page(asked, *query, page);
+  });
+}
+
+void create_agent(const Asked& asked) {
+  const auto body = read_body(asked);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", agent_names, findings);
+  model::Agent agent;
+  fields.require("name");
+  agent.name = fields.text("name", name_rule).value_or("");
+  agent.system_prompt = fields.text("system_prompt", prompt_rule).value_or("");
+  agent.model = read_model(fields, Null::as_absent).value_or(model::ModelChoice{"offline", "offline", std::nullopt});
+  agent.limits = read_limits(fields).value_or(model::AgentLimits{});
+  agent.is_default = fields.boolean("is_default").value_or(false);
+  if (refused(asked, findings)) return;
+
+  agent.id = asked->ids().make<model::AgentId>();
+  agent.tenant_id = asked->tenant().id;
+  agent.created_at = agent.updated_at = asked->now();
+  asked->store().create_agent(agent, [asked, agent](const Result<Unit>& made) {
+    if (!made) return fail(asked, made.error(), model::Slug::name_conflict, name_is_taken);
+    asked->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
+  });
+}
+
+void get_agent(const Asked& asked) {
+  const auto id = asked->path_id<model::AgentId>();
+  if (!id) return asked->not_found();
+  asked->store().agent(asked->tenant().id, *id, [asked](const Result<model::Agent>& agent) {
+    if (!agent) return asked->fail(agent.error());
+    asked->answer_json(200, model::to_json(agent.value()));
+  });
+}
+
+void update_agent(const Asked& asked) {
+  const auto id = asked->path_id<model::AgentId>();
+  if (!id) return asked->not_found();
+  const auto body = read_body(asked);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", agent_names, findings);
+  store::AgentPatch patch;
+  patch.name = fields.text("name", name_rule, Null::refused);
+  patch.system_prompt = fields.null("system_prompt") ? std::string() : fields.text("system_prompt", prompt_rule);
+  patch.model = read_model(fields, Null::refused);
+  patch.limits = read_limits(fields);
+  patch.is_default = fields.boolean("is_default", Null::refused);
+  if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");
+  if (refused(asked, findings)) return;
+
+  asked->store().update_agent(asked->tenant().id, *id, std::move(patch), asked->now(),
+                              [asked](const Result<model::Agent>& agent) {
+                                if (!agent)
+                                  return fail(asked, agent.error(), model::Slug::name_conflict, name_is_taken);
+                                asked->answer_json(200, model::to_json(agent.value()));
+                              });
+}
+
+void delete_agent(const Asked& asked) {
+  const auto id = asked->path_id<model::AgentId>();
+  if (!id) return asked->not_found();
+  asked->store().delete_agent(asked->tenant().id, *id, [asked](const Result<Unit>& deleted) {
+    if (!deleted) {
+      return fail(asked, deleted.error(), model::Slug::resource_in_use,
+                  "This is the default agent, or a conversation uses it.");
+    }
+    asked->no_content();
+  });
+}
+
+}  // namespace sluice::api::integration

@@ -1,0 +1,193 @@
+#include "api/integration/handlers.h"
+#include "api/integration/message_input.h"
+#include "api/integration/streaming.h"
+#include "api/pages.h"
+
+namespace sluice::api::integration {
+namespace {
+
+constexpr std::string_view create_names[] = {"user_id",       "title",  "metadata",        "agent_id",
+                                             "repository_id", "filler", "initial_message", "on_capacity"};
+constexpr std::string_view update_names[] = {"user_id",       "title",  "metadata", "agent_id",
+                                             "repository_id", "filler", "status"};
+constexpr std::string_view list_parameters[] = {"user_id", "limit", "starting_after", "ending_before"};
+
+std::string location_of(std::string_view conversation_id) {
+  return "/v1/conversations/" + std::string(conversation_id);
+}
+
+struct ConversationInput {
+  model::Conversation conversation;  // an all-zero agent stands for the default one
+  std::optional<MessageInput> initial_message;
+  std::optional<store::Idempotency> idempotency;
+};
+
+// Empty when it was wrong and the caller has been told so.
+std::optional<ConversationInput> read_conversation(const Asked& asked) {
+  const auto body = read_body(asked);
+  if (!body) return std::nullopt;
+  Findings findings;
+  auto key = read_idempotency_key(asked, findings);
+  const Fields fields(body->root(), "", create_names, findings);
+  ConversationInput out;
+  auto& conversation = out.conversation;
+  conversation.user_id = fields.text("user_id", name_rule);
+  conversation.title = fields.text("title", title_rule);
+  conversation.metadata = fields.metadata("metadata").value_or(model::Metadata{});
+  conversation.agent_id = fields.id<model::AgentId>("agent_id", "an agent").value_or(model::AgentId{});
+  conversation.repository_id = fields.text("repository_id", name_rule);
+  conversation.filler_enabled = read_filler(fields);
+  if (const auto message = fields.object("initial_message", NameList(message_names).first(5))) {
+    out.initial_message = read_message_input(*message);
+  }
+  check_on_capacity(fields);
+  if (refused(asked, findings)) return std::nullopt;
+
+  conversation.id = asked->ids().make<model::ConversationId>();
+  conversation.tenant_id = asked->tenant().id;
+  conversation.created_at = conversation.updated_at = conversation.last_message_at = asked->now();
+  out.idempotency = idempotency_of(asked, std::move(key), "createConversation");
+  return out;
+}
+
+// The name that the remembered answer gives its conversation.
+std::string id_in(std::string_view response_body) {
+  const auto document = json::Document::parse(response_body);
+  SLUICE_CHECK(static_cast<bool>(document));
+  const auto id = document.value().root().find("id");
+  return std::string(id ? id->string().value_or("") : "");
+}
+
+void answer_created(const Asked& asked, std::string body, const Result<store::ConversationOutcome>& outcome) {
+  if (!outcome) return asked->fail(outcome.error());
+  if (std::holds_alternative<store::KeyConflict>(outcome.value())) {
+    return asked->problem(model::Slug::idempotency_key_conflict,
+                          "This Idempotency-Key was used within 24 hours for a request with another body.");
+  }
+  net::Headers headers;
+  if (const auto* replay = std::get_if<store::Replay>(&outcome.value())) {
+    body = replay->response_body.value_or("");
+    headers.add("Idempotency-Replayed", "true");
+  }
+  headers.add("Location", location_of(id_in(body)));
+  asked->answer_json(201, std::move(body), std::move(headers));
+}
+
+void create_plainly(const Asked& asked, ConversationInput input) {
+  std::string body = model::to_json(input.conversation);
+  store::NewConversation made{std::move(input.conversation), body, std::move(input.idempotency)};
+  asked->store().create_conversation(
+      std::move(made), [asked, body = std::move(body)](const Result<store::ConversationOutcome>& outcome) mutable {
+        answer_created(asked, std::move(body), outcome);
+      });
+}
+
+void create_with_message(const Asked& asked, ConversationInput input) {
+  auto send = send_of(asked, std::move(*input.initial_message), std::move(input.conversation));
+  send.idempotency = std::move(input.idempotency);
+  asked->engine().send(std::move(send), [asked](const engine::SendOutcome& outcome) {
+    if (const auto* problem = std::get_if<model::Problem>(&outcome)) return asked->problem(*problem);
+    const auto& sent = std::get<engine::Sent>(outcome);
+    open_stream(asked, {.run = sent.run, .replayed = sent.replayed});
+  });
+}
+
+// The agent that was asked for, or the default one; calls `then` with it if there is one.
+void with_agent(const Asked& asked, model::AgentId wanted, Callback<void(model::AgentId)> then) {
+  auto found = [asked, then = std::move(then)](const Result<model::Agent>& agent) mutable {
+    if (agent) return then(agent.value().id);
+    if (agent.error().kind == ErrorKind::not_found) return asked->invalid("/agent_id", "names no agent of this tenant");
+    asked->fail(agent.error());
+  };
+  if (wanted == model::AgentId{}) return asked->store().default_agent(asked->tenant().id, std::move(found));
+  asked->store().agent(asked->tenant().id, wanted, std::move(found));
+}
+
+std::optional<std::optional<bool>> read_filler_patch(const Fields& fields) {
+  if (fields.null("filler")) return std::optional<bool>{};
+  const auto enabled = read_filler(fields);
+  if (!enabled) return std::nullopt;
+  return enabled;
+}
+
+void update(const Asked& asked, model::ConversationId id, store::ConversationPatch patch) {
+  asked->store().update_conversation(asked->tenant().id, id, std::move(patch), asked->now(),
+                                     [asked](const Result<model::Conversation>& conversation) {
+                                       if (!conversation) return asked->fail(conversation.error());
+                                       asked->answer_json(200, model::to_json(conversation.value()));
+                                     });
+}
+
+}  // namespace
+
+void create_conversation(const Asked& asked) {
+  auto input = read_conversation(asked);
+  if (!input || (input->initial_message && refused_while_draining(asked))) return;
+  const auto wanted = input->conversation.agent_id;
+  // With a message and no wish the engine finds the default agent itself.
+  if (input->initial_message && wanted == model::AgentId{}) return create_with_message(asked, std::move(*input));
+  with_agent(asked, wanted, [asked, input = std::move(*input)](model::AgentId agent) mutable {
+    input.conversation.agent_id = agent;
+    if (input.initial_message) return create_with_message(asked, std::move(input));
+    create_plainly(asked, std::move(input));
+  });
+}
+
+void list_conversations(const Asked& asked) {
+  Findings findings;
+  const Query query(asked, list_parameters, findings);
+  const auto page_query = read_page_query<model::ConversationId>(query, findings);
+  std::optional<std::string> user_id;
+  if (const auto given = query.find("user_id")) user_id = std::string(*given);
+  if (refused(asked, findings)) return;
+  asked->store().conversations(asked->tenant().id, std::move(user_id), page_query,
+                               [asked, page_query](const Result<store::Page<model::Conversation>>& page) {
+                                 answer_page(asked, page_query, page);
+                               });
+}
+
+void get_conversation(const Asked& asked) {
+  const auto id = asked->path_id<model::ConversationId>();
+  if (!id) return asked->not_found();
+  asked->store().conversation(asked->tenant().id, *id, [asked](const Result<model::Conversation>& conversation) {
+    if (!conversation) return asked->fail(conversation.error());
+    asked->answer_json(200, model::to_json(conversation.value()));
+  });
+}
+
+void update_conversation(const Asked& asked) {
+  const auto id = asked->path_id<model::ConversationId>();
+  if (!id) return asked->not_found();
+  const auto body = read_body(asked);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", update_names, findings);
+  store::ConversationPatch patch;
+  patch.user_id = fields.text_or_cleared("user_id", name_rule);
+  patch.title = fields.text_or_cleared("title", title_rule);
+  patch.repository_id = fields.text_or_cleared("repository_id", name_rule);
+  patch.filler_enabled = read_filler_patch(fields);
+  patch.metadata = fields.null("metadata") ? model::Metadata{} : fields.metadata("metadata");
+  patch.status = fields.word("status", model::conversation_status_named, "active, archived");
+  patch.agent_id = fields.id<model::AgentId>("agent_id", "an agent", Null::refused);
+  if (refused(asked, findings)) return;
+  if (!patch.agent_id) return update(asked, *id, std::move(patch));
+  const auto agent = *patch.agent_id;
+  with_agent(asked, agent, [asked, id = *id, patch = std::move(patch)](model::AgentId) mutable {
+    update(asked, id, std::move(patch));
+  });
+}
+
+void archive_conversation(const Asked& asked) {
+  const auto id = asked->path_id<model::ConversationId>();
+  if (!id) return asked->not_found();
+  store::ConversationPatch patch;
+  patch.status = model::ConversationStatus::archived;
+  asked->store().update_conversation(asked->tenant().id, *id, std::move(patch), asked->now(),
+                                     [asked](const Result<model::Conversation>& conversation) {
+                                       if (!conversation) return asked->fail(conversation.error());
+                                       asked->no_content();
+                                     });
+}
+
+}  // namespace sluice::api::integration

@@ -1,0 +1,111 @@
+#include "api/integration/event_request.h"
+
+#include <strings.h>
+
+#include <charconv>
+#include <limits>
+
+namespace sluice::api::integration {
+namespace {
+
+constexpr std::string_view parameters[] = {"after"};
+constexpr std::size_t page_bytes = 256 * 1024;
+constexpr int64_t seq_max = std::numeric_limits<int64_t>::max();
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// Cuts off what stands before `separator`, trimmed.
+std::string_view next_part(std::string_view& rest, char separator) {
+  const std::size_t end = rest.find(separator);
+  const std::string_view part = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+  return trimmed(part);
+}
+
+// How much an Accept header likes a media type that it names: 0 to 1000; 0 when it does not name it.
+int liking(std::string_view accept, std::string_view type) {
+  while (!accept.empty()) {
+    std::string_view range = next_part(accept, ',');
+    if (!same_word(next_part(range, ';'), type)) continue;
+    while (!range.empty()) {
+      const std::string_view parameter = next_part(range, ';');
+      if (!parameter.starts_with("q=") && !parameter.starts_with("Q=")) continue;
+      double quality = 0;
+      std::from_chars(parameter.data() + 2, parameter.data() + parameter.size(), quality);
+      return static_cast<int>(quality * 1000);
+    }
+    return 1000;
+  }
+  return 0;
+}
+
+// Reads a journal page by page and counts its lines, as the stream would.
+class EventSearch final : public std::enable_shared_from_this<EventSearch> {
+ public:
+  EventSearch(const Asked& asked, const model::Run& run, int64_t seq, Callback<void()> then)
+      : asked_(asked),
+        run_(run.id),
+        seq_(seq),
+        then_(std::move(then)),
+        fold_(wire::Format::ndjson, run.conversation_id, run.message_id, seq_max) {}
+
+  void read_page() {
+    // Kept alive by the answer it waits for.
+    asked_->store().journal(
+        run_, fold_.at(), page_bytes,
+        [self = shared_from_this()](const Result<store::JournalPage>& page) { self->on_page(page); });
+  }
+
+ private:
+  void on_page(const Result<store::JournalPage>& page) {
+    if (!page) return asked_->fail(page.error());
+    std::string nothing;
+    for (const auto& committed : page.value().events) fold_.apply(committed, nothing);
+    if (fold_.next_seq() > seq_) return then_();
+    if (page.value().events.empty() || fold_.ended()) {
+      return asked_->invalid("after", "is beyond the last event, " + std::to_string(fold_.next_seq() - 1));
+    }
+    read_page();
+  }
+
+  Asked asked_;
+  model::RunId run_;
+  int64_t seq_;
+  Callback<void()> then_;
+  wire::IntegrationFold fold_;
+};
+
+}  // namespace
+
+int64_t read_after(const Asked& asked, Findings& findings) {
+  const Query query(asked, parameters, findings);
+  if (query.find("after")) return query.integer("after", 0, seq_max - 1).value_or(-1);
+  const auto last = asked->header("Last-Event-ID");
+  if (!last || last->empty()) return -1;
+  int64_t seq = -1;
+  const auto [end, failed] = std::from_chars(last->data(), last->data() + last->size(), seq);
+  if (failed != std::errc{} || end != last->data() + last->size() || seq < 0) {
+    findings.refuse("Last-Event-ID", "must be the number of an event");
+  }
+  return seq;
+}
+
+wire::Format wanted_format(const Asked& asked) {
+  const std::string_view accept = asked->header("Accept").value_or("");
+  const int sse = liking(accept, "text/event-stream");
+  return sse > 0 && sse >= liking(accept, "application/x-ndjson") ? wire::Format::sse : wire::Format::ndjson;
+}
+
+void find_event(const Asked& asked, const model::Run& run, int64_t seq, Callback<void()> then) {
+  std::make_shared<EventSearch>(asked, run, seq, std::move(then))->read_page();
+}
+
+}  // namespace sluice::api::integration

@@ -1,0 +1,105 @@
+#include "api/integration/event_request.h"
+#include "api/integration/handlers.h"
+#include "api/integration/message_input.h"
+#include "api/integration/streaming.h"
+#include "api/pages.h"
+
+namespace sluice::api::integration {
+namespace {
+
+constexpr std::string_view create_parameters[] = {"stream"};
+constexpr std::string_view list_parameters[] = {"order", "limit", "starting_after", "ending_before"};
+
+std::optional<store::Order> order_named(std::string_view name) {
+  if (name == "asc") return store::Order::ascending;
+  if (name == "desc") return store::Order::descending;
+  return std::nullopt;
+}
+
+// Is the answer wanted as a stream?
+bool read_stream_flag(const Query& query) {
+  const auto stream = query.find("stream");
+  if (!stream || *stream == "true") return true;
+  if (*stream != "false") query.refuse("stream", "must be true or false");
+  return false;
+}
+
+void answer_sent(const Asked& asked, const engine::SendOutcome& outcome, bool streamed) {
+  if (const auto* problem = std::get_if<model::Problem>(&outcome)) return asked->problem(*problem);
+  const auto& sent = std::get<engine::Sent>(outcome);
+  if (!streamed) return answer_at_end(asked, sent);
+  open_stream(asked, {.run = sent.run, .replayed = sent.replayed});
+}
+
+}  // namespace
+
+void create_message(const Asked& asked) {
+  const auto conversation = asked->path_id<model::ConversationId>();
+  if (!conversation) return asked->not_found();
+  if (refused_while_draining(asked)) return;
+  const auto body = read_body(asked);
+  if (!body) return;
+
+  Findings findings;
+  const Query query(asked, create_parameters, findings);
+  const bool streamed = read_stream_flag(query);
+  auto key = read_idempotency_key(asked, findings);
+  const Fields fields(body->root(), "", message_names, findings);
+  auto input = read_message_input(fields);
+  check_on_capacity(fields);
+  if (refused(asked, findings)) return;
+
+  auto send = send_of(asked, std::move(input), *conversation);
+  send.streamed = streamed;
+  send.idempotency = idempotency_of(asked, std::move(key), "createMessage:" + conversation->text());
+  asked->engine().send(std::move(send), [asked, streamed](const engine::SendOutcome& outcome) {
+    answer_sent(asked, outcome, streamed);
+  });
+}
+
+void list_messages(const Asked& asked) {
+  const auto conversation = asked->path_id<model::ConversationId>();
+  if (!conversation) return asked->not_found();
+  Findings findings;
+  const Query query(asked, list_parameters, findings);
+  const auto page_query = read_page_query<model::MessageId>(query, findings);
+  const auto order = order_named(query.find("order").value_or("asc"));
+  if (!order) query.refuse("order", "must be asc or desc");
+  if (refused(asked, findings)) return;
+
+  asked->store().messages(
+      asked->tenant().id, *conversation, *order, page_query,
+      [asked, page_query, conversation = *conversation](const Result<store::Page<store::StoredMessage>>& page) {
+        answer_page_of(asked, page_query, page, [&](auto then) {
+          asked->store().conversation(asked->tenant().id, conversation, std::move(then));
+        });
+      });
+}
+
+void get_message(const Asked& asked) {
+  const auto id = asked->path_id<model::MessageId>();
+  if (!id) return asked->not_found();
+  asked->store().message(asked->tenant().id, *id, [asked](Result<store::StoredMessage> message) {
+    if (!message) return asked->fail(message.error());
+    asked->answer_json(200, std::move(message.value().json));
+  });
+}
+
+void stream_message_events(const Asked& asked) {
+  const auto message = asked->path_id<model::MessageId>();
+  if (!message) return asked->not_found();
+  Findings findings;
+  const int64_t after = read_after(asked, findings);
+  if (refused(asked, findings)) return;
+
+  asked->store().run_of_message(asked->tenant().id, *message, [asked, after](const Result<model::Run>& run) {
+    if (!run) return asked->fail(run.error());
+    const auto open = [asked, run = run.value(), after] {
+      open_stream(asked, {.run = run, .format = wanted_format(asked), .after = after});
+    };
+    if (after < 0) return open();
+    find_event(asked, run.value(), after, open);
+  });
+}
+
+}  // namespace sluice::api::integration

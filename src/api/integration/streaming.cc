@@ -1,0 +1,162 @@
+#include "api/integration/streaming.h"
+
+#include "base/limits.h"
+
+namespace sluice::api::integration {
+namespace {
+
+// Proxies cut a connection that says nothing for a minute. Only server-sent events have a way to
+// say nothing; a blank line of NDJSON would be one more thing for every client to skip.
+constexpr int64_t quiet_us_max = 15'000'000;
+constexpr std::string_view keep_alive = ": keep-alive\n\n";
+
+// Lives from the head to the last byte, owned by OpenAnswers. Over for one of three reasons: the
+// terminal was told, the caller left, the journal was lost.
+class Stream final : public OpenAnswer, public engine::Reader, public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(const Asked& asked, wire::Format format) : asked_(asked), format_(format) {}
+
+  void open(const model::Run& run, int64_t after) {
+    net::Exchange& exchange = asked_->exchange();
+    exchange.on_drained([weak = weak_from_this()] {
+      if (const auto stream = weak.lock()) stream->drained();
+    });
+    exchange.on_gone([weak = weak_from_this()] {
+      if (const auto stream = weak.lock()) stream->close("caller left");
+    });
+    asked_->surface().open_answers.keep(shared_from_this());
+    if (exchange.gone()) return close("caller left");
+    reading_ = asked_->engine().read(run, format_, after, *this);
+    if (format_ == wire::Format::sse) watch_quiet(quiet_us_max);
+  }
+
+  void take(SharedBytes lines) override {
+    if (over_) return;
+    spoke_us_ = loop().monotonic_us();
+    asked_->exchange().write(std::move(lines));
+  }
+
+  bool full() const override { return asked_->exchange().unsent_bytes() > limits::stream_unsent_bytes_max; }
+
+  void end() override {
+    if (over_) return;
+    asked_->exchange().finish();
+    close("complete");
+  }
+
+  void lose(const Error& why) override {
+    if (over_) return;
+    asked_->surface().needs.log.write(world::LogLevel::error, "stream lost",
+                                      {{"request_id", asked_->request_id()}, {"why", why.what}});
+    asked_->exchange().abort();
+    close("lost");
+  }
+
+ private:
+  world::Loop& loop() const { return asked_->surface().needs.loop; }
+
+  void drained() {
+    if (!over_ && reading_) reading_->more();
+  }
+
+  void close(std::string_view how) {
+    if (std::exchange(over_, true)) return;
+    quiet_.cancel();
+    asked_->stream_ended(how);
+    asked_->surface().open_answers.let_go(*this);
+  }
+
+  // Wakes when it may have been quiet long enough; a line in between only moves the next look.
+  void watch_quiet(int64_t wait_us) {
+    quiet_ = loop().after({(wait_us + 999) / 1000}, [this] {
+      const int64_t quiet_us = loop().monotonic_us() - spoke_us_;
+      if (quiet_us < quiet_us_max) return watch_quiet(quiet_us_max - quiet_us);
+      take(std::make_shared<const std::string>(keep_alive));
+      watch_quiet(quiet_us_max);
+    });
+  }
+
+  Asked asked_;
+  wire::Format format_;
+  std::unique_ptr<engine::Reading> reading_;
+  world::Timer quiet_;
+  int64_t spoke_us_ = asked_->surface().needs.loop.monotonic_us();
+  bool over_ = false;
+};
+
+net::Headers run_headers(const model::Run& run, bool replayed) {
+  net::Headers headers;
+  headers.add("X-Run-Id", run.id.text());
+  headers.add("X-Message-Id", run.message_id.text());
+  if (replayed) headers.add("Idempotency-Replayed", "true");
+  return headers;
+}
+
+// Keeps the caller's place while the run goes on; owned by OpenAnswers.
+class AnswerAtEnd final : public OpenAnswer, public std::enable_shared_from_this<AnswerAtEnd> {
+ public:
+  AnswerAtEnd(const Asked& asked, const engine::Sent& sent) : asked_(asked), sent_(sent) {}
+
+  void wait() {
+    asked_->exchange().on_gone([weak = weak_from_this()] {
+      if (const auto answer = weak.lock()) answer->leave();
+    });
+    asked_->surface().open_answers.keep(shared_from_this());
+    waiting_ = asked_->engine().wait_for_end(sent_.run, [this](Result<wire::Ending> ending) {
+      if (std::exchange(over_, true)) return;
+      tell(ending);
+      asked_->surface().open_answers.let_go(*this);
+    });
+  }
+
+ private:
+  void leave() {
+    if (std::exchange(over_, true)) return;
+    asked_->stream_ended("caller left");
+    asked_->surface().open_answers.let_go(*this);
+  }
+
+  void tell(const Result<wire::Ending>& ending) {
+    if (!ending) return asked_->fail(ending.error());
+    auto headers = run_headers(sent_.run, sent_.replayed);
+    const std::string& body = ending.value().body;
+    if (ending.value().kind == model::EventKind::completed) {
+      headers.add("Location", "/v1/messages/" + sent_.run.message_id.text());
+      return asked_->answer_json(201, body, std::move(headers));
+    }
+    asked_->answer(status_of_problem(body), "application/problem+json", body, std::move(headers));
+  }
+
+  static int status_of_problem(const std::string& body) {
+    const auto document = json::Document::parse(body);
+    if (!document) return 500;
+    const auto status = document.value().root().find("status");
+    return static_cast<int>(status ? status->integer().value_or(500) : 500);
+  }
+
+  Asked asked_;
+  engine::Sent sent_;
+  std::unique_ptr<engine::Waiting> waiting_;
+  bool over_ = false;
+};
+
+}  // namespace
+
+void open_stream(const Asked& asked, StreamOpening opening) {
+  asked->set_run(opening.run.id);
+  auto headers = run_headers(opening.run, opening.replayed);
+  headers.add("Content-Type", opening.format == wire::Format::sse ? "text/event-stream" : "application/x-ndjson");
+  asked->start_stream(std::move(headers));
+  if (asked->request().method == "HEAD") {
+    asked->exchange().finish();
+    return asked->stream_ended("complete");
+  }
+  std::make_shared<Stream>(asked, opening.format)->open(opening.run, opening.after);
+}
+
+void answer_at_end(const Asked& asked, const engine::Sent& sent) {
+  asked->set_run(sent.run.id);
+  std::make_shared<AnswerAtEnd>(asked, sent)->wait();
+}
+
+}  // namespace sluice::api::integration

@@ -1,0 +1,66 @@
+#include <algorithm>
+
+#include "api/operations/handlers.h"
+#include "api/request_context.h"
+
+namespace sluice::api::operations {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+void answer_page(const Asked& asked, std::string_view title, std::string_view body_html) {
+  std::string page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>" + escaped(title) +
+                     " · Sluice</title><style>body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;"
+                     "margin:3rem auto;padding:0 1rem}code{font-size:.95em}td{padding:.2rem 1rem .2rem 0}"
+                     "</style><h1>" +
+                     escaped(title) + "</h1>";
+  page.append(body_html).append("</html>\n");
+  asked->answer(200, "text/html; charset=utf-8", std::move(page),
+                {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"},
+                 {"X-Content-Type-Options", "nosniff"}});
+}
+
+}  // namespace
+
+void list_problems(const Asked& asked) {
+  std::string body = "<p>Every problem this server can tell.</p><table>";
+  for (const auto& entry : model::problem_registry()) {
+    const std::string name = escaped(entry.name);
+    body += "<tr><td>" + std::to_string(entry.status) + "<td><a href=\"/problems/" + name + "\"><code>" + name +
+            "</code></a><td>" + escaped(entry.title);
+  }
+  answer_page(asked, "Problems", body + "</table>");
+}
+
+void get_problem(const Asked& asked) {
+  const auto registry = model::problem_registry();
+  const auto entry = std::ranges::find(registry, asked->path_param(0), &model::SlugEntry::name);
+  if (entry == registry.end()) return asked->not_found();
+  answer_page(asked, entry->title,
+              "<p><code>" + escaped(entry->name) + "</code>, HTTP status " + std::to_string(entry->status) +
+                  "</p><h2>What to do</h2><p>" + escaped(entry->remedy) +
+                  "</p><p><a href=\"/problems\">All problems</a></p>");
+}
+
+void get_home(const Asked& asked) {
+  answer_page(asked, "Sluice",
+              "<p>Version " + escaped(asked->surface().options.version) +
+                  ". This server runs AI agents and streams what they do.</p><ul>"
+                  "<li><a href=\"/openapi.yaml\">The API</a> (OpenAPI 3.1)"
+                  "<li><a href=\"/problems\">Problems</a> and what to do about them"
+                  "<li><a href=\"/healthz\">Health</a>, <a href=\"/readyz\">readiness</a></ul>");
+}
+
+}  // namespace sluice::api::operations

@@ -1,0 +1,98 @@
+// Lists: cursors in, envelopes out.
+#pragma once
+
+#include <string>
+
+#include "api/fields.h"
+#include "api/request_context.h"
+#include "store/store.h"
+
+namespace sluice::api {
+
+template <typename AnyId>
+store::PageQuery<AnyId> read_page_query(const Query& query, Findings& findings) {
+  store::PageQuery<AnyId> out;
+  out.limit = static_cast<int>(query.integer("limit", 1, limits::page_max).value_or(limits::page_default));
+  const auto cursor = [&](std::string_view name) -> std::optional<AnyId> {
+    const auto text = query.find(name);
+    if (!text) return std::nullopt;
+    const auto id = AnyId::parse(*text);
+    if (!id) query.refuse(name, "is not the id of a row of this list");
+    return id;
+  };
+  out.starting_after = cursor("starting_after");
+  out.ending_before = cursor("ending_before");
+  if (query.find("starting_after") && query.find("ending_before")) {
+    findings.refuse("ending_before", "must not be given together with starting_after");
+  }
+  return out;
+}
+
+// The names that every list knows; a list with more has its own.
+inline constexpr std::string_view page_parameters[] = {"limit", "starting_after", "ending_before"};
+
+// The query of a list without filters; empty when it was wrong and the caller has been told so.
+template <typename AnyId>
+std::optional<store::PageQuery<AnyId>> read_page_query(const Asked& asked) {
+  Findings findings;
+  const Query query(asked, page_parameters, findings);
+  auto page_query = read_page_query<AnyId>(query, findings);
+  if (refused(asked, findings)) return std::nullopt;
+  return page_query;
+}
+
+inline void append_row(std::string& out, const store::StoredMessage& row) { out += row.json; }
+template <typename Row>
+void append_row(std::string& out, const Row& row) {
+  model::append_json(out, row);
+}
+
+// `next_cursor` is the row to go on from in the direction asked for.
+template <typename Row, typename AnyId>
+std::string page_json(const store::Page<Row>& page, const store::PageQuery<AnyId>& query) {
+  std::string out = R"({"object":"list","data":[)";
+  for (std::size_t i = 0; i < page.rows.size(); ++i) {
+    if (i > 0) out += ',';
+    append_row(out, page.rows[i]);
+  }
+  out += R"(],"has_more":)";
+  out += page.has_more ? "true" : "false";
+  out += R"(,"next_cursor":)";
+  if (page.has_more && !page.rows.empty()) {
+    const Row& last = query.ending_before ? page.rows.front() : page.rows.back();
+    out += '"' + last.id.text() + '"';
+  } else {
+    out += "null";
+  }
+  return out += '}';
+}
+
+template <typename AnyId>
+bool has_cursor(const store::PageQuery<AnyId>& query) {
+  return query.starting_after || query.ending_before;
+}
+
+template <typename AnyId>
+void refuse_cursor(const Asked& asked, const store::PageQuery<AnyId>& query) {
+  asked->invalid(query.starting_after ? "starting_after" : "ending_before", "names no row of this list");
+}
+
+// Answers with the page. Where the list itself cannot be missing, what is not found is the cursor.
+template <typename Row, typename AnyId>
+void answer_page(const Asked& asked, const store::PageQuery<AnyId>& query, const Result<store::Page<Row>>& page) {
+  if (page) return asked->answer_json(200, page_json(page.value(), query));
+  if (page.error().kind == ErrorKind::not_found && has_cursor(query)) return refuse_cursor(asked, query);
+  asked->fail(page.error());
+}
+
+// The same for a list of something that may be missing itself: `look` asks the store for that.
+template <typename Row, typename AnyId, typename Look>
+void answer_page_of(const Asked& asked, const store::PageQuery<AnyId>& query, const Result<store::Page<Row>>& page,
+                    Look look) {
+  if (page || page.error().kind != ErrorKind::not_found || !has_cursor(query)) {
+    return page ? answer_page(asked, query, page) : asked->fail(page.error());
+  }
+  look([asked, query](const auto& whole) { return whole ? refuse_cursor(asked, query) : asked->fail(whole.error()); });
+}
+
+}  // namespace sluice::api

@@ -1,0 +1,124 @@
+#include "api/request_context.h"
+
+#include <algorithm>
+
+#include "api/traceparent.h"
+
+namespace sluice::api {
+namespace {
+
+constexpr std::string_view problem_type = "application/problem+json";
+
+model::Problem problem_of(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::not_found: return {.slug = model::Slug::not_found, .detail = "There is " + error.what + "."};
+    case ErrorKind::overloaded:
+      return {.slug = model::Slug::unavailable,
+              .detail = "The server cannot write right now; nothing was changed.",
+              .retry_after_seconds = 1};
+    case ErrorKind::unavailable:
+      return {.slug = model::Slug::unavailable,
+              .detail = "The server cannot tell whether the change was kept. Look before you ask again.",
+              .retry_after_seconds = 1};
+    case ErrorKind::invalid:
+    case ErrorKind::denied:
+    case ErrorKind::conflict:
+    case ErrorKind::corrupt: break;
+  }
+  return {.slug = model::Slug::internal, .detail = "Something is wrong on the server; its log says what."};
+}
+
+}  // namespace
+
+net::Response problem_response(const model::Problem& problem, const model::ProblemContext& context) {
+  net::Response response;
+  response.status = model::entry_of(problem.slug).status;
+  response.headers.add("Content-Type", problem_type);
+  response.headers.add("X-Request-Id", context.request_id);
+  if (problem.slug == model::Slug::unauthenticated) response.headers.add("WWW-Authenticate", "Bearer");
+  if (problem.retry_after_seconds) {
+    response.headers.add("Retry-After", std::to_string(*problem.retry_after_seconds));
+  }
+  model::append_json(response.body, problem, context);
+  return response;
+}
+
+RequestContext::RequestContext(Surface& surface, std::shared_ptr<net::Exchange> exchange)
+    : surface_(surface),
+      exchange_(std::move(exchange)),
+      request_id_(surface.needs.ids.make<model::RequestId>().text()),
+      began_us_(surface.needs.loop.monotonic_us()) {
+  const auto traceparent = header("traceparent");
+  if (traceparent && is_traceparent(*traceparent)) traceparent_ = *traceparent;
+}
+
+void RequestContext::answer(int status, std::string_view content_type, std::string body, net::Headers headers) {
+  net::Response response{.status = status, .headers = std::move(headers), .body = std::move(body)};
+  if (!content_type.empty()) response.headers.add("Content-Type", content_type);
+  response.headers.add("X-Request-Id", request_id_);
+  exchange_->respond(std::move(response));
+  served(status, "complete");
+}
+
+void RequestContext::created(std::string location, std::string body) {
+  answer_json(201, std::move(body), {{"Location", std::move(location)}});
+}
+
+void RequestContext::no_content() { answer(204, "", ""); }
+
+void RequestContext::problem(const model::Problem& problem) {
+  auto response = problem_response(
+      problem, {.base_url = surface_.options.public_base_url, .instance = request().path, .request_id = request_id_});
+  if (problem.slug == model::Slug::method_not_allowed) response.headers.add("Allow", allowed_methods(request().path));
+  const int status = response.status;
+  exchange_->respond(std::move(response));
+  served(status, "complete");
+}
+
+void RequestContext::problem(model::Slug slug, std::string_view detail) {
+  problem(model::Problem{.slug = slug, .detail = std::string(detail)});
+}
+
+void RequestContext::invalid(std::string pointer, std::string message) {
+  model::Problem told{.slug = model::Slug::validation_error, .detail = "One field is not valid."};
+  told.errors.push_back({std::move(pointer), std::move(message)});
+  problem(told);
+}
+
+void RequestContext::fail(const Error& error) {
+  const auto told = problem_of(error);
+  if (told.slug != model::Slug::not_found) {
+    surface_.needs.log.write(world::LogLevel::error, "request failed",
+                             {{"request_id", request_id_}, {"why", error.what}});
+  }
+  problem(told);
+}
+
+void RequestContext::start_stream(net::Headers headers) {
+  headers.add("Cache-Control", "no-store");
+  headers.add("X-Accel-Buffering", "no");
+  headers.add("X-Request-Id", request_id_);
+  exchange_->start(200, std::move(headers));
+}
+
+void RequestContext::stream_ended(std::string_view how) { served(200, how); }
+
+void RequestContext::served(int status, std::string_view how) {
+  const int64_t duration_us = surface_.needs.loop.monotonic_us() - began_us_;
+  surface_.figures.served(match_.route, status, duration_us);
+  if (!surface_.needs.log.wants(world::LogLevel::info)) return;
+  const std::string tenant = holder_ ? holder_->tenant.id.text() : "-";
+  const std::string run = run_ ? run_->text() : "-";
+  surface_.needs.log.write(world::LogLevel::info, "request served",
+                           {{"method", request().method},
+                            {"route", match_.route != nullptr ? match_.route->path : "-"},
+                            {"status", status},
+                            {"answer", how},
+                            {"duration_us", duration_us},
+                            {"request_id", request_id_},
+                            {"tenant", tenant},
+                            {"run", run},
+                            {"traceparent", traceparent_.empty() ? "-" : traceparent_}});
+}
+
+}  // namespace sluice::api

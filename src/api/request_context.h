@@ -1,0 +1,83 @@
+// One request on its way to an answer: who asks, what for, and the one place where answers are told.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/routes.h"
+#include "api/surface.h"
+#include "model/model.h"
+#include "net/net.h"
+
+namespace sluice::api {
+
+inline constexpr std::string_view json_type = "application/json";
+
+class RequestContext final {
+ public:
+  RequestContext(Surface& surface, std::shared_ptr<net::Exchange> exchange);
+
+  Surface& surface() const { return surface_; }
+  store::Store& store() const { return surface_.needs.store; }
+  engine::Engine& engine() const { return surface_.needs.engine; }
+  world::IdSource& ids() const { return surface_.needs.ids; }
+  Timestamp now() const { return surface_.needs.loop.now(); }
+  net::Exchange& exchange() const { return *exchange_; }
+  const net::Request& request() const { return exchange_->request(); }
+  std::optional<std::string_view> header(std::string_view name) const { return request().headers.find(name); }
+  const std::string& request_id() const { return request_id_; }
+  // As it came, when it is a valid one of W3C's; empty otherwise.
+  std::string_view traceparent() const { return traceparent_; }
+
+  void set_match(const Match& match) { match_ = match; }
+  const Route* route() const { return match_.route; }
+  std::string_view path_param(std::size_t index) const { return match_.params[index]; }
+  // Empty when what stands in the path is no id of that kind: then there is no such thing.
+  template <typename AnyId>
+  std::optional<AnyId> path_id(std::size_t index = 0) const {
+    return AnyId::parse(match_.params[index]);
+  }
+
+  void set_holder(Holder holder) { holder_ = std::move(holder); }
+  // On routes for service keys only.
+  const store::KeyHolder& holder() const { return SLUICE_CHECK(holder_ != nullptr), *holder_; }
+  const model::Tenant& tenant() const { return holder().tenant; }
+  void set_run(model::RunId run) { run_ = run; }
+
+  // ── answers: exactly one of these, or a stream ──
+  void answer(int status, std::string_view content_type, std::string body, net::Headers headers = {});
+  void answer_json(int status, std::string body, net::Headers headers = {}) {
+    answer(status, json_type, std::move(body), std::move(headers));
+  }
+  void created(std::string location, std::string body);
+  void no_content();
+  void problem(const model::Problem& problem);
+  void problem(model::Slug slug, std::string_view detail);
+  void not_found() { problem(model::Slug::not_found, "There is nothing here under that name."); }
+  void invalid(std::string pointer, std::string message);
+  // What the store's errors mean to a caller; handlers treat `conflict` before.
+  void fail(const Error& error);
+
+  // For streams, which tell their own head and end.
+  void start_stream(net::Headers headers);
+  void stream_ended(std::string_view how);
+
+ private:
+  void served(int status, std::string_view how);
+
+  Surface& surface_;
+  // Shared with the connection: either may leave first.
+  std::shared_ptr<net::Exchange> exchange_;
+  std::string request_id_;
+  std::string_view traceparent_;
+  int64_t began_us_;
+  Match match_;
+  Holder holder_;
+  std::optional<model::RunId> run_;
+};
+
+// A problem as a response; `context` says where.
+net::Response problem_response(const model::Problem& problem, const model::ProblemContext& context);
+
+}  // namespace sluice::api

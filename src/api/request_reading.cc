@@ -1,0 +1,117 @@
+// The parts of a request around its fields: body, query string, idempotency key.
+#include <strings.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/fields.h"
+#include "api/request_context.h"
+#include "base/bytes.h"
+
+namespace sluice::api {
+namespace {
+
+// "application/json", "application/merge-patch+json; charset=utf-8" …
+bool is_json_type(std::string_view content_type) {
+  content_type = content_type.substr(0, content_type.find(';'));
+  while (content_type.ends_with(' ') || content_type.ends_with('\t')) content_type.remove_suffix(1);
+  const auto ends_with = [&](std::string_view tail) {
+    return content_type.size() >= tail.size() &&
+           strncasecmp(content_type.data() + content_type.size() - tail.size(), tail.data(), tail.size()) == 0;
+  };
+  return (content_type.size() == json_type.size() && ends_with(json_type)) || ends_with("+json");
+}
+
+}  // namespace
+
+std::optional<json::Document> read_body(const Asked& asked) {
+  const auto type = asked->header("Content-Type");
+  if (type && !is_json_type(*type)) {
+    asked->problem(model::Slug::unsupported_media_type, "The body must be application/json.");
+    return std::nullopt;
+  }
+  const std::string& body = asked->request().body;
+  if (body.size() > limits::request_body_bytes_max) {
+    asked->problem(model::Slug::content_too_large, "The body is over 4 MiB.");
+    return std::nullopt;
+  }
+  if (body.empty()) {
+    asked->problem(model::Slug::malformed_request, "The body is empty; a JSON object is expected, {} at least.");
+    return std::nullopt;
+  }
+  auto document = json::Document::parse(body);
+  if (!document) {
+    asked->problem(model::Slug::malformed_request, "The body is not JSON: " + document.error().what + ".");
+    return std::nullopt;
+  }
+  return std::move(document).take();
+}
+
+bool refused(const Asked& asked, const Findings& findings) {
+  for (const auto& miss : findings.near_misses) {
+    // Only the pointer is told, never the value: it may be a secret in the wrong place.
+    asked->surface().needs.log.write(world::LogLevel::warn, "unknown field ignored",
+                                     {{"field", miss.given},
+                                      {"did_you_mean", miss.meant},
+                                      {"operation", asked->route()->operation},
+                                      {"request_id", asked->request_id()}});
+  }
+  if (findings.errors.empty()) return false;
+  const std::size_t count = findings.errors.size();
+  model::Problem problem{.slug = model::Slug::validation_error};
+  problem.detail = count == 1 ? "One field is not valid." : std::to_string(count) + " fields are not valid.";
+  problem.errors = findings.errors;
+  asked->problem(problem);
+  return true;
+}
+
+std::optional<std::string> read_idempotency_key(const Asked& asked, Findings& findings) {
+  const auto key = asked->header("Idempotency-Key");
+  if (!key) return std::nullopt;
+  const bool visible = std::ranges::all_of(*key, [](char c) { return c > ' ' && c <= '~'; });
+  if (key->empty() || key->size() > limits::idempotency_key_chars_max || !visible) {
+    findings.refuse("Idempotency-Key", "must be 1 to 255 visible ASCII characters");
+    return std::nullopt;
+  }
+  return std::string(*key);
+}
+
+Query::Query(const Asked& asked, NameList known, Findings& findings) : findings_(findings) {
+  if (asked->request().query.empty()) return;
+  auto parsed = net::parse_query(asked->request().query);
+  if (!parsed) return findings_.refuse("query", "is not a well-formed query string");
+  for (auto& parameter : *parsed) {
+    const auto& [name, value] = parameter;
+    if (std::ranges::find(known, name) == known.end()) {
+      if (const auto meant = nearest(name, known)) findings_.near_misses.push_back({name, *meant});
+    } else if (find(name)) {
+      refuse(name, "must be given once");
+    } else if (!is_utf8(value)) {
+      refuse(name, "must be UTF-8");
+    } else {
+      parameters_.push_back(std::move(parameter));
+    }
+  }
+}
+
+std::optional<std::string_view> Query::find(std::string_view name) const {
+  const auto found = std::ranges::find_if(parameters_, [&](const auto& parameter) { return parameter.first == name; });
+  if (found == parameters_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<int64_t> Query::integer(std::string_view name, int64_t least, int64_t most) const {
+  const auto text = find(name);
+  if (!text) return std::nullopt;
+  int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (failed == std::errc{} && end == text->data() + text->size() && number >= least && number <= most) return number;
+  refuse(name, "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  return std::nullopt;
+}
+
+void Query::refuse(std::string_view name, std::string message) const {
+  findings_.refuse(std::string(name), std::move(message));
+}
+
+}  // namespace sluice::api

@@ -1,0 +1,28 @@
+// What every handler works with: the rooms below, the words from the configuration, and what the
+// surfaces themselves remember between two requests.
+#pragma once
+
+#include "api/api.h"
+#include "api/authentication.h"
+#include "api/figures.h"
+#include "api/open_answers.h"
+
+namespace sluice::api {
+
+struct Surface {
+  Surface(ApiNeeds its_needs, ApiOptions its_options)
+      : needs(its_needs),
+        options(std::move(its_options)),
+        authentication(needs.store, needs.loop, options.admin_key_sha256),
+        figures(needs.metrics),
+        open_answers(needs.loop) {}
+
+  ApiNeeds needs;
+  ApiOptions options;
+  Authentication authentication;
+  Figures figures;
+  OpenAnswers open_answers;
+  bool draining = false;
+};
+
+}  // namespace sluice::api
