@@ -112,7 +112,8 @@ def anthropic(answer):
     yield 0, named("ping")
     index = 0
     if answer.reasoning:
-        yield 0, named("content_block_start", index=0, content_block={"type": "thinking", "thinking": "", "signature": ""})
+        block = {"type": "thinking", "thinking": "", "signature": ""}
+        yield 0, named("content_block_start", index=0, content_block=block)
         yield 0, named("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": answer.reasoning})
         yield 0, named("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "c2ln"})
         yield 0, named("content_block_stop", index=0)
@@ -131,10 +132,11 @@ def responses(answer):
     yield 0, named("response.created", sequence_number=0,
                    response={"id": "resp_1", "object": "response", "status": "in_progress", "output": []})
     if answer.reasoning:
-        yield 0, named("response.output_item.added", output_index=0, item={"id": "rs_1", "type": "reasoning", "summary": []})
+        thought = {"id": "rs_1", "type": "reasoning", "summary": []}
+        yield 0, named("response.output_item.added", output_index=0, item=thought)
         yield 0, named("response.reasoning_summary_text.delta", item_id="rs_1", output_index=0, summary_index=0,
                        delta=answer.reasoning)
-        yield 0, named("response.output_item.done", output_index=0, item={"id": "rs_1", "type": "reasoning", "summary": []})
+        yield 0, named("response.output_item.done", output_index=0, item=thought)
     yield 0, named("response.output_item.added", output_index=1,
                    item={"id": "m_1", "type": "message", "role": "assistant", "status": "in_progress", "content": []})
     yield 0, named("response.content_part.added", item_id="m_1", output_index=1, content_index=0,
@@ -155,7 +157,8 @@ def responses(answer):
 
 def chat(answer):
     def chunk(**fields):
-        return "data: " + json.dumps({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"} | fields) + "\n\n"
+        head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        return f"data: {json.dumps(head | fields)}\n\n"
 
     def choice(delta, finish=None):
         return [{"index": 0, "delta": delta, "finish_reason": finish}]

@@ -177,13 +177,15 @@ class Cancelling(ProviderTest):
         with answer.connection:
             lines = answer.lines()
             wait_until(lambda: b"Begun" in next(lines), "the first word")
-            self.assertEqual(self.client.post(f"/v1/runs/{answer.header('x-run-id')}/cancel").json()["state"], "cancelled")
+            cancelled = self.client.post(f"/v1/runs/{answer.header('x-run-id')}/cancel")
+            self.assertEqual(cancelled.json()["state"], "cancelled")
             self.assertEqual(slug_of(json.loads(list(lines)[-1])["data"]), "run-cancelled")
 
 
 class WithoutAKey(ServerTest):
     def test_a_provider_that_needs_one_is_a_matter_of_configuration(self):
-        agent = self.client.post("/v1/agents", {"name": "Keyless", "model": {"provider": "anthropic", "name": "m"}}).json()
+        model = {"provider": "anthropic", "name": "m"}
+        agent = self.client.post("/v1/agents", {"name": "Keyless", "model": model}).json()
         events = check_stream(self.client.say(self.conversation(agent_id=agent["id"]), "Hello?"))
         self.assertEqual(slug_of(events[-1]["data"]), "agent-misconfigured")
         self.assertIn("ANTHROPIC_API_KEY", events[-1]["data"]["detail"])
