@@ -1,0 +1,210 @@
+"""The rules of the house that a machine can hold: who may know whom, how big a thing may grow, and
+what documents may say. faults(root) gives one sentence for each thing that is out of order."""
+import pathlib
+import re
+
+import source
+
+# A room may include the rooms named after it, and nothing else. From the ground up.
+ROOMS = {
+    "base": "",
+    "model": "base",
+    "world": "base",
+    "net": "base world",
+    "store": "base model world",
+    "wire": "base model store",
+    "models": "base model",
+    "harness": "base model",
+    "runner": "base model world net models harness",
+    "engine": "base model world store wire harness",
+    "client": "base world net",
+    "api": "base model world net store wire engine",
+    "cli": "base model world net client",
+    "app": "base model world net store wire models harness runner engine client api cli",
+}
+DOORLESS = {"base", "model"}  # all of their headers may be included singly
+SECOND_DOORS = {"world/metrics.h"}
+# What only tests may include: fakes, fixtures, the suites that several backends share.
+FOR_TESTS = re.compile(r"(^|/)(fake|memory|contract)_[a-z_]+\.(h|cc)$|_(fixture|contract|test)\.(h|cc)$")
+
+LINES_MAX = {".h": 250, ".cc": 500, ".py": 500}
+FUNCTION_LINES_MAX = 60
+BANNED_PARTS = {"legacy", "v2", "manager", "helper", "helpers", "util", "utils"}
+SLEEPS = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b")
+DISABLED = re.compile(r"\bDISABLED_\w+|\bGTEST_SKIP\b|unittest\.skip|\.skipTest\(")
+# Spelt in pieces, because this file is read too.
+UNMENTIONABLE = [re.compile(p) for p in (r"\.\./" + "shared", "/work/" + "(main|shared)", "/far" + r"m/\w", "TODO" + r"\(now\)")]
+
+REQUIREMENTS = [f"I-{n}" for n in [*range(1, 12), 18, 19, 20, 22, 23, 24]]
+TEXT = {".cc", ".h", ".py", ".md", ".txt", ".cmake", ".json", ".yaml", ".sh", ".js", ".mjs", ".toml", ""}
+UNREAD = {".git", "build", "node_modules", "__pycache__", ".cache", "sluice-data", "corpus"}
+
+
+def faults(root):
+    root = pathlib.Path(root)
+    found = []
+    for check in (includes_go_down, own_header_first, headers_are_doors, sizes, names_say_what_they_are, tests_are_honest,
+                  rooms_list_their_sources, documents_name_what_exists, nothing_unmentionable, requirements_are_tested):
+        found += check(root)
+    return found
+
+
+def files(root, *suffixes, under=("src", "tests", "bench")):
+    for top in under:
+        for path in sorted((root / top).rglob("*")):
+            inside = path.relative_to(root)
+            if path.is_file() and path.suffix in suffixes and not UNREAD & set(inside.parts):
+                yield str(inside), path.read_text()
+
+
+def is_test(name):
+    return FOR_TESTS.search(name) or name.startswith("tests/")
+
+
+def includes_go_down(root):
+    for name, text in files(root, ".h", ".cc", under=["src"]):
+        room = name.split("/")[1]
+        if room not in ROOMS:
+            yield f"{name}: {room} is no room; add it to ROOMS and to the drawing in docs/ARCHITECTURE.md"
+            continue
+        for header in source.includes(text):
+            other = header.split("/")[0]
+            if not (root / "src" / header).exists():
+                yield f'{name}: "{header}" is no header of ours; include the world outside with <>'
+            elif FOR_TESTS.search(header):
+                if not is_test(name):
+                    yield f"{name}: {header} is for tests"
+            elif other == room:
+                continue
+            elif not is_test(name) and other not in ROOMS[room].split():
+                yield f"{name}: {room} must not know {other}"
+            elif other not in DOORLESS and header != f"{other}/{other}.h" and header not in SECOND_DOORS:
+                yield f"{name}: enter {other} by {other}/{other}.h, not {header}"
+
+
+# A header that its own source includes first has been compiled alone.
+def own_header_first(root):
+    for name, text in files(root, ".cc", under=["src"]):
+        stem = name[len("src/"):-len(".cc")]
+        found = re.findall(r'^#include ["<]([^">]+)', text, re.M)
+        if (root / "src" / f"{stem}.h").exists() and (not found or found[0] != f"{stem}.h"):
+            yield f'{name}: the first include must be "{stem}.h"'
+
+
+def headers_are_doors(root):
+    for name, text in files(root, ".h"):
+        if not text.startswith("//"):
+            yield f"{name}: open with a sentence that says what this is"
+        if "\n#pragma once\n" not in text:
+            yield f"{name}: no #pragma once"
+
+
+def measures(root):
+    for name, text in files(root, ".h", ".cc", ".py"):
+        lines = text.count("\n")
+        if lines > LINES_MAX[pathlib.Path(name).suffix]:
+            yield f"{name}", lines, LINES_MAX[pathlib.Path(name).suffix]
+        if name.endswith((".h", ".cc")):
+            for function, length in source.functions(source.bare(text)):
+                if length > FUNCTION_LINES_MAX:
+                    yield f"{name}:{function}", length, FUNCTION_LINES_MAX
+
+
+# What was too big when a limit was set may stay in ratchet.txt, and may only shrink.
+def sizes(root):
+    ratchet = root / "tests/tidy/ratchet.txt"
+    allowed = {}
+    for line in ratchet.read_text().splitlines() if ratchet.exists() else []:
+        what, lines = line.split()
+        allowed[what] = int(lines)
+    for what, lines, most in measures(root):
+        known = allowed.pop(what, None)
+        if known is None:
+            yield f"{what}: {lines} lines; the most is {most}. Split it by noun"
+        elif lines > known:
+            yield f"{what}: {lines} lines, and it was {known}: what is over the limit must not grow"
+        elif lines < known:
+            yield f"{what}: {lines} lines now. Lower its line in tests/tidy/ratchet.txt from {known}"
+    for what in allowed:
+        yield f"{what}: within its limit now, or gone. Take it out of tests/tidy/ratchet.txt"
+
+
+def names_say_what_they_are(root):
+    for name, text in files(root, ".h", ".cc", ".py"):
+        words = {pathlib.Path(name).stem}
+        if not name.endswith(".py"):
+            words |= set(source.names(source.bare(text)))
+        for word in sorted(words):
+            parts = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", word).lower().split("_")
+            if BANNED_PARTS & set(parts) or word.startswith("new_"):
+                yield f"{name}: '{word}' does not say what it is"
+
+
+def tests_are_honest(root):
+    for name, text in files(root, ".cc", ".h", ".py"):
+        if not is_test(name) or name.startswith("tests/tidy/"):
+            continue
+        if match := SLEEPS.search(source.bare(text)):
+            yield f"{name}: {match.group(0)}: tests do not sleep; move a fake clock, or wait for an event with a deadline"
+        if match := DISABLED.search(text):
+            yield f"{name}: {match.group(0)}: a test that does not run is deleted or repaired"
+
+
+def rooms_list_their_sources(root):
+    for room in sorted(p for p in (root / "src").iterdir() if p.is_dir()):
+        cmake = room / "CMakeLists.txt"
+        listed = set(re.findall(r"[\w./-]+\.cc\b", cmake.read_text())) if cmake.exists() else set()
+        there = {str(p.relative_to(room)) for p in room.rglob("*.cc")}
+        for name in sorted(there - listed):
+            yield f"src/{room.name}/{name}: not listed in src/{room.name}/CMakeLists.txt, so nobody builds it"
+        for name in sorted(listed - there):
+            yield f"src/{room.name}/CMakeLists.txt: lists {name}, which does not exist"
+
+
+MEDIA = {"application", "text", "multipart"}
+MADE = ("build", "sluice-data", "DIR")  # by building and running
+
+
+def documents(root):
+    for path in [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]:
+        if path.exists():
+            yield path, path.read_text()
+
+
+def documents_name_what_exists(root):
+    for path, text in documents(root):
+        name = path.relative_to(root)
+        prose = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
+            if not (path.parent / target).exists():
+                yield f"{name}: links to {target}, which does not exist"
+        for word in re.findall(r"`((?:\./)?[\w.-]+(?:/[\w.*-]+)+/?)`", prose):
+            first = word.removeprefix("./").split("/")[0]
+            if first in MEDIA or first in MADE:
+                continue
+            if not any(base.exists() and any(base.glob(word.removeprefix("./").rstrip("/"))) for base in (root, root / "src")):
+                yield f"{name}: names {word}, which does not exist"
+        if match := re.search(r"\b[\w/]+\.(?:h|cc|py|md|txt|cmake|json|yaml):\d+|\blines? \d+\b", prose):
+            yield f"{name}: '{match.group(0)}': a line number is wrong after the next change; name the file only"
+
+
+def nothing_unmentionable(root):
+    for path in sorted(root.rglob("*")):
+        inside = path.relative_to(root)
+        if not path.is_file() or path.suffix not in TEXT or UNREAD & set(inside.parts):
+            continue
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue
+        for pattern in UNMENTIONABLE:
+            if match := pattern.search(text):
+                yield f"{inside}: says '{match.group(0)}', which means nothing to a reader of this repository"
+
+
+def requirements_are_tested(root):
+    tested = "".join(text for name, text in files(root, ".cc", ".py", ".js", ".mjs") if is_test(name)
+                     and not name.startswith("tests/tidy/"))
+    for requirement in REQUIREMENTS:
+        if not re.search(rf"\b{requirement}\b", tested):
+            yield f"no test names {requirement}: a requirement is proved by a test that says so"
