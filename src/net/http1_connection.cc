@@ -1,0 +1,279 @@
+#include "net/http1_connection.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::net {
+namespace {
+
+// A client that sends requests and reads no answers waits here.
+constexpr std::size_t pipelined_answer_bytes_max = 64 * 1024;
+// Closing with unread input makes the kernel send a reset, which can overtake the answer. So the
+// client gets this long to read it and to close first.
+constexpr int64_t linger_ms_max = 2'000;
+// A client that sends as fast as we read must not keep the loop from the others.
+constexpr int reads_per_turn_max = 16;
+constexpr std::size_t vectors_per_send_max = 64;
+
+}  // namespace
+
+Http1Connection::Http1Connection(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer)
+    : context_(context), transport_(std::move(transport)), peer_(std::move(peer)), parser_(context.limits) {}
+
+void Http1Connection::begin() {
+  watch_ = context_.reactor.watch(transport_->fd(), {.read = true}, [this](world::Ready ready) { on_ready(ready); });
+  enter(Phase::handshake, context_.options.request_head_ms_max);
+  shake_hands();
+}
+
+void Http1Connection::on_ready(world::Ready ready) {
+  const auto self = shared_from_this();
+  if (ready.hung_up) return close();
+  if (phase_ == Phase::handshake) return shake_hands();
+  if (ready.writable) flush();
+  if (ready.readable) read_input();
+  settle();
+}
+
+void Http1Connection::shake_hands() {
+  switch (transport_->handshake()) {
+    case IoOutcome::done:
+      phase_ = Phase::idle;  // within the same deadline: an open connection owes us a request
+      return settle();
+    case IoOutcome::wants_read: watch_->want({.read = true}); return set_timer();
+    case IoOutcome::wants_write: watch_->want({.write = true}); return set_timer();
+    default: return close();
+  }
+}
+
+// ── input ───────────────────────────────────────────────────────────────────────────────────────
+
+void Http1Connection::read_input() {
+  for (int reads = 0; reads < reads_per_turn_max && wants_input(); ++reads) {
+    const Io io = transport_->receive(context_.input);
+    if (io.outcome == IoOutcome::closed) return on_end_of_input();
+    if (io.outcome == IoOutcome::failed) return close();
+    if (io.outcome != IoOutcome::done) return;
+    take({context_.input.data(), io.bytes});
+    if (io.bytes < context_.input.size()) return;
+  }
+}
+
+void Http1Connection::take(std::string_view bytes) {
+  if (phase_ == Phase::answering) {
+    inbox_.append(bytes);
+  } else if (is_reading()) {
+    consume(bytes);
+  }
+}
+
+void Http1Connection::consume(std::string_view bytes) {
+  while (!bytes.empty() && is_reading() && !is_backed_up()) {
+    bytes.remove_prefix(parser_.feed(bytes));
+    if (const auto& refused = parser_.refused()) return refuse(refused->status, refused->detail);
+    if (parser_.done()) {
+      dispatch();
+    } else {
+      note_progress();
+    }
+  }
+  if (is_reading() || phase_ == Phase::answering) inbox_.assign(bytes);
+}
+
+void Http1Connection::note_progress() {
+  if (phase_ == Phase::idle && !parser_.head_done()) enter(Phase::head, context_.options.request_head_ms_max);
+  if (phase_ == Phase::body || !parser_.head_done()) return;
+  enter(Phase::body, context_.options.request_body_ms_max);
+  if (parser_.expects_continue()) {
+    outbox_.add_text("HTTP/1.1 100 Continue\r\n\r\n");
+    schedule_flush();
+  }
+}
+
+void Http1Connection::dispatch() {
+  keep_alive_ = parser_.keep_alive();
+  const bool is_http_1_0 = parser_.is_http_1_0();
+  Request request = parser_.take();
+  request.peer = peer_;
+  phase_ = Phase::answering;
+  phase_due_us_ = never;
+  context_.figures.requests.add();
+  exchange_ = std::make_shared<Http1Exchange>(*this, std::move(request), is_http_1_0);
+  context_.handler(exchange_);
+}
+
+void Http1Connection::refuse(int status, std::string_view detail) {
+  context_.figures.refused.add();
+  const Response response = context_.refusal(status, detail);
+  context_.head.clear();
+  append_head(context_.head,
+              {.status = response.status,
+               .length = response.body.size(),
+               .persistence = Persistence::close,
+               .now = context_.reactor.now()},
+              response.headers, context_.date);
+  if (parser_.request().method != "HEAD") context_.head += response.body;
+  outbox_.add_text(context_.head);
+  phase_ = Phase::closing;
+  phase_due_us_ = never;
+  schedule_flush();
+}
+
+void Http1Connection::on_end_of_input() {
+  half_closed_ = true;
+  if (phase_ == Phase::answering) return;  // it may still read the answer
+  if (phase_ == Phase::idle && !outbox_.empty()) {
+    phase_ = Phase::closing;
+  } else {
+    close();
+  }
+}
+
+// ── output ──────────────────────────────────────────────────────────────────────────────────────
+
+void Http1Connection::schedule_flush() {
+  if (flush_scheduled_ || blocked_ || phase_ == Phase::closed) return;
+  flush_scheduled_ = true;
+  context_.reactor.defer([self = shared_from_this()] {
+    self->flush_scheduled_ = false;
+    self->flush();
+    self->settle();
+  });
+}
+
+void Http1Connection::flush() {
+  if (phase_ == Phase::closed) return;
+  const bool was_blocked = blocked_;
+  send_queued();
+  if (phase_ == Phase::closed || blocked_) return;
+  if (was_blocked && exchange_) {
+    const auto exchange = exchange_;
+    exchange->tell_drained();
+  }
+  if (phase_ == Phase::closing && outbox_.empty()) return end_gently();
+  resume();
+}
+
+void Http1Connection::send_queued() {
+  bool moved = false;
+  bool full = false;
+  while (!outbox_.empty() && !full) {
+    iovec vectors[vectors_per_send_max];
+    const std::size_t count = outbox_.fill(vectors);
+    const Io io = transport_->send({vectors, count});
+    if (io.outcome == IoOutcome::failed || io.outcome == IoOutcome::closed) return close();
+    full = io.outcome != IoOutcome::done;
+    if (full) break;
+    moved = true;
+    outbox_.consume(io.bytes);
+    context_.figures.sent_bytes.add(io.bytes);
+  }
+  if (full && (moved || !blocked_)) {
+    stall_due_us_ = context_.reactor.monotonic_us() + context_.options.write_stall_ms_max * 1000;
+  }
+  if (!full) stall_due_us_ = never;
+  blocked_ = full;
+}
+
+void Http1Connection::resume() {
+  if (inbox_.empty() || !is_reading() || is_backed_up()) return;
+  const std::string waiting = std::exchange(inbox_, {});
+  consume(waiting);
+}
+
+void Http1Connection::end_answer(bool persists) {
+  const auto exchange = std::move(exchange_);
+  exchange->detach();
+  if (persists && !context_.draining) {
+    enter(Phase::idle, context_.options.keep_alive_idle_ms_max);
+  } else {
+    phase_ = Phase::closing;
+  }
+  schedule_flush();
+}
+
+void Http1Connection::abort_answer(bool by_reset) {
+  const auto self = shared_from_this();
+  const auto exchange = std::move(exchange_);
+  exchange->detach();
+  if (!blocked_) send_queued();
+  if (phase_ == Phase::closed) return;
+  if (by_reset) {
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    setsockopt(transport_->fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  }
+  close();
+}
+
+// ── the end ─────────────────────────────────────────────────────────────────────────────────────
+
+void Http1Connection::end_gently() {
+  transport_->end_sending();
+  inbox_ = {};
+  if (half_closed_) return close();
+  enter(Phase::lingering, linger_ms_max);
+}
+
+void Http1Connection::drain() {
+  const auto self = shared_from_this();
+  if (phase_ == Phase::handshake || (phase_ == Phase::idle && outbox_.empty())) return close();
+  if (phase_ == Phase::idle) phase_ = Phase::closing;
+}
+
+void Http1Connection::close() {
+  if (phase_ == Phase::closed) return;
+  const auto self = shared_from_this();
+  phase_ = Phase::closed;
+  watch_.reset();
+  timer_.cancel();
+  transport_.reset();
+  context_.closed(*this);
+  if (const auto exchange = std::move(exchange_)) exchange->lose_peer();
+}
+
+// ── what to wait for ────────────────────────────────────────────────────────────────────────────
+
+void Http1Connection::enter(Phase phase, int64_t ms_max) {
+  phase_ = phase;
+  phase_due_us_ = context_.reactor.monotonic_us() + ms_max * 1000;
+}
+
+bool Http1Connection::is_backed_up() const { return outbox_.size() >= pipelined_answer_bytes_max; }
+
+bool Http1Connection::wants_input() const {
+  if (half_closed_) return false;
+  if (phase_ == Phase::lingering) return true;
+  // While an answer is in flight reading goes on, to notice a peer that leaves; not beyond one buffer.
+  if (phase_ == Phase::answering) return inbox_.empty();
+  return is_reading() && inbox_.empty() && !is_backed_up();
+}
+
+void Http1Connection::settle() {
+  if (phase_ == Phase::closed) return;
+  watch_->want({.read = wants_input(), .write = blocked_});
+  set_timer();
+}
+
+void Http1Connection::set_timer() {
+  const int64_t due_us = std::min(phase_due_us_, stall_due_us_);
+  if (due_us >= timer_due_us_) return;
+  timer_due_us_ = due_us;
+  const int64_t delay_us = due_us - context_.reactor.monotonic_us();
+  timer_ = context_.reactor.after({(delay_us + 999) / 1000}, [this] { on_timer(); });
+}
+
+void Http1Connection::on_timer() {
+  const auto self = shared_from_this();
+  timer_due_us_ = never;
+  const int64_t now_us = context_.reactor.monotonic_us();
+  if (now_us >= stall_due_us_) return close();
+  if (now_us >= phase_due_us_) {
+    if (phase_ != Phase::head && phase_ != Phase::body) return close();
+    refuse(408, phase_ == Phase::head ? "the request took too long to come" : "the request body took too long to come");
+  }
+  settle();
+}
+
+}  // namespace sluice::net

@@ -1,0 +1,95 @@
+// One HTTP/1 connection: reads requests one after the other, hands each to the handler, and sends what
+// the exchange queues. Requests that come before their turn wait, within a bound.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/http1_exchange.h"
+#include "net/http_parser.h"
+#include "net/outbox.h"
+#include "net/server_context.h"
+#include "net/transport.h"
+
+namespace sluice::net {
+
+class Http1Connection final : public std::enable_shared_from_this<Http1Connection> {
+ public:
+  Http1Connection(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer);
+
+  void begin();
+  // The server wants no more requests: ends at once if idle, else after the answer in flight.
+  void drain();
+  // Ends at once; an exchange in flight learns that its peer is gone.
+  void close();
+
+  // For the exchange.
+  ServerContext& context() { return context_; }
+  Outbox& outbox() { return outbox_; }
+  bool may_persist() const { return keep_alive_ && !half_closed_ && !context_.draining; }
+  void schedule_flush();
+  void end_answer(bool persists);
+  // `by_reset`: a plain end would look like the end of the body.
+  void abort_answer(bool by_reset);
+
+ private:
+  enum class Phase : uint8_t {
+    handshake,
+    idle,  // between requests
+    head,  // a request has begun to come
+    body,
+    answering,  // the exchange has it
+    closing,    // what is queued is sent, and nothing more is read
+    lingering,  // all is sent; waiting for the client to see it
+    closed,
+  };
+  static constexpr int64_t never = INT64_MAX;
+
+  void on_ready(world::Ready ready);
+  void shake_hands();
+  void read_input();
+  void take(std::string_view bytes);
+  void consume(std::string_view bytes);
+  void note_progress();
+  void dispatch();
+  void refuse(int status, std::string_view detail);
+  void on_end_of_input();
+
+  void flush();
+  void send_queued();
+  void resume();
+  void end_gently();
+
+  void enter(Phase phase, int64_t ms_max);
+  bool is_reading() const { return phase_ == Phase::idle || phase_ == Phase::head || phase_ == Phase::body; }
+  bool is_backed_up() const;
+  bool wants_input() const;
+  void settle();
+  void set_timer();
+  void on_timer();
+
+  ServerContext& context_;
+  std::unique_ptr<Transport> transport_;
+  const std::string peer_;
+  std::unique_ptr<world::Watch> watch_;
+  RequestParser parser_;
+  Outbox outbox_;
+  std::string inbox_;  // received before its turn
+  std::shared_ptr<Http1Exchange> exchange_;
+
+  // One timer, set no more often than needed: when it fires it looks what is due by then.
+  world::Timer timer_;
+  int64_t timer_due_us_ = never;
+  int64_t phase_due_us_ = never;
+  int64_t stall_due_us_ = never;
+
+  Phase phase_ = Phase::handshake;
+  bool keep_alive_ = true;
+  bool half_closed_ = false;  // the client has said all it will; it may still listen
+  bool blocked_ = false;      // the socket is full
+  bool flush_scheduled_ = false;
+};
+
+}  // namespace sluice::net

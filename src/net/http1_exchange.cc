@@ -1,0 +1,118 @@
+#include "net/http1_exchange.h"
+
+#include "net/http1_connection.h"
+
+namespace sluice::net {
+namespace {
+
+// Up to here copying a body behind its head is cheaper than a piece of its own.
+constexpr std::size_t copied_body_bytes_max = 4 * 1024;
+
+bool has_no_body(int status) { return status < 200 || status == 204 || status == 304; }
+
+}  // namespace
+
+Http1Exchange::Http1Exchange(Http1Connection& connection, Request request, bool is_http_1_0)
+    : connection_(&connection),
+      request_(std::move(request)),
+      is_http_1_0_(is_http_1_0),
+      is_head_(request_.method == "HEAD") {}
+
+void Http1Exchange::write_head(int status, Framing framing, std::size_t length, const Headers& headers,
+                               std::string_view body) {
+  SLUICE_CHECK(!started_);
+  started_ = true;
+  framing_ = framing;
+  bodiless_ = is_head_ || framing == Framing::none;
+  persists_ = connection_->may_persist() && framing != Framing::until_close;
+  const auto persistence = !persists_     ? Persistence::close
+                           : is_http_1_0_ ? Persistence::keep_alive
+                                          : Persistence::implied;
+  ServerContext& context = connection_->context();
+  context.head.clear();
+  append_head(context.head,
+              {.status = status,
+               .framing = framing,
+               .length = length,
+               .persistence = persistence,
+               .now = context.reactor.now()},
+              headers, context.date);
+  if (!bodiless_) context.head += body;
+  connection_->outbox().add_text(context.head);
+  connection_->schedule_flush();
+}
+
+void Http1Exchange::respond(Response response) {
+  if (connection_ == nullptr) return;
+  const bool copied = response.body.size() <= copied_body_bytes_max;
+  write_head(response.status, has_no_body(response.status) ? Framing::none : Framing::length, response.body.size(),
+             response.headers, copied ? std::string_view(response.body) : std::string_view());
+  if (!copied && !bodiless_) {
+    connection_->outbox().add_shared(std::make_shared<const std::string>(std::move(response.body)));
+  }
+  connection_->end_answer(persists_);
+}
+
+void Http1Exchange::start(int status, Headers headers) {
+  if (connection_ == nullptr) return;
+  const Framing framing = has_no_body(status) ? Framing::none : is_http_1_0_ ? Framing::until_close : Framing::chunked;
+  write_head(status, framing, 0, headers, {});
+}
+
+void Http1Exchange::write(SharedBytes bytes) {
+  if (connection_ == nullptr || bodiless_ || bytes->empty()) return;
+  SLUICE_CHECK(started_);
+  if (framing_ == Framing::chunked) {
+    connection_->outbox().add_chunk(std::move(bytes));
+  } else {
+    connection_->outbox().add_shared(std::move(bytes));
+  }
+  connection_->schedule_flush();
+}
+
+void Http1Exchange::finish() {
+  if (connection_ == nullptr) return;
+  SLUICE_CHECK(started_);
+  if (framing_ == Framing::chunked && !bodiless_) connection_->outbox().add_text("0\r\n\r\n");
+  connection_->end_answer(persists_);
+}
+
+void Http1Exchange::abort() {
+  if (connection_ == nullptr) return;
+  gone_ = true;
+  connection_->abort_answer(started_ && framing_ == Framing::until_close);
+}
+
+std::size_t Http1Exchange::unsent_bytes() const { return connection_ == nullptr ? 0 : connection_->outbox().size(); }
+
+void Http1Exchange::on_drained(Callback<void()> then) {
+  if (connection_ != nullptr) on_drained_ = std::move(then);
+}
+
+void Http1Exchange::on_gone(Callback<void()> then) {
+  if (connection_ != nullptr) on_gone_ = std::move(then);
+}
+
+void Http1Exchange::detach() {
+  connection_ = nullptr;
+  // They often hold this exchange.
+  const auto drained = std::move(on_drained_);
+  const auto left = std::move(on_gone_);
+}
+
+void Http1Exchange::lose_peer() {
+  gone_ = true;
+  auto then = std::move(on_gone_);
+  detach();
+  if (then) then();
+}
+
+void Http1Exchange::tell_drained() {
+  if (!on_drained_) return;
+  // It may end the answer, or put another in its place, while it runs.
+  auto then = std::move(on_drained_);
+  then();
+  if (connection_ != nullptr && !on_drained_) on_drained_ = std::move(then);
+}
+
+}  // namespace sluice::net

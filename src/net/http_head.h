@@ -1,0 +1,46 @@
+// Writes the head of an HTTP/1 answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "net/net.h"
+
+namespace sluice::net {
+
+// How the client finds the end of the body.
+enum class Framing : uint8_t {
+  length,       // Content-Length
+  chunked,      // HTTP/1.1, length unknown
+  until_close,  // HTTP/1.0, length unknown
+  none,         // 204, 304: no body, and nothing said about one
+};
+
+// What is said about the connection.
+enum class Persistence : uint8_t { implied, close, keep_alive };
+
+struct HeadFacts {
+  int status = 200;
+  Framing framing = Framing::length;
+  std::size_t length = 0;
+  Persistence persistence = Persistence::implied;
+  Timestamp now;
+};
+
+// "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", made once a second.
+class DateLine {
+ public:
+  std::string_view at(Timestamp now);
+
+ private:
+  int64_t second_ = -1;
+  std::string text_;
+};
+
+// Fields that are the server's own are left out of `headers`, and line breaks inside a value become
+// blanks: a value may quote what a stranger sent.
+void append_head(std::string& out, const HeadFacts& facts, const Headers& headers, DateLine& date);
+
+}  // namespace sluice::net

@@ -1,0 +1,99 @@
+// Reads one HTTP/1 request from bytes, strictly: what two readers could understand differently is
+// refused, because a proxy before us may be the other reader. Pure: no socket, no clock.
+//
+// Where the bytes are split makes no difference to what comes out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/net.h"
+
+namespace sluice::net {
+
+struct RequestLimits {
+  std::size_t line_bytes_max = limits::request_line_bytes_max;
+  std::size_t header_bytes_max = limits::header_bytes_max;  // field lines without their ends; trailers count too
+  std::size_t header_count_max = limits::header_count_max;
+  std::size_t body_bytes_max = limits::request_body_bytes_max;
+};
+
+class RequestParser final {
+ public:
+  struct Refused {
+    int status;
+    std::string_view detail;  // a literal
+  };
+
+  // `limits` must outlive the parser.
+  explicit RequestParser(const RequestLimits& limits) : limits_(limits) {}
+
+  // Reads from the front of `bytes` and says how many it took: never beyond the end of the request.
+  // Takes nothing once done() or refused().
+  std::size_t feed(std::string_view bytes);
+
+  bool started() const { return now_.stage != Stage::line || !partial_.empty(); }
+  bool head_done() const { return now_.stage > Stage::fields; }
+  bool done() const { return now_.stage == Stage::done; }
+  const std::optional<Refused>& refused() const { return now_.refused; }
+
+  // True once head_done().
+  bool is_http_1_0() const { return now_.is_http_1_0; }
+  bool keep_alive() const { return now_.keep_alive; }
+  bool expects_continue() const { return now_.expects_continue; }
+  const Request& request() const { return now_.request; }
+
+  // The request, once done(). The parser is then ready for the next one.
+  Request take();
+
+ private:
+  enum class Stage : uint8_t { line, fields, body, chunk_size, chunk, chunk_end, trailers, done, refused };
+  enum class Coding : uint8_t { none, chunked, unknown };
+
+  // What is known of the request being read.
+  struct Progress {
+    Request request;
+    std::optional<Refused> refused;
+    std::optional<std::size_t> length;  // Content-Length
+    std::size_t left = 0;               // of the body or of the chunk
+    std::size_t header_bytes = 0;
+    std::size_t header_count = 0;
+    std::size_t extension_bytes = 0;
+    Stage stage = Stage::line;
+    Coding coding = Coding::none;
+    bool has_coding = false;
+    bool has_host = false;
+    bool is_http_1_0 = false;
+    bool keep_alive = true;
+    bool expects_continue = false;
+    bool expects_else = false;
+    bool skipped_blank = false;
+  };
+
+  void refuse(int status, std::string_view detail);
+  std::size_t take_line(std::string_view bytes);
+  std::size_t take_body(std::string_view bytes);
+  std::size_t line_room() const;
+  void refuse_overlong();
+
+  void on_line(std::string_view line);
+  void on_request_line(std::string_view line);
+  bool read_target(std::string_view target);
+  bool read_version(std::string_view version);
+  void on_field(std::string_view line);
+  void on_known_field(std::string_view name, std::string_view value);
+  void on_host(std::string_view value);
+  void on_content_length(std::string_view value);
+  void on_transfer_encoding(std::string_view value);
+  void on_connection(std::string_view value);
+  void on_head_end();
+  void on_chunk_size(std::string_view line);
+
+  const RequestLimits& limits_;
+  Progress now_;
+  std::string partial_;  // of a line whose end has not come
+};
+
+}  // namespace sluice::net

@@ -1,0 +1,242 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "net/http1_connection.h"
+#include "net/net.h"
+#include "net/server_context.h"
+#include "net/transport.h"
+
+namespace sluice::net {
+namespace {
+
+constexpr int accepts_per_turn_max = 64;
+// How long accepting rests when the process has no descriptor left: the backlog keeps the clients,
+// and a level-triggered listener would otherwise spin.
+constexpr Millis accept_rest = {100};
+
+Error socket_error(const std::string& doing) {
+  const int reason = errno;
+  return {ErrorKind::unavailable, doing + ": " + std::strerror(reason)};
+}
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  sockaddr* raw() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+Result<Address> parse_address(const std::string& text, uint16_t port) {
+  Address address;
+  auto* const v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+  if (inet_pton(AF_INET, text.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    address.size = sizeof *v4;
+    return address;
+  }
+  auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  if (inet_pton(AF_INET6, text.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    address.size = sizeof *v6;
+    return address;
+  }
+  return Error{ErrorKind::invalid, "\"" + text + "\" is neither an IPv4 nor an IPv6 address"};
+}
+
+uint16_t port_of(const Address& address) {
+  const bool is_v6 = address.storage.ss_family == AF_INET6;
+  return ntohs(is_v6 ? reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port
+                     : reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+}
+
+std::string text_of(const Address& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  const bool is_v6 = address.storage.ss_family == AF_INET6;
+  const void* const bytes =
+      is_v6 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr)
+            : static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr);
+  inet_ntop(address.storage.ss_family, bytes, text, sizeof text);
+  return text;
+}
+
+// Linux hands these options down to accepted connections, which saves three calls for each.
+void set_options(int fd, int64_t write_stall_ms_max) {
+  const int on = 1;
+  const int unacknowledged_ms_max = static_cast<int>(write_stall_ms_max);
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms_max, sizeof unacknowledged_ms_max);
+}
+
+Result<Fd> listen_on(Address& address, const ServerOptions& options) {
+  Fd fd(socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const std::string where = options.address + " port " + std::to_string(options.port);
+  if (fd.get() < 0) return socket_error("listen on " + where);
+  set_options(fd.get(), options.write_stall_ms_max);
+  if (bind(fd.get(), address.raw(), address.size) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
+    return socket_error("listen on " + where);
+  }
+  address.size = sizeof address.storage;
+  if (getsockname(fd.get(), address.raw(), &address.size) != 0) return socket_error("listen on " + where);
+  return fd;
+}
+
+class Http1Server final : public Server {
+ public:
+  Http1Server(world::Reactor& reactor, ServerOptions options, Handler handler, Refusal refusal, world::Metrics& metrics)
+      : context_{reactor,
+                 std::move(options),
+                 std::move(handler),
+                 std::move(refusal),
+                 ServerFigures(metrics),
+                 [this](Http1Connection& connection) { forget(connection); }} {}
+  ~Http1Server() override {
+    drained_.reset();
+    close_all();
+  }
+
+  void begin(Fd listener, uint16_t port, std::unique_ptr<TlsContext> tls) {
+    listener_ = std::move(listener);
+    port_ = port;
+    tls_ = std::move(tls);
+    watch_ = context_.reactor.watch(listener_.get(), {.read = true}, [this](world::Ready) { accept_waiting(); });
+  }
+
+  uint16_t port() const override { return port_; }
+  std::size_t connection_count() const override { return connections_.size(); }
+  void drain(Millis deadline, Callback<void()> done) override;
+
+ private:
+  void accept_waiting();
+  void welcome(Fd fd, const Address& peer);
+  void turn_away(Fd fd);
+  void forget(Http1Connection& connection);
+  std::vector<std::shared_ptr<Http1Connection>> connections() const;
+  void close_all();
+  void tell_drained();
+
+  ServerContext context_;
+  std::unique_ptr<TlsContext> tls_;
+  uint16_t port_ = 0;
+  Fd listener_;
+  std::unique_ptr<world::Watch> watch_;
+  world::Timer rest_;
+  std::unordered_map<Http1Connection*, std::shared_ptr<Http1Connection>> connections_;
+  world::Timer drain_limit_;
+  Callback<void()> drained_;
+};
+
+void Http1Server::accept_waiting() {
+  for (int i = 0; i < accepts_per_turn_max; ++i) {
+    Address peer;
+    Fd fd(accept4(listener_.get(), peer.raw(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd.get() >= 0) {
+      welcome(std::move(fd), peer);
+      continue;
+    }
+    if (errno == ECONNABORTED || errno == EINTR) continue;
+    if (errno == EAGAIN) return;
+    watch_->want({});
+    rest_ = context_.reactor.after(accept_rest, [this] { watch_->want({.read = true}); });
+    return;
+  }
+}
+
+void Http1Server::welcome(Fd fd, const Address& peer) {
+  if (connections_.size() >= context_.options.connections_max) return turn_away(std::move(fd));
+  auto transport = tls_ ? tls_->accept(std::move(fd)) : make_plain_transport(std::move(fd));
+  auto connection = std::make_shared<Http1Connection>(context_, std::move(transport), text_of(peer));
+  connections_.emplace(connection.get(), connection);
+  context_.figures.connections.add(1);
+  connection->begin();
+}
+
+void Http1Server::turn_away(Fd fd) {
+  context_.figures.refused.add();
+  if (tls_) return;  // a handshake to say no would cost more than a yes
+  const Response response = context_.refusal(503, "the server has too many connections");
+  std::string text;
+  append_head(text,
+              {.status = response.status,
+               .length = response.body.size(),
+               .persistence = Persistence::close,
+               .now = context_.reactor.now()},
+              response.headers, context_.date);
+  text += response.body;
+  send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Unread input would make the close a reset, which can overtake the answer.
+  shutdown(fd.get(), SHUT_WR);
+  recv(fd.get(), context_.input.data(), context_.input.size(), MSG_DONTWAIT);
+}
+
+void Http1Server::forget(Http1Connection& connection) {
+  if (connections_.erase(&connection) == 0) return;
+  context_.figures.connections.add(-1);
+  if (connections_.empty()) tell_drained();
+}
+
+std::vector<std::shared_ptr<Http1Connection>> Http1Server::connections() const {
+  std::vector<std::shared_ptr<Http1Connection>> all;
+  for (const auto& [key, connection] : connections_) all.push_back(connection);
+  return all;
+}
+
+void Http1Server::close_all() {
+  for (const auto& connection : connections()) connection->close();
+}
+
+void Http1Server::drain(Millis deadline, Callback<void()> done) {
+  SLUICE_CHECK(!context_.draining);
+  context_.draining = true;
+  rest_.cancel();
+  watch_.reset();
+  listener_ = Fd();
+  drained_ = std::move(done);
+  drain_limit_ = context_.reactor.after(deadline, [this] { close_all(); });
+  for (const auto& connection : connections()) connection->drain();
+  if (connections_.empty()) tell_drained();
+}
+
+void Http1Server::tell_drained() {
+  if (!drained_) return;
+  drain_limit_.cancel();
+  // Later, because the caller may want to end this server in answer.
+  context_.reactor.defer(std::move(drained_));
+}
+
+Response plain_refusal(int status, std::string_view detail) {
+  return {
+      .status = status, .headers = {{"Content-Type", "text/plain; charset=utf-8"}}, .body = std::string(detail) + "\n"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> serve(world::Reactor& reactor, ServerOptions options, Handler handler, Refusal refusal,
+                                      world::Metrics& metrics) {
+  std::unique_ptr<TlsContext> tls;
+  if (!options.tls_certificate_file.empty()) {
+    auto made = make_tls_context(options.tls_certificate_file, options.tls_key_file);
+    if (!made) return std::move(made.error());
+    tls = std::move(made).take();
+  }
+  auto address = parse_address(options.address, options.port);
+  if (!address) return std::move(address.error());
+  auto listener = listen_on(address.value(), options);
+  if (!listener) return std::move(listener.error());
+  if (!refusal) refusal = plain_refusal;
+  auto server =
+      std::make_unique<Http1Server>(reactor, std::move(options), std::move(handler), std::move(refusal), metrics);
+  server->begin(std::move(listener).take(), port_of(address.value()), std::move(tls));
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+}  // namespace sluice::net

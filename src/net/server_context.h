@@ -1,0 +1,43 @@
+// What the connections of one server share.
+#pragma once
+
+#include <array>
+
+#include "net/http_head.h"
+#include "net/http_parser.h"
+#include "net/net.h"
+#include "net/transport.h"
+
+namespace sluice::net {
+
+class Http1Connection;
+
+struct ServerFigures {
+  explicit ServerFigures(world::Metrics& metrics)
+      : connections(metrics.gauge("sluice_http_connections_open", "Connections open now.")),
+        requests(metrics.counter("sluice_http_requests_total", "Requests handed to a handler.")),
+        refused(metrics.counter("sluice_http_refused_total", "Requests and connections refused before any handler.")),
+        sent_bytes(metrics.counter("sluice_http_sent_bytes_total", "Bytes of answers taken by the kernel.")) {}
+
+  world::Gauge& connections;
+  world::Counter& requests;
+  world::Counter& refused;
+  world::Counter& sent_bytes;
+};
+
+struct ServerContext {
+  world::Reactor& reactor;
+  ServerOptions options;
+  Handler handler;
+  Refusal refusal;
+  ServerFigures figures;
+  Callback<void(Http1Connection&)> closed;  // a connection ended
+
+  RequestLimits limits = {.body_bytes_max = options.request_body_bytes_max};
+  bool draining = false;
+  DateLine date;
+  std::string head;                              // scratch: a head being written
+  std::array<char, tls_record_bytes_max> input;  // scratch: bytes just received, so that quiet connections own none
+};
+
+}  // namespace sluice::net

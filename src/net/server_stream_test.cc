@@ -1,0 +1,203 @@
+#include <gtest/gtest.h>
+
+#include "net/live_server.h"
+
+namespace sluice::net {
+namespace {
+
+SharedBytes bytes(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
+
+// A server whose one stream the test holds in its hands.
+class StreamTest : public testing::Test {
+ protected:
+  void open(RawClient& client, std::string_view version = "1.1") {
+    client.say("GET / HTTP/" + std::string(version) + "\r\nHost: h\r\n\r\n");
+    ASSERT_TRUE(live.becomes_true([&] { return stream != nullptr; }));
+  }
+  void write(std::string text) {
+    live.in_loop([&] { stream->write(bytes(std::move(text))); });
+  }
+
+  std::shared_ptr<Exchange> stream;
+  int drained = 0;
+  int gone = 0;
+  LiveServer live{[this](std::shared_ptr<Exchange> exchange) {
+                    stream = std::move(exchange);
+                    stream->on_drained([this] { ++drained; });
+                    stream->on_gone([this] { ++gone; });
+                    stream->start(200, {{"Content-Type", "text/event-stream"}});
+                  },
+                  {.request_head_ms_max = 50, .keep_alive_idle_ms_max = 50, .write_stall_ms_max = 300}};
+};
+
+TEST_F(StreamTest, The_head_comes_at_once_and_each_write_is_a_chunk) {
+  RawClient client(live.port());
+  open(client);
+  EXPECT_NE(client.hear_until("\r\n\r\n").find("Transfer-Encoding: chunked\r\n"), std::string::npos);
+  write("hello");
+  EXPECT_EQ(client.hear_until("hello\r\n"), "5\r\nhello\r\n");
+  live.in_loop([&] {
+    stream->write(bytes("a"));
+    stream->write(bytes(""));  // an empty chunk would be the end
+    stream->write(bytes(std::string(16, 'b')));
+    stream->finish();
+    stream->finish();
+    stream->write(bytes("too late"));
+  });
+  EXPECT_EQ(client.hear_until("0\r\n\r\n"), "1\r\na\r\n10\r\nbbbbbbbbbbbbbbbb\r\n0\r\n\r\n");
+  EXPECT_EQ(gone, 0);
+}
+
+TEST_F(StreamTest, The_connection_serves_on_after_a_stream) {
+  RawClient client(live.port());
+  for (int i = 0; i < 2; ++i) {
+    open(client);
+    live.in_loop([&] { std::exchange(stream, nullptr)->finish(); });
+    EXPECT_TRUE(client.hear_until("0\r\n\r\n").ends_with("0\r\n\r\n"));
+  }
+}
+
+TEST_F(StreamTest, HTTP_1_0_streams_until_the_close) {
+  RawClient client(live.port());
+  open(client, "1.0");
+  live.in_loop([&] {
+    stream->write(bytes("hello "));
+    stream->write(bytes("world"));
+    stream->finish();
+  });
+  const std::string answer = client.hear_all();
+  EXPECT_EQ(answer.find("Transfer-Encoding"), std::string::npos);
+  EXPECT_TRUE(answer.ends_with("Connection: close\r\n\r\nhello world"));
+  EXPECT_FALSE(client.was_reset());
+}
+
+TEST_F(StreamTest, An_aborted_stream_has_no_end) {
+  RawClient client(live.port());
+  open(client);
+  live.in_loop([&] {
+    stream->write(bytes("half"));
+    stream->abort();
+    stream->write(bytes("more"));
+  });
+  EXPECT_TRUE(client.hear_all().ends_with("4\r\nhalf\r\n"));
+  EXPECT_EQ(gone, 0);  // nobody left: the handler gave up
+}
+
+TEST_F(StreamTest, An_aborted_HTTP_1_0_stream_is_reset) {
+  RawClient client(live.port());
+  open(client, "1.0");
+  client.hear_until("\r\n\r\n");
+  live.in_loop([&] { stream->abort(); });
+  client.hear_all();
+  EXPECT_TRUE(client.was_reset());
+}
+
+TEST_F(StreamTest, A_quiet_stream_outlives_every_deadline) {
+  RawClient client(live.port());
+  open(client);
+  client.hear_until("\r\n\r\n");
+  std::promise<void> later;
+  world::Timer timer;
+  live.in_loop([&] { timer = live.reactor().after({500}, [&] { later.set_value(); }); });
+  later.get_future().wait();
+  write("still here");
+  EXPECT_EQ(client.hear_until("here\r\n"), "a\r\nstill here\r\n");
+}
+
+TEST_F(StreamTest, Unsent_bytes_grow_as_written_while_the_client_does_not_read_and_drain_when_it_does) {
+  RawClient client(live.port(), 4096);
+  open(client);
+  client.hear_until("\r\n\r\n");
+  const std::string block(256 * 1024, 'x');
+  std::size_t unsent = 0;
+  for (int i = 0; i < 64 && unsent == 0; ++i) {  // until the kernel's buffers are full
+    write(block);
+    live.in_loop([&] { unsent = stream->unsent_bytes(); });
+  }
+  ASSERT_GT(unsent, 0u);
+  write(block);
+  live.in_loop([&] {
+    const std::size_t framing = std::string_view("40000\r\n\r\n").size();
+    EXPECT_LE(stream->unsent_bytes(), unsent + block.size() + framing);
+    EXPECT_GE(stream->unsent_bytes(), block.size());
+    EXPECT_EQ(drained, 0);
+    stream->write(bytes("last"));
+  });
+  EXPECT_TRUE(client.hear_until("last").ends_with("last"));
+  EXPECT_TRUE(live.becomes_true([&] { return drained == 1 && stream->unsent_bytes() == 0; }));
+  EXPECT_EQ(gone, 0);
+}
+
+TEST_F(StreamTest, A_client_that_stops_reading_is_given_up) {
+  RawClient client(live.port(), 4096);
+  open(client);
+  live.in_loop([&] { stream->write(bytes(std::string(16 * 1024 * 1024, 'x'))); });
+  EXPECT_TRUE(live.becomes_true([&] { return gone == 1; }));
+  live.in_loop([&] {
+    EXPECT_TRUE(stream->gone());
+    EXPECT_EQ(stream->unsent_bytes(), 0u);
+    stream->write(bytes("into the void"));
+    stream->finish();
+  });
+}
+
+TEST_F(StreamTest, A_peer_that_vanishes_is_noticed_though_nothing_is_written) {
+  RawClient client(live.port());
+  open(client);
+  client.hear_until("\r\n\r\n");
+  client.vanish();
+  EXPECT_TRUE(live.becomes_true([&] { return gone == 1 && live.server().connection_count() == 0; }));
+}
+
+TEST_F(StreamTest, A_peer_that_hung_up_is_noticed_by_writing) {
+  RawClient client(live.port());
+  open(client);
+  client.hear_until("\r\n\r\n");
+  client.hang_up();
+  EXPECT_TRUE(live.becomes_true([&] {
+    stream->write(bytes(": beat\n\n"));
+    return gone == 1;
+  }));
+}
+
+TEST_F(StreamTest, A_client_that_has_said_all_may_still_listen) {
+  RawClient client(live.port());
+  open(client);
+  client.end_saying();
+  client.hear_until("\r\n\r\n");
+  write("still");
+  EXPECT_EQ(client.hear_until("still\r\n"), "5\r\nstill\r\n");
+  live.in_loop([&] { stream->finish(); });
+  EXPECT_EQ(client.hear_all(), "0\r\n\r\n");
+  EXPECT_TRUE(live.becomes_true([&] { return live.server().connection_count() == 0; }));
+  EXPECT_EQ(gone, 0);
+}
+
+TEST_F(StreamTest, What_is_written_in_one_turn_leaves_together) {
+  RawClient client(live.port());
+  open(client);
+  client.hear_until("\r\n\r\n");
+  live.in_loop([&] {
+    for (int i = 0; i < 100; ++i) stream->write(bytes("x"));
+    EXPECT_EQ(stream->unsent_bytes(), 600u);
+    live.reactor().defer([&] { EXPECT_EQ(stream->unsent_bytes(), 0u); });
+  });
+  client.hear_until(std::string("x\r\n"));
+  live.in_loop([] {});
+}
+
+TEST_F(StreamTest, Callbacks_may_hold_their_stream_and_let_it_go) {
+  RawClient client(live.port());
+  open(client);
+  std::weak_ptr<Exchange> watched;
+  live.in_loop([&] {
+    watched = stream;
+    stream->on_gone([kept = stream] {});
+    stream->on_drained([kept = stream] {});
+    std::exchange(stream, nullptr)->finish();
+  });
+  EXPECT_TRUE(live.becomes_true([&] { return watched.expired(); }));
+}
+
+}  // namespace
+}  // namespace sluice::net
