@@ -1,4 +1,4 @@
-"""The streaming surface as the contract has it: I-1 … I-7, I-9, I-10, I-11, I-20."""
+"""The streaming surface as the contract has it: I-1, I-2, I-3, I-4, I-5, I-6, I-7, I-9, I-10, I-11, I-20."""
 import time
 import unittest
 
