@@ -30,6 +30,7 @@ FOR_TESTS = re.compile(r"(^|/)(fake|memory|contract)_[a-z_]+\.(h|cc)$|_(fixture|
 LINES_MAX = {".h": 250, ".cc": 500, ".py": 500}
 FUNCTION_LINES_MAX = 60
 BANNED_PARTS = {"legacy", "v2", "manager", "helper", "helpers", "util", "utils"}
+FOREIGN = re.compile(r"(sqlite3|curl|CURL|SSL|EVP|BIO|X509|ZSTD)_")  # names that others gave
 SLEEPS = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b")
 DISABLED = re.compile(r"\bDISABLED_\w+|\bGTEST_SKIP\b|unittest\.skip|\.skipTest\(")
 # Spelt in pieces, because this file is read too.
@@ -134,7 +135,7 @@ def names_say_what_they_are(root):
         words = {pathlib.Path(name).stem}
         if not name.endswith(".py"):
             words |= set(source.names(source.bare(text)))
-        for word in sorted(words):
+        for word in sorted(word for word in words if not FOREIGN.match(word)):
             parts = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", word).lower().split("_")
             if BANNED_PARTS & set(parts) or word.startswith("new_"):
                 yield f"{name}: '{word}' does not say what it is"
@@ -162,7 +163,7 @@ def rooms_list_their_sources(root):
 
 
 MEDIA = {"application", "text", "multipart"}
-MADE = ("build", "sluice-data", "DIR")  # by building and running
+MADE = {"build", "sluice-data", "DIR"}  # by building and running
 
 
 def documents(root):
@@ -171,7 +172,12 @@ def documents(root):
             yield path, path.read_text()
 
 
+def exists(root, word):
+    return any(base.exists() and any(any(base.glob(word + end)) for end in ("", ".cc")) for base in (root, root / "src"))
+
+
 def documents_name_what_exists(root):
+    ignored = (root / ".gitignore").read_text().split() if (root / ".gitignore").exists() else []
     for path, text in documents(root):
         name = path.relative_to(root)
         prose = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
@@ -179,10 +185,10 @@ def documents_name_what_exists(root):
             if not (path.parent / target).exists():
                 yield f"{name}: links to {target}, which does not exist"
         for word in re.findall(r"`((?:\./)?[\w.-]+(?:/[\w.*-]+)+/?)`", prose):
-            first = word.removeprefix("./").split("/")[0]
-            if first in MEDIA or first in MADE:
+            word = word.removeprefix("./").rstrip("/")
+            if word.split("/")[0] in MEDIA | MADE or "/" + word in ignored:
                 continue
-            if not any(base.exists() and any(base.glob(word.removeprefix("./").rstrip("/"))) for base in (root, root / "src")):
+            if not exists(root, word):
                 yield f"{name}: names {word}, which does not exist"
         if match := re.search(r"\b[\w/]+\.(?:h|cc|py|md|txt|cmake|json|yaml):\d+|\blines? \d+\b", prose):
             yield f"{name}: '{match.group(0)}': a line number is wrong after the next change; name the file only"
