@@ -1,0 +1,119 @@
+#include "cli/answer_printer.h"
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/render.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::size_t filler_bytes_max = 60;  // one line: an erasure cannot follow a wrapped one
+
+std::string text_of(json::Value object, std::string_view name) {
+  const auto member = object.find(name);
+  return std::string(member ? member->string().value_or("") : "");
+}
+
+std::string one_line(std::string_view text) {
+  auto line = harmless(text.substr(0, text.find('\n')));
+  if (line.size() <= filler_bytes_max) return line;
+  std::size_t end = filler_bytes_max;
+  while ((static_cast<unsigned char>(line[end]) & 0xC0u) == 0x80u) --end;
+  return line.substr(0, end) + "…";
+}
+
+}  // namespace
+
+void AnswerPrinter::take(const client::Event& event) {
+  last_seq_ = event.seq;
+  if (!event.message_id.empty()) message_id_ = event.message_id;
+  if (form_ == Form::json) return console_.out(event.line + "\n");
+  if (event.type == "content_delta") return take_delta(event);
+  if (event.type == "approval_required") {
+    erase_filler();
+    console_.err("sluice: the run waits for an approval\n");
+  }
+}
+
+void AnswerPrinter::take_delta(const client::Event& event) {
+  const auto data = json::Document::parse(event.data);
+  if (!data) return;
+  const auto root = data.value().root();
+  const auto filler = root.find("filler");
+  if (filler && filler->boolean().value_or(false)) return show_filler(text_of(root, "text"));
+  erase_filler();
+  const auto text = text_of(root, "text");
+  text_ += text;
+  console_.out(console_.is_terminal() ? harmless(text) : text);
+}
+
+void AnswerPrinter::show_filler(std::string_view text) {
+  if (!console_.is_terminal()) return;  // in a file it could not be taken back
+  erase_filler();
+  console_.out(
+      "\x1b"
+      "7\x1b[2m" +
+      one_line(text) + "\x1b[0m");
+  filler_shown_ = true;
+}
+
+void AnswerPrinter::erase_filler() {
+  if (!filler_shown_) return;
+  filler_shown_ = false;
+  console_.out(
+      "\x1b"
+      "8\x1b[0J");
+}
+
+void AnswerPrinter::end_line() {
+  erase_filler();
+  if (form_ == Form::human && !text_.empty() && !text_.ends_with('\n')) console_.out("\n");
+}
+
+// After a reconcile the end of the message is known, and perhaps not told.
+void AnswerPrinter::print_rest(std::string_view message_json) {
+  if (form_ == Form::json || !from_start_) return;
+  const auto message = json::Document::parse(message_json);
+  if (!message) return;
+  const auto content = text_of(message.value().root(), "content");
+  if (content == text_) return;
+  if (!content.starts_with(text_)) {
+    end_line();
+    text_.clear();
+  }
+  erase_filler();
+  const auto rest = content.substr(text_.size());
+  text_ = content;
+  console_.out(console_.is_terminal() ? harmless(rest) : rest);
+}
+
+void AnswerPrinter::say_how_to_come_back() {
+  if (message_id_.empty()) return;
+  console_.err("The run goes on. Read on with: sluice runs tail " + message_id_ +
+               (last_seq_ >= 0 ? " --after " + std::to_string(last_seq_) : "") + "\n");
+}
+
+int AnswerPrinter::finish(const Followed& followed) {
+  const auto& outcome = followed.outcome;
+  if (!followed.interrupted && outcome.kind == client::Outcome::Kind::completed) print_rest(outcome.json);
+  end_line();
+  if (followed.interrupted) {
+    console_.err("\nDetached.\n");
+    say_how_to_come_back();
+    return exit_interrupted;
+  }
+  switch (outcome.kind) {
+    case client::Outcome::Kind::completed: return exit_ok;
+    case client::Outcome::Kind::failed:
+      console_.err(outcome.detail.empty() ? problem_text(outcome.status, outcome.json)
+                                          : "sluice: " + outcome.detail + "\n");
+      return exit_failed;
+    case client::Outcome::Kind::refused: console_.err(problem_text(outcome.status, outcome.json)); return exit_failed;
+    case client::Outcome::Kind::unknown: break;
+  }
+  console_.err("sluice: " + outcome.detail + "\n");
+  say_how_to_come_back();
+  return exit_unknown;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,32 @@
+// The command line's client commands: a client like any other, which knows only the HTTP API.
+//
+// Not its business: serving, the server's configuration, the database (app).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sluice::cli {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// Exit codes of every command.
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_failed = 1;  // the server said no, or the run failed
+inline constexpr int exit_usage = 2;
+inline constexpr int exit_unknown = 3;  // the server cannot be reached, or what became of it is not known
+inline constexpr int exit_interrupted = 130;
+
+// Is `word` the first word of a command of this room?
+bool knows(std::string_view word);
+// First words of all commands, for suggestions.
+std::vector<std::string_view> first_words();
+// Every command with what it does, a line each.
+std::string command_list();
+
+// `arguments` begin with the command's first word. Gives the exit code.
+int run(const std::vector<std::string>& arguments, const Environment& environment);
+
+}  // namespace sluice::cli

@@ -1,0 +1,88 @@
+// Every client command: one row says its words, its flags, its help and what it does.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/access.h"
+#include "cli/answer_printer.h"
+#include "cli/arguments.h"
+#include "cli/console.h"
+#include "cli/remote.h"
+
+namespace sluice::cli {
+
+struct Context {
+  const Arguments& arguments;
+  const Access& access;
+  Console& console;
+  Remote& remote;
+
+  const std::string& operand(std::size_t index) const { return arguments.operands().at(index); }
+  Form form() const { return arguments.has("--json") ? Form::json : Form::human; }
+};
+
+struct Command {
+  std::string_view words;     // "runs tail"
+  std::string_view operands;  // "RUN_ID|MESSAGE_ID"
+  std::size_t operands_min;
+  std::size_t operands_max;
+  As as;
+  std::span<const Flag> flags;
+  std::string_view summary;
+  std::string_view help;  // more, and examples
+  int (*run)(Context& context);
+};
+
+std::span<const Command> commands();
+// Flags that every command takes.
+std::span<const Flag> common_flags();
+
+// A command and where its arguments begin; null when the words name none.
+struct Found {
+  const Command* command = nullptr;
+  std::size_t words = 0;
+};
+Found find_command(std::span<const std::string> words);
+
+std::string help_of(const Command& command);
+// The commands that begin with `word`, a line each.
+std::string help_of_group(std::string_view word);
+
+// ── talking ──
+int chat(Context& context);
+int send(Context& context);
+int tail_run(Context& context);
+
+// ── records ──
+int list_messages(Context& context);
+int list_conversations(Context& context);
+int show_conversation(Context& context);
+int archive_conversation(Context& context);
+int unarchive_conversation(Context& context);
+int list_runs(Context& context);
+int show_run(Context& context);
+int cancel_run(Context& context);
+int list_agents(Context& context);
+int create_agent(Context& context);
+int show_agent(Context& context);
+int update_agent(Context& context);
+int delete_agent(Context& context);
+int list_tenants(Context& context);
+int create_tenant(Context& context);
+int show_tenant(Context& context);
+int suspend_tenant(Context& context);
+int resume_tenant(Context& context);
+int list_keys(Context& context);
+int create_key(Context& context);
+int revoke_key(Context& context);
+int list_approver_keys(Context& context);
+int create_approver_key(Context& context);
+int revoke_approver_key(Context& context);
+
+// ── shared by them ──
+// True for an answer that is none: unreachable, or a problem, which has been printed. `code` is set.
+bool refused(Context& context, const Result<client::Reply>& reply, int& code);
+
+}  // namespace sluice::cli

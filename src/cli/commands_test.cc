@@ -1,0 +1,203 @@
+// Commands against a server that answers as told.
+#include "cli/commands.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "cli/cli.h"
+
+namespace sluice::cli {
+namespace {
+
+class FakeConsole final : public Console {
+ public:
+  void out(std::string_view text) override { output += text; }
+  void err(std::string_view text) override { errors += text; }
+  std::optional<std::string> read_line(std::string_view prompt) override {
+    prompts += prompt;
+    if (input.empty()) return std::nullopt;
+    auto line = input.front();
+    input.pop_front();
+    return line;
+  }
+  std::string read_all() override { return input.empty() ? "" : input.front(); }
+  bool is_terminal() const override { return terminal; }
+
+  std::string output, errors, prompts;
+  std::deque<std::string> input;
+  bool terminal = false;
+};
+
+class FakeRemote final : public Remote {
+ public:
+  Result<client::Reply> request(As as, std::string method, std::string path, std::string body) override {
+    asked.push_back((as == As::admin ? "admin " : "") + method + " " + path + (body.empty() ? "" : " " + body));
+    if (!reachable) return Error{ErrorKind::unavailable, "connection refused"};
+    return client::Reply{status, {}, answer};
+  }
+  Followed send_message(std::string conversation, std::string body, OnEvent on_event) override {
+    asked.push_back("send " + conversation + " " + body);
+    for (const auto& event : events) on_event(event);
+    return followed;
+  }
+  Followed follow(std::string message, int64_t after, OnEvent on_event) override {
+    asked.push_back("follow " + message + " " + std::to_string(after));
+    for (const auto& event : events) on_event(event);
+    return followed;
+  }
+
+  std::vector<std::string> asked;
+  bool reachable = true;
+  int status = 200;
+  std::string answer = R"({"id":"con_1","message_id":"msg_1"})";
+  std::vector<client::Event> events;
+  Followed followed{{client::Outcome::Kind::completed, R"({"content":"Hello there"})", "", 200}};
+};
+
+class CommandsTest : public testing::Test {
+ protected:
+  int run(std::vector<std::string> words) {
+    const auto found = find_command(words);
+    EXPECT_NE(found.command, nullptr);
+    std::vector<Flag> known(common_flags().begin(), common_flags().end());
+    known.insert(known.end(), found.command->flags.begin(), found.command->flags.end());
+    const auto arguments = Arguments::parse(std::span(words).subspan(found.words), known);
+    EXPECT_TRUE(arguments) << arguments.error().what;
+    Context context{arguments.value(), access, console, remote};
+    return found.command->run(context);
+  }
+  void delta(int64_t seq, std::string data) {
+    remote.events.push_back(
+        {"content_delta", "con_1", "msg_1", seq, std::move(data), "{line " + std::to_string(seq) + "}"});
+  }
+
+  Access access{.url = "http://s", .tenant_id = "tnt_1"};
+  FakeConsole console;
+  FakeRemote remote;
+};
+
+TEST_F(CommandsTest, Send_makes_a_conversation_and_prints_the_answer) {
+  delta(1, R"({"text":"Hello "})");
+  delta(2, R"({"text":"One moment…","filler":true})");
+  delta(3, R"({"text":"there"})");
+  EXPECT_EQ(run({"send", "hi \"you\""}), exit_ok);
+  EXPECT_EQ(remote.asked,
+            (std::vector<std::string>{"POST /v1/conversations {}", R"(send con_1 {"content":"hi \"you\""})"}));
+  EXPECT_EQ(console.output, "Hello there\n") << "filler is not for files";
+}
+
+TEST_F(CommandsTest, Send_prints_the_lines_as_they_came_with_json) {
+  delta(1, R"({"text":"Hello there"})");
+  EXPECT_EQ(run({"send", "--conversation", "con_9", "--json", "hi"}), exit_ok);
+  EXPECT_EQ(remote.asked.size(), 1u);
+  EXPECT_EQ(console.output, "{line 1}\n");
+}
+
+TEST_F(CommandsTest, Filler_on_a_terminal_is_dim_and_taken_back) {
+  console.terminal = true;
+  delta(1, R"({"text":"One moment…","filler":true})");
+  delta(2, R"({"text":"Hello there"})");
+  run({"send", "--conversation", "con_1", "hi"});
+  EXPECT_EQ(console.output,
+            "\x1b"
+            "7\x1b[2mOne moment…\x1b[0m"
+            "\x1b"
+            "8\x1b[0J"
+            "Hello there\n");
+}
+
+TEST_F(CommandsTest, After_a_reconcile_the_rest_of_the_message_is_printed) {
+  delta(1, R"({"text":"Hel"})");
+  run({"send", "--conversation", "con_1", "hi"});
+  EXPECT_EQ(console.output, "Hello there\n");
+}
+
+TEST_F(CommandsTest, The_exit_code_tells_failed_from_unknown) {
+  remote.followed = {{client::Outcome::Kind::failed, R"({"title":"Model error","status":502,"detail":"no"})", "", 200}};
+  EXPECT_EQ(run({"send", "--conversation", "c", "hi"}), exit_failed);
+  EXPECT_EQ(console.errors, "sluice: Model error (502)\n  no\n");
+  remote.followed = {{client::Outcome::Kind::unknown, "", "connection refused; nothing was sent", 0}};
+  EXPECT_EQ(run({"send", "--conversation", "c", "hi"}), exit_unknown);
+  EXPECT_EQ(run({"send", "--conversation", "c", "  "}), exit_usage);
+  remote.reachable = false;
+  EXPECT_EQ(run({"send", "hi"}), exit_unknown);
+}
+
+TEST_F(CommandsTest, Leaving_an_answer_says_how_to_come_back) {
+  delta(4, R"({"text":"Hel"})");
+  remote.followed = {.interrupted = true};
+  EXPECT_EQ(run({"send", "--conversation", "c", "hi"}), exit_interrupted);
+  EXPECT_EQ(console.errors, "\nDetached.\nThe run goes on. Read on with: sluice runs tail msg_1 --after 4\n");
+}
+
+TEST_F(CommandsTest, Chat_goes_on_until_quit_and_joins_lines_that_end_in_a_backslash) {
+  console.input = {"one\\", "two", "", "/quit", "never"};
+  EXPECT_EQ(run({"chat"}), exit_ok);
+  EXPECT_EQ(remote.asked,
+            (std::vector<std::string>{"POST /v1/conversations {}", R"(send con_1 {"content":"one\ntwo"})"}));
+  EXPECT_EQ(console.prompts, "you> ...> you> you> ");
+}
+
+TEST_F(CommandsTest, Tail_takes_a_run_or_a_message) {
+  run({"runs", "tail", "run_7", "--after", "3"});
+  EXPECT_EQ(remote.asked, (std::vector<std::string>{"GET /v1/runs/run_7", "follow msg_1 3"}));
+  EXPECT_EQ(run({"runs", "tail", "msg_2", "--after", "x"}), exit_usage);
+}
+
+TEST_F(CommandsTest, Lists_ask_for_a_page_and_say_when_there_is_more) {
+  remote.answer = R"({"data":[{"id":"run_1","state":"completed"}],"has_more":true,"next_cursor":"run_1"})";
+  EXPECT_EQ(run({"runs", "--limit", "1", "--conversation", "con_1"}), exit_ok);
+  EXPECT_EQ(remote.asked.back(), "GET /v1/runs?limit=1&conversation_id=con_1");
+  EXPECT_TRUE(console.output.starts_with("ID     STATE      CREATED")) << console.output;
+  EXPECT_EQ(console.errors, "There is more: --after run_1\n");
+}
+
+TEST_F(CommandsTest, An_id_cannot_become_another_path) {
+  run({"runs", "show", "../tenants?x=1"});
+  EXPECT_EQ(remote.asked.back(), "GET /v1/runs/%2E%2E%2Ftenants%3Fx%3D1");
+}
+
+TEST_F(CommandsTest, Keys_belong_to_the_tenant_of_the_flag_or_of_bootstrap) {
+  run({"keys", "create", "--name", "crm"});
+  EXPECT_EQ(remote.asked.back(), R"(admin POST /v1/tenants/tnt_1/keys {"name":"crm"})");
+  run({"approver-keys", "revoke", "apk_1", "--tenant", "tnt_2"});
+  EXPECT_EQ(remote.asked.back(), "admin DELETE /v1/tenants/tnt_2/approver-keys/apk_1");
+  access.tenant_id.clear();
+  EXPECT_EQ(run({"keys", "list"}), exit_usage);
+}
+
+TEST_F(CommandsTest, An_agent_is_described_by_flags) {
+  run({"agents", "create", "w", "--provider", "p", "--model", "m", "--max-output-tokens", "9", "--default"});
+  EXPECT_EQ(remote.asked.back(), R"(POST /v1/agents {"name":"w","model":{"provider":"p","name":"m"},)"
+                                 R"("limits":{"max_output_tokens":9},"is_default":true})");
+  EXPECT_EQ(run({"agents", "update", "agt_1", "--model", "m"}), exit_usage);
+}
+
+TEST_F(CommandsTest, A_problem_is_printed_and_fails) {
+  remote.status = 404;
+  remote.answer = R"({"title":"Not found","status":404,"request_id":"req_1"})";
+  EXPECT_EQ(run({"runs", "show", "run_1"}), exit_failed);
+  EXPECT_EQ(console.errors, "sluice: Not found (404)\n  request_id req_1\n");
+}
+
+TEST(Commands, Every_command_has_help_with_an_example_of_itself) {
+  for (const auto& command : commands()) {
+    EXPECT_NE(help_of(command).find("  sluice " + std::string(command.words.substr(0, command.words.find(' ')))),
+              std::string::npos)
+        << command.words;
+    const auto space = command.words.find(' ');
+    std::vector<std::string> words = {std::string(command.words.substr(0, space))};
+    if (space != std::string_view::npos) words.emplace_back(command.words.substr(space + 1));
+    EXPECT_EQ(find_command(words).command, &command);
+  }
+}
+
+TEST(Commands, Words_that_name_no_command_are_not_found) {
+  EXPECT_EQ(find_command(std::vector<std::string>{"runs", "tial"}).command, nullptr);
+  EXPECT_EQ(find_command(std::vector<std::string>{"runs", "--help"}).command, nullptr);
+  EXPECT_FALSE(knows("rums"));
+}
+
+}  // namespace
+}  // namespace sluice::cli

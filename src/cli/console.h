@@ -1,0 +1,26 @@
+// Where a command writes to and reads from: a terminal, files, or a test.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::cli {
+
+class Console {
+ public:
+  virtual ~Console() = default;
+  // At once, not when the line is full.
+  virtual void out(std::string_view text) = 0;
+  virtual void err(std::string_view text) = 0;
+  // Without its newline; empty at the end of the input.
+  virtual std::optional<std::string> read_line(std::string_view prompt) = 0;
+  virtual std::string read_all() = 0;
+  // Is a person looking at what out() writes?
+  virtual bool is_terminal() const = 0;
+};
+
+std::unique_ptr<Console> make_standard_console();
+
+}  // namespace sluice::cli

@@ -1,0 +1,115 @@
+#include "cli/remote.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+
+namespace sluice::cli {
+namespace {
+
+// While it lives, Ctrl-C is news for the loop and does not end the program.
+class InterruptWatch {
+ public:
+  InterruptWatch(world::Reactor& reactor, Callback<void()> on_interrupt) : on_interrupt_(std::move(on_interrupt)) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set, &before_);
+    fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    SLUICE_CHECK(fd_ >= 0);
+    watch_ = reactor.watch(fd_, {.read = true}, [this](world::Ready) {
+      signalfd_siginfo info{};
+      if (read(fd_, &info, sizeof info) == sizeof info) on_interrupt_();
+    });
+  }
+  ~InterruptWatch() {
+    watch_.reset();
+    signalfd_siginfo info{};
+    while (read(fd_, &info, sizeof info) == sizeof info) {
+    }
+    close(fd_);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+
+ private:
+  sigset_t before_;
+  int fd_;
+  Callback<void()> on_interrupt_;
+  std::unique_ptr<world::Watch> watch_;
+};
+
+class HttpRemote final : public Remote {
+ public:
+  HttpRemote(const Access& access, std::unique_ptr<world::Reactor> reactor, std::unique_ptr<net::Client> client)
+      : reactor_(std::move(reactor)),
+        client_(std::move(client)),
+        entropy_(world::make_system_entropy()),
+        service_({access.url, access.key}, {}, *client_, *reactor_),
+        admin_({access.url, access.admin_key}, {}, *client_, *reactor_) {}
+
+  Result<client::Reply> request(As as, std::string method, std::string path, std::string body) override {
+    std::optional<Result<client::Reply>> reply;
+    auto& session = as == As::service ? service_ : admin_;
+    const auto pending = session.request(std::move(method), std::move(path), std::move(body), {},
+                                         [this, &reply](Result<client::Reply> result) {
+                                           reply.emplace(std::move(result));
+                                           reactor_->stop();
+                                         });
+    while (!reply) reactor_->run();
+    return std::move(*reply);
+  }
+
+  Followed send_message(std::string conversation_id, std::string body, OnEvent on_event) override {
+    std::array<uint8_t, 16> noise{};
+    entropy_->fill(noise);
+    const auto key = to_base64url({reinterpret_cast<const char*>(noise.data()), noise.size()});
+    return wait([&](Callback<void(client::Outcome)> done) {
+      return service_.send_message(std::move(conversation_id), std::move(body), {{"Idempotency-Key", key}},
+                                   std::move(on_event), std::move(done));
+    });
+  }
+
+  Followed follow(std::string message_id, int64_t after, OnEvent on_event) override {
+    return wait([&](Callback<void(client::Outcome)> done) {
+      return service_.follow(std::move(message_id), after, std::move(on_event), std::move(done));
+    });
+  }
+
+ private:
+  template <typename Start>
+  Followed wait(Start&& start) {
+    std::optional<Followed> followed;
+    const auto end = [this, &followed](Followed result) {
+      if (!followed) followed.emplace(std::move(result));
+      reactor_->stop();
+    };
+    const InterruptWatch interrupts(*reactor_, [&end] { end({.interrupted = true}); });
+    const auto pending = start([&end](client::Outcome outcome) { end({std::move(outcome)}); });
+    while (!followed) reactor_->run();
+    return std::move(*followed);
+  }
+
+  std::unique_ptr<world::Reactor> reactor_;
+  std::unique_ptr<net::Client> client_;
+  std::unique_ptr<world::Entropy> entropy_;
+  client::Session service_;
+  client::Session admin_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Remote>> make_remote(const Access& access) {
+  auto reactor = world::make_reactor();
+  if (!reactor) return reactor.error();
+  auto client = net::make_client(*reactor.value(), {.ca_file = access.ca_file});
+  if (!client) return client.error();
+  return std::unique_ptr<Remote>(
+      std::make_unique<HttpRemote>(access, std::move(reactor).take(), std::move(client).take()));
+}
+
+}  // namespace sluice::cli

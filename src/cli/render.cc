@@ -1,0 +1,145 @@
+#include "cli/render.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::size_t cell_chars_max = 60;
+
+// Cells are one line, and not longer than a screen can bear.
+std::string cell(json::Value value) {
+  auto text = plain(value);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (utf8_length(text) <= cell_chars_max) return text;
+  std::size_t end = 0;
+  for (std::size_t count = 0; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xC0u) != 0x80u;
+    if (begins && ++count == cell_chars_max) break;
+  }
+  return text.substr(0, end) + "…";
+}
+
+json::Value member_of(json::Value row, std::string_view path) {
+  const auto dot = path.find('.');
+  const auto found = row.find(path.substr(0, dot));
+  if (!found) return {};
+  return dot == std::string_view::npos ? *found : member_of(*found, path.substr(dot + 1));
+}
+
+void append_padded(std::string& out, std::string_view text, std::size_t width) {
+  out += text;
+  out.append(width - std::min(width, utf8_length(text)), ' ');
+}
+
+std::string text_member(json::Value object, std::string_view name) {
+  const auto member = object.find(name);
+  return std::string(member ? member->string().value_or("") : "");
+}
+
+}  // namespace
+
+std::string harmless(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+    // U+0080–U+009F: some terminals obey them as they obey ESC.
+    const bool high_control = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (control || high_control) {
+      out += "\xEF\xBF\xBD";
+      i += high_control ? 1 : 0;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+std::string plain(json::Value value) {
+  if (value.is_null()) return "-";
+  if (const auto text = value.string()) return harmless(*text);
+  return harmless(value.to_text());
+}
+
+std::string table_of(json::Value rows, std::span<const Column> columns) {
+  std::vector<std::vector<std::string>> cells(1);
+  for (const auto& column : columns) cells[0].emplace_back(column.title);
+  rows.each_element([&](json::Value row) {
+    auto& line = cells.emplace_back();
+    for (const auto& column : columns) line.push_back(cell(member_of(row, column.member)));
+  });
+  if (cells.size() == 1) return "none\n";
+  std::vector<std::size_t> widths(columns.size());
+  for (const auto& line : cells) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], utf8_length(line[i]));
+  }
+  std::string out;
+  for (const auto& line : cells) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const bool last = i + 1 == line.size();
+      append_padded(out, line[i], last ? 0 : widths[i] + 2);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string fields_of(json::Value object) {
+  std::size_t width = 0;
+  object.each_member([&](std::string_view name, json::Value) { width = std::max(width, utf8_length(name)); });
+  std::string out;
+  object.each_member([&](std::string_view name, json::Value value) {
+    if (name == "object") return;
+    append_padded(out, name, width + 2);
+    out += plain(value) + "\n";
+  });
+  return out;
+}
+
+std::string dialogue_of(json::Value messages) {
+  std::string out;
+  messages.each_element([&](json::Value message) {
+    if (!out.empty()) out += '\n';
+    const auto status = text_member(message, "status");
+    out += text_member(message, "role") + "  " + text_member(message, "created_at") + "  " +
+           text_member(message, "id") + (status == "completed" ? "" : "  " + status) + "\n";
+    const auto content = harmless(text_member(message, "content"));
+    std::string_view rest = content;
+    while (!rest.empty()) {
+      const auto end = std::min(rest.find('\n'), rest.size());
+      out += "  " + std::string(rest.substr(0, end)) + "\n";
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  });
+  return out.empty() ? "none\n" : out;
+}
+
+std::string problem_text(int status, std::string_view body) {
+  const auto document = json::Document::parse(body);
+  const auto title = document ? text_member(document.value().root(), "title") : "";
+  if (title.empty()) {
+    return "sluice: the server answered " + std::to_string(status) + ", and not with a problem of ours\n";
+  }
+  const auto problem = document.value().root();
+  std::string out = "sluice: " + harmless(title);
+  const auto told_status = problem.find("status");
+  out += " (" + std::to_string(told_status ? told_status->integer().value_or(status) : status) + ")\n";
+  if (const auto detail = text_member(problem, "detail"); !detail.empty()) out += "  " + harmless(detail) + "\n";
+  if (const auto errors = problem.find("errors")) {
+    errors->each_element([&](json::Value error) {
+      out += "  " + harmless(text_member(error, "pointer")) + ": " + harmless(text_member(error, "message")) + "\n";
+    });
+  }
+  for (const auto* member : {"conflicting_resource_id", "request_id"}) {
+    if (const auto value = text_member(problem, member); !value.empty()) {
+      out += "  " + std::string(member) + " " + harmless(value) + "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace sluice::cli

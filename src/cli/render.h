@@ -1,0 +1,36 @@
+// JSON of the API as people read it. Pure: text in, text out.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace sluice::cli {
+
+struct Column {
+  std::string_view title;
+  std::string_view member;  // "status", or "model.name"
+};
+
+// One line a row, columns aligned. Says so when there is none.
+std::string table_of(json::Value rows, std::span<const Column> columns);
+
+// One line a member, values aligned; what is nested is compact JSON.
+std::string fields_of(json::Value object);
+
+// "user  2026-07-02T10:00:00Z  msg_…", then the words, indented.
+std::string dialogue_of(json::Value messages);
+
+// The problem's title, status, detail, errors and request id. Copes with bodies that are no problem.
+std::string problem_text(int status, std::string_view body);
+
+// Without what could command a terminal: escape sequences and other control characters.
+std::string harmless(std::string_view text);
+
+// A short form of a value: strings bare, null as "-".
+std::string plain(json::Value value);
+
+}  // namespace sluice::cli

@@ -1,0 +1,121 @@
+#include <charconv>
+
+#include "base/bytes.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+
+namespace sluice::cli {
+namespace {
+
+std::string id_of(const client::Reply& reply, std::string_view member) {
+  const auto document = json::Document::parse(reply.body);
+  if (!document) return "";
+  const auto id = document.value().root().find(member);
+  return std::string(id ? id->string().value_or("") : "");
+}
+
+// The conversation that was named, or one made now. Empty: said why, and `code` is set.
+std::string conversation_for(Context& context, int& code) {
+  if (context.arguments.has("--conversation")) return context.arguments.flag("--conversation");
+  std::string body;
+  json::Writer writer(body);
+  writer.begin_object();
+  if (context.arguments.has("--agent")) writer.key("agent_id").string(context.arguments.flag("--agent"));
+  writer.end_object();
+  const auto reply = context.remote.request(As::service, "POST", "/v1/conversations", body);
+  if (refused(context, reply, code)) return "";
+  auto id = id_of(reply.value(), "id");
+  if (id.empty()) {
+    context.console.err("sluice: the server made a conversation and did not name it\n");
+    code = exit_unknown;
+  }
+  return id;
+}
+
+int send_text(Context& context, const std::string& conversation, const std::string& text) {
+  std::string body;
+  json::Writer(body).begin_object().key("content").string(text).end_object();
+  AnswerPrinter printer(context.console, context.form());
+  const auto followed =
+      context.remote.send_message(conversation, body, [&](const client::Event& e) { printer.take(e); });
+  return printer.finish(followed);
+}
+
+// One message: a line, and the next one as long as it ends in a backslash.
+std::optional<std::string> read_message(Console& console) {
+  std::string message;
+  for (auto line = console.read_line("you> ");; line = console.read_line("...> ")) {
+    if (!line) return message.empty() ? std::nullopt : std::optional(message);
+    if (!line->ends_with('\\')) return message + *line;
+    line->pop_back();
+    message += *line + "\n";
+  }
+}
+
+bool is_text(Context& context, const std::string& text) {
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    context.console.err("sluice: the message is empty\n");
+    return false;
+  }
+  if (!is_utf8(text)) {
+    context.console.err("sluice: the message is not valid UTF-8\n");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int send(Context& context) {
+  const auto text = context.operand(0) == "-" ? context.console.read_all() : context.operand(0);
+  if (!is_text(context, text)) return exit_usage;
+  int code = exit_ok;
+  const auto conversation = conversation_for(context, code);
+  if (conversation.empty()) return code;
+  code = send_text(context, conversation, text);
+  if (context.form() == Form::human && !context.arguments.has("--conversation")) {
+    context.console.err("Go on with: sluice send --conversation " + conversation + " TEXT\n");
+  }
+  return code;
+}
+
+int chat(Context& context) {
+  int code = exit_ok;
+  const auto conversation = conversation_for(context, code);
+  if (conversation.empty()) return code;
+  if (context.form() == Form::human) {
+    context.console.err("Conversation " + conversation +
+                        ". End with /quit; a backslash at the end of a line goes on in the next.\n");
+  }
+  while (const auto message = read_message(context.console)) {
+    if (*message == "/quit") break;
+    if (message->find_first_not_of(" \t\r\n") == std::string::npos || !is_text(context, *message)) continue;
+    code = send_text(context, conversation, *message);
+    if (code == exit_unknown) return code;
+  }
+  return exit_ok;
+}
+
+int tail_run(Context& context) {
+  auto message = context.operand(0);
+  int code = exit_ok;
+  if (message.starts_with("run_")) {
+    const auto reply = context.remote.request(As::service, "GET", "/v1/runs/" + message, "");
+    if (refused(context, reply, code)) return code;
+    message = id_of(reply.value(), "message_id");
+  }
+  int64_t after = -1;
+  if (context.arguments.has("--after")) {
+    const auto text = context.arguments.flag("--after");
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), after);
+    if (read.ec != std::errc() || read.ptr != text.data() + text.size() || after < -1) {
+      context.console.err("sluice: --after must be the seq of an event, not \"" + text + "\"\n");
+      return exit_usage;
+    }
+  }
+  AnswerPrinter printer(context.console, context.form(), after);
+  return printer.finish(context.remote.follow(message, after, [&](const client::Event& e) { printer.take(e); }));
+}
+
+}  // namespace sluice::cli
