@@ -67,6 +67,25 @@ TEST_F(Filler, Ends_with_the_work) {
   expect_nothing_left();
 }
 
+TEST_F(Filler, Does_not_follow_the_end) {
+  begin_with_filler("sleep 100\nfail 400 no");
+  pass(60'000);
+  EXPECT_TRUE(heard.problem);
+  EXPECT_EQ(told(), Words{});
+  expect_nothing_left();
+}
+
+TEST_F(Filler, Ends_with_the_work_also_when_its_small_model_fails) {
+  use_small_model();
+  client.answer(FakeAnswer::connection_refused());
+  begin_with_filler("sleep 60000\nsay Here.");
+  heard.after_event = [this] { work.reset(); };
+  pass(60'000);
+  EXPECT_EQ(heard.events.size(), 1u);
+  EXPECT_EQ(told(), Words{});
+  expect_nothing_left();
+}
+
 TEST_F(Filler, Can_be_made_by_a_small_model) {
   use_small_model();
   client.answer(answer_of(said("Let me ") + said("look.") + stopped(5, 4)));

@@ -20,10 +20,7 @@ models::Prompt prompt_of(const harness::Dispatch& dispatch) {
   models::Prompt prompt{.model = dispatch.agent.model.name,
                         .system = dispatch.agent.system_prompt,
                         .max_output_tokens = dispatch.agent.limits.max_output_tokens};
-  for (const auto& turn : dispatch.history) {
-    if (turn.content.empty()) continue;  // a run that failed before its first word; providers refuse empty turns
-    prompt.turns.push_back({.role = turn.role, .text = turn.content});
-  }
+  for (const auto& turn : dispatch.history) prompt.turns.push_back({.role = turn.role, .text = turn.content});
   prompt.turns.push_back({.role = model::Role::user, .text = dispatch.prompt});
   return prompt;
 }

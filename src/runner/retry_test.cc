@@ -100,7 +100,7 @@ TEST_F(Retry, Does_not_follow_what_will_not_pass) {
        {Case{
             FakeAnswer::whole(400, R"({"type":"error","error":{"type":"invalid_request_error","message":"too long"}})"),
             Slug::model_error, "too long"},
-        Case{FakeAnswer::whole(401, R"({"type":"error","error":{"message":"bad key sk-very-secret"}})"),
+        Case{FakeAnswer::whole(401, R"({"type":"error","error":{"message":"bad key very-secret"}})"),
              Slug::agent_misconfigured, "ANTHROPIC_API_KEY"},
         Case{FakeAnswer::whole(403, "no"), Slug::agent_misconfigured, "\"anthropic\""},
         Case{answer_of("data: {not json\n\n"), Slug::model_error, ""},
@@ -149,11 +149,13 @@ TEST_F(Retry, Does_not_follow_an_error_in_mid_answer) {
 }
 
 TEST_F(Retry, Counts_anew_in_the_next_round_and_repeats_only_that) {
+  options.retry_count_max = 1;
+  client.answer(FakeAnswer::whole(503, overloaded));
   client.answer(answer_of(said("One. ") + called("x") + stopped(1, 1)));
   client.answer(FakeAnswer::whole(503, overloaded));
   client.answer(answer_of(said("Two.") + stopped(1, 1)));
   begin("Hi.");
-  pass(1'000);
+  pass(2'000);
   EXPECT_EQ(heard.text(), "One. Two.");
   EXPECT_TRUE(heard.usage);
 }
@@ -182,6 +184,13 @@ TEST_F(RunnerTest, The_offline_model_fails_like_a_provider) {
     pass(options.model_idle_ms_max);
     expect_problem(slug);
   }
+}
+
+TEST_F(RunnerTest, The_offline_model_is_silent_only_since_its_last_word) {
+  begin("sleep 70000\nsay a\nsleep 70000\nsay b");
+  pass(140'000);
+  EXPECT_EQ(heard.text(), "a\nb");
+  EXPECT_TRUE(heard.usage);
 }
 
 TEST_F(RunnerTest, The_offline_model_keeps_within_the_total_deadline) {

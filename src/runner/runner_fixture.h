@@ -57,7 +57,7 @@ struct HeardDispatch final : harness::DispatchListener {
 
 class RunnerTest : public testing::Test {
  protected:
-  static constexpr std::string_view key = "sk-very-secret";
+  static constexpr std::string_view key = "very-secret";
 
   RunnerTest() {
     options.providers["anthropic"] = {.dialect = "anthropic", .base_url = "", .api_key = std::string(key)};

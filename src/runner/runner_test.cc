@@ -59,7 +59,7 @@ TEST_F(RunnerTest, A_provider_is_asked_with_the_whole_dialogue_and_told_as_it_st
                     .piece(said("!") + stopped(7, 3))
                     .finish());
   auto dispatch = dispatch_of("Hi?");
-  dispatch.history = {{model::Role::user, "Before."}, {model::Role::assistant, ""}, {model::Role::assistant, "After."}};
+  dispatch.history = {{model::Role::user, "Before."}, {model::Role::assistant, "After."}};
   dispatch.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   begin(std::move(dispatch));
   EXPECT_EQ(heard.bodies(EventKind::text), (std::vector<std::string>{"Hel", "lo"}));
@@ -226,6 +226,19 @@ TEST_F(RunnerTest, Dropped_offline_work_is_quiet_wherever_it_stood) {
     EXPECT_FALSE(heard.is_over());
     expect_nothing_left();
   }
+}
+
+TEST_F(RunnerTest, Work_dropped_between_two_turns_is_quiet) {
+  runner = make_native_runner(options, client, loop, entropy, metrics);
+  work = runner->dispatch(dispatch_of("tokens 5000"), heard);
+  std::function<void()> drop_when_begun = [&] {
+    if (!heard.events.empty()) return work.reset();
+    loop.defer([&] { drop_when_begun(); });
+  };
+  loop.defer([&] { drop_when_begun(); });
+  loop.settle();
+  EXPECT_EQ(heard.events.size(), 256u) << "one slice";
+  expect_nothing_left();
 }
 
 TEST_F(RunnerTest, Work_dropped_before_its_first_turn_never_begins) {
