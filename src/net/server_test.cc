@@ -1,6 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <netinet/tcp.h>
+#include <sys/resource.h>
 
 #include "net/live_server.h"
 
@@ -229,6 +229,34 @@ TEST(Server, Refuses_connections_beyond_its_limit_and_recovers) {
   third.say(get("/3"));
   EXPECT_EQ(status_line(third.hear_until("GET /3 ")), "HTTP/1.1 200 OK");
   EXPECT_TRUE(has(live.metrics(), "sluice_http_connections_open 1\n"));
+}
+
+TEST(Server, Rests_when_the_process_has_no_descriptor_left_and_serves_when_it_has) {
+  LiveServer live(echo);
+  rlimit usual{};
+  getrlimit(RLIMIT_NOFILE, &usual);
+  const int lowest_free = open("/dev/null", O_RDONLY);
+  close(lowest_free);
+  const rlimit one_more{.rlim_cur = static_cast<rlim_t>(lowest_free) + 1, .rlim_max = usual.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &one_more);
+  RawClient client(live.port());  // has the last one
+  client.say(get("/a"));
+  // A server that spins uses the whole time.
+  rusage before{}, after{};
+  live.in_loop([&] { getrusage(RUSAGE_THREAD, &before); });
+  std::promise<void> later;
+  world::Timer timer;
+  live.in_loop([&] { timer = live.reactor().after({300}, [&] { later.set_value(); }); });
+  later.get_future().wait();
+  live.in_loop([&] { getrusage(RUSAGE_THREAD, &after); });
+  EXPECT_EQ(live.server().connection_count(), 0u);
+  const auto us = [](const rusage& usage) {
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 + usage.ru_utime.tv_usec +
+           usage.ru_stime.tv_usec;
+  };
+  EXPECT_LT(us(after) - us(before), 100'000);
+  setrlimit(RLIMIT_NOFILE, &usual);
+  EXPECT_TRUE(client.hear_until("GET /a ").ends_with("GET /a "));
 }
 
 TEST(Server, Drains_idle_connections_at_once_and_busy_ones_after_their_answer) {

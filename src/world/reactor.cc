@@ -170,7 +170,6 @@ EpollReactor::EpollWatch* EpollReactor::find(uint64_t ticket) const {
 }
 
 void EpollReactor::run() {
-  stopping_ = false;
   epoll_event events[256];
   while (!stopping_) {
     run_due_timers();
@@ -180,6 +179,7 @@ void EpollReactor::run() {
     SLUICE_CHECK(count >= 0 || errno == EINTR);
     for (int i = 0; i < count; ++i) handle(events[i]);
   }
+  stopping_ = false;  // here and not above: a stop asked for before run() must not be lost
 }
 
 void EpollReactor::handle(const epoll_event& event) {

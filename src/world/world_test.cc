@@ -103,6 +103,13 @@ TEST_F(ReactorTest, Work_deferred_by_deferred_work_runs_too) {
   run_until_stopped();
 }
 
+TEST_F(ReactorTest, A_stop_asked_for_before_the_loop_runs_is_not_lost) {
+  reactor->stop();
+  reactor->run();
+  reactor->defer([&] { reactor->stop(); });
+  run_until_stopped();
+}
+
 TEST_F(ReactorTest, A_watch_dropped_by_another_callback_of_the_same_batch_hears_nothing) {
   Pair one, two;
   one.say();
