@@ -35,7 +35,7 @@ class RunContract : public StoreContract {
   const model::ServiceKeyId principal = make_id<model::ServiceKeyId>();
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, RunContract, testing::Values(Backend::memory), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, RunContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
 
 TEST_P(RunContract, Acceptance_makes_the_messages_the_run_and_its_first_event_at_once) {
   const auto made = a_run(tenant, conversation, {6000});

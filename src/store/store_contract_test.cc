@@ -36,7 +36,7 @@ void expect_pages(const std::vector<AnyId>& rows, AnyId unknown, List list) {
   EXPECT_EQ(lost.error().kind, ErrorKind::not_found);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values(Backend::memory), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
 
 // ── tenants ──
 

@@ -1,0 +1,87 @@
+// Rows as records, and lists of them as pages.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "store/sqlite_query.h"
+#include "store/store.h"
+
+namespace sluice::store {
+
+inline Error no_such(std::string_view what) { return {ErrorKind::not_found, "no such " + std::string(what)}; }
+
+// Each reads the columns of its table, in the table's order.
+int64_t read_row(Query& query, model::Tenant& tenant);
+int64_t read_row(Query& query, model::ServiceKey& key);
+int64_t read_row(Query& query, model::ApproverKey& key);
+int64_t read_row(Query& query, model::Agent& agent);
+int64_t read_row(Query& query, model::Conversation& conversation);
+int64_t read_row(Query& query, model::Run& run);
+
+std::string metadata_text(const model::Metadata& metadata);
+
+// The first row, if there is one.
+template <typename Row, typename... Values>
+std::optional<Row> find_row(Connection& db, std::string_view sql, const Values&... values) {
+  Query query(db, sql, values...);
+  if (!query.next()) return std::nullopt;
+  Row row;
+  read_row(query, row);
+  return row;
+}
+
+template <typename... Values>
+std::optional<int64_t> find_number(Connection& db, std::string_view sql, const Values&... values) {
+  Query query(db, sql, values...);
+  if (!query.next()) return std::nullopt;
+  int64_t number = 0;
+  query.read(number);
+  return number;
+}
+
+// Which way a page is walked: a page that ends before a row is walked backwards from it.
+struct Walk {
+  bool rising;    // numbers grow on the way
+  bool reversed;  // the rows come in the opposite of list order
+
+  template <typename AnyId>
+  static Walk of(const PageQuery<AnyId>& query, Order order) {
+    const bool reversed = query.ending_before.has_value();
+    return {(order == Order::ascending) != reversed, reversed};
+  }
+  int64_t before_all() const { return rising ? 0 : std::numeric_limits<int64_t>::max(); }
+};
+
+template <typename AnyId>
+const std::optional<AnyId>& cursor_of(const PageQuery<AnyId>& query) {
+  return query.ending_before ? query.ending_before : query.starting_after;
+}
+
+// Takes up to `limit` rows; `read` makes one of the query's current row.
+template <typename Row, typename Read>
+Page<Row> take_page(Query& query, int limit, Walk walk, Read read) {
+  Page<Row> page;
+  while (query.next()) {
+    if (static_cast<int>(page.rows.size()) == limit) {
+      page.has_more = true;
+      break;
+    }
+    page.rows.push_back(read(query));
+  }
+  if (walk.reversed) std::reverse(page.rows.begin(), page.rows.end());
+  return page;
+}
+
+// A page of the rows that `from_where` gives ("FROM … WHERE … ?1"), in the order of `number`.
+template <typename Row, typename Read, typename Scope>
+Page<Row> page_by_number(Connection& db, std::string_view select, std::string_view number, const Scope& scope,
+                         std::optional<int64_t> cursor, int limit, Walk walk, Read read) {
+  std::string sql(select);
+  sql.append(" AND ").append(number).append(walk.rising ? " > ?2 ORDER BY " : " < ?2 ORDER BY ").append(number);
+  sql.append(walk.rising ? " LIMIT ?3" : " DESC LIMIT ?3");
+  Query query(db, sql, scope, cursor.value_or(walk.before_all()), limit + 1);
+  return take_page<Row>(query, limit, walk, read);
+}
+
+}  // namespace sluice::store

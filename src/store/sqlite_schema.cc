@@ -1,0 +1,125 @@
+#include "store/sqlite_schema.h"
+
+#include <array>
+
+#include "store/sqlite_query.h"
+
+namespace sluice::store {
+
+namespace {
+
+constexpr int64_t application_id = 0x534C5543;  // "SLUC"; on disk, never changes
+
+// Each step is run once, in a transaction of its own. A step that was released is never edited: the
+// next change is another step.
+//
+// `number` is the order in which rows were made, and what rows of other tables refer to. Columns are
+// read and written in the order they have here.
+constexpr std::array<const char*, 1> steps = {R"sql(
+CREATE TABLE tenants (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, name TEXT NOT NULL, status TEXT NOT NULL,
+  filler_enabled INTEGER NOT NULL, metadata TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE service_keys (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, name TEXT NOT NULL,
+  secret_sha256 BLOB NOT NULL UNIQUE, hint TEXT NOT NULL, created_at INTEGER NOT NULL, revoked_at INTEGER
+) STRICT;
+CREATE INDEX service_keys_of_tenant ON service_keys (tenant_id);
+
+CREATE TABLE approver_keys (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, name TEXT NOT NULL,
+  algorithm TEXT NOT NULL, material BLOB NOT NULL, created_at INTEGER NOT NULL, revoked_at INTEGER
+) STRICT;
+CREATE INDEX approver_keys_of_tenant ON approver_keys (tenant_id);
+
+CREATE TABLE agents (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, name TEXT NOT NULL,
+  system_prompt TEXT NOT NULL, model_provider TEXT NOT NULL, model_name TEXT NOT NULL, model_base_url TEXT,
+  max_output_tokens INTEGER NOT NULL, max_runtime_seconds INTEGER NOT NULL, max_history_messages INTEGER NOT NULL,
+  is_default INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+  UNIQUE (tenant_id, name)
+) STRICT;
+CREATE INDEX agents_of_tenant ON agents (tenant_id);
+CREATE UNIQUE INDEX default_agents ON agents (tenant_id) WHERE is_default;
+
+CREATE TABLE conversations (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, agent_id BLOB NOT NULL,
+  user_id TEXT, title TEXT, metadata TEXT NOT NULL, filler_enabled INTEGER, repository_id TEXT, status TEXT NOT NULL,
+  last_message_at INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX conversations_latest ON conversations (tenant_id, last_message_at);
+CREATE INDEX conversations_of_user ON conversations (tenant_id, user_id, last_message_at) WHERE user_id IS NOT NULL;
+CREATE INDEX conversations_of_agent ON conversations (agent_id) WHERE status = 'active';
+
+CREATE TABLE messages (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, conversation INTEGER NOT NULL,
+  run INTEGER,  -- that produces it; empty for the user's
+  status TEXT NOT NULL, json TEXT NOT NULL
+) STRICT;
+CREATE INDEX messages_of_conversation ON messages (conversation);
+
+CREATE TABLE runs (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, conversation_id BLOB NOT NULL,
+  user_message_id BLOB NOT NULL, message_id BLOB NOT NULL, agent_id BLOB NOT NULL, state TEXT NOT NULL,
+  epoch INTEGER NOT NULL, head INTEGER NOT NULL, created_at INTEGER NOT NULL, ended_at INTEGER,
+  conversation INTEGER NOT NULL, message INTEGER NOT NULL
+) STRICT;
+CREATE INDEX runs_of_tenant ON runs (tenant_id);
+
+-- The runs that are not over. Its key is why a conversation has at most one.
+CREATE TABLE flights (conversation INTEGER PRIMARY KEY, run INTEGER NOT NULL) STRICT;
+
+-- A row is a batch of events, up to and including position `last`. Rows are appended; they leave
+-- for sealed_journals, compressed, some time after their run is over.
+CREATE TABLE journal (number INTEGER PRIMARY KEY, run INTEGER NOT NULL, last INTEGER NOT NULL, batch BLOB NOT NULL) STRICT;
+CREATE UNIQUE INDEX journal_of_run ON journal (run, last);
+CREATE TABLE sealed_journals (
+  number INTEGER PRIMARY KEY, run INTEGER NOT NULL, last INTEGER NOT NULL, batch_zstd BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX sealed_journal_of_run ON sealed_journals (run, last);
+
+CREATE TABLE idempotency_keys (
+  principal BLOB NOT NULL, operation TEXT NOT NULL, key TEXT NOT NULL, request_sha256 BLOB NOT NULL,
+  run INTEGER, response_body TEXT, created_at INTEGER NOT NULL,
+  PRIMARY KEY (principal, operation, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+)sql"};
+
+int64_t number_of(Connection& db, std::string_view sql) {
+  Query query(db, sql);
+  int64_t value = 0;
+  if (query.next()) query.read(value);
+  return value;
+}
+
+}  // namespace
+
+Result<Unit> migrate(Connection& db) {
+  const int64_t owner = number_of(db, "PRAGMA application_id");
+  const int64_t version = number_of(db, "PRAGMA user_version");
+  const int64_t table_count = number_of(db, "SELECT count(*) FROM sqlite_schema");
+  if (db.failure()) return error_of(*db.failure());
+  if (owner != application_id && (owner != 0 || table_count != 0)) {
+    return Error{ErrorKind::invalid, "this is the database of another program"};
+  }
+  const auto known = static_cast<int64_t>(steps.size());
+  if (version > known) {
+    return Error{ErrorKind::invalid, "the database has schema " + std::to_string(version) +
+                                         ", but this program knows only " + std::to_string(known) +
+                                         ": use the newer sluice that wrote it"};
+  }
+  for (int64_t step = version; step < known; ++step) {
+    const std::string stamp = "PRAGMA user_version = " + std::to_string(step + 1) +
+                              "; PRAGMA application_id = " + std::to_string(application_id);
+    db.run("BEGIN IMMEDIATE");
+    db.run(steps[static_cast<std::size_t>(step)]);
+    db.run(stamp.c_str());
+    db.run("COMMIT");
+    if (db.failure()) return error_of(*db.failure()).in("migrate to schema " + std::to_string(step + 1));
+  }
+  return Unit{};
+}
+
+}  // namespace sluice::store

@@ -1,0 +1,289 @@
+#include "store/sqlite_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/sqlite_records.h"
+#include "store/sqlite_runs.h"
+
+namespace sluice::store {
+
+namespace {
+
+// Conversations are nobody else's business. Done by path and before SQLite opens the file: closing
+// a descriptor of it later would drop the locks this process holds.
+Result<Unit> make_private(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) ::close(fd);
+  if (::chmod(path.c_str(), 0600) == 0) return Unit{};
+  return Error{ErrorKind::invalid, path + " cannot be opened for writing: is the folder there, and ours?"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options, world::Loop& loop, world::Metrics& metrics) {
+  return SqliteStore::open({.path = std::move(options.path), .strict = options.strict}, options.reader_count, loop,
+                           metrics);
+}
+
+Result<std::unique_ptr<Store>> SqliteStore::open(WriterOptions options, int reader_count, world::Loop& loop,
+                                                 world::Metrics& metrics) {
+  const std::string doing = "open store " + options.path;
+  if (auto made = make_private(options.path); !made) return std::move(made.error()).in(doing);
+  Opened opened;
+  auto writer = Writer::open(options);
+  if (!writer) return std::move(writer.error()).in(doing);
+  opened.writer = std::move(writer).take();
+  for (int i = 0; i < std::max(1, reader_count); ++i) {
+    auto reader = Connection::open(options.path, Connection::Mode::reader);
+    if (!reader) return std::move(reader.error()).in(doing);
+    opened.readers.push_back(std::move(reader).take());
+  }
+  return std::unique_ptr<Store>(new SqliteStore(std::move(opened), options, loop, metrics));
+}
+
+SqliteStore::SqliteStore(Opened opened, const WriterOptions& options, world::Loop& loop, world::Metrics& metrics)
+    : sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
+      postman_(loop),
+      writer_(std::move(opened.writer), options, postman_, metrics),
+      readers_(std::move(opened.readers), options.path, writer_, postman_) {}
+
+template <typename T, typename Attempt>
+void SqliteStore::write(Done<T> done, Attempt attempt) {
+  writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::boundary, std::move(attempt), std::move(done)));
+}
+
+template <typename T, typename Attempt>
+void SqliteStore::read(Done<T> done, Attempt attempt) {
+  readers_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
+}
+
+CommittedBatch SqliteStore::committed(std::vector<model::RunEvent> events, model::Position first) {
+  CommittedBatch batch;
+  batch.reserve(events.size());
+  for (auto& event : events) batch.push_back(commit(std::move(event), {first.value + batch.size()}));
+  return batch;
+}
+
+// ── tenants, keys, agents ──
+
+void SqliteStore::create_tenant(model::Tenant tenant, model::Agent default_agent, Done<Unit> done) {
+  write(std::move(done), [tenant = std::move(tenant), agent = std::move(default_agent)](Connection& db) {
+    return sql::create_tenant(db, tenant, agent);
+  });
+}
+
+void SqliteStore::update_tenant(model::TenantId id, TenantPatch patch, Timestamp at, Done<model::Tenant> done) {
+  write(std::move(done),
+        [id, patch = std::move(patch), at](Connection& db) { return sql::update_tenant(db, id, patch, at); });
+}
+
+void SqliteStore::tenant(model::TenantId id, Done<model::Tenant> done) {
+  read(std::move(done), [id](Connection& db) { return sql::tenant(db, id); });
+}
+
+void SqliteStore::tenants(PageQuery<model::TenantId> query, Done<Page<model::Tenant>> done) {
+  read(std::move(done), [query](Connection& db) { return sql::tenants(db, query); });
+}
+
+void SqliteStore::create_service_key(model::ServiceKey key, Done<Unit> done) {
+  write(std::move(done), [key = std::move(key)](Connection& db) { return sql::create_service_key(db, key); });
+}
+
+void SqliteStore::revoke_service_key(model::TenantId tenant, model::ServiceKeyId id, Timestamp at,
+                                     Done<model::ServiceKey> done) {
+  write(std::move(done), [tenant, id, at](Connection& db) { return sql::revoke_service_key(db, tenant, id, at); });
+}
+
+void SqliteStore::service_keys(model::TenantId tenant, PageQuery<model::ServiceKeyId> query,
+                               Done<Page<model::ServiceKey>> done) {
+  read(std::move(done), [tenant, query](Connection& db) { return sql::service_keys(db, tenant, query); });
+}
+
+void SqliteStore::find_service_key(std::string secret_sha256, Done<KeyHolder> done) {
+  read(std::move(done),
+       [secret = std::move(secret_sha256)](Connection& db) { return sql::find_service_key(db, secret); });
+}
+
+void SqliteStore::create_approver_key(model::ApproverKey key, Done<Unit> done) {
+  write(std::move(done), [key = std::move(key)](Connection& db) { return sql::create_approver_key(db, key); });
+}
+
+void SqliteStore::revoke_approver_key(model::TenantId tenant, model::ApproverKeyId id, Timestamp at,
+                                      Done<model::ApproverKey> done) {
+  write(std::move(done), [tenant, id, at](Connection& db) { return sql::revoke_approver_key(db, tenant, id, at); });
+}
+
+void SqliteStore::approver_keys(model::TenantId tenant, PageQuery<model::ApproverKeyId> query,
+                                Done<Page<model::ApproverKey>> done) {
+  read(std::move(done), [tenant, query](Connection& db) { return sql::approver_keys(db, tenant, query); });
+}
+
+void SqliteStore::create_agent(model::Agent agent, Done<Unit> done) {
+  write(std::move(done), [agent = std::move(agent)](Connection& db) { return sql::create_agent(db, agent); });
+}
+
+void SqliteStore::update_agent(model::TenantId tenant, model::AgentId id, AgentPatch patch, Timestamp at,
+                               Done<model::Agent> done) {
+  write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
+    return sql::update_agent(db, tenant, id, patch, at);
+  });
+}
+
+void SqliteStore::delete_agent(model::TenantId tenant, model::AgentId id, Done<Unit> done) {
+  write(std::move(done), [tenant, id](Connection& db) { return sql::delete_agent(db, tenant, id); });
+}
+
+void SqliteStore::agent(model::TenantId tenant, model::AgentId id, Done<model::Agent> done) {
+  read(std::move(done), [tenant, id](Connection& db) { return sql::agent(db, tenant, id); });
+}
+
+void SqliteStore::default_agent(model::TenantId tenant, Done<model::Agent> done) {
+  read(std::move(done), [tenant](Connection& db) { return sql::default_agent(db, tenant); });
+}
+
+void SqliteStore::agents(model::TenantId tenant, PageQuery<model::AgentId> query, Done<Page<model::Agent>> done) {
+  read(std::move(done), [tenant, query](Connection& db) { return sql::agents(db, tenant, query); });
+}
+
+// ── conversations and messages ──
+
+void SqliteStore::create_conversation(NewConversation made, Done<ConversationOutcome> done) {
+  write(std::move(done), [made = std::move(made)](Connection& db) { return sql::create_conversation(db, made); });
+}
+
+void SqliteStore::update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch,
+                                      Timestamp at, Done<model::Conversation> done) {
+  write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
+    return sql::update_conversation(db, tenant, id, patch, at);
+  });
+}
+
+void SqliteStore::conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) {
+  read(std::move(done), [tenant, id](Connection& db) { return sql::conversation(db, tenant, id); });
+}
+
+void SqliteStore::conversations(model::TenantId tenant, std::optional<std::string> user_id,
+                                PageQuery<model::ConversationId> query, Done<Page<model::Conversation>> done) {
+  read(std::move(done), [tenant, user = std::move(user_id), query](Connection& db) {
+    return sql::conversations(db, tenant, user, query);
+  });
+}
+
+void SqliteStore::messages(model::TenantId tenant, model::ConversationId conversation, Order order,
+                           PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) {
+  read(std::move(done), [tenant, conversation, order, query](Connection& db) {
+    return sql::messages(db, tenant, conversation, order, query);
+  });
+}
+
+void SqliteStore::message(model::TenantId tenant, model::MessageId id, Done<StoredMessage> done) {
+  read(std::move(done), [tenant, id](Connection& db) { return sql::message(db, tenant, id); });
+}
+
+void SqliteStore::history(model::ConversationId conversation, model::MessageId before, int count_max,
+                          Done<std::vector<Turn>> done) {
+  read(std::move(done),
+       [conversation, before, count_max](Connection& db) { return sql::history(db, conversation, before, count_max); });
+}
+
+// ── runs and their journals ──
+
+// Events become Committed when the answer is told, which is after the commit and needs no copy.
+class SqliteStore::AcceptWork final : public Work {
+ public:
+  AcceptWork(NewRun made, Done<AcceptOutcome> done) : made_(std::move(made)), done_(std::move(done)) {}
+  Class work_class() const override { return Class::boundary; }
+  void attempt(Connection& db) override { result_.emplace(sql::accept(db, made_)); }
+  void fail(Error error) override { result_.emplace(std::move(error)); }
+  void answer() override {
+    if (*result_) {
+      if (auto* accepted = std::get_if<Accepted>(&result_->value())) {
+        accepted->events = committed(std::move(made_.events), {1});
+      }
+    }
+    done_(*std::move(result_));
+  }
+
+ private:
+  NewRun made_;
+  Done<AcceptOutcome> done_;
+  std::optional<Result<AcceptOutcome>> result_;
+};
+
+class SqliteStore::AppendWork final : public Work {
+ public:
+  AppendWork(Append append, Done<CommittedBatch> done) : append_(std::move(append)), done_(std::move(done)) {}
+  Class work_class() const override {
+    return append_.commit_class == CommitClass::boundary ? Class::boundary : Class::flow;
+  }
+  void attempt(Connection& db) override { result_.emplace(sql::append(db, append_)); }
+  void fail(Error error) override { result_.emplace(std::move(error)); }
+  void answer() override {
+    if (!*result_) return done_(std::move(result_->error()));
+    done_(committed(std::move(append_.events), {append_.head.value + 1}));
+  }
+
+ private:
+  Append append_;
+  Done<CommittedBatch> done_;
+  std::optional<Result<Unit>> result_;
+};
+
+void SqliteStore::accept(NewRun made, Done<AcceptOutcome> done) {
+  writer_.submit(std::make_unique<AcceptWork>(std::move(made), std::move(done)));
+}
+
+void SqliteStore::append(Append append, Done<CommittedBatch> done) {
+  writer_.submit(std::make_unique<AppendWork>(std::move(append), std::move(done)));
+}
+
+void SqliteStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) {
+  write(std::move(done), [run, seen](Connection& db) { return sql::take_over(db, run, seen); });
+}
+
+void SqliteStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
+  read(std::move(done), [run, after, bytes_max](Connection& db) -> Result<JournalPage> {
+    auto slice = sql::journal(db, run, after, bytes_max);
+    if (!slice) return slice.error();
+    return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
+  });
+}
+
+void SqliteStore::run(model::TenantId tenant, model::RunId id, Done<model::Run> done) {
+  read(std::move(done), [tenant, id](Connection& db) { return sql::run(db, tenant, id); });
+}
+
+void SqliteStore::run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) {
+  read(std::move(done),
+       [tenant, assistant_message](Connection& db) { return sql::run_of_message(db, tenant, assistant_message); });
+}
+
+void SqliteStore::runs(model::TenantId tenant, std::optional<model::ConversationId> conversation,
+                       PageQuery<model::RunId> query, Done<Page<model::Run>> done) {
+  read(std::move(done),
+       [tenant, conversation, query](Connection& db) { return sql::runs(db, tenant, conversation, query); });
+}
+
+void SqliteStore::unfinished_runs(Done<std::vector<model::Run>> done) {
+  read(std::move(done), [](Connection& db) { return sql::unfinished_runs(db); });
+}
+
+// ── the store itself ──
+
+void SqliteStore::reopen(Done<Unit> done) {
+  const auto attempt = [](Connection&) -> Result<Unit> { return Unit{}; };
+  writer_.submit(std::make_unique<Operation<Unit, decltype(attempt)>>(Work::Class::reopen, attempt, std::move(done)));
+}
+
+void SqliteStore::tidy_up(Timestamp now, Done<int> done) {
+  Done<int> counted = [this, done = std::move(done)](Result<int> sealed) mutable {
+    if (sealed) sealed_journals_.add(static_cast<uint64_t>(sealed.value()));
+    done(std::move(sealed));
+  };
+  const auto attempt = [now](Connection& db) { return sql::tidy_up(db, now); };
+  writer_.submit(std::make_unique<Operation<int, decltype(attempt)>>(Work::Class::flow, attempt, std::move(counted)));
+}
+
+}  // namespace sluice::store

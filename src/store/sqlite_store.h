@@ -1,0 +1,91 @@
+// The store behind open_sqlite(): one thread writes, others read, the loop's thread asks.
+#pragma once
+
+#include "store/sqlite_readers.h"
+#include "store/sqlite_writer.h"
+
+namespace sluice::store {
+
+class SqliteStore final : public Store {
+ public:
+  static Result<std::unique_ptr<Store>> open(WriterOptions options, int reader_count, world::Loop& loop,
+                                             world::Metrics& metrics);
+
+  void create_tenant(model::Tenant tenant, model::Agent default_agent, Done<Unit> done) override;
+  void update_tenant(model::TenantId id, TenantPatch patch, Timestamp at, Done<model::Tenant> done) override;
+  void tenant(model::TenantId id, Done<model::Tenant> done) override;
+  void tenants(PageQuery<model::TenantId> query, Done<Page<model::Tenant>> done) override;
+
+  void create_service_key(model::ServiceKey key, Done<Unit> done) override;
+  void revoke_service_key(model::TenantId tenant, model::ServiceKeyId id, Timestamp at,
+                          Done<model::ServiceKey> done) override;
+  void service_keys(model::TenantId tenant, PageQuery<model::ServiceKeyId> query,
+                    Done<Page<model::ServiceKey>> done) override;
+  void find_service_key(std::string secret_sha256, Done<KeyHolder> done) override;
+
+  void create_approver_key(model::ApproverKey key, Done<Unit> done) override;
+  void revoke_approver_key(model::TenantId tenant, model::ApproverKeyId id, Timestamp at,
+                           Done<model::ApproverKey> done) override;
+  void approver_keys(model::TenantId tenant, PageQuery<model::ApproverKeyId> query,
+                     Done<Page<model::ApproverKey>> done) override;
+
+  void create_agent(model::Agent agent, Done<Unit> done) override;
+  void update_agent(model::TenantId tenant, model::AgentId id, AgentPatch patch, Timestamp at,
+                    Done<model::Agent> done) override;
+  void delete_agent(model::TenantId tenant, model::AgentId id, Done<Unit> done) override;
+  void agent(model::TenantId tenant, model::AgentId id, Done<model::Agent> done) override;
+  void default_agent(model::TenantId tenant, Done<model::Agent> done) override;
+  void agents(model::TenantId tenant, PageQuery<model::AgentId> query, Done<Page<model::Agent>> done) override;
+
+  void create_conversation(NewConversation made, Done<ConversationOutcome> done) override;
+  void update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch, Timestamp at,
+                           Done<model::Conversation> done) override;
+  void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) override;
+  void conversations(model::TenantId tenant, std::optional<std::string> user_id, PageQuery<model::ConversationId> query,
+                     Done<Page<model::Conversation>> done) override;
+
+  void messages(model::TenantId tenant, model::ConversationId conversation, Order order,
+                PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) override;
+  void message(model::TenantId tenant, model::MessageId id, Done<StoredMessage> done) override;
+  void history(model::ConversationId conversation, model::MessageId before, int count_max,
+               Done<std::vector<Turn>> done) override;
+
+  void accept(NewRun made, Done<AcceptOutcome> done) override;
+  void append(Append append, Done<CommittedBatch> done) override;
+  void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) override;
+  void journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) override;
+
+  void run(model::TenantId tenant, model::RunId id, Done<model::Run> done) override;
+  void run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) override;
+  void runs(model::TenantId tenant, std::optional<model::ConversationId> conversation, PageQuery<model::RunId> query,
+            Done<Page<model::Run>> done) override;
+  void unfinished_runs(Done<std::vector<model::Run>> done) override;
+
+  void reopen(Done<Unit> done) override;
+  bool broken() const override { return writer_.broken(); }
+  void tidy_up(Timestamp now, Done<int> done) override;
+
+ private:
+  class AcceptWork;
+  class AppendWork;
+
+  struct Opened {
+    std::unique_ptr<Connection> writer;
+    std::vector<std::unique_ptr<Connection>> readers;
+  };
+  SqliteStore(Opened opened, const WriterOptions& options, world::Loop& loop, world::Metrics& metrics);
+
+  // `attempt` is callable as Result<T>(Connection&), more than once.
+  template <typename T, typename Attempt>
+  void write(Done<T> done, Attempt attempt);
+  template <typename T, typename Attempt>
+  void read(Done<T> done, Attempt attempt);
+  static CommittedBatch committed(std::vector<model::RunEvent> events, model::Position first);
+
+  world::Counter& sealed_journals_;
+  Postman postman_;
+  Writer writer_;
+  Readers readers_;
+};
+
+}  // namespace sluice::store
