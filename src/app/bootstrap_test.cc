@@ -1,0 +1,135 @@
+// The first start, and what a crash in the middle of it leaves behind.
+#include "app/bootstrap.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/digest.h"
+#include "store/memory_store.h"
+#include "world/fake_world.h"
+
+namespace sluice::app {
+namespace {
+
+class BootstrapTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/sluice_bootstrap_test_XXXXXX";
+    root = mkdtemp(path);
+  }
+  void TearDown() override { std::filesystem::remove_all(root); }
+
+  // One life of a server, as far as it gets.
+  Result<Opening> start(const std::string& admin_key = "") {
+    auto data = DataDir::open(root);
+    store::MemoryStore store(disk, *reactor);
+    auto opening = open_bootstrap({data.value(), store, *reactor, ids, entropy}, {"offline", "offline"}, admin_key);
+    if (opening) {
+      const auto kept = keep_bootstrap(data.value(), opening.value().bootstrap);
+      EXPECT_TRUE(kept);
+    }
+    return opening;
+  }
+  bool key_works(const std::string& key) {
+    store::MemoryStore store(disk, *reactor);
+    bool found = false;
+    store.find_service_key(sha256(key), [&](const Result<store::KeyHolder>& holder) {
+      found = bool(holder);
+      reactor->stop();
+    });
+    reactor->run();
+    return found;
+  }
+  std::size_t tenant_count() {
+    store::MemoryStore store(disk, *reactor);
+    std::size_t count = 0;
+    store.tenants({}, [&](const Result<store::Page<model::Tenant>>& page) {
+      count = page.value().rows.size();
+      reactor->stop();
+    });
+    reactor->run();
+    return count;
+  }
+
+  std::string root;
+  std::unique_ptr<world::Reactor> reactor = world::make_reactor().take();
+  world::FakeEntropy entropy;
+  world::IdSource ids{*reactor, entropy};
+  store::MemoryDisk disk;
+};
+
+TEST_F(BootstrapTest, The_first_start_makes_keys_that_work_and_the_second_keeps_them) {
+  const auto first = start();
+  ASSERT_TRUE(first) << first.error().what;
+  EXPECT_EQ(first.value().first_start, FirstStart::yes);
+  const auto& told = first.value().bootstrap;
+  EXPECT_TRUE(told.service_key.starts_with("sk_int_"));
+  EXPECT_TRUE(told.admin_key.starts_with("sk_adm_"));
+  EXPECT_TRUE(told.runner_key.starts_with("sk_run_"));
+  EXPECT_TRUE(told.workspace_id.starts_with("wsp_"));
+  EXPECT_TRUE(key_works(told.service_key));
+  const auto second = start();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second.value().first_start, FirstStart::no);
+  EXPECT_EQ(second.value().bootstrap, told);
+  EXPECT_EQ(tenant_count(), 1u);
+}
+
+TEST_F(BootstrapTest, Whichever_write_fails_the_next_start_finishes_what_was_begun) {
+  for (const auto fault : {store::Fault::before_write, store::Fault::after_write}) {
+    for (int write = 0; write < 3; ++write) {
+      TearDown();
+      SetUp();
+      disk = store::MemoryDisk();
+      disk.fail_write(write, fault);
+      EXPECT_FALSE(start()) << "write " << write;
+      const auto again = start();
+      ASSERT_TRUE(again) << again.error().what;
+      EXPECT_EQ(again.value().first_start, FirstStart::yes);
+      EXPECT_TRUE(key_works(again.value().bootstrap.service_key));
+      EXPECT_EQ(tenant_count(), 1u);
+      EXPECT_EQ(start().take().bootstrap, again.value().bootstrap);
+      EXPECT_FALSE(std::filesystem::exists(root + "/bootstrap.json.pending"));
+    }
+  }
+}
+
+TEST_F(BootstrapTest, A_lost_file_costs_the_service_key_but_not_the_way_in) {
+  const auto first = start().take();
+  std::filesystem::remove(root + "/bootstrap.json");
+  const auto second = start();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second.value().first_start, FirstStart::key_lost);
+  EXPECT_TRUE(second.value().bootstrap.service_key.empty());
+  EXPECT_TRUE(second.value().bootstrap.admin_key.starts_with("sk_adm_"));
+  EXPECT_NE(second.value().bootstrap.admin_key, first.bootstrap.admin_key);
+  EXPECT_EQ(tenant_count(), 1u) << "no second demo tenant";
+}
+
+TEST_F(BootstrapTest, A_configured_admin_key_wins_and_is_what_the_file_says) {
+  ASSERT_TRUE(start());
+  const auto configured = start("sk_adm_mine");
+  ASSERT_TRUE(configured);
+  EXPECT_EQ(configured.value().bootstrap.admin_key, "sk_adm_mine");
+  const auto text = read_small_file(root + "/bootstrap.json");
+  EXPECT_EQ(Bootstrap::parse(*text.value()).take().admin_key, "sk_adm_mine");
+}
+
+TEST_F(BootstrapTest, A_file_that_is_not_ours_stops_the_start) {
+  ASSERT_TRUE(write_private_file(root + "/bootstrap.json", "{"));
+  const auto opening = start();
+  ASSERT_FALSE(opening);
+  EXPECT_NE(opening.error().what.find("bootstrap.json"), std::string::npos);
+}
+
+TEST(Bootstrap, Reads_back_what_it_writes) {
+  const Bootstrap whole{"tnt_1", "sk_int_1", "apk_1", "s", "sk_adm_1", "sk_run_1", "wsp_1", "http://x"};
+  EXPECT_EQ(Bootstrap::parse(whole.to_json()).take(), whole);
+  const Bootstrap part{.admin_key = "sk_adm_1", .base_url = "http://x"};
+  EXPECT_EQ(Bootstrap::parse(part.to_json()).take(), part);
+}
+
+}  // namespace
+}  // namespace sluice::app

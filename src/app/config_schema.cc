@@ -1,0 +1,123 @@
+#include <array>
+
+#include "app/config.h"
+
+namespace sluice::app {
+namespace {
+
+using enum KeyType;
+
+constexpr Key keys[] = {
+    {"server.listen", text, "127.0.0.1:8080", "Address and port to listen on; port 0 picks a free one."},
+    {"server.data", text, "./sluice-data", "Directory of the database and of bootstrap.json; created with mode 0700."},
+    {"server.public_base_url", text, "",
+     "The URL clients use, without a trailing slash; links in problems begin with it. Empty: from server.listen."},
+    {"server.tls_cert", text, "", "PEM file with the certificate chain. Empty: plain HTTP."},
+    {"server.tls_key", text, "", "PEM file with the certificate's private key."},
+    {"server.admin_key", text, "", "The admin key (sk_adm_…). Empty: made at the first start, in bootstrap.json.", "",
+     0, true},
+    {"server.drain_seconds", integer, "20", "How long SIGTERM waits for runs and answers in flight."},
+    {"server.metrics_public", boolean, "false", "Serve /metrics without the admin key."},
+
+    {"log.format", text, "human", "How log lines on standard error look.", "human|json"},
+    {"log.level", text, "info", "The least important lines that are written.", "debug|info|warn|error"},
+
+    {"store.url", text, "", "sqlite:PATH of the database file. Empty: sluice.db in the data directory."},
+    {"store.durability", text, "standard",
+     "standard: what was accepted or ended is on disk before anyone is told, deltas survive the death of the process; "
+     "strict: every commit is on disk.",
+     "standard|strict"},
+    {"store.readers", integer, "2", "Threads that read the database.", "", 1},
+
+    {"limits.request_body_bytes_max", integer, "4194304", "A larger body is refused with 413.", "", 1024},
+    {"limits.connections_max", integer, "20000", "Connections at once; more are refused with 503.", "", 1},
+    {"limits.request_head_seconds", integer, "10", "Time for a request's head to arrive.", "", 1},
+    {"limits.request_body_seconds", integer, "60", "Time for a request's body to arrive.", "", 1},
+    {"limits.keep_alive_seconds", integer, "75", "Idle connections are closed after this.", "", 1},
+    {"limits.write_stall_seconds", integer, "120", "A client that takes no bytes for this long is cut off.", "", 1},
+
+    {"models.default_provider", text, "offline", "Provider of the demo tenant's default agent."},
+    {"models.default_model", text, "offline", "Model of the demo tenant's default agent."},
+    {"models.retry_count_max", integer, "4",
+     "Attempts after a failed call to a model, before any of its answer was told."},
+    {"models.connect_seconds", integer, "10", "Time to reach a provider.", "", 1},
+    {"models.idle_seconds", integer, "120", "Silence of a provider that counts as a failure.", "", 1},
+    {"models.total_seconds", integer, "1800", "Time for one answer of a model.", "", 1},
+    {"models.proxy", text, "", "Proxy for calls to providers. Empty: http_proxy, https_proxy and no_proxy decide."},
+    {"models.ca_file", text, "", "PEM file of certificate authorities to trust. Empty: the system's."},
+
+    {"filler.phrases", list, "One moment…|Still working on it…|Almost there…",
+     "What bridges the silence before a slow answer, told in turn."},
+    {"filler.first_ms", integer, "400", "Silence before the first phrase."},
+    {"filler.every_ms", integer, "4000", "Silence between two phrases.", "", 1},
+    {"filler.count_max", integer, "5", "Phrases for one answer at most."},
+    {"filler.model_provider", text, "", "Provider of a small model that makes the phrases. Empty: filler.phrases."},
+    {"filler.model_name", text, "", "That model's name."},
+};
+
+constexpr Key of_provider[] = {
+    {"dialect", text, "", "What the provider speaks.", "anthropic|openai-responses|openai-chat|offline"},
+    {"base_url", text, "", "Where it is. Empty: the dialect's own."},
+    {"api_key", text, "", "Its key.", "", 0, true},
+    {"api_key_env", text, "", "Environment variable that holds its key, if api_key is empty."},
+};
+
+constexpr ShortFlag shorts[] = {
+    {"--listen", "server.listen"},     {"--data", "server.data"},       {"--store", "store.url"},
+    {"--tls-cert", "server.tls_cert"}, {"--tls-key", "server.tls_key"},
+};
+
+constexpr std::string_view name_of(KeyType type) {
+  constexpr std::array<std::string_view, 4> names = {"text", "integer", "boolean", "list of text"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+void append_row(std::string& out, const Key& key, std::string_view prefix) {
+  std::string type(name_of(key.type));
+  if (!key.choices.empty()) {
+    type = key.choices;
+    for (std::size_t at = 0; (at = type.find('|', at)) != std::string::npos; at += 5) type.replace(at, 1, ", or ");
+  }
+  std::string fallback(key.fallback);
+  for (std::size_t at = 0; (at = fallback.find('|', at)) != std::string::npos; at += 3) fallback.replace(at, 1, " · ");
+  out += "| `" + std::string(prefix) + std::string(key.name) + "` | " + type + " | " +
+         (fallback.empty() ? "" : "`" + fallback + "`") + " | " + std::string(key.help) +
+         (key.secret ? " Never printed." : "") + " |\n";
+}
+
+}  // namespace
+
+std::span<const Key> config_keys() { return keys; }
+std::span<const Key> provider_keys() { return of_provider; }
+std::span<const ShortFlag> short_flags() { return shorts; }
+
+std::string reference_page() {
+  std::string page =
+      "# Configuration\n\n"
+      "Every key can be set in the TOML file named by `--config FILE` (or `SLUICE_CONFIG`), by an environment\n"
+      "variable and by a flag. The flag wins over the variable, the variable over the file, the file over the "
+      "default.\n"
+      "For `server.listen` they are `listen = \"…\"` under `[server]`, `SLUICE_SERVER_LISTEN` and `--server.listen`.\n"
+      "An unknown key, flag or `SLUICE_` variable is an error. `sluice config` prints what is in force and where each\n"
+      "value came from. In variables and flags the items of a list are separated by `|`.\n\n"
+      "Short flags: ";
+  for (const auto& flag : shorts) {
+    page +=
+        "`" + std::string(flag.flag) + "` is `--" + std::string(flag.key) + "`" + (&flag == &shorts[4] ? ".\n" : ", ");
+  }
+  page += "\n| key | type | default | what it is for |\n|---|---|---|---|\n";
+  for (const auto& key : keys) append_row(page, key, "");
+  page +=
+      "\n## Model providers\n\n"
+      "`[providers.NAME]` describes a provider; an agent names it in `model.provider`. `anthropic`, "
+      "`openai-responses`,\n"
+      "`openai-chat` and `offline` are there already. Their keys come from `ANTHROPIC_API_KEY` and `OPENAI_API_KEY`,\n"
+      "and `ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL` move them. Any other name works too, for a server that speaks "
+      "one\n"
+      "of these dialects.\n\n"
+      "| key | type | default | what it is for |\n|---|---|---|---|\n";
+  for (const auto& key : of_provider) append_row(page, key, "providers.NAME.");
+  return page;
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,193 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "app/config.h"
+
+namespace sluice::app {
+namespace {
+
+class ConfigTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    if (!file.empty()) unlink(file.c_str());
+  }
+  void write_file(std::string_view content) {
+    char path[] = "/tmp/sluice_config_test_XXXXXX";
+    close(mkstemp(path));
+    file = path;
+    std::ofstream(file) << content;
+    flags = {"--config", file};
+  }
+  Config read() {
+    auto config = Config::read({flags, environment});
+    EXPECT_TRUE(config) << config.error().what;
+    return std::move(config).take();
+  }
+  std::string error() {
+    const auto config = Config::read({flags, environment});
+    if (config) return "no error";
+    auto what = config.error().what;
+    if (const auto at = what.find(file); !file.empty() && at != std::string::npos)
+      what.replace(at, file.size(), "FILE");
+    return what;
+  }
+  std::string source_of(const std::string& name) { return read().settings().at(name).source; }
+
+  std::string file;
+  std::vector<std::string> flags;
+  Environment environment;
+};
+
+TEST_F(ConfigTest, Without_any_source_the_defaults_hold) {
+  const auto config = read();
+  EXPECT_EQ(config.text("server.listen"), "127.0.0.1:8080");
+  EXPECT_EQ(config.integer("server.drain_seconds"), 20);
+  EXPECT_FALSE(config.boolean("server.metrics_public"));
+  EXPECT_EQ(config.list("filler.phrases").size(), 3u);
+  EXPECT_EQ(config.provider_names(),
+            (std::vector<std::string>{"anthropic", "offline", "openai-chat", "openai-responses"}));
+}
+
+TEST_F(ConfigTest, Each_default_is_a_value_its_own_key_takes) {
+  auto config = read();
+  for (const auto& key : config_keys()) {
+    EXPECT_TRUE(config.set(std::string(key.name), key.fallback, "test")) << key.name;
+  }
+}
+
+TEST_F(ConfigTest, A_flag_wins_over_a_variable_over_the_file_over_the_default) {
+  EXPECT_EQ(source_of("server.drain_seconds"), "default");
+  write_file("[server]\ndrain_seconds = 1\n");
+  EXPECT_EQ(read().integer("server.drain_seconds"), 1);
+  EXPECT_EQ(source_of("server.drain_seconds"), file + ":2");
+  environment = {{"SLUICE_SERVER_DRAIN_SECONDS", "2"}};
+  EXPECT_EQ(read().integer("server.drain_seconds"), 2);
+  EXPECT_EQ(source_of("server.drain_seconds"), "SLUICE_SERVER_DRAIN_SECONDS");
+  flags.insert(flags.end(), {"--server.drain_seconds", "3"});
+  EXPECT_EQ(read().integer("server.drain_seconds"), 3);
+  EXPECT_EQ(source_of("server.drain_seconds"), "--server.drain_seconds");
+}
+
+TEST_F(ConfigTest, Short_flags_and_equals_signs_work) {
+  flags = {"--listen=0.0.0.0:0", "--data", "/d", "--store", "sqlite:/x", "--tls-cert", "c", "--tls-key=k"};
+  const auto config = read();
+  EXPECT_EQ(config.text("server.listen"), "0.0.0.0:0");
+  EXPECT_EQ(config.text("server.data"), "/d");
+  EXPECT_EQ(config.text("store.url"), "sqlite:/x");
+  EXPECT_EQ(config.text("server.tls_cert"), "c");
+  EXPECT_EQ(config.text("server.tls_key"), "k");
+}
+
+TEST_F(ConfigTest, The_file_may_be_named_by_a_variable) {
+  write_file("[log]\nformat = \"json\"\n");
+  flags.clear();
+  environment = {{"SLUICE_CONFIG", file}};
+  EXPECT_EQ(read().text("log.format"), "json");
+}
+
+TEST_F(ConfigTest, Unknown_names_are_errors_with_what_was_meant) {
+  flags = {"--server.lsten", "x"};
+  EXPECT_EQ(error(), "unknown flag --server.lsten; did you mean --server.listen?");
+  flags = {"--lisen", "x"};
+  EXPECT_EQ(error(), "unknown flag --lisen; did you mean --listen?");
+  flags = {"--completely-different", "x"};
+  EXPECT_EQ(error(), "unknown flag --completely-different");
+  flags.clear();
+  environment = {{"SLUICE_SERVER_LISEN", "x"}};
+  EXPECT_EQ(error(), "unknown environment variable SLUICE_SERVER_LISEN; did you mean SLUICE_SERVER_LISTEN?");
+  environment.clear();
+  write_file("[server]\n\nlisen = \"x\"\n");
+  EXPECT_EQ(error(), "FILE:3: unknown key server.lisen; did you mean server.listen?");
+  write_file("[sever]\nlisten = \"x\"\n");
+  EXPECT_EQ(error(), "FILE:1: unknown section [sever]; did you mean [server]?");
+  write_file("[providers.mine]\ndialect = \"offline\"\nbaseurl = \"x\"\n");
+  EXPECT_EQ(error(), "FILE:3: unknown key providers.mine.baseurl; did you mean providers.mine.base_url?");
+}
+
+TEST_F(ConfigTest, Wrong_types_are_named_with_file_and_line) {
+  write_file("[server]\nlisten = 8080\n");
+  EXPECT_EQ(error(), "FILE:2: server.listen must be text in quotes, not an integer");
+  write_file("[server]\ndrain_seconds = \"soon\"\n");
+  EXPECT_EQ(error(), "FILE:2: server.drain_seconds must be an integer, not text");
+  write_file("[server]\nmetrics_public = 1\n");
+  EXPECT_EQ(error(), "FILE:2: server.metrics_public must be true or false, not an integer");
+  write_file("[filler]\nphrases = [\n\"a\",\n7]\n");
+  EXPECT_EQ(error(), "FILE:4: filler.phrases must be a list of texts, not an integer");
+  write_file("[log]\nlevel = \"loud\"\n");
+  EXPECT_EQ(error(), "FILE:2: log.level must be one of debug, info, warn, error, not \"loud\"");
+  write_file("[store]\nreaders = 0\n");
+  EXPECT_EQ(error(), "FILE:2: store.readers must be at least 1, not 0");
+  write_file("[server\n");
+  EXPECT_TRUE(error().starts_with("FILE:1: ")) << error();
+}
+
+TEST_F(ConfigTest, Wrong_values_of_variables_and_flags_are_named) {
+  environment = {{"SLUICE_SERVER_METRICS_PUBLIC", "yes"}};
+  EXPECT_EQ(error(), "SLUICE_SERVER_METRICS_PUBLIC: server.metrics_public must be true or false, not \"yes\"");
+  environment.clear();
+  flags = {"--limits.connections_max", "12x"};
+  EXPECT_EQ(error(), "--limits.connections_max: limits.connections_max must be an integer, not \"12x\"");
+  flags = {"--listen"};
+  EXPECT_EQ(error(), "flag --listen needs a value");
+  flags = {"extra"};
+  EXPECT_EQ(error(), "unexpected argument extra");
+  flags = {"--config", "/nowhere/sluice.toml"};
+  EXPECT_NE(error(), "no error");
+}
+
+TEST_F(ConfigTest, Providers_come_from_the_file_from_variables_and_from_the_vendors_variables) {
+  write_file(
+      "[providers.local]\ndialect = \"openai-chat\"\nbase_url = \"http://gpu:8000\"\napi_key_env = \"GPU_KEY\"\n");
+  environment = {{"GPU_KEY", "g"},
+                 {"ANTHROPIC_API_KEY", "a"},
+                 {"OPENAI_BASE_URL", "http://proxy"},
+                 {"SLUICE_PROVIDERS_OPENAI_CHAT_API_KEY", "c"},
+                 {"SLUICE_PROVIDERS_EXTRA_DIALECT", "anthropic"}};
+  const auto config = read();
+  EXPECT_EQ(config.provider("local", "api_key"), "g");
+  EXPECT_EQ(config.provider("anthropic", "api_key"), "a");
+  EXPECT_EQ(config.provider("openai-responses", "base_url"), "http://proxy");
+  EXPECT_EQ(config.provider("openai-chat", "api_key"), "c");
+  EXPECT_EQ(config.provider("openai-responses", "api_key"), "");
+  EXPECT_EQ(config.provider("extra", "dialect"), "anthropic");
+  environment = {{"SLUICE_PROVIDERS_EXTRA_BASE_URL", "http://x"}};
+  EXPECT_TRUE(error().starts_with("providers.extra has no dialect")) << error();
+}
+
+TEST_F(ConfigTest, Printed_it_reads_back_as_it_was_and_hides_its_secrets) {
+  environment = {{"SLUICE_SERVER_ADMIN_KEY", "sk_adm_very_secret_indeed"},
+                 {"ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef"}};
+  flags = {"--server.public_base_url", "http://\"quoted\\\""};
+  const auto printed = to_toml(read());
+  EXPECT_EQ(printed.find("very_secret"), std::string::npos);
+  EXPECT_EQ(printed.find("sk-ant"), std::string::npos);
+  EXPECT_EQ(to_json(read()).find("very_secret"), std::string::npos);
+  EXPECT_NE(printed.find("# SLUICE_SERVER_ADMIN_KEY"), std::string::npos);
+  environment.clear();
+  write_file(printed);
+  EXPECT_EQ(read().text("server.public_base_url"), "http://\"quoted\\\"");
+  EXPECT_EQ(read().list("filler.phrases").size(), 3u);
+}
+
+std::string content_of(const std::string& path) {
+  std::ostringstream content;
+  content << std::ifstream(path).rdbuf();
+  return content.str();
+}
+
+TEST_F(ConfigTest, The_page_in_docs_is_the_schema) {
+  EXPECT_EQ(content_of(SLUICE_SOURCE_DIR "/docs/configuration.md"), reference_page())
+      << "run: build/sluice config --reference > docs/configuration.md";
+}
+
+TEST_F(ConfigTest, The_example_file_is_accepted) {
+  flags = {"--config", SLUICE_SOURCE_DIR "/examples/sluice.toml"};
+  read();
+}
+
+}  // namespace
+}  // namespace sluice::app

@@ -1,0 +1,255 @@
+#include <fcntl.h>
+#include <netdb.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "app/app.h"
+#include "app/bootstrap.h"
+#include "app/data_dir.h"
+#include "app/parts.h"
+#include "base/json.h"
+#include "client/client.h"
+#include "net/net.h"
+#include "store/store.h"
+#include "world/world.h"
+
+namespace sluice::app {
+namespace {
+
+enum class Verdict : uint8_t { good, poor, bad };
+
+struct Finding {
+  Verdict verdict;
+  std::string what;
+  std::string detail;  // what was seen and, if it is not good, what it costs and what to do
+};
+
+class Examination final {
+ public:
+  explicit Examination(const Config& config) : config_(config), data_(config.text("server.data")) {}
+
+  std::vector<Finding> examine() {
+    look_at_kernel();
+    look_at_descriptors();
+    look_at_data_directory();
+    look_at_store();
+    look_at_tls();
+    look_at_server();
+    look_at_providers();
+    return std::move(findings_);
+  }
+
+ private:
+  void say(Verdict verdict, std::string what, std::string detail) {
+    findings_.push_back({verdict, std::move(what), std::move(detail)});
+  }
+
+  void look_at_kernel();
+  void look_at_descriptors();
+  void look_at_data_directory();
+  void look_at_store();
+  void look_at_tls();
+  void look_at_port();
+  void look_at_server();
+  void look_at_key(client::Session& session, world::Reactor& reactor);
+  void look_at_providers();
+
+  bool a_server_holds_it() const;
+  static Result<client::Reply> get(client::Session& session, world::Reactor& reactor, std::string path);
+
+  const Config& config_;
+  const std::string data_;
+  std::vector<Finding> findings_;
+};
+
+void Examination::look_at_kernel() {
+  utsname name{};
+  uname(&name);
+  say(Verdict::good, "kernel", std::string(name.sysname) + " " + name.release + " on " + name.machine);
+}
+
+void Examination::look_at_descriptors() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const auto wanted = static_cast<uint64_t>(config_.integer("limits.connections_max")) + 100;
+  const auto detail = std::to_string(limit.rlim_max) + " file descriptors at most";
+  if (limit.rlim_max >= wanted) return say(Verdict::good, "descriptors", detail);
+  say(Verdict::poor, "descriptors",
+      detail +
+          ": not enough for limits.connections_max; beyond it connections are refused. Raise the hard limit of nofile");
+}
+
+void Examination::look_at_data_directory() {
+  struct statvfs space {};
+  if (access(data_.c_str(), F_OK) != 0)
+    return say(Verdict::good, "data", data_ + " does not exist; the first start makes it");
+  if (access(data_.c_str(), W_OK | X_OK) != 0 || statvfs(data_.c_str(), &space) != 0) {
+    return say(Verdict::bad, "data", data_ + " is not writable: " + std::strerror(errno) + "; nothing can be stored");
+  }
+  const uint64_t free_mib = space.f_bavail * space.f_frsize / (1024 * 1024);
+  const auto detail = data_ + " is writable, " + std::to_string(free_mib) + " MiB free";
+  if (free_mib >= 1024) return say(Verdict::good, "data", detail);
+  say(Verdict::poor, "data", detail + "; when it is full no message is accepted");
+}
+
+bool Examination::a_server_holds_it() const {
+  const int fd = open((data_ + "/lock").c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool held = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return held;
+}
+
+void Examination::look_at_store() {
+  const auto options = sqlite_options(config_, data_ + "/sluice.db");
+  if (!options) return say(Verdict::bad, "store", options.error().what);
+  const auto& path = options.value().path;
+  if (a_server_holds_it()) return say(Verdict::good, "store", path + " is in use by a running server");
+  if (access(path.c_str(), F_OK) != 0)
+    return say(Verdict::good, "store", path + " does not exist; the first start makes it");
+  auto reactor = world::make_reactor();
+  if (!reactor) return say(Verdict::bad, "store", reactor.error().what);
+  world::Metrics metrics;
+  const auto store = store::open_sqlite(options.value(), *reactor.value(), metrics);
+  if (!store) return say(Verdict::bad, "store", path + ": " + store.error().what);
+  say(Verdict::good, "store", path + " opens");
+}
+
+void Examination::look_at_tls() {
+  const auto& certificate = config_.text("server.tls_cert");
+  if (const auto fine = check_providers(config_); !fine) return say(Verdict::bad, "config", fine.error().what);
+  if (certificate.empty()) {
+    return say(Verdict::good, "tls", "off; keys travel in clear, so stay on loopback or behind a proxy that has TLS");
+  }
+  for (const auto& file : {certificate, config_.text("server.tls_key")}) {
+    if (access(file.c_str(), R_OK) != 0) {
+      return say(Verdict::bad, "tls",
+                 file + " cannot be read: " + std::strerror(errno) + "; the server will not start");
+    }
+  }
+  say(Verdict::good, "tls", certificate + " and its key can be read");
+}
+
+void Examination::look_at_port() {
+  const auto address = parse_listen_address(config_.text("server.listen"));
+  if (!address) return say(Verdict::bad, "port", address.error().what);
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  const auto& [host, port] = address.value();
+  if (const int why = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found); why != 0) {
+    return say(Verdict::bad, "port", host + ": " + gai_strerror(why));
+  }
+  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const bool free = bind(fd, found->ai_addr, found->ai_addrlen) == 0;
+  const std::string why = std::strerror(errno);
+  freeaddrinfo(found);
+  close(fd);
+  if (free) return say(Verdict::good, "port", config_.text("server.listen") + " can be listened on");
+  say(Verdict::bad, "port", config_.text("server.listen") + ": " + why + "; choose another with --listen ADDRESS:PORT");
+}
+
+Result<client::Reply> Examination::get(client::Session& session, world::Reactor& reactor, std::string path) {
+  std::optional<Result<client::Reply>> reply;
+  const auto pending = session.request("GET", std::move(path), "", {}, [&](Result<client::Reply> result) {
+    reply.emplace(std::move(result));
+    reactor.stop();
+  });
+  while (!reply) reactor.run();
+  return std::move(*reply);
+}
+
+void Examination::look_at_server() {
+  if (!a_server_holds_it()) {
+    look_at_port();
+    return say(Verdict::poor, "server", "none runs on " + data_ + "; start one with: sluice serve");
+  }
+  const auto text = read_small_file(data_ + "/bootstrap.json");
+  const auto bootstrap = text && text.value() ? Bootstrap::parse(*text.value()) : Result<Bootstrap>(Error{});
+  if (!bootstrap)
+    return say(Verdict::bad, "server", data_ + "/bootstrap.json cannot be read; where the server is, is not known");
+  auto reactor = world::make_reactor();
+  if (!reactor) return say(Verdict::bad, "server", reactor.error().what);
+  const auto client = net::make_client(*reactor.value(), {.ca_file = config_.text("server.tls_cert")});
+  if (!client) return say(Verdict::bad, "server", client.error().what);
+  const auto& url = bootstrap.value().base_url;
+  client::Session session({url, bootstrap.value().service_key}, {}, *client.value(), *reactor.value());
+  const auto ready = get(session, *reactor.value(), "/readyz");
+  if (!ready) return say(Verdict::bad, "server", url + ": " + ready.error().what);
+  if (ready.value().status != 200) {
+    return say(Verdict::bad, "server",
+               url + " is not ready; messages are refused: it is starting, draining, or its store is broken");
+  }
+  say(Verdict::good, "server", url + " is ready");
+  look_at_key(session, *reactor.value());
+}
+
+void Examination::look_at_key(client::Session& session, world::Reactor& reactor) {
+  const auto self = get(session, reactor, "/v1/integration/self");
+  if (self && self.value().status == 200) return say(Verdict::good, "key", "the service key of bootstrap.json is good");
+  say(Verdict::poor, "key",
+      "the service key of bootstrap.json is not accepted; make another with: sluice keys create, and give it as "
+      "SLUICE_KEY");
+}
+
+void Examination::look_at_providers() {
+  for (const auto& name : config_.provider_names()) {
+    if (config_.provider(name, "dialect") == "offline") {
+      say(Verdict::good, "provider " + name, "built in, needs no key");
+      continue;
+    }
+    const auto variable = config_.provider(name, "api_key_env");
+    if (!config_.provider(name, "api_key").empty()) {
+      say(Verdict::good, "provider " + name, "has a key");
+      continue;
+    }
+    const bool is_default = config_.text("models.default_provider") == name;
+    const auto remedy = variable.empty() ? "set providers." + name + ".api_key if it needs one" : "set " + variable;
+    say(is_default ? Verdict::bad : Verdict::poor, "provider " + name,
+        "has no key: agents that use it fail; " + remedy);
+  }
+}
+
+std::string_view name_of(Verdict verdict) {
+  return verdict == Verdict::good ? "ok" : verdict == Verdict::poor ? "warning" : "missing";
+}
+
+void print_json(const std::vector<Finding>& findings) {
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_array();
+  for (const auto& [verdict, what, detail] : findings) {
+    writer.begin_object().key("check").string(what).key("verdict").string(name_of(verdict));
+    writer.key("detail").string(detail).end_object();
+  }
+  writer.end_array();
+  std::printf("%s\n", out.c_str());
+}
+
+}  // namespace
+
+int doctor(const Config& config, Form form) {
+  const auto findings = Examination(config).examine();
+  bool healthy = true;
+  for (const auto& finding : findings) healthy = healthy && finding.verdict != Verdict::bad;
+  if (form == Form::json) {
+    print_json(findings);
+    return healthy ? 0 : 1;
+  }
+  for (const auto& [verdict, what, detail] : findings) {
+    std::printf("%-8s %-26s %s\n", std::string(name_of(verdict)).c_str(), what.c_str(), detail.c_str());
+  }
+  return healthy ? 0 : 1;
+}
+
+}  // namespace sluice::app

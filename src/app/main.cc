@@ -1,0 +1,134 @@
+// The program: what it can do, by the first word.
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/app.h"
+#include "base/bytes.h"
+#include "cli/cli.h"
+
+extern "C" char** environ;
+
+namespace sluice::app {
+namespace {
+
+constexpr std::string_view version = SLUICE_VERSION;
+
+constexpr std::string_view serve_help =
+    "usage: sluice serve [flags]\n\n"
+    "Serves until SIGTERM or SIGINT, which let runs and answers in flight end (server.drain_seconds); a second\n"
+    "signal ends it at once. The first start makes the data directory, a demo tenant and its keys\n"
+    "(DIR/bootstrap.json).\n\n"
+    "  sluice serve\n"
+    "  sluice serve --listen 0.0.0.0:8443 --tls-cert chain.pem --tls-key key.pem\n"
+    "  sluice serve --config /etc/sluice.toml --log.format json\n\n";
+constexpr std::string_view config_help =
+    "usage: sluice config [--json] [--reference] [flags of serve]\n\n"
+    "Prints the configuration in force as TOML, with the source of each value; secrets are masked.\n"
+    "--reference prints the page docs/configuration.md instead.\n\n"
+    "  sluice config --config /etc/sluice.toml\n\n";
+constexpr std::string_view doctor_help =
+    "usage: sluice doctor [--json] [flags of serve]\n\n"
+    "Says what this machine and this configuration can and cannot do, and what it costs. Exit code 1 when\n"
+    "something that is needed is missing.\n\n"
+    "  sluice doctor --data /var/lib/sluice\n\n";
+
+void print(std::FILE* to, std::string_view text) { std::fwrite(text.data(), 1, text.size(), to); }
+
+std::string flags_help() {
+  std::string out = "flags (docs/configuration.md says more):\n  --config FILE\n      read this TOML file first\n";
+  for (const auto& key : config_keys()) {
+    out += "  --" + std::string(key.name);
+    for (const auto& flag : short_flags()) {
+      if (flag.key == key.name) out += ", " + std::string(flag.flag);
+    }
+    if (!key.fallback.empty()) out += " (" + std::string(key.fallback) + ")";
+    out += "\n      " + std::string(key.help) + "\n";
+  }
+  return out;
+}
+
+std::string program_help() {
+  return "sluice " + std::string(version) +
+         ": runs AI agents and streams what they do\n\n"
+         "usage: sluice COMMAND [flags]\n\n"
+         "  serve                     run the server\n"
+         "  config                    print the configuration in force\n"
+         "  doctor                    say what this machine can and cannot do\n"
+         "  version                   print the version\n\n"
+         "commands that talk to a server:\n" +
+         cli::command_list() + "\nMore: sluice COMMAND --help\n";
+}
+
+Environment read_environment() {
+  Environment environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const auto equals = text.find('=');
+    if (equals != std::string_view::npos) environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return environment;
+}
+
+bool take_switch(std::vector<std::string>& flags, std::string_view name) { return std::erase(flags, name) > 0; }
+
+int complain(std::string_view what) {
+  print(stderr, "sluice: " + std::string(what) + "\n");
+  return cli::exit_usage;
+}
+
+// The commands that read the server's configuration.
+int with_config(std::string_view command, std::vector<std::string> flags, const Environment& environment) {
+  const auto help = command == "serve" ? serve_help : command == "config" ? config_help : doctor_help;
+  if (take_switch(flags, "--help") || take_switch(flags, "-h")) {
+    print(stdout, std::string(help) + flags_help());
+    return cli::exit_ok;
+  }
+  const bool json = command != "serve" && take_switch(flags, "--json");
+  if (command == "config" && take_switch(flags, "--reference")) {
+    print(stdout, reference_page());
+    return cli::exit_ok;
+  }
+  const auto config = Config::read({flags, environment});
+  if (!config) return complain(config.error().what);
+  if (command == "serve") return serve(config.value(), version);
+  if (command == "doctor") return doctor(config.value(), json ? Form::json : Form::human);
+  print(stdout, json ? to_json(config.value()) + "\n" : to_toml(config.value()));
+  return cli::exit_ok;
+}
+
+int no_such_command(const std::string& command) {
+  auto words = cli::first_words();
+  for (const auto* word : {"serve", "config", "doctor", "version"}) words.emplace_back(word);
+  const auto meant = nearest(command, words);
+  return complain("there is no command " + command + (meant ? "; did you mean " + std::string(*meant) + "?" : "") +
+                  "\nMore: sluice --help");
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    print(stderr, program_help());
+    return cli::exit_usage;
+  }
+  const auto& command = words[0];
+  if (command == "--help" || command == "-h" || command == "help") {
+    print(stdout, program_help());
+    return cli::exit_ok;
+  }
+  if (command == "version" || command == "--version") {
+    print(stdout, "sluice " + std::string(version) + "\n");
+    return cli::exit_ok;
+  }
+  const auto environment = read_environment();
+  if (command == "serve" || command == "config" || command == "doctor") {
+    return with_config(command, {words.begin() + 1, words.end()}, environment);
+  }
+  if (cli::knows(command)) return cli::run(words, environment);
+  return no_such_command(command);
+}
+
+}  // namespace
+}  // namespace sluice::app
+
+int main(int argc, char** argv) { return sluice::app::run({argv + 1, argv + argc}); }

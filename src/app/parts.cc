@@ -1,0 +1,111 @@
+#include "app/parts.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+
+namespace sluice::app {
+
+std::unique_ptr<world::Log> make_log(const Config& config) {
+  using enum world::LogLevel;
+  const auto& level = config.text("log.level");
+  const auto format = config.text("log.format") == "json" ? world::LogFormat::json : world::LogFormat::human;
+  return world::make_stderr_log(format, level == "debug"   ? debug
+                                        : level == "warn"  ? warn
+                                        : level == "error" ? error
+                                                           : info);
+}
+
+Result<store::SqliteOptions> sqlite_options(const Config& config, const std::string& default_path) {
+  const auto& url = config.text("store.url");
+  store::SqliteOptions options;
+  options.path = default_path;
+  options.strict = config.text("store.durability") == "strict";
+  options.reader_count = static_cast<int>(std::min<int64_t>(config.integer("store.readers"), 64));
+  if (url.empty()) return options;
+  if (!url.starts_with("sqlite:") || url.size() == 7) {
+    return Error{ErrorKind::invalid, "store.url must be sqlite:PATH, not \"" + url + "\""};
+  }
+  options.path = url.substr(7);
+  return options;
+}
+
+net::ServerOptions server_options(const Config& config, const ListenAddress& address) {
+  net::ServerOptions options;
+  options.address = address.host;
+  options.port = address.port;
+  options.tls_certificate_file = config.text("server.tls_cert");
+  options.tls_key_file = config.text("server.tls_key");
+  options.request_body_bytes_max = static_cast<std::size_t>(config.integer("limits.request_body_bytes_max"));
+  options.connections_max = static_cast<std::size_t>(config.integer("limits.connections_max"));
+  options.request_head_ms_max = config.integer("limits.request_head_seconds") * 1000;
+  options.request_body_ms_max = config.integer("limits.request_body_seconds") * 1000;
+  options.keep_alive_idle_ms_max = config.integer("limits.keep_alive_seconds") * 1000;
+  options.write_stall_ms_max = config.integer("limits.write_stall_seconds") * 1000;
+  return options;
+}
+
+runner::RunnerOptions runner_options(const Config& config) {
+  runner::RunnerOptions options;
+  for (const auto& name : config.provider_names()) {
+    options.providers[name] = {config.provider(name, "dialect"), config.provider(name, "base_url"),
+                               config.provider(name, "api_key")};
+  }
+  options.filler.phrases = config.list("filler.phrases");
+  options.filler.first_ms = config.integer("filler.first_ms");
+  options.filler.every_ms = config.integer("filler.every_ms");
+  options.filler.count_max = config.integer("filler.count_max");
+  options.filler.model_provider = config.text("filler.model_provider");
+  options.filler.model_name = config.text("filler.model_name");
+  options.retry_count_max = static_cast<int>(std::min<int64_t>(config.integer("models.retry_count_max"), 100));
+  options.model_connect_ms_max = config.integer("models.connect_seconds") * 1000;
+  options.model_idle_ms_max = config.integer("models.idle_seconds") * 1000;
+  options.model_total_ms_max = config.integer("models.total_seconds") * 1000;
+  return options;
+}
+
+Result<Unit> check_providers(const Config& config) {
+  const auto names = config.provider_names();
+  for (const auto* key : {"models.default_provider", "filler.model_provider"}) {
+    const auto& named = config.text(key);
+    const bool may_be_empty = std::string_view(key) == "filler.model_provider";
+    if ((may_be_empty && named.empty()) || std::find(names.begin(), names.end(), named) != names.end()) continue;
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    const auto meant = nearest(named, candidates);
+    return Error{ErrorKind::invalid, std::string(key) + " names no provider: \"" + named + "\"" +
+                                         (meant ? "; did you mean " + std::string(*meant) + "?" : "")};
+  }
+  if (config.text("server.tls_cert").empty() != config.text("server.tls_key").empty()) {
+    return Error{ErrorKind::invalid, "TLS needs both server.tls_cert and server.tls_key"};
+  }
+  return Unit{};
+}
+
+std::string shell_quoted(std::string_view text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+:=@").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+std::string curl_line(std::string_view base_url, std::string_view bootstrap_file, std::string_view ca_file) {
+  std::string line = "curl -sN ";
+  if (!ca_file.empty()) line += "--cacert " + shell_quoted(ca_file) + " ";
+  line += shell_quoted(std::string(base_url) + "/v1/conversations");
+  line += R"sh( -H "Authorization: Bearer $(sed -n 's/.*"service_key": *"\([^"]*\)".*/\1/p' )sh";
+  line += shell_quoted(bootstrap_file);
+  line += R"sh()" -H 'Content-Type: application/json' -d '{"initial_message":{"content":"say Hello from Sluice."}}')sh";
+  return line;
+}
+
+}  // namespace sluice::app

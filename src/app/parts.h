@@ -1,0 +1,30 @@
+// Configuration as the options of each part.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/config.h"
+#include "app/listen_address.h"
+#include "net/net.h"
+#include "runner/runner.h"
+#include "store/store.h"
+#include "world/world.h"
+
+namespace sluice::app {
+
+std::unique_ptr<world::Log> make_log(const Config& config);
+// `default_path` is where the database is when store.url is empty.
+Result<store::SqliteOptions> sqlite_options(const Config& config, const std::string& default_path);
+net::ServerOptions server_options(const Config& config, const ListenAddress& address);
+runner::RunnerOptions runner_options(const Config& config);
+
+// The default agent's provider and the filler's must exist; TLS needs both of its files.
+Result<Unit> check_providers(const Config& config);
+
+std::string shell_quoted(std::string_view text);
+// A command that starts a conversation. The shell reads the key from the file, so that none is in a
+// log or a history.
+std::string curl_line(std::string_view base_url, std::string_view bootstrap_file, std::string_view ca_file);
+
+}  // namespace sluice::app

@@ -1,0 +1,239 @@
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "api/api.h"
+#include "app/app.h"
+#include "app/bootstrap.h"
+#include "app/data_dir.h"
+#include "app/listen_address.h"
+#include "app/parts.h"
+#include "app/signals.h"
+#include "base/digest.h"
+#include "engine/engine.h"
+#include "net/net.h"
+#include "runner/runner.h"
+#include "store/store.h"
+#include "world/world.h"
+
+namespace sluice::app {
+namespace {
+
+constexpr Millis tidy_every{5'000};
+constexpr Millis tidy_again{200};  // while there is something left to tidy
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Every part, in floor order; they go in reverse.
+class Serving final {
+ public:
+  Serving(const Config& config, std::string_view version) : config_(config), version_(version) {}
+
+  Result<Unit> get_ready();
+  int run();
+
+ private:
+  Result<Unit> open_ground();
+  Result<Unit> listen();
+  void build_house();
+  Result<Unit> recover();
+  void announce();
+
+  void handle(std::shared_ptr<net::Exchange> exchange);
+  net::Response refusal(int status, std::string_view detail) const;
+  void on_signal(int signal);
+  void tidy_up_after(Millis delay);
+  bool has_tls() const { return !config_.text("server.tls_cert").empty(); }
+  std::string scheme() const { return has_tls() ? "https://" : "http://"; }
+
+  const Config& config_;
+  const std::string version_;
+
+  std::optional<DataDir> data_;
+  std::unique_ptr<world::Reactor> reactor_;
+  std::unique_ptr<world::Entropy> entropy_;
+  std::unique_ptr<world::Log> log_;
+  world::Metrics metrics_;
+  std::optional<world::IdSource> ids_;
+  std::unique_ptr<store::Store> store_;
+  Opening opening_;
+  std::unique_ptr<net::Client> client_;
+  std::unique_ptr<harness::Dispatcher> runner_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<api::Api> api_;
+  ListenAddress address_;
+  std::unique_ptr<net::Server> server_;
+
+  std::string base_url_;
+  bool open_ = false;  // recovery is done: requests are taken
+  int still_draining_ = 0;
+  bool stopping_ = false;
+  world::Timer tidy_timer_;
+  std::unique_ptr<SignalWatch> signals_;
+};
+
+Result<Unit> Serving::get_ready() {
+  if (auto ready = open_ground(); !ready) return ready;
+  const model::ModelChoice model{config_.text("models.default_provider"), config_.text("models.default_model")};
+  auto opening =
+      open_bootstrap({*data_, *store_, *reactor_, *ids_, *entropy_}, model, config_.text("server.admin_key"));
+  if (!opening) return opening.error();
+  opening_ = std::move(opening).take();
+
+  // The port is taken before anything is recovered, because problems that recovery writes name our
+  // URL; until recovery is done every request is answered 503.
+  if (auto ready = listen(); !ready) return ready;
+  build_house();
+  if (auto ready = recover(); !ready) return std::move(ready.error()).in("recover");
+  opening_.bootstrap.base_url = base_url_;
+  if (auto kept = keep_bootstrap(*data_, opening_.bootstrap); !kept) return kept;
+  open_ = true;
+  return Unit{};
+}
+
+Result<Unit> Serving::open_ground() {
+  auto address = parse_listen_address(config_.text("server.listen"));
+  if (!address) return address.error();
+  address_ = std::move(address).take();
+  if (auto fine = check_providers(config_); !fine) return fine;
+  auto data = DataDir::open(config_.text("server.data"));
+  if (!data) return data.error();
+  data_.emplace(std::move(data).take());
+
+  auto reactor = world::make_reactor();
+  if (!reactor) return reactor.error();
+  reactor_ = std::move(reactor).take();
+  entropy_ = world::make_system_entropy();
+  log_ = make_log(config_);
+  ids_.emplace(*reactor_, *entropy_);
+  metrics_.gauge("sluice_build_info", "The version that runs.", "version=\"" + version_ + "\"").set(1);
+
+  auto options = sqlite_options(config_, data_->file("sluice.db"));
+  if (!options) return options.error();
+  auto store = store::open_sqlite(options.value(), *reactor_, metrics_);
+  if (!store) return std::move(store.error()).in("open the store " + options.value().path);
+  store_ = std::move(store).take();
+
+  auto client = net::make_client(*reactor_, {config_.text("models.proxy"), config_.text("models.ca_file")});
+  if (!client) return client.error();
+  client_ = std::move(client).take();
+  return Unit{};
+}
+
+Result<Unit> Serving::listen() {
+  auto server = net::serve(
+      *reactor_, server_options(config_, address_), [this](auto exchange) { handle(std::move(exchange)); },
+      [this](int status, std::string_view detail) { return refusal(status, detail); }, metrics_);
+  if (!server) return std::move(server.error()).in("listen on " + config_.text("server.listen"));
+  server_ = std::move(server).take();
+  base_url_ = config_.text("server.public_base_url");
+  if (base_url_.empty()) base_url_ = scheme() + address_.local_authority(server_->port());
+  while (base_url_.ends_with('/')) base_url_.pop_back();
+  return Unit{};
+}
+
+void Serving::build_house() {
+  runner_ = runner::make_native_runner(runner_options(config_), *client_, *reactor_, *entropy_, metrics_);
+  engine_ = engine::make_engine({*store_, *runner_, *reactor_, *ids_, *log_, metrics_}, {base_url_});
+  api_ = api::make_api({*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_},
+                       {.public_base_url = base_url_,
+                        .admin_key_sha256 = sha256(opening_.bootstrap.admin_key),
+                        .version = version_,
+                        .metrics_public = config_.boolean("server.metrics_public")});
+}
+
+Result<Unit> Serving::recover() {
+  std::optional<Result<Unit>> done;
+  engine_->recover([this, &done](Result<Unit> result) {
+    done.emplace(std::move(result));
+    reactor_->stop();
+  });
+  while (!done) reactor_->run();
+  return std::move(*done);
+}
+
+void Serving::handle(std::shared_ptr<net::Exchange> exchange) {
+  if (open_) return api_->handle(std::move(exchange));
+  auto response = refusal(503, "The server is starting.");
+  response.headers.add("Retry-After", "1");
+  exchange->respond(std::move(response));
+}
+
+net::Response Serving::refusal(int status, std::string_view detail) const {
+  if (api_) return api_->refusal(status, detail);
+  return {status, {{"Content-Type", "text/plain; charset=utf-8"}}, std::string(detail) + "\n"};
+}
+
+void Serving::announce() {
+  const auto url = scheme() + address_.authority(server_->port());
+  std::printf("sluice: listening on %s\n", url.c_str());
+  std::fflush(stdout);
+  if (opening_.first_start == FirstStart::key_lost) {
+    std::fprintf(stderr,
+                 "sluice: %s was missing and the store is not empty: only the admin key in it is good now.\n"
+                 "        Make a new service key with: sluice keys create --tenant TENANT_ID\n",
+                 data_->file("bootstrap.json").c_str());
+    return;
+  }
+  if (opening_.first_start != FirstStart::yes && isatty(STDERR_FILENO) == 0) return;
+  if (opening_.bootstrap.service_key.empty()) return;
+  const auto line = curl_line(base_url_, data_->file("bootstrap.json"), config_.text("server.tls_cert"));
+  std::fprintf(stderr, "\nTry it in another terminal:\n\n%s\n\nor talk to it: sluice chat --data %s\n\n", line.c_str(),
+               shell_quoted(data_->path()).c_str());
+}
+
+int Serving::run() {
+  signals_ = std::make_unique<SignalWatch>(*reactor_, [this](int signal) { on_signal(signal); });
+  tidy_up_after(tidy_every);
+  announce();
+  log_->write(world::LogLevel::info, "serving", {{"url", base_url_}, {"version", version_}, {"data", data_->path()}});
+  reactor_->run();
+  log_->write(world::LogLevel::info, "stopped", {});
+  return 0;
+}
+
+void Serving::on_signal(int signal) {
+  // The journal is as safe against this as against a power cut.
+  if (stopping_) std::_Exit(128 + signal);
+  stopping_ = true;
+  const Millis deadline{config_.integer("server.drain_seconds") * 1000};
+  log_->write(world::LogLevel::info, "draining", {{"seconds", deadline.value / 1000}});
+  api_->begin_drain();
+  still_draining_ = 2;
+  const auto drained = [this] {
+    if (--still_draining_ == 0) reactor_->stop();
+  };
+  engine_->drain(deadline, drained);
+  server_->drain(deadline, drained);
+}
+
+void Serving::tidy_up_after(Millis delay) {
+  tidy_timer_ = reactor_->after(delay, [this] {
+    store_->tidy_up(reactor_->now(), [this](Result<int> sealed) {
+      if (!sealed) log_->write(world::LogLevel::warn, "tidying up failed", {{"why", sealed.error().what}});
+      tidy_up_after(sealed && sealed.value() > 0 ? tidy_again : tidy_every);
+    });
+  });
+}
+
+}  // namespace
+
+int serve(const Config& config, std::string_view version) {
+  take_signals_from_threads();
+  raise_descriptor_limit();
+  Serving serving(config, version);
+  if (const auto ready = serving.get_ready(); !ready) {
+    std::fprintf(stderr, "sluice: %s\n", ready.error().what.c_str());
+    return 1;
+  }
+  return serving.run();
+}
+
+}  // namespace sluice::app
