@@ -1,0 +1,259 @@
+// What only a store on disk can promise: durability, damage reported, room that runs out.
+#include "store/sqlite_store.h"
+
+#include <sqlite3.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "store/contract_world.h"
+
+namespace sluice::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SqliteFiles : public StoreTeller, public testing::Test {
+ public:
+  ~SqliteFiles() override { store_.reset(); }
+
+  void open(int64_t page_count_max = 0, int reader_count = 1) {
+    store_.reset();
+    auto opened =
+        SqliteStore::open({.path = path, .page_count_max_for_test = page_count_max}, reader_count, loop_, metrics);
+    if (!opened) check_failed(opened.error().what.c_str(), __FILE__, __LINE__);
+    store_ = std::move(opened).take();
+  }
+  Result<std::unique_ptr<Store>> try_to_open(const std::string& file) {
+    return open_sqlite({.path = file}, loop_, metrics);
+  }
+  // Says something to the database behind the store's back.
+  static void tell(const std::string& file, const char* sql) {
+    sqlite3* db = nullptr;
+    SLUICE_CHECK(sqlite3_open(file.c_str(), &db) == SQLITE_OK);
+    SLUICE_CHECK(sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(db);
+  }
+
+  // Overwrites the first page of the table.
+  void damage_table(const std::string& name) const {
+    sqlite3* db = nullptr;
+    int64_t page = 0;
+    SLUICE_CHECK(sqlite3_open(path.c_str(), &db) == SQLITE_OK);
+    const auto take = [](void* to, int, char** columns, char**) {
+      *static_cast<int64_t*>(to) = std::stoll(columns[0]);
+      return 0;
+    };
+    const auto sql = "SELECT rootpage FROM sqlite_schema WHERE name = '" + name + "'";
+    SLUICE_CHECK(sqlite3_exec(db, sql.c_str(), take, &page, nullptr) == SQLITE_OK && page > 1);
+    sqlite3_close(db);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp((page - 1) * 4096);
+    file << std::string(4096, '\xA5');
+  }
+
+  ScratchFolder folder;
+  world::Metrics metrics;
+  const std::string path = folder.file("sluice.db");
+};
+
+TEST_F(SqliteFiles, What_was_answered_is_there_when_the_process_dies_the_next_moment) {
+  open();
+  const auto tenant = make_tenant();
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  get(&Store::append, Append{.run = begun.run.id,
+                             .epoch = begun.run.epoch,
+                             .head = begun.run.head,
+                             .events = {{model::EventKind::text, {7000}, "of the flow class"}}});
+  // A killed process closes nothing: its files are as they stand now.
+  const auto copy = folder.file("copy.db");
+  fs::copy_file(path, copy);
+  fs::copy_file(path + "-wal", copy + "-wal");
+  store_ = std::move(try_to_open(copy)).take();
+  const auto page = get(&Store::journal, begun.run.id, model::Position{1}, std::size_t{1000});
+  ASSERT_EQ(page.events.size(), 1U);
+  EXPECT_EQ(page.events[0].event().body, "of the flow class");
+  EXPECT_EQ(get(&Store::unfinished_runs).at(0).head.value, 2U);
+}
+
+TEST_F(SqliteFiles, The_files_are_for_their_owner_only) {
+  open();
+  make_tenant();
+  for (const auto* suffix : {"", "-wal", "-shm"}) {
+    EXPECT_EQ(fs::status(path + suffix).permissions(), fs::perms::owner_read | fs::perms::owner_write) << suffix;
+  }
+}
+
+TEST_F(SqliteFiles, A_database_from_the_future_is_refused) {
+  open();
+  store_.reset();
+  tell(path, "PRAGMA user_version = 999");
+  const auto opened = try_to_open(path);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind, ErrorKind::invalid);
+  EXPECT_NE(opened.error().what.find("schema 999"), std::string::npos) << opened.error().what;
+}
+
+TEST_F(SqliteFiles, A_database_of_another_program_is_refused) {
+  tell(path, "CREATE TABLE theirs (x)");
+  const auto opened = try_to_open(path);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind, ErrorKind::invalid);
+}
+
+TEST_F(SqliteFiles, A_file_that_is_no_database_is_corrupt_and_a_missing_folder_is_named) {
+  std::ofstream(path) << std::string(8192, 'x');
+  auto opened = try_to_open(path);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind, ErrorKind::corrupt);
+  opened = try_to_open(folder.file("nowhere/sluice.db"));
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().what.find("nowhere"), std::string::npos);
+}
+
+TEST_F(SqliteFiles, A_damaged_page_is_reported) {
+  open();
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant).id;
+  const auto begun = accepted(tenant, conversation);
+  get(&Store::append, the_end(begun));
+  store_.reset();
+  damage_table("conversations");
+  open();
+  EXPECT_EQ(refused(&Store::conversation, tenant, conversation), ErrorKind::corrupt);
+  EXPECT_EQ(refused(&Store::accept, a_run(tenant, conversation)), ErrorKind::corrupt);
+}
+
+TEST_F(SqliteFiles, A_damaged_journal_is_reported_with_the_name_of_its_run) {
+  open();
+  const auto tenant = make_tenant();
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  get(&Store::append, the_end(begun));
+  tell(path, "UPDATE journal SET batch = x'FF' WHERE last > 1");
+  EXPECT_EQ(get(&Store::tidy_up, Timestamp{1}), 0) << "what cannot be read is not sealed";
+  auto page = ask(&Store::journal, begun.run.id, model::Position{0}, std::size_t{1000});
+  ASSERT_FALSE(page);
+  EXPECT_EQ(page.error().kind, ErrorKind::corrupt);
+  EXPECT_NE(page.error().what.find(begun.run.id.text()), std::string::npos);
+
+  const auto other = accepted(tenant, make_conversation(tenant).id);
+  get(&Store::append, the_end(other));
+  EXPECT_EQ(get(&Store::tidy_up, Timestamp{1}), 1);
+  tell(path, "UPDATE sealed_journals SET batch_zstd = substr(batch_zstd, 1, 20)");
+  EXPECT_EQ(refused(&Store::journal, other.run.id, model::Position{0}, std::size_t{1000}), ErrorKind::corrupt);
+}
+
+TEST_F(SqliteFiles, A_full_disk_refuses_and_is_used_again_when_there_is_room) {
+  open(60);
+  const auto tenant = make_tenant();
+  auto large = a_conversation(tenant);
+  large.title = std::string(300'000, 't');
+  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{large, "", {}}), ErrorKind::overloaded);
+  EXPECT_FALSE(store().broken());
+  make_conversation(tenant);
+  open(1000);
+  EXPECT_EQ(refused(&Store::conversation, tenant, large.id), ErrorKind::not_found) << "nothing was written";
+  get(&Store::create_conversation, NewConversation{large, "", {}});
+}
+
+TEST_F(SqliteFiles, One_that_cannot_be_written_does_not_spoil_its_group) {
+  open();
+  const auto tenant = make_tenant();
+  const auto taken = make_conversation(tenant);
+  std::vector<bool> written;
+  for (const auto& made : {a_conversation(tenant), taken, a_conversation(tenant)}) {
+    store().create_conversation({made, "", {}},
+                                [&](const auto& result) { written.push_back(static_cast<bool>(result)); });
+  }
+  ASSERT_TRUE(loop().run_until([&] { return written.size() == 3; }));
+  EXPECT_EQ(written, std::vector<bool>({true, false, true}));
+  EXPECT_FALSE(store().broken());
+}
+
+TEST_F(SqliteFiles, A_queue_that_is_full_refuses_at_once) {
+  open();
+  sqlite3* other = nullptr;
+  SLUICE_CHECK(sqlite3_open(path.c_str(), &other) == SQLITE_OK);
+  SLUICE_CHECK(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK);  // the writer waits
+  int answered = 0;
+  int overloaded = 0;
+  constexpr int asked = 53'000;
+  const auto nobody = make_id<model::RunId>();
+  for (int i = 0; i < asked; ++i) {
+    store().take_over(nobody, {1}, [&](const Result<model::Run>& result) {
+      ++answered;
+      if (result.error().kind == ErrorKind::overloaded) ++overloaded;
+    });
+  }
+  sqlite3_close(other);
+  ASSERT_TRUE(loop().run_until([&] { return answered == asked; }));
+  EXPECT_GE(overloaded, 1'000) << "fifty thousand may wait, and two thousand be in the writer's hands";
+  EXPECT_LE(overloaded, 3'000);
+  make_tenant();
+}
+
+// A disk that errs in the middle of a commit: here, one that allows no file beyond a size.
+TEST_F(SqliteFiles, After_a_commit_of_unknown_outcome_nothing_is_written_until_reopen) {
+  open();
+  const auto tenant = make_tenant();
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit usual{};
+  SLUICE_CHECK(getrlimit(RLIMIT_FSIZE, &usual) == 0);
+  const rlimit tight{fs::file_size(path + "-wal") + 8192, usual.rlim_max};
+  SLUICE_CHECK(setrlimit(RLIMIT_FSIZE, &tight) == 0);
+  auto large = a_conversation(tenant);
+  large.title = std::string(300'000, 't');
+  const auto kind = refused(&Store::create_conversation, NewConversation{large, "", {}});
+  SLUICE_CHECK(setrlimit(RLIMIT_FSIZE, &usual) == 0);
+
+  EXPECT_EQ(kind, ErrorKind::unavailable);
+  EXPECT_TRUE(store().broken());
+  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{a_conversation(tenant), "", {}}),
+            ErrorKind::unavailable)
+      << "although the disk has recovered";
+  EXPECT_EQ(get(&Store::tenant, tenant).id, tenant) << "reading goes on";
+  get(&Store::reopen);
+  EXPECT_FALSE(store().broken());
+  get(&Store::create_conversation, NewConversation{large, "", {}});
+}
+
+TEST_F(SqliteFiles, Readers_see_what_was_answered_while_others_write) {
+  open(0, 3);
+  const auto tenant = make_tenant();
+  constexpr int count = 200;
+  int read = 0;
+  int ended = 0;
+  for (int i = 0; i < count; ++i) {
+    auto made = a_run(tenant, {});
+    made.conversation = a_conversation(tenant);
+    made.run.conversation_id = made.conversation->id;
+    store().accept(made, [&](Result<AcceptOutcome> outcome) {
+      auto begun = std::get<Accepted>(std::move(outcome).take());
+      store().run(tenant, begun.run.id,
+                  [&](const Result<model::Run>& kept) { read += static_cast<bool>(kept) ? 1 : 0; });
+      store().append(the_end(begun), [&](const auto& news) { ended += static_cast<bool>(news) ? 1 : 0; });
+    });
+    if (i % 50 == 0) store().reopen([](const auto&) {});
+    if (i % 20 == 0) store().tidy_up({1}, [](const auto&) {});
+  }
+  ASSERT_TRUE(loop().run_until([&] { return read == count && ended == count; }));
+  EXPECT_TRUE(get(&Store::unfinished_runs).empty());
+}
+
+TEST_F(SqliteFiles, The_log_does_not_grow_without_bound) {
+  open();
+  const auto tenant = make_tenant();
+  auto made = a_conversation(tenant);
+  made.title = std::string(200'000, 't');
+  std::uintmax_t largest = 0;
+  for (int i = 0; i < 150; ++i) {  // 30 MB
+    made.id = make_id<model::ConversationId>();
+    get(&Store::create_conversation, NewConversation{made, "", {}});
+    largest = std::max(largest, fs::file_size(path + "-wal"));
+  }
+  EXPECT_LT(largest, 20U << 20);
+}
+
+}  // namespace
+}  // namespace sluice::store
