@@ -67,7 +67,9 @@ std::string text_of(const Address& address) {
   return text;
 }
 
-// Linux hands these options down to accepted connections, which saves three calls for each.
+// Linux hands these options down to accepted connections, which saves three calls for each. The time
+// limit is for a machine that vanished without a word: heartbeats to it would fit in the kernel's buffer
+// for hours.
 void set_options(int fd, int64_t write_stall_ms_max) {
   const int on = 1;
   const int unacknowledged_ms_max = static_cast<int>(write_stall_ms_max);

@@ -147,6 +147,16 @@ TEST(Server, A_refusal_reaches_a_client_that_is_still_sending) {
   EXPECT_FALSE(client.was_reset());
 }
 
+TEST(Server, Lets_the_client_close_first_after_the_last_answer) {
+  LiveServer live(echo);
+  RawClient client(live.port());
+  client.say(get("/a", "Connection: close\r\n"));
+  EXPECT_TRUE(client.hear_all().ends_with("GET /a "));
+  live.in_loop([&] { EXPECT_EQ(live.server().connection_count(), 1u); });
+  client.hang_up();
+  EXPECT_TRUE(live.becomes_true([&] { return live.server().connection_count() == 0; }));
+}
+
 TEST(Server, Refuses_in_the_words_it_was_given_and_counts) {
   LiveServer live(echo, {}, [](int status, std::string_view detail) {
     return Response{.status = status,
