@@ -46,7 +46,16 @@ bool is_env_name(std::string_view name) {
   });
 }
 
+// Comparing spellings takes time; a body of a million unknown names must not.
+constexpr int unknown_names_max = 20;
+constexpr std::size_t unknown_name_bytes_max = 64;
+
 }  // namespace
+
+void Findings::note_unknown(std::string_view name, std::string pointer, NameList known) {
+  if (name.size() > unknown_name_bytes_max || unknown_count++ >= unknown_names_max) return;
+  if (const auto meant = nearest(name, known)) near_misses.push_back({std::move(pointer), *meant});
+}
 
 Fields::Fields(Value object, std::string at, NameList known, Findings& findings)
     : object_(object), at_(std::move(at)), findings_(findings) {
@@ -56,7 +65,7 @@ Fields::Fields(Value object, std::string at, NameList known, Findings& findings)
   }
   object_.each_member([&](std::string_view name, Value) {
     if (std::ranges::find(known, name) != known.end()) return;
-    if (const auto meant = nearest(name, known)) findings_.near_misses.push_back({pointer(name), *meant});
+    findings_.note_unknown(name, pointer(name), known);
   });
 }
 

@@ -25,7 +25,10 @@ struct Findings {
   };
   std::vector<model::FieldError> errors;
   std::vector<NearMiss> near_misses;  // names we ignore that look like names we know
+  int unknown_count = 0;
 
+  // `name` is none of `known`; `pointer` is where it stands.
+  void note_unknown(std::string_view name, std::string pointer, std::span<const std::string_view> known);
   void refuse(std::string pointer, std::string message) { errors.push_back({std::move(pointer), std::move(message)}); }
 };
 

@@ -79,11 +79,14 @@ std::optional<std::string> read_idempotency_key(const Asked& asked, Findings& fi
 Query::Query(const Asked& asked, NameList known, Findings& findings) : findings_(findings) {
   if (asked->request().query.empty()) return;
   auto parsed = net::parse_query(asked->request().query);
-  if (!parsed) return findings_.refuse("query", "is not a well-formed query string");
+  if (!parsed) {
+    findings_.refuse("query", "is not a well-formed query string");
+    return;
+  }
   for (auto& parameter : *parsed) {
     const auto& [name, value] = parameter;
     if (std::ranges::find(known, name) == known.end()) {
-      if (const auto meant = nearest(name, known)) findings_.near_misses.push_back({name, *meant});
+      findings_.note_unknown(name, name, known);
     } else if (find(name)) {
       refuse(name, "must be given once");
     } else if (!is_utf8(value)) {

@@ -102,6 +102,7 @@ class AnswerAtEnd final : public OpenAnswer, public std::enable_shared_from_this
       if (const auto answer = weak.lock()) answer->leave();
     });
     asked_->surface().open_answers.keep(shared_from_this());
+    if (asked_->exchange().gone()) return leave();
     waiting_ = asked_->engine().wait_for_end(sent_.run, [this](Result<wire::Ending> ending) {
       if (std::exchange(over_, true)) return;
       tell(ending);

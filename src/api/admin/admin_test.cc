@@ -1,0 +1,91 @@
+#include "api/api_fixture.h"
+#include "base/bytes.h"
+
+namespace sluice::api {
+namespace {
+
+class AdminTest : public ApiTest {
+ protected:
+  std::string tenant_path() const { return "/v1/tenants/" + acme.id.text(); }
+};
+
+TEST_F(AdminTest, A_tenant_comes_with_a_default_agent_and_its_key_works_at_once) {
+  const auto made = admin("POST", "/v1/tenants", R"({"name":"Beta","settings":{"filler_enabled":true}})");
+  EXPECT_EQ(made->status, 201);
+  EXPECT_EQ(made->member("settings"), R"({"filler_enabled":true})");
+  const auto path = made->header("Location");
+  EXPECT_EQ(admin("GET", path)->body, made->body);
+  const auto key = admin("POST", path + "/keys", R"({"name":"host"})");
+  EXPECT_EQ(key->status, 201);
+  EXPECT_EQ(key->header("Cache-Control"), "no-store");
+  const auto secret = key->text("secret");
+  EXPECT_TRUE(secret.starts_with("sk_int_"));
+  EXPECT_EQ(secret.size(), 50U);
+  EXPECT_EQ(key->text("hint"), secret.substr(46));
+  EXPECT_FALSE(logged(secret));
+  const auto agents = ask_as("GET", "/v1/agents", {.key = secret});
+  EXPECT_EQ(agents->status, 200);
+  EXPECT_NE(agents->body.find(R"("is_default":true)"), std::string::npos);
+  EXPECT_EQ(admin("GET", path + "/keys")->body.find(secret), std::string::npos) << "shown once";
+}
+
+TEST_F(AdminTest, A_tenant_is_changed_by_merging) {
+  const auto answer = admin("PATCH", tenant_path(), R"({"name":"Acme","metadata":{"a":"b"}})");
+  EXPECT_EQ(answer->text("name"), "Acme");
+  EXPECT_EQ(answer->text("status"), "active");
+  EXPECT_EQ(admin("PATCH", tenant_path(), R"({"metadata":null})")->member("metadata"), "{}");
+  EXPECT_EQ(admin("PATCH", tenant_path(), R"({"status":"suspended"})")->text("status"), "suspended");
+  EXPECT_EQ(post("/v1/conversations", "{}")->slug(), "tenant-suspended");
+  EXPECT_EQ(get("/v1/conversations")->status, 200);
+  admin("PATCH", tenant_path(), R"({"status":"active"})");
+  EXPECT_EQ(post("/v1/conversations", "{}")->status, 201);
+  for (const auto& body : Texts{R"({"name":null})", R"({"name":""})", R"({"status":"x"})", R"({"settings":[]})"}) {
+    EXPECT_EQ(admin("PATCH", tenant_path(), body)->status, 422) << body;
+  }
+  EXPECT_EQ(admin("POST", "/v1/tenants", "{}")->status, 422);
+}
+
+TEST_F(AdminTest, Tenants_and_keys_are_listed_in_pages) {
+  const auto page = admin("GET", "/v1/tenants?limit=1");
+  EXPECT_EQ(page->text("next_cursor"), acme.id.text());
+  EXPECT_EQ(admin("GET", tenant_path() + "/keys")->member("has_more"), "false");
+  EXPECT_EQ(admin("GET", tenant_path() + "/keys?starting_after=" + other.key_id.text())->status, 422);
+  const std::string nobody = "/v1/tenants/tnt_00000000000000000000000000";
+  for (const auto& path : Texts{"", "/keys", "/approver-keys", "/keys?starting_after=key_00000000000000000000000000"}) {
+    EXPECT_EQ(admin("GET", nobody + path)->status, 404) << path;
+  }
+  EXPECT_EQ(admin("POST", nobody + "/keys", "{}")->status, 404);
+}
+
+TEST_F(AdminTest, Revoking_is_done_once_and_only_within_the_tenant) {
+  const auto path = tenant_path() + "/keys/" + acme.key_id.text();
+  EXPECT_EQ(admin("DELETE", "/v1/tenants/" + other.id.text() + "/keys/" + acme.key_id.text())->status, 404);
+  const auto revoked = admin("DELETE", path);
+  EXPECT_EQ(revoked->status, 200);
+  EXPECT_NE(revoked->member("revoked_at"), "null");
+  loop.advance({1000});
+  EXPECT_EQ(admin("DELETE", path)->body, revoked->body);
+}
+
+TEST_F(AdminTest, Approver_keys_are_made_here_or_brought_along) {
+  const auto path = tenant_path() + "/approver-keys";
+  const auto hmac = admin("POST", path, R"({"name":"desk","algorithm":"hmac-sha256"})");
+  EXPECT_EQ(hmac->status, 201);
+  EXPECT_EQ(from_base64url(hmac->text("secret")).value_or("").size(), 32U);
+  EXPECT_EQ(hmac->text("key_id"), hmac->text("id"));
+  const auto public_key = to_base64url(std::string(32, 'k'));
+  const auto ed25519 = admin("POST", path, R"({"algorithm":"ed25519","public_key":")" + public_key + "\"}");
+  EXPECT_EQ(ed25519->status, 201);
+  EXPECT_EQ(ed25519->member("secret"), "");
+  for (const auto& body :
+       Texts{R"({})", R"({"algorithm":null})", R"({"algorithm":"md5"})", R"({"algorithm":"ed25519"})",
+             R"({"algorithm":"ed25519","public_key":"AAAA"})", R"({"algorithm":"ed25519","public_key":"not base64"})",
+             R"({"algorithm":"hmac-sha256","public_key":"AAAA"})"}) {
+    EXPECT_EQ(admin("POST", path, body)->status, 422) << body;
+  }
+  EXPECT_EQ(admin("GET", path)->body.find(hmac->text("secret")), std::string::npos);
+  EXPECT_NE(admin("DELETE", path + "/" + hmac->text("id"))->member("revoked_at"), "null");
+}
+
+}  // namespace
+}  // namespace sluice::api

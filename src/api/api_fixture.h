@@ -1,0 +1,170 @@
+// The surfaces over a real engine and a store in memory, in one thread. The test plays the callers
+// and the agent.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/api.h"
+#include "api/fake_exchange.h"
+#include "base/digest.h"
+#include "harness/harness.h"
+#include "store/memory_store.h"
+#include "world/fake_world.h"
+
+namespace sluice::api {
+
+// An agent that says what the test says.
+class PlayedAgent final : public harness::Dispatcher {
+ public:
+  std::unique_ptr<harness::Work> dispatch(harness::Dispatch work, harness::DispatchListener& its_listener) override {
+    last = std::move(work);
+    ++dispatch_count;
+    listener = &its_listener;
+    return std::make_unique<Played>(*this);
+  }
+  bool can_resume(const model::Agent&, std::string_view) const override { return false; }
+  bool reads_history(const model::Agent&) const override { return false; }
+
+  harness::Dispatch last;
+  int dispatch_count = 0;
+  harness::DispatchListener* listener = nullptr;  // null: nobody works
+
+ private:
+  struct Played final : harness::Work {
+    explicit Played(PlayedAgent& agent) : agent_(agent) {}
+    ~Played() override { agent_.listener = nullptr; }
+    PlayedAgent& agent_;
+  };
+};
+
+// For loops over words.
+using Texts = std::vector<std::string>;
+
+using Answer = std::shared_ptr<FakeExchange>;
+
+struct Ask {
+  std::string key;  // bearer; empty: none
+  std::string body;
+  net::Headers headers = {};
+};
+
+struct TenantInHand {
+  model::TenantId id;
+  model::AgentId agent;
+  std::string key;
+  model::ServiceKeyId key_id;
+};
+
+class ApiTest : public testing::Test {
+ protected:
+  ApiTest() {
+    engine = engine::make_engine({store, agent, loop, ids, log, metrics}, {"http://test"});
+    make_surfaces({});
+    acme = make_tenant("acme");
+    other = make_tenant("other");
+  }
+
+  void make_surfaces(ApiOptions options) {
+    options.public_base_url = "http://test";
+    options.admin_key_sha256 = sha256(admin_key);
+    options.version = "1.2.3";
+    api.reset();
+    api = make_api({store, *engine, loop, ids, entropy, log, metrics}, std::move(options));
+  }
+
+  TenantInHand make_tenant(const std::string& name) {
+    TenantInHand out{ids.make<model::TenantId>(), ids.make<model::AgentId>(), "sk_int_" + name + "_key_of_this_tenant",
+                     ids.make<model::ServiceKeyId>()};
+    model::Tenant tenant{.id = out.id, .name = name};
+    model::Agent its_agent{.id = out.agent, .tenant_id = out.id, .name = "default", .is_default = true};
+    its_agent.model = {"offline", "offline", std::nullopt};
+    model::ServiceKey key{.id = out.key_id, .tenant_id = out.id, .name = name, .secret_sha256 = sha256(out.key)};
+    store.create_tenant(tenant, its_agent, [](Result<Unit> made) { ASSERT_TRUE(made); });
+    store.create_service_key(key, [](Result<Unit> made) { ASSERT_TRUE(made); });
+    loop.settle();
+    return out;
+  }
+
+  // Asks and lets everything happen that needs no time. `target` may have a query.
+  Answer ask_as(std::string method, std::string_view target, Ask what) {
+    net::Request request;
+    request.method = std::move(method);
+    request.path = target.substr(0, target.find('?'));
+    if (target.find('?') != std::string_view::npos) request.query = target.substr(target.find('?') + 1);
+    request.headers = std::move(what.headers);
+    if (!what.key.empty()) request.headers.add("Authorization", "Bearer " + what.key);
+    request.body = std::move(what.body);
+    auto exchange = std::make_shared<FakeExchange>(std::move(request));
+    api->handle(exchange);
+    loop.settle();
+    return exchange;
+  }
+  Answer get(std::string_view target) { return ask_as("GET", target, {.key = acme.key}); }
+  Answer post(std::string_view target, std::string body, net::Headers headers = {}) {
+    return ask_as("POST", target, {.key = acme.key, .body = std::move(body), .headers = std::move(headers)});
+  }
+  Answer patch(std::string_view target, std::string body) {
+    return ask_as("PATCH", target, {.key = acme.key, .body = std::move(body)});
+  }
+  Answer remove(std::string_view target) { return ask_as("DELETE", target, {.key = acme.key}); }
+  Answer admin(std::string method, std::string_view target, std::string body = "") {
+    return ask_as(std::move(method), target, {.key = admin_key, .body = std::move(body)});
+  }
+
+  std::string make_conversation(std::string body = "{}") {
+    return post("/v1/conversations", std::move(body))->text("id");
+  }
+  Answer send(const std::string& conversation, std::string content, net::Headers headers = {}) {
+    return post("/v1/conversations/" + conversation + "/messages", R"({"content":")" + content + "\"}",
+                std::move(headers));
+  }
+
+  void agent_says(std::string text, model::EventKind kind = model::EventKind::text) {
+    ASSERT_NE(agent.listener, nullptr);
+    agent.listener->on_event({kind, loop.now(), std::move(text)});
+    loop.settle();
+  }
+  void agent_finishes() {
+    ASSERT_NE(agent.listener, nullptr);
+    agent.listener->on_finished({3, 4});
+    loop.settle();
+  }
+  void agent_fails(model::Slug slug) {
+    ASSERT_NE(agent.listener, nullptr);
+    agent.listener->on_failed({.slug = slug, .detail = "It did not work."});
+    loop.settle();
+  }
+
+  bool logged(std::string_view words) const {
+    for (const auto& line : log.lines) {
+      if (line.find(words) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  const std::string admin_key = "sk_adm_the_key_of_the_operator";
+  world::FakeLoop loop;
+  world::FakeEntropy entropy;
+  world::IdSource ids{loop, entropy};
+  world::FakeLog log;
+  world::Metrics metrics;
+  store::MemoryDisk disk;
+  store::MemoryStore store{disk, loop};
+  PlayedAgent agent;
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<Api> api;
+  TenantInHand acme;
+  TenantInHand other;
+};
+
+// How many events a stream told.
+inline std::size_t count_lines(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace sluice::api

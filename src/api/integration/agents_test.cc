@@ -1,0 +1,82 @@
+#include "api/api_fixture.h"
+
+namespace sluice::api {
+namespace {
+
+using AgentsTest = ApiTest;
+
+TEST_F(AgentsTest, An_agent_is_created_changed_and_deleted) {
+  const auto made = post("/v1/agents", R"({"name":"planner","system_prompt":"Plan.",
+      "model":{"provider":"anthropic","name":"m","base_url":"https://x"},"limits":{"max_output_tokens":5}})");
+  EXPECT_EQ(made->status, 201);
+  EXPECT_EQ(made->member("model"), R"({"provider":"anthropic","name":"m","base_url":"https://x"})");
+  EXPECT_EQ(made->member("limits"),
+            R"({"max_output_tokens":5,"max_runtime_seconds":28800,"max_history_messages":200})");
+  const auto path = made->header("Location");
+  EXPECT_EQ(get(path)->body, made->body);
+  const auto changed = patch(path, R"({"name":"dispatcher","system_prompt":null,"limits":null})");
+  EXPECT_EQ(changed->status, 200);
+  EXPECT_EQ(changed->text("name"), "dispatcher");
+  EXPECT_EQ(changed->member("system_prompt"), "\"\"");
+  EXPECT_NE(changed->member("limits").find(":8192"), std::string::npos);
+  EXPECT_EQ(changed->member("model"), made->member("model"));
+  EXPECT_EQ(remove(path)->status, 204);
+  EXPECT_EQ(get(path)->status, 404);
+}
+
+TEST_F(AgentsTest, A_name_belongs_to_one_agent_of_a_tenant) {
+  EXPECT_EQ(post("/v1/agents", R"({"name":"default"})")->slug(), "name-conflict");
+  const auto path = post("/v1/agents", R"({"name":"second"})")->header("Location");
+  EXPECT_EQ(patch(path, R"({"name":"default"})")->status, 409);
+  EXPECT_EQ(patch(path, R"({"name":"second"})")->status, 200);
+}
+
+TEST_F(AgentsTest, One_agent_is_the_default_and_it_and_used_ones_stay) {
+  const auto second = post("/v1/agents", R"({"name":"second"})");
+  EXPECT_EQ(remove("/v1/agents/" + acme.agent.text())->slug(), "resource-in-use");
+  EXPECT_EQ(patch(second->header("Location"), R"({"is_default":true})")->member("is_default"), "true");
+  EXPECT_EQ(get("/v1/agents/" + acme.agent.text())->member("is_default"), "false");
+  EXPECT_EQ(patch(second->header("Location"), R"({"is_default":false})")->status, 422);
+  const auto conversation = make_conversation(R"({"agent_id":")" + acme.agent.text() + "\"}");
+  EXPECT_EQ(remove("/v1/agents/" + acme.agent.text())->status, 409);
+  remove("/v1/conversations/" + conversation);
+  EXPECT_EQ(remove("/v1/agents/" + acme.agent.text())->status, 204);
+}
+
+TEST_F(AgentsTest, A_wrong_agent_is_refused_with_every_mistake) {
+  const auto answer = post("/v1/agents", R"({"name":null,"system_prompt":"\u0000","model":{"base_url":"ftp://x"},
+      "limits":{"max_output_tokens":0,"max_runtime_seconds":"x","max_history_messages":201},"is_default":1})");
+  EXPECT_EQ(answer->status, 422);
+  for (const auto& pointer : Texts{"/name", "/system_prompt", "/model/provider", "/model/name", "/model/base_url",
+                                   "/limits/max_output_tokens", "/limits/max_runtime_seconds",
+                                   "/limits/max_history_messages", "/is_default"}) {
+    EXPECT_NE(answer->body.find("\"" + pointer + "\""), std::string::npos) << pointer;
+  }
+}
+
+TEST_F(AgentsTest, Agents_are_listed_in_pages) {
+  post("/v1/agents", R"({"name":"second"})");
+  const auto page = get("/v1/agents?limit=1");
+  EXPECT_EQ(page->member("has_more"), "true");
+  EXPECT_EQ(page->text("next_cursor"), acme.agent.text());
+  EXPECT_EQ(get("/v1/agents?starting_after=" + acme.agent.text())->member("has_more"), "false");
+  EXPECT_EQ(get("/v1/agents?starting_after=" + other.agent.text())->status, 422);
+}
+
+TEST_F(AgentsTest, A_key_can_ask_who_it_is_I_18) {
+  const auto keys = "/v1/tenants/" + acme.id.text() + "/approver-keys";
+  const auto gone = admin("POST", keys, R"({"algorithm":"hmac-sha256"})");
+  const auto kept = admin("POST", keys, R"({"algorithm":"hmac-sha256"})");
+  admin("DELETE", keys + "/" + gone->text("id"));
+  const auto self = get("/v1/integration/self");
+  EXPECT_EQ(self->status, 200);
+  EXPECT_EQ(self->text("object"), "integration_principal");
+  EXPECT_EQ(self->text("key_id"), acme.key_id.text());
+  EXPECT_NE(self->member("tenant").find(acme.id.text()), std::string::npos);
+  EXPECT_NE(self->member("approver_keys").find(kept->text("id")), std::string::npos);
+  EXPECT_EQ(self->body.find(gone->text("id")), std::string::npos);
+  EXPECT_EQ(self->body.find(kept->text("secret")), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::api

@@ -1,0 +1,57 @@
+#include "api/api_fixture.h"
+
+namespace sluice::api {
+namespace {
+
+using RunsTest = ApiTest;
+
+TEST_F(RunsTest, Runs_are_listed_newest_first_and_by_conversation) {
+  const auto first = send(make_conversation(), "one");
+  agent_finishes();
+  const auto second_conversation = make_conversation();
+  loop.advance({1});
+  const auto second = send(second_conversation, "two");
+  const auto all = get("/v1/runs")->body;
+  EXPECT_LT(all.find(second->header("X-Run-Id")), all.find(first->header("X-Run-Id")));
+  const auto some = get("/v1/runs?conversation_id=" + second_conversation)->body;
+  EXPECT_NE(some.find(second->header("X-Run-Id")), std::string::npos);
+  EXPECT_EQ(some.find(first->header("X-Run-Id")), std::string::npos);
+  EXPECT_EQ(get("/v1/runs?conversation_id=x")->status, 422);
+  const auto one = get("/v1/runs/" + first->header("X-Run-Id"));
+  EXPECT_EQ(one->text("state"), "completed");
+  EXPECT_EQ(one->text("message_id"), first->header("X-Message-Id"));
+}
+
+TEST_F(RunsTest, A_cancelled_run_is_over_and_its_stream_says_so) {
+  const auto stream = send(make_conversation(), "hello");
+  const auto path = "/v1/runs/" + stream->header("X-Run-Id") + "/cancel";
+  const auto answer = post(path, "");
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->text("state"), "cancelled");
+  EXPECT_EQ(agent.listener, nullptr) << "nobody is left at work";
+  EXPECT_TRUE(stream->finished);
+  EXPECT_NE(stream->body.find("/problems/run-cancelled"), std::string::npos);
+  EXPECT_EQ(post(path, "")->status, 200) << "that is what was wanted";
+}
+
+TEST_F(RunsTest, A_run_that_is_over_cannot_be_cancelled) {
+  const auto stream = send(make_conversation(), "hello");
+  agent_finishes();
+  const auto answer = post("/v1/runs/" + stream->header("X-Run-Id") + "/cancel", "");
+  EXPECT_EQ(answer->status, 409);
+  EXPECT_EQ(answer->slug(), "run-finished");
+}
+
+TEST_F(RunsTest, A_run_cancelled_under_a_waiting_caller_is_told_as_a_problem_I_20) {
+  const auto waiting =
+      post("/v1/conversations/" + make_conversation() + "/messages?stream=false", R"({"content":"hello"})");
+  const auto run = json::Document::parse(get("/v1/runs?limit=1")->body);
+  run.value().root().find("data")->each_element([&](json::Value row) {
+    EXPECT_EQ(post("/v1/runs/" + std::string(*row.find("id")->string()) + "/cancel", "")->status, 200);
+  });
+  EXPECT_EQ(waiting->status, 409);
+  EXPECT_EQ(waiting->slug(), "run-cancelled");
+}
+
+}  // namespace
+}  // namespace sluice::api

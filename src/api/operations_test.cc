@@ -1,0 +1,97 @@
+#include "api/api_fixture.h"
+#include "api/traceparent.h"
+
+namespace sluice::api {
+namespace {
+
+using OperationsTest = ApiTest;
+
+TEST_F(OperationsTest, Health_is_ok_and_readiness_ends_with_the_drain) {
+  EXPECT_EQ(ask_as("GET", "/healthz", {})->body, R"({"status":"ok"})");
+  EXPECT_EQ(ask_as("GET", "/readyz", {})->body, R"({"status":"ready"})");
+  const auto conversation = make_conversation();
+  api->begin_drain();
+  const auto answer = ask_as("GET", "/readyz", {});
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_EQ(answer->header("Retry-After"), "1");
+  EXPECT_EQ(ask_as("GET", "/healthz", {})->status, 200);
+  EXPECT_EQ(send(conversation, "hello")->slug(), "unavailable");
+  EXPECT_EQ(post("/v1/conversations", R"({"initial_message":{"content":"x"}})")->status, 503);
+  EXPECT_EQ(agent.dispatch_count, 0);
+  EXPECT_EQ(get("/v1/conversations/" + conversation)->status, 200);
+}
+
+TEST_F(OperationsTest, A_store_that_cannot_be_written_is_not_ready_and_writes_are_503) {
+  disk.fail_write(0, store::Fault::before_write);
+  const auto answer = post("/v1/agents", R"({"name":"x"})");
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_EQ(answer->slug(), "unavailable");
+  EXPECT_EQ(answer->header("Retry-After"), "1");
+  EXPECT_EQ(ask_as("GET", "/readyz", {})->status, 503);
+}
+
+TEST_F(OperationsTest, A_full_disk_is_503_and_worth_trying_again) {
+  disk.fail_write(0, store::Fault::full);
+  const auto answer = post("/v1/agents", R"({"name":"x"})");
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_EQ(answer->header("Retry-After"), "1");
+  EXPECT_EQ(post("/v1/agents", R"({"name":"x"})")->status, 201);
+}
+
+TEST_F(OperationsTest, Metrics_need_the_admin_key_unless_they_are_public) {
+  EXPECT_EQ(ask_as("GET", "/metrics", {})->status, 401);
+  const auto answer = admin("GET", "/metrics");
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_NE(answer->body.find("sluice_api_requests_total{operation=\"getMetrics\",code=\"4xx\"} 1"), std::string::npos)
+      << answer->body;
+  make_surfaces({.metrics_public = true});
+  EXPECT_EQ(ask_as("GET", "/metrics", {})->status, 200);
+}
+
+TEST_F(OperationsTest, Every_problem_has_a_page_that_runs_no_script) {
+  for (const auto& entry : model::problem_registry()) {
+    const auto page = ask_as("GET", "/problems/" + std::string(entry.name), {});
+    EXPECT_EQ(page->status, 200) << entry.name;
+    EXPECT_NE(page->body.find(entry.title), std::string::npos);
+    EXPECT_EQ(page->header("Content-Security-Policy"), "default-src 'none'; style-src 'unsafe-inline'");
+    EXPECT_EQ(page->header("X-Content-Type-Options"), "nosniff");
+    EXPECT_NE(ask_as("GET", "/problems", {})->body.find("/problems/" + std::string(entry.name)), std::string::npos);
+  }
+  EXPECT_EQ(ask_as("GET", "/problems/no-such", {})->status, 404);
+}
+
+TEST_F(OperationsTest, The_home_page_says_the_version_and_the_openapi_file_is_served_I_23) {
+  EXPECT_NE(ask_as("GET", "/", {})->body.find("1.2.3"), std::string::npos);
+  const auto file = ask_as("GET", "/openapi.yaml", {});
+  EXPECT_EQ(file->header("Content-Type"), "application/yaml");
+  EXPECT_TRUE(file->body.starts_with("openapi: 3.1.0\n"));
+  EXPECT_TRUE(file->body.ends_with("\n"));
+}
+
+TEST_F(OperationsTest, What_the_network_refuses_is_a_problem_too) {
+  for (const int status : {400, 408, 413, 431, 501, 503}) {
+    const auto response = api->refusal(status, "Too \"slow\".");
+    EXPECT_EQ(response.status, status);
+    EXPECT_EQ(response.headers.find("Content-Type"), "application/problem+json");
+    EXPECT_TRUE(response.headers.find("X-Request-Id")->starts_with("req_"));
+    const auto document = json::Document::parse(response.body);
+    ASSERT_TRUE(document) << response.body;
+    EXPECT_EQ(document.value().root().find("status")->integer(), status);
+    EXPECT_EQ(document.value().root().find("detail")->string(), "Too \"slow\".");
+  }
+}
+
+TEST(Traceparent, Only_what_W3C_allows_is_passed_on) {
+  const std::string good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  EXPECT_TRUE(is_traceparent(good));
+  EXPECT_TRUE(is_traceparent("cc" + good.substr(2) + "-later"));
+  for (const auto& bad : Texts{"", good + "-x", "ff" + good.substr(2), "00-" + std::string(32, '0') + good.substr(35),
+                               good.substr(0, 36) + std::string(16, '0') + "-01",
+                               "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", good.substr(0, 54),
+                               "cc" + good.substr(2) + "-\n" + good}) {
+    EXPECT_FALSE(is_traceparent(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::api

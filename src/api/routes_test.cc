@@ -1,0 +1,182 @@
+#include "api/routes.h"
+
+#include <set>
+
+#include "api/api_fixture.h"
+#include "api/operations/handlers.h"
+
+namespace sluice::api {
+namespace {
+
+bool for_services(const Route& route) {
+  return route.access == Access::service_read || route.access == Access::service_write;
+}
+bool for_admin(const Route& route) { return route.access == Access::admin || route.access == Access::metrics; }
+
+// The template with real ids of `owner` in it, one conversation and one run of which exist.
+class RoutesTest : public ApiTest {
+ protected:
+  std::string fill(std::string_view path) const {
+    std::string out(path);
+    for (const auto& [name, value] : names_) {
+      if (const auto at = out.find(name); at != std::string::npos) out.replace(at, name.size(), value);
+    }
+    return out;
+  }
+
+  void make_things() {
+    const auto conversation = make_conversation();
+    const auto stream = send(conversation, "hello");
+    agent_finishes();
+    const auto apk =
+        admin("POST", "/v1/tenants/" + acme.id.text() + "/approver-keys", R"({"algorithm":"hmac-sha256"})");
+    names_ = {{"{conversation_id}", conversation},      {"{message_id}", stream->header("X-Message-Id")},
+              {"{run_id}", stream->header("X-Run-Id")}, {"{agent_id}", acme.agent.text()},
+              {"{tenant_id}", acme.id.text()},          {"{key_id}", acme.key_id.text()},
+              {"{approver_key_id}", apk->text("id")},   {"{slug}", "not-found"}};
+  }
+
+  // A body that is right for every operation that takes one.
+  static constexpr std::string_view any_body = R"({"content":"x","name":"x","algorithm":"hmac-sha256"})";
+
+  std::vector<std::pair<std::string, std::string>> names_;
+};
+
+TEST_F(RoutesTest, Every_operation_has_its_own_name_and_stands_in_the_openapi_file_I_23) {
+  std::set<std::string_view> operations;
+  const std::string_view yaml = operations::openapi_text();
+  for (const Route& route : routes()) {
+    EXPECT_TRUE(operations.insert(route.operation).second) << route.operation;
+    const auto path_at = yaml.find("\n  " + std::string(route.path) + ":\n");
+    ASSERT_NE(path_at, std::string_view::npos) << route.path;
+    const auto operation_at = yaml.find("operationId: " + std::string(route.operation) + "\n", path_at);
+    ASSERT_NE(operation_at, std::string_view::npos) << route.operation;
+    const auto next_path = yaml.find("\n  /", path_at + 1);
+    EXPECT_LT(operation_at, next_path) << route.operation << " is described under another path";
+  }
+  std::size_t described = 0;
+  for (auto at = yaml.find("operationId: "); at != std::string_view::npos; at = yaml.find("operationId: ", at + 1)) {
+    ++described;
+  }
+  EXPECT_EQ(described, routes().size()) << "an operation is described that the server does not have";
+}
+
+TEST_F(RoutesTest, The_openapi_file_names_exactly_the_problems_of_the_registry_I_23) {
+  const std::string_view yaml = operations::openapi_text();
+  for (const auto& entry : model::problem_registry()) {
+    const std::string line = "{slug: " + std::string(entry.name) + ", status: " + std::to_string(entry.status) + "}";
+    EXPECT_NE(yaml.find(line), std::string_view::npos) << line;
+  }
+  std::size_t listed = 0;
+  for (auto at = yaml.find("{slug: "); at != std::string_view::npos; at = yaml.find("{slug: ", at + 1)) ++listed;
+  EXPECT_EQ(listed, model::problem_registry().size());
+}
+
+TEST_F(RoutesTest, Without_a_good_key_every_closed_route_says_401) {
+  make_things();
+  admin("DELETE", "/v1/tenants/" + other.id.text() + "/keys/" + other.key_id.text());
+  for (const Route& route : routes()) {
+    if (route.access == Access::open) continue;
+    for (const auto& key : Texts{"", "sk_int_unknown", other.key, "sk_adm_wrong", "nonsense"}) {
+      const auto answer =
+          ask_as(std::string(route.method), fill(route.path), {.key = key, .body = std::string(any_body)});
+      EXPECT_EQ(answer->status, 401) << route.operation << " with key '" << key << "'";
+      EXPECT_EQ(answer->slug(), "unauthenticated");
+      EXPECT_EQ(answer->header("WWW-Authenticate"), "Bearer");
+    }
+  }
+}
+
+TEST_F(RoutesTest, A_good_key_of_the_wrong_kind_is_403_on_every_closed_route) {
+  make_things();
+  for (const Route& route : routes()) {
+    if (route.access == Access::open) continue;
+    const std::string& wrong = for_services(route) ? admin_key : acme.key;
+    const auto answer =
+        ask_as(std::string(route.method), fill(route.path), {.key = wrong, .body = std::string(any_body)});
+    EXPECT_EQ(answer->status, 403) << route.operation;
+    EXPECT_EQ(answer->slug(), "insufficient-scope");
+  }
+}
+
+TEST_F(RoutesTest, Another_tenants_things_are_404_on_every_route_that_names_one_I_22) {
+  make_things();
+  for (const Route& route : routes()) {
+    if (!for_services(route) || route.path.find('{') == std::string_view::npos) continue;
+    const Ask as_other{.key = other.key, .body = std::string(any_body)};
+    const auto answer = ask_as(std::string(route.method), fill(route.path), as_other);
+    EXPECT_EQ(answer->status, 404) << route.operation << " " << answer->body;
+    EXPECT_EQ(answer->slug(), "not-found");
+    EXPECT_EQ(answer->text("instance"), fill(route.path));
+  }
+  EXPECT_EQ(agent.dispatch_count, 1);
+  EXPECT_EQ(get("/v1/conversations/" + names_[0].second)->text("status"), "active");
+}
+
+TEST_F(RoutesTest, A_malformed_id_in_a_path_is_404) {
+  for (const Route& route : routes()) {
+    if (route.path.find('{') == std::string_view::npos) continue;
+    for (const auto& word : Texts{"x", "con_", "con_0000000000000000000000000!", "%00", "..", "run_01"}) {
+      names_ = {{"{conversation_id}", word}, {"{message_id}", word}, {"{run_id}", word}, {"{agent_id}", word},
+                {"{tenant_id}", word},       {"{key_id}", word},     {"{slug}", word},   {"{approver_key_id}", word}};
+      const auto answer = ask_as(std::string(route.method), fill(route.path),
+                                 {.key = for_admin(route) ? admin_key : acme.key, .body = std::string(any_body)});
+      EXPECT_EQ(answer->status, 404) << route.operation << " " << word;
+    }
+  }
+}
+
+TEST_F(RoutesTest, A_suspended_tenant_reads_and_does_not_write_I_22) {
+  make_things();
+  admin("PATCH", "/v1/tenants/" + acme.id.text(), R"({"status":"suspended"})");
+  for (const Route& route : routes()) {
+    if (!for_services(route)) continue;
+    const auto answer =
+        ask_as(std::string(route.method), fill(route.path), {.key = acme.key, .body = std::string(any_body)});
+    if (route.access == Access::service_write) {
+      EXPECT_EQ(answer->status, 403) << route.operation;
+      EXPECT_EQ(answer->slug(), "tenant-suspended");
+    } else {
+      EXPECT_EQ(answer->status, 200) << route.operation << " " << answer->body;
+    }
+  }
+}
+
+TEST_F(RoutesTest, Every_answer_names_its_request_and_is_logged_once_without_the_key) {
+  make_things();
+  for (const Route& route : routes()) {
+    log.lines.clear();
+    const std::string& key = for_admin(route) ? admin_key : acme.key;
+    const auto answer = ask_as(std::string(route.method), fill(route.path), {.key = key});
+    EXPECT_TRUE(answer->header("X-Request-Id").starts_with("req_")) << route.operation;
+    EXPECT_TRUE(logged("request served"));
+    EXPECT_TRUE(logged("request_id=" + answer->header("X-Request-Id"))) << route.operation;
+    EXPECT_TRUE(logged("route=" + std::string(route.path)));
+    EXPECT_FALSE(logged(key)) << route.operation;
+    EXPECT_EQ(std::count_if(log.lines.begin(), log.lines.end(),
+                            [](const std::string& line) { return line.find("request served") != std::string::npos; }),
+              1);
+  }
+}
+
+TEST_F(RoutesTest, Unknown_paths_are_404_and_wrong_methods_405_with_what_is_allowed) {
+  for (const auto& path : Texts{"/v1", "/v1/", "/v1/conversation", "/v1/conversations/", "/v2/conversations",
+                                "//v1/runs", "/a/b/c/d/e/f/g/h"}) {
+    EXPECT_EQ(get(path)->status, 404) << path;
+  }
+  const auto answer = ask_as("PUT", "/v1/conversations", {});
+  EXPECT_EQ(answer->status, 405);
+  EXPECT_EQ(answer->slug(), "method-not-allowed");
+  EXPECT_EQ(answer->header("Allow"), "POST, GET, HEAD, OPTIONS");
+}
+
+TEST_F(RoutesTest, OPTIONS_says_what_is_allowed_and_HEAD_is_answered_like_GET) {
+  const auto options = ask_as("OPTIONS", "/v1/runs/x/cancel", {});
+  EXPECT_EQ(options->status, 204);
+  EXPECT_EQ(options->header("Allow"), "POST, OPTIONS");
+  EXPECT_EQ(ask_as("HEAD", "/v1/runs", {.key = acme.key})->status, 200);
+  EXPECT_EQ(ask_as("HEAD", "/v1/runs", {})->status, 401);
+}
+
+}  // namespace
+}  // namespace sluice::api
