@@ -1,5 +1,6 @@
 """Whatever is thrown at it, the server answers precisely, creates nothing, and lives."""
 import json
+import re
 import socket
 import struct
 import threading
@@ -11,6 +12,11 @@ from server_process import ServerTest, built_with_asan, wait_until
 from stream_grammar import check_stream, text_of
 
 MIB = 1024 * 1024
+
+
+def responses_in(data):
+    """How many responses these bytes hold; more than one would answer a smuggled request."""
+    return len(re.findall(rb"HTTP/1\.1 \d{3} ", data))
 
 
 class BadInputTest(ServerTest):
@@ -179,7 +185,7 @@ class Heads(BadInputTest):
     def assert_refused(self, data, *statuses):
         answer = self.raw(data)
         self.assertTrue(answer.startswith(tuple(b"HTTP/1.1 %d " % status for status in statuses)), (data[:80], answer))
-        self.assertEqual(answer.count(b"HTTP/1.1 "), 1, answer)
+        self.assertEqual(responses_in(answer), 1, answer)
         self.assertIn(b"application/problem+json", answer)
 
     def test_with_thousands_of_fields_are_too_large(self):
@@ -206,7 +212,7 @@ class Heads(BadInputTest):
                       b"Transfer-Encoding: xchunked\r\n", b"Transfer-Encoding:\x0bchunked\r\n"):
             answer = self.raw(good.replace(length, twist))
             self.assertRegex(answer, rb"^HTTP/1\.1 (400|411|413|501) ", twist)
-            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, twist)
+            self.assertEqual(responses_in(answer), 1, twist)
 
     def test_that_are_not_http_are_refused(self):
         for data in (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 80, b"hello\r\n\r\n",
@@ -216,7 +222,7 @@ class Heads(BadInputTest):
                      b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n folded\r\n\r\n", b"GET / HTTP/1.1\r\nA: \x00\r\n\r\n"):
             answer = self.raw(data)
             self.assertRegex(answer, rb"^(HTTP/1\.1 (400|414|431|501|505) |$)", data[:60])
-            self.assertLessEqual(answer.count(b"HTTP/1.1 "), 1)
+            self.assertLessEqual(responses_in(answer), 1)
 
     def test_bad_chunks_are_refused(self):
         head = self.client.encode("POST", self.path, None, {"Transfer-Encoding": "chunked"})

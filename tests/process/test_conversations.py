@@ -64,7 +64,9 @@ class Conversations(ServerTest):
                                 ({"metadata": {f"k{i}": "v" for i in range(51)}}, "/metadata"),
                                 ({"metadata": {"k": "v" * 501}}, "/metadata/k"),
                                 ({"metadata": {"k": 1}}, "/metadata/k"),
-                                ({"agent_id": "agt_00000000000000000000000000"}, "/agent_id")):
+                                ({"agent_id": "agt_01k1zr4t5m9q2w7x3c8v6b0n1h"}, "/agent_id"),
+                                ({"agent_id": "agt_00000000000000000000000000"}, "/agent_id"),
+                                ({"agent_id": "nobody"}, "/agent_id")):
             problem = self.assert_problem(self.client.post("/v1/conversations", fields), 422, "validation-error")
             self.assertEqual([e["pointer"] for e in problem["errors"]], [pointer])
 

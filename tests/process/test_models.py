@@ -13,36 +13,30 @@ SECRET = "test-provider-key-8c1f"
 
 class ProviderTest(ServerTest):
     env = {"ANTHROPIC_API_KEY": SECRET, "OPENAI_API_KEY": SECRET}
-    flags = ("--models.idle_seconds", "1")
+    idle_seconds = 1
 
     @classmethod
     def setUpClass(cls):
         cls.provider = Emulator()
         cls.addClassCleanup(cls.provider.close)
+        cls.flags = ("--models.idle_seconds", str(cls.idle_seconds),
+                     "--providers.anthropic.base_url", cls.provider.url,
+                     "--providers.openai-responses.base_url", cls.provider.url + "/v1",
+                     "--providers.openai-chat.base_url", cls.provider.url + "/v1")
         super().setUpClass()
 
-    def talk(self, provider, **fields):
+    def talk(self, provider, base_url=None, **fields):
         """A conversation with an agent that speaks to the emulator."""
-        base = self.provider.url + ("/v1" if self.openai_base_has_version(provider) else "")
         agent = self.client.post("/v1/agents", {
             "name": f"{self.id()} {provider} {time.monotonic_ns()}",
-            "model": {"provider": provider, "name": "model-x", "base_url": base}} | fields)
+            "model": {"provider": provider, "name": "model-x", "base_url": base_url}} | fields)
         self.assertEqual(agent.status, 201, agent.body)
         return self.conversation(agent_id=agent.json()["id"])
-
-    @staticmethod
-    def openai_base_has_version(provider):
-        return provider != "anthropic"
-
-    def each(self):
-        for provider in PROVIDERS:
-            with self.subTest(provider=provider):
-                yield provider
 
 
 class AnAnswer(ProviderTest):
     def test_is_streamed_as_the_provider_tells_it(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer(texts=("Grüße ", "aus ", "dem 🛶.")))
             events = check_stream(self.client.say(self.talk(provider), "Hello?"))
             self.assertEqual([e["data"]["text"] for e in events if e["type"] == "content_delta"],
@@ -50,7 +44,7 @@ class AnAnswer(ProviderTest):
             self.assertEqual(text_of(events), "Grüße aus dem 🛶.")
 
     def test_is_asked_for_with_key_model_prompt_and_limit(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer())
             conversation = self.talk(provider, system_prompt="You are a lighthouse.",
                                      limits={"max_output_tokens": 321})
@@ -65,8 +59,19 @@ class AnAnswer(ProviderTest):
             self.assertIn("Which way?", text)
             self.assertIn(321, [v for k, v in seen.body.items() if "max" in k])
 
+    def test_the_key_is_not_lent_to_an_address_that_the_agent_names(self):
+        """A tenant may say where its model is; the operator's key stays at home."""
+        elsewhere = Emulator(Answer())
+        self.addCleanup(elsewhere.close)
+        for provider in PROVIDERS:
+            base_url = elsewhere.url + ("" if provider == "anthropic" else "/v1")
+            check_stream(self.client.say(self.talk(provider, base_url), "Hello?"))
+        self.assertEqual(len(elsewhere.seen), 3)
+        for seen in elsewhere.seen:
+            self.assertNotIn(SECRET, json.dumps(seen.headers))
+
     def test_the_next_question_carries_the_dialogue_so_far(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer(texts=("The tide ", "is high.")), Answer(texts=("Still high.",)))
             conversation = self.talk(provider)
             self.client.say(conversation, "How is the tide?")
@@ -78,7 +83,7 @@ class AnAnswer(ProviderTest):
                 self.assertIn(words, text)
 
     def test_reasoning_is_not_part_of_it(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer(reasoning="they must not read this", texts=("Out loud.",)))
             lines = self.client.say(self.talk(provider), "Think!")
             self.assertEqual(check_stream(lines)[-1]["data"]["message"]["content"], "Out loud.")
@@ -86,7 +91,7 @@ class AnAnswer(ProviderTest):
 
     def test_usage_means_the_same_everywhere(self):
         """Input tokens include those that came from a cache, whoever counts."""
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer(input_tokens=120, cached_tokens=100, output_tokens=9))
             events = check_stream(self.client.say(self.talk(provider), "Count."))
             self.assertEqual(events[-1]["data"]["message"]["usage"], {"input_tokens": 120, "output_tokens": 9})
@@ -100,7 +105,7 @@ class ATroubledProvider(ProviderTest):
         return problem
 
     def test_that_is_busy_is_asked_again_when_it_said(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             for status in (429, 503, 529):
                 self.provider.play(Answer(status=status, headers={"Retry-After": "1"}), Answer(texts=("At last.",)))
                 began = time.monotonic()
@@ -110,12 +115,12 @@ class ATroubledProvider(ProviderTest):
                 self.assertGreaterEqual(time.monotonic() - began, 0.9, "Retry-After was not kept")
 
     def test_that_cuts_before_the_first_word_is_asked_again(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer(cut_after=0), Answer(texts=("Second try.",)))
             self.assertEqual(text_of(check_stream(self.client.say(self.talk(provider), "Hello?"))), "Second try.")
 
     def test_that_cuts_after_the_first_word_is_not(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer(texts=("Half ", "of it"), cut_after=1))
             lines = self.client.say(self.talk(provider), "Hello?")
             self.assert_ends_with(lines, "model-stream-cut", 502)
@@ -123,14 +128,14 @@ class ATroubledProvider(ProviderTest):
             self.assertEqual(len(self.provider.seen), 1)
 
     def test_that_goes_silent_times_out(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer(texts=("One moment", "…"), silent_after=1))
             began = time.monotonic()
             self.assert_ends_with(self.client.say(self.talk(provider), "Hello?"), "model-timeout", 504)
             self.assertLess(time.monotonic() - began, 15)
 
     def test_that_knows_no_such_key_is_a_matter_of_configuration(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             for status in (401, 403):
                 self.provider.play(Answer(status=status, error="invalid x-api-key"))
                 lines = self.client.say(self.talk(provider), "Hello?")
@@ -138,7 +143,7 @@ class ATroubledProvider(ProviderTest):
                 self.assertEqual(len(self.provider.seen), 1)
 
     def test_that_refuses_for_good_is_asked_once(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer(status=400, error="prompt is too long: 3 lighthouses"))
             problem = self.assert_ends_with(self.client.say(self.talk(provider), "Hello?"), "model-error", 502)
             self.assertIn("3 lighthouses", problem["detail"])
@@ -157,7 +162,7 @@ class ATroubledProvider(ProviderTest):
         self.assert_ends_with(lines, "model-error", 502)
 
     def test_a_failed_turn_does_not_poison_the_next(self):
-        for provider in self.each():
+        for provider in PROVIDERS:
             self.provider.play(Answer(status=400), Answer(texts=("Better.",)))
             conversation = self.talk(provider)
             self.client.say(conversation, "First.")
@@ -169,7 +174,7 @@ class ATroubledProvider(ProviderTest):
 
 
 class Cancelling(ProviderTest):
-    flags = ("--models.idle_seconds", "60")
+    idle_seconds = 60
 
     def test_hangs_up_on_the_provider(self):
         self.provider.play(Answer(texts=("Begun", "…"), silent_after=1))

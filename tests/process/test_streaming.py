@@ -111,8 +111,7 @@ class AStream(ServerTest):
 
     def test_I4_a_failure_after_the_200_is_one_terminal_error(self):
         conversation = self.conversation()
-        lines = self.client.say(conversation, "say before\nfail 400 no such luck")
-        events = check_stream(lines)
+        events = check_stream(self.client.say(conversation, "fail 400 no such luck"))
         self.assertEqual(events[-1]["type"], "error")
         self.assertEqual((slug_of(events[-1]["data"]), events[-1]["data"]["status"]), ("model-error", 502))
         failed = self.messages(conversation)[1]
