@@ -76,7 +76,7 @@ void append_row(std::string& out, const Key& key, std::string_view prefix) {
   std::string type(name_of(key.type));
   if (!key.choices.empty()) {
     type = key.choices;
-    for (std::size_t at = 0; (at = type.find('|', at)) != std::string::npos; at += 5) type.replace(at, 1, ", or ");
+    for (std::size_t at = 0; (at = type.find('|', at)) != std::string::npos; at += 2) type.replace(at, 1, ", ");
   }
   std::string fallback(key.fallback);
   for (std::size_t at = 0; (at = fallback.find('|', at)) != std::string::npos; at += 3) fallback.replace(at, 1, " · ");
