@@ -74,7 +74,7 @@ int send(Context& context) {
   const auto conversation = conversation_for(context, code);
   if (conversation.empty()) return code;
   code = send_text(context, conversation, text);
-  if (context.form() == Form::human && !context.arguments.has("--conversation")) {
+  if (code == exit_ok && context.form() == Form::human && !context.arguments.has("--conversation")) {
     context.console.err("Go on with: sluice send --conversation " + conversation + " TEXT\n");
   }
   return code;
