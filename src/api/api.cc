@@ -10,9 +10,10 @@ namespace sluice::api {
 namespace {
 
 void refuse_nobody(const Asked& asked) {
-  asked->problem(model::Slug::unauthenticated, asked->header("Authorization")
-                                                   ? "This key is not known, or it was revoked."
-                                                   : "A key is needed: Authorization: Bearer …");
+  std::string_view detail = "This key is not known, or it was revoked.";
+  if (!asked->header("Authorization")) detail = "A key is needed: Authorization: Bearer …";
+  if (asked->is_repeated("Authorization")) detail = "Authorization was given more than once.";
+  asked->problem(model::Slug::unauthenticated, detail);
 }
 
 void refuse_kind(const Asked& asked) {
@@ -94,6 +95,11 @@ class Surfaces final : public Api {
         (matched.route->access == Access::metrics && surface_.options.metrics_public)) {
       return matched.route->handle(asked);
     }
+    // A proxy in front may have looked at another of them than we would.
+    if (request.headers.count("Authorization") > 1) {
+      return asked->problem(model::Slug::malformed_request, "There is more than one Authorization header.");
+    }
+    if (asked->is_repeated("Authorization")) return refuse_nobody(asked);
     surface_.authentication.identify(asked->header("Authorization"),
                                      [asked](Result<Identity> identity) { admit(asked, std::move(identity)); });
   }

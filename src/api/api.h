@@ -20,7 +20,8 @@ struct ApiOptions {
   std::string public_base_url;   // "http://127.0.0.1:8080", no trailing slash
   std::string admin_key_sha256;  // 32 raw bytes
   std::string version;
-  bool metrics_public = false;  // /metrics without the admin key
+  bool metrics_public = false;                                           // /metrics without the admin key
+  model::ModelChoice default_model{"offline", "offline", std::nullopt};  // of agents that name none
 };
 
 // All of them must outlive the Api.

@@ -93,8 +93,10 @@ class Fields final {
     const auto given_text = text(name, {}, null);
     if (!given_text) return std::nullopt;
     const auto found = AnyId::parse(*given_text);
-    if (!found) refuse(name, "is not the id of " + std::string(what));
-    return found;
+    // All zeros is how the house says "none was named"; nobody has that id.
+    if (found && *found != AnyId{}) return found;
+    refuse(name, "is not the id of " + std::string(what));
+    return std::nullopt;
   }
 
   // For a merge. Outer empty: unchanged; inner empty: cleared.

@@ -69,8 +69,9 @@ std::optional<std::string> read_idempotency_key(const Asked& asked, Findings& fi
   const auto key = asked->header("Idempotency-Key");
   if (!key) return std::nullopt;
   const bool visible = std::ranges::all_of(*key, [](char c) { return c > ' ' && c <= '~'; });
-  if (key->empty() || key->size() > limits::idempotency_key_chars_max || !visible) {
-    findings.refuse("Idempotency-Key", "must be 1 to 255 visible ASCII characters");
+  if (key->empty() || key->size() > limits::idempotency_key_chars_max || !visible ||
+      asked->is_repeated("Idempotency-Key")) {
+    findings.refuse("Idempotency-Key", "must be 1 to 255 visible ASCII characters, given once");
     return std::nullopt;
   }
   return std::string(*key);

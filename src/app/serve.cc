@@ -142,11 +142,13 @@ Result<Unit> Serving::listen() {
 void Serving::build_house() {
   runner_ = runner::make_native_runner(runner_options(config_), *client_, *reactor_, *entropy_, metrics_);
   engine_ = engine::make_engine({*store_, *runner_, *reactor_, *ids_, *log_, metrics_}, {base_url_});
-  api_ = api::make_api({*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_},
-                       {.public_base_url = base_url_,
-                        .admin_key_sha256 = sha256(opening_.bootstrap.admin_key),
-                        .version = version_,
-                        .metrics_public = config_.boolean("server.metrics_public")});
+  api_ = api::make_api(
+      {*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_},
+      {.public_base_url = base_url_,
+       .admin_key_sha256 = sha256(opening_.bootstrap.admin_key),
+       .version = version_,
+       .metrics_public = config_.boolean("server.metrics_public"),
+       .default_model = {config_.text("models.default_provider"), config_.text("models.default_model"), std::nullopt}});
 }
 
 Result<Unit> Serving::recover() {

@@ -26,7 +26,7 @@ std::vector<std::string_view> first_words();
 // Every command with what it does, a line each.
 std::string command_list();
 
-// `arguments` begin with the command's first word. Gives the exit code.
-int run(const std::vector<std::string>& arguments, const Environment& environment);
+// `words` begin with the command's first. Gives the exit code.
+int run(const std::vector<std::string>& words, const Environment& environment);
 
 }  // namespace sluice::cli

@@ -135,16 +135,19 @@ TEST_F(EngineTest, Cancelling_answers_when_the_run_is_over_and_its_work_is_gone)
   const auto run = send_ok(message("hello"));
   agent_says("On my w");
   int answers = 0;
+  std::optional<Timestamp> ended_at;
   for (int press = 0; press < 2; ++press) {
     engine->cancel(tenant.id, run.id, [&](std::variant<model::Run, model::Problem> answer) {
       ++answers;
       ASSERT_TRUE(std::holds_alternative<model::Run>(answer));
       EXPECT_EQ(std::get<model::Run>(answer).state, RunState::cancelled);
+      ended_at = std::get<model::Run>(answer).ended_at;
       EXPECT_EQ(dispatcher.working(), 0);
     });
   }
   loop.settle();
   EXPECT_EQ(answers, 2);
+  EXPECT_EQ(ended_at, stored_run(run).ended_at);
   EXPECT_NE(read_all(run).find("run-cancelled"), std::string::npos);
   send_ok(message("usable again"));
 }

@@ -170,7 +170,10 @@ void LiveRun::detach(JournalReading& reading) {
 
 void LiveRun::tell(const store::CommittedBatch& news) {
   for (const auto& committed : news) {
-    if (auto ending = wire::ending_of(committed)) ending_ = std::move(ending);
+    if (auto ending = wire::ending_of(committed)) {
+      ending_ = std::move(ending);
+      run_.ended_at = committed.event().at;
+    }
   }
   if (!std::exchange(first_told_, true)) {
     needs_.first_event.observe_us(needs_.loop.monotonic_us() - accepted_us_);
@@ -217,7 +220,6 @@ void LiveRun::finish() {
   for (auto& weak : std::exchange(waiters_, {})) {
     if (const auto waiter = weak.lock()) (*waiter)(*ending_);
   }
-  run_.ended_at = needs_.loop.now();
   for (auto& done : std::exchange(cancellers_, {})) done(run_);
   SLUICE_CHECK(*self != nullptr);
   needs_.owner.on_over(*this);

@@ -175,11 +175,12 @@ LiveRun& RunEngine::enter(const model::Run& run, model::Message message, std::st
 
 void RunEngine::start_work(model::RunId run, harness::Dispatch work) {
   if (!needs_.dispatcher.reads_history(work.agent)) return dispatch(run, std::move(work));
-  auto* live = find(run);
+  const auto user_message = find(run)->run().user_message_id;
+  const auto conversation = work.conversation;
   const auto count_max =
       std::min<int64_t>(work.agent.limits.max_history_messages, static_cast<int64_t>(limits::history_messages_max));
   needs_.store.history(
-      work.conversation, live->run().user_message_id, static_cast<int>(count_max),
+      conversation, user_message, static_cast<int>(count_max),
       while_alive([this, run, work = std::move(work)](Result<std::vector<store::Turn>> turns) mutable {
         auto* found = find(run);
         if (found == nullptr) return;

@@ -52,8 +52,8 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns 
   SendOutcome on_accepted(const Send& send, model::Message message, store::AcceptOutcome outcome);
   LiveRun& enter(const model::Run& run, model::Message message, std::string request_id);
   // Reads the history, if the agent looks at it, and hands the work over.
-  void start_work(model::RunId run, harness::Dispatch dispatch);
-  void dispatch(model::RunId run, harness::Dispatch dispatch);
+  void start_work(model::RunId run, harness::Dispatch work);
+  void dispatch(model::RunId run, harness::Dispatch work);
   void flush_dirty();
 
   // The store will not say what it wrote: stop telling, open it anew, recover.

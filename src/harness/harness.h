@@ -27,7 +27,7 @@ struct Dispatch {
   std::vector<HistoryTurn> history;  // before the prompt, oldest first
   std::string prompt;
   bool filler = false;
-  std::string traceparent;           // W3C; empty: none
+  std::string traceparent;  // W3C; empty: none
 
   // When a restarted server takes the work up again: what the journal shows was told already. The
   // agent must go on right after it, without repeating a byte.

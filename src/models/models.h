@@ -47,13 +47,13 @@ struct Prompt {
 };
 
 enum class FailureClass : uint8_t {
-  rate_limited,   // 429
-  overloaded,     // 503, 529, overloaded_error
-  server_error,   // other 5xx
-  unauthorized,   // 401, 403: the key is wrong
-  rejected,       // other 4xx, content filters, context too long: asking again changes nothing
-  cut,            // the answer broke off before it was complete
-  garbled,        // not this dialect
+  rate_limited,  // 429
+  overloaded,    // 503, 529, overloaded_error
+  server_error,  // other 5xx
+  unauthorized,  // 401, 403: the key is wrong
+  rejected,      // other 4xx, content filters, context too long: asking again changes nothing
+  cut,           // the answer broke off before it was complete
+  garbled,       // not this dialect
 };
 constexpr bool may_retry(FailureClass failure) {
   return failure == FailureClass::rate_limited || failure == FailureClass::overloaded ||
@@ -106,9 +106,9 @@ class AnswerReader {
 class Dialect {
  public:
   virtual ~Dialect() = default;
-  virtual std::string_view name() const = 0;            // "anthropic"
+  virtual std::string_view name() const = 0;  // "anthropic"
   virtual std::string_view default_base_url() const = 0;
-  virtual std::string_view key_variable() const = 0;    // "ANTHROPIC_API_KEY"
+  virtual std::string_view key_variable() const = 0;  // "ANTHROPIC_API_KEY"
   virtual ProviderRequest request(const Endpoint& endpoint, const Prompt& prompt) const = 0;
   virtual std::unique_ptr<AnswerReader> reader() const = 0;
   // What an answer with an error status means. `retry_after` is the header's value, if there was one.
@@ -129,9 +129,13 @@ class OfflineAnswer {
   OfflineAnswer& operator=(OfflineAnswer&&) noexcept;
   ~OfflineAnswer();
 
-  struct Wait { int64_t ms; };
+  struct Wait {
+    int64_t ms;
+  };
   struct Hang {};  // says nothing more, for ever
-  struct Say { ModelEvent event; };
+  struct Say {
+    ModelEvent event;
+  };
   using Step = std::variant<Say, Wait, Hang>;
 
   // What the model does next; the last is Say{stop} or Say{failure}.

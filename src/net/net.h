@@ -34,7 +34,10 @@ class Headers {
 
   // The first value of that name, whatever its case.
   std::optional<std::string_view> find(std::string_view name) const;
-  void add(std::string_view name, std::string_view value) { fields_.push_back({std::string(name), std::string(value)}); }
+  std::size_t count(std::string_view name) const;
+  void add(std::string_view name, std::string_view value) {
+    fields_.push_back({std::string(name), std::string(value)});
+  }
   const std::vector<Header>& all() const { return fields_; }
 
  private:
@@ -46,13 +49,13 @@ struct Request {
   std::string path;    // the target's path, still percent-encoded
   std::string query;   // without '?'
   Headers headers;
-  std::string body;    // whole, within the limit
-  std::string peer;    // address of the caller
+  std::string body;  // whole, within the limit
+  std::string peer;  // address of the caller
 };
 
 struct Response {
   int status = 200;
-  Headers headers;     // Content-Length, Date and Connection are the server's own
+  Headers headers;  // Content-Length, Date and Connection are the server's own
   std::string body;
 };
 
@@ -95,7 +98,7 @@ using Refusal = std::function<Response(int status, std::string_view detail)>;
 
 struct ServerOptions {
   std::string address = "127.0.0.1";
-  uint16_t port = 0;  // 0 picks a free one
+  uint16_t port = 0;                 // 0 picks a free one
   std::string tls_certificate_file;  // PEM chain; empty: no TLS
   std::string tls_key_file;
   std::size_t request_body_bytes_max = limits::request_body_bytes_max;
@@ -168,8 +171,8 @@ class Client {
 };
 
 struct ClientOptions {
-  std::string proxy;     // "http://host:port"; empty: from http_proxy, https_proxy, no_proxy
-  std::string ca_file;   // PEM; empty: the system's
+  std::string proxy;    // "http://host:port"; empty: from http_proxy, https_proxy, no_proxy
+  std::string ca_file;  // PEM; empty: the system's
 };
 
 Result<std::unique_ptr<Client>> make_client(world::Reactor& reactor, ClientOptions options);

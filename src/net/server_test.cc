@@ -323,7 +323,13 @@ TEST(Server, Listens_on_IPv6_too) {
   const auto reactor = world::make_reactor().take();
   world::Metrics metrics;
   const auto server = serve(*reactor, {.address = "::1"}, echo, nullptr, metrics);
-  if (!server) GTEST_SKIP() << server.error().what;  // a machine without IPv6
+  // A machine without IPv6 says so; the address itself was understood either way.
+  if (!server) {
+    EXPECT_TRUE(has(server.error().what, "Cannot assign requested address") ||
+                has(server.error().what, "Address family not supported"))
+        << server.error().what;
+    return;
+  }
   EXPECT_NE(server.value()->port(), 0);
 }
 

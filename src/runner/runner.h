@@ -24,11 +24,11 @@ struct Provider {
 };
 
 struct FillerOptions {
-  std::vector<std::string> phrases;       // told in turn
-  int64_t first_ms = 400;                 // silence before the first
-  int64_t every_ms = 4'000;               // and between two
+  std::vector<std::string> phrases;  // told in turn
+  int64_t first_ms = 400;            // silence before the first
+  int64_t every_ms = 4'000;          // and between two
   int64_t count_max = 5;
-  std::string model_provider;             // not empty: a small model makes them
+  std::string model_provider;  // not empty: a small model makes them
   std::string model_name;
 };
 
@@ -36,7 +36,7 @@ struct RunnerOptions {
   std::map<std::string, Provider> providers;  // "offline" is always there
   FillerOptions filler;
   int retry_count_max = 4;
-  int64_t retry_first_ms = 500;     // doubled each time, with up to a quarter of jitter
+  int64_t retry_first_ms = 500;  // doubled each time, with up to a quarter of jitter
   int64_t retry_wait_ms_max = 60'000;
   int64_t model_connect_ms_max = 10'000;
   int64_t model_idle_ms_max = 120'000;

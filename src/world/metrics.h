@@ -34,8 +34,9 @@ class Gauge {
 // Times in microseconds, told in seconds.
 class Histogram {
  public:
-  static constexpr std::array<int64_t, 14> bounds_us = {100,    250,     500,     1'000,     2'500,      5'000,      10'000,
-                                                        25'000, 100'000, 500'000, 1'000'000, 10'000'000, 60'000'000, 600'000'000};
+  static constexpr std::array<int64_t, 14> bounds_us = {100,       250,        500,        1'000,      2'500,
+                                                        5'000,     10'000,     25'000,     100'000,    500'000,
+                                                        1'000'000, 10'000'000, 60'000'000, 600'000'000};
   void observe_us(int64_t us);
 
  private:

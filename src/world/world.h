@@ -93,8 +93,7 @@ struct Ready {
 class Reactor : public Loop {
  public:
   // Level-triggered. Inside `when` the watch may be dropped.
-  [[nodiscard]] virtual std::unique_ptr<Watch> watch(int fd, Watch::Interest interest,
-                                                     Callback<void(Ready)> when) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Watch> watch(int fd, Watch::Interest interest, Callback<void(Ready)> when) = 0;
   // Runs until stop().
   virtual void run() = 0;
   virtual void stop() = 0;

@@ -19,7 +19,7 @@ model::Agent default_agent_of(const Asked& asked, const model::Tenant& tenant) {
   agent.id = asked->ids().make<model::AgentId>();
   agent.tenant_id = tenant.id;
   agent.name = "default";
-  agent.model = {"offline", "offline", std::nullopt};
+  agent.model = asked->surface().options.default_model;
   agent.is_default = true;
   agent.created_at = agent.updated_at = tenant.created_at;
   return agent;

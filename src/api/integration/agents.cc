@@ -40,12 +40,25 @@ std::optional<model::AgentLimits> read_limits(const Fields& fields) {
   return out;
 }
 
-void fail(const Asked& asked, const Error& error, model::Slug conflict, std::string_view detail) {
-  if (error.kind == ErrorKind::conflict) return asked->problem(conflict, detail);
-  asked->fail(error);
+// Looks for the agent that has the name, page by page, so that the caller can go on with that one.
+void tell_name_is_taken(const Asked& asked, const std::string& name, std::optional<model::AgentId> after = {}) {
+  const store::PageQuery<model::AgentId> query{.limit = limits::page_max, .starting_after = after};
+  asked->store().agents(asked->tenant().id, query, [asked, name](const Result<store::Page<model::Agent>>& page) {
+    if (!page) return asked->fail(page.error());
+    model::Problem problem{.slug = model::Slug::name_conflict, .detail = "Another agent has this name."};
+    for (const auto& agent : page.value().rows) {
+      if (agent.name == name) problem.conflicting_resource_id = agent.id.text();
+    }
+    const bool look_on = !problem.conflicting_resource_id && page.value().has_more;
+    if (look_on) return tell_name_is_taken(asked, name, page.value().rows.back().id);
+    asked->problem(problem);
+  });
 }
 
-constexpr std::string_view name_is_taken = "Another agent has this name.";
+void fail_to_name(const Asked& asked, const Error& error, const std::string& name) {
+  if (error.kind == ErrorKind::conflict) return tell_name_is_taken(asked, name);
+  asked->fail(error);
+}
 
 }  // namespace
 
@@ -66,7 +79,7 @@ void create_agent(const Asked& asked) {
   fields.require("name");
   agent.name = fields.text("name", name_rule).value_or("");
   agent.system_prompt = fields.text("system_prompt", prompt_rule).value_or("");
-  agent.model = read_model(fields, Null::as_absent).value_or(model::ModelChoice{"offline", "offline", std::nullopt});
+  agent.model = read_model(fields, Null::as_absent).value_or(asked->surface().options.default_model);
   agent.limits = read_limits(fields).value_or(model::AgentLimits{});
   agent.is_default = fields.boolean("is_default").value_or(false);
   if (refused(asked, findings)) return;
@@ -75,7 +88,7 @@ void create_agent(const Asked& asked) {
   agent.tenant_id = asked->tenant().id;
   agent.created_at = agent.updated_at = asked->now();
   asked->store().create_agent(agent, [asked, agent](const Result<Unit>& made) {
-    if (!made) return fail(asked, made.error(), model::Slug::name_conflict, name_is_taken);
+    if (!made) return fail_to_name(asked, made.error(), agent.name);
     asked->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
   });
 }
@@ -105,10 +118,10 @@ void update_agent(const Asked& asked) {
   if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");
   if (refused(asked, findings)) return;
 
+  const std::string name = patch.name.value_or("");
   asked->store().update_agent(asked->tenant().id, *id, std::move(patch), asked->now(),
-                              [asked](const Result<model::Agent>& agent) {
-                                if (!agent)
-                                  return fail(asked, agent.error(), model::Slug::name_conflict, name_is_taken);
+                              [asked, name](const Result<model::Agent>& agent) {
+                                if (!agent) return fail_to_name(asked, agent.error(), name);
                                 asked->answer_json(200, model::to_json(agent.value()));
                               });
 }
@@ -117,11 +130,9 @@ void delete_agent(const Asked& asked) {
   const auto id = asked->path_id<model::AgentId>();
   if (!id) return asked->not_found();
   asked->store().delete_agent(asked->tenant().id, *id, [asked](const Result<Unit>& deleted) {
-    if (!deleted) {
-      return fail(asked, deleted.error(), model::Slug::resource_in_use,
-                  "This is the default agent, or a conversation uses it.");
-    }
-    asked->no_content();
+    if (deleted) return asked->no_content();
+    if (deleted.error().kind != ErrorKind::conflict) return asked->fail(deleted.error());
+    asked->problem(model::Slug::resource_in_use, "This is the default agent, or a conversation uses it.");
   });
 }
 

@@ -17,7 +17,8 @@ std::string location_of(std::string_view conversation_id) {
 }
 
 struct ConversationInput {
-  model::Conversation conversation;  // an all-zero agent stands for the default one
+  model::Conversation conversation;
+  std::optional<model::AgentId> agent;  // empty: the default one
   std::optional<MessageInput> initial_message;
   std::optional<store::Idempotency> idempotency;
 };
@@ -34,7 +35,7 @@ std::optional<ConversationInput> read_conversation(const Asked& asked) {
   conversation.user_id = fields.text("user_id", name_rule);
   conversation.title = fields.text("title", title_rule);
   conversation.metadata = fields.metadata("metadata").value_or(model::Metadata{});
-  conversation.agent_id = fields.id<model::AgentId>("agent_id", "an agent").value_or(model::AgentId{});
+  out.agent = fields.id<model::AgentId>("agent_id", "an agent");
   conversation.repository_id = fields.text("repository_id", name_rule);
   conversation.filler_enabled = read_filler(fields);
   if (const auto message = fields.object("initial_message", NameList(message_names).first(5))) {
@@ -93,14 +94,14 @@ void create_with_message(const Asked& asked, ConversationInput input) {
 }
 
 // The agent that was asked for, or the default one; calls `then` with it if there is one.
-void with_agent(const Asked& asked, model::AgentId wanted, Callback<void(model::AgentId)> then) {
+void with_agent(const Asked& asked, std::optional<model::AgentId> wanted, Callback<void(model::AgentId)> then) {
   auto found = [asked, then = std::move(then)](const Result<model::Agent>& agent) mutable {
     if (agent) return then(agent.value().id);
     if (agent.error().kind == ErrorKind::not_found) return asked->invalid("/agent_id", "names no agent of this tenant");
     asked->fail(agent.error());
   };
-  if (wanted == model::AgentId{}) return asked->store().default_agent(asked->tenant().id, std::move(found));
-  asked->store().agent(asked->tenant().id, wanted, std::move(found));
+  if (!wanted) return asked->store().default_agent(asked->tenant().id, std::move(found));
+  asked->store().agent(asked->tenant().id, *wanted, std::move(found));
 }
 
 std::optional<std::optional<bool>> read_filler_patch(const Fields& fields) {
@@ -123,9 +124,9 @@ void update(const Asked& asked, model::ConversationId id, store::ConversationPat
 void create_conversation(const Asked& asked) {
   auto input = read_conversation(asked);
   if (!input || (input->initial_message && refused_while_draining(asked))) return;
-  const auto wanted = input->conversation.agent_id;
+  const auto wanted = input->agent;
   // With a message and no wish the engine finds the default agent itself.
-  if (input->initial_message && wanted == model::AgentId{}) return create_with_message(asked, std::move(*input));
+  if (input->initial_message && !wanted) return create_with_message(asked, std::move(*input));
   with_agent(asked, wanted, [asked, input = std::move(*input)](model::AgentId agent) mutable {
     input.conversation.agent_id = agent;
     if (input.initial_message) return create_with_message(asked, std::move(input));
