@@ -95,10 +95,6 @@ class Surfaces final : public Api {
         (matched.route->access == Access::metrics && surface_.options.metrics_public)) {
       return matched.route->handle(asked);
     }
-    // A proxy in front may have looked at another of them than we would.
-    if (request.headers.count("Authorization") > 1) {
-      return asked->problem(model::Slug::malformed_request, "There is more than one Authorization header.");
-    }
     if (asked->is_repeated("Authorization")) return refuse_nobody(asked);
     surface_.authentication.identify(asked->header("Authorization"),
                                      [asked](Result<Identity> identity) { admit(asked, std::move(identity)); });

@@ -17,6 +17,11 @@ TEST_F(AuthenticationTest, The_scheme_is_read_whatever_its_case_and_spacing) {
   }
 }
 
+TEST_F(AuthenticationTest, Two_credentials_are_none) {
+  const net::Headers twice = {{"Authorization", "Bearer " + acme.key}, {"authorization", "Bearer " + acme.key}};
+  EXPECT_EQ(ask_as("GET", "/v1/runs", {.headers = twice})->status, 401);
+}
+
 TEST_F(AuthenticationTest, A_revoked_key_stops_at_once_although_it_was_remembered) {
   EXPECT_EQ(get("/v1/runs")->status, 200);
   admin("DELETE", "/v1/tenants/" + acme.id.text() + "/keys/" + acme.key_id.text());

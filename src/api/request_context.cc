@@ -1,9 +1,5 @@
 #include "api/request_context.h"
 
-#include <strings.h>
-
-#include <algorithm>
-
 #include "api/traceparent.h"
 
 namespace sluice::api {
@@ -52,13 +48,6 @@ RequestContext::RequestContext(Surface& surface, std::shared_ptr<net::Exchange> 
       began_us_(surface.needs.loop.monotonic_us()) {
   const auto traceparent = header("traceparent");
   if (traceparent && is_traceparent(*traceparent)) traceparent_ = *traceparent;
-}
-
-bool RequestContext::is_repeated(std::string_view header_name) const {
-  return std::ranges::count_if(request().headers.all(), [&](const net::Header& header) {
-           return header.name.size() == header_name.size() &&
-                  strncasecmp(header.name.data(), header_name.data(), header_name.size()) == 0;
-         }) > 1;
 }
 
 void RequestContext::answer(int status, std::string_view content_type, std::string body, net::Headers headers) {

@@ -26,8 +26,8 @@ class RequestContext final {
   net::Exchange& exchange() const { return *exchange_; }
   const net::Request& request() const { return exchange_->request(); }
   std::optional<std::string_view> header(std::string_view name) const { return request().headers.find(name); }
-  // Two of them, of which a proxy may have seen the one and we the other, are worth no more than none.
-  bool is_repeated(std::string_view header_name) const;
+  // Of two, a proxy in front may have looked at the one and we at the other.
+  bool is_repeated(std::string_view header_name) const { return request().headers.count(header_name) > 1; }
   const std::string& request_id() const { return request_id_; }
   // As it came, when it is a valid one of W3C's; empty otherwise.
   std::string_view traceparent() const { return traceparent_; }

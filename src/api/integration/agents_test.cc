@@ -25,7 +25,9 @@ TEST_F(AgentsTest, An_agent_is_created_changed_and_deleted) {
 }
 
 TEST_F(AgentsTest, A_name_belongs_to_one_agent_of_a_tenant) {
-  EXPECT_EQ(post("/v1/agents", R"({"name":"default"})")->slug(), "name-conflict");
+  const auto taken = post("/v1/agents", R"({"name":"default"})");
+  EXPECT_EQ(taken->slug(), "name-conflict");
+  EXPECT_EQ(taken->text("conflicting_resource_id"), acme.agent.text());
   const auto path = post("/v1/agents", R"({"name":"second"})")->header("Location");
   EXPECT_EQ(patch(path, R"({"name":"default"})")->status, 409);
   EXPECT_EQ(patch(path, R"({"name":"second"})")->status, 200);

@@ -122,6 +122,9 @@ TEST_F(ConversationsTest, Only_the_tenants_own_agents_can_be_named) {
   EXPECT_EQ(answer->status, 422);
   EXPECT_NE(answer->body.find("/agent_id"), std::string::npos);
   EXPECT_EQ(patch("/v1/conversations/" + make_conversation(), foreign)->status, 422);
+  const std::string nobody = R"({"agent_id":"agt_00000000000000000000000000"})";
+  EXPECT_EQ(post("/v1/conversations", nobody)->status, 422) << "not the default agent by another name";
+  EXPECT_EQ(patch("/v1/conversations/" + make_conversation(), nobody)->status, 422);
   const auto mine = post("/v1/agents", R"({"name":"second"})")->text("id");
   EXPECT_EQ(post("/v1/conversations", R"({"agent_id":")" + mine + "\"}")->text("agent_id"), mine);
 }
@@ -194,6 +197,7 @@ TEST_F(ConversationsTest, The_same_key_and_body_make_one_conversation_I_19) {
   for (const auto& wrong : Texts{"", "a b", "ü", std::string(256, 'k')}) {
     EXPECT_EQ(post("/v1/conversations", "{}", {{"Idempotency-Key", wrong}})->status, 422) << wrong;
   }
+  EXPECT_EQ(post("/v1/conversations", "{}", {{"Idempotency-Key", "a"}, {"idempotency-key", "b"}})->status, 422);
   EXPECT_EQ(post("/v1/conversations", "{}", {{"Idempotency-Key", std::string(255, 'k')}})->status, 201);
 }
 
