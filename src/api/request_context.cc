@@ -101,6 +101,8 @@ void RequestContext::start_stream(net::Headers headers) {
 
 void RequestContext::stream_ended(std::string_view how) { served(200, how); }
 
+void RequestContext::left_unanswered() { served(499, "caller left"); }
+
 void RequestContext::served(int status, std::string_view how) {
   const int64_t duration_us = surface_.needs.loop.monotonic_us() - began_us_;
   surface_.figures.served(match_.route, status, duration_us);

@@ -64,6 +64,8 @@ class RequestContext final {
   // For streams, which tell their own head and end.
   void start_stream(net::Headers headers);
   void stream_ended(std::string_view how);
+  // Nobody is there to be answered any more; for the log, which says 499 as proxies do.
+  void left_unanswered();
 
  private:
   void served(int status, std::string_view how);

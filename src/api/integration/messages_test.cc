@@ -155,7 +155,7 @@ TEST_F(MessagesTest, Without_a_stream_a_caller_who_leaves_changes_nothing_I_20) 
   agent_says("Hi.");
   agent_finishes();
   EXPECT_EQ(answer->status, 0);
-  EXPECT_TRUE(logged("caller left"));
+  EXPECT_TRUE(logged("status=499 answer=caller left"));
   EXPECT_NE(get(path)->body.find(R"("content":"Hi.")"), std::string::npos);
 }
 

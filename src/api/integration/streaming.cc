@@ -113,7 +113,7 @@ class AnswerAtEnd final : public OpenAnswer, public std::enable_shared_from_this
  private:
   void leave() {
     if (std::exchange(over_, true)) return;
-    asked_->stream_ended("caller left");
+    asked_->left_unanswered();
     asked_->surface().open_answers.let_go(*this);
   }
 
