@@ -22,6 +22,7 @@ namespace sluice::app {
 namespace {
 
 constexpr Millis tidy_every{5'000};
+constexpr int64_t busy_operations_per_second = 500;
 constexpr Millis tidy_again{200};  // while there is something left to tidy
 
 void raise_descriptor_limit() {
@@ -61,6 +62,8 @@ class Serving final {
   std::unique_ptr<world::Entropy> entropy_;
   std::unique_ptr<world::Log> log_;
   world::Metrics metrics_;
+  world::Counter& store_operations_ =
+      metrics_.counter("sluice_store_operations_total", "Write operations that were in them.");
   std::optional<world::IdSource> ids_;
   std::unique_ptr<store::Store> store_;
   Opening opening_;
@@ -217,7 +220,11 @@ void Serving::on_signal(int signal) {
 }
 
 void Serving::tidy_up_after(Millis delay) {
-  tidy_timer_ = reactor_->after(delay, [this] {
+  const uint64_t operations = store_operations_.value();
+  tidy_timer_ = reactor_->after(delay, [this, delay, operations] {
+    // Sealing can wait; whoever sends messages should not.
+    const auto since = static_cast<int64_t>(store_operations_.value() - operations);
+    if (since * 1000 > busy_operations_per_second * delay.value) return tidy_up_after(tidy_every);
     store_->tidy_up(reactor_->now(), [this](Result<int> sealed) {
       if (!sealed) log_->write(world::LogLevel::warn, "tidying up failed", {{"why", sealed.error().what}});
       tidy_up_after(sealed && sealed.value() > 0 ? tidy_again : tidy_every);

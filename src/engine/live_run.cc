@@ -196,7 +196,11 @@ void LiveRun::tell_audience(Audience& audience, const store::CommittedBatch& new
   for (auto& reading : readings) {
     if (reading->full()) std::exchange(reading, nullptr)->fall_behind(*audience.fold);
   }
+  constexpr std::size_t envelope_bytes = 240;
+  std::size_t size = 0;
+  for (const auto& committed : news) size += envelope_bytes + committed.event().body.size();
   std::string lines;
+  lines.reserve(size);
   for (const auto& committed : news) audience.fold->apply(committed, lines);
   if (lines.empty()) return;
   const auto shared = std::make_shared<const std::string>(std::move(lines));

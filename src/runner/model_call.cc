@@ -130,26 +130,29 @@ class OfflineModelCall final : public ModelCall {
 
   void go_on() {
     const auto alive = lifeline_.watch();
+    bool spoke = false;
     for (int i = 0; i < slice_steps; ++i) {
       auto step = answer_.next();
       if (auto* said = std::get_if<Offline::Say>(&step)) {
-        heard_us_ = loop_.monotonic_us();
+        spoke = true;
         const bool last = is_last(said->event);
         listener_.on_model_event(std::move(said->event));
         if (last || alive.expired()) return;
       } else if (const auto* wait = std::get_if<Offline::Wait>(&step)) {
         if (replay_ != nullptr && !replay_->is_over()) continue;
-        return pause(wait->ms);
+        return pause(wait->ms, spoke);
       } else {
-        return pause(std::numeric_limits<int64_t>::max());
+        return pause(std::numeric_limits<int64_t>::max(), spoke);
       }
     }
+    heard_us_ = loop_.monotonic_us();
     go_on_later();
   }
 
   // Within the deadlines that a provider has.
-  void pause(int64_t ms) {
+  void pause(int64_t ms, bool spoke) {
     const int64_t now_us = loop_.monotonic_us();
+    if (spoke) heard_us_ = now_us;
     int64_t left_ms = idle_ms_max_ - (now_us - heard_us_) / 1000;
     if (total_ms_max_ > 0) left_ms = std::min(left_ms, total_ms_max_ - (now_us - started_us_) / 1000);
     if (ms < left_ms) {

@@ -17,6 +17,9 @@ Error error_of(const Failure& failure) {
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, Mode mode) {
+  // Counting every allocation takes a lock that all threads share. Refused once SQLite is in use,
+  // which is as well.
+  [[maybe_unused]] static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   sqlite3* db = nullptr;
   const int code = sqlite3_open_v2(
       path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,

@@ -17,9 +17,11 @@ void insert_message(Connection& db, const model::Message& message, int64_t conve
           model::to_json(message));
 }
 
-void insert_batch(Connection& db, int64_t run, const std::vector<model::RunEvent>& events, model::Position last) {
-  if (events.empty()) return;
+// The number of the row; 0 when there is nothing to keep.
+int64_t insert_batch(Connection& db, int64_t run, const std::vector<model::RunEvent>& events, model::Position last) {
+  if (events.empty()) return 0;
   execute(db, "INSERT INTO journal VALUES (NULL, ?, ?, ?)", run, last.value, Blob{model::encode_batch(events)});
+  return db.last_number();
 }
 
 // Where a message is to go, and what is in its way.
@@ -48,7 +50,7 @@ int64_t next_run_number(Connection& db) { return find_number(db, "SELECT max(num
 
 }  // namespace
 
-Result<AcceptOutcome> accept(Connection& db, const NewRun& made) {
+Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& made) {
   if (made.idempotency) {
     if (const auto kept = find_key(db, *made.idempotency, made.run.created_at)) {
       if (kept->request_sha256 != made.idempotency->request_sha256) return AcceptOutcome(KeyConflict{});
@@ -77,48 +79,66 @@ Result<AcceptOutcome> accept(Connection& db, const NewRun& made) {
   run.agent_id = conversation.agent_id;
   run.epoch = {1};
   run.head = {made.events.size()};
-  const int64_t run_number = next_run_number(db);
+  OpenRun open{.number = next_run_number(db), .conversation = number, .state = run.state, .epoch = run.epoch};
   insert_message(db, made.user_message, number, std::nullopt);
-  insert_message(db, made.assistant_message, number, run_number);
-  execute(db, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run_number, run.id, run.tenant_id,
-          run.conversation_id, run.user_message_id, run.message_id, run.agent_id, run.state, run.epoch.value,
-          run.head.value, run.created_at, run.ended_at, number, db.last_number());
-  execute(db, "INSERT INTO flights VALUES (?, ?)", number, run_number);
-  insert_batch(db, run_number, made.events, run.head);
-  if (made.idempotency) keep_key(db, *made.idempotency, run_number, std::nullopt, run.created_at);
+  insert_message(db, made.assistant_message, number, open.number);
+  open.message = db.last_number();
+  if (const int64_t row = insert_batch(db, open.number, made.events, run.head); row > 0) {
+    open.rows.add(row, made.events.size());
+  }
+  execute(db, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", open.number, run.id,
+          run.tenant_id, run.conversation_id, run.user_message_id, run.message_id, run.agent_id, run.state,
+          run.epoch.value, run.head.value, run.created_at, run.ended_at, number, open.message, Blob{open.rows.bytes()});
+  execute(db, "INSERT INTO flights VALUES (?, ?)", number, open.number);
+  if (made.idempotency) keep_key(db, *made.idempotency, open.number, std::nullopt, run.created_at);
+  if (!db.failure()) open_runs.enter(run.id, std::move(open));
   return AcceptOutcome(Accepted{std::move(conversation), std::move(agent).take(), std::move(run), {}});
 }
 
-Result<Unit> append(Connection& db, const Append& append) {
-  model::Run run;
-  int64_t number = 0;
-  int64_t conversation = 0;
-  int64_t message = 0;
-  {
-    Query query(db, "SELECT * FROM runs WHERE id = ?", append.run);
-    if (!query.next()) return no_such("run");
-    number = read_row(query, run);
-    query.read(conversation, message);
+Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append) {
+  const auto* open = open_runs.find(append.run);
+  if (open == nullptr) {
+    if (!find_number(db, "SELECT number FROM runs WHERE id = ?", append.run)) return no_such("run");
+    return Error{ErrorKind::conflict, "run " + append.run.text() + " is over"};
   }
+  model::Run run{.id = append.run};
+  run.state = open->state;
+  run.epoch = open->epoch;
+  run.head = open->rows.head();
   if (auto refused = refusal(append, run)) return *std::move(refused);
   apply(append, run);
-  insert_batch(db, number, append.events, run.head);
-  execute(db, "UPDATE runs SET state = ?, head = ?, ended_at = ? WHERE number = ?", run.state, run.head.value,
-          run.ended_at, number);
+
+  const int64_t row = insert_batch(db, open->number, append.events, run.head);
+  if (db.failure()) return row;  // the group will be rolled back
+  if (row > 0) open_runs.add_row(append.run, row, append.events.size());
   if (append.assistant_message) {
     execute(db, "UPDATE messages SET status = ?, json = ? WHERE number = ?", append.assistant_message->status,
-            model::to_json(*append.assistant_message), message);
+            model::to_json(*append.assistant_message), open->message);
   }
-  if (model::is_over(run.state)) execute(db, "DELETE FROM flights WHERE conversation = ?", conversation);
-  return Unit{};
+  // Flow leaves the run's row as it is: a page for each of many quiet runs is what it would cost.
+  if (!append.state) return row;
+  execute(db, "UPDATE runs SET state = ?, head = ?, ended_at = ?, journal_rows = ? WHERE number = ?", run.state,
+          run.head.value, run.ended_at, Blob{open->rows.bytes()}, open->number);
+  if (!model::is_over(run.state)) {
+    open_runs.set_state(append.run, run.state);
+    return row;
+  }
+  execute(db, "DELETE FROM flights WHERE conversation = ?", open->conversation);
+  open_runs.leave(append.run);
+  return row;
 }
 
-Result<model::Run> take_over(Connection& db, model::RunId run, model::Epoch seen) {
+Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId run, model::Epoch seen) {
   auto found = find_row<model::Run>(db, "SELECT * FROM runs WHERE id = ?", run);
   if (!found) return no_such("run");
-  if (found->epoch != seen) return Error{ErrorKind::conflict, "somebody else has taken the run over"};
-  ++found->epoch.value;
+  const auto* open = open_runs.find(run);
+  const auto epoch = open == nullptr ? found->epoch : open->epoch;
+  if (epoch != seen) return Error{ErrorKind::conflict, "somebody else has taken the run over"};
+  found->epoch.value = epoch.value + 1;
   execute(db, "UPDATE runs SET epoch = ? WHERE id = ?", found->epoch.value, run);
+  if (open == nullptr || db.failure()) return *std::move(found);
+  open_runs.set_epoch(run, found->epoch);
+  found->head = open->rows.head();
   return *std::move(found);
 }
 
@@ -163,10 +183,13 @@ Result<Page<model::Run>> runs(Connection& db, model::TenantId tenant, std::optio
       "messages.number", *number, cursor, query.limit, walk, read);
 }
 
-Result<std::vector<model::Run>> unfinished_runs(Connection& db) {
+Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs) {
   Query query(db, "SELECT runs.* FROM flights JOIN runs ON runs.number = flights.run ORDER BY runs.number");
   std::vector<model::Run> found;
-  while (query.next()) read_row(query, found.emplace_back());
+  while (query.next()) {
+    read_row(query, found.emplace_back());
+    if (const auto* open = open_runs.find(found.back().id)) found.back().head = open->rows.head();
+  }
   return found;
 }
 

@@ -1,28 +1,32 @@
 // Runs and their journals in SQL. As in sqlite_records.h, each function is one operation.
 #pragma once
 
+#include "store/open_runs.h"
 #include "store/sqlite_connection.h"
 #include "store/store.h"
 
 namespace sluice::store::sql {
 
 // An Accepted has no events yet: they are committed only after this.
-Result<AcceptOutcome> accept(Connection& db, const NewRun& made);
-Result<Unit> append(Connection& db, const Append& append);
-Result<model::Run> take_over(Connection& db, model::RunId run, model::Epoch seen);
+Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& made);
+// The number of the journal's new row; 0 when there was nothing to keep.
+Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append);
+Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId run, model::Epoch seen);
 
 struct JournalSlice {
   model::Run run;
   model::Position first;  // of the events
   std::vector<model::RunEvent> events;
 };
-Result<JournalSlice> journal(Connection& db, model::RunId run, model::Position after, std::size_t bytes_max);
+// `rows` are the journal's, if the caller knows them: those of a run that was not over just now.
+Result<JournalSlice> journal(Connection& db, model::RunId run, const std::optional<JournalRows>& rows,
+                             model::Position after, std::size_t bytes_max);
 
 Result<model::Run> run(Connection& db, model::TenantId tenant, model::RunId id);
 Result<model::Run> run_of_message(Connection& db, model::TenantId tenant, model::MessageId assistant_message);
 Result<Page<model::Run>> runs(Connection& db, model::TenantId tenant, std::optional<model::ConversationId> conversation,
                               const PageQuery<model::RunId>& query);
-Result<std::vector<model::Run>> unfinished_runs(Connection& db);
+Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs);
 
 // Seals finished journals and drops old keys, a bounded amount of both; how many were sealed.
 Result<int> tidy_up(Connection& db, Timestamp now);

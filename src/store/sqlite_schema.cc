@@ -63,17 +63,19 @@ CREATE TABLE runs (
   number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, conversation_id BLOB NOT NULL,
   user_message_id BLOB NOT NULL, message_id BLOB NOT NULL, agent_id BLOB NOT NULL, state TEXT NOT NULL,
   epoch INTEGER NOT NULL, head INTEGER NOT NULL, created_at INTEGER NOT NULL, ended_at INTEGER,
-  conversation INTEGER NOT NULL, message INTEGER NOT NULL
+  conversation INTEGER NOT NULL, message INTEGER NOT NULL,
+  journal_rows BLOB  -- where its journal is, as of the last write of this row; empty once it is sealed
 ) STRICT;
 CREATE INDEX runs_of_tenant ON runs (tenant_id);
+CREATE INDEX runs_to_seal ON runs (ended_at) WHERE ended_at IS NOT NULL AND journal_rows IS NOT NULL;
 
 -- The runs that are not over. Its key is why a conversation has at most one.
 CREATE TABLE flights (conversation INTEGER PRIMARY KEY, run INTEGER NOT NULL) STRICT;
 
--- A row is a batch of events, up to and including position `last`. Rows are appended; they leave
--- for sealed_journals, compressed, some time after their run is over.
+-- A row is a batch of events, up to and including position `last`. Rows are appended and found by
+-- their number (see journal_rows.h); they leave for sealed_journals, compressed, some time after
+-- their run is over.
 CREATE TABLE journal (number INTEGER PRIMARY KEY, run INTEGER NOT NULL, last INTEGER NOT NULL, batch BLOB NOT NULL) STRICT;
-CREATE UNIQUE INDEX journal_of_run ON journal (run, last);
 CREATE TABLE sealed_journals (
   number INTEGER PRIMARY KEY, run INTEGER NOT NULL, last INTEGER NOT NULL, batch_zstd BLOB NOT NULL
 ) STRICT;

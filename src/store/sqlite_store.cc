@@ -34,7 +34,7 @@ Result<std::unique_ptr<Store>> SqliteStore::open(WriterOptions options, int read
   Opened opened;
   auto writer = Writer::open(options);
   if (!writer) return std::move(writer.error()).in(doing);
-  opened.writer = std::move(writer).take();
+  opened.writer.emplace(std::move(writer).take());
   for (int i = 0; i < std::max(1, reader_count); ++i) {
     auto reader = Connection::open(options.path, Connection::Mode::reader);
     if (!reader) return std::move(reader.error()).in(doing);
@@ -46,7 +46,7 @@ Result<std::unique_ptr<Store>> SqliteStore::open(WriterOptions options, int read
 SqliteStore::SqliteStore(Opened opened, const WriterOptions& options, world::Loop& loop, world::Metrics& metrics)
     : sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
       postman_(loop),
-      writer_(std::move(opened.writer), options, postman_, metrics),
+      writer_(std::move(*opened.writer), options, postman_, metrics),
       readers_(std::move(opened.readers), options.path, writer_, postman_) {}
 
 template <typename T, typename Attempt>
@@ -193,13 +193,18 @@ void SqliteStore::history(model::ConversationId conversation, model::MessageId b
 // Events become Committed when the answer is told, which is after the commit and needs no copy.
 class SqliteStore::AcceptWork final : public Work {
  public:
-  AcceptWork(NewRun made, Done<AcceptOutcome> done) : made_(std::move(made)), done_(std::move(done)) {}
+  AcceptWork(SqliteStore& store, NewRun made, Done<AcceptOutcome> done)
+      : store_(store), made_(std::move(made)), done_(std::move(done)) {}
   Class work_class() const override { return Class::boundary; }
-  void attempt(Connection& db) override { result_.emplace(sql::accept(db, made_)); }
+  void attempt(Connection& db) override {
+    result_.emplace(sql::accept(db, store_.writer_.open_runs(), made_));
+    if (const auto* open = store_.writer_.open_runs().find(made_.run.id)) rows_ = open->rows;
+  }
   void fail(Error error) override { result_.emplace(std::move(error)); }
   void answer() override {
     if (*result_) {
       if (auto* accepted = std::get_if<Accepted>(&result_->value())) {
+        store_.open_rows_[made_.run.id] = std::move(rows_);
         accepted->events = committed(std::move(made_.events), {1});
       }
     }
@@ -207,45 +212,74 @@ class SqliteStore::AcceptWork final : public Work {
   }
 
  private:
+  SqliteStore& store_;
   NewRun made_;
   Done<AcceptOutcome> done_;
+  JournalRows rows_;
   std::optional<Result<AcceptOutcome>> result_;
 };
 
 class SqliteStore::AppendWork final : public Work {
  public:
-  AppendWork(Append append, Done<CommittedBatch> done) : append_(std::move(append)), done_(std::move(done)) {}
+  AppendWork(SqliteStore& store, Append append, Done<CommittedBatch> done)
+      : store_(store), append_(std::move(append)), done_(std::move(done)) {}
   Class work_class() const override {
     return append_.commit_class == CommitClass::boundary ? Class::boundary : Class::flow;
   }
-  void attempt(Connection& db) override { result_.emplace(sql::append(db, append_)); }
-  void fail(Error error) override { result_.emplace(std::move(error)); }
+  void attempt(Connection& db) override { row_.emplace(sql::append(db, store_.writer_.open_runs(), append_)); }
+  void fail(Error error) override { row_.emplace(std::move(error)); }
   void answer() override {
-    if (!*result_) return done_(std::move(result_->error()));
+    if (!*row_) return done_(std::move(row_->error()));
+    note_row(row_->value());
     done_(committed(std::move(append_.events), {append_.head.value + 1}));
   }
 
  private:
+  void note_row(int64_t row) {
+    if (append_.state && model::is_over(*append_.state)) {
+      store_.open_rows_.erase(append_.run);
+    } else if (const auto open = store_.open_rows_.find(append_.run); row > 0 && open != store_.open_rows_.end()) {
+      open->second.add(row, append_.events.size());
+    }
+  }
+
+  SqliteStore& store_;
   Append append_;
   Done<CommittedBatch> done_;
-  std::optional<Result<Unit>> result_;
+  std::optional<Result<int64_t>> row_;
 };
 
 void SqliteStore::accept(NewRun made, Done<AcceptOutcome> done) {
-  writer_.submit(std::make_unique<AcceptWork>(std::move(made), std::move(done)));
+  writer_.submit(std::make_unique<AcceptWork>(*this, std::move(made), std::move(done)));
 }
 
 void SqliteStore::append(Append append, Done<CommittedBatch> done) {
-  writer_.submit(std::make_unique<AppendWork>(std::move(append), std::move(done)));
+  writer_.submit(std::make_unique<AppendWork>(*this, std::move(append), std::move(done)));
 }
 
 void SqliteStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) {
-  write(std::move(done), [run, seen](Connection& db) { return sql::take_over(db, run, seen); });
+  struct TakenOver {
+    model::Run run;
+    std::optional<JournalRows> rows;
+  };
+  Done<TakenOver> noted = [this, done = std::move(done)](Result<TakenOver> taken) mutable {
+    if (!taken) return done(std::move(taken.error()));
+    if (taken.value().rows) open_rows_[taken.value().run.id] = *std::move(taken.value().rows);
+    done(std::move(taken.value().run));
+  };
+  write(std::move(noted), [this, run, seen](Connection& db) -> Result<TakenOver> {
+    auto taken = sql::take_over(db, writer_.open_runs(), run, seen);
+    if (!taken) return taken.error();
+    const auto* open = writer_.open_runs().find(run);
+    return TakenOver{std::move(taken).take(), open != nullptr ? std::optional(open->rows) : std::nullopt};
+  });
 }
 
 void SqliteStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
-  read(std::move(done), [run, after, bytes_max](Connection& db) -> Result<JournalPage> {
-    auto slice = sql::journal(db, run, after, bytes_max);
+  std::optional<JournalRows> rows;
+  if (const auto open = open_rows_.find(run); open != open_rows_.end()) rows = open->second;
+  read(std::move(done), [run, rows = std::move(rows), after, bytes_max](Connection& db) -> Result<JournalPage> {
+    auto slice = sql::journal(db, run, rows, after, bytes_max);
     if (!slice) return slice.error();
     return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
   });
@@ -267,12 +301,14 @@ void SqliteStore::runs(model::TenantId tenant, std::optional<model::Conversation
 }
 
 void SqliteStore::unfinished_runs(Done<std::vector<model::Run>> done) {
-  read(std::move(done), [](Connection& db) { return sql::unfinished_runs(db); });
+  // Asked of the writer: it alone knows the heads.
+  write(std::move(done), [this](Connection& db) { return sql::unfinished_runs(db, writer_.open_runs()); });
 }
 
 // ── the store itself ──
 
 void SqliteStore::reopen(Done<Unit> done) {
+  open_rows_.clear();  // whoever takes a run over learns anew where its journal is
   const auto attempt = [](Connection&) -> Result<Unit> { return Unit{}; };
   writer_.submit(std::make_unique<Operation<Unit, decltype(attempt)>>(Work::Class::reopen, attempt, std::move(done)));
 }

@@ -70,7 +70,7 @@ class SqliteStore final : public Store {
   class AppendWork;
 
   struct Opened {
-    std::unique_ptr<Connection> writer;
+    std::optional<Writer::Opened> writer;
     std::vector<std::unique_ptr<Connection>> readers;
   };
   SqliteStore(Opened opened, const WriterOptions& options, world::Loop& loop, world::Metrics& metrics);
@@ -83,6 +83,9 @@ class SqliteStore final : public Store {
   static CommittedBatch committed(std::vector<model::RunEvent> events, model::Position first);
 
   world::Counter& sealed_journals_;
+  // Where the journals of the runs are that this server carries on, as far as it was answered. The
+  // loop's thread's own.
+  std::unordered_map<model::RunId, JournalRows> open_rows_;
   Postman postman_;
   Writer writer_;
   Readers readers_;

@@ -30,25 +30,29 @@ int64_t monotonic_us() {
 
 }  // namespace
 
-Result<std::unique_ptr<Connection>> Writer::open(const WriterOptions& options) {
+Result<Writer::Opened> Writer::open(const WriterOptions& options) {
   auto opened = Connection::open(options.path, Connection::Mode::writer);
-  if (!opened) return opened;
+  if (!opened) return opened.error();
   auto& db = *opened.value();
   if (const auto migrated = migrate(db); !migrated) return migrated.error();
   if (options.page_count_max_for_test > 0) {
     db.run(("PRAGMA max_page_count = " + std::to_string(options.page_count_max_for_test)).c_str());
   }
-  return opened;
+  OpenRuns open_runs;
+  open_runs.load(db);
+  if (db.failure()) return error_of(*db.failure());
+  return Opened{std::move(opened).take(), std::move(open_runs)};
 }
 
-Writer::Writer(std::unique_ptr<Connection> db, WriterOptions options, Postman& postman, world::Metrics& metrics)
+Writer::Writer(Opened opened, WriterOptions options, Postman& postman, world::Metrics& metrics)
     : options_(std::move(options)),
       postman_(postman),
       commits_(metrics.counter("sluice_store_commits_total", "Transactions committed.")),
       operations_(metrics.counter("sluice_store_operations_total", "Write operations that were in them.")),
       commit_time_(metrics.histogram("sluice_store_commit_seconds", "From the start of a group to its commit.")),
       queue_length_(metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
-      db_(std::move(db)),
+      db_(std::move(opened.db)),
+      open_runs_(std::move(opened.open_runs)),
       thread_([this] { run(); }) {}
 
 Writer::~Writer() {
@@ -153,8 +157,10 @@ std::optional<Writer::Mishap> Writer::try_commit(WorkList& group) {
   if (auto failure = db_->take_failure()) {
     db_->run("ROLLBACK");
     db_->take_failure();  // SQLite may have rolled back already
+    open_runs_.undo_changes();
     return Mishap{*std::move(failure), while_committing};
   }
+  open_runs_.keep_changes();
   commits_.add();
   operations_.add(group.size());
   commit_time_.observe_us(monotonic_us() - began_us);
@@ -176,7 +182,8 @@ void Writer::reopen(Work& work) {
   broken_ = true;
   auto opened = open(options_);
   if (!opened) return work.fail(std::move(opened.error()).in("reopen the store"));
-  db_ = std::move(opened).take();
+  db_ = std::move(opened.value().db);
+  open_runs_ = std::move(opened.value().open_runs);
   is_synchronous_full_ = true;
   checkpointed_frame_count_ = 0;
   broken_ = false;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "store/open_runs.h"
 #include "store/sqlite_work.h"
 #include "world/metrics.h"
 
@@ -21,16 +22,22 @@ struct WriterOptions {
 
 class Writer {
  public:
-  // Opens or creates the database and brings it up to date.
-  static Result<std::unique_ptr<Connection>> open(const WriterOptions& options);
+  struct Opened {
+    std::unique_ptr<Connection> db;
+    OpenRuns open_runs;
+  };
+  // Opens or creates the database, brings it up to date, and finds the runs that are not over.
+  static Result<Opened> open(const WriterOptions& options);
 
-  Writer(std::unique_ptr<Connection> db, WriterOptions options, Postman& postman, world::Metrics& metrics);
+  Writer(Opened opened, WriterOptions options, Postman& postman, world::Metrics& metrics);
   // Writes what is still waiting.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   void submit(std::unique_ptr<Work> work);
+  // For the thread's own work, while it is tried.
+  OpenRuns& open_runs() { return open_runs_; }
   bool broken() const { return broken_.load(std::memory_order_relaxed); }
   // Grows with every reopening, so that readers know that they should, too.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -60,6 +67,7 @@ class Writer {
 
   // The thread's own.
   std::unique_ptr<Connection> db_;
+  OpenRuns open_runs_;
   bool is_synchronous_full_ = true;
   int checkpointed_frame_count_ = 0;
 

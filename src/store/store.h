@@ -237,6 +237,7 @@ class Store {
   // A journal that is sealed reads the same.
   virtual void journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) = 0;
 
+  // The head of a run that is not over may lag behind its journal here, and in lists.
   virtual void run(model::TenantId tenant, model::RunId id, Done<model::Run> done) = 0;
   virtual void run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) = 0;
   // Newest first.

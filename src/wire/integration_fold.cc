@@ -81,7 +81,12 @@ bool IntegrationFold::begin(std::string_view type, std::string& out) {
 
 void IntegrationFold::end(const model::RunEvent& event, std::string& out) {
   out += R"(,"created_at":")";
-  append_rfc3339(out, event.at);
+  if (stamp_.empty() || stamped_at_ != event.at) {
+    stamp_.clear();
+    append_rfc3339(stamp_, event.at);
+    stamped_at_ = event.at;
+  }
+  out += stamp_;
   out += format_ == Format::sse ? "\"}\n\n" : "\"}\n";
 }
 

@@ -41,6 +41,9 @@ class IntegrationFold {
   int64_t next_seq_ = 0;
   model::Position at_;
   bool ended_ = false;
+  // The stamp of the last line: most lines of a burst bear the same.
+  Timestamp stamped_at_;
+  std::string stamp_;
 };
 
 // What a caller who does not stream needs to know of the end.

@@ -1,0 +1,63 @@
+#include "store/journal_rows.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::store {
+namespace {
+
+JournalRows three_rows() {
+  JournalRows rows;
+  rows.add(7, 2);
+  rows.add(8, 1);
+  rows.add(5'000'000'000, 300);
+  return rows;
+}
+
+TEST(JournalRows, Know_the_head_and_every_row_that_holds_something_after_a_position) {
+  const auto rows = three_rows();
+  EXPECT_EQ(rows.head().value, 303U);
+  EXPECT_EQ(rows.last_number(), 5'000'000'000);
+  const auto numbers_after = [&](uint64_t after) {
+    std::vector<int64_t> numbers;
+    for (const auto& row : rows.rows_after({after})) numbers.push_back(row.number);
+    return numbers;
+  };
+  EXPECT_EQ(numbers_after(0), (std::vector<int64_t>{7, 8, 5'000'000'000}));
+  EXPECT_EQ(numbers_after(1), (std::vector<int64_t>{7, 8, 5'000'000'000}));
+  EXPECT_EQ(numbers_after(2), (std::vector<int64_t>{8, 5'000'000'000}));
+  EXPECT_EQ(numbers_after(302), (std::vector<int64_t>{5'000'000'000}));
+  EXPECT_TRUE(numbers_after(303).empty());
+}
+
+TEST(JournalRows, Come_back_from_their_bytes) {
+  const auto rows = three_rows();
+  const auto again = JournalRows::from_bytes(rows.bytes());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->bytes(), rows.bytes());
+  EXPECT_EQ(again->head(), rows.head());
+  EXPECT_EQ(again->last_number(), rows.last_number());
+}
+
+TEST(JournalRows, Refuse_bytes_that_no_list_has) {
+  const auto whole = three_rows().bytes();
+  int whole_lists = 0;
+  for (std::size_t size = 1; size < whole.size(); ++size) {
+    whole_lists += JournalRows::from_bytes(whole.substr(0, size)) ? 1 : 0;
+  }
+  EXPECT_EQ(whole_lists, 2) << "only where a row ends";
+  EXPECT_FALSE(JournalRows::from_bytes(std::string("\0\1", 2))) << "a number twice";
+  EXPECT_FALSE(JournalRows::from_bytes(std::string("\1\0", 2))) << "a row without events";
+  EXPECT_FALSE(JournalRows::from_bytes("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01")) << "a number beyond all";
+}
+
+TEST(JournalRows, Go_back_to_a_mark) {
+  auto rows = three_rows();
+  const auto mark = rows.mark();
+  rows.add(5'000'000'001, 5);
+  rows.go_back(mark);
+  EXPECT_EQ(rows.bytes(), three_rows().bytes());
+  EXPECT_EQ(rows.head().value, 303U);
+}
+
+}  // namespace
+}  // namespace sluice::store
