@@ -72,25 +72,32 @@ std::string quantiles(std::vector<double> values) {
   return text;
 }
 
-// "…,"created_at":"2026-07-02T10:00:01.123Z"}" at the end of a line, as milliseconds; negative if it is not there.
+// "…,"created_at":"2026-07-02T10:00:01.123Z"}" at the end of a line, as milliseconds of its day; negative if it is
+// not there. By hand: the clock of a benchmark must cost less than what it measures.
 double created_at_ms(std::string_view line) {
   constexpr std::string_view mark = R"("created_at":")";
   const auto at = line.rfind(mark);
-  if (at == std::string_view::npos) return -1;
-  const std::string text(line.substr(at + mark.size()));
-  std::tm parts{};
-  double seconds = 0;
-  if (std::sscanf(text.c_str(), "%d-%d-%dT%d:%d:%lf", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour,
-                  &parts.tm_min, &seconds) != 6) {
-    return -1;
-  }
-  parts.tm_year -= 1900;
-  parts.tm_mon -= 1;
-  return static_cast<double>(timegm(&parts)) * 1e3 + seconds * 1e3;
+  if (at == std::string_view::npos || line.size() < at + mark.size() + 24) return -1;
+  const std::string_view time = line.substr(at + mark.size() + 11, 12);
+  const auto digits = [&](std::size_t from, std::size_t count) {
+    int value = 0;
+    for (std::size_t i = from; i < from + count; ++i) value = value * 10 + (time[i] - '0');
+    return value;
+  };
+  return ((digits(0, 2) * 60 + digits(3, 2)) * 60 + digits(6, 2)) * 1e3 + digits(9, 3);
 }
 
-// What all connections measured.
+constexpr double day_ms = 24 * 3600 * 1e3;
+
+enum class Phase : uint8_t { connecting, creating, streaming, idle, failed };
+
+// What all connections measured, and how they stand: looking at each would cost more than serving it.
 struct Figures {
+  int standing[5] = {};     // by phase
+  int had_event = 0;        // since their message was sent
+  bool send_again = false;  // as soon as one ends
+  int count(Phase phase) const { return standing[static_cast<int>(phase)]; }
+
   long messages = 0;
   long failures = 0;
   long events = 0;
@@ -102,9 +109,9 @@ struct Figures {
 
 class Connection {
  public:
-  enum class Phase : uint8_t { connecting, creating, streaming, idle, failed };
-
-  Connection(const Options& options, Figures& figures) : options_(options), figures_(figures) {}
+  Connection(const Options& options, Figures& figures) : options_(options), figures_(figures) {
+    ++figures_.standing[static_cast<int>(phase_)];
+  }
   Connection(const Connection&) = delete;
   ~Connection() {
     if (fd_ >= 0) close(fd_);
@@ -133,19 +140,25 @@ class Connection {
   }
 
   void send_message() {
-    phase_ = Phase::streaming;
+    enter(Phase::streaming);
     sent_at_ = now_ms();
+    if (first_event_seen_) --figures_.had_event;
     first_event_seen_ = ended_ = false;
     deltas_ = 0;
     send("/v1/conversations/" + conversation_ + "/messages", R"({"content":")" + options_.content + R"("})");
   }
 
   Phase phase() const { return phase_; }
-  bool had_event() const { return first_event_seen_; }
 
  private:
+  void enter(Phase phase) {
+    --figures_.standing[static_cast<int>(phase_)];
+    phase_ = phase;
+    ++figures_.standing[static_cast<int>(phase_)];
+  }
+
   void create_conversation() {
-    phase_ = Phase::creating;
+    enter(Phase::creating);
     send("/v1/conversations", "{}");
   }
 
@@ -178,12 +191,14 @@ class Connection {
           reader_.feed({bytes, static_cast<std::size_t>(count)}, [this](std::string_view piece) { take(piece); });
       if (step == HttpReader::Step::broken) return fail("not the HTTP this client understands");
       if (step == HttpReader::Step::done) finish();
+      if (static_cast<std::size_t>(count) < sizeof bytes || fd_ < 0) return;  // what comes later is another edge
     }
   }
 
   void take(std::string_view piece) {
     if (phase_ == Phase::streaming && !first_event_seen_ && reader_.status() == 200) {
       first_event_seen_ = true;
+      ++figures_.had_event;
       figures_.first_event_ms.push_back(now_ms() - sent_at_);
     }
     body_ += piece;
@@ -205,7 +220,7 @@ class Connection {
     if (options_.mode != "paced" || head.find("content_delta") == std::string_view::npos) return;
     const double arrived = now_ms();
     if (const double created = created_at_ms(line); created > 0)
-      figures_.since_created_ms.push_back(wall_ms() - created);
+      figures_.since_created_ms.push_back(std::fmod(wall_ms(), day_ms) - created);
     if (deltas_ == 0)
       first_delta_at_ = arrived;
     else
@@ -218,18 +233,18 @@ class Connection {
       const auto at = body_.find(R"("id":")");
       if (reader_.status() != 201 || at == std::string::npos) return fail("no conversation: " + body_.substr(0, 200));
       conversation_ = body_.substr(at + 6, body_.find('"', at + 6) - at - 6);
-      phase_ = Phase::idle;
-      return;
+      return enter(Phase::idle);
     }
     if (!ended_) return fail(std::to_string(reader_.status()) + " without message_end: " + body_.substr(0, 200));
     ++figures_.messages;
     figures_.total_ms.push_back(now_ms() - sent_at_);
-    phase_ = Phase::idle;
+    enter(Phase::idle);
+    if (figures_.send_again) send_message();
   }
 
   void fail(const std::string& why) {
     if (figures_.failures++ == 0) std::fprintf(stderr, "load: %s\n", why.c_str());
-    phase_ = Phase::failed;
+    enter(Phase::failed);
     close(fd_);
     fd_ = -1;
     out_.clear();
@@ -249,8 +264,6 @@ class Connection {
   bool first_event_seen_ = false;
   bool ended_ = false;
 };
-
-using Phase = Connection::Phase;
 
 class Load {
  public:
@@ -276,7 +289,8 @@ class Load {
     const double began = now_ms(), until = began + options_.seconds * 1e3;
     for (;;) {
       const double now = now_ms();
-      if (now < until) send_on_idle(due(now - began));
+      figures_.send_again = now < until;
+      if (now < until) start(due(now - began));
       if (now >= until && count(Phase::streaming) == 0) break;
       step(started_ < options_.connections ? 1 : 50);
     }
@@ -286,8 +300,7 @@ class Load {
   double run_once(bool to_the_end) {
     const double began = now_ms();
     for (;;) {
-      const int ready = due(now_ms() - began);
-      for (; started_ < ready; ++started_) connections_[static_cast<std::size_t>(started_)]->send_message();
+      start(due(now_ms() - began));
       const bool reached = to_the_end ? count(Phase::streaming) == 0 : everyone_had_an_event();
       if (started_ == options_.connections && reached) break;
       step(started_ < options_.connections ? 1 : 100);
@@ -307,25 +320,15 @@ class Load {
   }
 
  private:
-  int count(Phase phase) const {
-    return static_cast<int>(
-        std::ranges::count_if(connections_, [phase](const auto& c) { return c->phase() == phase; }));
-  }
-  bool everyone_had_an_event() const {
-    return std::ranges::all_of(connections_,
-                               [](const auto& c) { return c->had_event() || c->phase() == Phase::failed; });
-  }
+  int count(Phase phase) const { return figures_.count(phase); }
+  bool everyone_had_an_event() const { return figures_.had_event + count(Phase::failed) >= options_.connections; }
   // How many connections may have begun. A ramp keeps paced streams from ticking all at one instant.
   int due(double elapsed_ms) const {
     if (elapsed_ms >= options_.ramp_ms) return options_.connections;
     return static_cast<int>(elapsed_ms / options_.ramp_ms * options_.connections);
   }
-  void send_on_idle(int ready) {
-    started_ = ready;
-    for (int i = 0; i < ready; ++i) {
-      auto& connection = *connections_[static_cast<std::size_t>(i)];
-      if (connection.phase() == Phase::idle) connection.send_message();
-    }
+  void start(int ready) {
+    for (; started_ < ready; ++started_) connections_[static_cast<std::size_t>(started_)]->send_message();
   }
 
   void step(int timeout_ms) {

@@ -18,7 +18,7 @@ void refuse_nobody(const Asked& asked) {
 
 void refuse_kind(const Asked& asked) {
   asked->problem(model::Slug::insufficient_scope,
-                 asked->route()->access == Access::service_read || asked->route()->access == Access::service_write
+                 asked->route()->access == Access::service || asked->route()->access == Access::service_write
                      ? "This is for service keys (sk_int_…)."
                      : "This is for the admin key (sk_adm_…).");
 }
@@ -39,7 +39,7 @@ void admit(const Asked& asked, Result<Identity> identity) {
   if (!identity) return asked->fail(identity.error());
   if (std::holds_alternative<Nobody>(identity.value())) return refuse_nobody(asked);
   switch (asked->route()->access) {
-    case Access::service_read:
+    case Access::service:
     case Access::service_write: return admit_service(asked, identity.value());
     case Access::admin:
     case Access::metrics:
@@ -49,35 +49,19 @@ void admit(const Asked& asked, Result<Identity> identity) {
   }
 }
 
-// A status that has no entry in the registry still gets a problem, of no particular type.
-std::string untyped_problem(int status, std::string_view detail, std::string_view request_id) {
-  std::string out;
-  json::Writer(out)
-      .begin_object()
-      .key("type")
-      .string("about:blank")
-      .key("title")
-      .string("The request was refused")
-      .key("status")
-      .integer(status)
-      .key("detail")
-      .string(detail)
-      .key("request_id")
-      .string(request_id)
-      .end_object();
-  return out;
-}
-
-std::optional<model::Slug> slug_of_refusal(int status) {
+// Every status that net refuses with.
+model::Slug slug_of_refusal(int status) {
   switch (status) {
     case 400: return model::Slug::malformed_request;
-    case 405: return model::Slug::method_not_allowed;
+    case 408: return model::Slug::request_timeout;
     case 413: return model::Slug::content_too_large;
-    case 415: return model::Slug::unsupported_media_type;
+    case 414: return model::Slug::uri_too_long;
+    case 417: return model::Slug::expectation_failed;
     case 431: return model::Slug::headers_too_large;
-    case 429: return model::Slug::rate_limited;
+    case 501: return model::Slug::not_implemented;
     case 503: return model::Slug::unavailable;
-    default: return std::nullopt;
+    case 505: return model::Slug::http_version_not_supported;
+    default: return model::Slug::internal;
   }
 }
 
@@ -102,14 +86,11 @@ class Surfaces final : public Api {
 
   net::Response refusal(int status, std::string_view detail) const override {
     const std::string request_id = surface_.needs.ids.make<model::RequestId>().text();
-    if (const auto slug = slug_of_refusal(status)) {
-      model::Problem problem{.slug = *slug, .detail = std::string(detail)};
-      if (status == 503) problem.retry_after_seconds = 1;
-      return problem_response(problem, {.base_url = surface_.options.public_base_url, .request_id = request_id});
-    }
-    net::Response response{.status = status, .body = untyped_problem(status, detail, request_id)};
-    response.headers = {{"Content-Type", "application/problem+json"}, {"X-Request-Id", request_id}};
-    return response;
+    surface_.needs.log.write(world::LogLevel::info, "request refused",
+                             {{"status", status}, {"detail", detail}, {"request_id", request_id}});
+    model::Problem problem{.slug = slug_of_refusal(status), .detail = std::string(detail)};
+    if (status == 503) problem.retry_after_seconds = 1;
+    return problem_response(problem, {.base_url = surface_.options.public_base_url, .request_id = request_id});
   }
 
   void begin_drain() override { surface_.draining = true; }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/engine.h"
 #include "net/net.h"
@@ -22,6 +23,8 @@ struct ApiOptions {
   std::string version;
   bool metrics_public = false;                                           // /metrics without the admin key
   model::ModelChoice default_model{"offline", "offline", std::nullopt};  // of agents that name none
+  // What an agent's model.provider may be.
+  std::vector<std::string> provider_names{"offline", "anthropic", "openai-responses", "openai-chat"};
 };
 
 // All of them must outlive the Api.

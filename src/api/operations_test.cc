@@ -69,7 +69,8 @@ TEST_F(OperationsTest, The_home_page_says_the_version_and_the_openapi_file_is_se
 }
 
 TEST_F(OperationsTest, What_the_network_refuses_is_a_problem_too) {
-  for (const int status : {400, 408, 413, 431, 501, 503}) {
+  for (const int status : {400, 408, 413, 414, 417, 431, 501, 503, 505}) {
+    log.lines.clear();
     const auto response = api->refusal(status, "Too \"slow\".");
     EXPECT_EQ(response.status, status);
     EXPECT_EQ(response.headers.find("Content-Type"), "application/problem+json");
@@ -78,6 +79,11 @@ TEST_F(OperationsTest, What_the_network_refuses_is_a_problem_too) {
     ASSERT_TRUE(document) << response.body;
     EXPECT_EQ(document.value().root().find("status")->integer(), status);
     EXPECT_EQ(document.value().root().find("detail")->string(), "Too \"slow\".");
+    const std::string type(*document.value().root().find("type")->string());
+    ASSERT_TRUE(type.starts_with("http://test/problems/")) << type;
+    EXPECT_EQ(ask_as("GET", type.substr(11), {})->status, 200) << type;
+    EXPECT_TRUE(logged("info request refused status=" + std::to_string(status) + " detail=Too \"slow\"."));
+    EXPECT_TRUE(logged("request_id=" + std::string(*response.headers.find("X-Request-Id"))));
   }
 }
 

@@ -22,26 +22,32 @@ bool is_json_type(std::string_view content_type) {
   return (content_type.size() == json_type.size() && ends_with(json_type)) || ends_with("+json");
 }
 
+bool is_identity(std::string_view coding) {
+  constexpr std::string_view identity = "identity";
+  return coding.size() == identity.size() && strncasecmp(coding.data(), identity.data(), identity.size()) == 0;
+}
+
 }  // namespace
 
 std::optional<json::Document> read_body(const Asked& asked) {
+  const auto coding = asked->header("Content-Encoding");
+  if (coding && !is_identity(*coding)) {
+    asked->problem(model::Slug::unsupported_media_type, "The body must be sent as it is, without a Content-Encoding.");
+    return std::nullopt;
+  }
   const auto type = asked->header("Content-Type");
   if (type && !is_json_type(*type)) {
     asked->problem(model::Slug::unsupported_media_type, "The body must be application/json.");
     return std::nullopt;
   }
   const std::string& body = asked->request().body;
-  if (body.size() > limits::request_body_bytes_max) {
-    asked->problem(model::Slug::content_too_large, "The body is over 4 MiB.");
-    return std::nullopt;
-  }
   if (body.empty()) {
     asked->problem(model::Slug::malformed_request, "The body is empty; a JSON object is expected, {} at least.");
     return std::nullopt;
   }
   auto document = json::Document::parse(body);
   if (!document) {
-    asked->problem(model::Slug::malformed_request, "The body is not JSON: " + document.error().what + ".");
+    asked->problem(model::Slug::malformed_request, "The body cannot be read: " + document.error().what + ".");
     return std::nullopt;
   }
   return std::move(document).take();

@@ -19,7 +19,7 @@ using Asked = std::shared_ptr<RequestContext>;
 // Who may ask.
 enum class Access : uint8_t {
   open,           // anybody
-  service_read,   // a service key
+  service,        // a service key
   service_write,  // a service key of a tenant that is not suspended
   admin,          // the admin key
   metrics,        // the admin key, or anybody where the configuration says so

@@ -8,8 +8,8 @@
 
 namespace sluice::app {
 
-// The server, until it is told to stop. Gives the exit code.
-int serve(const Config& config, std::string_view version);
+// The server, until it is told to stop. Gives the exit code. `program` is how it was called, for hints.
+int serve(const Config& config, std::string_view version, std::string_view program);
 
 // What this machine and this configuration can and cannot do. Gives the exit code: 1 when something
 // that is needed is missing.

@@ -56,6 +56,15 @@ const std::string* find_variable(const Environment& environment, std::string_vie
 // The member of "providers.NAME.member"; a name may have dots of its own.
 std::string_view member_of(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
+std::string_view section_of(std::string_view name) { return name.substr(0, name.find('.')); }
+
+std::optional<std::string> nearest_of(std::string_view name, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const auto found = nearest(name, candidates);
+  if (!found) return std::nullopt;
+  return std::string(*found);
+}
+
 Result<std::string> checked_integer(const Key& key, std::string_view name, std::string_view value,
                                     const std::string& where) {
   int64_t number = 0;
@@ -123,16 +132,25 @@ const Key* Config::find_key(std::string_view name) {
   return nullptr;
 }
 
-std::string Config::suggestion(std::string_view name) {
+std::string Config::suggestion(std::string_view name, const std::string& prefix) {
   std::vector<std::string> names;
   for (const auto& key : config_keys()) names.emplace_back(key.name);
   if (const auto dot = name.rfind('.'); name.starts_with(providers_prefix) && dot > providers_prefix.size()) {
     for (const auto& key : provider_keys())
       names.push_back(std::string(name.substr(0, dot + 1)) + std::string(key.name));
   }
-  const std::vector<std::string_view> candidates(names.begin(), names.end());
-  const auto meant = nearest(name, candidates);
-  return meant ? "; did you mean " + std::string(*meant) + "?" : "";
+  if (const auto meant = nearest_of(name, names)) return "; did you mean " + prefix + *meant + "?";
+  // Too far from any key; its section may still be known, or nearly.
+  if (name.find('.') == std::string_view::npos) return "";
+  std::vector<std::string> sections = {"providers"};
+  for (const auto& key : config_keys()) sections.emplace_back(section_of(key.name));
+  const auto section = nearest_of(section_of(name), sections);
+  if (!section || *section == "providers") return "";
+  std::string members;
+  for (const auto& key : config_keys()) {
+    if (section_of(key.name) == *section) members += (members.empty() ? "" : ", ") + prefix + std::string(key.name);
+  }
+  return "; there are " + members;
 }
 
 const Setting& Config::at(std::string_view name) const {
@@ -194,10 +212,8 @@ Result<Unit> Config::read_environment(const Environment& environment) {
     }
     const auto key = std::ranges::find_if(config_keys(), [&](const Key& k) { return variable_of(k.name) == variable; });
     if (key == config_keys().end()) {
-      const std::vector<std::string_view> candidates(known.begin(), known.end());
-      const auto meant = nearest(variable, candidates);
-      return wrong("unknown environment variable " + variable +
-                   (meant ? "; did you mean " + std::string(*meant) + "?" : ""));
+      const auto meant = nearest_of(variable, known);
+      return wrong("unknown environment variable " + variable + (meant ? "; did you mean " + *meant + "?" : ""));
     }
     if (auto taken = set(std::string(key->name), value, variable); !taken) return taken;
   }
@@ -258,10 +274,8 @@ Result<Unit> Config::read_flags(const std::vector<std::string>& flags) {
     if (flag != "--config" && find_key(name) == nullptr) {
       std::vector<std::string> known = {"--config"};
       for (const auto& shorter : short_flags()) known.emplace_back(shorter.flag);
-      for (const auto& key : config_keys()) known.push_back("--" + std::string(key.name));
-      const std::vector<std::string_view> candidates(known.begin(), known.end());
-      const auto meant = nearest(flag, candidates);
-      return wrong("unknown flag " + flag + (meant ? "; did you mean " + std::string(*meant) + "?" : ""));
+      const auto meant = name.find('.') == std::string::npos ? nearest_of(flag, known) : std::nullopt;
+      return wrong("unknown flag " + flag + (meant ? "; did you mean " + *meant + "?" : suggestion(name, "--")));
     }
     if (equals == std::string::npos && i + 1 == flags.size()) return wrong("flag " + flag + " needs a value");
     const auto value = equals != std::string::npos ? flags[i].substr(equals + 1) : flags[++i];

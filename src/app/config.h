@@ -73,8 +73,8 @@ class Config {
   Result<Unit> set_list(const std::string& name, std::vector<std::string> items, const std::string& where);
   // The key of that name; a provider's key for "providers.NAME.member".
   static const Key* find_key(std::string_view name);
-  // For an error message: " Did you mean …?", or nothing.
-  static std::string suggestion(std::string_view name);
+  // For an error message: "; did you mean …?", what there is in the section that was meant, or nothing.
+  static std::string suggestion(std::string_view name, const std::string& prefix = "");
 
  private:
   Config();

@@ -14,7 +14,8 @@ constexpr Key keys[] = {
      "The URL clients use, without a trailing slash; links in problems begin with it. Empty: from server.listen."},
     {"server.tls_cert", text, "", "PEM file with the certificate chain. Empty: plain HTTP."},
     {"server.tls_key", text, "", "PEM file with the certificate's private key."},
-    {"server.admin_key", text, "", "The admin key (sk_adm_…). Empty: made at the first start, in bootstrap.json.", "",
+    {"server.admin_key", text, "",
+     "The admin key: sk_adm_ and more, 20 characters at least. Empty: made at the first start, in bootstrap.json.", "",
      0, true},
     {"server.drain_seconds", integer, "20", "How long SIGTERM waits for runs and answers in flight."},
     {"server.metrics_public", boolean, "false", "Serve /metrics without the admin key."},
@@ -43,6 +44,9 @@ constexpr Key keys[] = {
     {"models.connect_seconds", integer, "10", "Time to reach a provider.", "", 1},
     {"models.idle_seconds", integer, "120", "Silence of a provider that counts as a failure.", "", 1},
     {"models.total_seconds", integer, "1800", "Time for one answer of a model.", "", 1},
+    {"models.agent_base_urls", list, "",
+     "Where an agent's own base_url may lead: the beginnings of URLs, or * for anywhere. Empty: only to its provider's "
+     "base_url."},
     {"models.proxy", text, "", "Proxy for calls to providers. Empty: http_proxy, https_proxy and no_proxy decide."},
     {"models.ca_file", text, "", "PEM file of certificate authorities to trust. Empty: the system's."},
 

@@ -94,6 +94,13 @@ TEST_F(ConfigTest, Unknown_names_are_errors_with_what_was_meant) {
   EXPECT_EQ(error(), "unknown flag --server.lsten; did you mean --server.listen?");
   flags = {"--lisen", "x"};
   EXPECT_EQ(error(), "unknown flag --lisen; did you mean --listen?");
+  flags = {"--limts.x", "3"};
+  EXPECT_TRUE(error().starts_with("unknown flag --limts.x; there are --limits.request_body_bytes_max, --limits.conn"))
+      << error();
+  flags = {"--limts.connections_max", "3"};
+  EXPECT_EQ(error(), "unknown flag --limts.connections_max; did you mean --limits.connections_max?");
+  flags = {"--providers.mine.baseurl", "x"};
+  EXPECT_EQ(error(), "unknown flag --providers.mine.baseurl; did you mean --providers.mine.base_url?");
   flags = {"--completely-different", "x"};
   EXPECT_EQ(error(), "unknown flag --completely-different");
   flags.clear();

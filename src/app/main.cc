@@ -1,4 +1,5 @@
 // The program: what it can do, by the first word.
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -6,6 +7,7 @@
 
 #include "app/app.h"
 #include "base/bytes.h"
+#include "base/json.h"
 #include "cli/cli.h"
 
 extern "C" char** environ;
@@ -73,40 +75,50 @@ Environment read_environment() {
 
 bool take_switch(std::vector<std::string>& flags, std::string_view name) { return std::erase(flags, name) > 0; }
 
-int complain(std::string_view what) {
+int complain(std::string_view what, Form form) {
   print(stderr, "sluice: " + std::string(what) + "\n");
+  if (form == Form::json) print(stdout, cli::error_json(what) + "\n");
   return cli::exit_usage;
 }
 
 // The commands that read the server's configuration.
-int with_config(std::string_view command, std::vector<std::string> flags, const Environment& environment) {
+int with_config(std::string_view program, std::string_view command, std::vector<std::string> flags,
+                const Environment& environment) {
   const auto help = command == "serve" ? serve_help : command == "config" ? config_help : doctor_help;
   if (take_switch(flags, "--help") || take_switch(flags, "-h")) {
     print(stdout, std::string(help) + flags_help());
     return cli::exit_ok;
   }
-  const bool json = command != "serve" && take_switch(flags, "--json");
+  const auto form = command != "serve" && take_switch(flags, "--json") ? Form::json : Form::human;
   if (command == "config" && take_switch(flags, "--reference")) {
     print(stdout, reference_page());
     return cli::exit_ok;
   }
   const auto config = Config::read({flags, environment});
-  if (!config) return complain(config.error().what);
-  if (command == "serve") return serve(config.value(), version);
-  if (command == "doctor") return doctor(config.value(), json ? Form::json : Form::human);
-  print(stdout, json ? to_json(config.value()) + "\n" : to_toml(config.value()));
+  if (!config) return complain(config.error().what, form);
+  if (command == "serve") return serve(config.value(), version, program);
+  if (command == "doctor") return doctor(config.value(), form);
+  print(stdout, form == Form::json ? to_json(config.value()) + "\n" : to_toml(config.value()));
   return cli::exit_ok;
 }
 
-int no_such_command(const std::string& command) {
+int no_such_command(const std::string& command, Form form) {
   auto words = cli::first_words();
   for (const auto* word : {"serve", "config", "doctor", "version"}) words.emplace_back(word);
   const auto meant = nearest(command, words);
-  return complain("there is no command " + command + (meant ? "; did you mean " + std::string(*meant) + "?" : "") +
-                  "\nMore: sluice --help");
+  return complain("there is no command " + command +
+                      (meant ? "; did you mean " + std::string(*meant) + "?" : "; sluice --help lists them"),
+                  form);
 }
 
-int run(const std::vector<std::string>& words) {
+int print_version(Form form) {
+  std::string json;
+  json::Writer(json).begin_object().key("version").string(version).end_object();
+  print(stdout, (form == Form::json ? json : "sluice " + std::string(version)) + "\n");
+  return cli::exit_ok;
+}
+
+int run(std::string_view program, const std::vector<std::string>& words) {
   if (words.empty()) {
     print(stderr, program_help());
     return cli::exit_usage;
@@ -116,19 +128,21 @@ int run(const std::vector<std::string>& words) {
     print(stdout, program_help());
     return cli::exit_ok;
   }
-  if (command == "version" || command == "--version") {
-    print(stdout, "sluice " + std::string(version) + "\n");
-    return cli::exit_ok;
-  }
+  const auto form = std::ranges::find(words, "--json") != words.end() ? Form::json : Form::human;
+  if (command == "version" || command == "--version") return print_version(form);
   const auto environment = read_environment();
   if (command == "serve" || command == "config" || command == "doctor") {
-    return with_config(command, {words.begin() + 1, words.end()}, environment);
+    return with_config(program, command, {words.begin() + 1, words.end()}, environment);
   }
-  if (cli::knows(command)) return cli::run(words, environment);
-  return no_such_command(command);
+  if (cli::knows(command)) return cli::run(program, words, environment);
+  return no_such_command(command, form);
 }
 
 }  // namespace
 }  // namespace sluice::app
 
-int main(int argc, char** argv) { return sluice::app::run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  // A program may be started without even its own name.
+  if (argc < 1) return sluice::app::run("sluice", {});
+  return sluice::app::run(argv[0], {argv + 1, argv + argc});
+}

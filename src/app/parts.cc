@@ -1,8 +1,13 @@
 #include "app/parts.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "base/bytes.h"
+#include "cli/cli.h"
 
 namespace sluice::app {
 
@@ -51,6 +56,7 @@ runner::RunnerOptions runner_options(const Config& config) {
     options.providers[name] = {config.provider(name, "dialect"), config.provider(name, "base_url"),
                                config.provider(name, "api_key")};
   }
+  options.agent_base_urls = config.list("models.agent_base_urls");
   options.filler.phrases = config.list("filler.phrases");
   options.filler.first_ms = config.integer("filler.first_ms");
   options.filler.every_ms = config.integer("filler.every_ms");
@@ -64,6 +70,25 @@ runner::RunnerOptions runner_options(const Config& config) {
   return options;
 }
 
+namespace {
+
+constexpr std::size_t admin_key_chars_min = 20;
+
+Error wrong(std::string what) { return {ErrorKind::invalid, std::move(what)}; }
+
+Result<Unit> check_tls(const Config& config) {
+  const auto& certificate = config.text("server.tls_cert");
+  const auto& key = config.text("server.tls_key");
+  if (certificate.empty() != key.empty()) return wrong("TLS needs both server.tls_cert and server.tls_key");
+  for (const auto* name : {"server.tls_cert", "server.tls_key"}) {
+    const auto& file = config.text(name);
+    if (!file.empty() && access(file.c_str(), R_OK) != 0) {
+      return wrong(std::string(name) + ": the file " + file + " cannot be read: " + std::strerror(errno));
+    }
+  }
+  return Unit{};
+}
+
 Result<Unit> check_providers(const Config& config) {
   const auto names = config.provider_names();
   for (const auto* key : {"models.default_provider", "filler.model_provider"}) {
@@ -75,35 +100,38 @@ Result<Unit> check_providers(const Config& config) {
     return Error{ErrorKind::invalid, std::string(key) + " names no provider: \"" + named + "\"" +
                                          (meant ? "; did you mean " + std::string(*meant) + "?" : "")};
   }
-  if (config.text("server.tls_cert").empty() != config.text("server.tls_key").empty()) {
-    return Error{ErrorKind::invalid, "TLS needs both server.tls_cert and server.tls_key"};
+  for (const auto& url : config.list("models.agent_base_urls")) {
+    if (runner::is_agent_base_url_rule(url)) continue;
+    return wrong("models.agent_base_urls: \"" + url + "\" must be * or the beginning of a URL, such as " +
+                 "https://models.example or http://127.0.0.1:11434/v1");
   }
   return Unit{};
 }
 
-std::string shell_quoted(std::string_view text) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("/._-+:=@").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
+// A short one could be guessed, and what does not look like an admin key is taken for another kind.
+Result<Unit> check_admin_key(const Config& config) {
+  const auto& key = config.text("server.admin_key");
+  if (key.empty() || (key.starts_with("sk_adm_") && key.size() >= admin_key_chars_min)) return Unit{};
+  return wrong("server.admin_key must begin with sk_adm_ and have at least " + std::to_string(admin_key_chars_min) +
+               " characters" +
+               (key.starts_with("sk_adm_") ? ", not " + std::to_string(key.size()) : "; it begins otherwise"));
+}
+
+}  // namespace
+
+Result<Unit> check_config(const Config& config) {
+  for (const auto check : {check_providers, check_tls, check_admin_key}) {
+    if (auto fine = check(config); !fine) return fine;
   }
-  return out + "'";
+  return Unit{};
 }
 
 std::string curl_line(std::string_view base_url, std::string_view bootstrap_file, std::string_view ca_file) {
   std::string line = "curl -sN ";
-  if (!ca_file.empty()) line += "--cacert " + shell_quoted(ca_file) + " ";
-  line += shell_quoted(std::string(base_url) + "/v1/conversations");
+  if (!ca_file.empty()) line += "--cacert " + cli::shell_quoted(ca_file) + " ";
+  line += cli::shell_quoted(std::string(base_url) + "/v1/conversations");
   line += R"sh( -H "Authorization: Bearer $(sed -n 's/.*"service_key": *"\([^"]*\)".*/\1/p' )sh";
-  line += shell_quoted(bootstrap_file);
+  line += cli::shell_quoted(bootstrap_file);
   line += R"sh()" -H 'Content-Type: application/json' -d '{"initial_message":{"content":"say Hello from Sluice."}}')sh";
   return line;
 }

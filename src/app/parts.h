@@ -19,10 +19,10 @@ Result<store::SqliteOptions> sqlite_options(const Config& config, const std::str
 net::ServerOptions server_options(const Config& config, const ListenAddress& address);
 runner::RunnerOptions runner_options(const Config& config);
 
-// The default agent's provider and the filler's must exist; TLS needs both of its files.
-Result<Unit> check_providers(const Config& config);
+// What no single value can be blamed for: the default agent's provider and the filler's must exist, TLS
+// needs both of its files, the admin key must look like one. `invalid`, in words.
+Result<Unit> check_config(const Config& config);
 
-std::string shell_quoted(std::string_view text);
 // A command that starts a conversation. The shell reads the key from the file, so that none is in a
 // log or a history.
 std::string curl_line(std::string_view base_url, std::string_view bootstrap_file, std::string_view ca_file);

@@ -37,11 +37,36 @@ TEST(Parts, The_store_is_in_the_data_directory_unless_it_is_put_elsewhere) {
 }
 
 TEST(Parts, A_default_provider_that_is_unknown_is_said_before_anything_starts) {
-  const auto wrong = check_providers(config_with({"--models.default_provider", "antropic"}));
+  const auto wrong = check_config(config_with({"--models.default_provider", "antropic"}));
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().what, "models.default_provider names no provider: \"antropic\"; did you mean anthropic?");
-  EXPECT_FALSE(check_providers(config_with({"--tls-cert", "c.pem"})));
-  EXPECT_TRUE(check_providers(config_with({})));
+  EXPECT_FALSE(check_config(config_with({"--tls-cert", "c.pem"})));
+  EXPECT_TRUE(check_config(config_with({})));
+}
+
+std::string complaint_about(std::vector<std::string> flags) {
+  const auto fine = check_config(config_with(std::move(flags)));
+  return fine ? "none" : fine.error().what;
+}
+
+TEST(Parts, An_admin_key_that_could_be_guessed_or_is_of_another_kind_is_refused) {
+  EXPECT_EQ(complaint_about({"--server.admin_key", "sk_adm_0123456789abc"}), "none");
+  EXPECT_EQ(complaint_about({"--server.admin_key", "sk_adm_short"}),
+            "server.admin_key must begin with sk_adm_ and have at least 20 characters, not 12");
+  EXPECT_EQ(complaint_about({"--server.admin_key", "sk_int_0123456789abcdef"}),
+            "server.admin_key must begin with sk_adm_ and have at least 20 characters; it begins otherwise");
+}
+
+TEST(Parts, A_tls_file_that_is_not_there_is_named_with_the_reason) {
+  EXPECT_EQ(complaint_about({"--tls-cert", "/nowhere/c.pem", "--tls-key", "/nowhere/k.pem"}),
+            "server.tls_cert: the file /nowhere/c.pem cannot be read: No such file or directory");
+}
+
+TEST(Parts, Where_agents_may_lead_must_be_a_url) {
+  EXPECT_EQ(complaint_about({"--models.agent_base_urls", "http://gpu:8000/v1|*"}), "none");
+  EXPECT_TRUE(complaint_about({"--models.agent_base_urls", "gpu:8000"}).starts_with("models.agent_base_urls: \"gpu"));
+  EXPECT_EQ(runner_options(config_with({"--models.agent_base_urls", "http://a|http://b"})).agent_base_urls,
+            (std::vector<std::string>{"http://a", "http://b"}));
 }
 
 TEST(Parts, Each_provider_reaches_the_runner_with_its_key) {
@@ -55,7 +80,6 @@ TEST(Parts, The_line_to_paste_reads_the_key_from_the_file) {
   const auto line = curl_line("http://127.0.0.1:1", "/my data/bootstrap.json", "");
   EXPECT_NE(line.find("'/my data/bootstrap.json'"), std::string::npos) << line;
   EXPECT_EQ(line.find("sk_"), std::string::npos);
-  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "app/parts.h"
 #include "app/signals.h"
 #include "base/digest.h"
+#include "cli/cli.h"
 #include "engine/engine.h"
 #include "net/net.h"
 #include "runner/runner.h"
@@ -35,7 +36,8 @@ void raise_descriptor_limit() {
 // Every part, in floor order; they go in reverse.
 class Serving final {
  public:
-  Serving(const Config& config, std::string_view version) : config_(config), version_(version) {}
+  Serving(const Config& config, std::string_view version, std::string_view program)
+      : config_(config), version_(version), program_(program) {}
 
   Result<Unit> get_ready();
   int run();
@@ -46,6 +48,8 @@ class Serving final {
   void build_house();
   Result<Unit> recover();
   void announce();
+  // A command of ours for this server, to paste.
+  std::string command(std::string_view words) const;
 
   void handle(std::shared_ptr<net::Exchange> exchange);
   net::Response refusal(int status, std::string_view detail) const;
@@ -56,9 +60,11 @@ class Serving final {
 
   const Config& config_;
   const std::string version_;
+  const std::string program_;
 
   std::optional<DataDir> data_;
   std::unique_ptr<world::Reactor> reactor_;
+  std::unique_ptr<SignalWatch> signals_;
   std::unique_ptr<world::Entropy> entropy_;
   std::unique_ptr<world::Log> log_;
   world::Metrics metrics_;
@@ -79,7 +85,6 @@ class Serving final {
   int still_draining_ = 0;
   bool stopping_ = false;
   world::Timer tidy_timer_;
-  std::unique_ptr<SignalWatch> signals_;
 };
 
 Result<Unit> Serving::get_ready() {
@@ -105,7 +110,7 @@ Result<Unit> Serving::open_ground() {
   auto address = parse_listen_address(config_.text("server.listen"));
   if (!address) return address.error();
   address_ = std::move(address).take();
-  if (auto fine = check_providers(config_); !fine) return fine;
+  if (auto fine = check_config(config_); !fine) return fine;
   auto data = DataDir::open(config_.text("server.data"));
   if (!data) return data.error();
   data_.emplace(std::move(data).take());
@@ -113,6 +118,7 @@ Result<Unit> Serving::open_ground() {
   auto reactor = world::make_reactor();
   if (!reactor) return reactor.error();
   reactor_ = std::move(reactor).take();
+  signals_ = std::make_unique<SignalWatch>(*reactor_, [this](int signal) { on_signal(signal); });
   entropy_ = world::make_system_entropy();
   log_ = make_log(config_);
   ids_.emplace(*reactor_, *entropy_);
@@ -134,7 +140,7 @@ Result<Unit> Serving::listen() {
   auto server = net::serve(
       *reactor_, server_options(config_, address_), [this](auto exchange) { handle(std::move(exchange)); },
       [this](int status, std::string_view detail) { return refusal(status, detail); }, metrics_);
-  if (!server) return std::move(server.error()).in("listen on " + config_.text("server.listen"));
+  if (!server) return server.error();
   server_ = std::move(server).take();
   base_url_ = config_.text("server.public_base_url");
   if (base_url_.empty()) base_url_ = scheme() + address_.local_authority(server_->port());
@@ -143,7 +149,7 @@ Result<Unit> Serving::listen() {
 }
 
 void Serving::build_house() {
-  runner_ = runner::make_native_runner(runner_options(config_), *client_, *reactor_, *entropy_, metrics_);
+  runner_ = runner::make_native_runner(runner_options(config_), {*client_, *reactor_, *entropy_, *log_, metrics_});
   engine_ = engine::make_engine({*store_, *runner_, *reactor_, *ids_, *log_, metrics_}, {base_url_});
   api_ = api::make_api(
       {*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_},
@@ -151,7 +157,8 @@ void Serving::build_house() {
        .admin_key_sha256 = sha256(opening_.bootstrap.admin_key),
        .version = version_,
        .metrics_public = config_.boolean("server.metrics_public"),
-       .default_model = {config_.text("models.default_provider"), config_.text("models.default_model"), std::nullopt}});
+       .default_model = {config_.text("models.default_provider"), config_.text("models.default_model"), std::nullopt},
+       .provider_names = config_.provider_names()});
 }
 
 Result<Unit> Serving::recover() {
@@ -183,19 +190,24 @@ void Serving::announce() {
   if (opening_.first_start == FirstStart::key_lost) {
     std::fprintf(stderr,
                  "sluice: %s was missing and the store is not empty: only the admin key in it is good now.\n"
-                 "        Make a new service key with: sluice keys create --tenant TENANT_ID\n",
-                 data_->file("bootstrap.json").c_str());
+                 "        Make a new service key with: %s\n",
+                 data_->file("bootstrap.json").c_str(), command("keys create --tenant TENANT_ID").c_str());
     return;
   }
   if (opening_.first_start != FirstStart::yes && isatty(STDERR_FILENO) == 0) return;
   if (opening_.bootstrap.service_key.empty()) return;
   const auto line = curl_line(base_url_, data_->file("bootstrap.json"), config_.text("server.tls_cert"));
-  std::fprintf(stderr, "\nTry it in another terminal:\n\n%s\n\nor talk to it: sluice chat --data %s\n\n", line.c_str(),
-               shell_quoted(data_->path()).c_str());
+  std::fprintf(stderr, "\nTry it in another terminal:\n\n%s\n\nor talk to it: %s\n\n", line.c_str(),
+               command("chat").c_str());
+}
+
+std::string Serving::command(std::string_view words) const {
+  std::vector<std::pair<std::string_view, std::string>> flags = {{"--data", data_->path()}};
+  if (has_tls()) flags.emplace_back("--ca-file", config_.text("server.tls_cert"));
+  return cli::Hints(program_, flags).command(words);
 }
 
 int Serving::run() {
-  signals_ = std::make_unique<SignalWatch>(*reactor_, [this](int signal) { on_signal(signal); });
   tidy_up_after(tidy_every);
   announce();
   log_->write(world::LogLevel::info, "serving", {{"url", base_url_}, {"version", version_}, {"data", data_->path()}});
@@ -205,8 +217,12 @@ int Serving::run() {
 }
 
 void Serving::on_signal(int signal) {
-  // The journal is as safe against this as against a power cut.
+  // The journal is as safe against these as against a power cut.
   if (stopping_) std::_Exit(128 + signal);
+  if (!open_) {
+    log_->write(world::LogLevel::info, "stopped before serving", {});
+    std::_Exit(0);
+  }
   stopping_ = true;
   const Millis deadline{config_.integer("server.drain_seconds") * 1000};
   log_->write(world::LogLevel::info, "draining", {{"seconds", deadline.value / 1000}});
@@ -227,6 +243,7 @@ void Serving::tidy_up_after(Millis delay) {
     if (since * 1000 > busy_operations_per_second * delay.value) return tidy_up_after(tidy_every);
     store_->tidy_up(reactor_->now(), [this](Result<int> sealed) {
       if (!sealed) log_->write(world::LogLevel::warn, "tidying up failed", {{"why", sealed.error().what}});
+      if (!sealed && sealed.error().kind == ErrorKind::unavailable) engine_->store_fell_silent(sealed.error());
       tidy_up_after(sealed && sealed.value() > 0 ? tidy_again : tidy_every);
     });
   });
@@ -234,10 +251,10 @@ void Serving::tidy_up_after(Millis delay) {
 
 }  // namespace
 
-int serve(const Config& config, std::string_view version) {
+int serve(const Config& config, std::string_view version, std::string_view program) {
   take_signals_from_threads();
   raise_descriptor_limit();
-  Serving serving(config, version);
+  Serving serving(config, version, program);
   if (const auto ready = serving.get_ready(); !ready) {
     std::fprintf(stderr, "sluice: %s\n", ready.error().what.c_str());
     return 1;

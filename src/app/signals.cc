@@ -24,6 +24,7 @@ void take_signals_from_threads() {
   const sigset_t set = stop_signals();
   SLUICE_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 SignalWatch::SignalWatch(world::Reactor& reactor, Callback<void(int)> on_signal) : on_signal_(std::move(on_signal)) {

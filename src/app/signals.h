@@ -9,7 +9,8 @@
 namespace sluice::app {
 
 // Blocks SIGTERM and SIGINT for this thread and those it starts later; call it before the first one,
-// or a signal could still kill the process through another thread. SIGPIPE is ignored.
+// or a signal could still kill the process through another thread. SIGPIPE is ignored, and SIGXFSZ:
+// a limit on the size of files then looks like a full disk, which is survived.
 void take_signals_from_threads();
 
 // Calls back with the number of each SIGTERM and SIGINT. Dropping it stops listening.

@@ -2,8 +2,11 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <vector>
 
 #include "base/limits.h"
 
@@ -20,19 +23,80 @@ element element_of(const Value& value) { return std::bit_cast<element>(value); }
 
 Value value_of(element e) { return std::bit_cast<Value>(e); }
 
-// Deep nesting is cheap to send and costs a stack frame a level to walk.
-bool too_deep(element e, int depth) {
-  if (depth > limits::json_depth_max) return true;
+// Does a name stand twice? Of two, a proxy or a log may take the one and we the other.
+bool repeats_a_name(const simdjson::dom::object& object) {
+  // Nearly every object has a few names: those are compared without a heap or a sort.
+  std::array<std::string_view, 8> few;
+  std::size_t count = 0;
+  for (const auto member : object) {
+    const auto seen = few.begin() + static_cast<std::ptrdiff_t>(std::min(count, few.size()));
+    if (std::find(few.begin(), seen, member.key) != seen) return true;
+    if (count < few.size()) few[count] = member.key;
+    ++count;
+  }
+  if (count <= few.size()) return false;
+  std::vector<std::string_view> names;
+  names.reserve(count);
+  for (const auto member : object) names.push_back(member.key);
+  std::sort(names.begin(), names.end());
+  return std::adjacent_find(names.begin(), names.end()) != names.end();
+}
+
+// What simdjson lets pass and we do not, in words; empty when there is nothing.
+std::string_view fault_of(element e, int depth) {
+  // Deep nesting is cheap to send and costs a stack frame a level to walk.
+  if (depth > limits::json_depth_max) return "nested too deeply";
   if (e.is_object()) {
-    for (const auto member : simdjson::dom::object(e)) {
-      if (too_deep(member.value, depth + 1)) return true;
+    const simdjson::dom::object object(e);
+    if (repeats_a_name(object)) return "a name stands twice in an object";
+    for (const auto member : object) {
+      if (const auto fault = fault_of(member.value, depth + 1); !fault.empty()) return fault;
     }
   } else if (e.is_array()) {
     for (const auto item : simdjson::dom::array(e)) {
-      if (too_deep(item, depth + 1)) return true;
+      if (const auto fault = fault_of(item, depth + 1); !fault.empty()) return fault;
     }
   }
-  return false;
+  return {};
+}
+
+// The grammar of RFC 8259, whatever the size.
+bool is_number(std::string_view text) {
+  const auto skip_digits = [&] {
+    const auto count = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(count);
+    return count > 0;
+  };
+  const auto skip_one_of = [&](std::string_view chars) {
+    const bool there = !text.empty() && chars.find(text.front()) != std::string_view::npos;
+    if (there) text.remove_prefix(1);
+    return there;
+  };
+  skip_one_of("-");
+  if (!skip_one_of("0") && !skip_digits()) return false;
+  if (skip_one_of(".") && !skip_digits()) return false;
+  if (skip_one_of("eE")) {
+    skip_one_of("+-");
+    if (!skip_digits()) return false;
+  }
+  return text.empty();
+}
+
+// simdjson says the same of a number that is misspelt and of one that does not fit. When every
+// number is spelt well, one does not fit.
+bool numbers_are_well_spelt(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) {
+        if (text[i] == '\\') ++i;
+      }
+    } else if (text[i] == '-' || (text[i] >= '0' && text[i] <= '9')) {
+      const auto end = std::min(text.find_first_of(",:]} \t\r\n", i), text.size());
+      if (!is_number(text.substr(i, end - i))) return false;
+      i = end;
+    }
+  }
+  return true;
 }
 
 void append_value(std::string& out, element e);
@@ -108,8 +172,11 @@ Result<Document> Document::parse(std::string_view text) {
     return Error{ErrorKind::invalid, "a string has a bad escape or half of a surrogate pair"};
   }
   if (failed == simdjson::DEPTH_ERROR) return Error{ErrorKind::invalid, "nested too deeply"};
+  if (failed == simdjson::NUMBER_ERROR && numbers_are_well_spelt(text)) {
+    return Error{ErrorKind::invalid, "a number is too large to be read"};
+  }
   if (failed != simdjson::SUCCESS) return Error{ErrorKind::invalid, "not valid JSON"};
-  if (too_deep(root, 0)) return Error{ErrorKind::invalid, "nested too deeply"};
+  if (const auto fault = fault_of(root, 0); !fault.empty()) return Error{ErrorKind::invalid, std::string(fault)};
   return Document(std::move(parsed));
 }
 

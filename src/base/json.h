@@ -1,5 +1,5 @@
-// JSON in and out. Reading is strict (RFC 8259, valid UTF-8, no lone surrogates, bounded depth);
-// writing appends to a string.
+// JSON in and out. Reading is strict (RFC 8259, valid UTF-8, no lone surrogates, no name twice in an
+// object, bounded depth); writing appends to a string.
 //
 // A Value is a view into its Document and must not outlive it.
 #pragma once
@@ -34,7 +34,7 @@ class Value {
   std::optional<double> real() const;  // of an integer too
   std::optional<std::string_view> string() const;
 
-  // The member of that name, if this is an object that has one. The first, where names repeat.
+  // The member of that name, if this is an object that has one.
   std::optional<Value> find(std::string_view name) const;
 
   // Calls back for each member or element in order; nothing for other kinds.

@@ -57,14 +57,53 @@ TEST(JsonReading, The_default_value_is_null) {
   EXPECT_EQ(Value().size(), 0U);
 }
 
-TEST(JsonReading, Members_come_in_the_order_written_and_the_first_of_a_name_counts) {
-  auto document = Document::parse(R"({"b":1,"a":2,"b":3})");
+TEST(JsonReading, Members_come_in_the_order_written) {
+  auto document = Document::parse(R"({"b":1,"a":2,"c":3})");
   ASSERT_TRUE(document);
   std::string names;
   document.value().root().each_member([&](std::string_view name, Value) { names += name; });
-  EXPECT_EQ(names, "bab");
+  EXPECT_EQ(names, "bac");
   EXPECT_EQ(document.value().root().size(), 3U);
   EXPECT_EQ(document.value().root().find("b")->integer(), 1);
+}
+
+TEST(JsonReading, A_name_stands_once_in_an_object) {
+  const std::string twice = "refused: a name stands twice in an object";
+  EXPECT_EQ(rewritten(R"({"b":1,"a":2,"b":3})"), twice);
+  EXPECT_EQ(rewritten(R"([{"x":{"a":1,"\u0061":2}}])"), twice) << "however it is spelt";
+  EXPECT_EQ(rewritten(R"([{"a":1},{"a":{"a":1}},{"A":1,"a":2,"":3}])"),
+            R"([{"a":1},{"a":{"a":1}},{"A":1,"a":2,"":3}])");
+  // At every size around the few that are compared without sorting, and at every place.
+  for (std::size_t count = 1; count < 20; ++count) {
+    std::string members;
+    for (std::size_t i = 0; i < count; ++i) members += (i > 0 ? ",\"n" : "\"n") + std::to_string(i) + "\":0";
+    EXPECT_TRUE(Document::parse("{" + members + "}")) << members;
+    for (std::size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(rewritten("{" + members + ",\"n" + std::to_string(i) + "\":0}"), twice) << count << " " << i;
+    }
+  }
+}
+
+TEST(JsonReading, A_hundred_thousand_names_in_one_object_take_no_time_to_speak_of) {
+  std::string text = "{";
+  for (int i = 0; i < 100'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  EXPECT_TRUE(Document::parse(text + "\"x\":0}"));
+  EXPECT_FALSE(Document::parse(text + "\"99999\":0}"));
+}
+
+TEST(JsonReading, A_number_too_large_is_told_from_one_that_is_none) {
+  for (const std::string_view number : {"1e999999", "-1e400", "123456789012345678901234567890", "-9223372036854775809",
+                                        "18446744073709551616", "1.5E+999"}) {
+    const std::string text(number);
+    for (const auto& around : {text, "[" + text + "]", R"({"a\"-01":)" + text + " }", "[\"01\",0.5, " + text + "\n]"}) {
+      EXPECT_EQ(rewritten(around), "refused: a number is too large to be read") << around;
+    }
+  }
+  for (const std::string_view text :
+       {"01", "[-]", "1.", "1.e5", ".5", "1e", "1e+", "+1", "0x1", "--1", "1a", "[1e999,01]"}) {
+    EXPECT_EQ(rewritten(text), "refused: not valid JSON") << text;
+  }
+  EXPECT_TRUE(Document::parse("[1e-999999,0,-0,0.0,1E5,10]"));
 }
 
 TEST(JsonReading, Integers_reach_to_their_ends_and_no_further) {

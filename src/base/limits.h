@@ -11,7 +11,8 @@ inline constexpr std::size_t request_line_bytes_max = 8 * 1024;  // a URL that n
 inline constexpr std::size_t header_bytes_max = 32 * 1024;       // all header fields together
 inline constexpr std::size_t header_count_max = 100;             // thousands of tiny headers
 inline constexpr std::size_t request_body_bytes_max = 4 * 1024 * 1024;
-inline constexpr int json_depth_max = 64;  // "[[[[…" costs a stack frame a level
+inline constexpr std::size_t bodies_in_flight_bytes_max = 256 * 1024 * 1024;  // strangers who send all at once
+inline constexpr int json_depth_max = 64;                                     // "[[[[…" costs a stack frame a level
 
 // Connections.
 inline constexpr std::size_t connection_count_max = 20'000;
@@ -34,11 +35,13 @@ inline constexpr std::size_t env_value_bytes_max = 32 * 1024;
 inline constexpr std::size_t skill_ids_max = 50;
 inline constexpr int page_default = 20;
 inline constexpr int page_max = 100;
+inline constexpr std::size_t page_bytes_max = 4 * 1024 * 1024;  // a page of the largest messages
 
 // Runs.
 inline constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;         // a model that never stops talking
-inline constexpr std::size_t journal_batch_bytes_max = 1024 * 1024;      // one append
+inline constexpr std::size_t journal_event_overhead_bytes = 256;         // what a short event becomes on a wire
 inline constexpr std::size_t history_messages_max = 200;                 // replayed to the model
+inline constexpr std::size_t history_bytes_max = 4 * 1024 * 1024;        // the same, of large messages
 inline constexpr std::size_t provider_line_bytes_max = 4 * 1024 * 1024;  // an SSE line without end
 
 }  // namespace sluice::limits

@@ -1,7 +1,6 @@
 #include "cli/answer_printer.h"
 
 #include "base/json.h"
-#include "cli/cli.h"
 #include "cli/render.h"
 
 namespace sluice::cli {
@@ -24,7 +23,7 @@ std::string one_line(std::string_view text) {
 
 }  // namespace
 
-void AnswerPrinter::take(const client::Event& event) {
+void AnswerPrinter::on_event(const client::Event& event) {
   last_seq_ = event.seq;
   if (!event.message_id.empty()) message_id_ = event.message_id;
   if (form_ == Form::json) return console_.out(event.line + "\n");
@@ -33,6 +32,14 @@ void AnswerPrinter::take(const client::Event& event) {
     erase_filler();
     console_.err("sluice: the run waits for an approval\n");
   }
+}
+
+void AnswerPrinter::on_link(client::Link link) {
+  erase_filler();
+  const bool is_mid_line = console_.is_terminal() && !text_.empty() && !text_.ends_with('\n');
+  console_.err(std::string(is_mid_line ? "\n" : "") +
+               (link == client::Link::lost ? "sluice: connection lost; trying again… the run goes on at the server\n"
+                                           : "sluice: connected again\n"));
 }
 
 void AnswerPrinter::take_delta(const client::Event& event) {
@@ -89,8 +96,17 @@ void AnswerPrinter::print_rest(std::string_view message_json) {
 
 void AnswerPrinter::say_how_to_come_back() {
   if (message_id_.empty()) return;
-  console_.err("The run goes on. Read on with: sluice runs tail " + message_id_ +
-               (last_seq_ >= 0 ? " --after " + std::to_string(last_seq_) : "") + "\n");
+  const auto after = last_seq_ >= 0 ? " --after " + std::to_string(last_seq_) : "";
+  console_.err("The run goes on. Read on with: " + hints_.command("runs tail " + message_id_ + after) + "\n");
+}
+
+// A conversation that is busy with an answer somebody left.
+void AnswerPrinter::say_how_to_get_past(std::string_view problem_json) {
+  const auto problem = json::Document::parse(problem_json);
+  const auto run = problem ? text_of(problem.value().root(), "conflicting_resource_id") : "";
+  if (!run.starts_with("run_")) return;
+  console_.err("Read the answer in progress with: " + hints_.command("runs tail " + shell_quoted(run)) +
+               "\nor end it with: " + hints_.command("runs cancel " + shell_quoted(run)) + "\n");
 }
 
 int AnswerPrinter::finish(const Followed& followed) {
@@ -105,13 +121,19 @@ int AnswerPrinter::finish(const Followed& followed) {
   switch (outcome.kind) {
     case client::Outcome::Kind::completed: return exit_ok;
     case client::Outcome::Kind::failed:
-      console_.err(outcome.detail.empty() ? problem_text(outcome.status, outcome.json)
-                                          : "sluice: " + outcome.detail + "\n");
+      if (!outcome.detail.empty()) {
+        report_error(console_, form_, outcome.detail);
+      } else {
+        console_.err(problem_text(outcome.status, outcome.json));  // with --json it was an event
+      }
       return exit_failed;
-    case client::Outcome::Kind::refused: console_.err(problem_text(outcome.status, outcome.json)); return exit_failed;
+    case client::Outcome::Kind::refused:
+      report_problem(console_, form_, outcome.status, outcome.json);
+      say_how_to_get_past(outcome.json);
+      return exit_failed;
     case client::Outcome::Kind::unknown: break;
   }
-  console_.err("sluice: " + outcome.detail + "\n");
+  report_error(console_, form_, outcome.detail);
   say_how_to_come_back();
   return exit_unknown;
 }

@@ -3,20 +3,20 @@
 
 #include <string>
 
-#include "cli/console.h"
+#include "cli/cli.h"
 #include "cli/remote.h"
+#include "cli/report.h"
 
 namespace sluice::cli {
 
-enum class Form : uint8_t { human, json };
-
-class AnswerPrinter {
+class AnswerPrinter final : public AnswerListener {
  public:
   // `after`: the seq up to which the answer was read before, if it was.
-  AnswerPrinter(Console& console, Form form, int64_t after = -1)
-      : console_(console), form_(form), from_start_(after < 0), last_seq_(after) {}
+  AnswerPrinter(Console& console, Form form, const Hints& hints, int64_t after = -1)
+      : console_(console), form_(form), hints_(hints), from_start_(after < 0), last_seq_(after) {}
 
-  void take(const client::Event& event);
+  void on_event(const client::Event& event) override;
+  void on_link(client::Link link) override;
   // What the outcome adds to what was told, and the exit code.
   int finish(const Followed& followed);
 
@@ -27,9 +27,11 @@ class AnswerPrinter {
   void print_rest(std::string_view message_json);
   void end_line();
   void say_how_to_come_back();
+  void say_how_to_get_past(std::string_view problem_json);
 
   Console& console_;
   Form form_;
+  const Hints& hints_;
   bool from_start_;
   std::string text_;  // of the answer, as told so far
   bool filler_shown_ = false;

@@ -26,7 +26,23 @@ std::vector<std::string_view> first_words();
 // Every command with what it does, a line each.
 std::string command_list();
 
-// `words` begin with the command's first. Gives the exit code.
-int run(const std::vector<std::string>& words, const Environment& environment);
+// `program` is how it was called; `words` begin with the command's first. Gives the exit code.
+int run(std::string_view program, const std::vector<std::string>& words, const Environment& environment);
+
+// ── words for people and programs ──
+std::string shell_quoted(std::string_view text);
+std::string error_json(std::string_view what);  // {"error":"…"}
+
+// Commands to paste: the program as it was called, and the flags that lead to the same server again.
+class Hints {
+ public:
+  using Flags = std::vector<std::pair<std::string_view, std::string>>;
+  Hints(std::string_view program, const Flags& flags);
+  std::string command(std::string_view words) const;
+
+ private:
+  std::string program_;
+  std::string flags_;
+};
 
 }  // namespace sluice::cli

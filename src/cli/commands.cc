@@ -31,7 +31,7 @@ constexpr Flag conversation_flags[] = {paged[0], paged[1], {"--user", "ID", "onl
 constexpr Flag run_flags[] = {paged[0], paged[1], {"--conversation", "ID", "only those of this conversation"}};
 constexpr Flag tail_flags[] = {{"--after", "SEQ", "only events after this one; absent: from the first"}};
 constexpr Flag agent_flags[] = {
-    {"--name", "NAME", "its new name"},
+    {"--name", "NAME", "its new name"},  // of update only
     {"--system", "TEXT", "the system prompt"},
     {"--provider", "NAME", "offline, anthropic, openai-responses, openai-chat or a configured one; with --model"},
     {"--model", "NAME", "the provider's name for the model; with --provider"},
@@ -56,7 +56,8 @@ using enum As;
 constexpr Command table[] = {
     {"chat", "", 0, 0, service, chat_flags, "talk with an agent",
      "Streams each answer as it comes. Ctrl-C during an answer leaves it running and says how to come back;\n"
-     "at the prompt it ends the program, as /quit does. A line that ends in a backslash goes on in the next.\n\n"
+     "at the prompt it ends the program, as /quit does. A line that ends in a backslash goes on in the next; one\n"
+     "that begins with // is sent with a single slash. /help says this at the prompt.\n\n"
      "  sluice chat\n  sluice chat --conversation con_01k…\n",
      chat},
     {"send", "TEXT|-", 1, 1, service, chat_flags, "send one message and print the answer",
@@ -112,7 +113,7 @@ constexpr Command table[] = {
      "  sluice runs cancel run_01k…\n",
      cancel_run},
     {"agents list", "", 0, 0, service, paged, "list agents", "  sluice agents list\n", list_agents},
-    {"agents create", "NAME", 1, 1, service, agent_flags, "make an agent",
+    {"agents create", "NAME", 1, 1, service, std::span(agent_flags).subspan(1), "make an agent",
      "  sluice agents create writer --provider anthropic --model claude-sonnet-4-5 --system 'You write.'\n",
      create_agent},
     {"agents show", "ID", 1, 1, service, {}, "print one agent", "  sluice agents show agt_01k…\n", show_agent},

@@ -10,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/console.h"
 #include "cli/remote.h"
+#include "cli/report.h"
 
 namespace sluice::cli {
 
@@ -18,6 +19,7 @@ struct Context {
   const Access& access;
   Console& console;
   Remote& remote;
+  const Hints& hints;
 
   const std::string& operand(std::size_t index) const { return arguments.operands().at(index); }
   Form form() const { return arguments.has("--json") ? Form::json : Form::human; }

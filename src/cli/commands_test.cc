@@ -36,14 +36,16 @@ class FakeRemote final : public Remote {
     if (!reachable) return Error{ErrorKind::unavailable, "connection refused"};
     return client::Reply{status, {}, answer};
   }
-  Followed send_message(std::string conversation, std::string body, OnEvent on_event) override {
+  Followed send_message(std::string conversation, std::string body, AnswerListener& listener) override {
     asked.push_back("send " + conversation + " " + body);
-    for (const auto& event : events) on_event(event);
+    for (const auto& event : events) listener.on_event(event);
+    for (const auto link : links) listener.on_link(link);
     return followed;
   }
-  Followed follow(std::string message, int64_t after, OnEvent on_event) override {
+  Followed follow(std::string message, int64_t after, AnswerListener& listener) override {
     asked.push_back("follow " + message + " " + std::to_string(after));
-    for (const auto& event : events) on_event(event);
+    for (const auto& event : events) listener.on_event(event);
+    for (const auto link : links) listener.on_link(link);
     return followed;
   }
 
@@ -52,6 +54,7 @@ class FakeRemote final : public Remote {
   int status = 200;
   std::string answer = R"({"id":"con_1","message_id":"msg_1"})";
   std::vector<client::Event> events;
+  std::vector<client::Link> links;
   Followed followed{{client::Outcome::Kind::completed, R"({"content":"Hello there"})", "", 200}};
 };
 
@@ -64,7 +67,7 @@ class CommandsTest : public testing::Test {
     known.insert(known.end(), found.command->flags.begin(), found.command->flags.end());
     const auto arguments = Arguments::parse(std::span(words).subspan(found.words), known);
     EXPECT_TRUE(arguments) << arguments.error().what;
-    Context context{arguments.value(), access, console, remote};
+    Context context{arguments.value(), access, console, remote, hints};
     return found.command->run(context);
   }
   void delta(int64_t seq, std::string data) {
@@ -75,6 +78,7 @@ class CommandsTest : public testing::Test {
   Access access{.url = "http://s", .tenant_id = "tnt_1"};
   FakeConsole console;
   FakeRemote remote;
+  Hints hints{"build/sluice", {{"--data", "/my data"}}};
 };
 
 TEST_F(CommandsTest, Send_makes_a_conversation_and_prints_the_answer) {
@@ -128,7 +132,9 @@ TEST_F(CommandsTest, Leaving_an_answer_says_how_to_come_back) {
   delta(4, R"({"text":"Hel"})");
   remote.followed = {.interrupted = true};
   EXPECT_EQ(run({"send", "--conversation", "c", "hi"}), exit_interrupted);
-  EXPECT_EQ(console.errors, "\nDetached.\nThe run goes on. Read on with: sluice runs tail msg_1 --after 4\n");
+  EXPECT_EQ(console.errors,
+            "\nDetached.\nThe run goes on. Read on with: "
+            "build/sluice runs tail msg_1 --after 4 --data '/my data'\n");
 }
 
 TEST_F(CommandsTest, Chat_goes_on_until_quit_and_joins_lines_that_end_in_a_backslash) {
@@ -137,6 +143,47 @@ TEST_F(CommandsTest, Chat_goes_on_until_quit_and_joins_lines_that_end_in_a_backs
   EXPECT_EQ(remote.asked,
             (std::vector<std::string>{"POST /v1/conversations {}", R"(send con_1 {"content":"one\ntwo"})"}));
   EXPECT_EQ(console.prompts, "you> ...> you> you> ");
+}
+
+TEST_F(CommandsTest, Words_with_a_slash_are_for_the_chat_unless_there_are_two) {
+  console.input = {"/help", "/qiut now", "//etc/hosts"};
+  EXPECT_EQ(run({"chat", "--conversation", "con_1"}), exit_ok);
+  EXPECT_EQ(remote.asked, (std::vector<std::string>{R"(send con_1 {"content":"/etc/hosts"})"}));
+  EXPECT_NE(console.errors.find("/quit    end"), std::string::npos) << console.errors;
+  EXPECT_NE(console.errors.find("There is no /qiut: /help"), std::string::npos) << console.errors;
+}
+
+TEST_F(CommandsTest, A_busy_conversation_says_how_to_follow_or_end_what_it_is_busy_with) {
+  remote.followed = {
+      {client::Outcome::Kind::refused, R"({"title":"Busy","status":409,"conflicting_resource_id":"run_7"})", "", 409}};
+  EXPECT_EQ(run({"send", "--conversation", "c", "hi"}), exit_failed);
+  EXPECT_NE(console.errors.find("build/sluice runs tail run_7 --data '/my data'\n"), std::string::npos);
+  EXPECT_NE(console.errors.find("build/sluice runs cancel run_7 --data '/my data'\n"), std::string::npos);
+  EXPECT_EQ(console.output, "");
+}
+
+TEST_F(CommandsTest, An_outage_and_its_end_are_told) {
+  remote.links = {client::Link::lost, client::Link::back};
+  run({"runs", "tail", "msg_1"});
+  EXPECT_EQ(console.errors,
+            "sluice: connection lost; trying again… the run goes on at the server\nsluice: connected again\n");
+}
+
+TEST_F(CommandsTest, With_json_what_went_wrong_is_json_too) {
+  const std::string problem = R"({"title":"Not found","status":404})";
+  remote.status = 404;
+  remote.answer = problem;
+  EXPECT_EQ(run({"runs", "show", "run_1", "--json"}), exit_failed);
+  EXPECT_EQ(console.output, problem + "\n");
+  console.output.clear();
+  remote.followed = {{client::Outcome::Kind::refused, problem, "", 404}};
+  run({"send", "--conversation", "c", "--json", "hi"});
+  EXPECT_EQ(console.output, problem + "\n");
+  console.output.clear();
+  remote.reachable = false;
+  EXPECT_EQ(run({"runs", "show", "run_1", "--json"}), exit_unknown);
+  EXPECT_EQ(console.output, R"({"error":"http://s: connection refused"})"
+                            "\n");
 }
 
 TEST_F(CommandsTest, Tail_takes_a_run_or_a_message) {
@@ -191,6 +238,21 @@ TEST(Commands, Every_command_has_help_with_an_example_of_itself) {
     if (space != std::string_view::npos) words.emplace_back(command.words.substr(space + 1));
     EXPECT_EQ(find_command(words).command, &command);
   }
+}
+
+TEST(Commands, Only_an_update_takes_another_name) {
+  const auto help = [](std::string_view verb) {
+    return help_of(*find_command(std::vector<std::string>{"agents", std::string(verb)}).command);
+  };
+  EXPECT_EQ(help("create").find("--name"), std::string::npos);
+  EXPECT_NE(help("update").find("--name"), std::string::npos);
+}
+
+TEST(Commands, An_error_is_json_whatever_the_bytes) { EXPECT_EQ(error_json("no \xff"), R"({"error":"no ?"})"); }
+
+TEST(Commands, Hints_can_be_pasted) {
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(Hints("./my sluice", {}).command("chat"), "'./my sluice' chat");
 }
 
 TEST(Commands, Words_that_name_no_command_are_not_found) {

@@ -1,11 +1,31 @@
 #include "cli/console.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 
 namespace sluice::cli {
 namespace {
+
+extern "C" void end_line_and_die(int signal_number) {
+  [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, "\n", 1);
+  signal(signal_number, SIG_DFL);
+  raise(signal_number);
+}
+
+// While it lives, Ctrl-C still ends the program, but not in the middle of the prompt's line.
+class PromptInterrupt {
+ public:
+  PromptInterrupt() : before_(signal(SIGINT, &end_line_and_die)) {}
+  ~PromptInterrupt() { signal(SIGINT, before_); }
+  PromptInterrupt(const PromptInterrupt&) = delete;
+  PromptInterrupt& operator=(const PromptInterrupt&) = delete;
+
+ private:
+  void (*before_)(int);
+};
 
 class StandardConsole final : public Console {
  public:
@@ -13,7 +33,11 @@ class StandardConsole final : public Console {
   void err(std::string_view text) override { put(stderr, text); }
 
   std::optional<std::string> read_line(std::string_view prompt) override {
-    if (isatty(STDIN_FILENO) != 0) out(prompt);
+    std::optional<PromptInterrupt> interrupt;
+    if (isatty(STDIN_FILENO) != 0) {
+      interrupt.emplace();
+      out(prompt);
+    }
     std::string line;
     for (int c; (c = std::getc(stdin)) != '\n';) {
       if (c == EOF) return line.empty() ? std::nullopt : std::optional(line);

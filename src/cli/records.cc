@@ -43,7 +43,7 @@ int ask(Context& context, As as, const std::string& method, const std::string& p
   }
   const auto document = json::Document::parse(answer);
   if (!document) {
-    context.console.err("sluice: the answer is not JSON\n");
+    report_error(context.console, context.form(), "the answer is not JSON");
     return exit_unknown;
   }
   context.console.out(render(document.value().root()));
@@ -87,7 +87,10 @@ std::string object_with(std::string_view name, std::string_view value) {
 std::string tenant_path(Context& context, std::string_view rest) {
   const auto given = context.arguments.flag("--tenant");
   const auto& tenant = given.empty() ? context.access.tenant_id : given;
-  if (tenant.empty()) context.console.err("sluice: which tenant? Give --tenant TENANT_ID (see: sluice tenants list)\n");
+  if (tenant.empty()) {
+    report_error(context.console, context.form(),
+                 "which tenant? Give --tenant TENANT_ID (see: " + context.hints.command("tenants list") + ")");
+  }
   return tenant.empty() ? "" : "/v1/tenants/" + path_part(tenant) + std::string(rest);
 }
 
@@ -136,7 +139,7 @@ Result<std::string> agent_body(const Arguments& arguments, const std::string& na
 int save_agent(Context& context, const std::string& method, const std::string& path, const std::string& name) {
   const auto body = agent_body(context.arguments, name);
   if (body) return show(context, As::service, method, path, body.value());
-  context.console.err("sluice: " + body.error().what + "\n");
+  report_error(context.console, context.form(), body.error().what);
   return exit_usage;
 }
 
@@ -156,12 +159,12 @@ constexpr Column approver_columns[] = {
 
 bool refused(Context& context, const Result<client::Reply>& reply, int& code) {
   if (!reply) {
-    context.console.err("sluice: " + context.access.url + ": " + reply.error().what + "\n");
+    report_error(context.console, context.form(), context.access.url + ": " + reply.error().what);
     code = exit_unknown;
     return true;
   }
   if (reply.value().status < 400) return false;
-  context.console.err(problem_text(reply.value().status, reply.value().body));
+  report_problem(context.console, context.form(), reply.value().status, reply.value().body);
   code = exit_failed;
   return true;
 }

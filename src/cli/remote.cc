@@ -64,23 +64,28 @@ class HttpRemote final : public Remote {
     return std::move(*reply);
   }
 
-  Followed send_message(std::string conversation_id, std::string body, OnEvent on_event) override {
+  Followed send_message(std::string conversation_id, std::string body, AnswerListener& listener) override {
     std::array<uint8_t, 16> noise{};
     entropy_->fill(noise);
     const auto key = to_base64url({reinterpret_cast<const char*>(noise.data()), noise.size()});
     return wait([&](Callback<void(client::Outcome)> done) {
       return service_.send_message(std::move(conversation_id), std::move(body), {{"Idempotency-Key", key}},
-                                   std::move(on_event), std::move(done));
+                                   hearing(listener), std::move(done));
     });
   }
 
-  Followed follow(std::string message_id, int64_t after, OnEvent on_event) override {
+  Followed follow(std::string message_id, int64_t after, AnswerListener& listener) override {
     return wait([&](Callback<void(client::Outcome)> done) {
-      return service_.follow(std::move(message_id), after, std::move(on_event), std::move(done));
+      return service_.follow(std::move(message_id), after, hearing(listener), std::move(done));
     });
   }
 
  private:
+  static client::Hearing hearing(AnswerListener& listener) {
+    return {[&listener](const client::Event& event) { listener.on_event(event); },
+            [&listener](client::Link link) { listener.on_link(link); }};
+  }
+
   template <typename Start>
   Followed wait(Start&& start) {
     std::optional<Followed> followed;

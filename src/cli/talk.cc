@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/render.h"
 
 namespace sluice::cli {
 namespace {
@@ -27,7 +28,7 @@ std::string conversation_for(Context& context, int& code) {
   if (refused(context, reply, code)) return "";
   auto id = id_of(reply.value(), "id");
   if (id.empty()) {
-    context.console.err("sluice: the server made a conversation and did not name it\n");
+    report_error(context.console, context.form(), "the server made a conversation and did not name it");
     code = exit_unknown;
   }
   return id;
@@ -36,10 +37,8 @@ std::string conversation_for(Context& context, int& code) {
 int send_text(Context& context, const std::string& conversation, const std::string& text) {
   std::string body;
   json::Writer(body).begin_object().key("content").string(text).end_object();
-  AnswerPrinter printer(context.console, context.form());
-  const auto followed =
-      context.remote.send_message(conversation, body, [&](const client::Event& e) { printer.take(e); });
-  return printer.finish(followed);
+  AnswerPrinter printer(context.console, context.form(), context.hints);
+  return printer.finish(context.remote.send_message(conversation, body, printer));
 }
 
 // One message: a line, and the next one as long as it ends in a backslash.
@@ -53,13 +52,27 @@ std::optional<std::string> read_message(Console& console) {
   }
 }
 
+// A word for us, not for the agent.
+void answer_locally(Console& console, std::string_view message) {
+  const auto word = message.substr(0, message.find_first_of(" \t\r\n"));
+  if (word != "/help") {
+    return console.err("There is no " + harmless(word) + ": /help says what there is, and // sends a slash.\n");
+  }
+  console.err(
+      "  /quit    end; Ctrl-D and Ctrl-C at the prompt do the same\n"
+      "  /help    say this\n"
+      "  //…      send a message that begins with a slash\n"
+      "  …\\      go on in the next line\n"
+      "  Ctrl-C   during an answer: leave it running, and say how to come back\n");
+}
+
 bool is_text(Context& context, const std::string& text) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    context.console.err("sluice: the message is empty\n");
+    report_error(context.console, context.form(), "the message is empty");
     return false;
   }
   if (!is_utf8(text)) {
-    context.console.err("sluice: the message is not valid UTF-8\n");
+    report_error(context.console, context.form(), "the message is not valid UTF-8");
     return false;
   }
   return true;
@@ -75,7 +88,7 @@ int send(Context& context) {
   if (conversation.empty()) return code;
   code = send_text(context, conversation, text);
   if (code == exit_ok && context.form() == Form::human && !context.arguments.has("--conversation")) {
-    context.console.err("Go on with: sluice send --conversation " + conversation + " TEXT\n");
+    context.console.err("Go on with: " + context.hints.command("send --conversation " + conversation + " TEXT") + "\n");
   }
   return code;
 }
@@ -85,13 +98,17 @@ int chat(Context& context) {
   const auto conversation = conversation_for(context, code);
   if (conversation.empty()) return code;
   if (context.form() == Form::human) {
-    context.console.err("Conversation " + conversation +
-                        ". End with /quit; a backslash at the end of a line goes on in the next.\n");
+    context.console.err("Conversation " + conversation + ". End with /quit; /help says what else there is.\n");
   }
   while (const auto message = read_message(context.console)) {
     if (*message == "/quit") break;
     if (message->find_first_not_of(" \t\r\n") == std::string::npos || !is_text(context, *message)) continue;
-    code = send_text(context, conversation, *message);
+    const bool has_two_slashes = message->starts_with("//");
+    if (message->starts_with('/') && !has_two_slashes) {
+      answer_locally(context.console, *message);
+      continue;
+    }
+    code = send_text(context, conversation, has_two_slashes ? message->substr(1) : *message);
     if (code == exit_unknown) return code;
   }
   return exit_ok;
@@ -110,12 +127,12 @@ int tail_run(Context& context) {
     const auto text = context.arguments.flag("--after");
     const auto read = std::from_chars(text.data(), text.data() + text.size(), after);
     if (read.ec != std::errc() || read.ptr != text.data() + text.size() || after < -1) {
-      context.console.err("sluice: --after must be the seq of an event, not \"" + text + "\"\n");
+      report_error(context.console, context.form(), "--after must be the seq of an event, not \"" + text + "\"");
       return exit_usage;
     }
   }
-  AnswerPrinter printer(context.console, context.form(), after);
-  return printer.finish(context.remote.follow(message, after, [&](const client::Event& e) { printer.take(e); }));
+  AnswerPrinter printer(context.console, context.form(), context.hints, after);
+  return printer.finish(context.remote.follow(message, after, printer));
 }
 
 }  // namespace sluice::cli

@@ -93,9 +93,19 @@ struct Outcome {
   int status = 0;
 };
 
+// The connection that a message is followed on.
+enum class Link : uint8_t { lost, back };
+
+// Who follows a message. Neither call may drop the handle.
+struct Hearing {
+  std::function<void(const Event&)> on_event;       // each event once, in order
+  std::function<void(Link)> on_link = [](Link) {};  // an outage that lasts outage_notice_ms, and its end
+};
+
 struct SessionOptions {
   int64_t poll_first_ms = 500;  // between two attempts after a cut: doubled each time
   int64_t poll_ms_max = 5'000;
+  int64_t outage_notice_ms = 3'000;
   int64_t give_up_ms = 600'000;   // of not reaching the server
   int64_t idle_ms_max = 300'000;  // of silence in a stream, after which it counts as cut
   bool reattach = true;           // read on with GET …/events?after=; false: only poll, as the contract has it
@@ -111,14 +121,13 @@ class Session {
                                                  net::Headers headers, Callback<void(Result<Reply>)> done);
 
   // Sends a message once and follows it to its end: live, and after a cut by re-attaching or by
-  // polling the history. `on_event` hears each event once, in order; it must not drop the handle.
+  // polling the history.
   [[nodiscard]] std::unique_ptr<Pending> send_message(std::string conversation_id, std::string body,
-                                                      net::Headers headers, std::function<void(const Event&)> on_event,
+                                                      net::Headers headers, Hearing hearing,
                                                       Callback<void(Outcome)> done);
 
   // Follows a message that exists, from after `after` (-1: from its first event).
-  [[nodiscard]] std::unique_ptr<Pending> follow(std::string message_id, int64_t after,
-                                                std::function<void(const Event&)> on_event,
+  [[nodiscard]] std::unique_ptr<Pending> follow(std::string message_id, int64_t after, Hearing hearing,
                                                 Callback<void(Outcome)> done);
 
  private:

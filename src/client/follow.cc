@@ -1,6 +1,7 @@
 #include "client/follow.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/json.h"
 
@@ -33,9 +34,9 @@ net::ClientRequest make_request(const Server& server, std::string method, std::s
 Follow::Follow(const Server& server, const SessionOptions& options, net::Client& client, world::Loop& loop)
     : server_(server), options_(options), client_(client), loop_(loop) {}
 
-void Follow::begin(Target target, std::function<void(const Event&)> on_event, Callback<void(Outcome)> done) {
+void Follow::begin(Target target, Hearing hearing, Callback<void(Outcome)> done) {
   target_ = std::move(target);
-  on_event_ = std::move(on_event);
+  hearing_ = std::move(hearing);
   done_ = std::move(done);
   may_attach_ = options_.reattach;
   reached_us_ = loop_.monotonic_us();
@@ -86,6 +87,7 @@ void Follow::on_head(int status, const net::Headers& headers) {
   reached_once_ = true;
   if (!streaming_) return;
   reached_us_ = loop_.monotonic_us();
+  notice_return();
   if (const auto id = headers.find("X-Message-Id"); id && target_.message_id.empty()) target_.message_id = *id;
 }
 
@@ -118,7 +120,7 @@ void Follow::take(const std::vector<Event>& events) {
     if (event.seq <= target_.last_seq) continue;
     target_.last_seq = event.seq;
     wait_ms_ = options_.poll_first_ms;
-    on_event_(event);
+    hearing_.on_event(event);
   }
   if (events.empty() || !events.back().terminal()) return;
   const auto& last = events.back();
@@ -175,6 +177,7 @@ void Follow::judge_poll() {
 
 void Follow::judge_message(std::string_view status, std::string json) {
   reached_us_ = loop_.monotonic_us();
+  notice_return();
   if (status == "completed") return finish({Outcome::Kind::completed, std::move(json), "", 200});
   if (status == "failed") {
     return finish({Outcome::Kind::failed, std::move(json), "the run failed; its history does not say why", 200});
@@ -183,6 +186,7 @@ void Follow::judge_message(std::string_view status, std::string json) {
 }
 
 void Follow::recover(const std::string& why) {
+  notice_outage();
   if (!target_.message_id.empty()) return retry(may_attach_ ? Step::attach : Step::poll, why);
   if (target_.headers.find("Idempotency-Key")) return retry(Step::send, why);
   // To send again could send twice, and the latest message of the history could be another one.
@@ -201,9 +205,25 @@ void Follow::retry(Step step, const std::string& why) {
   next_ = loop_.after({wait_ms}, [this] { ask(); });
 }
 
+// Most cuts heal at once and are nobody's worry.
+void Follow::notice_outage() {
+  if (std::exchange(is_lost_, true)) return;
+  outage_ = loop_.after({options_.outage_notice_ms}, [this] {
+    was_told_lost_ = true;
+    hearing_.on_link(Link::lost);
+  });
+}
+
+void Follow::notice_return() {
+  outage_.cancel();
+  is_lost_ = false;
+  if (std::exchange(was_told_lost_, false)) hearing_.on_link(Link::back);
+}
+
 // Later, because the call that brought the news must not be dropped from inside its own callback.
 void Follow::finish(Outcome outcome) {
   decided_ = true;
+  outage_.cancel();
   next_ = loop_.after({0}, [this, outcome = std::move(outcome)]() mutable {
     call_.reset();
     auto done = std::move(done_);

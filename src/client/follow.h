@@ -26,7 +26,7 @@ class Follow final : public Pending, private net::CallListener {
  public:
   Follow(const Server& server, const SessionOptions& options, net::Client& client, world::Loop& loop);
 
-  void begin(Target target, std::function<void(const Event&)> on_event, Callback<void(Outcome)> done);
+  void begin(Target target, Hearing hearing, Callback<void(Outcome)> done);
 
  private:
   enum class Step : uint8_t {
@@ -50,6 +50,8 @@ class Follow final : public Pending, private net::CallListener {
 
   void retry(Step step, const std::string& why);
   void recover(const std::string& why);
+  void notice_outage();
+  void notice_return();
   void finish(Outcome outcome);
   void refuse() { finish({Outcome::Kind::refused, body_, "", status_}); }
   bool server_is_unwell() const { return status_ >= 500 || status_ == 429; }
@@ -60,7 +62,7 @@ class Follow final : public Pending, private net::CallListener {
   world::Loop& loop_;
 
   Target target_;
-  std::function<void(const Event&)> on_event_;
+  Hearing hearing_;
   Callback<void(Outcome)> done_;
 
   Step step_ = Step::send;
@@ -79,6 +81,10 @@ class Follow final : public Pending, private net::CallListener {
   int status_ = 0;
   std::string body_;
   world::Timer next_;
+
+  bool is_lost_ = false;
+  bool was_told_lost_ = false;
+  world::Timer outage_;
 };
 
 }  // namespace sluice::client

@@ -52,20 +52,19 @@ std::unique_ptr<Pending> Session::request(std::string method, std::string path, 
 }
 
 std::unique_ptr<Pending> Session::send_message(std::string conversation_id, std::string body, net::Headers headers,
-                                               std::function<void(const Event&)> on_event,
-                                               Callback<void(Outcome)> done) {
+                                               Hearing hearing, Callback<void(Outcome)> done) {
   SLUICE_CHECK(!conversation_id.empty() && !body.empty());
   auto pending = std::make_unique<Follow>(server_, options_, client_, loop_);
   Target target{.conversation_id = std::move(conversation_id), .body = std::move(body), .headers = std::move(headers)};
-  pending->begin(std::move(target), std::move(on_event), std::move(done));
+  pending->begin(std::move(target), std::move(hearing), std::move(done));
   return pending;
 }
 
-std::unique_ptr<Pending> Session::follow(std::string message_id, int64_t after,
-                                         std::function<void(const Event&)> on_event, Callback<void(Outcome)> done) {
+std::unique_ptr<Pending> Session::follow(std::string message_id, int64_t after, Hearing hearing,
+                                         Callback<void(Outcome)> done) {
   SLUICE_CHECK(!message_id.empty());
   auto pending = std::make_unique<Follow>(server_, options_, client_, loop_);
-  pending->begin({.message_id = std::move(message_id), .last_seq = after}, std::move(on_event), std::move(done));
+  pending->begin({.message_id = std::move(message_id), .last_seq = after}, std::move(hearing), std::move(done));
   return pending;
 }
 

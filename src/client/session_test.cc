@@ -93,13 +93,17 @@ class SessionTest : public testing::Test {
     server = std::make_unique<ScriptedServer>(loop, std::move(answer));
     outcome.reset();
     told.clear();
+    links.clear();
   }
   void send(net::Headers headers = {}) {
     Session session({"http://s/", "sk_int_x"}, options, *server, loop);
-    const auto pending = session.send_message(
-        "con_1", R"({"content":"hi"})", std::move(headers), [this](const Event& event) { told += event.line + "\n"; },
-        [this](Outcome end) { outcome = std::move(end); });
+    const auto pending = session.send_message("con_1", R"({"content":"hi"})", std::move(headers), hearing(),
+                                              [this](Outcome end) { outcome = std::move(end); });
     loop.advance({passing_ms});
+  }
+  Hearing hearing() {
+    return {[this](const Event& event) { told += event.line + "\n"; },
+            [this](Link link) { links += link == Link::lost ? "lost " : "back "; }};
   }
   static bool is_post(const net::ClientRequest& request) { return request.method == "POST"; }
 
@@ -108,7 +112,7 @@ class SessionTest : public testing::Test {
   int64_t passing_ms = 60'000;
   std::unique_ptr<ScriptedServer> server;
   std::optional<Outcome> outcome;
-  std::string told;
+  std::string told, links;
 };
 
 TEST_F(SessionTest, A_whole_stream_needs_one_request) {
@@ -259,6 +263,24 @@ TEST_F(SessionTest, Waits_double_up_to_a_bound_and_end_when_the_server_stays_awa
   EXPECT_EQ(at_ms[5] - at_ms[4], 4'000);
 }
 
+TEST_F(SessionTest, An_outage_is_told_once_when_it_lasts_and_so_is_its_end) {
+  const auto away_for = [this](int64_t ms) {
+    serve([this, back_us = loop.monotonic_us() + ms * 1000](const auto& request) {
+      if (is_post(request)) return stream_of(golden_lines()[0]);
+      if (loop.monotonic_us() < back_us) return failing(net::CallFailure::unreachable);
+      return stream_of(golden_bytes(1));
+    });
+    send();
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->kind, Kind::completed);
+  };
+  away_for(options.outage_notice_ms - 2'000);
+  EXPECT_EQ(links, "");
+  away_for(30'000);
+  EXPECT_EQ(links, "lost back ");
+  EXPECT_EQ(loop.timer_count(), 0u);
+}
+
 TEST_F(SessionTest, Dropping_the_handle_ends_it_quietly) {
   passing_ms = 0;
   serve([](const auto&) { return stream_of(golden_lines()[0]); });
@@ -271,8 +293,7 @@ TEST_F(SessionTest, Dropping_the_handle_ends_it_quietly) {
 TEST_F(SessionTest, Follows_a_message_that_exists) {
   serve([](const auto&) { return stream_of(golden_bytes(2)); });
   Session session({"http://s", ""}, options, *server, loop);
-  const auto pending = session.follow(
-      "msg_1", 1, [this](const Event& event) { told += event.line + "\n"; }, [this](Outcome end) { outcome = end; });
+  const auto pending = session.follow("msg_1", 1, hearing(), [this](Outcome end) { outcome = end; });
   loop.advance({1'000});
   ASSERT_TRUE(outcome);
   EXPECT_EQ(server->asked, std::vector<std::string>{"GET /v1/messages/msg_1/events?after=1"});

@@ -99,6 +99,10 @@ class Engine {
   virtual void cancel(model::TenantId tenant, model::RunId run,
                       Callback<void(std::variant<model::Run, model::Problem>)> done) = 0;
 
+  // Somebody else found that the store does not say what it wrote: it is opened anew, and every
+  // unfinished run is taken up again.
+  virtual void store_fell_silent(const Error& why) = 0;
+
   // Accepts no more messages (503); `done` when no run is live, or at the deadline. Runs that are
   // left are taken up by the next server.
   virtual void drain(Millis deadline, Callback<void()> done) = 0;

@@ -53,13 +53,17 @@ class ScriptedDispatcher final : public harness::Dispatcher {
 // Someone who reads a stream and remembers every byte.
 class RememberingReader final : public Reader {
  public:
-  void take(SharedBytes lines) override { text += *lines; }
+  void take(SharedBytes lines) override {
+    text += *lines;
+    is_full = is_full || fills_at_each_take;
+  }
   bool full() const override { return is_full; }
   void end() override { ended = true; }
   void lose(const Error& why) override { lost = why.what; }
 
   std::string text;
   bool is_full = false;
+  bool fills_at_each_take = false;
   bool ended = false;
   std::string lost;
 };

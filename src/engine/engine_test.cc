@@ -117,6 +117,28 @@ TEST_F(EngineTest, A_slow_reader_reads_on_from_the_journal_and_misses_nothing) {
   EXPECT_TRUE(slow.ended);
 }
 
+TEST_F(EngineTest, A_reader_that_is_full_after_each_page_gets_every_page_when_it_says_so) {
+  const auto run = send_ok(message("hello"));
+  for (int i = 0; i < 3'000; ++i) dispatcher.jobs.back()->listener->on_event({EventKind::text, loop.now(), "word "});
+  agent_finishes();
+  const auto whole = read_all(run);
+  EXPECT_EQ(count_lines(whole), 3'002);
+
+  RememberingReader slow;
+  slow.fills_at_each_take = true;
+  const auto reading = engine->read(run, wire::Format::ndjson, -1, slow);
+  int pages = 0;
+  for (std::size_t before = 1; before != slow.text.size(); ++pages) {
+    before = slow.text.size();
+    loop.settle();
+    slow.is_full = false;
+    reading->more();
+  }
+  EXPECT_EQ(slow.text, whole);
+  EXPECT_TRUE(slow.ended);
+  EXPECT_GT(pages, 2) << "a page is measured by what it becomes on the wire";
+}
+
 TEST_F(EngineTest, A_failure_is_a_terminal_error_and_keeps_what_was_told) {
   const auto run = send_ok(message("hello"));
   agent_says("Half an ans");

@@ -5,7 +5,7 @@
 namespace sluice::engine {
 namespace {
 
-constexpr std::size_t page_bytes = 128 * 1024;
+constexpr std::size_t page_bytes = 256 * 1024;
 
 }  // namespace
 

@@ -64,7 +64,8 @@ void LiveRun::end_with(model::EventKind kind, std::string body) {
   mark_dirty();
 }
 
-std::string LiveRun::problem_json(const model::Problem& problem) const {
+std::string LiveRun::problem_json(const model::Problem& problem) {
+  problem_name_ = model::entry_of(problem.slug).name;
   std::string out;
   model::append_json(out, problem, {needs_.public_base_url, "", request_id_});
   return out;
@@ -83,6 +84,7 @@ void LiveRun::resume_cancelling() {
 }
 
 void LiveRun::wait_for_end(std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter) {
+  std::erase_if(waiters_, [](const auto& left) { return left.expired(); });
   waiters_.push_back(std::move(waiter));
 }
 

@@ -47,6 +47,9 @@ class LiveRun final : public harness::DispatchListener {
   const model::Run& run() const { return run_; }
   const model::Message& message() const { return message_; }
   int64_t accepted_us() const { return accepted_us_; }
+  const std::string& request_id() const { return request_id_; }
+  // Of the problem it ended with; empty when it did not.
+  std::string_view problem_name() const { return problem_name_; }
 
   // The first events of a run accepted just now: its first reader need not ask the store for them.
   void keep_opening(store::CommittedBatch opening) { opening_ = std::move(opening); }
@@ -81,7 +84,7 @@ class LiveRun final : public harness::DispatchListener {
   void mark_dirty();
   bool happen(Happening what);
   void end_with(model::EventKind kind, std::string body);
-  std::string problem_json(const model::Problem& problem) const;
+  std::string problem_json(const model::Problem& problem);
   void on_written(Result<store::CommittedBatch> written);
   void on_refused(const Error& why);
   void tell(const store::CommittedBatch& news);
@@ -110,6 +113,7 @@ class LiveRun final : public harness::DispatchListener {
   std::vector<std::weak_ptr<Callback<void(Result<wire::Ending>)>>> waiters_;
   std::vector<Callback<void(Result<model::Run>)>> cancellers_;
   std::optional<wire::Ending> ending_;
+  std::string_view problem_name_;
   bool first_told_ = false;
 
   // The store's answer may come after this run is gone.

@@ -4,6 +4,7 @@ namespace sluice::engine {
 namespace {
 
 constexpr int at_once = 32;
+constexpr int64_t again_ms = 500;
 constexpr std::size_t page_bytes = 256 * 1024;
 
 }  // namespace
@@ -37,6 +38,24 @@ void Recovery::take_next() {
   if (under_way_ == 0 && done_) std::exchange(done_, nullptr)(Unit{});
 }
 
+void Recovery::stumble(const model::Run& run, const Error& why) {
+  if (why.kind == ErrorKind::unavailable) return give_up(why);
+  if (why.kind == ErrorKind::overloaded) {
+    // Nothing was done, so its turn comes again; meanwhile it counts as under way.
+    waiting_.push_back(run);
+    again_ = engine_.needs_.loop.after({again_ms}, [this] {
+      under_way_ -= std::exchange(stumbled_, 0);
+      take_next();
+    });
+    ++stumbled_;
+    return;
+  }
+  // One run's damage is no reason to leave the others lying.
+  engine_.needs_.log.write(world::LogLevel::error, "run cannot be taken up",
+                           {{"run", run.id.text()}, {"why", why.what}});
+  one_done();
+}
+
 void Recovery::give_up(const Error& why) {
   waiting_.clear();
   if (done_) std::exchange(done_, nullptr)(Error(why).in("recover"));
@@ -44,74 +63,96 @@ void Recovery::give_up(const Error& why) {
 
 void Recovery::take_over(const model::Run& run) {
   if (engine_.find(run.id) != nullptr) return one_done();
-  engine_.needs_.store.take_over(run.id, run.epoch, while_alive([this](Result<model::Run> taken) {
-                                   // Somebody else was quicker: it is theirs.
-                                   if (!taken && taken.error().kind == ErrorKind::conflict) return one_done();
-                                   if (!taken) return give_up(taken.error());
-                                   auto past = std::make_shared<Past>();
-                                   past->run = std::move(taken).take();
-                                   read_journal(std::move(past));
-                                 }));
+  engine_.needs_.store.take_over(
+      run.id, run.epoch, while_alive([this, run](Result<model::Run> taken) { on_taken(run, std::move(taken)); }));
 }
 
-void Recovery::read_journal(std::shared_ptr<Past> past) {
-  engine_.needs_.store.journal(past->run.id, past->read_to, page_bytes,
-                               while_alive([this, past](Result<store::JournalPage> page) {
-                                 if (!page && page.error().kind == ErrorKind::corrupt) {
-                                   engine_.needs_.log.write(world::LogLevel::error, "journal is damaged",
-                                                            {{"run", past->run.id.text()}, {"why", page.error().what}});
-                                   past->damaged = true;
-                                   return read_messages(past);
-                                 }
-                                 if (!page) return give_up(page.error());
-                                 for (const auto& committed : page.value().events) {
-                                   const auto& event = committed.event();
-                                   past->read_to = committed.position();
-                                   if (event.kind == model::EventKind::text) past->told_text += event.body;
-                                   if (event.kind == model::EventKind::reasoning) past->told_reasoning += event.body;
-                                   if (event.kind != model::EventKind::accepted) continue;
-                                   auto body = json::Document::parse(event.body);
-                                   if (!body) continue;
-                                   const auto text = [&](std::string_view name) {
-                                     const auto found = body.value().root().find(name);
-                                     return std::string(found ? found->string().value_or("") : "");
-                                   };
-                                   past->request_id = text("request_id");
-                                   past->traceparent = text("traceparent");
-                                 }
-                                 if (past->read_to < past->run.head && !page.value().events.empty())
-                                   return read_journal(past);
-                                 read_messages(past);
-                               }));
+void Recovery::on_taken(const model::Run& run, Result<model::Run> taken) {
+  // Somebody else was quicker: it is theirs.
+  if (!taken && taken.error().kind == ErrorKind::conflict) return one_done();
+  if (!taken) return stumble(run, taken.error());
+  auto past = std::make_shared<Past>();
+  past->run = std::move(taken).take();
+  // What the records say of the message in the making, should they be damaged too.
+  past->assistant_message = {.id = past->run.message_id, .conversation_id = past->run.conversation_id};
+  past->assistant_message.role = model::Role::assistant;
+  past->assistant_message.created_at = past->run.created_at;
+  read_journal(past);
 }
 
-void Recovery::read_messages(std::shared_ptr<Past> past) {
-  auto& store = engine_.needs_.store;
-  store.message(past->run.tenant_id, past->run.message_id,
-                while_alive([this, past, &store](Result<store::StoredMessage> assistant) {
-                  if (!assistant) return give_up(assistant.error());
-                  auto message = model::message_from_json(assistant.value().json);
-                  if (!message) return give_up(message.error());
-                  past->assistant_message = std::move(message).take();
-                  past->assistant_message.content = past->told_text;
-                  store.message(past->run.tenant_id, past->run.user_message_id,
-                                while_alive([this, past](Result<store::StoredMessage> user) {
-                                  if (!user) return give_up(user.error());
-                                  auto prompt = model::message_from_json(user.value().json);
-                                  if (!prompt) return give_up(prompt.error());
-                                  past->prompt = std::move(prompt.value().content);
-                                  read_agent(past);
-                                }));
-                }));
+void Recovery::read_journal(const std::shared_ptr<Past>& past) {
+  engine_.needs_.store.journal(
+      past->run.id, past->read_to, page_bytes,
+      while_alive([this, past](const Result<store::JournalPage>& page) { on_journal(past, page); }));
 }
 
-void Recovery::read_agent(std::shared_ptr<Past> past) {
-  engine_.needs_.store.agent(past->run.tenant_id, past->run.agent_id,
-                             while_alive([this, past](Result<model::Agent> agent) {
-                               if (!agent && agent.error().kind != ErrorKind::not_found) return give_up(agent.error());
-                               take_up(past, std::move(agent));
-                               one_done();
-                             }));
+void Recovery::on_journal(const std::shared_ptr<Past>& past, const Result<store::JournalPage>& page) {
+  if (!page && !note_damage(*past, page.error())) return stumble(past->run, page.error());
+  if (!page) return read_assistant_message(past);
+  for (const auto& committed : page.value().events) {
+    const auto& event = committed.event();
+    past->read_to = committed.position();
+    if (event.kind == model::EventKind::text) past->told_text += event.body;
+    if (event.kind == model::EventKind::reasoning) past->told_reasoning += event.body;
+    if (event.kind == model::EventKind::accepted) read_accepted(*past, event.body);
+  }
+  if (past->read_to < past->run.head && !page.value().events.empty()) return read_journal(past);
+  read_assistant_message(past);
+}
+
+void Recovery::read_accepted(Past& past, std::string_view body) {
+  const auto document = json::Document::parse(body);
+  if (!document) return;
+  const auto text = [&](std::string_view name) {
+    const auto found = document.value().root().find(name);
+    return std::string(found ? found->string().value_or("") : "");
+  };
+  past.request_id = text("request_id");
+  past.traceparent = text("traceparent");
+}
+
+void Recovery::read_assistant_message(const std::shared_ptr<Past>& past) {
+  read_message(past, past->run.message_id, [this, past](model::Message message) {
+    past->assistant_message = std::move(message);
+    read_user_message(past);
+  });
+}
+
+void Recovery::read_user_message(const std::shared_ptr<Past>& past) {
+  read_message(past, past->run.user_message_id, [this, past](model::Message message) {
+    past->prompt = std::move(message.content);
+    read_agent(past);
+  });
+}
+
+// `then` gets the message; when it is damaged, the run is ended with what is known of it.
+void Recovery::read_message(const std::shared_ptr<Past>& past, model::MessageId id,
+                            Callback<void(model::Message)> then) {
+  auto read = [this, past, then = std::move(then)](const Result<store::StoredMessage>& stored) mutable {
+    auto message = stored ? model::message_from_json(stored.value().json) : Result<model::Message>(stored.error());
+    if (message) return then(std::move(message).take());
+    if (!note_damage(*past, message.error())) return stumble(past->run, message.error());
+    read_agent(past);
+  };
+  engine_.needs_.store.message(past->run.tenant_id, id, while_alive(std::move(read)));
+}
+
+// Is it one run's damage, rather than trouble of the whole store?
+bool Recovery::note_damage(Past& past, const Error& why) {
+  if (why.kind != ErrorKind::corrupt && why.kind != ErrorKind::not_found) return false;
+  engine_.needs_.log.write(world::LogLevel::error, "run is damaged", {{"run", past.run.id.text()}, {"why", why.what}});
+  past.damaged = true;
+  return true;
+}
+
+void Recovery::read_agent(const std::shared_ptr<Past>& past) {
+  past->assistant_message.content = past->told_text;
+  auto read = [this, past](Result<model::Agent> agent) {
+    if (!agent && agent.error().kind != ErrorKind::not_found) return stumble(past->run, agent.error());
+    take_up(past, std::move(agent));
+    one_done();
+  };
+  engine_.needs_.store.agent(past->run.tenant_id, past->run.agent_id, while_alive(std::move(read)));
 }
 
 void Recovery::take_up(const std::shared_ptr<Past>& past, Result<model::Agent> agent) {
@@ -125,7 +166,7 @@ void Recovery::take_up(const std::shared_ptr<Past>& past, Result<model::Agent> a
   model::Problem problem;
   problem.slug = model::Slug::run_interrupted;
   if (past->damaged) {
-    problem.detail = "The server restarted, and the run's journal is damaged.";
+    problem.detail = "The server restarted, and what it had written of the run is damaged.";
     return live.fail(std::move(problem));
   }
   if (!agent) {

@@ -33,16 +33,24 @@ class Recovery {
     model::Message assistant_message;
     std::string prompt;
     model::Position read_to;
-    bool damaged = false;  // its journal cannot be read to the end
+    bool damaged = false;  // something of it cannot be read
   };
 
   void take_next();
   void take_over(const model::Run& run);
-  void read_journal(std::shared_ptr<Past> past);
-  void read_messages(std::shared_ptr<Past> past);
-  void read_agent(std::shared_ptr<Past> past);
+  void on_taken(const model::Run& run, Result<model::Run> taken);
+  void read_journal(const std::shared_ptr<Past>& past);
+  void on_journal(const std::shared_ptr<Past>& past, const Result<store::JournalPage>& page);
+  static void read_accepted(Past& past, std::string_view body);
+  void read_assistant_message(const std::shared_ptr<Past>& past);
+  void read_user_message(const std::shared_ptr<Past>& past);
+  void read_message(const std::shared_ptr<Past>& past, model::MessageId id, Callback<void(model::Message)> then);
+  void read_agent(const std::shared_ptr<Past>& past);
   void take_up(const std::shared_ptr<Past>& past, Result<model::Agent> agent);
+  bool note_damage(Past& past, const Error& why);
   void one_done();
+  // This run cannot be taken up: later, not at all, or nothing can.
+  void stumble(const model::Run& run, const Error& why);
   void give_up(const Error& why);
 
   template <typename F>
@@ -55,6 +63,8 @@ class Recovery {
   RunEngine& engine_;
   std::deque<model::Run> waiting_;
   int under_way_ = 0;
+  int stumbled_ = 0;  // of them: waiting for room on the disk
+  world::Timer again_;
   Callback<void(Result<Unit>)> done_;
   std::shared_ptr<Recovery*> self_;
 };

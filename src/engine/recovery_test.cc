@@ -141,6 +141,55 @@ TEST_F(EngineTest, A_cancel_that_a_crash_interrupted_is_completed_by_the_next_se
   EXPECT_EQ(stored_run(run).state, RunState::cancelled);
 }
 
+TEST_F(EngineTest, A_full_disk_at_recovery_delays_it_and_strands_no_run) {
+  const auto run = send_ok(message("hello"));
+  disk.fail_write(0, store::Fault::before_write);
+  agent_says("uncertain ");
+  for (int n = 0; n < 4; ++n) disk.fail_write(n, store::Fault::full);
+  loop.advance({10'000});
+  ASSERT_EQ(dispatcher.working(), 1) << "the run was taken up when there was room again";
+  agent_says("again");
+  agent_finishes();
+  loop.advance({10'000});
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+}
+
+TEST_F(EngineTest, A_store_that_others_found_silent_is_reopened_too) {
+  dispatcher.resumable = true;
+  const auto run = send_ok(message("hello"));
+  agent_says("before ");
+  disk.fail_write(0, store::Fault::after_write);
+  store->tidy_up(loop.now(), [&](Result<int> tidied) {
+    ASSERT_FALSE(tidied);
+    engine->store_fell_silent(tidied.error());
+  });
+  loop.advance({1'000});
+  ASSERT_EQ(dispatcher.working(), 1);
+  agent_says("after");
+  agent_finishes();
+  EXPECT_NE(stored_message(run.message_id).find(R"("content":"before after")"), std::string::npos);
+}
+
+TEST_F(EngineTest, A_store_that_stays_silent_is_tried_with_growing_patience) {
+  send_ok(message("hello"));
+  for (int n = 0; n < 1'000; ++n) disk.fail_write(n, store::Fault::before_write);
+  const int before = disk.write_count();
+  agent_says("nobody hears");
+  loop.advance({60'000});
+  EXPECT_LT(disk.write_count() - before, 60);
+  EXPECT_GT(disk.write_count() - before, 10);
+}
+
+TEST_F(EngineTest, The_log_says_how_a_run_ended_and_whose_it_was) {
+  const auto run = send_ok(message("hello"));
+  model::Problem problem;
+  problem.slug = Slug::model_timeout;
+  dispatcher.jobs.back()->listener->on_failed(problem);
+  loop.settle();
+  EXPECT_EQ(log.lines.back(), "info run ended run=" + run.id.text() + " state=failed problem=model-timeout tenant=" +
+                                  tenant.id.text() + " request_id=req_test");
+}
+
 TEST_F(EngineTest, The_wall_clock_may_jump_without_harm) {
   const auto run = send_ok(message("hello"));
   agent_says("before ");

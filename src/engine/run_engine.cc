@@ -72,9 +72,6 @@ std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options) {
 // ── a message comes in ──────────────────────────────────────────────────────────────────────────
 
 void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
-  if (draining_) return done(unavailable("The server is stopping; nothing was created."));
-  if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
-
   auto shared = std::make_shared<Send>(std::move(send));
   auto* made = std::get_if<model::Conversation>(&shared->conversation);
   if (made == nullptr || made->agent_id != model::AgentId{}) return accept(std::move(shared), std::move(done));
@@ -88,6 +85,8 @@ void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
 }
 
 void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
+  if (draining_) return done(unavailable("The server is stopping; nothing was created."));
+  if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
   const auto now = needs_.loop.now();
   const auto* existing = std::get_if<model::ConversationId>(&send->conversation);
   const auto* made = std::get_if<model::Conversation>(&send->conversation);
@@ -122,7 +121,7 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
   needs_.store.accept(std::move(fresh), while_alive([this, send, message = std::move(message), done = std::move(done)](
                                                         Result<store::AcceptOutcome> outcome) mutable {
                         if (!outcome) {
-                          if (outcome.error().kind == ErrorKind::unavailable) on_store_silent(outcome.error());
+                          if (outcome.error().kind == ErrorKind::unavailable) store_fell_silent(outcome.error());
                           return done(problem_of_store(outcome.error()));
                         }
                         done(on_accepted(*send, std::move(message), std::move(outcome).take()));
@@ -224,24 +223,31 @@ void RunEngine::on_over(LiveRun& run) {
   figures_.duration.observe_us(needs_.loop.monotonic_us() - run.accepted_us());
   if (needs_.log.wants(world::LogLevel::info)) {
     needs_.log.write(world::LogLevel::info, "run ended",
-                     {{"run", record.id.text()}, {"state", model::name_of(record.state)}});
+                     {{"run", record.id.text()},
+                      {"state", model::name_of(record.state)},
+                      {"problem", run.problem_name().empty() ? "-" : run.problem_name()},
+                      {"tenant", record.tenant_id.text()},
+                      {"request_id", run.request_id()}});
   }
   const auto id = record.id;
   live_.erase(id);
+  note_left();
+}
+
+void RunEngine::note_left() {
   figures_.live.set(static_cast<int64_t>(live_.size()));
-  if (draining_ && live_.empty() && drained_) {
-    drain_timer_.cancel();
-    needs_.loop.defer(std::exchange(drained_, nullptr));
-  }
+  if (!draining_ || !live_.empty() || !drained_) return;
+  drain_timer_.cancel();
+  needs_.loop.defer(std::exchange(drained_, nullptr));
 }
 
 void RunEngine::on_lost(LiveRun& run, const Error& why) {
   needs_.log.write(world::LogLevel::error, "run cannot be written", {{"run", run.run().id.text()}, {"why", why.what}});
-  if (why.kind == ErrorKind::unavailable) return on_store_silent(why);
+  if (why.kind == ErrorKind::unavailable) return store_fell_silent(why);
   // Fenced out: another server carries it on. Corrupt: a human must look. Either way not ours to tell.
   auto lost = std::move(live_.extract(run.run().id).mapped());
   lost->abandon(why);
-  figures_.live.set(static_cast<int64_t>(live_.size()));
+  note_left();
 }
 
 // ── readers ─────────────────────────────────────────────────────────────────────────────────────
@@ -288,50 +294,64 @@ std::unique_ptr<Waiting> RunEngine::wait_for_end(const model::Run& run, Callback
   return std::make_unique<EndWaiting>(std::move(waiter));
 }
 
-void RunEngine::cancel(model::TenantId tenant, model::RunId run,
-                       Callback<void(std::variant<model::Run, model::Problem>)> done) {
-  const auto answer = [](Callback<void(std::variant<model::Run, model::Problem>)>& tell, const model::Run& record) {
-    if (record.state == RunState::cancelled) return tell(record);
-    tell(problem_of(model::Slug::run_finished, "The run ended as " + std::string(model::name_of(record.state)) + "."));
-  };
-  needs_.store.run(tenant, run, while_alive([this, answer, done = std::move(done)](Result<model::Run> found) mutable {
+void RunEngine::cancel(model::TenantId tenant, model::RunId run, Cancelled done) {
+  needs_.store.run(tenant, run, while_alive([this, done = std::move(done)](Result<model::Run> found) mutable {
                      if (!found) return done(problem_of_store(found.error()));
-                     auto* live = find(found.value().id);
-                     if (live != nullptr) {
-                       return live->cancel([answer, done = std::move(done)](Result<model::Run> ended) mutable {
-                         if (!ended) return done(problem_of_store(ended.error()));
-                         answer(done, ended.value());
-                       });
-                     }
-                     if (is_over(found.value().state)) return answer(done, found.value());
-                     done(unavailable("The run is not being carried on by this server right now."));
+                     cancel_found(std::move(found).take(), std::move(done), 1);
+                   }));
+}
+
+void RunEngine::cancel_found(model::Run run, Cancelled done, int looks_left) {
+  const auto answer = [](Cancelled& tell, const model::Run& ended) {
+    if (ended.state == RunState::cancelled) return tell(ended);
+    tell(problem_of(model::Slug::run_finished, "The run ended as " + std::string(model::name_of(ended.state)) + "."));
+  };
+  if (auto* live = find(run.id)) {
+    return live->cancel([answer, done = std::move(done)](Result<model::Run> ended) mutable {
+      if (!ended) return done(problem_of_store(ended.error()));
+      answer(done, ended.value());
+    });
+  }
+  if (is_over(run.state)) return answer(done, run);
+  // It may have ended between the look at the disk and the look here.
+  if (looks_left == 0) return done(unavailable("The run is not being carried on by this server right now."));
+  needs_.store.run(run.tenant_id, run.id,
+                   while_alive([this, looks_left, done = std::move(done)](Result<model::Run> found) mutable {
+                     if (!found) return done(problem_of_store(found.error()));
+                     cancel_found(std::move(found).take(), std::move(done), looks_left - 1);
                    }));
 }
 
 // ── the store falls silent; the server stops ────────────────────────────────────────────────────
 
-void RunEngine::on_store_silent(const Error& why) {
+void RunEngine::store_fell_silent(const Error& why) {
   if (std::exchange(store_silent_, true)) return;
   needs_.log.write(world::LogLevel::error, "store fell silent", {{"why", why.what}});
   // Not from inside a run's own callback: it would be dropped while it speaks.
   needs_.loop.defer(while_alive([this, why] {
     recovery_.reset();
     for (auto& [id, run] : std::exchange(live_, {})) run->abandon(why);
-    figures_.live.set(0);
-    reopen_store();
+    note_left();
+    reopen_later();
   }));
+}
+
+// At once the first time; later with growing patience, until a recovery has worked.
+void RunEngine::reopen_later() {
+  const int tries = reopen_tries_++;
+  if (tries == 0) return reopen_store();
+  const int64_t wait = std::min(reopen_ms_max, reopen_first_ms << std::min(tries, 10));
+  reopen_timer_ = needs_.loop.after({wait}, [this] { reopen_store(); });
 }
 
 void RunEngine::reopen_store() {
   needs_.store.reopen(while_alive([this](Result<Unit> opened) {
-    if (!opened) {
-      const int64_t wait = std::min(reopen_ms_max, reopen_first_ms << std::min(reopen_tries_++, 10));
-      reopen_timer_ = needs_.loop.after({wait}, [this] { reopen_store(); });
-      return;
+    if (opened) {
+      store_silent_ = false;
+      return run_recovery();
     }
-    reopen_tries_ = 0;
-    store_silent_ = false;
-    run_recovery();
+    needs_.log.write(world::LogLevel::error, "store cannot be reopened", {{"why", opened.error().what}});
+    reopen_later();
   }));
 }
 
@@ -343,7 +363,8 @@ void RunEngine::recover(Callback<void(Result<Unit>)> done) {
 void RunEngine::run_recovery() {
   recovery_ = std::make_unique<Recovery>(*this);
   recovery_->start([this](Result<Unit> recovered) {
-    if (!recovered && recovered.error().kind == ErrorKind::unavailable) return on_store_silent(recovered.error());
+    if (!recovered && recovered.error().kind == ErrorKind::unavailable) return store_fell_silent(recovered.error());
+    if (recovered) reopen_tries_ = 0;
     if (recovered_) std::exchange(recovered_, nullptr)(std::move(recovered));
   });
 }

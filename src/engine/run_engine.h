@@ -26,6 +26,7 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns 
   std::unique_ptr<Waiting> wait_for_end(const model::Run& run, Callback<void(Result<wire::Ending>)> done) override;
   void cancel(model::TenantId tenant, model::RunId run,
               Callback<void(std::variant<model::Run, model::Problem>)> done) override;
+  void store_fell_silent(const Error& why) override;
   void drain(Millis deadline, Callback<void()> done) override;
 
  private:
@@ -56,8 +57,11 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns 
   void dispatch(model::RunId run, harness::Dispatch work);
   void flush_dirty();
 
-  // The store will not say what it wrote: stop telling, open it anew, recover.
-  void on_store_silent(const Error& why);
+  // A run is no longer here, for whatever reason.
+  void note_left();
+  using Cancelled = Callback<void(std::variant<model::Run, model::Problem>)>;
+  void cancel_found(model::Run run, Cancelled done, int looks_left);
+  void reopen_later();
   void reopen_store();
   void run_recovery();
 
@@ -72,7 +76,7 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns 
   std::unique_ptr<Recovery> recovery_;
   Callback<void(Result<Unit>)> recovered_;  // whoever asked for the first one
   bool store_silent_ = false;
-  int reopen_tries_ = 0;
+  int reopen_tries_ = 0;  // since the last recovery that worked
   world::Timer reopen_timer_;
 
   bool draining_ = false;

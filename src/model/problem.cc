@@ -7,7 +7,7 @@
 namespace sluice::model {
 namespace {
 
-constexpr std::array<SlugEntry, 27> registry = {{
+constexpr std::array<SlugEntry, 32> registry = {{
     {Slug::malformed_request, "malformed-request", 400, "The request could not be read",
      "The body is not valid JSON in UTF-8, or the HTTP request itself is malformed. Correct it and send it again."},
     {Slug::unauthenticated, "unauthenticated", 401, "No valid key was given",
@@ -21,6 +21,8 @@ constexpr std::array<SlugEntry, 27> registry = {{
      "The id or the path does not exist for this key's tenant. Check the spelling and the tenant."},
     {Slug::method_not_allowed, "method-not-allowed", 405, "This path does not take that method",
      "The Allow header lists the methods that work."},
+    {Slug::request_timeout, "request-timeout", 408, "The request took too long to arrive",
+     "The connection was closed before the whole request had come. Send it again, in one go."},
     {Slug::conversation_busy, "conversation-busy", 409, "The conversation is answering another message",
      "One message is answered at a time. Wait for its terminal event, or cancel the run named in "
      "conflicting_resource_id, then send again. Nothing was created."},
@@ -34,8 +36,12 @@ constexpr std::array<SlugEntry, 27> registry = {{
      "There is nothing to cancel. Read the message for its outcome."},
     {Slug::content_too_large, "content-too-large", 413, "The request body is too large",
      "Send less. The detail names the limit."},
-    {Slug::unsupported_media_type, "unsupported-media-type", 415, "The body is not JSON",
-     "Send 'Content-Type: application/json'."},
+    {Slug::uri_too_long, "uri-too-long", 414, "The request line is too long",
+     "Send a shorter URL; what is long belongs in the body."},
+    {Slug::unsupported_media_type, "unsupported-media-type", 415, "The body is not plain JSON",
+     "Send 'Content-Type: application/json' and no Content-Encoding."},
+    {Slug::expectation_failed, "expectation-failed", 417, "The request expects what the server does not know",
+     "Send 'Expect: 100-continue' or no Expect header."},
     {Slug::validation_error, "validation-error", 422, "Something in the request is not valid",
      "Each entry of errors points at one field and says what is wrong with it. Nothing was created."},
     {Slug::idempotency_key_conflict, "idempotency-key-conflict", 422,
@@ -43,9 +49,12 @@ constexpr std::array<SlugEntry, 27> registry = {{
      "A key stands for one request. Use a fresh key for a different body. Nothing was created."},
     {Slug::headers_too_large, "headers-too-large", 431, "The request's headers are too large",
      "Send fewer or shorter headers."},
-    {Slug::rate_limited, "rate-limited", 429, "Too many requests", "Wait as long as Retry-After says, then go on."},
+    {Slug::rate_limited, "rate-limited", 429, "Too many requests",
+     "Wait as long as Retry-After says, then go on. Reserved: this server does not limit rates yet."},
     {Slug::internal, "internal", 500, "The server made a mistake",
      "This is our fault. Report the request_id to the operator; what was written before it stands."},
+    {Slug::not_implemented, "not-implemented", 501, "The request is coded in a way the server does not know",
+     "Send the body with a Content-Length, or with 'Transfer-Encoding: chunked' and nothing else."},
     {Slug::agent_misconfigured, "agent-misconfigured", 500, "The agent's model cannot be called as configured",
      "Check the agent's model, the provider's base URL and its key. The detail says which."},
     {Slug::model_error, "model-error", 502, "The model provider refused or failed",
@@ -66,6 +75,8 @@ constexpr std::array<SlugEntry, 27> registry = {{
     {Slug::unavailable, "unavailable", 503, "The server cannot do this right now",
      "It is stopping, or its store cannot be written. Retry after the time in Retry-After; use an Idempotency-Key so "
      "that a retry cannot act twice."},
+    {Slug::http_version_not_supported, "http-version-not-supported", 505, "This version of HTTP is not spoken here",
+     "Speak HTTP/1.1 or HTTP/1.0."},
 }};
 
 constexpr bool registry_is_in_order() {

@@ -14,33 +14,38 @@
 namespace sluice::model {
 
 enum class Slug : uint8_t {
-  malformed_request,         // 400
-  unauthenticated,           // 401
-  insufficient_scope,        // 403
-  tenant_suspended,          // 403
-  not_found,                 // 404
-  method_not_allowed,        // 405
-  conversation_busy,         // 409
-  conversation_archived,     // 409
-  name_conflict,             // 409
-  resource_in_use,           // 409
-  run_finished,              // 409
-  content_too_large,         // 413
-  unsupported_media_type,    // 415
-  validation_error,          // 422
-  idempotency_key_conflict,  // 422
-  headers_too_large,         // 431
-  rate_limited,              // 429
-  internal,                  // 500
-  agent_misconfigured,       // 500 in-band: the agent's model cannot be called as configured
-  model_error,               // 502 in-band: the provider refused or failed for good
-  model_stream_cut,          // 502 in-band: the provider's answer broke off after part of it was told
-  model_timeout,             // 504 in-band
-  answer_too_large,          // 502 in-band
-  run_interrupted,           // 500 in-band: the server restarted at a point from which it cannot go on safely
-  run_cancelled,             // 409 in-band: somebody cancelled the run
-  runtime_exceeded,          // 504 in-band
-  unavailable,               // 503: draining, or the store is not writable
+  malformed_request,           // 400
+  unauthenticated,             // 401
+  insufficient_scope,          // 403
+  tenant_suspended,            // 403
+  not_found,                   // 404
+  method_not_allowed,          // 405
+  request_timeout,             // 408: the request itself took too long to come
+  conversation_busy,           // 409
+  conversation_archived,       // 409
+  name_conflict,               // 409
+  resource_in_use,             // 409
+  run_finished,                // 409
+  content_too_large,           // 413
+  uri_too_long,                // 414
+  unsupported_media_type,      // 415
+  expectation_failed,          // 417
+  validation_error,            // 422
+  idempotency_key_conflict,    // 422
+  headers_too_large,           // 431
+  rate_limited,                // 429: reserved, nothing tells it yet
+  internal,                    // 500
+  not_implemented,             // 501: a Transfer-Encoding other than chunked
+  agent_misconfigured,         // 500 in-band: the agent's model cannot be called as configured
+  model_error,                 // 502 in-band: the provider refused or failed for good
+  model_stream_cut,            // 502 in-band: the provider's answer broke off after part of it was told
+  model_timeout,               // 504 in-band
+  answer_too_large,            // 502 in-band
+  run_interrupted,             // 500 in-band: the server restarted at a point from which it cannot go on safely
+  run_cancelled,               // 409 in-band: somebody cancelled the run
+  runtime_exceeded,            // 504 in-band
+  unavailable,                 // 503: draining, or the store is not writable
+  http_version_not_supported,  // 505
 };
 
 struct SlugEntry {

@@ -48,7 +48,7 @@ TEST(ProblemRegistry, Is_complete_and_says_what_to_do) {
     EXPECT_FALSE(entry.title.empty()) << entry.name;
     EXPECT_TRUE(entry.remedy.ends_with('.')) << entry.name;
   }
-  EXPECT_EQ(problem_registry().size(), static_cast<std::size_t>(Slug::unavailable) + 1);
+  EXPECT_EQ(problem_registry().size(), static_cast<std::size_t>(Slug::http_version_not_supported) + 1);
 }
 
 // I-19: the requirement's status, whatever others answer.

@@ -135,6 +135,8 @@ void CurlCall::start() {
 
 void CurlCall::set_limits() {
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  // Or else dropping a call waits, and the loop with it, until getaddrinfo() of a slow DNS server returns.
+  curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 1L);

@@ -73,6 +73,9 @@ void Http1Connection::consume(std::string_view bytes) {
   while (!bytes.empty() && is_reading() && !is_backed_up()) {
     bytes.remove_prefix(parser_.feed(bytes));
     if (const auto& refused = parser_.refused()) return refuse(refused->status, refused->detail);
+    if (!count_body(parser_.request().body.size())) {
+      return refuse(503, "too many request bodies are arriving at once");
+    }
     if (parser_.done()) {
       dispatch();
     } else {
@@ -80,6 +83,12 @@ void Http1Connection::consume(std::string_view bytes) {
     }
   }
   if (is_reading() || phase_ == Phase::answering) inbox_.assign(bytes);
+}
+
+bool Http1Connection::count_body(std::size_t bytes) {
+  context_.bodies_bytes += bytes;
+  context_.bodies_bytes -= std::exchange(counted_body_bytes_, bytes);
+  return context_.bodies_bytes <= context_.options.bodies_in_flight_bytes_max;
 }
 
 void Http1Connection::note_progress() {
@@ -93,6 +102,7 @@ void Http1Connection::note_progress() {
 }
 
 void Http1Connection::dispatch() {
+  count_body(0);
   keep_alive_ = parser_.keep_alive();
   const bool is_http_1_0 = parser_.is_http_1_0();
   Request request = parser_.take();
@@ -105,6 +115,7 @@ void Http1Connection::dispatch() {
 }
 
 void Http1Connection::refuse(int status, std::string_view detail) {
+  count_body(0);
   context_.figures.refused.add();
   const Response response = context_.refusal(status, detail);
   context_.head.clear();
@@ -145,10 +156,10 @@ void Http1Connection::schedule_flush() {
 
 void Http1Connection::flush() {
   if (phase_ == Phase::closed) return;
-  const bool was_blocked = blocked_;
+  const bool had_something = !outbox_.empty();
   send_queued();
   if (phase_ == Phase::closed || blocked_) return;
-  if (was_blocked && exchange_) {
+  if (had_something && exchange_) {
     const auto exchange = exchange_;
     exchange->tell_drained();
   }
@@ -226,6 +237,7 @@ void Http1Connection::close() {
   if (phase_ == Phase::closed) return;
   const auto self = shared_from_this();
   phase_ = Phase::closed;
+  count_body(0);
   watch_.reset();
   timer_.cancel();
   transport_.reset();

@@ -76,7 +76,7 @@ Request RequestParser::take() {
 void RequestParser::refuse(int status, std::string_view detail) {
   if (now_.stage == Stage::refused) return;  // the first reason is the one to tell
   now_.stage = Stage::refused;
-  now_.refused = {status, detail};
+  now_.refused = {status, std::string(detail)};
 }
 
 // ── lines ───────────────────────────────────────────────────────────────────────────────────────
@@ -261,11 +261,15 @@ void RequestParser::on_head_end() {
   if (now_.has_coding && now_.is_http_1_0) return refuse(400, "HTTP/1.0 has no Transfer-Encoding");
   if (now_.coding == Coding::unknown) return refuse(501, "the only Transfer-Encoding known is chunked");
   if (now_.expects_else && !now_.is_http_1_0) return refuse(417, "the only expectation known is 100-continue");
-  if (now_.length.value_or(0) > limits_.body_bytes_max) return refuse(413, "the request body is too large");
+  if (now_.length.value_or(0) > limits_.body_bytes_max) return refuse_large_body();
   if (now_.is_http_1_0) now_.expects_continue = false;
   now_.left = now_.length.value_or(0);
   now_.request.body.reserve(std::min(now_.left, body_bytes_reserved_max));
   now_.stage = now_.coding == Coding::chunked ? Stage::chunk_size : now_.left > 0 ? Stage::body : Stage::done;
+}
+
+void RequestParser::refuse_large_body() {
+  refuse(413, "the request body is too large: the limit is " + std::to_string(limits_.body_bytes_max) + " bytes");
 }
 
 // ── the body ────────────────────────────────────────────────────────────────────────────────────
@@ -284,7 +288,7 @@ void RequestParser::on_chunk_size(std::string_view line) {
   std::size_t digits = 0;
   for (; digits < line.size() && hex_digit(line[digits]) >= 0; ++digits) {
     size = size * 16 + static_cast<std::size_t>(hex_digit(line[digits]));
-    if (size > room) return refuse(413, "the request body is too large");  // also before it could overflow
+    if (size > room) return refuse_large_body();  // also before it could overflow
   }
   const std::string_view extension = line.substr(digits);
   if (digits == 0 || !(extension.empty() || extension.front() == ';') || !all_in(value_chars, extension)) {

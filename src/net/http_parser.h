@@ -24,7 +24,7 @@ class RequestParser final {
  public:
   struct Refused {
     int status;
-    std::string_view detail;  // a literal
+    std::string detail;
   };
 
   // `limits` must outlive the parser.
@@ -77,6 +77,7 @@ class RequestParser final {
   std::size_t take_body(std::string_view bytes);
   std::size_t line_room() const;
   void refuse_overlong();
+  void refuse_large_body();
 
   void on_line(std::string_view line);
   void on_request_line(std::string_view line);

@@ -238,6 +238,7 @@ TEST(RequestParser, A_body_too_large_is_refused_before_it_comes) {
   parser.feed("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 41\r\n\r\n");
   ASSERT_TRUE(parser.refused());
   EXPECT_EQ(parser.refused()->status, 413);
+  EXPECT_EQ(parser.refused()->detail, "the request body is too large: the limit is 40 bytes");
 }
 
 }  // namespace

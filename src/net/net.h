@@ -84,7 +84,7 @@ class Exchange {
   virtual std::size_t unsent_bytes() const = 0;
   virtual bool gone() const = 0;
 
-  // Called each time unsent_bytes() has fallen to zero after a write() found the socket full.
+  // Called each time unsent_bytes() has fallen to zero, however quickly: who waits for room hears of it.
   virtual void on_drained(Callback<void()> then) = 0;
   // Called once, when the peer has closed or the connection failed before the answer was complete.
   virtual void on_gone(Callback<void()> then) = 0;
@@ -102,6 +102,7 @@ struct ServerOptions {
   std::string tls_certificate_file;  // PEM chain; empty: no TLS
   std::string tls_key_file;
   std::size_t request_body_bytes_max = limits::request_body_bytes_max;
+  std::size_t bodies_in_flight_bytes_max = limits::bodies_in_flight_bytes_max;  // of all connections together
   std::size_t connections_max = limits::connection_count_max;
   int64_t request_head_ms_max = limits::request_head_ms_max;
   int64_t request_body_ms_max = limits::request_body_ms_max;

@@ -35,6 +35,7 @@ struct ServerContext {
 
   RequestLimits limits = {.body_bytes_max = options.request_body_bytes_max};
   bool draining = false;
+  std::size_t bodies_bytes = 0;  // received, of requests that are not complete
   DateLine date;
   std::string head;                              // scratch: a head being written
   std::array<char, tls_record_bytes_max> input;  // scratch: bytes just received, so that quiet connections own none

@@ -17,6 +17,14 @@ bool is_last(const ModelEvent& event) {
   return event.kind == ModelEvent::Kind::stop || event.kind == ModelEvent::Kind::failure;
 }
 
+// Whatever its parameters. A web server that knows nothing of models answers 200 with a page.
+bool is_event_stream(std::string_view content_type) {
+  constexpr std::string_view wanted = "text/event-stream";
+  const auto type = content_type.substr(0, content_type.find_first_of("; \t"));
+  return std::ranges::equal(type, wanted,
+                            [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+}
+
 class HttpModelCall final : public ModelCall, private net::CallListener {
  public:
   HttpModelCall(const Context& context, const ModelQuestion& question, ModelCallListener& listener)
@@ -41,6 +49,12 @@ class HttpModelCall final : public ModelCall, private net::CallListener {
 
   void on_head(int status, const net::Headers& headers) override {
     status_ = status;
+    if (const auto type = headers.find("content-type"); !is_refusal() && type && !is_event_stream(*type)) {
+      return tell_last(
+          failed({.failure_class = models::FailureClass::garbled,
+                  .what = "status " + std::to_string(status) + " with the content type \"" + std::string(*type) +
+                          "\" where text/event-stream was expected; look at base_url"}));
+    }
     if (const auto after = headers.find("retry-after")) retry_after_ = std::string(*after);
   }
 

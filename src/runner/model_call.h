@@ -22,6 +22,7 @@ struct Context {
   net::Client& client;
   world::Loop& loop;
   world::Entropy& entropy;
+  world::Log& log;
 };
 
 class ModelCallListener {

@@ -50,6 +50,11 @@ std::string retry_warning(std::string_view text, int attempt, int64_t retry_in_m
   return body;
 }
 
+std::string sentence(std::string words) {
+  if (!words.ends_with('.') && !words.ends_with('!') && !words.ends_with('?')) words += '.';
+  return words;
+}
+
 uint64_t chance(world::Entropy& entropy) {
   std::array<uint8_t, 8> noise{};
   entropy.fill(noise);
@@ -197,60 +202,83 @@ NativeLoop::Setback NativeLoop::setback_of(models::Failure failure) const {
   const std::string who = "The model provider \"" + route_.provider + "\"";
   const std::string said = ": " + std::string(readable(failure.what));
   const bool may_retry = models::may_retry(failure.failure_class);
+  const auto name = name_of(failure.failure_class);
   switch (failure.failure_class) {
     case FailureClass::unauthorized: {
       std::string what = who + " does not accept the server's key";
       if (route_.dialect != nullptr) what += " (" + std::string(route_.dialect->key_variable()) + ")";
       if (route_.key_withheld) what += ", which is not sent to the base_url that the agent names";
-      return {Slug::agent_misconfigured, what + said};
+      return {name, Slug::agent_misconfigured, what + said};
     }
     case FailureClass::rate_limited:
-      return {Slug::model_error, who + " limits the rate of requests" + said, may_retry, failure.retry_after_ms};
+      return {name, Slug::model_error, who + " limits the rate of requests" + said, may_retry, failure.retry_after_ms};
     case FailureClass::overloaded:
-      return {Slug::model_error, who + " is overloaded" + said, may_retry, failure.retry_after_ms};
+      return {name, Slug::model_error, who + " is overloaded" + said, may_retry, failure.retry_after_ms};
     case FailureClass::server_error:
-      return {Slug::model_error, who + " failed" + said, may_retry, failure.retry_after_ms};
-    case FailureClass::cut: return {Slug::model_error, who + " broke off its answer" + said, may_retry};
-    case FailureClass::rejected: return {Slug::model_error, who + " refused" + said};
+      return {name, Slug::model_error, who + " failed" + said, may_retry, failure.retry_after_ms};
+    case FailureClass::cut: return {name, Slug::model_error, who + " broke off its answer" + said, may_retry};
+    case FailureClass::rejected: return {name, Slug::model_error, who + " refused" + said};
     case FailureClass::garbled: break;
   }
-  return {Slug::model_error, who + " answered what cannot be understood" + said};
+  return {name, Slug::model_error, who + " answered what cannot be understood" + said};
 }
 
 void NativeLoop::on_unanswered(net::CallFailure failure, std::string what) {
   route_.figures->count_failure(name_of(failure));
   const std::string who = "The model provider \"" + route_.provider + "\" ";
   const std::string said = ": " + std::string(readable(what));
+  const auto name = name_of(failure);
   switch (failure) {
     // Not asked again: it has cost minutes already.
-    case net::CallFailure::timed_out: return fail(Slug::model_timeout, who + "did not answer in time" + said);
-    case net::CallFailure::refused: return fail(Slug::agent_misconfigured, who + "cannot be asked" + said);
+    case net::CallFailure::timed_out: {
+      const auto detail = who + "did not answer in time" + said;
+      return give_up({name, Slug::model_timeout, detail}, detail);
+    }
+    case net::CallFailure::refused: {
+      const auto detail = who + "cannot be asked" + said;
+      return give_up({name, Slug::agent_misconfigured, detail}, detail);
+    }
     case net::CallFailure::unreachable:
     case net::CallFailure::cut: break;
   }
-  meet({Slug::model_error, who + "cannot be reached" + said, true});
+  meet({name, Slug::model_error, who + "cannot be reached" + said, true});
 }
 
-void NativeLoop::meet(Setback setback) {
+void NativeLoop::meet(const Setback& setback) {
   call_.reset();
   if (round_.told_bytes > 0) {
-    return fail(Slug::model_stream_cut,
-                "After " + std::to_string(round_.told_bytes) + " bytes of its answer were told: " + setback.what);
+    auto cut = setback;
+    cut.slug = Slug::model_stream_cut;
+    return give_up(cut, "After " + std::to_string(round_.told_bytes) + " bytes of its answer were told: " + cut.what);
   }
-  if (!setback.may_retry) return fail(setback.slug, std::move(setback.what));
+  if (!setback.may_retry) return give_up(setback, setback.what);
   const auto& options = context_->options;
   if (attempt_ > options.retry_count_max) {
-    return fail(setback.slug, "Gave up after " + std::to_string(attempt_) + " attempts. " + setback.what,
-                setback.retry_after_ms);
+    return give_up(setback, "Gave up after " + std::to_string(attempt_) + " attempts. " + setback.what);
   }
   if (setback.retry_after_ms.value_or(0) > options.retry_wait_ms_max) {
-    return fail(setback.slug,
-                setback.what + " It asks to be left alone for " + std::to_string(*setback.retry_after_ms / 1000) +
-                    " s, longer than the " + std::to_string(options.retry_wait_ms_max / 1000) +
-                    " s that this server waits.",
-                setback.retry_after_ms);
+    return give_up(setback, sentence(setback.what) + " It asks to be left alone for " +
+                                std::to_string(*setback.retry_after_ms / 1000) + " s, longer than the " +
+                                std::to_string(options.retry_wait_ms_max / 1000) + " s that this server waits.");
   }
   retry_later(setback);
+}
+
+void NativeLoop::give_up(const Setback& setback, std::string detail) {
+  context_->log.write(world::LogLevel::warn, "model call failed",
+                      {{"run", dispatch_.run.text()},
+                       {"provider", route_.provider},
+                       {"class", setback.failure_class},
+                       {"attempt", int64_t{attempt_}}});
+  log_words(setback.what);
+  fail(setback.slug, std::move(detail), setback.retry_after_ms);
+}
+
+// The words may quote the prompt, and a prompt is no business of a log.
+void NativeLoop::log_words(std::string_view what) const {
+  if (!context_->log.wants(world::LogLevel::debug)) return;
+  context_->log.write(world::LogLevel::debug, "model call failed, in words",
+                      {{"run", dispatch_.run.text()}, {"words", what}});
 }
 
 void NativeLoop::retry_later(const Setback& setback) {
@@ -262,6 +290,13 @@ void NativeLoop::retry_later(const Setback& setback) {
   wait_ms += static_cast<int64_t>(chance(context_->entropy) % static_cast<uint64_t>(wait_ms / 4 + 1));
   wait_ms = std::max(wait_ms, setback.retry_after_ms.value_or(0));
   retry_ = context_->loop.after(Millis{wait_ms}, [this] { ask(); });
+  context_->log.write(world::LogLevel::warn, "model call failed",
+                      {{"run", dispatch_.run.text()},
+                       {"provider", route_.provider},
+                       {"class", setback.failure_class},
+                       {"attempt", int64_t{attempt_}},
+                       {"retry_in_ms", wait_ms}});
+  log_words(setback.what);
   tell(EventKind::log, retry_warning(setback.what, attempt_++, wait_ms));
 }
 
@@ -275,6 +310,9 @@ void NativeLoop::fail_replay() {
 void NativeLoop::on_filler(std::string text) { tell(EventKind::filler, std::move(text)); }
 
 void NativeLoop::on_filler_trouble(std::string what) {
+  context_->log.write(world::LogLevel::warn, "filler model failed",
+                      {{"run", dispatch_.run.text()}, {"provider", context_->options.filler.model_provider}});
+  log_words(what);
   tell(EventKind::log, warning("No filler from the small model: " + std::string(readable(what))));
 }
 

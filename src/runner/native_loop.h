@@ -33,6 +33,7 @@ class NativeLoop final : public harness::Work, private ModelCallListener, privat
 
   // Why a question got no answer, and what that means if it is not asked again.
   struct Setback {
+    std::string_view failure_class;
     model::Slug slug;
     std::string what;
     bool may_retry = false;
@@ -53,8 +54,10 @@ class NativeLoop final : public harness::Work, private ModelCallListener, privat
   void end_round();
   void answer_calls(std::vector<models::ToolCall> calls);
   Setback setback_of(models::Failure failure) const;
-  void meet(Setback setback);
+  void meet(const Setback& setback);
   void retry_later(const Setback& setback);
+  void give_up(const Setback& setback, std::string detail);
+  void log_words(std::string_view what) const;
   void fail_replay();
 
   void tell(model::EventKind kind, std::string body);

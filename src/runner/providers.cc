@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "runner/base_url.h"
 
 namespace sluice::runner {
 namespace {
@@ -46,7 +47,9 @@ void ProviderFigures::count_tokens(const model::Usage& usage) const {
   output_tokens_.add(static_cast<uint64_t>(std::max<int64_t>(0, usage.output_tokens)));
 }
 
-Providers::Providers(std::map<std::string, Provider> configured, world::Metrics& metrics) {
+Providers::Providers(const RunnerOptions& options, world::Metrics& metrics)
+    : agent_base_urls_(options.agent_base_urls) {
+  auto configured = options.providers;
   for (const std::string_view name : built_in) {
     configured.try_emplace(std::string(name), Provider{.dialect = std::string(name)});
   }
@@ -84,9 +87,14 @@ Result<Route> Providers::route(const model::ModelChoice& choice) const {
   const std::string& own_url = provider.base_url.empty() ? default_url : provider.base_url;
   route.endpoint.base_url = without_trailing_slash(choice.base_url.value_or(own_url));
   if (route.endpoint.base_url.empty()) route.endpoint.base_url = own_url;
-  // Whoever may edit an agent may name any URL; the operator's key goes only where the operator said.
+  // Whoever may edit an agent may name any URL; this server calls only those the operator allows, and
+  // the operator's key goes only where the operator said.
   if (route.endpoint.base_url == own_url) {
     route.endpoint.api_key = provider.api_key;
+  } else if (!is_allowed(route.endpoint.base_url, agent_base_urls_)) {
+    return Error{ErrorKind::invalid, "The agent's base_url " + quoted(route.endpoint.base_url) +
+                                         " is not one that this server may call. Its operator can allow it in the "
+                                         "configuration: models.agent_base_urls takes the beginnings of such URLs."};
   } else {
     route.key_withheld = !provider.api_key.empty();
   }

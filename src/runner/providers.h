@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "model/model.h"
@@ -41,7 +42,7 @@ struct Route {
 
 class Providers {
  public:
-  Providers(std::map<std::string, Provider> configured, world::Metrics& metrics);
+  Providers(const RunnerOptions& options, world::Metrics& metrics);
 
   // `invalid`, in words for whoever configured the agent, when there is no way. Routes live no
   // longer than this.
@@ -55,6 +56,7 @@ class Providers {
     ProviderFigures figures;
   };
   std::map<std::string, Known, std::less<>> known_;
+  std::vector<std::string> agent_base_urls_;
 };
 
 }  // namespace sluice::runner

@@ -73,6 +73,32 @@ TEST_F(Retry, Waits_twice_as_long_each_time_and_says_so) {
   EXPECT_EQ(client.requests.size(), 4u);
 }
 
+TEST_F(Retry, Is_logged_without_the_words_of_the_provider_which_are_for_debugging) {
+  options.retry_count_max = 1;
+  client.answer(FakeAnswer::whole(503, overloaded));
+  client.answer(FakeAnswer::whole(503, overloaded));
+  begin("Hi.");
+  pass(1'000);
+  expect_problem(Slug::model_error, "Gave up after 2 attempts");
+  ASSERT_EQ(log.lines.size(), 4u);
+  const std::string failed = "warn model call failed run=" + model::RunId{}.text() + " provider=anthropic ";
+  EXPECT_TRUE(log.lines[0].starts_with(failed + "class=overloaded attempt=1 retry_in_ms=5")) << log.lines[0];
+  EXPECT_EQ(log.lines[2], failed + "class=overloaded attempt=2");
+  for (const int words : {1, 3}) {
+    EXPECT_TRUE(log.lines[static_cast<std::size_t>(words)].starts_with("debug ")) << log.lines[0];
+    EXPECT_NE(log.lines[static_cast<std::size_t>(words)].find("Too busy"), std::string::npos);
+  }
+}
+
+TEST_F(Retry, A_deadline_is_logged_too) {
+  client.answer(FakeAnswer().head(200, {{"Content-Type", "Text/Event-Stream;charset=utf-8"}}));
+  begin("Hi.");
+  pass(options.model_idle_ms_max);
+  expect_problem(Slug::model_timeout);
+  ASSERT_FALSE(log.lines.empty());
+  EXPECT_NE(log.lines[0].find("class=timed_out attempt=1"), std::string::npos) << log.lines[0];
+}
+
 TEST_F(Retry, Comes_when_the_provider_asked_for_it) {
   client.answer(FakeAnswer::whole(429, overloaded, {{"Retry-After", "7"}}));
   answer_well();
@@ -86,7 +112,7 @@ TEST_F(Retry, Comes_when_the_provider_asked_for_it) {
 TEST_F(Retry, Is_given_up_when_the_provider_asks_for_too_long) {
   client.answer(FakeAnswer::whole(429, overloaded, {{"Retry-After", "61"}}));
   begin("Hi.");
-  expect_problem(Slug::model_error, "61 s");
+  expect_problem(Slug::model_error, "Too busy. It asks to be left alone for 61 s");
   EXPECT_EQ(heard.problem->retry_after_seconds, 61);
 }
 
@@ -103,6 +129,9 @@ TEST_F(Retry, Does_not_follow_what_will_not_pass) {
         Case{FakeAnswer::whole(401, R"({"type":"error","error":{"message":"bad key very-secret"}})"),
              Slug::agent_misconfigured, "ANTHROPIC_API_KEY"},
         Case{FakeAnswer::whole(403, "no"), Slug::agent_misconfigured, "\"anthropic\""},
+        Case{FakeAnswer::whole(200, "<html>", {{"Content-Type", "text/html; charset=utf-8"}}), Slug::model_error,
+             "\"text/html; charset=utf-8\" where text/event-stream was expected; look at base_url"},
+        Case{FakeAnswer::whole(200, "{}", {{"Content-Type", "application/json"}}), Slug::model_error, "base_url"},
         Case{answer_of("data: {not json\n\n"), Slug::model_error, ""},
         Case{FakeAnswer().fail(CallFailure::refused, "URL malformed"), Slug::agent_misconfigured, "URL malformed"}}) {
     heard = {};

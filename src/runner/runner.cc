@@ -28,11 +28,10 @@ class NativeRunner final : public harness::Dispatcher {
 
 }  // namespace
 
-std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, net::Client& client, world::Loop& loop,
-                                                        world::Entropy& entropy, world::Metrics& metrics) {
-  Providers providers(options.providers, metrics);
-  return std::make_unique<NativeRunner>(
-      std::make_shared<const Context>(Context{std::move(options), std::move(providers), client, loop, entropy}));
+std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs) {
+  Providers providers(options, needs.metrics);
+  return std::make_unique<NativeRunner>(std::make_shared<const Context>(
+      Context{std::move(options), std::move(providers), needs.client, needs.loop, needs.entropy, needs.log}));
 }
 
 }  // namespace sluice::runner

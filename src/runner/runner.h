@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/harness.h"
@@ -34,6 +35,9 @@ struct FillerOptions {
 
 struct RunnerOptions {
   std::map<std::string, Provider> providers;  // "offline" is always there
+  // Where an agent's own base_url may lead: the beginnings of URLs, or "*" for anywhere. A tenant names
+  // it and this server calls it, so without a rule tenants could reach whatever this machine can.
+  std::vector<std::string> agent_base_urls;
   FillerOptions filler;
   int retry_count_max = 4;
   int64_t retry_first_ms = 500;  // doubled each time, with up to a quarter of jitter
@@ -44,8 +48,18 @@ struct RunnerOptions {
   int tool_rounds_max = 50;
 };
 
-// `client`, `loop`, `entropy` and `metrics` must outlive the dispatcher and all its work.
-std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, net::Client& client, world::Loop& loop,
-                                                        world::Entropy& entropy, world::Metrics& metrics);
+// Whether `url` can stand in RunnerOptions::agent_base_urls.
+bool is_agent_base_url_rule(std::string_view url);
+
+struct RunnerNeeds {
+  net::Client& client;
+  world::Loop& loop;
+  world::Entropy& entropy;
+  world::Log& log;
+  world::Metrics& metrics;
+};
+
+// The needs must outlive the dispatcher and all its work.
+std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs);
 
 }  // namespace sluice::runner

@@ -73,7 +73,7 @@ class RunnerTest : public testing::Test {
     return dispatch;
   }
   void begin(harness::Dispatch dispatch) {
-    if (!runner) runner = make_native_runner(options, client, loop, entropy, metrics);
+    if (!runner) runner = make_native_runner(options, {client, loop, entropy, log, metrics});
     work = runner->dispatch(std::move(dispatch), heard);
     EXPECT_TRUE(heard.events.empty() && !heard.is_over()) << "no callback comes from inside dispatch()";
     loop.settle();
@@ -101,6 +101,7 @@ class RunnerTest : public testing::Test {
 
   world::FakeLoop loop;
   world::FakeEntropy entropy;
+  world::FakeLog log;
   world::Metrics metrics;
   net::FakeClient client{loop};
   RunnerOptions options;

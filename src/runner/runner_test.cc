@@ -33,7 +33,7 @@ TEST_F(RunnerTest, The_offline_model_waits_as_told) {
 }
 
 TEST_F(RunnerTest, A_long_offline_answer_lets_others_have_their_turn) {
-  runner = make_native_runner(options, client, loop, entropy, metrics);
+  runner = make_native_runner(options, {client, loop, entropy, log, metrics});
   work = runner->dispatch(dispatch_of("tokens 5000"), heard);
   // Runs again and again beside the work, until the work is done.
   int turns = 0;
@@ -175,6 +175,7 @@ TEST_F(RunnerTest, An_agent_whose_model_cannot_be_asked_is_misconfigured_and_the
 
 TEST_F(RunnerTest, A_key_goes_only_to_the_provider_it_belongs_to) {
   options.providers["house"] = {.dialect = "anthropic", .base_url = "http://models.local/", .api_key = "house-key"};
+  options.agent_base_urls = {"http://thief.example"};
   client.answer(answer_of(stopped(1, 1)));
   agent.model = {.provider = "house", .name = "m"};
   begin("Hi.");
@@ -193,6 +194,13 @@ TEST_F(RunnerTest, A_key_goes_only_to_the_provider_it_belongs_to) {
   EXPECT_EQ(client.requests[2].url, "http://thief.example/v1/messages");
   EXPECT_FALSE(client.requests[2].headers.find("x-api-key"));
   expect_problem(Slug::agent_misconfigured, "not sent to the base_url");
+}
+
+TEST_F(RunnerTest, An_agent_cannot_send_the_server_where_its_operator_does_not_allow) {
+  agent.model = {.provider = "anthropic", .name = "m", .base_url = "http://169.254.169.254/latest"};
+  begin("Hi.");
+  EXPECT_TRUE(client.requests.empty());
+  expect_problem(Slug::agent_misconfigured, "models.agent_base_urls");
 }
 
 TEST_F(RunnerTest, Dropped_work_is_quiet_wherever_it_stood) {
@@ -229,7 +237,7 @@ TEST_F(RunnerTest, Dropped_offline_work_is_quiet_wherever_it_stood) {
 }
 
 TEST_F(RunnerTest, Work_dropped_between_two_turns_is_quiet) {
-  runner = make_native_runner(options, client, loop, entropy, metrics);
+  runner = make_native_runner(options, {client, loop, entropy, log, metrics});
   work = runner->dispatch(dispatch_of("tokens 5000"), heard);
   std::function<void()> drop_when_begun = [&] {
     if (!heard.events.empty()) return work.reset();
@@ -243,7 +251,7 @@ TEST_F(RunnerTest, Work_dropped_between_two_turns_is_quiet) {
 
 TEST_F(RunnerTest, Work_dropped_before_its_first_turn_never_begins) {
   use_provider();
-  runner = make_native_runner(options, client, loop, entropy, metrics);
+  runner = make_native_runner(options, {client, loop, entropy, log, metrics});
   work = runner->dispatch(dispatch_of("Hi."), heard);
   work.reset();
   loop.settle();

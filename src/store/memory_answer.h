@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "store/memory_store.h"
+#include "store/room.h"
 
 namespace sluice::store {
 
@@ -42,9 +43,10 @@ Result<Page<Row>> cut_page(const std::vector<Row>& rows, const PageQuery<AnyId>&
     return std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return id_of(row) == id; });
   };
   Page<Row> page;
+  Room room(query.limit, limits::page_bytes_max);
   const auto take = [&](const Row& row) {
     if (!keep(row)) return true;
-    page.has_more = static_cast<int>(page.rows.size()) == query.limit;
+    page.has_more = !room.take(bytes_of(row));
     if (!page.has_more) page.rows.push_back(row);
     return !page.has_more;
   };

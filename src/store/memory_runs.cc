@@ -118,12 +118,14 @@ void MemoryStore::history(model::ConversationId conversation, model::MessageId b
   const auto end = std::find(row->messages.begin(), row->messages.end(), before);
   if (end == row->messages.end()) return answer<std::vector<Turn>>(no_such("message"), std::move(done));
   std::vector<Turn> turns;
-  for (auto id = row->messages.begin(); id != end; ++id) {
+  Room room(count_max, limits::history_bytes_max);
+  for (auto id = std::make_reverse_iterator(end); id != row->messages.rend(); ++id) {
     const auto& message = disk_.messages_.find(*id)->message;
-    if (message.status == model::MessageStatus::completed) turns.push_back({message.role, message.content});
+    if (message.status != model::MessageStatus::completed) continue;
+    if (!room.take(message.content.size())) break;
+    turns.push_back({message.role, message.content});
   }
-  const auto extra = static_cast<std::ptrdiff_t>(turns.size()) - count_max;
-  if (extra > 0) turns.erase(turns.begin(), turns.begin() + extra);
+  std::reverse(turns.begin(), turns.end());
   answer<std::vector<Turn>>(std::move(turns), std::move(done));
 }
 
@@ -200,7 +202,7 @@ void MemoryStore::journal(model::RunId run, model::Position after, std::size_t b
   std::size_t bytes = 0;
   for (auto at = after.value; at < row->events.size(); ++at) {
     if (!page.events.empty() && bytes >= bytes_max) break;
-    bytes += row->events[at].body.size();
+    bytes += row->events[at].body.size() + limits::journal_event_overhead_bytes;
     page.events.push_back(commit(row->events[at], {at + 1}));
   }
   answer<JournalPage>(std::move(page), std::move(done));

@@ -140,10 +140,12 @@ Result<std::vector<Turn>> history(Connection& db, model::ConversationId conversa
               of, number, count_max);
   std::vector<Turn> turns;
   std::string text;
+  Room room(count_max, limits::history_bytes_max);
   while (query.next()) {
     query.read(text);
     auto kept = model::message_from_json(text);
     if (!kept) return kept.error();
+    if (!room.take(kept.value().content.size())) break;
     turns.push_back({kept.value().role, std::move(kept.value().content)});
   }
   std::reverse(turns.begin(), turns.end());

@@ -203,7 +203,7 @@ Result<JournalSlice> journal(Connection& db, model::RunId run, const std::option
     if (first > wanted) return corrupt_journal({ErrorKind::corrupt, "a row is missing"}, run);
     for (auto at = wanted - first; at < events.size(); ++at) {
       if (!slice.events.empty() && bytes >= bytes_max) return slice;
-      bytes += events[at].body.size();
+      bytes += events[at].body.size() + limits::journal_event_overhead_bytes;
       slice.events.push_back(std::move(events[at]));
     }
   }

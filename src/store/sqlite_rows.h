@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "store/room.h"
 #include "store/sqlite_query.h"
 #include "store/store.h"
 
@@ -58,16 +59,16 @@ const std::optional<AnyId>& cursor_of(const PageQuery<AnyId>& query) {
   return query.ending_before ? query.ending_before : query.starting_after;
 }
 
-// Takes up to `limit` rows; `read` makes one of the query's current row.
+// Takes up to `limit` rows, and no more bytes than a page may have; `read` makes one of the query's
+// current row.
 template <typename Row, typename Read>
 Page<Row> take_page(Query& query, int limit, Walk walk, Read read) {
   Page<Row> page;
-  while (query.next()) {
-    if (static_cast<int>(page.rows.size()) == limit) {
-      page.has_more = true;
-      break;
-    }
-    page.rows.push_back(read(query));
+  Room room(limit, limits::page_bytes_max);
+  while (!page.has_more && query.next()) {
+    Row row = read(query);
+    page.has_more = !room.take(bytes_of(row));
+    if (!page.has_more) page.rows.push_back(std::move(row));
   }
   if (walk.reversed) std::reverse(page.rows.begin(), page.rows.end());
   return page;

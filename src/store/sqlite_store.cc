@@ -1,8 +1,12 @@
 #include "store/sqlite_store.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "store/sqlite_records.h"
 #include "store/sqlite_runs.h"
@@ -32,6 +36,9 @@ Result<std::unique_ptr<Store>> SqliteStore::open(WriterOptions options, int read
   const std::string doing = "open store " + options.path;
   if (auto made = make_private(options.path); !made) return std::move(made.error()).in(doing);
   Opened opened;
+  auto locked = lock(options.path + ".lock");
+  if (!locked) return std::move(locked.error()).in(doing);
+  opened.lock.emplace(std::move(locked).take());
   auto writer = Writer::open(options);
   if (!writer) return std::move(writer.error()).in(doing);
   opened.writer.emplace(std::move(writer).take());
@@ -43,8 +50,22 @@ Result<std::unique_ptr<Store>> SqliteStore::open(WriterOptions options, int read
   return std::unique_ptr<Store>(new SqliteStore(std::move(opened), options, loop, metrics));
 }
 
+Result<SqliteStore::FileLock> SqliteStore::lock(const std::string& path) {
+  FileLock held(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (held.fd_ < 0) return Error{ErrorKind::invalid, path + " cannot be made: " + std::strerror(errno)};
+  if (::flock(held.fd_, LOCK_EX | LOCK_NB) != 0) {
+    return Error{ErrorKind::conflict, "another server uses it"};
+  }
+  return held;
+}
+
+SqliteStore::FileLock::~FileLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
 SqliteStore::SqliteStore(Opened opened, const WriterOptions& options, world::Loop& loop, world::Metrics& metrics)
-    : sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
+    : lock_(std::move(*opened.lock)),
+      sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
       postman_(loop),
       writer_(std::move(*opened.writer), options, postman_, metrics),
       readers_(std::move(opened.readers), options.path, writer_, postman_) {}

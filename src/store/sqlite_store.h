@@ -69,7 +69,22 @@ class SqliteStore final : public Store {
   class AcceptWork;
   class AppendWork;
 
+  // Held for as long as we live: what the writer remembers of the runs holds for one process only.
+  class FileLock {
+   public:
+    explicit FileLock(int fd) : fd_(fd) {}
+    FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    FileLock& operator=(FileLock&&) = delete;
+    ~FileLock();
+
+   private:
+    friend class SqliteStore;
+    int fd_;
+  };
+  static Result<FileLock> lock(const std::string& path);
+
   struct Opened {
+    std::optional<FileLock> lock;
     std::optional<Writer::Opened> writer;
     std::vector<std::unique_ptr<Connection>> readers;
   };
@@ -82,6 +97,7 @@ class SqliteStore final : public Store {
   void read(Done<T> done, Attempt attempt);
   static CommittedBatch committed(std::vector<model::RunEvent> events, model::Position first);
 
+  FileLock lock_;
   world::Counter& sealed_journals_;
   // Where the journals of the runs are that this server carries on, as far as it was answered. The
   // loop's thread's own.

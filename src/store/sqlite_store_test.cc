@@ -125,6 +125,14 @@ TEST_F(SqliteFiles, A_damaged_page_is_reported) {
   EXPECT_EQ(refused(&Store::accept, a_run(tenant, conversation)), ErrorKind::corrupt);
 }
 
+TEST_F(SqliteFiles, A_second_server_on_the_same_database_is_refused) {
+  open();
+  const auto second = try_to_open(path);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind, ErrorKind::conflict);
+  EXPECT_NE(second.error().what.find("another server uses it"), std::string::npos) << second.error().what;
+}
+
 TEST_F(SqliteFiles, A_damaged_journal_is_reported_with_the_name_of_its_run) {
   open();
   const auto tenant = make_tenant();

@@ -19,8 +19,9 @@ constexpr int busy_frame_count = 4'000;
 constexpr int idle_frame_count = 1'000;
 constexpr int frame_count_max = 40'000;
 
-Error unknown_outcome() {
-  return {ErrorKind::unavailable, "the database did not say whether it wrote; nothing is written until it is reopened"};
+Error unknown_outcome(const std::string& cause) {
+  return {ErrorKind::unavailable,
+          "the database did not say whether it wrote; nothing is written until it is reopened (" + cause + ")"};
 }
 
 int64_t monotonic_us() {
@@ -118,7 +119,7 @@ void Writer::commit(WorkList& group) {
   const auto fail_all = [&](const Error& error) {
     for (const auto& work : group) work->fail(error);
   };
-  if (broken()) return fail_all(unknown_outcome());
+  if (broken()) return fail_all(unknown_outcome(broken_by_));
   const auto mishap = try_commit(group);
   if (!mishap) return;
   switch (mishap->failure.code) {
@@ -140,8 +141,8 @@ void Writer::commit(WorkList& group) {
       return;
     default: break;
   }
-  broken_ = true;
-  fail_all(unknown_outcome());
+  break_down(mishap->failure.what);
+  fail_all(unknown_outcome(broken_by_));
 }
 
 std::optional<Writer::Mishap> Writer::try_commit(WorkList& group) {
@@ -177,9 +178,14 @@ void Writer::choose_synchronous(const WorkList& group) {
   is_synchronous_full_ = wants_full;
 }
 
+void Writer::break_down(std::string cause) {
+  broken_by_ = std::move(cause);
+  broken_ = true;
+}
+
 void Writer::reopen(Work& work) {
   db_.reset();
-  broken_ = true;
+  break_down("it is being reopened");
   auto opened = open(options_);
   if (!opened) return work.fail(std::move(opened.error()).in("reopen the store"));
   db_ = std::move(opened.value().db);
@@ -201,7 +207,7 @@ void Writer::checkpoint_if_due(int frame_count_min) {
   checkpointed_frame_count_ = frame_count;
   const auto failure = db_->take_failure();
   // What is committed is safe in the log either way, and a full disk may have room next time.
-  if (failure && failure->code != SQLITE_FULL) broken_ = true;
+  if (failure && failure->code != SQLITE_FULL) break_down("checkpoint: " + failure->what);
 }
 
 }  // namespace sluice::store

@@ -52,6 +52,7 @@ class Writer {
   WorkList take_group();
   void commit(WorkList& group);
   std::optional<Mishap> try_commit(WorkList& group);
+  void break_down(std::string cause);
   void reopen(Work& work);
   void choose_synchronous(const WorkList& group);
   void checkpoint_if_due(int frame_count_min);
@@ -68,6 +69,7 @@ class Writer {
   // The thread's own.
   std::unique_ptr<Connection> db_;
   OpenRuns open_runs_;
+  std::string broken_by_;
   bool is_synchronous_full_ = true;
   int checkpointed_frame_count_ = 0;
 

@@ -136,7 +136,8 @@ struct AgentPatch {
   std::optional<bool> is_default;  // true only; the former default steps down in the same transaction
 };
 
-// One page of a list. Cursors are ids of the same kind as the rows; at most one is given.
+// One page of a list. It may end before its limit, with has_more, at limits::page_bytes_max. Cursors
+// are ids of the same kind as the rows; at most one is given.
 template <typename AnyId>
 struct PageQuery {
   int limit = limits::page_default;
@@ -222,7 +223,8 @@ class Store {
   virtual void messages(model::TenantId tenant, model::ConversationId conversation, Order order,
                         PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) = 0;
   virtual void message(model::TenantId tenant, model::MessageId id, Done<StoredMessage> done) = 0;
-  // The last `count_max` completed turns before `before`, oldest first: what a model is shown.
+  // The last completed turns before `before`, oldest first: what a model is shown. At most
+  // `count_max` of them and limits::history_bytes_max; the newest counts first.
   virtual void history(model::ConversationId conversation, model::MessageId before, int count_max,
                        Done<std::vector<Turn>> done) = 0;
 

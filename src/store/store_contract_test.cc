@@ -385,6 +385,69 @@ TEST_P(StoreContract, Messages_are_listed_in_the_order_they_were_made_either_way
   EXPECT_FALSE(page.value().has_more);
 }
 
+TEST_P(StoreContract, A_page_of_messages_ends_at_its_bound_of_bytes_in_either_direction) {
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant).id;
+  std::vector<model::MessageId> rows;
+  const auto half = limits::page_bytes_max / 4;  // of content, which a message tells twice: as parts, too
+  for (const auto size : {half, half, half, 2 * limits::page_bytes_max}) {
+    const auto begun = accepted(tenant, conversation);
+    rows.insert(rows.end(), {begun.run.user_message_id, begun.run.message_id});
+    get(&Store::append, the_end(begun, std::string(size, 'x')));
+  }
+  const auto expect = [&](Order order, PageQuery<model::MessageId> query, const std::vector<std::size_t>& places,
+                          bool has_more) {
+    const auto page = get(&Store::messages, tenant, conversation, order, query);
+    std::vector<model::MessageId> ids;
+    for (const auto place : places) ids.push_back(rows[place]);
+    EXPECT_EQ(ids_of(page), ids);
+    EXPECT_EQ(page.has_more, has_more);
+  };
+  // Two halves and what stands around them do not fit. Odd places are the large ones.
+  expect(Order::ascending, {}, {0, 1, 2}, true);
+  expect(Order::ascending, {.starting_after = rows[2]}, {3, 4}, true);
+  expect(Order::ascending, {.limit = 1, .starting_after = rows[2]}, {3}, true);
+  expect(Order::ascending, {.starting_after = rows[6]}, {7}, false);
+  expect(Order::ascending, {.ending_before = rows[6]}, {4, 5}, true);
+  expect(Order::ascending, {.ending_before = rows[2]}, {0, 1}, false);
+  expect(Order::descending, {}, {7}, true);
+  expect(Order::descending, {.starting_after = rows[7]}, {6, 5, 4}, true);
+  expect(Order::descending, {.ending_before = rows[2]}, {4, 3}, true);
+}
+
+TEST_P(StoreContract, A_page_of_agents_ends_at_its_bound_of_bytes) {
+  const auto tenant = make_tenant();
+  for (const auto* name : {"a", "b"}) {
+    auto agent = an_agent(tenant, name);
+    agent.system_prompt.assign(limits::page_bytes_max - 100, 'x');
+    get(&Store::create_agent, agent);
+  }
+  const auto page = get(&Store::agents, tenant, PageQuery<model::AgentId>{});
+  EXPECT_EQ(page.rows.size(), 2U) << "the default one and the first of the large ones";
+  EXPECT_TRUE(page.has_more);
+}
+
+TEST_P(StoreContract, History_ends_at_its_bound_of_bytes_and_loses_the_oldest) {
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant).id;
+  const auto half = limits::history_bytes_max / 2;
+  get(&Store::append, the_end(accepted(tenant, conversation), std::string(half, 'a')));
+  get(&Store::append, the_end(accepted(tenant, conversation), std::string(half, 'b')));
+  const auto now = accepted(tenant, conversation);
+  const auto turns = get(&Store::history, conversation, now.run.message_id, 100);
+  ASSERT_EQ(turns.size(), 3U);
+  EXPECT_EQ(turns[0].role, model::Role::user);
+  EXPECT_TRUE(turns[1].content == std::string(half, 'b'));
+  EXPECT_EQ(turns[2].role, model::Role::user);
+
+  get(&Store::append, the_end(now, std::string(2 * limits::history_bytes_max, 'c')));
+  const auto later = accepted(tenant, conversation);
+  EXPECT_EQ(get(&Store::history, conversation, later.run.message_id, 100).size(), 1U) << "only the question fits";
+  EXPECT_EQ(get(&Store::history, conversation, later.run.user_message_id, 100).size(), 1U)
+      << "the newest, whatever its size";
+  EXPECT_TRUE(get(&Store::history, conversation, later.run.message_id, 0).empty());
+}
+
 TEST_P(StoreContract, History_is_the_last_completed_turns_oldest_first) {
   const auto tenant = make_tenant();
   const auto conversation = make_conversation(tenant).id;

@@ -8,6 +8,9 @@ namespace {
 
 using model::EventKind;
 
+constexpr std::string_view envelope_head = R"({"object":"conversation.event","type":")";
+constexpr std::string_view delta_type = "content_delta";
+
 void append_number(std::string& out, int64_t value) {
   char text[24];
   const auto [end, failed] = std::to_chars(text, text + sizeof text, value);
@@ -21,6 +24,7 @@ IntegrationFold::IntegrationFold(Format format, model::ConversationId conversati
     : format_(format), after_(after) {
   envelope_middle_ =
       R"(","conversation_id":")" + conversation.text() + R"(","message_id":")" + message.text() + R"(","seq":)";
+  delta_head_ = std::string(envelope_head) + std::string(delta_type) + envelope_middle_;
 }
 
 void IntegrationFold::apply(const store::Committed& news, std::string& out) {
@@ -39,7 +43,7 @@ void IntegrationFold::apply(const store::Committed& news, std::string& out) {
       break;
     case EventKind::text:
     case EventKind::filler:
-      if (!begin("content_delta", out)) break;
+      if (!begin(delta_type, out)) break;
       out += R"({"text":)";
       json::append_string(out, event.body);
       out += event.kind == EventKind::filler ? R"(,"filler":true})" : "}";
@@ -73,7 +77,11 @@ bool IntegrationFold::begin(std::string_view type, std::string& out) {
     append_number(out, seq);
     out.append("\nevent: ").append(type).append("\ndata: ");
   }
-  out.append(R"({"object":"conversation.event","type":")").append(type).append(envelope_middle_);
+  if (type == delta_type) {
+    out += delta_head_;
+  } else {
+    out.append(envelope_head).append(type).append(envelope_middle_);
+  }
   append_number(out, seq);
   out += R"(,"data":)";
   return true;

@@ -36,7 +36,8 @@ class IntegrationFold {
   void end(const model::RunEvent& event, std::string& out);
 
   Format format_;
-  std::string envelope_middle_;  // `,"conversation_id":…,"message_id":…,"seq":`
+  std::string envelope_middle_;  // `","conversation_id":…,"message_id":…,"seq":`
+  std::string delta_head_;       // a content_delta up to its seq: most lines begin so
   int64_t after_;
   int64_t next_seq_ = 0;
   model::Position at_;

@@ -1,7 +1,10 @@
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 
 #include "base/bytes.h"
 #include "base/json.h"
@@ -75,15 +78,40 @@ class StderrLog final : public Log {
 
   void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) override {
     if (!wants(level)) return;
-    const std::string line =
-        format_ == LogFormat::json ? json_line(level, event, fields) : human_line(level, event, fields);
-    // One write a line: lines of several threads do not mix. A log nobody can read is no reason to stop.
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    const std::string line = line_of(level, event, fields);
+    const std::lock_guard lock(mutex_);
+    if (dropped_ > 0) {
+      const auto notice = line_of(LogLevel::warn, "log lines were dropped", {{"count", dropped_}});
+      if (put(is_torn_ ? "\n" + notice : notice)) dropped_ = 0;
+    }
+    if (dropped_ > 0 || !put(line)) ++dropped_;
   }
 
  private:
+  std::string line_of(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) const {
+    return format_ == LogFormat::json ? json_line(level, event, fields) : human_line(level, event, fields);
+  }
+
+  // A log that nobody reads is no reason to stop: false where a write would wait for a reader. The
+  // descriptor is shared with others, so it is not ours to make non-blocking; but a pipe that is ready
+  // takes PIPE_BUF bytes at once.
+  bool put(std::string_view line) {
+    while (!line.empty()) {
+      pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+      if (poll(&room, 1, 0) == 0) return false;
+      const ssize_t written = ::write(STDERR_FILENO, line.data(), std::min<std::size_t>(line.size(), PIPE_BUF));
+      if (written <= 0) return false;
+      line.remove_prefix(static_cast<std::size_t>(written));
+      is_torn_ = !line.empty();
+    }
+    return true;
+  }
+
   const LogFormat format_;
   const LogLevel least_;
+  std::mutex mutex_;
+  int64_t dropped_ = 0;
+  bool is_torn_ = false;  // the last line ended before its end
 };
 
 }  // namespace

@@ -143,7 +143,7 @@ class Log {
 };
 
 enum class LogFormat : uint8_t { human, json };
-// Writes to standard error. Thread-safe.
+// Writes to standard error; drops lines, and says so later, rather than wait for a reader. Thread-safe.
 std::unique_ptr<Log> make_stderr_log(LogFormat format, LogLevel least);
 
 }  // namespace sluice::world

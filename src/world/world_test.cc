@@ -265,6 +265,27 @@ TEST(Log, A_value_cannot_forge_a_line_for_people) {
   EXPECT_EQ(line.substr(line.find(' ')), " info  request served path=/a agent=\"x\\n2026 error disk on fire\" n=-1\n");
 }
 
+TEST(Log, A_pipe_that_nobody_reads_loses_lines_and_stops_nobody) {
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  ASSERT_GT(fcntl(pipe_ends[1], F_SETPIPE_SZ, 4 * 4096), 0);
+  const int usual = dup(STDERR_FILENO);
+  dup2(pipe_ends[1], STDERR_FILENO);
+  const auto log = make_stderr_log(LogFormat::human, LogLevel::info);
+  for (int i = 0; i < 6; ++i) log->write(LogLevel::info, std::string(3'000, 'x'), {});
+  log->write(LogLevel::info, std::string(9'000, 'y'), {});
+  std::string read_back(20'000, '\0');
+  read_back.resize(static_cast<std::size_t>(read(pipe_ends[0], read_back.data(), read_back.size())));
+  EXPECT_EQ(std::count(read_back.begin(), read_back.end(), '\n'), 4) << "whole lines, and only what had room";
+  log->write(LogLevel::info, "there is room again", {});
+  dup2(usual, STDERR_FILENO);
+  std::string rest(8'192, '\0');
+  rest.resize(static_cast<std::size_t>(read(pipe_ends[0], rest.data(), rest.size())));
+  EXPECT_NE(rest.find("warn  log lines were dropped count=3\n"), std::string::npos) << rest;
+  EXPECT_NE(rest.find("info  there is room again\n"), std::string::npos) << rest;
+  for (const int fd : {pipe_ends[0], pipe_ends[1], usual}) close(fd);
+}
+
 TEST(Log, Is_silent_below_its_level) {
   EXPECT_EQ(logged(LogFormat::json, LogLevel::debug, "noise", {}), "");
   EXPECT_FALSE(make_stderr_log(LogFormat::human, LogLevel::warn)->wants(LogLevel::info));

@@ -64,6 +64,10 @@ EXAMPLES = {
         ("/v1/runs/{running}/cancel", {}, 200),
         ("/v1/runs/{run}/cancel", {}, 409),
         ("/v1/runs/run_{none}/cancel", {}, 404)],
+    "cancelTenantRun": [
+        ("/v1/tenants/{own_tenant}/runs/{running_too}/cancel", {}, 200),
+        ("/v1/tenants/{own_tenant}/runs/{run}/cancel", {}, 409),
+        ("/v1/tenants/{tenant}/runs/{run}/cancel", {}, 404)],
     "listAgents": [
         ("/v1/agents", None, 200),
         ("/v1/agents?limit=0", None, 422)],

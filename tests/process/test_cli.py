@@ -53,6 +53,22 @@ class Sending(CliTest):
         self.sluice("send", "x", "--conversaton", "y", status=2)
         self.assertIn("--conversation", self.stderr)
 
+    def test_with_json_what_goes_wrong_is_json_on_stdout_too(self):
+        shown = json.loads(self.sluice("runs", "show", "run_00000000000000000000000000", "--json", status=1))
+        self.assertEqual(shown["status"], 404)
+        self.assertIn("--limit", json.loads(self.sluice("runs", "list", "--limt", "3", "--json", status=2))["error"])
+        unreachable = self.sluice("runs", "list", "--json", "--url", "http://127.0.0.1:9", status=3)
+        self.assertIn("127.0.0.1:9", json.loads(unreachable)["error"])
+        version = subprocess.run([BINARY, "version", "--json"], capture_output=True, timeout=PATIENCE_S, check=True)
+        self.assertRegex(json.loads(version.stdout)["version"], r"^\d+\.\d+")
+
+    def test_a_hint_can_be_pasted(self):
+        self.sluice("send", "say one")
+        hint = re.search(r"Go on with: (.*) TEXT (.*)\n", self.stderr)
+        done = subprocess.run(["sh", "-c", f"{hint[1]} 'say two' {hint[2]}"], capture_output=True, text=True,
+                              timeout=PATIENCE_S, env=self.server.environment(), check=True)
+        self.assertEqual(done.stdout, "two\n")
+
     def test_a_server_that_is_not_there_exits_3(self):
         self.sluice("messages", "con_00000000000000000000000000", "--url", "http://127.0.0.1:9", status=3)
         self.assertIn("127.0.0.1:9", self.stderr)
@@ -227,6 +243,23 @@ class Chatting(CliTest):
             message = terminal.wait_for(r"runs tail (msg_[0-9a-z]{26})")[1]
         self.assertEqual(self.sluice("runs", "tail", message).split()[-1], "w60")
         wait_until(lambda: self.messages(conversation)[1]["status"] == "completed", "the run ends in its own time")
+
+    def test_interrupting_the_prompt_ends_the_line_and_the_program(self):
+        with self.chat() as terminal:
+            terminal.wait_for("you> ")
+            terminal.process.send_signal(signal.SIGINT)
+            self.assertRegex(terminal.read_to_end(), r"you> \r?\n$")
+            self.assertEqual(terminal.process.wait(PATIENCE_S), -signal.SIGINT)
+
+    def test_a_message_while_the_one_left_goes_on_says_how_to_follow_or_end_it(self):
+        with self.chat() as terminal:
+            terminal.type("tokens 2000 30\n")
+            terminal.wait_for("w5")
+            terminal.process.send_signal(signal.SIGINT)
+            terminal.wait_for("you> ")
+            terminal.type("say more\n")
+            run = terminal.wait_for(r"runs cancel (run_[0-9a-z]{26})")[1]
+        self.sluice("runs", "cancel", run)
 
     def test_a_failure_does_not_end_the_chat(self):
         with self.chat() as terminal:

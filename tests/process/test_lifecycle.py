@@ -204,6 +204,20 @@ class Ending(unittest.TestCase):
             self.assertEqual(self.server.wait_exit(), 0)
             self.assertLess(time.monotonic() - began, 5)
 
+    def test_a_signal_while_it_starts_ends_it_before_it_serves(self):
+        """The signal is there before the program is: it stays pending through exec."""
+        def with_a_pending_signal():
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        other = Server()
+        self.addCleanup(other.remove)
+        done = subprocess.run([BINARY, "serve", "--listen", "127.0.0.1:0", "--data", other.data], capture_output=True,
+                              env=other.environment(), preexec_fn=with_a_pending_signal, timeout=20, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
+        self.assertIn(b"stopped before serving", done.stderr)
+        other.start().stop()
+
     def test_a_second_signal_does_not_wait(self):
         answer = self.client.send(self.conversation, "hang")
         with answer.connection:
@@ -264,10 +278,13 @@ class Tls(unittest.TestCase):
 class AFullDisk(unittest.TestCase):
     """The data directory is on a tmpfs of its own; without the right to mount, on a file size limit."""
 
+    may_mount = True
+
     def setUp(self):
         self.mount = pathlib.Path(tempfile.mkdtemp(prefix="sluice-full-"))
-        self.mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", self.mount],
-                                      capture_output=True, check=False).returncode == 0
+        mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", self.mount]
+        self.mounted = (self.may_mount and
+                        subprocess.run(mount, capture_output=True, check=False).returncode == 0)
         self.server = Server(data=self.mount / "data")
         self.addCleanup(self.clean_up)
         self.server.start()
@@ -325,6 +342,12 @@ class AFullDisk(unittest.TestCase):
         wait_until(lambda: self.client.post(path, {"content": "say not stuck"}).status == 201,
                    "the conversation that met the full disk takes messages again")
         self.assertTrue(self.server.alive())
+
+
+class AFileSizeLimit(AFullDisk):
+    """Reaching it raises SIGXFSZ, which must not kill."""
+
+    may_mount = False
 
 
 class TheProgram(unittest.TestCase):

@@ -14,12 +14,13 @@ SECRET = "test-provider-key-8c1f"
 class ProviderTest(ServerTest):
     env = {"ANTHROPIC_API_KEY": SECRET, "OPENAI_API_KEY": SECRET}
     idle_seconds = 1
+    agent_base_urls = "*"
 
     @classmethod
     def setUpClass(cls):
         cls.provider = Emulator()
         cls.addClassCleanup(cls.provider.close)
-        cls.flags = ("--models.idle_seconds", str(cls.idle_seconds),
+        cls.flags = ("--models.idle_seconds", str(cls.idle_seconds), "--models.agent_base_urls", cls.agent_base_urls,
                      "--providers.anthropic.base_url", cls.provider.url,
                      "--providers.openai-responses.base_url", cls.provider.url + "/v1",
                      "--providers.openai-chat.base_url", cls.provider.url + "/v1")
@@ -171,6 +172,37 @@ class ATroubledProvider(ProviderTest):
             roles = [t["role"] for t in turns if t.get("role") in ("user", "assistant")]
             self.assertEqual(roles[-1], "user")
             self.assertIn("Second.", json.dumps(turns[-1]))
+
+
+class AnAddressOfTheAgentsOwn(ProviderTest):
+    agent_base_urls = "http://127.0.0.1:9|https://models.example/v1"
+
+    def test_is_not_called_unless_the_operator_allows_it(self):
+        """Or else a tenant could have the server call whatever only the server can reach."""
+        elsewhere = Emulator(Answer())
+        self.addCleanup(elsewhere.close)
+        for base_url in (elsewhere.url, self.server.url, self.provider.url + "/other", "http://127.0.0.1:99"):
+            problem = check_stream(self.client.say(self.talk("openai-chat", base_url), "Hello?"))[-1]["data"]
+            self.assertEqual(slug_of(problem), "agent-misconfigured")
+            self.assertIn("models.agent_base_urls", problem["detail"])
+        self.assertEqual(elsewhere.seen, [])
+
+    def test_may_be_that_of_the_provider(self):
+        self.provider.play(Answer(texts=("At home.",)))
+        events = check_stream(self.client.say(self.talk("openai-chat", self.provider.url + "/v1"), "Hello?"))
+        self.assertEqual(text_of(events), "At home.")
+
+
+class TheLog(ProviderTest):
+    def test_tells_of_failed_calls_and_not_what_the_provider_said(self):
+        self.provider.play(Answer(status=503, error="a word of the provider"), Answer())
+        answer = self.client.send(self.talk("openai-chat"), "Hello?")
+        with answer.connection:
+            list(answer.lines())
+        run = answer.header("x-run-id")
+        self.assertRegex(self.server.log(), f"warn  model call failed run={run} provider=openai-chat "
+                                            r"class=overloaded attempt=1 retry_in_ms=\d+")
+        self.assertNotIn("a word of the provider", self.server.log())
 
 
 class Cancelling(ProviderTest):

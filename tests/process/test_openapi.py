@@ -55,10 +55,12 @@ def make_things(test):
     with answer.connection:
         list(answer.lines())
     things["run"], things["message"] = answer.header("x-run-id"), answer.header("x-message-id")
-    running = client.send(test.conversation(), "hang")
-    with running.connection:
-        next(running.lines())
-    things["running"] = running.header("x-run-id")
+    things["own_tenant"] = client.get("/v1/integration/self").json()["tenant"]["id"]
+    for name in ("running", "running_too"):
+        running = client.send(test.conversation(), "hang")
+        with running.connection:
+            next(running.lines())
+        things[name] = running.header("x-run-id")
     things["archived"] = test.conversation()
     client.delete(f"/v1/conversations/{things['archived']}")
     things["agent"] = client.post("/v1/agents", {"name": "Example"}).json()["id"]

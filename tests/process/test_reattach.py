@@ -16,6 +16,12 @@ class AReaderWhoReturns(ServerTest):
         for after in range(len(lines)):
             self.assertEqual(self.client.events(message, after), lines[after + 1:], f"after {after}")
 
+    def test_I8_gets_a_long_answer_again_page_after_page(self):
+        lines = self.client.say(self.conversation(), "tokens 20000")
+        message = json.loads(lines[0])["message_id"]
+        self.assertEqual(self.client.events(message), lines)
+        self.assertEqual(self.client.events(message, 10_000), lines[10_001:])
+
     def test_I8_the_run_goes_on_after_the_client_left(self):
         conversation = self.conversation()
         answer = self.client.send(conversation, "tokens 40 100")

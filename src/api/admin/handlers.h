@@ -1,4 +1,4 @@
-// The operator's surface: tenants and their keys.
+// The operator's surface: tenants, their keys, and a way to stop their runs.
 #pragma once
 
 #include "api/routes.h"
@@ -17,5 +17,7 @@ void revoke_service_key(const Asked& asked);
 void list_approver_keys(const Asked& asked);
 void create_approver_key(const Asked& asked);
 void revoke_approver_key(const Asked& asked);
+
+void cancel_run(const Asked& asked);
 
 }  // namespace sluice::api::admin

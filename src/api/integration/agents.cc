@@ -1,5 +1,9 @@
+#include <algorithm>
+
+#include "api/integration/base_url.h"
 #include "api/integration/handlers.h"
 #include "api/pages.h"
+#include "base/bytes.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -12,17 +16,34 @@ constexpr TextRule prompt_rule{.chars_max = limits::message_content_bytes_max,
                                .bytes_max = limits::message_content_bytes_max};
 constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2048};
 
-std::optional<model::ModelChoice> read_model(const Fields& fields, Null null) {
+void check_provider(const Asked& asked, const Fields& model, const std::string& provider) {
+  const auto& names = asked->surface().options.provider_names;
+  if (std::ranges::find(names, provider) != names.end()) return;
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  std::string message = "names no provider of this server";
+  if (const auto meant = nearest(provider, known)) {
+    message += "; did you mean " + std::string(*meant) + "?";
+  } else {
+    message += ", which has";
+    for (const auto& name : names) message += (name == names.front() ? " " : ", ") + name;
+  }
+  model.refuse("provider", std::move(message));
+}
+
+std::optional<model::ModelChoice> read_model(const Asked& asked, const Fields& fields, Null null) {
   const auto inner = fields.object("model", model_names, null);
   if (!inner) return std::nullopt;
   model::ModelChoice out;
   inner->require("provider");
   inner->require("name");
   out.provider = inner->text("provider", name_rule).value_or("");
+  if (!out.provider.empty()) check_provider(asked, *inner, out.provider);
   out.name = inner->text("name", name_rule).value_or("");
   out.base_url = inner->text("base_url", url_rule);
-  if (out.base_url && !out.base_url->starts_with("https://") && !out.base_url->starts_with("http://")) {
-    inner->refuse("base_url", "must begin with https:// or http://");
+  if (out.base_url) {
+    if (const auto fault = fault_of_base_url(*out.base_url); !fault.empty()) {
+      inner->refuse("base_url", std::string(fault));
+    }
   }
   return out;
 }
@@ -79,7 +100,7 @@ void create_agent(const Asked& asked) {
   fields.require("name");
   agent.name = fields.text("name", name_rule).value_or("");
   agent.system_prompt = fields.text("system_prompt", prompt_rule).value_or("");
-  agent.model = read_model(fields, Null::as_absent).value_or(asked->surface().options.default_model);
+  agent.model = read_model(asked, fields, Null::as_absent).value_or(asked->surface().options.default_model);
   agent.limits = read_limits(fields).value_or(model::AgentLimits{});
   agent.is_default = fields.boolean("is_default").value_or(false);
   if (refused(asked, findings)) return;
@@ -112,7 +133,7 @@ void update_agent(const Asked& asked) {
   store::AgentPatch patch;
   patch.name = fields.text("name", name_rule, Null::refused);
   patch.system_prompt = fields.null("system_prompt") ? std::string() : fields.text("system_prompt", prompt_rule);
-  patch.model = read_model(fields, Null::refused);
+  patch.model = read_model(asked, fields, Null::refused);
   patch.limits = read_limits(fields);
   patch.is_default = fields.boolean("is_default", Null::refused);
   if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");

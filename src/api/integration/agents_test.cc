@@ -56,6 +56,72 @@ TEST_F(AgentsTest, A_wrong_agent_is_refused_with_every_mistake) {
   }
 }
 
+TEST_F(AgentsTest, A_base_url_is_plain_and_absolute) {
+  const auto status_with = [&](const std::string& url) {
+    const auto answer =
+        post("/v1/agents", R"({"name":")" + ids.make<model::AgentId>().text() +
+                               R"(","model":{"provider":"openai-chat","name":"m","base_url":")" + url + "\"}}");
+    if (answer->status == 422) {
+      EXPECT_NE(answer->body.find(R"("pointer":"/model/base_url")"), std::string::npos);
+    }
+    return answer->status;
+  };
+  for (const auto& good : Texts{"http://h", "https://api.example.com/v1/", "http://127.0.0.1:8000/a%20b",
+                                "http://[::1]:8080/v1", "https://gpu_1:65535", "http://10.0.0.1"}) {
+    EXPECT_EQ(status_with(good), 201) << good;
+  }
+  for (const auto& bad : Texts{"h",
+                               "//h",
+                               "/v1",
+                               "http:/h",
+                               "http://",
+                               "http:///v1",
+                               "https://:80",
+                               "http://h:",
+                               "http://h:0",
+                               "http://h:65536",
+                               "http://h:80x",
+                               "http://h:+80",
+                               "http://u@h",
+                               "http://u:p@h/v1",
+                               "http://h?x=1",
+                               "http://h/v1#f",
+                               "http://h /v1",
+                               "http://h/a b",
+                               "http://h/\\n",
+                               "http://h/\\u007f",
+                               "http://h/ü",
+                               "http://a\\\\@h",
+                               "http://[::1",
+                               "http://[]",
+                               "http://[::1]x",
+                               "http://a]",
+                               "http://h,i",
+                               "file:///etc",
+                               "HTTPS//h"}) {
+    EXPECT_EQ(status_with(bad), 422) << bad;
+  }
+  EXPECT_EQ(patch("/v1/agents/" + acme.agent.text(),
+                  R"({"model":{"provider":"openai-chat","name":"m","base_url":"http://u@h"}})")
+                ->status,
+            422);
+}
+
+TEST_F(AgentsTest, A_provider_that_the_server_does_not_have_is_refused_and_the_nearest_is_named) {
+  const auto refused = [&](const std::string& provider) {
+    const auto answer = post("/v1/agents", R"({"name":"n","model":{"name":"m","provider":")" + provider + "\"}}");
+    EXPECT_EQ(answer->status, 422) << provider;
+    EXPECT_NE(answer->body.find(R"("pointer":"/model/provider")"), std::string::npos);
+    return answer->body;
+  };
+  EXPECT_NE(refused("antropic").find("did you mean anthropic?"), std::string::npos);
+  EXPECT_NE(refused("zzz").find("which has offline, anthropic, openai-responses, openai-chat"), std::string::npos);
+  EXPECT_EQ(patch("/v1/agents/" + acme.agent.text(), R"({"model":{"provider":"x","name":"m"}})")->status, 422);
+  make_surfaces({.provider_names = {"mine"}});
+  EXPECT_EQ(post("/v1/agents", R"({"name":"n","model":{"provider":"mine","name":"m"}})")->status, 201);
+  refused("anthropic");
+}
+
 TEST_F(AgentsTest, Agents_are_listed_in_pages) {
   post("/v1/agents", R"({"name":"second"})");
   const auto page = get("/v1/agents?limit=1");

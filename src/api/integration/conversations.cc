@@ -17,8 +17,7 @@ std::string location_of(std::string_view conversation_id) {
 }
 
 struct ConversationInput {
-  model::Conversation conversation;
-  std::optional<model::AgentId> agent;  // empty: the default one
+  model::Conversation conversation;  // without an agent: the default one
   std::optional<MessageInput> initial_message;
   std::optional<store::Idempotency> idempotency;
 };
@@ -35,7 +34,7 @@ std::optional<ConversationInput> read_conversation(const Asked& asked) {
   conversation.user_id = fields.text("user_id", name_rule);
   conversation.title = fields.text("title", title_rule);
   conversation.metadata = fields.metadata("metadata").value_or(model::Metadata{});
-  out.agent = fields.id<model::AgentId>("agent_id", "an agent");
+  conversation.agent_id = fields.id<model::AgentId>("agent_id", "an agent").value_or(model::AgentId{});
   conversation.repository_id = fields.text("repository_id", name_rule);
   conversation.filler_enabled = read_filler(fields);
   if (const auto message = fields.object("initial_message", NameList(message_names).first(5))) {
@@ -59,7 +58,10 @@ std::string id_in(std::string_view response_body) {
   return std::string(id ? id->string().value_or("") : "");
 }
 
+void refuse_agent(const Asked& asked) { asked->invalid("/agent_id", "names no agent of this tenant"); }
+
 void answer_created(const Asked& asked, std::string body, const Result<store::ConversationOutcome>& outcome) {
+  if (!outcome && outcome.error().kind == ErrorKind::not_found) return refuse_agent(asked);
   if (!outcome) return asked->fail(outcome.error());
   if (std::holds_alternative<store::KeyConflict>(outcome.value())) {
     return asked->problem(model::Slug::idempotency_key_conflict,
@@ -83,25 +85,17 @@ void create_plainly(const Asked& asked, ConversationInput input) {
       });
 }
 
+// The engine finds the default agent itself.
 void create_with_message(const Asked& asked, ConversationInput input) {
   auto send = send_of(asked, std::move(*input.initial_message), std::move(input.conversation));
   send.idempotency = std::move(input.idempotency);
   asked->engine().send(std::move(send), [asked](const engine::SendOutcome& outcome) {
-    if (const auto* problem = std::get_if<model::Problem>(&outcome)) return asked->problem(*problem);
+    if (const auto* problem = std::get_if<model::Problem>(&outcome)) {
+      return problem->slug == model::Slug::not_found ? refuse_agent(asked) : asked->problem(*problem);
+    }
     const auto& sent = std::get<engine::Sent>(outcome);
     open_stream(asked, {.run = sent.run, .replayed = sent.replayed});
   });
-}
-
-// The agent that was asked for, or the default one; calls `then` with it if there is one.
-void with_agent(const Asked& asked, std::optional<model::AgentId> wanted, Callback<void(model::AgentId)> then) {
-  auto found = [asked, then = std::move(then)](const Result<model::Agent>& agent) mutable {
-    if (agent) return then(agent.value().id);
-    if (agent.error().kind == ErrorKind::not_found) return asked->invalid("/agent_id", "names no agent of this tenant");
-    asked->fail(agent.error());
-  };
-  if (!wanted) return asked->store().default_agent(asked->tenant().id, std::move(found));
-  asked->store().agent(asked->tenant().id, *wanted, std::move(found));
 }
 
 std::optional<std::optional<bool>> read_filler_patch(const Fields& fields) {
@@ -124,14 +118,16 @@ void update(const Asked& asked, model::ConversationId id, store::ConversationPat
 void create_conversation(const Asked& asked) {
   auto input = read_conversation(asked);
   if (!input || (input->initial_message && refused_while_draining(asked))) return;
-  const auto wanted = input->agent;
-  // With a message and no wish the engine finds the default agent itself.
-  if (input->initial_message && !wanted) return create_with_message(asked, std::move(*input));
-  with_agent(asked, wanted, [asked, input = std::move(*input)](model::AgentId agent) mutable {
-    input.conversation.agent_id = agent;
-    if (input.initial_message) return create_with_message(asked, std::move(input));
-    create_plainly(asked, std::move(input));
-  });
+  if (input->initial_message) return create_with_message(asked, std::move(*input));
+  // An agent that was named is not looked for here: a replay is told even when it is gone since.
+  if (input->conversation.agent_id != model::AgentId{}) return create_plainly(asked, std::move(*input));
+  // The answer names the default agent.
+  asked->store().default_agent(asked->tenant().id,
+                               [asked, input = std::move(*input)](const Result<model::Agent>& agent) mutable {
+                                 if (!agent) return asked->fail(agent.error());
+                                 input.conversation.agent_id = agent.value().id;
+                                 create_plainly(asked, std::move(input));
+                               });
 }
 
 void list_conversations(const Asked& asked) {
@@ -174,9 +170,12 @@ void update_conversation(const Asked& asked) {
   if (refused(asked, findings)) return;
   if (!patch.agent_id) return update(asked, *id, std::move(patch));
   const auto agent = *patch.agent_id;
-  with_agent(asked, agent, [asked, id = *id, patch = std::move(patch)](model::AgentId) mutable {
-    update(asked, id, std::move(patch));
-  });
+  asked->store().agent(asked->tenant().id, agent,
+                       [asked, id = *id, patch = std::move(patch)](const Result<model::Agent>& found) mutable {
+                         if (found) return update(asked, id, std::move(patch));
+                         if (found.error().kind == ErrorKind::not_found) return refuse_agent(asked);
+                         asked->fail(found.error());
+                       });
 }
 
 void archive_conversation(const Asked& asked) {

@@ -75,7 +75,7 @@ TEST_F(ConversationsTest, A_near_miss_of_a_name_is_ignored_and_named_in_the_log)
 
 TEST_F(ConversationsTest, A_body_full_of_unknown_names_is_not_spelt_out) {
   std::string body = "{";
-  for (int i = 0; i < 1000; ++i) body += "\"titlee\":1,";
+  for (int i = 0; i < 1000; ++i) body += "\"title" + std::to_string(i) + "\":1,";
   log.lines.clear();
   EXPECT_EQ(post("/v1/conversations", body + "\"title\":\"T\"}")->status, 201);
   EXPECT_LT(log.lines.size(), 30U);
@@ -93,7 +93,21 @@ TEST_F(ConversationsTest, A_body_that_is_not_JSON_is_400_and_another_media_type_
   EXPECT_EQ(post("/v1/conversations", "{}", {{"Content-Type", "text/plain"}})->status, 415);
   EXPECT_EQ(post("/v1/conversations", "{}", {{"Content-Type", "Application/JSON; charset=utf-8"}})->status, 201);
   EXPECT_EQ(post("/v1/conversations", "{}", {{"Content-Type", "application/merge-patch+json"}})->status, 201);
-  EXPECT_EQ(post("/v1/conversations", std::string(limits::request_body_bytes_max + 1, ' '))->status, 413);
+  for (const auto& coding : Texts{"gzip", "br", "identity, gzip", "zstd"}) {
+    EXPECT_EQ(post("/v1/conversations", "{}", {{"Content-Encoding", coding}})->status, 415) << coding;
+  }
+  EXPECT_EQ(post("/v1/conversations", "{}", {{"Content-Encoding", "Identity"}})->status, 201);
+}
+
+TEST_F(ConversationsTest, What_keeps_a_body_from_being_read_is_said_precisely) {
+  const auto detail = [&](std::string body) {
+    const auto answer = post("/v1/conversations", std::move(body));
+    EXPECT_EQ(answer->slug(), "malformed-request");
+    return answer->text("detail");
+  };
+  EXPECT_EQ(detail(R"({"title":"a","title":"b"})"), "The body cannot be read: a name stands twice in an object.");
+  EXPECT_EQ(detail(R"({"x":1e999999})"), "The body cannot be read: a number is too large to be read.");
+  EXPECT_EQ(detail("{"), "The body cannot be read: not valid JSON.");
 }
 
 TEST_F(ConversationsTest, A_patch_replaces_what_is_given_keeps_what_is_omitted_and_clears_what_is_null) {
@@ -179,6 +193,32 @@ TEST_F(ConversationsTest, A_wrong_query_is_422_and_names_the_parameter) {
   }
   EXPECT_EQ(get("/v1/conversations?starting_after=" + id + "&ending_before=" + id)->status, 422);
   EXPECT_EQ(get("/v1/conversations?limit=100&unknown=1")->status, 200);
+}
+
+TEST_F(ConversationsTest, A_retry_is_answered_the_same_when_the_agent_is_gone_since_I_19) {
+  const auto agent_id = post("/v1/agents", R"({"name":"second"})")->text("id");
+  const std::string named = R"("agent_id":")" + agent_id + "\"";
+  const std::string plain = "{" + named + "}";
+  const std::string with_message = "{" + named + R"(,"initial_message":{"content":"hello"}})";
+  const auto first = post("/v1/conversations", plain, {{"Idempotency-Key", "plain"}});
+  const auto stream = post("/v1/conversations", with_message, {{"Idempotency-Key", "streamed"}});
+  agent_finishes();
+  remove(first->header("Location"));
+  const auto run = get("/v1/runs/" + stream->header("X-Run-Id"));
+  remove("/v1/conversations/" + run->text("conversation_id"));
+  ASSERT_EQ(remove("/v1/agents/" + agent_id)->status, 204);
+
+  const auto again = post("/v1/conversations", plain, {{"Idempotency-Key", "plain"}});
+  EXPECT_EQ(again->status, 201);
+  EXPECT_EQ(again->body, first->body);
+  const auto stream_again = post("/v1/conversations", with_message, {{"Idempotency-Key", "streamed"}});
+  EXPECT_EQ(stream_again->status, 200);
+  EXPECT_EQ(stream_again->body, stream->body);
+  for (const auto& body : {plain, with_message}) {
+    const auto fresh = post("/v1/conversations", body);
+    EXPECT_EQ(fresh->status, 422);
+    EXPECT_NE(fresh->body.find(R"("pointer":"/agent_id")"), std::string::npos);
+  }
 }
 
 TEST_F(ConversationsTest, The_same_key_and_body_make_one_conversation_I_19) {

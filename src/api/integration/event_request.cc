@@ -50,7 +50,7 @@ int liking(std::string_view accept, std::string_view type) {
 // Reads a journal page by page and counts its lines, as the stream would.
 class EventSearch final : public std::enable_shared_from_this<EventSearch> {
  public:
-  EventSearch(const Asked& asked, const model::Run& run, int64_t seq, Callback<void()> then)
+  EventSearch(const Asked& asked, const model::Run& run, int64_t seq, Callback<void(Follows)> then)
       : asked_(asked),
         run_(run.id),
         seq_(seq),
@@ -69,7 +69,10 @@ class EventSearch final : public std::enable_shared_from_this<EventSearch> {
     if (!page) return asked_->fail(page.error());
     std::string nothing;
     for (const auto& committed : page.value().events) fold_.apply(committed, nothing);
-    if (fold_.next_seq() > seq_) return then_();
+    if (fold_.next_seq() > seq_) {
+      const bool last = fold_.ended() && fold_.next_seq() == seq_ + 1;
+      return then_(last ? Follows::nothing : Follows::something);
+    }
     if (page.value().events.empty() || fold_.ended()) {
       return asked_->invalid("after", "is beyond the last event, " + std::to_string(fold_.next_seq() - 1));
     }
@@ -79,7 +82,7 @@ class EventSearch final : public std::enable_shared_from_this<EventSearch> {
   Asked asked_;
   model::RunId run_;
   int64_t seq_;
-  Callback<void()> then_;
+  Callback<void(Follows)> then_;
   wire::IntegrationFold fold_;
 };
 
@@ -104,7 +107,7 @@ wire::Format wanted_format(const Asked& asked) {
   return sse > 0 && sse >= liking(accept, "application/x-ndjson") ? wire::Format::sse : wire::Format::ndjson;
 }
 
-void find_event(const Asked& asked, const model::Run& run, int64_t seq, Callback<void()> then) {
+void find_event(const Asked& asked, const model::Run& run, int64_t seq, Callback<void(Follows)> then) {
   std::make_shared<EventSearch>(asked, run, seq, std::move(then))->read_page();
 }
 

@@ -31,6 +31,25 @@ void answer_sent(const Asked& asked, const engine::SendOutcome& outcome, bool st
   open_stream(asked, {.run = sent.run, .replayed = sent.replayed});
 }
 
+// A user's message is there and was never told: worth other words than a message that is not there.
+void tell_no_events(const Asked& asked, model::MessageId message) {
+  asked->store().message(asked->tenant().id, message, [asked](const Result<store::StoredMessage>& found) {
+    if (!found) return asked->fail(found.error());
+    asked->problem(model::Slug::not_found, "A message of the user has no events; the answer to it has.");
+  });
+}
+
+void tell_events(const Asked& asked, const model::Run& run, int64_t after) {
+  const auto format = wanted_format(asked);
+  const auto open = [asked, run, format, after](Follows follows) {
+    // An EventSource comes back for ever, unless it is told that there is no content.
+    if (follows == Follows::nothing && format == wire::Format::sse) return asked->no_content();
+    open_stream(asked, {.run = run, .format = format, .after = after});
+  };
+  if (after < 0) return open(Follows::something);
+  find_event(asked, run, after, open);
+}
+
 }  // namespace
 
 void create_message(const Asked& asked) {
@@ -92,14 +111,12 @@ void stream_message_events(const Asked& asked) {
   const int64_t after = read_after(asked, findings);
   if (refused(asked, findings)) return;
 
-  asked->store().run_of_message(asked->tenant().id, *message, [asked, after](const Result<model::Run>& run) {
-    if (!run) return asked->fail(run.error());
-    const auto open = [asked, run = run.value(), after] {
-      open_stream(asked, {.run = run, .format = wanted_format(asked), .after = after});
-    };
-    if (after < 0) return open();
-    find_event(asked, run.value(), after, open);
-  });
+  asked->store().run_of_message(asked->tenant().id, *message,
+                                [asked, message = *message, after](const Result<model::Run>& run) {
+                                  if (run) return tell_events(asked, run.value(), after);
+                                  if (run.error().kind == ErrorKind::not_found) return tell_no_events(asked, message);
+                                  asked->fail(run.error());
+                                });
 }
 
 }  // namespace sluice::api::integration

@@ -1,5 +1,6 @@
 #include "api/integration/handlers.h"
 #include "api/pages.h"
+#include "api/run_cancel.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -40,11 +41,7 @@ void get_run(const Asked& asked) {
 void cancel_run(const Asked& asked) {
   const auto id = asked->path_id<model::RunId>();
   if (!id) return asked->not_found();
-  asked->set_run(*id);
-  asked->engine().cancel(asked->tenant().id, *id, [asked](const std::variant<model::Run, model::Problem>& outcome) {
-    if (const auto* problem = std::get_if<model::Problem>(&outcome)) return asked->problem(*problem);
-    asked->answer_json(200, model::to_json(std::get<model::Run>(outcome)));
-  });
+  cancel_run_of(asked, asked->tenant().id, *id);
 }
 
 }  // namespace sluice::api::integration

@@ -34,6 +34,23 @@ TEST_F(RunsTest, A_cancelled_run_is_over_and_its_stream_says_so) {
   EXPECT_EQ(post(path, "")->status, 200) << "that is what was wanted";
 }
 
+TEST_F(RunsTest, A_suspended_tenant_may_stop_its_run_and_so_may_the_operator) {
+  const auto first = send(make_conversation(), "hello");
+  const auto second = send(make_conversation(), "hello");
+  const auto tenants = [](const TenantInHand& tenant) { return "/v1/tenants/" + tenant.id.text(); };
+  admin("PATCH", tenants(acme), R"({"status":"suspended"})");
+  EXPECT_EQ(post("/v1/runs/" + first->header("X-Run-Id") + "/cancel", "")->text("state"), "cancelled");
+  EXPECT_TRUE(first->finished);
+
+  const auto path = "/runs/" + second->header("X-Run-Id") + "/cancel";
+  EXPECT_EQ(admin("POST", tenants(other) + path)->status, 404) << "the run is named with its own tenant";
+  EXPECT_EQ(post(tenants(acme) + path, "")->slug(), "insufficient-scope");
+  EXPECT_FALSE(second->finished);
+  EXPECT_EQ(admin("POST", tenants(acme) + path)->text("state"), "cancelled");
+  EXPECT_TRUE(second->finished);
+  EXPECT_EQ(admin("POST", tenants(acme) + path)->status, 200);
+}
+
 TEST_F(RunsTest, A_run_that_is_over_cannot_be_cancelled) {
   const auto stream = send(make_conversation(), "hello");
   agent_finishes();

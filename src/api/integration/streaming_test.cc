@@ -130,7 +130,26 @@ TEST_F(StreamingTest, Messages_of_the_user_have_no_events) {
   std::string user_message;
   list.value().root().find("data")->each_element([&](json::Value row) { user_message = *row.find("id")->string(); });
   EXPECT_EQ(get("/v1/messages/" + user_message)->status, 200);
-  EXPECT_EQ(get("/v1/messages/" + user_message + "/events")->status, 404);
+  const auto answer = get("/v1/messages/" + user_message + "/events");
+  EXPECT_EQ(answer->status, 404);
+  EXPECT_EQ(answer->text("detail"), "A message of the user has no events; the answer to it has.");
+  const auto missing = get("/v1/messages/msg_00000000000000000000000000/events");
+  EXPECT_EQ(missing->text("detail"), "There is no such message.");
+}
+
+TEST_F(StreamingTest, An_event_source_that_has_the_last_event_is_told_to_stay_away) {
+  const auto of_last = [&] { return get_sse(events, {{"Last-Event-ID", "1"}}); };
+  agent_says("Hi");  // seq 1
+  EXPECT_EQ(of_last()->status, 200) << "more is to come";
+  agent_finishes();  // seq 2
+  EXPECT_EQ(of_last()->status, 200) << "the end is to be told";
+  const auto over = get_sse(events + "?after=2");
+  EXPECT_EQ(over->status, 204);
+  EXPECT_EQ(over->body, "");
+  EXPECT_TRUE(over->finished);
+  const auto lines = get(events + "?after=2");
+  EXPECT_EQ(lines->status, 200);
+  EXPECT_EQ(lines->body, "");
 }
 
 TEST_F(StreamingTest, Who_prefers_server_sent_events_gets_them) {
