@@ -26,6 +26,7 @@
 #include "base/limits.h"
 #include "base/result.h"
 #include "model/model.h"
+#include "store/questions.h"
 #include "world/world.h"
 
 namespace sluice::store {
@@ -109,48 +110,6 @@ struct Append {
   std::optional<model::RunState> state;             // the run's new state
   std::optional<model::Message> assistant_message;  // its new form; with a terminal state it frees the conversation
 };
-
-struct ConversationPatch {
-  // Outer empty: unchanged. Inner empty: cleared.
-  std::optional<std::optional<std::string>> title;
-  std::optional<std::optional<std::string>> user_id;
-  std::optional<std::optional<bool>> filler_enabled;
-  std::optional<std::optional<std::string>> repository_id;
-  std::optional<model::Metadata> metadata;
-  std::optional<model::ConversationStatus> status;
-  std::optional<model::AgentId> agent_id;
-};
-
-struct TenantPatch {
-  std::optional<std::string> name;
-  std::optional<model::TenantStatus> status;
-  std::optional<bool> filler_enabled;
-  std::optional<model::Metadata> metadata;
-};
-
-struct AgentPatch {
-  std::optional<std::string> name;
-  std::optional<std::string> system_prompt;
-  std::optional<model::ModelChoice> model;
-  std::optional<model::AgentLimits> limits;
-  std::optional<bool> is_default;  // true only; the former default steps down in the same transaction
-};
-
-// One page of a list. It may end before its limit, with has_more, at limits::page_bytes_max. Cursors
-// are ids of the same kind as the rows; at most one is given.
-template <typename AnyId>
-struct PageQuery {
-  int limit = limits::page_default;
-  std::optional<AnyId> starting_after;  // rows after this one, in list order
-  std::optional<AnyId> ending_before;   // rows just before this one, in list order
-};
-template <typename Row>
-struct Page {
-  std::vector<Row> rows;
-  bool has_more = false;  // further rows in the direction asked for
-};
-
-enum class Order : uint8_t { ascending, descending };
 
 // A message as it is kept: its exact JSON.
 struct StoredMessage {
