@@ -26,7 +26,8 @@ void OpenRuns::load(Connection& db) {
       if (!read) return db.fail_corrupt("the list of a journal's rows is damaged");
       open.rows = *std::move(read);
       known_number = std::min(known_number, open.rows.last_number());
-      by_number[open.number] = &runs_.emplace(id, std::move(open)).first->second;
+      auto& entered = runs_.emplace(id, std::move(open)).first->second;
+      by_number[entered.number] = &entered;
     }
   }
   // Flow is written without touching the run's own row; after a crash this is where it is found.

@@ -35,11 +35,13 @@ Readers::~Readers() {
 }
 
 void Readers::submit(std::unique_ptr<Work> work) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (waiting_.size() < waiting_max) waiting_.push_back(std::move(work));
+  std::unique_lock lock(mutex_);
+  if (waiting_.size() < waiting_max) {
+    waiting_.push_back(std::move(work));
+    lock.unlock();
+    return wake_.notify_one();
   }
-  if (work == nullptr) return wake_.notify_one();
+  lock.unlock();
   work->fail({ErrorKind::overloaded, "too much is waiting to be read"});
   WorkList refused;
   refused.push_back(std::move(work));

@@ -66,14 +66,14 @@ Writer::~Writer() {
 }
 
 void Writer::submit(std::unique_ptr<Work> work) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (waiting_.size() < waiting_max) {
-      waiting_.push_back(std::move(work));
-      queue_length_.set(static_cast<int64_t>(waiting_.size()));
-    }
+  std::unique_lock lock(mutex_);
+  if (waiting_.size() < waiting_max) {
+    waiting_.push_back(std::move(work));
+    queue_length_.set(static_cast<int64_t>(waiting_.size()));
+    lock.unlock();
+    return wake_.notify_one();
   }
-  if (work == nullptr) return wake_.notify_one();
+  lock.unlock();
   work->fail({ErrorKind::overloaded, "too much is waiting to be written"});
   WorkList refused;
   refused.push_back(std::move(work));
