@@ -12,15 +12,21 @@ ROOMS = {
     "world": "base",
     "net": "base world",
     "store": "base model world",
-    "wire": "base model store",
+    "wire": "base model store harness",
     "models": "base model",
     "harness": "base model",
-    "runner": "base model world net models harness",
+    "files": "base",
+    "sandbox": "base world",
+    "workspace": "base world",
+    "runner": "base model world net models harness sandbox workspace",
     "engine": "base model world store wire harness",
+    "remote": "base model world net store harness",
     "client": "base world net",
-    "api": "base model world net store wire engine",
+    "station": "base model world net harness",
+    "api": "base model world net store files workspace wire engine",
     "cli": "base model world net client",
-    "app": "base model world net store wire models harness runner engine client api cli",
+    "app": "base model world net store files sandbox workspace wire models harness runner engine remote client station "
+           "api cli",
 }
 DOORLESS = {"base", "model"}  # all of their headers may be included singly
 SECOND_DOORS = {"world/metrics.h"}

@@ -1,0 +1,176 @@
+// Boxes: each a Linux sandbox of its own in which commands run, watched from outside, and which is
+// proven dead when it ends.
+//
+// A box is built from a plan (sandbox/plan.h: pure, printable) by a driver. Inside there is one
+// program of ours, the shim, which starts commands and reaps them; it knows no token, no key and no
+// model. Commands' output comes out through pipes that this side made, so the shim never touches it
+// and a full pipe stops the command, not the server.
+//
+// Called from the loop's thread; answers come on the loop's thread, never from inside the call.
+// Not its business: what a command means (runner), what is in the workspace (workspace).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/callback.h"
+#include "base/result.h"
+#include "world/world.h"
+
+namespace sluice::sandbox {
+
+// What one box may use. 0 where a limit is not wanted.
+struct Limits {
+  int64_t memory_bytes_max = 2LL << 30;
+  int64_t processes_max = 512;
+  int64_t cpu_seconds_max = 3600;  // of one process
+  int64_t cpu_percent_max = 0;     // of one core, for the whole box
+  int64_t open_files_max = 4096;   // of one process
+  int64_t file_bytes_max = 1LL << 30;
+  int64_t workspace_bytes_max = 1LL << 30;
+  int64_t workspace_files_max = 200'000;
+  int64_t tmp_bytes_max = 256LL << 20;
+  bool operator==(const Limits&) const = default;
+};
+
+enum class Network : uint8_t {
+  none,  // `lo` only
+  host,  // the server's own: for fetching a repository, never for an agent
+};
+
+// A directory of the host that is seen inside, read-only.
+struct Bind {
+  std::string from;  // absolute, below SandboxOptions::state_dir
+  std::string to;    // "/skills/NAME"
+};
+
+struct BoxRequest {
+  std::string name;                 // whose it is: for people, logs and leftovers
+  std::vector<std::string> layers;  // of /workspace, topmost first: directories below state_dir, never written to
+  std::vector<Bind> binds;
+  std::map<std::string, std::string> environment;  // of every command
+  Network network = Network::none;
+};
+
+// How a command ended.
+enum class ExitCause : uint8_t {
+  exited,         // by itself: code
+  killed,         // by a signal: code is its number
+  timed_out,      // Command::timeout_ms
+  stopped,        // by Process::stop() or the box's end
+  out_of_memory,  // the box's memory limit
+  cpu_limit,      // cpu_seconds_max
+  file_limit,     // file_bytes_max
+  not_started,    // no such program, no such directory: Exit::what says
+  box_lost,       // the box went away under it
+};
+std::string_view name_of(ExitCause cause);
+
+struct Exit {
+  ExitCause cause = ExitCause::exited;
+  int code = 0;
+  std::string what;  // for people, where the cause alone does not tell
+  int64_t cpu_ms = 0;
+  int64_t memory_bytes_peak = 0;
+};
+
+// argv[0] is looked up in PATH inside; "@read", "@write", "@edit", "@glob", "@grep" and "@list" are
+// the shim's own (sandbox/shim_tools.h), which run like any other command.
+struct Command {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;  // on top of the box's
+  std::string directory = "/workspace";
+  std::string input;       // its standard input; then end of file
+  int64_t timeout_ms = 0;  // 0: none. At the time the whole process group is killed.
+  bool background =
+      false;  // on_exit comes when argv[0]'s process ends, as always; but dropping the Process leaves it running
+};
+
+enum class Stream : uint8_t { out, err };
+
+class ProcessListener {
+ public:
+  virtual ~ProcessListener() = default;
+  // As it comes, in pieces of at most 64 KiB; bytes, not text. All of it comes before on_exit(),
+  // unless something that the command left behind holds the pipe open: then on_exit() comes first
+  // and ends it.
+  virtual void on_output(Stream stream, std::string_view bytes) = 0;
+  virtual void on_exit(Exit exit) = 0;
+};
+
+// A command at work. Dropping it kills its process group (not a background one); nothing is heard then.
+class Process {
+ public:
+  virtual ~Process() = default;
+  virtual void stop() = 0;              // SIGTERM, SIGKILL after a second
+  virtual void pause(bool paused) = 0;  // reads no more output until told otherwise
+};
+
+class Box {
+ public:
+  // Kills what is inside, if kill() was not called; the proof is then the Sandbox's business.
+  virtual ~Box() = default;
+
+  // `listener` must outlive the Process. No callback comes from inside start().
+  [[nodiscard]] virtual std::unique_ptr<Process> start(Command command, ProcessListener& listener) = 0;
+
+  // The workspace as the box sees it, and what it changed (an overlay's upper layer): directory
+  // descriptors that stay good for as long as the Box lives, also after kill().
+  virtual int workspace_fd() const = 0;
+  virtual int changes_fd() const = 0;
+
+  virtual bool was_warm() const = 0;
+
+  // Called once, if the box ends without kill().
+  virtual void on_lost(Callback<void(std::string what)> then) = 0;
+
+  // Kills everything inside at once; `done` when it is proven that no process is left.
+  virtual void kill(Callback<void()> done) = 0;
+};
+
+// What this machine can do, found out by trying. Printed by `sluice doctor`.
+struct Ability {
+  std::string name;  // "user namespaces"
+  bool there = false;
+  std::string means;  // what is lost without it, or how it is done instead
+};
+
+class Sandbox {
+ public:
+  virtual ~Sandbox() = default;
+  virtual std::string_view driver() const = 0;  // "namespaces", "oci"
+  virtual const std::vector<Ability>& abilities() const = 0;
+
+  // A box nobody has used before: warm if one is waiting, else built. Each `done` is called once.
+  virtual void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) = 0;
+
+  // Kills every box and proves it; `done` then. Nothing can be opened any more.
+  virtual void close(Callback<void()> done) = 0;
+};
+
+struct SandboxOptions {
+  std::string driver = "namespaces";
+  std::string state_dir;                 // layers, bundles: what requests may name lies below it
+  std::string root;                      // an image directory; empty: made of the host's own /usr, /bin, /lib, /etc …
+  std::vector<std::string> extra_paths;  // more of the host's directories, read-only, at their own place
+  Limits limits;
+  int warm_target = 2;          // 0: none is built ahead
+  uint32_t host_uid = 200'000;  // as root: whom the box's user is outside
+  std::string oci_runtime;      // "crun", "runc"; empty: whichever is there
+};
+
+// Starts what it needs and reaps what an earlier life left. `unavailable` when this machine cannot
+// do it, with what is missing and what to do.
+Result<std::unique_ptr<Sandbox>> open_sandbox(SandboxOptions options, world::Reactor& reactor, world::Log& log,
+                                              world::Metrics& metrics);
+
+// The plan of a box as text, for people: `sluice sandbox plan`.
+std::string describe_plan(const SandboxOptions& options, const BoxRequest& request);
+// What this machine can do, without starting anything that stays.
+std::vector<Ability> probe_abilities(const SandboxOptions& options);
+
+}  // namespace sluice::sandbox
