@@ -21,6 +21,8 @@ namespace sluice::api {
 // An agent that says what the test says.
 class PlayedAgent final : public harness::Dispatcher {
  public:
+  explicit PlayedAgent(world::Loop& loop) : loop_(loop) {}
+
   std::unique_ptr<harness::Work> dispatch(harness::Dispatch work, harness::DispatchListener& its_listener) override {
     last = std::move(work);
     ++dispatch_count;
@@ -35,9 +37,15 @@ class PlayedAgent final : public harness::Dispatcher {
   harness::DispatchListener* listener = nullptr;  // null: nobody works
 
  private:
+  world::Loop& loop_;
+
   struct Played final : harness::Work {
     explicit Played(PlayedAgent& agent) : agent_(agent) {}
     ~Played() override { agent_.listener = nullptr; }
+    void stop(Callback<void()> gone) override {
+      agent_.listener = nullptr;
+      agent_.loop_.defer(std::move(gone));
+    }
     PlayedAgent& agent_;
   };
 };
@@ -155,7 +163,7 @@ class ApiTest : public testing::Test {
   world::Metrics metrics;
   store::MemoryDisk disk;
   store::MemoryStore store{disk, loop};
-  PlayedAgent agent;
+  PlayedAgent agent{loop};
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<Api> api;
   TenantInHand acme;

@@ -9,10 +9,6 @@
 namespace sluice::app {
 namespace {
 
-struct WorkspaceKind {
-  static constexpr std::string_view prefix = "wsp_";
-};
-
 constexpr std::string_view file_name = "bootstrap.json";
 constexpr std::string_view pending_name = "bootstrap.json.pending";
 
@@ -50,13 +46,14 @@ Result<std::optional<Bootstrap>> read_bootstrap(const std::string& path) {
 
 Bootstrap make_bootstrap(world::IdSource& ids, world::Entropy& entropy, const std::string& admin_key) {
   Bootstrap made;
-  made.tenant_id = ids.make<model::TenantId>().text();
+  const auto tenant = ids.make<model::TenantId>();
+  made.tenant_id = tenant.text();
   made.service_key = make_secret("sk_int_", entropy);
   made.approver_key_id = ids.make<model::ApproverKeyId>().text();
   made.approver_secret = make_secret("", entropy);
   made.admin_key = admin_key.empty() ? make_secret("sk_adm_", entropy) : admin_key;
   made.runner_key = make_secret("sk_run_", entropy);
-  made.workspace_id = ids.make<Id<WorkspaceKind>>().text();
+  made.workspace_id = model::WorkspaceId{tenant.ulid}.text();
   return made;
 }
 

@@ -18,6 +18,8 @@ namespace sluice::engine {
 // Work is remembered here; the test plays the agent.
 class ScriptedDispatcher final : public harness::Dispatcher {
  public:
+  explicit ScriptedDispatcher(world::Loop& loop) : loop_(loop) {}
+
   struct Job {
     harness::Dispatch dispatch;
     harness::DispatchListener* listener;  // null once the work was dropped
@@ -25,7 +27,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
 
   std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
     jobs.push_back(std::make_shared<Job>(Job{std::move(dispatch), &listener}));
-    return std::make_unique<JobWork>(jobs.back());
+    return std::make_unique<JobWork>(*this, jobs.back());
   }
   bool can_resume(const model::Agent&, std::string_view told_text) const override {
     return resumable || told_text.empty();
@@ -38,14 +40,29 @@ class ScriptedDispatcher final : public harness::Dispatcher {
     return count;
   }
 
+  // The proof that stopped work is gone, when it was not given at once.
+  void prove_gone() {
+    for (auto& gone : std::exchange(unproven, {})) gone();
+  }
+
   std::vector<std::shared_ptr<Job>> jobs;
   bool resumable = false;
   bool wants_history = false;
+  bool proves_at_once = true;
+  std::vector<Callback<void()>> unproven;
 
  private:
+  world::Loop& loop_;
+
   struct JobWork final : harness::Work {
-    explicit JobWork(std::shared_ptr<Job> job) : job_(std::move(job)) {}
+    JobWork(ScriptedDispatcher& owner, std::shared_ptr<Job> job) : owner_(owner), job_(std::move(job)) {}
     ~JobWork() override { job_->listener = nullptr; }
+    void stop(Callback<void()> gone) override {
+      job_->listener = nullptr;
+      if (owner_.proves_at_once) return owner_.loop_.defer(std::move(gone));
+      owner_.unproven.push_back(std::move(gone));
+    }
+    ScriptedDispatcher& owner_;
     std::shared_ptr<Job> job_;
   };
 };
@@ -164,7 +181,7 @@ class EngineTest : public testing::Test {
   world::Metrics metrics;
   world::IdSource ids{loop, entropy};
   store::MemoryDisk disk;
-  ScriptedDispatcher dispatcher;
+  ScriptedDispatcher dispatcher{loop};
 
   model::Tenant tenant{.id = ids.make<model::TenantId>(), .name = "Acme"};
   model::Agent agent{.id = ids.make<model::AgentId>(), .tenant_id = tenant.id, .name = "default", .is_default = true};

@@ -122,12 +122,19 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   tell(written.value());
   if (*self == nullptr) return;
   if (state && is_over(*state)) return finish();
-  if (state == RunState::finishing) end_cancelled();
+  if (state == RunState::finishing) stop_work();
   flush();
 }
 
+// The wish to cancel is on disk. Now stop whoever works; the run is over when that is proven.
+void LiveRun::stop_work() {
+  if (!work_) return end_cancelled();
+  work_->stop([self = self_] {
+    if (*self != nullptr) (*self)->end_cancelled();
+  });
+}
+
 void LiveRun::end_cancelled() {
-  // The wish is on disk. Now stop whoever works; nothing of a native run outlives its Work.
   work_.reset();
   SLUICE_CHECK(happen(Happening::sandbox_lost));
   message_.status = model::message_status(run_.state);

@@ -89,6 +89,7 @@ class LiveRun final : public harness::DispatchListener {
   void on_refused(const Error& why);
   void tell(const store::CommittedBatch& news);
   void tell_audience(Audience& audience, const store::CommittedBatch& news);
+  void stop_work();
   void end_cancelled();
   void finish();
 

@@ -4,11 +4,14 @@
 // Dialects of agent programs (bytes in, events out, no I/O) live in this room too.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/callback.h"
 #include "base/result.h"
 #include "model/model.h"
 
@@ -19,12 +22,56 @@ struct HistoryTurn {
   std::string content;
 };
 
+// ── what an agent is given to work with (I-25) ──
+struct RepositoryUse {
+  std::string id;
+  std::string url;
+  std::string ref;                              // empty: the remote's default
+  int64_t depth = 1;                            // 0: the whole history
+  std::optional<std::string> credential_alias;  // never the credential
+};
+
+struct SkillUse {
+  std::string id;
+  std::string name;         // its directory
+  std::string description;  // one line, shown to the model
+  std::string sha256;       // of the bundle: 64 hexadecimal digits; its version
+};
+
+struct Materials {
+  std::optional<RepositoryUse> repository;
+  std::vector<SkillUse> skills;
+  std::map<std::string, std::string> variables;  // of every command
+  std::string setup_script;                      // runs before the first model call; empty: none
+};
+
+struct Asset {
+  std::string name;
+  std::string bytes;
+};
+
+// Where a dispatch gets what it names, and where it hands back what it made: the server itself, or
+// the workspace at the other end of the one-time tokens. Answers come on the loop's thread, never
+// from inside the call; dropping the dispatch drops the question.
+class Supplies {
+ public:
+  virtual ~Supplies() = default;
+  // The bundle, a gzipped tar. Whoever asks checks its digest.
+  virtual void skill_bundle(const SkillUse& skill, Callback<void(Result<std::string>)> done) = 0;
+  // False: files are not wanted back, so they are not even collected.
+  virtual bool wants_assets() const = 0;
+  // All or nothing. `result` is the final text.
+  virtual void take_assets(std::vector<Asset> assets, std::string result, Callback<void(Result<Unit>)> done) = 0;
+};
+
 // One piece of work: answer `prompt`.
 struct Dispatch {
   model::RunId run;
-  model::ConversationId conversation;
+  model::ConversationId conversation;  // whose workspace it goes on with; all zero: nobody's
   model::Agent agent;
-  std::vector<HistoryTurn> history;  // before the prompt, oldest first
+  Materials materials;
+  std::shared_ptr<Supplies> supplies;  // null: there are no skills, and no files are wanted back
+  std::vector<HistoryTurn> history;    // before the prompt, oldest first
   std::string prompt;
   bool filler = false;
   std::string traceparent;  // W3C; empty: none
@@ -40,7 +87,7 @@ struct Dispatch {
 class DispatchListener {
  public:
   virtual ~DispatchListener() = default;
-  // Kinds text, reasoning, filler, log and usage, stamped.
+  // Kinds text, reasoning, filler, log, usage, step, output, file, diff and custom, stamped.
   virtual void on_event(model::RunEvent event) = 0;
   virtual void on_finished(model::Usage usage) = 0;
   virtual void on_failed(model::Problem problem) = 0;
@@ -50,6 +97,9 @@ class DispatchListener {
 class Work {
  public:
   virtual ~Work() = default;
+  // Ends it, and says when nothing of it is left: no process, no box. The listener hears nothing
+  // more. Not called twice; `gone` never comes from inside.
+  virtual void stop(Callback<void()> gone) = 0;
 };
 
 class Dispatcher {

@@ -26,6 +26,24 @@ struct MessageKind {
 struct RunKind {
   static constexpr std::string_view prefix = "run_";
 };
+struct WorkspaceKind {
+  static constexpr std::string_view prefix = "wsp_";
+};
+struct RepositoryKind {
+  static constexpr std::string_view prefix = "rep_";
+};
+struct SkillKind {
+  static constexpr std::string_view prefix = "skl_";
+};
+struct EnvironmentKind {
+  static constexpr std::string_view prefix = "env_";
+};
+struct FileKind {
+  static constexpr std::string_view prefix = "fil_";
+};
+struct ExecutionKind {
+  static constexpr std::string_view prefix = "exe_";
+};
 struct RequestKind {
   static constexpr std::string_view prefix = "req_";
 };
@@ -37,6 +55,12 @@ using AgentId = Id<AgentKind>;
 using ConversationId = Id<ConversationKind>;
 using MessageId = Id<MessageKind>;
 using RunId = Id<RunKind>;
+using WorkspaceId = Id<WorkspaceKind>;  // a tenant's only one: the same number
+using RepositoryId = Id<RepositoryKind>;
+using SkillId = Id<SkillKind>;
+using EnvironmentId = Id<EnvironmentKind>;
+using FileId = Id<FileKind>;
+using ExecutionId = Id<ExecutionKind>;
 using RequestId = Id<RequestKind>;
 
 }  // namespace sluice::model

@@ -3,6 +3,7 @@
 
 #include "model/ids.h"
 #include "model/json.h"
+#include "model/objects.h"
 #include "model/problem.h"
 #include "model/records.h"
 #include "model/run_event.h"

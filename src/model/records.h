@@ -74,7 +74,9 @@ struct Agent {
   std::string system_prompt;
   ModelChoice model;
   AgentLimits limits;
-  bool is_default = false;  // used by conversations that name no agent; one per tenant
+  std::vector<SkillId> skill_ids;               // always at hand; a message's skill_ids come on top
+  std::optional<EnvironmentId> environment_id;  // for messages that name none
+  bool is_default = false;                      // used by conversations that name no agent; one per tenant
   Timestamp created_at;
   Timestamp updated_at;
 };
@@ -113,6 +115,7 @@ struct Message {
   std::optional<std::string> repository_id;
   std::optional<std::vector<std::string>> skill_ids;
   std::optional<std::map<std::string, std::string>> env;
+  std::optional<std::string> env_name;  // instead of variables: the named environment, by id or name
   MessageStatus status = MessageStatus::completed;
   std::optional<Usage> usage;
   Timestamp created_at;

@@ -25,6 +25,11 @@ std::string_view name_of(EventKind kind) {
     case EventKind::completed: return "completed";
     case EventKind::failed: return "failed";
     case EventKind::cancelled: return "cancelled";
+    case EventKind::step: return "step";
+    case EventKind::output: return "output";
+    case EventKind::file: return "file";
+    case EventKind::diff: return "diff";
+    case EventKind::custom: return "custom";
   }
   return "unknown";
 }

@@ -25,6 +25,11 @@ enum class EventKind : uint8_t {
   completed = 8,   // the end. body: the finished message as JSON, exactly as lists show it
   failed = 9,      // the end. body: a problem as JSON
   cancelled = 10,  // the end. body: a problem as JSON
+  step = 11,       // a tool call begins or ends. body: {"id","name","status",…} (docs/formats/journal.md)
+  output = 12,     // what a tool call prints, as it comes. body: {"id","stream","text"}
+  file = 13,       // a file of the workspace came, changed or went. body: {"type","path","timestamp"}
+  diff = 14,       // all that the run changed. body: {"path":".","diff"}
+  custom = 15,     // whatever a tool tells besides. body: {"name","value"}
 };
 
 std::string_view name_of(EventKind kind);

@@ -340,6 +340,11 @@ void NativeLoop::fail(Slug slug, std::string detail, std::optional<int64_t> retr
   listener_.on_failed(std::move(problem));
 }
 
+void NativeLoop::stop(Callback<void()> gone) {
+  stop_all();
+  context_->loop.defer(std::move(gone));
+}
+
 void NativeLoop::stop_all() {
   runtime_.cancel();
   retry_.cancel();

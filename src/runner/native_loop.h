@@ -22,6 +22,8 @@ class NativeLoop final : public harness::Work, private ModelCallListener, privat
   // `context` is shared with the dispatcher and its other work, because any of them may go last.
   NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch, harness::DispatchListener& listener);
 
+  void stop(Callback<void()> gone) override;
+
  private:
   // From one question to the model's `stop`.
   struct Round {

@@ -1,5 +1,5 @@
-// Carries one dispatch: for a native agent, the loop that speaks to the model itself and tells what
-// comes back as run events.
+// Carries one dispatch: for a native agent, the loop that speaks to the model itself, runs its tool
+// calls in a box, and tells what comes of it as run events.
 //
 // Not its business: the journal, clients, who may run (engine).
 #pragma once
@@ -13,6 +13,8 @@
 #include "harness/harness.h"
 #include "models/models.h"
 #include "net/net.h"
+#include "sandbox/sandbox.h"
+#include "workspace/workspace.h"
 #include "world/world.h"
 
 namespace sluice::runner {
@@ -33,6 +35,37 @@ struct FillerOptions {
   std::string model_name;
 };
 
+struct GitCredential {
+  std::string host;  // the only one it is sent to
+  std::string username;
+  std::string password;
+};
+
+// What the server does besides when files change (H-4, H-8): a signed POST, a command of the operator's.
+struct FileHooks {
+  std::string webhook_url;           // empty: none
+  std::string webhook_secret;        // HMAC-SHA256 of the body, in Sluice-Signature
+  std::vector<std::string> command;  // argv; the news as NDJSON on standard input; empty: none
+};
+
+// What tools may do, and what is told of it.
+struct HandsOptions {
+  std::string state_dir;                       // conversations' layers, unpacked skills: below the sandbox's state_dir
+  uint32_t owner_uid = 0;                      // whom layers belong to
+  std::size_t tool_result_chars_max = 30'000;  // what the model is shown of a result
+  std::size_t tool_output_bytes_max = 4 * 1024 * 1024;  // what the trace keeps of one call
+  int64_t tool_timeout_ms = 120'000;                    // of a call that names none
+  int64_t tool_timeout_ms_max = 600'000;
+  int64_t setup_timeout_ms = 600'000;
+  int64_t clone_timeout_ms = 600'000;
+  bool watch_files = true;
+  std::vector<std::string> ignored_directories = {".git", "node_modules"};
+  std::vector<std::string> repository_urls;              // the beginnings of URLs that may be cloned, or "*"
+  std::map<std::string, GitCredential> git_credentials;  // by alias
+  std::vector<std::string> asset_extensions;             // empty: the built-in list
+  FileHooks file_hooks;
+};
+
 struct RunnerOptions {
   std::map<std::string, Provider> providers;  // "offline" is always there
   // Where an agent's own base_url may lead: the beginnings of URLs, or "*" for anywhere. A tenant names
@@ -46,6 +79,7 @@ struct RunnerOptions {
   int64_t model_idle_ms_max = 120'000;
   int64_t model_total_ms_max = 1'800'000;
   int tool_rounds_max = 50;
+  HandsOptions hands;
 };
 
 // Whether `url` can stand in RunnerOptions::agent_base_urls.
@@ -57,6 +91,10 @@ struct RunnerNeeds {
   world::Entropy& entropy;
   world::Log& log;
   world::Metrics& metrics;
+  // All three or none: without hands, an agent has no tools.
+  sandbox::Sandbox* sandbox = nullptr;
+  workspace::Watcher* watcher = nullptr;
+  world::Workers* workers = nullptr;
 };
 
 // The needs must outlive the dispatcher and all its work.

@@ -26,6 +26,7 @@
 #include "base/limits.h"
 #include "base/result.h"
 #include "model/model.h"
+#include "store/objects.h"
 #include "store/questions.h"
 #include "world/world.h"
 

@@ -65,7 +65,12 @@ void IntegrationFold::apply(const store::Committed& news, std::string& out) {
     case EventKind::accepted:
     case EventKind::reasoning:
     case EventKind::log:
-    case EventKind::usage: break;
+    case EventKind::usage:
+    case EventKind::step:
+    case EventKind::output:
+    case EventKind::file:
+    case EventKind::diff:
+    case EventKind::custom: break;
   }
 }
 

@@ -48,6 +48,21 @@ class FakeLoop final : public Loop, private Timer::Keeper {
   std::deque<Callback<void()>> posted_;
 };
 
+// Does everything on the loop's own thread, in its own turn.
+class FakeWorkers final : public Workers {
+ public:
+  explicit FakeWorkers(Loop& loop) : loop_(loop) {}
+  void run(Callback<void()> work, Callback<void()> then) override {
+    loop_.defer([work = std::move(work), then = std::move(then)]() mutable {
+      work();
+      then();
+    });
+  }
+
+ private:
+  Loop& loop_;
+};
+
 // Counts up: unpredictable to nobody.
 class FakeEntropy final : public Entropy {
  public:

@@ -101,6 +101,16 @@ class Reactor : public Loop {
 
 Result<std::unique_ptr<Reactor>> make_reactor();
 
+// Threads for work that blocks: files, mostly.
+class Workers {
+ public:
+  virtual ~Workers() = default;
+  // Runs `work` on some thread, then `then` on the loop's. What is not begun when the Workers go is
+  // not done; what is under way is waited for, and its `then` is dropped.
+  virtual void run(Callback<void()> work, Callback<void()> then) = 0;
+};
+std::unique_ptr<Workers> make_workers(Loop& loop, int thread_count);
+
 class Entropy {
  public:
   virtual ~Entropy() = default;

@@ -3,6 +3,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <future>
 #include <map>
 #include <random>
 #include <set>
@@ -358,6 +360,42 @@ TEST(FakeLoop, Settling_runs_posts_then_deferred_work_and_forgets_dropped_timers
   EXPECT_EQ(loop.timer_count(), 0u);
   loop.settle();
   EXPECT_EQ(order, "pd");
+}
+
+TEST(Workers, Work_is_done_elsewhere_and_answered_on_the_loops_thread) {
+  auto reactor = make_reactor().take();
+  const auto workers = make_workers(*reactor, 2);
+  const auto here = std::this_thread::get_id();
+  std::thread::id worked, answered;
+  workers->run([&] { worked = std::this_thread::get_id(); },
+               [&] {
+                 answered = std::this_thread::get_id();
+                 reactor->stop();
+               });
+  reactor->run();
+  EXPECT_NE(worked, here);
+  EXPECT_NE(worked, std::thread::id());
+  EXPECT_EQ(answered, here);
+}
+
+TEST(Workers, What_is_under_way_is_waited_for_and_its_answer_is_dropped) {
+  FakeLoop loop;
+  bool answered = false;
+  std::atomic<bool> done = false;
+  std::promise<void> begun;
+  {
+    const auto workers = make_workers(loop, 1);
+    workers->run(
+        [&] {
+          begun.set_value();
+          done = true;
+        },
+        [&] { answered = true; });
+    begun.get_future().wait();
+  }
+  EXPECT_TRUE(done);
+  loop.settle();
+  EXPECT_FALSE(answered);
 }
 
 TEST(FakeLog, Keeps_lines_that_can_be_read) {

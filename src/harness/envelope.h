@@ -1,0 +1,60 @@
+// The runner's lines (S-9): one JSON object a line, `log`, `step`, `result`, `error`; and, for a
+// caller who asked for the extended profile, everything else that a run tells. Written and read here
+// only, so that what one end says the other understands. No I/O.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
+#include "model/model.h"
+
+namespace sluice::harness {
+
+enum class Profile : uint8_t {
+  plain,     // log, step, result, error
+  extended,  // also delta, reasoning, output, file, diff, custom, usage
+};
+
+// Appends the event's line, or nothing when the profile has none for it. Not for terminal events:
+// those need what is gathered (below).
+void append_line(std::string& out, const model::RunEvent& event, Profile profile);
+// The final message. Once, after the last step.
+void append_result_line(std::string& out, std::string_view message, const model::Usage& usage, Timestamp at,
+                        Profile profile);
+// Instead of it. `code` is the problem's slug with underscores: "model_timeout".
+void append_error_line(std::string& out, const model::Problem& problem, Timestamp at);
+// A line of the lifecycle (S-5): {"type":"log","level":"info","message":…,"phase":…,"durationMs":…}.
+model::RunEvent phase_event(std::string_view phase, std::string_view message, int64_t duration_ms, Timestamp at);
+
+// What a line was.
+struct ResultLine {
+  std::string message;
+  model::Usage usage;
+};
+struct ErrorLine {
+  std::string code;
+  std::string message;
+};
+using Line = std::variant<model::RunEvent, ResultLine, ErrorLine>;
+
+// Gathers bytes into lines. An unknown type, a line that is no JSON object, a line longer than
+// limits::runner_line_bytes_max, a step that ends before it began, anything after the last line: the
+// stream is refused with `corrupt`, in words that say which line and why, and nothing more is read.
+class LineReader {
+ public:
+  Result<std::vector<Line>> feed(std::string_view bytes);
+  // The bytes ended: `corrupt` unless a result or an error was the last line.
+  Result<Unit> end() const;
+
+ private:
+  std::string partial_;
+  int64_t line_count_ = 0;
+  bool over_ = false;
+  std::vector<std::string> running_;  // ids of steps
+};
+
+}  // namespace sluice::harness

@@ -1,0 +1,46 @@
+// The runner's own surface: POST /stream (S-1). It redeems the one-time tokens, hands the work to a
+// dispatcher, writes what happens as lines, sends files back, and kills everything when the caller
+// leaves (S-10).
+//
+// The same in `sluice runner` and inside `sluice serve`; it knows no store.
+// Not its business: how an agent works (runner), what the lines look like (harness/envelope.h).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "harness/harness.h"
+#include "net/net.h"
+#include "world/world.h"
+
+namespace sluice::station {
+
+struct StationOptions {
+  std::string runner_key_sha256;  // 32 raw bytes; empty: whoever reaches it may use it
+  // Where agent_url may lead: the beginnings of URLs, or "*" for anywhere.
+  std::vector<std::string> agent_urls;
+  int concurrent_max = 64;
+  std::string public_base_url;  // for the `type` of problems
+};
+
+struct StationNeeds {
+  harness::Dispatcher& dispatcher;
+  net::Client& client;
+  world::Loop& loop;
+  world::IdSource& ids;
+  world::Log& log;
+  world::Metrics& metrics;
+};
+
+class Station {
+ public:
+  virtual ~Station() = default;
+  // A request to /stream, whatever the path before it.
+  virtual void handle(std::shared_ptr<net::Exchange> exchange) = 0;
+  // Takes no more (503); `done` when nothing is at work, or at the deadline, when the rest is stopped.
+  virtual void drain(Millis deadline, Callback<void()> done) = 0;
+};
+
+std::unique_ptr<Station> make_station(StationNeeds needs, StationOptions options);
+
+}  // namespace sluice::station
