@@ -55,29 +55,24 @@ OwnedFd open_beneath(int directory, const std::string& path, int flags, uint32_t
 namespace {
 
 // By descriptor, because chmod by name follows links; by /proc, because O_PATH takes no fchmod.
-bool make_accessible(int directory, const std::string& name, mode_t wanted) {
-  const OwnedFd held = open_beneath(directory, name, O_PATH);
-  struct stat about {};
-  if (!held || fstat(held.get(), &about) != 0) return false;
-  if (!S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) return false;
-  const std::string path = "/proc/self/fd/" + std::to_string(held.get());
-  return chmod(path.c_str(), (about.st_mode & 07777) | wanted) == 0;
-}
-
-OwnedFd open_even_if_locked(int directory, const std::string& name, int flags, mode_t wanted) {
-  OwnedFd fd = open_beneath(directory, name, flags);
-  if (fd || errno != EACCES) return fd;
-  if (!make_accessible(directory, name, wanted)) {
-    errno = EACCES;
-    return OwnedFd();
-  }
-  return open_beneath(directory, name, flags);
+bool set_mode(int held, mode_t mode) {
+  return chmod(("/proc/self/fd/" + std::to_string(held)).c_str(), mode & 07777) == 0;
 }
 
 }  // namespace
 
 OwnedFd open_directory_beneath(int directory, const std::string& path) {
-  return open_even_if_locked(directory, path, O_RDONLY | O_DIRECTORY, 0700);
+  OwnedFd fd = open_beneath(directory, path, O_RDONLY | O_DIRECTORY);
+  struct stat about {};
+  if (fd && geteuid() != 0 && fstat(fd.get(), &about) == 0 && (about.st_mode & 0100) == 0) {
+    fchmod(fd.get(), about.st_mode | 0700);  // who may list may not yet enter
+  }
+  if (fd || errno != EACCES) return fd;
+  const OwnedFd held = open_beneath(directory, path, O_PATH | O_DIRECTORY);
+  if (!held || fstat(held.get(), &about) != 0 || !set_mode(held.get(), about.st_mode | 0700)) {
+    return errno = EACCES, OwnedFd();
+  }
+  return open_beneath(directory, path, O_RDONLY | O_DIRECTORY);
 }
 
 std::optional<struct stat> stat_beneath(int directory, const std::string& name) {
@@ -118,13 +113,32 @@ std::optional<std::vector<std::string>> list_names(int directory, std::size_t na
   return names;
 }
 
+namespace {
+
+// A file that its owner may not read is unlocked for as long as opening it takes.
+OwnedFd open_locked(int directory, const std::string& name) {
+  OwnedFd fd = open_beneath(directory, name, O_RDONLY);
+  if (fd || errno != EACCES) return fd;
+  const OwnedFd held = open_beneath(directory, name, O_PATH);
+  struct stat about {};
+  const bool plain = held && fstat(held.get(), &about) == 0 && S_ISREG(about.st_mode);
+  if (!plain || !set_mode(held.get(), about.st_mode | 0400)) return errno = EACCES, OwnedFd();
+  fd = open_beneath(directory, name, O_RDONLY);
+  const int reason = errno;
+  set_mode(held.get(), about.st_mode);
+  errno = reason;
+  return fd;
+}
+
+}  // namespace
+
 std::optional<PlainFile> open_plain_file(int directory, const std::string& name) {
   // Opening a device can do things; looking first leaves that to whoever swaps a name in between,
   // and a box has no devices to swap.
   const auto before = stat_beneath(directory, name);
   if (!before) return std::nullopt;
   if (!S_ISREG(before->st_mode)) return errno = EINVAL, std::nullopt;
-  PlainFile file{.fd = open_even_if_locked(directory, name, O_RDONLY, 0400)};
+  PlainFile file{.fd = open_locked(directory, name)};
   if (!file.fd || fstat(file.fd.get(), &file.about) != 0) return std::nullopt;
   if (!S_ISREG(file.about.st_mode)) return errno = EINVAL, std::nullopt;
   return file;
