@@ -43,5 +43,7 @@ inline constexpr std::size_t journal_event_overhead_bytes = 256;         // what
 inline constexpr std::size_t history_messages_max = 200;                 // replayed to the model
 inline constexpr std::size_t history_bytes_max = 4 * 1024 * 1024;        // the same, of large messages
 inline constexpr std::size_t provider_line_bytes_max = 4 * 1024 * 1024;  // an SSE line without end
+inline constexpr std::size_t runner_line_bytes_max = 64 * 1024 * 1024;   // the longest answer, every byte escaped
+inline constexpr std::size_t runner_steps_max = 1024;                    // at once: a runner that ends none of them
 
 }  // namespace sluice::limits

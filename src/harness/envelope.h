@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "model/model.h"
 
@@ -19,14 +21,19 @@ enum class Profile : uint8_t {
   extended,  // also delta, reasoning, output, file, diff, custom, usage
 };
 
-// Appends the event's line, or nothing when the profile has none for it. Not for terminal events:
-// those need what is gathered (below).
+// Appends the event's line, or nothing when the profile has none for it. A body that is not what
+// its kind says becomes a log line that says so. Not for terminal events: those need what is
+// gathered (below).
 void append_line(std::string& out, const model::RunEvent& event, Profile profile);
 // The final message. Once, after the last step.
 void append_result_line(std::string& out, std::string_view message, const model::Usage& usage, Timestamp at,
                         Profile profile);
 // Instead of it. `code` is the problem's slug with underscores: "model_timeout".
 void append_error_line(std::string& out, const model::Problem& problem, Timestamp at);
+// The same, for what has no problem of its own: "token_invalid", "bootstrap_failed".
+void append_error_line(std::string& out, std::string_view code, std::string_view message, Timestamp at);
+// "model_timeout" for "model-timeout".
+std::string code_of(std::string_view slug_name);
 // A line of the lifecycle (S-5): {"type":"log","level":"info","message":…,"phase":…,"durationMs":…}.
 model::RunEvent phase_event(std::string_view phase, std::string_view message, int64_t duration_ms, Timestamp at);
 
@@ -41,9 +48,9 @@ struct ErrorLine {
 };
 using Line = std::variant<model::RunEvent, ResultLine, ErrorLine>;
 
-// Gathers bytes into lines. An unknown type, a line that is no JSON object, a line longer than
-// limits::runner_line_bytes_max, a step that ends before it began, anything after the last line: the
-// stream is refused with `corrupt`, in words that say which line and why, and nothing more is read.
+// Gathers bytes into lines. Events are stamped as the runner stamped them, or 0. An unknown type, a line that is no
+// JSON object, a line longer than limits::runner_line_bytes_max, a step that ends before it began, anything after the
+// last line: the stream is refused with `corrupt`, in words that say which line and why, and nothing more is read.
 class LineReader {
  public:
   Result<std::vector<Line>> feed(std::string_view bytes);
@@ -51,9 +58,14 @@ class LineReader {
   Result<Unit> end() const;
 
  private:
+  Result<Line> read(std::string_view text);
+  Result<Line> read_step(json::Value line, Timestamp at);
+  Error refuse(std::string_view why);
+
   std::string partial_;
   int64_t line_count_ = 0;
-  bool over_ = false;
+  bool over_ = false;  // the last line has come
+  bool refused_ = false;
   std::vector<std::string> running_;  // ids of steps
 };
 
