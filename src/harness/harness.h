@@ -73,6 +73,7 @@ struct Dispatch {
   std::shared_ptr<Supplies> supplies;  // null: there are no skills, and no files are wanted back
   std::vector<HistoryTurn> history;    // before the prompt, oldest first
   std::string prompt;
+  int64_t max_rounds = 0;  // of model calls that end in tool calls; 0: as many as the runner allows
   bool filler = false;
   std::string traceparent;  // W3C; empty: none
 

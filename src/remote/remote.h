@@ -15,10 +15,15 @@
 
 namespace sluice::remote {
 
+struct MintOptions {
+  std::string base_url;       // this server, as runners reach it
+  std::string bearer_secret;  // what bearers are derived from
+};
+
 struct RemoteOptions {
   std::vector<std::string> runner_urls;  // without /stream; taken in turn, one that fails is passed over
   std::string runner_key;                // sent as bearer; empty: none
-  std::string callback_base_url;         // this server, as runners reach it
+  MintOptions mint;
   int64_t connect_ms_max = 5'000;
   int64_t silence_ms_max = 120'000;  // a runner that says nothing for longer is lost
 };
@@ -35,16 +40,26 @@ struct RemoteNeeds {
 
 std::unique_ptr<harness::Dispatcher> make_remote_dispatcher(RemoteNeeds needs, RemoteOptions options);
 
-// Tokens in the clear, to be handed to a runner and forgotten.
+// What one dispatch to a runner needs. The tokens stand here in the clear, to be handed over and
+// forgotten; the store gets `execution`, sha256(bearer) and `hashed`.
 struct Minted {
   model::Execution execution;
-  std::string bearer;  // asbx_…
-  std::string otp_setup, otp_run, otp_upload;
-  std::string agent_url;  // {base}/api/agents/{execution}
+  std::string bearer;                          // asbx_…
+  std::string otp_setup, otp_run, otp_upload;  // otps_…, otpr_…, otpu_…
+  std::string agent_url;                       // {base}/api/agents/{execution}
+  std::vector<model::OneTimeToken> hashed;
 };
+
 // Makes the execution and its tokens for a dispatch (S-3): setup and run good for 10 minutes, upload
-// for 60, the bearer for the agent's max_runtime_seconds and 60 s more.
-Minted mint(const harness::Dispatch& dispatch, model::TenantId tenant, const std::string& base_url,
-            world::IdSource& ids, world::Entropy& entropy, Timestamp now);
+// for 60, the bearer for the agent's max_runtime_seconds and 60 s more (S-6). Of the history the last
+// limits::replay_turns_max turns go along.
+Minted mint(const harness::Dispatch& dispatch, model::TenantId tenant, const MintOptions& options, world::IdSource& ids,
+            world::Entropy& entropy, Timestamp now);
+
+// The execution's asbx_ bearer. Derived, so that it is kept nowhere, and can be told when the runner
+// redeems its run token.
+std::string bearer_of(std::string_view bearer_secret, model::ExecutionId execution);
+// The answer to GET …/config: `execution.config_json` with the bearer as its callback.token.
+std::string config_answer(const model::Execution& execution, std::string_view bearer_secret);
 
 }  // namespace sluice::remote
