@@ -7,7 +7,7 @@
 namespace sluice::model {
 namespace {
 
-constexpr std::array<SlugEntry, 32> registry = {{
+constexpr std::array<SlugEntry, 37> registry = {{
     {Slug::malformed_request, "malformed-request", 400, "The request could not be read",
      "The body is not valid JSON in UTF-8, or the HTTP request itself is malformed. Correct it and send it again."},
     {Slug::unauthenticated, "unauthenticated", 401, "No valid key was given",
@@ -72,6 +72,18 @@ constexpr std::array<SlugEntry, 32> registry = {{
      "Somebody asked for it. Send the message again if that was not meant."},
     {Slug::runtime_exceeded, "runtime-exceeded", 504, "The run took longer than its agent allows",
      "Raise the agent's max_runtime_seconds or ask for less."},
+    {Slug::sandbox_failed, "sandbox-failed", 500, "The run's sandbox failed",
+     "It could not be opened, or it went away. Send the message again; if that does not help, the operator finds out "
+     "with 'sluice doctor'. The workspace is as it was before the run."},
+    {Slug::repository_failed, "repository-failed", 502, "The repository could not be fetched",
+     "The detail says why. Check the repository's url, ref and credential_alias, and that the operator allows the "
+     "url."},
+    {Slug::skill_failed, "skill-failed", 500, "A skill could not be used",
+     "The detail names it. Upload its bundle again, or take it out of skill_ids."},
+    {Slug::setup_failed, "setup-failed", 500, "The environment's setup script failed",
+     "Its last words are in the detail, all of them in the run's log. Correct the script and send the message again."},
+    {Slug::writeback_failed, "writeback-failed", 502, "What the run made could not be handed back",
+     "The answer is kept, the workspace is as it was before the run. Send the message again."},
     {Slug::unavailable, "unavailable", 503, "The server cannot do this right now",
      "It is stopping, or its store cannot be written. Retry after the time in Retry-After; use an Idempotency-Key so "
      "that a retry cannot act twice."},

@@ -44,6 +44,11 @@ enum class Slug : uint8_t {
   run_interrupted,             // 500 in-band: the server restarted at a point from which it cannot go on safely
   run_cancelled,               // 409 in-band: somebody cancelled the run
   runtime_exceeded,            // 504 in-band
+  sandbox_failed,              // 500 in-band: no box, or it was lost
+  repository_failed,           // 502 in-band: the repository could not be fetched
+  skill_failed,                // 500 in-band: a skill's bundle could not be had or used
+  setup_failed,                // 500 in-band: the environment's script failed
+  writeback_failed,            // 502 in-band: what the run made could not be handed back or kept
   unavailable,                 // 503: draining, or the store is not writable
   http_version_not_supported,  // 505
 };

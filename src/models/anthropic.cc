@@ -104,6 +104,16 @@ void write_turn(json::Writer& writer, const PromptTurn& turn) {
   writer.end_array().end_object();
 }
 
+void write_tools(json::Writer& writer, const std::vector<ToolSpec>& tools) {
+  if (tools.empty()) return;
+  writer.key("tools").begin_array();
+  for (const auto& tool : tools) {
+    writer.begin_object().key("name").string(tool.name).key("description").string(tool.description);
+    writer.key("input_schema").raw(tool.parameters).end_object();
+  }
+  writer.end_array();
+}
+
 // The system prompt has a place of its own here, so a system turn goes there too.
 std::string system_of(const Prompt& prompt) {
   auto system = prompt.system;
@@ -132,6 +142,7 @@ class Anthropic final : public Dialect {
     writer.begin_object().key("model").string(prompt.model);
     writer.key("max_tokens").integer(prompt.max_output_tokens).key("stream").boolean(true);
     if (const auto system = system_of(prompt); !system.empty()) writer.key("system").string(system);
+    write_tools(writer, prompt.tools);
     writer.key("messages").begin_array();
     for (const auto& turn : prompt.turns) {
       if (turn.role != model::Role::system) write_turn(writer, turn);

@@ -197,7 +197,9 @@ TEST(Anthropic, Writes_the_request_the_provider_expects) {
                                                                     {"x-api-key", "secret"}};
   EXPECT_EQ(request.headers, headers);
   EXPECT_EQ(request.body,
-            R"({"model":"some-model","max_tokens":1000,"stream":true,"system":"Be \"brief\".","messages":[)"
+            R"({"model":"some-model","max_tokens":1000,"stream":true,"system":"Be \"brief\".",)"
+            R"("tools":[{"name":"bash","description":"Runs it.",)"
+            R"("input_schema":{"type":"object","properties":{"command":{"type":"string"}}}}],"messages":[)"
             R"({"role":"user","content":[{"type":"text","text":"Hi\né"}]},)"
             R"({"role":"assistant","content":[{"type":"text","text":"Hello."}]},)"
             R"({"role":"user","content":[{"type":"text","text":"List."}]},)"

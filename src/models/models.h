@@ -39,9 +39,17 @@ struct PromptTurn {
   std::vector<ToolResult> results;  // user only; the answers to the calls of the turn before
 };
 
+// What the model may call.
+struct ToolSpec {
+  std::string name;
+  std::string description;
+  std::string parameters;  // JSON schema of an object
+};
+
 struct Prompt {
   std::string model;
   std::string system;  // empty: none
+  std::vector<ToolSpec> tools;
   std::vector<PromptTurn> turns;
   int64_t max_output_tokens = 8192;
 };

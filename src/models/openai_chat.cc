@@ -102,6 +102,17 @@ void write_turn(json::Writer& writer, const PromptTurn& turn) {
   write_message(writer, turn);
 }
 
+void write_tools(json::Writer& writer, const std::vector<ToolSpec>& tools) {
+  if (tools.empty()) return;
+  writer.key("tools").begin_array();
+  for (const auto& tool : tools) {
+    writer.begin_object().key("type").string("function").key("function").begin_object();
+    writer.key("name").string(tool.name).key("description").string(tool.description);
+    writer.key("parameters").raw(tool.parameters).end_object().end_object();
+  }
+  writer.end_array();
+}
+
 class OpenaiChat final : public Dialect {
  public:
   std::string_view name() const override { return "openai-chat"; }
@@ -114,6 +125,7 @@ class OpenaiChat final : public Dialect {
     writer.begin_object().key("model").string(prompt.model);
     writer.key("max_completion_tokens").integer(prompt.max_output_tokens).key("stream").boolean(true);
     writer.key("stream_options").begin_object().key("include_usage").boolean(true).end_object();
+    write_tools(writer, prompt.tools);
     writer.key("messages").begin_array();
     if (!prompt.system.empty()) write_message(writer, {.role = model::Role::system, .text = prompt.system});
     for (const auto& turn : prompt.turns) write_turn(writer, turn);

@@ -127,7 +127,9 @@ TEST(OpenaiChat, Writes_the_request_the_provider_expects) {
   EXPECT_EQ(request.headers, headers) << "no key, no header";
   EXPECT_EQ(request.body,
             R"({"model":"some-model","max_completion_tokens":1000,"stream":true,)"
-            R"("stream_options":{"include_usage":true},"messages":[)"
+            R"("stream_options":{"include_usage":true},)"
+            R"("tools":[{"type":"function","function":{"name":"bash","description":"Runs it.",)"
+            R"("parameters":{"type":"object","properties":{"command":{"type":"string"}}}}}],"messages":[)"
             R"({"role":"system","content":"Be \"brief\"."},)"
             R"({"role":"user","content":"Hi\né"},{"role":"assistant","content":"Hello."},)"
             R"({"role":"user","content":"List."},{"role":"assistant","content":"Looking.","tool_calls":[)"

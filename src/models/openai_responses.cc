@@ -106,6 +106,18 @@ void write_turn(json::Writer& writer, const PromptTurn& turn) {
   }
 }
 
+void write_tools(json::Writer& writer, const std::vector<ToolSpec>& tools) {
+  if (tools.empty()) return;
+  writer.key("tools").begin_array();
+  for (const auto& tool : tools) {
+    writer.begin_object().key("type").string("function").key("name").string(tool.name);
+    writer.key("description").string(tool.description).key("parameters").raw(tool.parameters);
+    // Strict mode, the default here, would have every argument be required.
+    writer.key("strict").boolean(false).end_object();
+  }
+  writer.end_array();
+}
+
 class OpenaiResponses final : public Dialect {
  public:
   std::string_view name() const override { return "openai-responses"; }
@@ -120,6 +132,7 @@ class OpenaiResponses final : public Dialect {
     // The journal keeps the dialogue; the provider need not.
     writer.key("stream").boolean(true).key("store").boolean(false);
     if (!prompt.system.empty()) writer.key("instructions").string(prompt.system);
+    write_tools(writer, prompt.tools);
     writer.key("input").begin_array();
     for (const auto& turn : prompt.turns) write_turn(writer, turn);
     writer.end_array().end_object();

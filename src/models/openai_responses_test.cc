@@ -121,7 +121,9 @@ TEST(OpenaiResponses, Writes_the_request_the_provider_expects) {
       {"content-type", "application/json"}, {"accept", "text/event-stream"}, {"authorization", "Bearer secret"}};
   EXPECT_EQ(request.headers, headers);
   EXPECT_EQ(request.body, R"({"model":"some-model","max_output_tokens":1000,"stream":true,"store":false,)"
-                          R"("instructions":"Be \"brief\".","input":[)"
+                          R"("instructions":"Be \"brief\".",)"
+                          R"("tools":[{"type":"function","name":"bash","description":"Runs it.","parameters":)"
+                          R"({"type":"object","properties":{"command":{"type":"string"}}},"strict":false}],"input":[)"
                           R"({"role":"user","content":"Hi\né"},{"role":"assistant","content":"Hello."},)"
                           R"({"role":"user","content":"List."},{"role":"assistant","content":"Looking."},)"
                           R"({"type":"function_call","call_id":"c1","name":"bash","arguments":"{\"command\":\"ls\"}"},)"

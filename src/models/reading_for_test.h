@@ -108,6 +108,7 @@ inline void expect_unbroken_by_noise(const Dialect& dialect, std::string_view by
 // A dialogue with everything in it.
 inline Prompt full_prompt() {
   Prompt prompt{.model = "some-model", .system = "Be \"brief\".", .max_output_tokens = 1000};
+  prompt.tools = {{"bash", "Runs it.", R"({"type":"object","properties":{"command":{"type":"string"}}})"}};
   prompt.turns = {
       {.role = model::Role::user, .text = "Hi\n\xc3\xa9"},
       {.role = model::Role::assistant, .text = "Hello."},
