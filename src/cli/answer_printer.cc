@@ -1,6 +1,9 @@
 #include "cli/answer_printer.h"
 
+#include <utility>
+
 #include "base/json.h"
+#include "cli/activity.h"
 #include "cli/render.h"
 
 namespace sluice::cli {
@@ -32,6 +35,17 @@ void AnswerPrinter::on_event(const client::Event& event) {
     erase_filler();
     console_.err("sluice: the run waits for an approval\n");
   }
+  show_activity(activity_text(event));
+}
+
+// Beside the answer, not in it: on standard error, and on lines of its own.
+void AnswerPrinter::show_activity(const std::string& text) {
+  if (text.empty()) return;
+  erase_filler();
+  if (console_.is_terminal() && !text_.empty() && !text_.ends_with('\n') && !beside_) console_.err("\n");
+  beside_ = true;
+  console_.err(text);
+  beside_line_open_ = !text.ends_with('\n');
 }
 
 void AnswerPrinter::on_link(client::Link link) {
@@ -50,6 +64,8 @@ void AnswerPrinter::take_delta(const client::Event& event) {
   if (filler && filler->boolean().value_or(false)) return show_filler(text_of(root, "text"));
   erase_filler();
   const auto text = text_of(root, "text");
+  if (std::exchange(beside_line_open_, false)) console_.err("\n");
+  beside_ = false;
   text_ += text;
   console_.out(console_.is_terminal() ? harmless(text) : text);
 }

@@ -22,6 +22,7 @@ class AnswerPrinter final : public AnswerListener {
 
  private:
   void take_delta(const client::Event& event);
+  void show_activity(const std::string& text);
   void show_filler(std::string_view text);
   void erase_filler();
   void print_rest(std::string_view message_json);
@@ -35,6 +36,8 @@ class AnswerPrinter final : public AnswerListener {
   bool from_start_;
   std::string text_;  // of the answer, as told so far
   bool filler_shown_ = false;
+  bool beside_ = false;            // the last thing shown was activity
+  bool beside_line_open_ = false;  // and it did not end its line
   int64_t last_seq_;
   std::string message_id_;
 };

@@ -49,7 +49,7 @@ class HttpRemote final : public Remote {
       : reactor_(std::move(reactor)),
         client_(std::move(client)),
         entropy_(world::make_system_entropy()),
-        service_({access.url, access.key}, {}, *client_, *reactor_),
+        service_({access.url, access.key}, {.full = true}, *client_, *reactor_),
         admin_({access.url, access.admin_key}, {}, *client_, *reactor_) {}
 
   Result<client::Reply> request(As as, std::string method, std::string path, std::string body) override {

@@ -109,6 +109,7 @@ struct SessionOptions {
   int64_t give_up_ms = 600'000;   // of not reaching the server
   int64_t idle_ms_max = 300'000;  // of silence in a stream, after which it counts as cut
   bool reattach = true;           // read on with GET …/events?after=; false: only poll, as the contract has it
+  bool full = false;              // hear of steps, files and the rest too; numbers count those events then
 };
 
 class Session {

@@ -59,12 +59,14 @@ net::ClientRequest Follow::request_of_step() const {
   net::ClientRequest request;
   switch (step_) {
     case Step::send:
-      request = make_request(server_, "POST", "/v1/conversations/" + target_.conversation_id + "/messages",
-                             target_.body, target_.headers);
+      request = make_request(
+          server_, "POST",
+          "/v1/conversations/" + target_.conversation_id + "/messages" + (options_.full ? "?detail=full" : ""),
+          target_.body, target_.headers);
       break;
     case Step::attach: {
-      auto path = "/v1/messages/" + target_.message_id + "/events";
-      if (target_.last_seq >= 0) path += "?after=" + std::to_string(target_.last_seq);
+      auto path = "/v1/messages/" + target_.message_id + "/events" + (options_.full ? "?detail=full" : "");
+      if (target_.last_seq >= 0) path += (options_.full ? "&after=" : "?after=") + std::to_string(target_.last_seq);
       request = make_request(server_, "GET", path, "", {{"Accept", "application/x-ndjson"}});
       break;
     }

@@ -62,7 +62,7 @@ void IntegrationFold::apply(const store::Committed& news, std::string& out) {
       out += event.body;
       end(event, out);
       break;
-    case EventKind::accepted:
+    case EventKind::accepted: break;
     case EventKind::reasoning:
     case EventKind::log:
     case EventKind::usage:
@@ -70,14 +70,29 @@ void IntegrationFold::apply(const store::Committed& news, std::string& out) {
     case EventKind::output:
     case EventKind::file:
     case EventKind::diff:
-    case EventKind::custom: break;
+    case EventKind::custom:
+      if (is_full(format_)) tell_more(event, out);
+      break;
   }
+}
+
+// Bodies are JSON objects as they stand, but for reasoning, which is plain text.
+void IntegrationFold::tell_more(const model::RunEvent& event, std::string& out) {
+  if (!begin(model::name_of(event.kind), out)) return;
+  if (event.kind == EventKind::reasoning) {
+    out += R"({"text":)";
+    json::append_string(out, event.body);
+    out += '}';
+  } else {
+    out += event.body;
+  }
+  end(event, out);
 }
 
 bool IntegrationFold::begin(std::string_view type, std::string& out) {
   const int64_t seq = next_seq_++;
   if (seq <= after_) return false;
-  if (format_ == Format::sse) {
+  if (is_sse(format_)) {
     out += "id: ";
     append_number(out, seq);
     out.append("\nevent: ").append(type).append("\ndata: ");
@@ -100,7 +115,7 @@ void IntegrationFold::end(const model::RunEvent& event, std::string& out) {
     stamped_at_ = event.at;
   }
   out += stamp_;
-  out += format_ == Format::sse ? "\"}\n\n" : "\"}\n";
+  out += is_sse(format_) ? "\"}\n\n" : "\"}\n";
 }
 
 std::optional<Ending> ending_of(const store::Committed& news) {

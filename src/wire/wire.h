@@ -8,14 +8,27 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
+#include "harness/envelope.h"
 #include "model/model.h"
 #include "store/store.h"
 
 namespace sluice::wire {
 
-enum class Format : uint8_t { ndjson, sse };
-inline constexpr int format_count = 2;
+// Which surface, and how its events are framed.
+enum class Format : uint8_t {
+  ndjson,       // the Integration API's events (I-6), one a line
+  sse,          // the same, one a frame
+  full_ndjson,  // with what the run does besides: log, reasoning, usage, step, output, file, diff, custom
+  full_sse,
+  trace,           // the runner's lines (S-9): log, step, result, error
+  extended_trace,  // with everything else
+};
+inline constexpr int format_count = 6;
+constexpr bool is_sse(Format format) { return format == Format::sse || format == Format::full_sse; }
+constexpr bool is_full(Format format) { return format == Format::full_ndjson || format == Format::full_sse; }
+constexpr bool is_trace(Format format) { return format == Format::trace || format == Format::extended_trace; }
 
 // Events of the Integration API (I-5, I-6), one a line or one a frame.
 class IntegrationFold {
@@ -33,6 +46,7 @@ class IntegrationFold {
  private:
   // Opens the next line up to its data; false when the reader has it already.
   bool begin(std::string_view type, std::string& out);
+  void tell_more(const model::RunEvent& event, std::string& out);
   void end(const model::RunEvent& event, std::string& out);
 
   Format format_;
@@ -45,6 +59,50 @@ class IntegrationFold {
   // The stamp of the last line: most lines of a burst bear the same.
   Timestamp stamped_at_;
   std::string stamp_;
+};
+
+// The runner's lines (S-9), counted from 0. What `stream.jsonl` of a run holds, live or archived (S-11).
+class TraceFold {
+ public:
+  TraceFold(Format format, int64_t after);
+
+  void apply(const store::Committed& news, std::string& out);
+  int64_t next_seq() const { return next_seq_; }
+  model::Position at() const { return at_; }
+  bool ended() const { return ended_; }
+
+ private:
+  void end(const model::RunEvent& event, std::string& out);
+
+  harness::Profile profile_;
+  int64_t after_;
+  int64_t next_seq_ = 0;
+  model::Position at_;
+  bool ended_ = false;
+  std::string text_;          // of the whole run
+  std::size_t round_at_ = 0;  // where in it the last step ended
+};
+
+// Either, as the format says.
+class Fold {
+ public:
+  Fold(Format format, const model::Run& run, int64_t after);
+
+  void apply(const store::Committed& news, std::string& out) {
+    std::visit([&](auto& fold) { fold.apply(news, out); }, fold_);
+  }
+  int64_t next_seq() const {
+    return std::visit([](const auto& fold) { return fold.next_seq(); }, fold_);
+  }
+  model::Position at() const {
+    return std::visit([](const auto& fold) { return fold.at(); }, fold_);
+  }
+  bool ended() const {
+    return std::visit([](const auto& fold) { return fold.ended(); }, fold_);
+  }
+
+ private:
+  std::variant<IntegrationFold, TraceFold> fold_;
 };
 
 // What a caller who does not stream needs to know of the end.

@@ -119,5 +119,87 @@ TEST_F(IntegrationFoldTest, A_frame_of_server_sent_events_carries_the_very_line)
                                             "\n\nid: 1\nevent: content_delta\ndata: " + second + "\n\n");
 }
 
+TEST_F(IntegrationFoldTest, Whoever_asks_for_everything_is_told_what_the_agent_does_too) {
+  const auto journal = journal_of({
+      {EventKind::accepted, {}, "{}"},
+      {EventKind::started, {}, ""},
+      {EventKind::reasoning, {}, "h\"m"},
+      {EventKind::step, {}, R"({"id":"step_1","status":"running"})"},
+      {EventKind::file, {}, R"({"type":"create","path":"a"})"},
+      {EventKind::text, {}, "Done."},
+  });
+  EXPECT_EQ(fold(journal, Format::full_ndjson),
+            envelope("message_start", 0, R"({"role":"assistant"})") + "001Z\"}\n" +
+                envelope("reasoning", 1, R"({"text":"h\"m"})") + "002Z\"}\n" +
+                envelope("step", 2, R"({"id":"step_1","status":"running"})") + "003Z\"}\n" +
+                envelope("file", 3, R"({"type":"create","path":"a"})") + "004Z\"}\n" +
+                envelope("content_delta", 4, R"({"text":"Done."})") + "005Z\"}\n");
+  EXPECT_EQ(fold(journal, Format::ndjson).find("step"), std::string::npos) << "nobody else is";
+}
+
+class TraceFoldTest : public IntegrationFoldTest {
+ protected:
+  static std::string trace(const store::CommittedBatch& journal, Format format, int64_t after = -1) {
+    TraceFold fold(format, after);
+    std::string out;
+    for (const auto& news : journal) fold.apply(news, out);
+    EXPECT_TRUE(fold.ended());
+    return out;
+  }
+  std::string message_json(std::string content) {
+    model::Message message{.id = message_, .conversation_id = conversation_, .role = model::Role::assistant};
+    message.content = std::move(content);
+    message.usage = {3, 4};
+    return model::to_json(message);
+  }
+};
+
+TEST_F(TraceFoldTest, A_run_is_told_in_the_four_line_types_S_9) {  // S-9, S-11
+  const auto journal = journal_of({
+      {EventKind::accepted, {}, "{}"},
+      {EventKind::started, {}, ""},
+      {EventKind::text, {}, "Let me look. "},
+      {EventKind::step, {}, R"({"id":"step_1","name":"bash","status":"running","args":{"command":"ls"}})"},
+      {EventKind::output, {}, R"({"id":"step_1","stream":"stdout","text":"a\n"})"},
+      {EventKind::step, {}, R"({"id":"step_1","name":"bash","status":"succeeded","result":"a\n","durationMs":2})"},
+      {EventKind::text, {}, "There is one file."},
+      {EventKind::completed, {}, message_json("Let me look. There is one file.")},
+  });
+  EXPECT_EQ(
+      trace(journal, Format::trace),
+      R"({"type":"step","id":"step_1","name":"bash","status":"running","args":{"command":"ls"},"ts":1782986401003})"
+      "\n"
+      R"({"type":"step","id":"step_1","name":"bash","status":"succeeded","result":"a\n","durationMs":2,"ts":1782986401005})"
+      "\n"
+      R"({"type":"result","message":"There is one file.","ts":1782986401007})"
+      "\n");
+  const auto extended = trace(journal, Format::extended_trace);
+  EXPECT_NE(extended.find(R"("type":"delta","text":"Let me look. ")"), std::string::npos);
+  EXPECT_NE(extended.find(R"("message":"Let me look. There is one file.")"), std::string::npos);
+}
+
+TEST_F(TraceFoldTest, A_reader_who_returns_is_told_the_rest_and_nothing_twice) {
+  const auto journal = journal_of({
+      {EventKind::started, {}, ""},
+      {EventKind::log, {}, R"({"level":"info","text":"one"})"},
+      {EventKind::log, {}, R"({"level":"info","text":"two"})"},
+      {EventKind::completed, {}, message_json("x")},
+  });
+  const auto whole = trace(journal, Format::trace);
+  std::size_t at = 0;
+  for (int64_t after = -1; at != std::string::npos && at < whole.size(); ++after) {
+    EXPECT_EQ(trace(journal, Format::trace, after), whole.substr(at));
+    at = whole.find('\n', at) + 1;
+  }
+}
+
+TEST_F(TraceFoldTest, A_run_that_failed_ends_with_an_error_line_S_9) {
+  std::string problem;
+  model::append_json(problem, {.slug = model::Slug::model_timeout, .detail = "Too slow."}, {"http://test", "", ""});
+  const auto text = trace(journal_of({{EventKind::failed, {}, problem}}), Format::trace);
+  EXPECT_EQ(text, R"({"type":"error","code":"model_timeout","message":"Too slow.","ts":1782986401000})"
+                  "\n");
+}
+
 }  // namespace
 }  // namespace sluice::wire
