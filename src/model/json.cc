@@ -18,15 +18,25 @@ void append_time(json::Writer& writer, std::string_view key, const std::optional
   }
 }
 
-void append_env(json::Writer& writer, const std::optional<std::map<std::string, std::string>>& env) {
+void append_id_or_null(json::Writer& writer, std::string_view key, const auto& id) {
+  writer.key(key);
+  id ? writer.string(id->text()) : writer.null();
+}
+
+// The variables themselves, or the name of the environment that has them.
+void append_env(json::Writer& writer, const Message& message) {
   writer.key("env");
-  if (!env) {
-    writer.null();
-    return;
+  if (message.env) {
+    append_metadata(writer, *message.env);
+  } else {
+    writer.string_or_null(message.env_name);
   }
-  writer.begin_object();
-  for (const auto& [name, value] : *env) writer.key_escaped(name).string(value);
-  writer.end_object();
+}
+
+// Text whose absence is the empty string here and null on the wire.
+void append_text_or_null(json::Writer& writer, std::string_view key, const std::string& text) {
+  writer.key(key);
+  text.empty() ? writer.null() : writer.string(text);
 }
 
 void append_skill_ids(json::Writer& writer, const std::optional<std::vector<std::string>>& ids) {
@@ -126,6 +136,10 @@ void append_json(std::string& out, const Agent& agent) {
   writer.key("limits").begin_object().key("max_output_tokens").integer(agent.limits.max_output_tokens);
   writer.key("max_runtime_seconds").integer(agent.limits.max_runtime_seconds);
   writer.key("max_history_messages").integer(agent.limits.max_history_messages).end_object();
+  writer.key("skill_ids").begin_array();
+  for (const auto& id : agent.skill_ids) writer.string(id.text());
+  writer.end_array();
+  append_id_or_null(writer, "environment_id", agent.environment_id);
   writer.key("is_default").boolean(agent.is_default);
   append_time(writer, "created_at", agent.created_at);
   append_time(writer, "updated_at", agent.updated_at);
@@ -164,7 +178,7 @@ void append_json(std::string& out, const Message& message) {
   append_parts(writer, message.content);
   writer.key("repository_id").string_or_null(message.repository_id);
   append_skill_ids(writer, message.skill_ids);
-  append_env(writer, message.env);
+  append_env(writer, message);
   writer.key("status").string(name_of(message.status)).key("usage");
   if (message.usage) {
     writer.begin_object().key("input_tokens").integer(message.usage->input_tokens);
@@ -188,6 +202,56 @@ void append_json(std::string& out, const Run& run) {
   writer.key("state").string(name_of(run.state));
   append_time(writer, "created_at", run.created_at);
   append_time(writer, "ended_at", run.ended_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const Repository& repository) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("repository");
+  append_id(writer, "id", repository.id);
+  append_id(writer, "tenant_id", repository.tenant_id);
+  writer.key("name").string(repository.name).key("url").string(repository.url);
+  append_text_or_null(writer, "ref", repository.ref);
+  writer.key("depth").integer(repository.depth).key("credential").string_or_null(repository.credential_alias);
+  append_time(writer, "created_at", repository.created_at);
+  append_time(writer, "updated_at", repository.updated_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const Skill& skill) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("skill");
+  append_id(writer, "id", skill.id);
+  append_id(writer, "tenant_id", skill.tenant_id);
+  writer.key("name").string(skill.name).key("description").string(skill.description);
+  writer.key("sha256").string(skill.sha256).key("size").integer(skill.size_bytes);
+  writer.key("file_count").integer(skill.file_count);
+  append_time(writer, "created_at", skill.created_at);
+  append_time(writer, "updated_at", skill.updated_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const Environment& environment) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("environment");
+  append_id(writer, "id", environment.id);
+  append_id(writer, "tenant_id", environment.tenant_id);
+  writer.key("name").string(environment.name).key("variables");
+  append_metadata(writer, environment.variables);
+  append_text_or_null(writer, "script", environment.script);
+  append_time(writer, "created_at", environment.created_at);
+  append_time(writer, "updated_at", environment.updated_at);
+  writer.end_object();
+}
+
+void append_json(std::string& out, const RunFile& file) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("file");
+  append_id(writer, "id", file.id);
+  append_id_or_null(writer, "run_id", file.run_id);
+  append_id_or_null(writer, "execution_id", file.execution_id);
+  writer.key("name").string(file.name).key("size").integer(file.size_bytes).key("sha256").string(file.sha256);
+  append_time(writer, "created_at", file.created_at);
   writer.end_object();
 }
 
@@ -218,6 +282,8 @@ Result<Message> message_from_json(std::string_view text) {
   }
   if (const auto env = root.find("env"); env && env->kind() == json::Kind::object) {
     message.env = metadata_from_json(*env);
+  } else {
+    message.env_name = optional_text(root, "env");
   }
   return message;
 }

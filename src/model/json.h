@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "model/objects.h"
 #include "model/records.h"
 
 namespace sluice::model {
@@ -17,6 +18,10 @@ void append_json(std::string& out, const Agent& agent);
 void append_json(std::string& out, const Conversation& conversation);
 void append_json(std::string& out, const Message& message);
 void append_json(std::string& out, const Run& run);
+void append_json(std::string& out, const Repository& repository);
+void append_json(std::string& out, const Skill& skill);
+void append_json(std::string& out, const Environment& environment);
+void append_json(std::string& out, const RunFile& file);
 
 template <typename Record>
 std::string to_json(const Record& record) {

@@ -51,6 +51,17 @@ TEST(MessageJson, Says_all_that_a_message_may_carry) {
                               R"("created_at":"2026-07-02T10:00:04.000Z"})");
 }
 
+// I-25: instead of variables, the name of an environment.
+TEST(MessageJson, An_environment_may_be_named) {
+  Message message = answer();
+  message.env_name = "build";
+  EXPECT_NE(to_json(message).find(R"("env":"build")"), std::string::npos);
+  const auto read = message_from_json(to_json(message));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read.value().env_name, "build");
+  EXPECT_FALSE(read.value().env);
+}
+
 // I-9: what the store reads back is told again as the same bytes.
 TEST(MessageJson, Comes_back_as_the_same_bytes) {
   Message plain = answer();
@@ -66,7 +77,9 @@ TEST(MessageJson, Comes_back_as_the_same_bytes) {
   failed.skill_ids = std::vector<std::string>{"one", "two"};
   failed.env = Metadata{{"KEY", "value"}};
   failed.role = Role::system;
-  for (const auto& message : {plain, full, failed}) {
+  Message named = answer();
+  named.env_name = "build";
+  for (const auto& message : {plain, full, failed, named}) {
     auto read = message_from_json(to_json(message));
     ASSERT_TRUE(read);
     EXPECT_EQ(to_json(read.value()), to_json(message));
@@ -133,13 +146,55 @@ TEST(AgentJson, Is_spelt_in_one_way) {
                     .name = "support",
                     .system_prompt = "Be kind.",
                     .model = {.provider = "offline", .name = "offline"},
+                    .skill_ids = {some_id<SkillId>()},
+                    .environment_id = some_id<EnvironmentId>(),
                     .is_default = true};
   EXPECT_EQ(to_json(agent),
             R"({"object":"agent","id":"agt_01hzx8c0000000000000000001","tenant_id":"tnt_01hzx8c0000000000000000001",)"
             R"("name":"support","system_prompt":"Be kind.",)"
             R"("model":{"provider":"offline","name":"offline","base_url":null},)"
             R"("limits":{"max_output_tokens":8192,"max_runtime_seconds":28800,"max_history_messages":200},)"
+            R"("skill_ids":["skl_01hzx8c0000000000000000001"],"environment_id":"env_01hzx8c0000000000000000001",)"
             R"("is_default":true,"created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
+}
+
+// I-25
+TEST(MaterialJson, Is_spelt_in_one_way) {
+  Repository repository{.id = some_id<RepositoryId>(),
+                        .tenant_id = some_id<TenantId>(),
+                        .name = "code",
+                        .url = "https://git.example/code.git",
+                        .ref = "main",
+                        .credential_alias = "GIT_TOKEN"};
+  EXPECT_EQ(to_json(repository),
+            R"({"object":"repository","id":"rep_01hzx8c0000000000000000001",)"
+            R"("tenant_id":"tnt_01hzx8c0000000000000000001","name":"code","url":"https://git.example/code.git",)"
+            R"("ref":"main","depth":1,"credential":"GIT_TOKEN","created_at":"1970-01-01T00:00:00.000Z",)"
+            R"("updated_at":"1970-01-01T00:00:00.000Z"})");
+  repository.ref = "";
+  EXPECT_NE(to_json(repository).find(R"("ref":null)"), std::string::npos);
+  const Skill skill{.id = some_id<SkillId>(),
+                    .tenant_id = some_id<TenantId>(),
+                    .name = "pdf",
+                    .description = "Reads \"PDF\"",
+                    .sha256 = "ab",
+                    .size_bytes = 12,
+                    .file_count = 2};
+  EXPECT_EQ(to_json(skill),
+            R"({"object":"skill","id":"skl_01hzx8c0000000000000000001",)"
+            R"("tenant_id":"tnt_01hzx8c0000000000000000001","name":"pdf","description":"Reads \"PDF\"",)"
+            R"("sha256":"ab","size":12,"file_count":2,"created_at":"1970-01-01T00:00:00.000Z",)"
+            R"("updated_at":"1970-01-01T00:00:00.000Z"})");
+  const Environment environment{
+      .id = some_id<EnvironmentId>(), .tenant_id = some_id<TenantId>(), .name = "build", .variables = {{"A", "1"}}};
+  EXPECT_EQ(to_json(environment),
+            R"({"object":"environment","id":"env_01hzx8c0000000000000000001",)"
+            R"("tenant_id":"tnt_01hzx8c0000000000000000001","name":"build","variables":{"A":"1"},"script":null,)"
+            R"("created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
+  const RunFile file{.id = some_id<FileId>(), .run_id = some_id<RunId>(), .name = "a.txt", .sha256 = "cd"};
+  EXPECT_EQ(to_json(file),
+            R"({"object":"file","id":"fil_01hzx8c0000000000000000001","run_id":"run_01hzx8c0000000000000000001",)"
+            R"("execution_id":null,"name":"a.txt","size":0,"sha256":"cd","created_at":"1970-01-01T00:00:00.000Z"})");
 }
 
 // I-18: ids and algorithm, never the secret.

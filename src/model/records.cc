@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "model/objects.h"
+
 namespace sluice::model {
 namespace {
 
@@ -13,6 +15,8 @@ constexpr std::array<std::string_view, 4> message_status_names = {"in_progress",
                                                                   "failed"};
 constexpr std::array<std::string_view, run_state_count> run_state_names = {
     "accepted", "held", "starting", "streaming", "parked", "finishing", "completed", "failed", "cancelled"};
+
+constexpr std::array<std::string_view, 3> token_purpose_names = {"setup", "run", "upload"};
 
 template <typename Enum, std::size_t count>
 std::optional<Enum> named(const std::array<std::string_view, count>& names, std::string_view name) {
@@ -49,6 +53,7 @@ std::string_view name_of(SignatureAlgorithm algorithm) { return name_in(algorith
 std::string_view name_of(ConversationStatus status) { return name_in(conversation_status_names, status); }
 std::string_view name_of(Role role) { return name_in(role_names, role); }
 std::string_view name_of(MessageStatus status) { return name_in(message_status_names, status); }
+std::string_view name_of(TokenPurpose purpose) { return name_in(token_purpose_names, purpose); }
 std::string_view name_of(RunState state) { return name_in(run_state_names, state); }
 
 std::optional<TenantStatus> tenant_status_named(std::string_view name) {

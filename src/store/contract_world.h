@@ -84,9 +84,9 @@ class StoreTeller {
   Store& store() { return *store_; }
   WaitingLoop& loop() { return loop_; }
 
-  // ask(&Store::tenant, id) is what the store answers.
-  template <typename... Params, typename... Args>
-  auto ask(void (Store::*operation)(Params...), Args&&... args) {
+  // ask(&Store::tenant, id) is what the store answers. `Door` is Store, or a part of it.
+  template <typename Door, typename... Params, typename... Args>
+  auto ask(void (Door::*operation)(Params...), Args&&... args) {
     using Last = std::tuple_element_t<sizeof...(Params) - 1, std::tuple<Params...>>;
     using Answer = Result<typename DoneTraits<Last>::Value>;
     // On the heap: an answer that comes too late must not write into a stack frame that is gone.
@@ -98,14 +98,14 @@ class StoreTeller {
     return std::move(**answer);
   }
   // The same when nothing may go wrong.
-  template <typename... Params, typename... Args>
-  auto get(void (Store::*operation)(Params...), Args&&... args) {
+  template <typename Door, typename... Params, typename... Args>
+  auto get(void (Door::*operation)(Params...), Args&&... args) {
     auto answer = ask(operation, std::forward<Args>(args)...);
     if (!answer) check_failed(answer.error().what.c_str(), __FILE__, __LINE__);
     return std::move(answer).take();
   }
-  template <typename... Params, typename... Args>
-  ErrorKind refused(void (Store::*operation)(Params...), Args&&... args) {
+  template <typename Door, typename... Params, typename... Args>
+  ErrorKind refused(void (Door::*operation)(Params...), Args&&... args) {
     auto answer = ask(operation, std::forward<Args>(args)...);
     if (answer) check_failed("the store refuses", __FILE__, __LINE__);
     EXPECT_FALSE(answer.error().what.empty());

@@ -69,4 +69,17 @@ Result<Page<Row>> cut_page(const std::vector<Row>& rows, const PageQuery<AnyId>&
   return page;
 }
 
+inline constexpr auto id_of = [](const auto& row) { return row.id; };
+inline constexpr auto all = [](const auto&) { return true; };
+
+// The rows of one tenant, oldest first.
+template <typename Row, typename AnyTable>
+std::vector<Row> rows_of(AnyTable& table, model::TenantId tenant) {
+  std::vector<Row> rows;
+  for (auto& [number, row] : table) {
+    if (row.tenant_id == tenant) rows.push_back(row);
+  }
+  return rows;
+}
+
 }  // namespace sluice::store

@@ -5,12 +5,7 @@
 
 namespace sluice::store {
 
-namespace {
-
-constexpr auto id_of = [](const auto& row) { return row.id; };
-constexpr auto all = [](const auto&) { return true; };
-
-}  // namespace
+namespace {}  // namespace
 
 MemoryDisk::ConversationRow* MemoryStore::conversation_of(model::TenantId tenant, model::ConversationId id) {
   auto* row = disk_.conversations_.find(id);

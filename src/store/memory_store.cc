@@ -11,23 +11,6 @@ void MemoryDisk::hold_answers(bool held) {
   for (auto& [loop, answer] : std::exchange(held_answers_, {})) loop->post(std::move(answer));
 }
 
-namespace {
-
-constexpr auto id_of = [](const auto& row) { return row.id; };
-constexpr auto all = [](const auto&) { return true; };
-
-// The rows of one tenant, oldest first.
-template <typename Row, typename AnyTable>
-std::vector<Row> rows_of(AnyTable& table, model::TenantId tenant) {
-  std::vector<Row> rows;
-  for (auto& [number, row] : table) {
-    if (row.tenant_id == tenant) rows.push_back(row);
-  }
-  return rows;
-}
-
-}  // namespace
-
 // ── tenants ──
 
 void MemoryStore::create_tenant(model::Tenant tenant, model::Agent default_agent, Done<Unit> done) {
@@ -220,6 +203,7 @@ void MemoryStore::tidy_up(Timestamp now, Done<int> done) {
   write(std::move(done), [&]() -> Result<int> {
     std::erase_if(disk_.kept_keys_,
                   [&](const auto& kept) { return kept.second.at.ms <= now.ms - limits::idempotency_ms; });
+    drop_executions({now.ms - limits::idempotency_ms});
     int sealed = 0;
     for (auto& [number, row] : disk_.runs_) {
       if (row.sealed || !model::is_over(row.run.state)) continue;

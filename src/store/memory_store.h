@@ -86,6 +86,11 @@ class MemoryDisk {
     world::Loop* loop;
     Callback<void()> answer;
   };
+  struct TokenRow {
+    model::OneTimeToken token;
+    model::ExecutionId execution;
+    bool redeemed = false;
+  };
   using KeyName = std::tuple<model::ServiceKeyId, std::string, std::string>;
 
   Table<model::TenantId, model::Tenant> tenants_;
@@ -96,6 +101,13 @@ class MemoryDisk {
   Table<model::MessageId, MessageRow> messages_;
   Table<model::RunId, RunRow> runs_;
   std::map<KeyName, KeptKey> kept_keys_;
+  Table<model::RepositoryId, model::Repository> repositories_;
+  Table<model::SkillId, model::Skill> skills_;
+  Table<model::EnvironmentId, model::Environment> environments_;
+  Table<model::ExecutionId, model::Execution> executions_;
+  std::map<std::string, model::ExecutionId> bearers_;  // by their hash
+  std::map<std::string, TokenRow> tokens_;             // by their hash
+  Table<model::FileId, model::RunFile> files_;
 
   int write_count_ = 0;
   std::map<int, Fault> faults_;  // by the count of the write that fails
@@ -161,6 +173,38 @@ class MemoryStore final : public Store {
             Done<Page<model::Run>> done) override;
   void unfinished_runs(Done<std::vector<model::Run>> done) override;
 
+  void create_repository(model::Repository made, Done<Unit> done) override;
+  void update_repository(model::TenantId tenant, model::RepositoryId id, RepositoryPatch patch, Timestamp at,
+                         Done<model::Repository> done) override;
+  void delete_repository(model::TenantId tenant, model::RepositoryId id, Done<Unit> done) override;
+  void repository(model::TenantId tenant, model::RepositoryId id, Done<model::Repository> done) override;
+  void repositories(model::TenantId tenant, PageQuery<model::RepositoryId> query,
+                    Done<Page<model::Repository>> done) override;
+  void put_skill(model::Skill made, Done<model::Skill> done) override;
+  void delete_skill(model::TenantId tenant, model::SkillId id, Done<Unit> done) override;
+  void skill(model::TenantId tenant, model::SkillId id, Done<model::Skill> done) override;
+  void skills(model::TenantId tenant, PageQuery<model::SkillId> query, Done<Page<model::Skill>> done) override;
+
+  void create_environment(model::Environment made, Done<Unit> done) override;
+  void update_environment(model::TenantId tenant, model::EnvironmentId id, EnvironmentPatch patch, Timestamp at,
+                          Done<model::Environment> done) override;
+  void delete_environment(model::TenantId tenant, model::EnvironmentId id, Done<Unit> done) override;
+  void environment(model::TenantId tenant, model::EnvironmentId id, Done<model::Environment> done) override;
+  void environments(model::TenantId tenant, PageQuery<model::EnvironmentId> query,
+                    Done<Page<model::Environment>> done) override;
+
+  void materials(model::TenantId tenant, MaterialNames names, Done<FoundMaterials> done) override;
+  void create_execution(model::Execution made, std::string bearer_sha256, std::vector<model::OneTimeToken> tokens,
+                        Done<Unit> done) override;
+  void redeem(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256, Timestamp now,
+              Done<Redeemed> done) override;
+  void execution_of_bearer(std::string bearer_sha256, Timestamp now, Done<model::Execution> done) override;
+  void create_files(std::vector<model::RunFile> made, Done<Unit> done) override;
+  void file(model::TenantId tenant, model::FileId id, Done<model::RunFile> done) override;
+  void files_of_run(model::TenantId tenant, model::RunId run, Done<std::vector<model::RunFile>> done) override;
+  void files_of_execution(model::TenantId tenant, model::ExecutionId execution,
+                          Done<std::vector<model::RunFile>> done) override;
+
   void reopen(Done<Unit> done) override;
   bool broken() const override { return disk_.broken_; }
   void tidy_up(Timestamp now, Done<int> done) override;
@@ -181,14 +225,26 @@ class MemoryStore final : public Store {
   void keep(const std::optional<Idempotency>& idempotency, MemoryDisk::KeptKey kept);
   MemoryDisk::ConversationRow* conversation_of(model::TenantId tenant, model::ConversationId id);
 
+  // What the operations on repositories, skills and environments have in common.
+  template <typename Row, typename AnyTable>
+  void create_row(AnyTable& table, Row made, Done<Unit> done);
+  template <typename Row, typename AnyTable, typename AnyId, typename Patch>
+  void update_row(AnyTable& table, model::TenantId tenant, AnyId id, const Patch& patch, Timestamp at, Done<Row> done);
+  template <typename Row, typename AnyTable, typename AnyId>
+  void read_row(AnyTable& table, model::TenantId tenant, AnyId id, Done<Row> done);
+  template <typename Row, typename AnyTable, typename AnyId>
+  void list_rows(AnyTable& table, model::TenantId tenant, const PageQuery<AnyId>& query, Done<Page<Row>> done);
+  template <typename Names>
+  bool an_agent_names_it(model::TenantId tenant, Names names);
+  void drop_executions(Timestamp expired_before);
+
   Result<ConversationOutcome> create(const NewConversation& made);
   Result<AcceptOutcome> accept(const NewRun& made);
   Result<CommittedBatch> append(Append& append);
 
   MemoryDisk& disk_;
   world::Loop& loop_;
-  // Shared with the answers under way, which must not come once we are gone.
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // shared with the answers under way
 };
 
 }  // namespace sluice::store

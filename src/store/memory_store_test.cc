@@ -53,6 +53,18 @@ TEST_F(MemoryFaults, A_full_disk_says_so_and_may_have_room_later) {
   EXPECT_EQ(disk.write_count(), before + 3);
 }
 
+TEST_F(MemoryFaults, A_token_that_could_not_be_marked_as_spent_is_not) {
+  const auto tenant = make_tenant();
+  const model::Execution made{.id = make_id<model::ExecutionId>(), .tenant_id = tenant, .expires_at = {9'000}};
+  get(&Store::create_execution, made, std::string("b"),
+      std::vector<model::OneTimeToken>{{"t", model::TokenPurpose::setup, {5'000}}});
+  disk.fail_write(0, Fault::full);
+  EXPECT_EQ(refused(&Store::redeem, made.id, model::TokenPurpose::setup, std::string("t"), Timestamp{1}),
+            ErrorKind::overloaded);
+  EXPECT_EQ(get(&Store::redeem, made.id, model::TokenPurpose::setup, std::string("t"), Timestamp{1}).execution.id,
+            made.id);
+}
+
 TEST_F(MemoryFaults, A_slow_disk_writes_at_once_and_tells_later) {
   const auto tenant = make_tenant();
   disk.hold_answers(true);

@@ -66,6 +66,7 @@ class Objects {
   // A skill of a name that is taken is replaced by put_skill (its id and created_at stay): a new
   // version. Gives the skill as it is now.
   virtual void put_skill(model::Skill made, Answer<model::Skill> done) = 0;
+  // `conflict` while an agent names it; so for environments.
   virtual void delete_skill(model::TenantId tenant, model::SkillId id, Answer<Unit> done) = 0;
   virtual void skill(model::TenantId tenant, model::SkillId id, Answer<model::Skill> done) = 0;
   virtual void skills(model::TenantId tenant, PageQuery<model::SkillId> query, Answer<Page<model::Skill>> done) = 0;

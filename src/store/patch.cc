@@ -24,6 +24,8 @@ void apply(const AgentPatch& patch, Timestamp at, model::Agent& agent) {
   set(patch.system_prompt, agent.system_prompt);
   set(patch.model, agent.model);
   set(patch.limits, agent.limits);
+  set(patch.skill_ids, agent.skill_ids);
+  set(patch.environment_id, agent.environment_id);
   if (patch.is_default.value_or(false)) agent.is_default = true;
   agent.updated_at = at;
 }
@@ -37,6 +39,22 @@ void apply(const ConversationPatch& patch, Timestamp at, model::Conversation& co
   set(patch.status, conversation.status);
   set(patch.agent_id, conversation.agent_id);
   conversation.updated_at = at;
+}
+
+void apply(const RepositoryPatch& patch, Timestamp at, model::Repository& repository) {
+  set(patch.name, repository.name);
+  set(patch.url, repository.url);
+  set(patch.ref, repository.ref);
+  set(patch.depth, repository.depth);
+  set(patch.credential_alias, repository.credential_alias);
+  repository.updated_at = at;
+}
+
+void apply(const EnvironmentPatch& patch, Timestamp at, model::Environment& environment) {
+  set(patch.name, environment.name);
+  set(patch.variables, environment.variables);
+  set(patch.script, environment.script);
+  environment.updated_at = at;
 }
 
 void apply(const Append& append, model::Run& run) {

@@ -34,6 +34,8 @@ struct AgentPatch {
   std::optional<std::string> system_prompt;
   std::optional<model::ModelChoice> model;
   std::optional<model::AgentLimits> limits;
+  std::optional<std::vector<model::SkillId>> skill_ids;
+  std::optional<std::optional<model::EnvironmentId>> environment_id;
   std::optional<bool> is_default;  // true only; the former default steps down in the same transaction
 };
 

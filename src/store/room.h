@@ -32,6 +32,11 @@ class Room final {
 // What a row adds to a page. Rows of kinds that the limits of the API keep small count for nothing.
 inline std::size_t bytes_of(const StoredMessage& message) { return message.json.size(); }
 inline std::size_t bytes_of(const model::Agent& agent) { return agent.system_prompt.size(); }
+inline std::size_t bytes_of(const model::Environment& environment) {
+  std::size_t bytes = environment.script.size();
+  for (const auto& [name, value] : environment.variables) bytes += name.size() + value.size();
+  return bytes;
+}
 template <typename Row>
 std::size_t bytes_of(const Row&) {
   return 0;

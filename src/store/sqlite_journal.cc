@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "store/sqlite_objects.h"
 #include "store/sqlite_rows.h"
 #include "store/sqlite_runs.h"
 
@@ -214,6 +215,7 @@ Result<int> tidy_up(Connection& db, Timestamp now) {
           "DELETE FROM idempotency_keys WHERE (principal, operation, key) IN "
           "(SELECT principal, operation, key FROM idempotency_keys WHERE created_at <= ? LIMIT ?)",
           now.ms - limits::idempotency_ms, dropped_keys_max);
+  drop_executions(db, {now.ms - limits::idempotency_ms});
   std::vector<std::pair<int64_t, JournalRows>> finished;
   {
     Query query(db,

@@ -2,8 +2,6 @@
 
 #include <sqlite3.h>
 
-#include <cstring>
-
 namespace sluice::store {
 
 Query::Query(Connection& db, std::string_view sql, Lifetime lifetime)

@@ -1,7 +1,9 @@
 // One use of a prepared statement: values in, rows out. It gives the statement back when it ends.
 #pragma once
 
+#include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "model/model.h"
 #include "store/sqlite_connection.h"
@@ -54,6 +56,12 @@ class Query {
   void bind(const Id<Kind>& id) {
     bind(Blob{{reinterpret_cast<const char*>(id.ulid.bytes.data()), id.ulid.bytes.size()}});
   }
+  // One after the other, 16 bytes each.
+  template <typename Kind>
+  void bind(const std::vector<Id<Kind>>& ids) {
+    static_assert(sizeof(Id<Kind>) == sizeof(Ulid));
+    bind(Blob{{reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(Ulid)}});
+  }
   template <typename T>
   void bind(const std::optional<T>& value) {
     if (value) {
@@ -85,6 +93,13 @@ class Query {
   template <typename Kind>
   void read_one(Id<Kind>& field) {
     read_ulid(field.ulid);
+  }
+  template <typename Kind>
+  void read_one(std::vector<Id<Kind>>& field) {
+    const auto ids = bytes();
+    if (ids.size() % sizeof(Ulid) != 0) return db_.fail_corrupt("a row has ids that are not 16 bytes each");
+    field.resize(ids.size() / sizeof(Ulid));
+    if (!field.empty()) std::memcpy(field.data(), ids.data(), ids.size());
   }
   template <typename T>
   void read_one(std::optional<T>& field) {

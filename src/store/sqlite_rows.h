@@ -19,6 +19,11 @@ int64_t read_row(Query& query, model::ApproverKey& key);
 int64_t read_row(Query& query, model::Agent& agent);
 int64_t read_row(Query& query, model::Conversation& conversation);
 int64_t read_row(Query& query, model::Run& run);
+int64_t read_row(Query& query, model::Repository& repository);
+int64_t read_row(Query& query, model::Skill& skill);
+int64_t read_row(Query& query, model::Environment& environment);
+int64_t read_row(Query& query, model::Execution& execution);
+int64_t read_row(Query& query, model::RunFile& file);
 
 std::string metadata_text(const model::Metadata& metadata);
 
@@ -83,6 +88,26 @@ Page<Row> page_by_number(Connection& db, std::string_view select, std::string_vi
   sql.append(walk.rising ? " LIMIT ?3" : " DESC LIMIT ?3");
   Query query(db, sql, scope, cursor.value_or(walk.before_all()), limit + 1);
   return take_page<Row>(query, limit, walk, read);
+}
+
+bool has_tenant(Connection& db, model::TenantId id);
+
+// A page of a table that belongs to a tenant, oldest first.
+template <typename Row, typename AnyId>
+Result<Page<Row>> page_of_tenant(Connection& db, const std::string& table, model::TenantId tenant,
+                                 const PageQuery<AnyId>& query) {
+  if (!has_tenant(db, tenant)) return no_such("tenant");
+  std::optional<int64_t> cursor;
+  if (const auto& id = cursor_of(query)) {
+    cursor = find_number(db, "SELECT number FROM " + table + " WHERE id = ? AND tenant_id = ?", *id, tenant);
+    if (!cursor) return no_such("object to go on from");
+  }
+  return page_by_number<Row>(db, "SELECT * FROM " + table + " WHERE tenant_id = ?1", "number", tenant, cursor,
+                             query.limit, Walk::of(query, Order::ascending), [](Query& row) {
+                               Row record;
+                               read_row(row, record);
+                               return record;
+                             });
 }
 
 }  // namespace sluice::store

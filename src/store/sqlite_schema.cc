@@ -15,7 +15,7 @@ constexpr int64_t application_id = 0x534C5543;  // "SLUC"; on disk, never change
 //
 // `number` is the order in which rows were made, and what rows of other tables refer to. Columns are
 // read and written in the order they have here.
-constexpr std::array<const char*, 1> steps = {R"sql(
+constexpr std::array<const char*, 2> steps = {R"sql(
 CREATE TABLE tenants (
   number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, name TEXT NOT NULL, status TEXT NOT NULL,
   filler_enabled INTEGER NOT NULL, metadata TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
@@ -87,6 +87,52 @@ CREATE TABLE idempotency_keys (
   PRIMARY KEY (principal, operation, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+)sql",
+                                              R"sql(
+ALTER TABLE agents ADD COLUMN skill_ids BLOB NOT NULL DEFAULT x'';
+ALTER TABLE agents ADD COLUMN environment_id BLOB;
+
+CREATE TABLE repositories (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, name TEXT NOT NULL,
+  url TEXT NOT NULL, ref TEXT NOT NULL, depth INTEGER NOT NULL, credential_alias TEXT,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, UNIQUE (tenant_id, name)
+) STRICT;
+CREATE INDEX repositories_of_tenant ON repositories (tenant_id);
+
+CREATE TABLE skills (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, name TEXT NOT NULL,
+  description TEXT NOT NULL, sha256 TEXT NOT NULL, size_bytes INTEGER NOT NULL, file_count INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, UNIQUE (tenant_id, name)
+) STRICT;
+CREATE INDEX skills_of_tenant ON skills (tenant_id);
+
+CREATE TABLE environments (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, name TEXT NOT NULL,
+  variables TEXT NOT NULL, script TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+  UNIQUE (tenant_id, name)
+) STRICT;
+CREATE INDEX environments_of_tenant ON environments (tenant_id);
+
+CREATE TABLE executions (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, run_id BLOB, env_json TEXT NOT NULL,
+  config_json TEXT NOT NULL, skill_ids BLOB NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
+  bearer_sha256 BLOB NOT NULL UNIQUE
+) STRICT;
+CREATE INDEX executions_by_expiry ON executions (expires_at);
+
+CREATE TABLE one_time_tokens (
+  sha256 BLOB PRIMARY KEY, execution INTEGER NOT NULL, purpose TEXT NOT NULL, expires_at INTEGER NOT NULL,
+  redeemed_at INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tokens_of_execution ON one_time_tokens (execution);
+
+-- Names of contents, which are kept outside, by their digest.
+CREATE TABLE files (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, run_id BLOB, execution_id BLOB,
+  name TEXT NOT NULL, size_bytes INTEGER NOT NULL, sha256 TEXT NOT NULL, created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX files_of_run ON files (run_id) WHERE run_id IS NOT NULL;
+CREATE INDEX files_of_execution ON files (execution_id) WHERE execution_id IS NOT NULL;
 )sql"};
 
 int64_t number_of(Connection& db, std::string_view sql) {

@@ -70,16 +70,6 @@ SqliteStore::SqliteStore(Opened opened, const WriterOptions& options, world::Loo
       writer_(std::move(*opened.writer), options, postman_, metrics),
       readers_(std::move(opened.readers), options.path, writer_, postman_) {}
 
-template <typename T, typename Attempt>
-void SqliteStore::write(Done<T> done, Attempt attempt) {
-  writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::boundary, std::move(attempt), std::move(done)));
-}
-
-template <typename T, typename Attempt>
-void SqliteStore::read(Done<T> done, Attempt attempt) {
-  readers_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
-}
-
 CommittedBatch SqliteStore::committed(std::vector<model::RunEvent> events, model::Position first) {
   CommittedBatch batch;
   batch.reserve(events.size());

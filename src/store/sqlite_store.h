@@ -61,6 +61,38 @@ class SqliteStore final : public Store {
             Done<Page<model::Run>> done) override;
   void unfinished_runs(Done<std::vector<model::Run>> done) override;
 
+  void create_repository(model::Repository made, Done<Unit> done) override;
+  void update_repository(model::TenantId tenant, model::RepositoryId id, RepositoryPatch patch, Timestamp at,
+                         Done<model::Repository> done) override;
+  void delete_repository(model::TenantId tenant, model::RepositoryId id, Done<Unit> done) override;
+  void repository(model::TenantId tenant, model::RepositoryId id, Done<model::Repository> done) override;
+  void repositories(model::TenantId tenant, PageQuery<model::RepositoryId> query,
+                    Done<Page<model::Repository>> done) override;
+  void put_skill(model::Skill made, Done<model::Skill> done) override;
+  void delete_skill(model::TenantId tenant, model::SkillId id, Done<Unit> done) override;
+  void skill(model::TenantId tenant, model::SkillId id, Done<model::Skill> done) override;
+  void skills(model::TenantId tenant, PageQuery<model::SkillId> query, Done<Page<model::Skill>> done) override;
+
+  void create_environment(model::Environment made, Done<Unit> done) override;
+  void update_environment(model::TenantId tenant, model::EnvironmentId id, EnvironmentPatch patch, Timestamp at,
+                          Done<model::Environment> done) override;
+  void delete_environment(model::TenantId tenant, model::EnvironmentId id, Done<Unit> done) override;
+  void environment(model::TenantId tenant, model::EnvironmentId id, Done<model::Environment> done) override;
+  void environments(model::TenantId tenant, PageQuery<model::EnvironmentId> query,
+                    Done<Page<model::Environment>> done) override;
+
+  void materials(model::TenantId tenant, MaterialNames names, Done<FoundMaterials> done) override;
+  void create_execution(model::Execution made, std::string bearer_sha256, std::vector<model::OneTimeToken> tokens,
+                        Done<Unit> done) override;
+  void redeem(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256, Timestamp now,
+              Done<Redeemed> done) override;
+  void execution_of_bearer(std::string bearer_sha256, Timestamp now, Done<model::Execution> done) override;
+  void create_files(std::vector<model::RunFile> made, Done<Unit> done) override;
+  void file(model::TenantId tenant, model::FileId id, Done<model::RunFile> done) override;
+  void files_of_run(model::TenantId tenant, model::RunId run, Done<std::vector<model::RunFile>> done) override;
+  void files_of_execution(model::TenantId tenant, model::ExecutionId execution,
+                          Done<std::vector<model::RunFile>> done) override;
+
   void reopen(Done<Unit> done) override;
   bool broken() const override { return writer_.broken(); }
   void tidy_up(Timestamp now, Done<int> done) override;
@@ -106,5 +138,15 @@ class SqliteStore final : public Store {
   Writer writer_;
   Readers readers_;
 };
+
+template <typename T, typename Attempt>
+void SqliteStore::write(Done<T> done, Attempt attempt) {
+  writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::boundary, std::move(attempt), std::move(done)));
+}
+
+template <typename T, typename Attempt>
+void SqliteStore::read(Done<T> done, Attempt attempt) {
+  readers_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
+}
 
 }  // namespace sluice::store

@@ -112,6 +112,41 @@ TEST_F(SqliteFiles, A_file_that_is_no_database_is_corrupt_and_a_missing_folder_i
   EXPECT_NE(opened.error().what.find("nowhere"), std::string::npos);
 }
 
+TEST_F(SqliteFiles, A_database_of_the_first_schema_is_brought_up_to_date) {
+  open();
+  const auto tenant = make_tenant();
+  store_.reset();
+  tell(path,
+       "DROP TABLE repositories; DROP TABLE skills; DROP TABLE environments; DROP TABLE executions; "
+       "DROP TABLE one_time_tokens; DROP TABLE files; ALTER TABLE agents DROP COLUMN skill_ids; "
+       "ALTER TABLE agents DROP COLUMN environment_id; PRAGMA user_version = 1");
+  open();
+  const auto agent = get(&Store::default_agent, tenant);
+  EXPECT_EQ(agent.name, "default");
+  EXPECT_TRUE(agent.skill_ids.empty());
+  EXPECT_FALSE(agent.environment_id);
+  const model::Environment made{.id = make_id<model::EnvironmentId>(), .tenant_id = tenant, .name = "build"};
+  get(&Store::create_environment, made);
+  AgentPatch patch;
+  patch.environment_id = made.id;
+  EXPECT_EQ(get(&Store::update_agent, tenant, agent.id, patch, Timestamp{5}).environment_id, made.id);
+}
+
+TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_an_execution) {
+  open(90);
+  const auto tenant = make_tenant();
+  model::Execution made{.id = make_id<model::ExecutionId>(), .tenant_id = tenant, .expires_at = {9'000}};
+  made.config_json = std::string(400'000, 'x');
+  const std::vector<model::OneTimeToken> tokens{{std::string(32, 't'), model::TokenPurpose::setup, {5'000}}};
+  const std::string bearer(32, 'b');
+  EXPECT_EQ(refused(&Store::create_execution, made, bearer, tokens), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&Store::execution_of_bearer, bearer, Timestamp{1}), ErrorKind::denied);
+  made.config_json = "{}";
+  get(&Store::create_execution, made, bearer, tokens);
+  EXPECT_EQ(get(&Store::redeem, made.id, model::TokenPurpose::setup, tokens[0].sha256, Timestamp{1}).execution.id,
+            made.id);
+}
+
 TEST_F(SqliteFiles, A_damaged_page_is_reported) {
   open();
   const auto tenant = make_tenant();

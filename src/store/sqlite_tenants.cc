@@ -7,15 +7,12 @@ namespace sluice::store::sql {
 
 namespace {
 
-bool has_tenant(Connection& db, model::TenantId id) {
-  return find_number(db, "SELECT number FROM tenants WHERE id = ?", id).has_value();
-}
-
 void insert_agent(Connection& db, const model::Agent& agent) {
-  execute(db, "INSERT INTO agents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", agent.id, agent.tenant_id,
-          agent.name, agent.system_prompt, agent.model.provider, agent.model.name, agent.model.base_url,
-          agent.limits.max_output_tokens, agent.limits.max_runtime_seconds, agent.limits.max_history_messages,
-          agent.is_default, agent.created_at, agent.updated_at);
+  execute(db, "INSERT INTO agents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", agent.id,
+          agent.tenant_id, agent.name, agent.system_prompt, agent.model.provider, agent.model.name,
+          agent.model.base_url, agent.limits.max_output_tokens, agent.limits.max_runtime_seconds,
+          agent.limits.max_history_messages, agent.is_default, agent.created_at, agent.updated_at, agent.skill_ids,
+          agent.environment_id);
 }
 
 void step_down(Connection& db, model::TenantId tenant, Timestamp at) {
@@ -26,24 +23,6 @@ bool name_is_taken(Connection& db, model::TenantId tenant, std::string_view name
   return find_number(db, "SELECT number FROM agents WHERE tenant_id = ? AND name = ? AND id <> ?", tenant, name,
                      by_other_than)
       .has_value();
-}
-
-// A page of a table that belongs to a tenant, oldest first.
-template <typename Row, typename AnyId>
-Result<Page<Row>> page_of_tenant(Connection& db, const std::string& table, model::TenantId tenant,
-                                 const PageQuery<AnyId>& query) {
-  if (!has_tenant(db, tenant)) return no_such("tenant");
-  std::optional<int64_t> cursor;
-  if (const auto& id = cursor_of(query)) {
-    cursor = find_number(db, "SELECT number FROM " + table + " WHERE id = ? AND tenant_id = ?", *id, tenant);
-    if (!cursor) return no_such("object to go on from");
-  }
-  return page_by_number<Row>(db, "SELECT * FROM " + table + " WHERE tenant_id = ?1", "number", tenant, cursor,
-                             query.limit, Walk::of(query, Order::ascending), [](Query& row) {
-                               Row record;
-                               read_row(row, record);
-                               return record;
-                             });
 }
 
 }  // namespace
@@ -179,11 +158,11 @@ Result<model::Agent> update_agent(Connection& db, model::TenantId tenant, model:
   apply(patch, at, changed);
   execute(db,
           "UPDATE agents SET name = ?, system_prompt = ?, model_provider = ?, model_name = ?, model_base_url = ?, "
-          "max_output_tokens = ?, max_runtime_seconds = ?, max_history_messages = ?, is_default = ?, updated_at = ? "
-          "WHERE id = ?",
+          "max_output_tokens = ?, max_runtime_seconds = ?, max_history_messages = ?, is_default = ?, updated_at = ?, "
+          "skill_ids = ?, environment_id = ? WHERE id = ?",
           changed.name, changed.system_prompt, changed.model.provider, changed.model.name, changed.model.base_url,
           changed.limits.max_output_tokens, changed.limits.max_runtime_seconds, changed.limits.max_history_messages,
-          changed.is_default, changed.updated_at, id);
+          changed.is_default, changed.updated_at, changed.skill_ids, changed.environment_id, id);
   return found;
 }
 

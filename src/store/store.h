@@ -33,7 +33,7 @@
 namespace sluice::store {
 
 template <typename T>
-using Done = Callback<void(Result<T>)>;
+using Done = Objects::Answer<T>;
 
 // An event that is written. Only a Store can make one, so a fold or a socket, which take Committed,
 // cannot be handed news that a crash would take back.
@@ -134,10 +134,8 @@ struct KeyHolder {
   model::Tenant tenant;
 };
 
-class Store {
+class Store : public Objects {
  public:
-  virtual ~Store() = default;
-
   // ── tenants, keys, agents (all boundary) ──
   // With its default agent.
   virtual void create_tenant(model::Tenant tenant, model::Agent default_agent, Done<Unit> done) = 0;
@@ -213,8 +211,9 @@ class Store {
   virtual void reopen(Done<Unit> done) = 0;
   // Is it writable? For /readyz.
   virtual bool broken() const = 0;
-  // Seals finished journals and drops idempotency keys older than `now` less 24 hours, a bounded
-  // amount of it; says how many journals were sealed. Called now and then.
+  // Seals finished journals, drops idempotency keys older than `now` less 24 hours and executions
+  // that expired before that, a bounded amount of it; says how many journals were sealed. Called now
+  // and then.
   virtual void tidy_up(Timestamp now, Done<int> done) = 0;
 
  protected:
