@@ -1,0 +1,62 @@
+// The process' one inotify instance: which watch is whose directory.
+#pragma once
+
+#include <sys/inotify.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "world/world.h"
+
+namespace sluice::workspace {
+
+struct WatchedDirectory;
+
+// Whoever has directories watched.
+class InotifyReader {
+ public:
+  virtual ~InotifyReader() = default;
+  virtual void on_inotify(WatchedDirectory& directory, uint32_t mask, std::string_view name) = 0;
+  // The kernel dropped events of somebody.
+  virtual void on_inotify_overflow() = 0;
+};
+
+class Inotify final {
+ public:
+  static Result<std::unique_ptr<Inotify>> open(const world::Loop& loop);
+  Inotify(OwnedFd fd, const world::Loop& loop) : fd_(std::move(fd)), loop_(loop) {}
+
+  int fd() const { return fd_.get(); }
+  void add_reader(InotifyReader& reader) { readers_.push_back(&reader); }
+  void remove_reader(InotifyReader& reader) { std::erase(readers_, &reader); }
+
+  // The watch' number, or -1 with errno set; the same as before for a directory that is watched already.
+  // One may be watched under several names: it was moved, and the news of that come later.
+  int add(int directory_fd, InotifyReader& reader, WatchedDirectory& directory);
+  void remove(int watch, const WatchedDirectory& directory);
+
+  // Hands out what one read gives; false when there was nothing.
+  bool read_some();
+  // All that happened before it was handed out.
+  int64_t known_until_us() const { return known_until_us_; }
+
+ private:
+  struct Place {
+    InotifyReader* reader;
+    WatchedDirectory* directory;
+  };
+  void hand_out(const inotify_event& event);
+
+  const OwnedFd fd_;
+  const world::Loop& loop_;
+  std::vector<InotifyReader*> readers_;
+  std::unordered_map<int, std::vector<Place>> places_;
+  int64_t known_until_us_ = 0;
+};
+
+}  // namespace sluice::workspace

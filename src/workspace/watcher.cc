@@ -1,0 +1,41 @@
+#include "workspace/inotify.h"
+#include "workspace/watched_tree.h"
+#include "workspace/workspace.h"
+
+namespace sluice::workspace {
+namespace {
+
+class InotifyWatcher final : public Watcher {
+ public:
+  InotifyWatcher(std::unique_ptr<Inotify> inotify, world::Reactor& reactor, world::Metrics& metrics)
+      : inotify_(std::move(inotify)),
+        reactor_(reactor),
+        figures_{metrics.gauge("sluice_watched_directories", "Directories of workspaces that are watched."),
+                 metrics.counter("sluice_file_news_total", "Files told as created, changed or deleted."),
+                 metrics.counter("sluice_file_news_overflows_total", "Times when file news may have been missed.")},
+        readable_(reactor.watch(inotify_->fd(), {.read = true}, [this](world::Ready) { inotify_->read_some(); })) {}
+
+  Result<std::unique_ptr<Watching>> watch(int workspace_fd, WatchRules rules,
+                                          Callback<void(std::vector<FileNews>)> news) override {
+    auto tree =
+        std::make_unique<WatchedTree>(workspace_fd, std::move(rules), std::move(news), *inotify_, reactor_, figures_);
+    if (auto begun = tree->begin(); !begun) return std::move(begun.error());
+    return std::unique_ptr<Watching>(std::move(tree));
+  }
+
+ private:
+  const std::unique_ptr<Inotify> inotify_;
+  world::Reactor& reactor_;
+  WatchFigures figures_;
+  std::unique_ptr<world::Watch> readable_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Watcher>> make_watcher(world::Reactor& reactor, world::Metrics& metrics) {
+  auto inotify = Inotify::open(reactor);
+  if (!inotify) return std::move(inotify.error());
+  return std::unique_ptr<Watcher>(std::make_unique<InotifyWatcher>(std::move(inotify.value()), reactor, metrics));
+}
+
+}  // namespace sluice::workspace
