@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -184,5 +185,16 @@ Result<std::unique_ptr<Client>> make_client(world::Reactor& reactor, ClientOptio
 std::optional<std::string> percent_decode(std::string_view text);
 // The parameters of a query string, decoded ('+' is a space here); empty when malformed.
 std::optional<std::vector<std::pair<std::string, std::string>>> parse_query(std::string_view query);
+
+// ── where others may have this server call ──────────────────────────────────────────────────────
+
+// Whether `url` begins with one of `rules`: the same scheme, host and port, and a path that begins with
+// the rule's, whole segment by whole segment. The rule "*" allows everything. What cannot be read
+// without doubt is not allowed.
+bool is_allowed(std::string_view url, std::span<const std::string> rules);
+bool is_url_rule(std::string_view rule);
+// http or https, a host, perhaps a port and a path, and nothing that two readers could understand in
+// two ways: no credentials, query, fragment, escapes, dot segments or control characters.
+bool is_plain_url(std::string_view url);
 
 }  // namespace sluice::net

@@ -30,7 +30,7 @@ std::string env_json(const harness::Materials& materials) {
   return out;
 }
 
-void write_agent(json::Writer& writer, const harness::Dispatch& dispatch) {
+void write_agent(json::Writer& writer, const harness::Dispatch& dispatch, const MintOptions& options) {
   const auto& agent = dispatch.agent;
   writer.key("agent").begin_object();
   writer.key("name").string(agent.name).key("system_prompt").string(agent.system_prompt);
@@ -38,7 +38,8 @@ void write_agent(json::Writer& writer, const harness::Dispatch& dispatch) {
   writer.key("model").begin_object().key("provider").string(agent.model.provider).key("name").string(agent.model.name);
   if (agent.model.base_url) writer.key("base_url").string(*agent.model.base_url);
   writer.end_object();
-  if (dispatch.max_rounds > 0) writer.key("max_rounds").integer(dispatch.max_rounds);
+  // Told always: a workspace that says nothing means 10.
+  writer.key("max_rounds").integer(dispatch.max_rounds > 0 ? dispatch.max_rounds : options.max_rounds);
   writer.end_object();
 }
 
@@ -67,15 +68,19 @@ void write_conversation(json::Writer& writer, const std::vector<harness::History
   writer.end_array();
 }
 
-std::string config_json(const harness::Dispatch& dispatch, const std::string& callback_url, Timestamp expires_at) {
+std::string config_json(const harness::Dispatch& dispatch, const MintOptions& options, model::TenantId tenant,
+                        Timestamp expires_at) {
   std::string out;
   json::Writer writer(out);
   writer.begin_object();
-  write_agent(writer, dispatch);
+  write_agent(writer, dispatch, options);
   write_materials(writer, dispatch.materials);
   write_conversation(writer, dispatch.history);
   writer.key("files").null();
-  writer.key("callback").begin_object().key("base_url").string(callback_url);
+  writer.key("callback")
+      .begin_object()
+      .key("base_url")
+      .string(options.base_url + "/api/workspaces/" + model::WorkspaceId{tenant.ulid}.text());
   writer.key("expires_at").string(to_rfc3339(expires_at)).end_object();
   writer.key("limits").begin_object();
   writer.key("max_runtime_seconds").integer(dispatch.agent.limits.max_runtime_seconds);
@@ -97,8 +102,7 @@ Minted mint(const harness::Dispatch& dispatch, model::TenantId tenant, const Min
   execution.created_at = now;
   execution.expires_at = {now.ms + dispatch.agent.limits.max_runtime_seconds * 1000 + grace_ms};
   execution.env_json = env_json(dispatch.materials);
-  execution.config_json = config_json(
-      dispatch, options.base_url + "/api/workspaces/" + model::WorkspaceId{tenant.ulid}.text(), execution.expires_at);
+  execution.config_json = config_json(dispatch, options, tenant, execution.expires_at);
   for (const auto& skill : dispatch.materials.skills) {
     if (const auto id = model::SkillId::parse(skill.id)) execution.skill_ids.push_back(*id);
   }

@@ -18,6 +18,7 @@ namespace sluice::remote {
 struct MintOptions {
   std::string base_url;       // this server, as runners reach it
   std::string bearer_secret;  // what bearers are derived from
+  int64_t max_rounds = 50;    // of a dispatch that names none
 };
 
 struct RemoteOptions {

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "harness/harness.h"
 #include "net/net.h"
@@ -20,7 +21,8 @@ struct StationOptions {
   // Where agent_url may lead: the beginnings of URLs, or "*" for anywhere.
   std::vector<std::string> agent_urls;
   int concurrent_max = 64;
-  std::string public_base_url;  // for the `type` of problems
+  model::ModelChoice default_model{"offline", "offline", std::nullopt};  // of a config that names none
+  std::string public_base_url;                                           // for the `type` of problems
 };
 
 struct StationNeeds {

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+#include "net/net.h"
+
+namespace sluice::net {
+namespace {
+
+constexpr std::string_view anywhere = "*";
+
+struct Url {
+  std::string scheme;
+  std::string host;
+  uint16_t port = 0;
+  std::string path;  // without a slash at its end
+};
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return out;
+}
+
+// Characters that two readers of one URL may understand in two ways: "http://allowed\@other", "?", "#",
+// or an escape that another decodes into a slash or a dot.
+bool is_doubtful(std::string_view url) {
+  return std::ranges::any_of(url, [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7F ||
+           std::string_view("\\@?#%").find(c) != std::string_view::npos;
+  });
+}
+
+bool has_dot_segment(std::string_view path) {
+  return (std::string(path) + "/").find("/../") != std::string::npos ||
+         (std::string(path) + "/").find("/./") != std::string::npos;
+}
+
+std::optional<uint16_t> port_of(std::string_view text, std::string_view scheme) {
+  if (text.empty()) return scheme == "https" ? 443 : 80;
+  uint16_t port = 0;
+  const auto* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data() + 1, end, port);  // after the colon
+  if (text.front() != ':' || read.ec != std::errc() || read.ptr != end || port == 0) return std::nullopt;
+  return port;
+}
+
+std::optional<Url> parse(std::string_view text) {
+  if (is_doubtful(text)) return std::nullopt;
+  Url url;
+  const auto colon = text.find("://");
+  if (colon == std::string_view::npos) return std::nullopt;
+  url.scheme = lower_case(text.substr(0, colon));
+  if (url.scheme != "http" && url.scheme != "https") return std::nullopt;
+  text.remove_prefix(colon + 3);
+  const auto slash = std::min(text.find('/'), text.size());
+  const auto authority = text.substr(0, slash);
+  url.path = text.substr(slash);
+  while (url.path.ends_with('/')) url.path.pop_back();
+  if (has_dot_segment(url.path)) return std::nullopt;
+
+  const auto bracket = authority.find(']');
+  const auto host_end = authority.starts_with('[') ? (bracket == std::string_view::npos ? 0 : bracket + 1)
+                                                   : std::min(authority.find(':'), authority.size());
+  url.host = lower_case(authority.substr(0, host_end));
+  const auto port = port_of(authority.substr(host_end), url.scheme);
+  if (url.host.empty() || !port) return std::nullopt;
+  url.port = *port;
+  return url;
+}
+
+bool begins_with(const Url& url, const Url& rule) {
+  if (url.scheme != rule.scheme || url.host != rule.host || url.port != rule.port) return false;
+  return url.path == rule.path || url.path.starts_with(rule.path + "/");
+}
+
+}  // namespace
+
+bool is_allowed(std::string_view url, std::span<const std::string> rules) {
+  if (std::ranges::find(rules, anywhere) != rules.end()) return true;
+  const auto wanted = parse(url);
+  if (!wanted) return false;
+  return std::ranges::any_of(rules, [&](const std::string& text) {
+    const auto rule = parse(text);
+    return rule && begins_with(*wanted, *rule);
+  });
+}
+
+bool is_plain_url(std::string_view url) { return parse(url).has_value(); }
+
+bool is_url_rule(std::string_view rule) { return rule == anywhere || is_plain_url(rule); }
+
+}  // namespace sluice::net

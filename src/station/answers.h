@@ -1,0 +1,36 @@
+// What a workspace answers when tokens are redeemed (S-4), read strictly where it speaks and with
+// defaults where it does not. Unknown members are ignored. No I/O.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/harness.h"
+
+namespace sluice::station {
+
+// GET {agent_url}/env
+struct EnvAnswer {
+  std::map<std::string, std::string> variables;
+  std::string script;  // empty: none
+};
+// `invalid`, in words that name the member; so for the other.
+Result<EnvAnswer> read_env(std::string_view text);
+
+// GET {agent_url}/config
+struct ConfigAnswer {
+  std::string agent_type = "native";
+  model::Agent agent;
+  int64_t max_rounds = 10;
+  std::vector<harness::SkillUse> skills;
+  std::optional<harness::RepositoryUse> repository;
+  std::vector<harness::HistoryTurn> history;  // the last limits::replay_turns_max
+  std::string bearer;                         // asbx_…; empty: none was given
+  bool filler = false;
+  std::vector<std::string> unused;  // what was asked for and this runner does not do
+};
+Result<ConfigAnswer> read_config(std::string_view text, const model::ModelChoice& default_model);
+
+}  // namespace sluice::station

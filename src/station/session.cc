@@ -1,0 +1,242 @@
+#include "station/session.h"
+
+#include <utility>
+
+namespace sluice::station {
+namespace {
+
+constexpr int64_t bootstrap_idle_ms_max = 30'000;
+constexpr int64_t bootstrap_total_ms_max = 60'000;
+constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;   // of /env and /config
+constexpr std::size_t unsent_bytes_max = 64 * 1024 * 1024;  // a caller that asks and does not read
+constexpr int64_t grace_ms = 60'000;                        // S-6: the loop ends itself before
+// Proxies and callers take a connection that says nothing for dead; a tool may be silent for long.
+constexpr int64_t quiet_us_max = 30'000'000;
+
+}  // namespace
+
+Session::Session(const StationNeeds& needs, const StationOptions& options, std::shared_ptr<net::Exchange> exchange,
+                 StreamRequest request, Callback<void(Outcome)> over)
+    : needs_(needs),
+      options_(options),
+      exchange_(std::move(exchange)),
+      request_(std::move(request)),
+      over_(std::move(over)),
+      phase_us_(needs.loop.monotonic_us()),
+      spoke_us_(phase_us_) {}
+
+void Session::start(net::Headers headers) {
+  exchange_->on_gone([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->leave("caller left");
+  });
+  if (exchange_->gone()) return leave("caller left");
+  exchange_->start(200, std::move(headers));
+  phase("dispatch", "Dispatch accepted");
+  watch_quiet();
+  redeem("env", request_.otp_setup, &Session::hear_env);
+}
+
+// ── bootstrap ───────────────────────────────────────────────────────────────────────────────────
+
+void Session::redeem(std::string_view what, const std::string& token, void (Session::*then)(std::string_view body)) {
+  const auto url = request_.agent_url + "/" + std::string(what);
+  net::ClientRequest request{.url = url,
+                             .headers = {{"Authorization", token}, {"Accept", "application/json"}},
+                             .idle_ms_max = bootstrap_idle_ms_max,
+                             .total_ms_max = bootstrap_total_ms_max};
+  fetch_ = std::make_unique<Fetch>(needs_.client, std::move(request), answer_bytes_max,
+                                   [this, url, then](Result<Fetched> got) {
+                                     fetch_.reset();
+                                     if (const auto body = redeemed(url, got)) (this->*then)(*body);
+                                   });
+}
+
+std::optional<std::string_view> Session::redeemed(const std::string& url, const Result<Fetched>& got) {
+  if (!got) {
+    fail("bootstrap_failed", "GET " + url + ": " + got.error().what);
+    return std::nullopt;
+  }
+  const auto& answer = got.value();
+  if (answer.status == 200) return answer.body;
+  const bool refused = answer.status == 401 || answer.status == 403;
+  fail(
+      refused ? "token_invalid" : "bootstrap_failed",
+      "GET " + url + " was answered" + words_of(answer) + (refused ? ". A token is good once, and not for long." : ""));
+  return std::nullopt;
+}
+
+void Session::hear_env(std::string_view body) {
+  auto env = read_env(body);
+  if (!env) return fail("bootstrap_failed", "The answer to " + request_.agent_url + "/env: " + env.error().what);
+  env_ = std::move(env).take();
+  phase("bootstrap", "Environment redeemed: " + std::to_string(env_.variables.size()) + " variables, " +
+                         (env_.script.empty() ? "no setup script" : "a setup script"));
+  redeem("config", request_.otp_run, &Session::hear_config);
+}
+
+void Session::hear_config(std::string_view body) {
+  auto read = read_config(body, options_.default_model);
+  if (!read) return fail("bootstrap_failed", "The answer to " + request_.agent_url + "/config: " + read.error().what);
+  auto config = std::move(read).take();
+  if (config.agent_type != "native") {
+    return fail("agent_type_unsupported",
+                "This runner has no agent of the type " + config.agent_type + "; it has: native.");
+  }
+  phase("bootstrap", "Configuration redeemed: agent " + config.agent.name + ", model " + config.agent.model.provider +
+                         "/" + config.agent.model.name + ", " + std::to_string(config.skills.size()) + " skills, " +
+                         std::to_string(config.history.size()) + " earlier turns");
+  begin(std::move(config));
+}
+
+std::shared_ptr<WorkspaceSupplies> Session::supplies_for(const ConfigAnswer& config) {
+  return std::make_shared<WorkspaceSupplies>(
+      needs_.client, needs_.ids, Workspace{request_.agent_url, config.bearer, request_.otp_upload},
+      [weak = weak_from_this()](std::size_t count, const Result<Unit>& written) {
+        const auto self = weak.lock();
+        if (!self) return;
+        self->phase("writeback", written ? "Files written back: " + std::to_string(count)
+                                         : "Files not written back: " + written.error().what);
+      });
+}
+
+void Session::begin(ConfigAnswer config) {
+  for (const auto& name : config.unused) {
+    model::RunEvent warning{.kind = model::EventKind::log, .at = now()};
+    json::Writer(warning.body)
+        .begin_object()
+        .key("level")
+        .string("warn")
+        .key("text")
+        .string("The configuration has " + name + ", which this runner does not use.")
+        .end_object();
+    tell(warning);
+  }
+  supplies_ = supplies_for(config);
+  harness::Dispatch dispatch{.run = needs_.ids.make<model::RunId>(),
+                             .agent = std::move(config.agent),
+                             .supplies = supplies_,
+                             .history = std::move(config.history),
+                             .prompt = request_.prompt,
+                             .max_rounds = config.max_rounds,
+                             .filler = config.filler && request_.profile == harness::Profile::extended};
+  dispatch.materials = {.repository = std::move(config.repository),
+                        .skills = std::move(config.skills),
+                        .variables = std::move(env_.variables),
+                        .setup_script = std::move(env_.script)};
+  runtime_ = needs_.loop.after(Millis{dispatch.agent.limits.max_runtime_seconds * 1000 + grace_ms}, [this] {
+    fail("runtime_exceeded", "The run took longer than its limits.max_runtime_seconds, and did not end by itself.");
+  });
+  work_ = needs_.dispatcher.dispatch(std::move(dispatch), *this);
+}
+
+// ── run ─────────────────────────────────────────────────────────────────────────────────────────
+
+void Session::on_event(model::RunEvent event) {
+  if (!outcome_.empty()) return;
+  if (event.kind == model::EventKind::text) {
+    all_text_ += event.body;
+    round_text_ += event.body;
+  } else if (event.kind == model::EventKind::step) {
+    round_text_.clear();
+  }
+  tell(event);
+}
+
+void Session::on_finished(model::Usage usage) {
+  if (!outcome_.empty()) return;
+  // Whoever follows the deltas has all of them; for the others the answer is what came last.
+  const bool all = request_.profile == harness::Profile::extended || round_text_.empty();
+  std::string line;
+  harness::append_result_line(line, all ? all_text_ : round_text_, usage, now(), request_.profile);
+  phase("run", "The agent has answered");
+  settle("result", std::move(line));
+}
+
+void Session::on_failed(model::Problem problem) {
+  if (!outcome_.empty()) return;
+  std::string line;
+  harness::append_error_line(line, problem, now());
+  phase("run", "The agent has failed");
+  settle("error", std::move(line));
+}
+
+// ── the end ─────────────────────────────────────────────────────────────────────────────────────
+
+void Session::stop() { fail("unavailable", "The runner is stopping."); }
+
+void Session::fail(std::string_view code, std::string_view message) {
+  std::string line;
+  harness::append_error_line(line, code, message, now());
+  settle("error", std::move(line));
+}
+
+void Session::leave(Outcome outcome) { settle(outcome, ""); }
+
+void Session::settle(Outcome outcome, std::string last_line) {
+  if (!outcome_.empty()) return;
+  outcome_ = outcome;
+  last_line_ = std::move(last_line);
+  runtime_.cancel();
+  fetch_.reset();
+  // S-10: nothing is written back any more.
+  if (supplies_) supplies_->close();
+  // Not from inside whoever told us.
+  needs_.loop.defer([self = shared_from_this()] {
+    if (!self->work_) return self->settled();
+    self->work_->stop([weak = self->weak_from_this()] {
+      if (const auto session = weak.lock()) session->settled();
+    });
+  });
+}
+
+void Session::settled() {
+  quiet_.cancel();
+  if (!last_line_.empty() && !exchange_->gone()) {
+    if (work_) phase("settle", "Nothing of the run is left here");
+    unsent_ += last_line_;
+    if (flush()) exchange_->finish();
+  }
+  if (auto over = std::move(over_)) over(outcome_);
+}
+
+// ── lines ───────────────────────────────────────────────────────────────────────────────────────
+
+void Session::phase(std::string_view name, std::string_view message) {
+  const int64_t now_us = needs_.loop.monotonic_us();
+  tell(harness::phase_event(name, message, (now_us - std::exchange(phase_us_, now_us)) / 1000, now()));
+}
+
+void Session::tell(const model::RunEvent& event) {
+  const bool first = unsent_.empty();
+  harness::append_line(unsent_, event, request_.profile);
+  if (first && !unsent_.empty()) flush_soon();
+}
+
+void Session::flush_soon() {
+  needs_.loop.defer([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->flush();
+  });
+}
+
+bool Session::flush() {
+  if (unsent_.empty()) return true;
+  spoke_us_ = needs_.loop.monotonic_us();
+  exchange_->write(std::make_shared<const std::string>(std::exchange(unsent_, "")));
+  if (exchange_->unsent_bytes() <= unsent_bytes_max) return true;
+  exchange_->abort();
+  leave("caller does not read");
+  return false;
+}
+
+void Session::watch_quiet() {
+  const int64_t wait_us = quiet_us_max - (needs_.loop.monotonic_us() - spoke_us_);
+  quiet_ = needs_.loop.after({(wait_us + 999) / 1000}, [this] {
+    if (needs_.loop.monotonic_us() - spoke_us_ >= quiet_us_max) {
+      tell({model::EventKind::log, now(), R"({"level":"debug","text":"Still at work"})"});
+      flush();
+    }
+    watch_quiet();
+  });
+}
+
+}  // namespace sluice::station

@@ -1,0 +1,82 @@
+// One dispatch that a caller handed to this runner, from the first line to the last.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/envelope.h"
+#include "harness/harness.h"
+#include "net/net.h"
+#include "station/answers.h"
+#include "station/fetch.h"
+#include "station/station.h"
+#include "station/stream_request.h"
+#include "station/workspace_supplies.h"
+
+namespace sluice::station {
+
+// How a dispatch ended, as figures and logs spell it: "result", "error", "caller left" …
+using Outcome = std::string_view;
+
+class Session final : private harness::DispatchListener, public std::enable_shared_from_this<Session> {
+ public:
+  // `over` comes once, when nothing of it is at work any more; never from inside start().
+  Session(const StationNeeds& needs, const StationOptions& options, std::shared_ptr<net::Exchange> exchange,
+          StreamRequest request, Callback<void(Outcome)> over);
+
+  void start(net::Headers headers);
+  // The runner must go: ends with an error line.
+  void stop();
+
+ private:
+  void redeem(std::string_view what, const std::string& token, void (Session::*then)(std::string_view body));
+  // The body of a good answer; otherwise the dispatch has failed.
+  std::optional<std::string_view> redeemed(const std::string& url, const Result<Fetched>& got);
+  void hear_env(std::string_view body);
+  void hear_config(std::string_view body);
+  void begin(ConfigAnswer config);
+  std::shared_ptr<WorkspaceSupplies> supplies_for(const ConfigAnswer& config);
+
+  void on_event(model::RunEvent event) override;
+  void on_finished(model::Usage usage) override;
+  void on_failed(model::Problem problem) override;
+
+  void fail(std::string_view code, std::string_view message);
+  void leave(Outcome outcome);
+  // Ends the work, proves it ended, then tells `last_line`.
+  void settle(Outcome outcome, std::string last_line);
+  void settled();
+
+  void phase(std::string_view name, std::string_view message);
+  void tell(const model::RunEvent& event);
+  void flush_soon();
+  // False when the caller does not read and was cut off.
+  bool flush();
+  void watch_quiet();
+  Timestamp now() const { return needs_.loop.now(); }
+
+  const StationNeeds needs_;
+  const StationOptions& options_;
+  const std::shared_ptr<net::Exchange> exchange_;
+  const StreamRequest request_;
+  Callback<void(Outcome)> over_;
+
+  EnvAnswer env_;
+  std::unique_ptr<Fetch> fetch_;
+  std::shared_ptr<WorkspaceSupplies> supplies_;
+  std::unique_ptr<harness::Work> work_;
+
+  std::string all_text_;
+  std::string round_text_;  // since the last step
+  std::string unsent_;      // lines of this turn
+  std::string last_line_;
+  Outcome outcome_;  // empty: not ended
+  int64_t phase_us_;
+  int64_t spoke_us_;
+  world::Timer runtime_;
+  world::Timer quiet_;
+};
+
+}  // namespace sluice::station

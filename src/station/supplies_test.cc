@@ -1,0 +1,97 @@
+// S-4, S-10: what a dispatch fetches from its workspace, and what it leaves there.
+#include "station/multipart.h"
+#include "station/station_fixture.h"
+
+namespace sluice::station {
+namespace {
+
+constexpr std::string_view with_skill =
+    R"({"agent":{},"skills":[{"id":"skl_1","name":"pdf","sha256":"0000000000000000000000000000000000000000000000000000000000000000"}],
+        "callback":{"base_url":"http://w","token":"asbx_9"}})";
+
+TEST_F(StationTest, A_skill_is_fetched_with_the_bearer) {
+  at_work("", std::string(with_skill));
+  const auto& dispatch = agents_.dispatched.at(0);
+  ASSERT_EQ(dispatch.materials.skills.size(), 1u);
+  std::string heard;
+  client_.answer(net::FakeAnswer::whole(200, "a bundle"));
+  client_.answer(net::FakeAnswer::whole(404, R"({"detail":"gone"})"));
+  const auto hear = [&](Result<std::string> got) { heard += (got ? got.value() : got.error().what) + ";"; };
+  dispatch.supplies->skill_bundle(dispatch.materials.skills[0], hear);
+  EXPECT_EQ(heard, "");
+  loop_.settle();
+  dispatch.supplies->skill_bundle(dispatch.materials.skills[0], hear);
+  loop_.settle();
+  EXPECT_EQ(heard, "a bundle;the workspace refused the skill pdf with status 404: gone;");
+  EXPECT_EQ(client_.requests.back().url, "http://workspace.example/api/agents/exe_1/skills/skl_1");
+  EXPECT_EQ(client_.requests.back().headers.find("Authorization"), "Bearer asbx_9");
+}
+
+TEST_F(StationTest, Files_are_posted_with_the_upload_token_and_the_phase_is_told) {
+  const auto exchange = at_work();
+  client_.answer(net::FakeAnswer::whole(201, R"({"files":[]})"));
+  std::optional<bool> kept;
+  agents_.dispatched.at(0).supplies->take_assets({{"a.txt", "A"}}, "done",
+                                                 [&](Result<Unit> done) { kept = bool(done); });
+  loop_.settle();
+  EXPECT_EQ(kept, true);
+  const auto& request = client_.requests.back();
+  EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.url, "http://workspace.example/api/agents/exe_1/results");
+  EXPECT_EQ(request.headers.find("Authorization"), "otpu_3");
+  EXPECT_TRUE(request.headers.find("Content-Type")->starts_with("multipart/form-data; boundary=sluice-"));
+  EXPECT_EQ(phases(*exchange), "dispatch bootstrap bootstrap writeback ");
+}
+
+TEST_F(StationTest, Files_that_are_refused_are_said_to_be) {
+  const auto exchange = at_work();
+  client_.answer(net::FakeAnswer::whole(413, R"({"detail":"too large"})"));
+  std::string why;
+  agents_.dispatched.at(0).supplies->take_assets({{"a.txt", "A"}}, "",
+                                                 [&](Result<Unit> done) { why = done.error().what; });
+  loop_.settle();
+  EXPECT_EQ(why, "the workspace refused the files with status 413: too large");
+  EXPECT_NE(exchange->body.find("Files not written back: " + why), std::string::npos);
+}
+
+TEST_F(StationTest, Without_an_upload_token_files_are_not_wanted) {
+  client_.answer(net::FakeAnswer::whole(200, "{}"));
+  client_.answer(net::FakeAnswer::whole(200, R"({"agent":{}})"));
+  post(body(""));
+  EXPECT_FALSE(agents_.dispatched.at(0).supplies->wants_assets());
+}
+
+TEST_F(StationTest, When_the_caller_leaves_nothing_is_written_back_any_more_S_10) {
+  const auto exchange = at_work();
+  const auto supplies = agents_.dispatched.at(0).supplies;
+  const auto never = [](Result<Unit>) { FAIL(); };
+  client_.answer(net::FakeAnswer().wait(1'000).head(201).finish());
+  supplies->take_assets({{"a.txt", "A"}}, "", never);
+  EXPECT_EQ(client_.calls_in_flight(), 1u);
+  exchange->hang_up();
+  EXPECT_EQ(client_.calls_in_flight(), 0u);
+  const auto asked = client_.requests.size();
+  supplies->take_assets({{"a.txt", "A"}}, "", never);
+  loop_.advance(Millis{5'000});
+  EXPECT_EQ(client_.requests.size(), asked);
+}
+
+TEST(Multipart, Is_as_RFC_7578_says) {
+  const auto made = multipart_of({{"a\"\r\n.txt", "A\r\n"}, {"b", ""}}, "di\"d", "cut");
+  EXPECT_EQ(made.content_type, "multipart/form-data; boundary=cut");
+  EXPECT_EQ(made.body,
+            "--cut\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a%22%0D%0A.txt\"\r\n"
+            "Content-Type: application/octet-stream\r\n\r\nA\r\n\r\n"
+            "--cut\r\nContent-Disposition: form-data; name=\"files\"; filename=\"b\"\r\n"
+            "Content-Type: application/octet-stream\r\n\r\n\r\n"
+            "--cut\r\nContent-Disposition: form-data; name=\"result\"\r\nContent-Type: application/json\r\n\r\n"
+            "{\"message\":\"di\\\"d\"}\r\n--cut--\r\n");
+}
+
+TEST(Multipart, No_file_can_contain_its_boundary) {
+  const auto made = multipart_of({{"a", "x--cut--\r\n--cutx"}}, "", "cut");
+  EXPECT_EQ(made.content_type, "multipart/form-data; boundary=cutxx");
+}
+
+}  // namespace
+}  // namespace sluice::station

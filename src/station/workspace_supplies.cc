@@ -1,0 +1,73 @@
+#include "station/workspace_supplies.h"
+
+#include <utility>
+
+#include "base/limits.h"
+#include "station/multipart.h"
+
+namespace sluice::station {
+namespace {
+
+constexpr int64_t idle_ms_max = 60'000;
+constexpr int64_t total_ms_max = 600'000;
+
+bool is_fine(int status) { return status / 100 == 2; }
+
+}  // namespace
+
+WorkspaceSupplies::WorkspaceSupplies(net::Client& client, world::IdSource& ids, Workspace workspace,
+                                     OnWriteback on_writeback)
+    : client_(client), ids_(ids), workspace_(std::move(workspace)), on_writeback_(std::move(on_writeback)) {}
+
+void WorkspaceSupplies::skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) {
+  net::ClientRequest request{.url = workspace_.agent_url + "/skills/" + skill.id,
+                             .headers = {{"Authorization", "Bearer " + workspace_.bearer}}};
+  ask(std::move(request), [name = skill.name, done = std::move(done)](Result<Fetched> got) mutable {
+    if (!got) return done(std::move(got.error()).in("fetch the skill " + name));
+    if (is_fine(got.value().status)) return done(std::move(got.value().body));
+    done(Error{ErrorKind::unavailable, "the workspace refused the skill " + name + words_of(got.value())});
+  });
+}
+
+void WorkspaceSupplies::take_assets(std::vector<harness::Asset> assets, std::string result,
+                                    Callback<void(Result<Unit>)> done) {
+  const auto count = assets.size();
+  auto multipart = multipart_of(assets, result, "sluice-" + ids_.make<model::RequestId>().text());
+  net::ClientRequest request{.method = "POST",
+                             .url = workspace_.agent_url + "/results",
+                             .headers = {{"Authorization", workspace_.otp_upload.value_or("")},
+                                         {"Content-Type", std::move(multipart.content_type)}},
+                             .body = std::move(multipart.body)};
+  ask(std::move(request), [this, count, done = std::move(done)](Result<Fetched> got) mutable {
+    Result<Unit> written = Unit{};
+    if (!got) {
+      written = std::move(got.error()).in("write the files back");
+    } else if (!is_fine(got.value().status)) {
+      written = Error{ErrorKind::denied, "the workspace refused the files" + words_of(got.value())};
+    }
+    on_writeback_(count, written);
+    done(std::move(written));
+  });
+}
+
+void WorkspaceSupplies::ask(net::ClientRequest request, Fetch::Done done) {
+  if (closed_) return;
+  request.idle_ms_max = idle_ms_max;
+  request.total_ms_max = total_ms_max;
+  const auto number = asked_++;
+  under_way_[number] = std::make_unique<Fetch>(client_, std::move(request), limits::skill_bundle_bytes_max,
+                                               [this, number, done = std::move(done)](Result<Fetched> got) mutable {
+                                                 // Whoever hears it may drop all of this.
+                                                 const auto self = shared_from_this();
+                                                 auto told = std::move(done);
+                                                 under_way_.erase(number);
+                                                 told(std::move(got));
+                                               });
+}
+
+void WorkspaceSupplies::close() {
+  closed_ = true;
+  under_way_.clear();
+}
+
+}  // namespace sluice::station

@@ -1,0 +1,49 @@
+// Where a dispatch gets its skills and leaves its files when a workspace elsewhere has them (S-4). The
+// bearer and the upload token stay here: nothing of them enters a box.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "harness/harness.h"
+#include "net/net.h"
+#include "station/fetch.h"
+#include "world/world.h"
+
+namespace sluice::station {
+
+struct Workspace {
+  std::string agent_url;
+  std::string bearer;
+  std::optional<std::string> otp_upload;
+};
+
+class WorkspaceSupplies final : public harness::Supplies, public std::enable_shared_from_this<WorkspaceSupplies> {
+ public:
+  // Heard when files went back, or could not.
+  using OnWriteback = Callback<void(std::size_t file_count, const Result<Unit>& written)>;
+
+  WorkspaceSupplies(net::Client& client, world::IdSource& ids, Workspace workspace, OnWriteback on_writeback);
+
+  void skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) override;
+  bool wants_assets() const override { return workspace_.otp_upload.has_value(); }
+  void take_assets(std::vector<harness::Asset> assets, std::string result, Callback<void(Result<Unit>)> done) override;
+
+  // Drops what is under way and answers nothing any more (S-10).
+  void close();
+
+ private:
+  void ask(net::ClientRequest request, Fetch::Done done);
+
+  net::Client& client_;
+  world::IdSource& ids_;
+  Workspace workspace_;
+  OnWriteback on_writeback_;
+  bool closed_ = false;
+  uint64_t asked_ = 0;
+  std::map<uint64_t, std::unique_ptr<Fetch>> under_way_;
+};
+
+}  // namespace sluice::station
