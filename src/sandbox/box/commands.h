@@ -1,0 +1,13 @@
+// What a box's init does once the box is claimed: it starts commands, reaps whatever dies, and tells.
+#pragma once
+
+namespace sluice::sandbox::box {
+
+// Serves until the line ends; then the box ends with its init.
+int serve_commands(int line);
+
+// The shim's own tools, "@read" and the like. True if `name` is one; run_tool then gives its exit code.
+bool is_tool(const char* name);
+int run_tool(char** arguments);
+
+}  // namespace sluice::sandbox::box

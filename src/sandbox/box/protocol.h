@@ -1,0 +1,72 @@
+// What the server and the box program say to each other, over SEQPACKET sockets: a Head, then the
+// payload, with descriptors by SCM_RIGHTS. Both ends are of one build, so there are no versions.
+//
+//   server ── prepare, build, bury ──▶ zygote      one socket for all
+//          ◀── prepared, built, build_failed, buried ──
+//   server ── claim, start, signal ──▶ init        one socket a box
+//          ◀── ready, claimed, failed, not_started, exited ──
+//
+// A payload is numbers (8 bytes each, this machine's order) and texts (a number, then so many bytes).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::sandbox::box {
+
+enum class Verb : uint32_t {
+  // To the zygote. prepare: payload is Prepare's fields; descriptors are the seccomp filter, then a
+  // directory for each controller. build: number, payload; descriptor is the new init's end of its
+  // socket. bury: `a` is the seat whose groups are to go.
+  prepare = 1,
+  build,
+  bury,
+  // From the zygote. built: number, `a` the process, `b` the seat; descriptor is a pidfd.
+  // build_failed: number, payload says why. buried: `a` is the seat.
+  prepared,
+  built,
+  build_failed,
+  buried,
+  // To an init. claim: payload is steps and layers. start: number, payload; descriptors are its
+  // standard input, output and error. signal: number, `a`, to the command's process group.
+  claim,
+  start,
+  signal,
+  // From an init. claimed: descriptors are the workspace and its changes. failed: payload says why.
+  // not_started: number, `a` is errno, `b` a Stumble. exited: number, `a` as wait(2) tells it,
+  // `b` microseconds of processor, `c` most bytes of memory.
+  ready,
+  claimed,
+  failed,
+  not_started,
+  exited,
+};
+
+// Where a command's start went wrong.
+enum class Stumble : int64_t { fork, directory, program };
+
+struct Head {
+  Verb verb{};
+  uint32_t number = 0;  // of the box (to and from the zygote) or of the command
+  int64_t a = 0;
+  int64_t b = 0;
+  int64_t c = 0;
+  uint32_t payload_bytes = 0;
+  uint32_t payload_is_apart = 0;  // 1: it is in a memfd, which is the last descriptor
+};
+
+inline constexpr std::size_t inline_bytes_max = 32 * 1024;
+inline constexpr std::size_t payload_bytes_max = 64 * 1024 * 1024;
+inline constexpr int descriptors_max = 8;
+
+// The descriptor of the box program on which its server speaks.
+inline constexpr int server_descriptor = 3;
+
+// A step of a plan; the same numbers as MountKind.
+enum class Act : uint8_t { bind, tmpfs, proc, devpts, directory, link, file, mask, read_only };
+inline constexpr uint64_t act_read_only = 1;
+inline constexpr uint64_t act_nosuid = 2;
+inline constexpr uint64_t act_nodev = 4;
+inline constexpr uint64_t act_noexec = 8;
+
+}  // namespace sluice::sandbox::box

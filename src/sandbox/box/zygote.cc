@@ -1,0 +1,174 @@
+#include "sandbox/box/zygote.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace sluice::sandbox::box {
+namespace {
+
+struct Yard {
+  Zygote zygote;
+  uint64_t next_seat = 1;
+  struct Parked {
+    uint64_t seat;
+    int line;
+  } parked[seats_max];
+  int parked_count = 0;
+  uint64_t* graves = nullptr;  // seats whose groups could not be removed yet
+  std::size_t grave_count = 0;
+  std::size_t grave_room = 0;
+};
+
+void park_seat(Yard& yard) {
+  int lines[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lines) != 0) return;
+  const uint64_t seat = yard.next_seat++;
+  const pid_t child = fork();
+  if (child == 0) {
+    close(lines[0]);
+    for (int i = 0; i < yard.parked_count; ++i) close(yard.parked[i].line);
+    Message none;
+    be_seat(yard.zygote, seat, lines[1], none);
+  }
+  close(lines[1]);
+  if (child < 0) {
+    close(lines[0]);
+    return;
+  }
+  yard.parked[yard.parked_count++] = {seat, lines[0]};
+}
+
+void fill_seats(Yard& yard) {
+  if (yard.zygote.group_count == 0) return;
+  while (static_cast<uint64_t>(yard.parked_count) < yard.zygote.seat_target && yard.parked_count < seats_max) {
+    const int before = yard.parked_count;
+    park_seat(yard);
+    if (yard.parked_count == before) return;
+  }
+}
+
+void build(Yard& yard, Message& order) {
+  while (yard.parked_count > 0) {
+    const Yard::Parked first = yard.parked[0];
+    memmove(yard.parked, yard.parked + 1, sizeof(Yard::Parked) * static_cast<std::size_t>(--yard.parked_count));
+    const bool sent = send(first.line, order.head, order.descriptors, order.descriptor_count, order.payload,
+                           order.head.payload_bytes);
+    close(first.line);
+    if (sent) return;
+  }
+  const uint64_t seat = yard.next_seat++;
+  const pid_t child = fork();
+  if (child == 0) be_seat(yard.zygote, seat, -1, order);
+  if (child < 0) {
+    Trouble trouble;
+    trouble.say("fork");
+    Head head{.verb = Verb::build_failed, .number = order.head.number};
+    send(yard.zygote.line, head, nullptr, 0, trouble.what, strlen(trouble.what));
+  }
+}
+
+// True when its groups are gone. A group whose last process has just died can be busy for a moment.
+bool bury(const Yard& yard, uint64_t seat) {
+  char name[32];
+  name_seat(name, seat);
+  bool gone = true;
+  for (int i = 0; i < yard.zygote.group_count; ++i) {
+    if (unlinkat(yard.zygote.groups[i], name, AT_REMOVEDIR) != 0 && errno != ENOENT) gone = false;
+  }
+  if (gone) send(yard.zygote.line, Head{.verb = Verb::buried, .a = static_cast<int64_t>(seat)});
+  return gone;
+}
+
+void bury_or_remember(Yard& yard, uint64_t seat) {
+  if (bury(yard, seat)) return;
+  if (yard.grave_count == yard.grave_room) {
+    yard.grave_room = yard.grave_room * 2 + 16;
+    yard.graves = static_cast<uint64_t*>(realloc(yard.graves, yard.grave_room * sizeof(uint64_t)));
+    if (yard.graves == nullptr) abort();
+  }
+  yard.graves[yard.grave_count++] = seat;
+}
+
+void revisit_graves(Yard& yard) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < yard.grave_count; ++i) {
+    if (!bury(yard, yard.graves[i])) yard.graves[kept++] = yard.graves[i];
+  }
+  yard.grave_count = kept;
+}
+
+void reap(int signals) {
+  signalfd_siginfo told{};
+  while (read(signals, &told, sizeof told) > 0) {
+  }
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+// Seats that wait in their groups must leave before the groups can go.
+void leave(Yard& yard) {
+  for (int i = 0; i < yard.parked_count; ++i) close(yard.parked[i].line);
+}
+
+int serve(Yard& yard, int signals) {
+  pollfd waiting[2] = {{yard.zygote.line, POLLIN, 0}, {signals, POLLIN, 0}};
+  for (;;) {
+    const int ready = poll(waiting, 2, yard.grave_count > 0 ? 2 : -1);
+    if (ready < 0 && errno != EINTR) return 1;
+    revisit_graves(yard);
+    if (ready <= 0) continue;
+    if (waiting[1].revents != 0) reap(signals);
+    if (waiting[0].revents == 0) continue;
+    Message message;
+    if (receive(yard.zygote.line, message) == Received::end) {
+      leave(yard);
+      return 0;
+    }
+    if (message.head.verb == Verb::build) build(yard, message);
+    if (message.head.verb == Verb::bury) bury_or_remember(yard, static_cast<uint64_t>(message.head.a));
+    release(message);
+    fill_seats(yard);
+  }
+}
+
+}  // namespace
+
+void name_seat(char (&name)[32], uint64_t seat) {
+  snprintf(name, sizeof name, "s%llu", static_cast<unsigned long long>(seat));
+}
+
+int run_zygote() {
+  close_range(server_descriptor + 1, ~0u, 0);
+  setsid();
+  prctl(PR_SET_NAME, "sluice-zygote");
+  Yard yard;
+  Message first;
+  if (receive(yard.zygote.line, first) == Received::end) return 1;
+  Trouble trouble;
+  if (!prepare(yard.zygote, first, trouble)) {
+    send(yard.zygote.line, Head{.verb = Verb::build_failed}, nullptr, 0, trouble.what, strlen(trouble.what));
+    return 1;
+  }
+  sigset_t children;
+  sigemptyset(&children);
+  sigaddset(&children, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &children, nullptr);
+  const int signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals < 0) return 1;
+  send(yard.zygote.line, Head{.verb = Verb::prepared});
+  fill_seats(yard);
+  return serve(yard, signals);
+}
+
+}  // namespace sluice::sandbox::box

@@ -1,0 +1,59 @@
+// The zygote: the small process from which boxes are born.
+//
+// To fork a large server costs milliseconds and copies its secrets; so the server starts this
+// program first, and it makes the tree that all boxes share, in a mount namespace of its own. For
+// each box it forks a *seat*, which goes into the box's control groups (that takes milliseconds of
+// waiting, so a few seats are kept waiting) and then bears the box's init as the zygote's child.
+//
+// When the server is gone, however it went, its socket ends here; the zygote ends, and the kernel
+// kills its children, each of which is the init of a box and takes the box along.
+#pragma once
+
+#include <linux/filter.h>
+
+#include "sandbox/box/line.h"
+
+namespace sluice::sandbox::box {
+
+inline constexpr int groups_max = 4;
+inline constexpr int group_limits_max = 16;
+inline constexpr int seats_max = 64;
+
+// Where things are in the zygote's own tree.
+inline constexpr const char* tree_path = "/tree";    // the root of boxes
+inline constexpr const char* state_path = "/state";  // the server's state directory
+
+struct GroupLimit {
+  int group = 0;  // index of Zygote::groups
+  const char* file = "";
+  const char* value = "";
+};
+
+struct Zygote {
+  int line = server_descriptor;
+  bool is_root = false;
+  uint64_t seat_target = 0;
+  sock_fprog filter{};
+  bool groups_are_unified = false;
+  int groups[groups_max];  // directories that a box's own groups are made in
+  int group_count = 0;
+  GroupLimit group_limits[group_limits_max];
+  int group_limit_count = 0;
+};
+
+// Makes the shared tree and moves into it. `message` is kept: the zygote points into it.
+bool prepare(Zygote& zygote, Message& message, Trouble& trouble);
+
+// Serves until the server is gone.
+int run_zygote();
+
+// Never returns: bears one box and ends. Waits at `line` for the order if there is one; else has it.
+[[noreturn]] void be_seat(const Zygote& zygote, uint64_t seat, int line, Message& order);
+
+// Never returns: is the first process of a box. `go` is read once the id maps are written.
+[[noreturn]] void be_init(const Zygote& zygote, Message& order, int go);
+
+// "s12": the name of a seat's groups.
+void name_seat(char (&name)[32], uint64_t seat);
+
+}  // namespace sluice::sandbox::box

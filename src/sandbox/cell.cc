@@ -1,0 +1,184 @@
+#include "sandbox/cell.h"
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace sluice::sandbox {
+namespace {
+
+// A shell tells of its child's death by signal with 128 and the signal's number.
+bool ended_by(int status, int signal) {
+  return (WIFSIGNALED(status) && WTERMSIG(status) == signal) ||
+         (WIFEXITED(status) && WEXITSTATUS(status) == 128 + signal);
+}
+
+std::string start_order(const Command& command, const std::map<std::string, std::string>& environment) {
+  auto all = environment;
+  for (const auto& [name, value] : command.environment) all[name] = value;
+  Payload payload;
+  payload.text(command.directory).number(command.argv.size());
+  for (const auto& argument : command.argv) payload.text(argument);
+  payload.number(all.size());
+  for (const auto& [name, value] : all) payload.text(name + "=" + value);
+  return payload.take();
+}
+
+std::string why_not_started(const box::Head& head, const std::string& program) {
+  const std::string reason = std::strerror(static_cast<int>(head.a));
+  switch (static_cast<box::Stumble>(head.b)) {
+    case box::Stumble::fork: return "cannot start another process: " + reason;
+    case box::Stumble::directory: return "cannot enter its directory: " + reason;
+    case box::Stumble::program: break;
+  }
+  return head.a == ENOENT ? program + ": command not found" : program + ": " + reason;
+}
+
+}  // namespace
+
+Cell::Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, OwnedFd line)
+    : number_(number), reactor_(reactor), keeper_(keeper), groups_(groups) {
+  line_ = std::make_unique<Line>(
+      reactor_, std::move(line), [this](Packet packet) { heard(std::move(packet)); },
+      [this] { fail("its first process ended"); });
+}
+
+Cell::~Cell() { end_commands({.cause = ExitCause::box_lost}); }
+
+void Cell::on_built(Packet packet) {
+  seat_ = static_cast<uint64_t>(packet.head.b);
+  if (packet.descriptors.empty()) return fail("the zygote sent no descriptor of it");
+  pidfd_ = std::move(packet.descriptors[0]);
+  death_ = reactor_.watch(pidfd_.get(), {.read = true}, [this](world::Ready) {
+    death_.reset();
+    const std::weak_ptr<int> alive = alive_;
+    if (!dying_) fail("its first process was killed");
+    if (!alive.expired()) keeper_.on_dead(*this);
+  });
+  if (dying_) strike();
+}
+
+void Cell::on_build_failed(uint64_t seat, const std::string& what) {
+  seat_ = seat;
+  const std::weak_ptr<int> alive = alive_;
+  fail(what);
+  if (!alive.expired()) keeper_.on_dead(*this);
+}
+
+void Cell::claim(std::string order, std::map<std::string, std::string> environment) {
+  environment_ = std::move(environment);
+  line_->send({{.verb = box::Verb::claim}, {}, std::move(order)});
+}
+
+void Cell::heard(Packet packet) {
+  switch (packet.head.verb) {
+    case box::Verb::ready:
+      // Nobody but an OCI runtime saw this one born: it brings the descriptor of itself,
+      // and its groups have its number.
+      packet.head.b = number_;
+      if (!is_born() && !packet.descriptors.empty()) on_built(std::move(packet));
+      return keeper_.on_ready(*this);
+    case box::Verb::claimed:
+      if (packet.descriptors.size() != 2) return fail("its workspace was not shown");
+      return keeper_.on_claimed(*this, {std::move(packet.descriptors[0]), std::move(packet.descriptors[1])});
+    case box::Verb::failed: return fail(packet.payload);
+    case box::Verb::exited: return on_command_exited(packet.head);
+    case box::Verb::not_started: return on_command_not_started(packet.head);
+    default: return;
+  }
+}
+
+void Cell::fail(const std::string& what) {
+  if (dying_ || std::exchange(failed_, true)) return;
+  const std::weak_ptr<int> alive = alive_;
+  strike();
+  end_commands({.cause = ExitCause::box_lost, .what = what});
+  if (!alive.expired()) keeper_.on_lost(*this, what);
+}
+
+void Cell::kill() {
+  if (!dying_) {
+    reactor_.defer([this, alive = std::weak_ptr(alive_)] {
+      if (!alive.expired()) end_commands({.cause = ExitCause::stopped, .code = SIGKILL});
+    });
+  }
+  strike();
+}
+
+void Cell::strike() {
+  dying_ = true;
+  // Without its line an init that is not born yet ends as soon as it looks.
+  if (pidfd_) syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  for (const auto& [command, running] : commands_) running->forget_line();
+  if (line_) reactor_.defer([line = std::move(line_)] {});
+}
+
+void Cell::end_commands(const Exit& exit) {
+  for (auto& [command, running] : std::exchange(commands_, {})) running->end(exit);
+}
+
+std::shared_ptr<Running> Cell::start(Command command, ProcessListener& listener) {
+  const uint32_t id = next_command_++;
+  const std::weak_ptr<int> alive = alive_;
+  auto running = std::make_shared<Running>(reactor_, listener, command, [this, alive, id](int signal) {
+    if (!alive.expired() && line_) line_->send({{.verb = box::Verb::signal, .number = id, .a = signal}, {}, {}});
+  });
+  const auto fails = [&](Exit exit) {
+    reactor_.defer([running, exit = std::move(exit)]() mutable { running->end(std::move(exit)); });
+    return running;
+  };
+  if (dying_ || !line_) return fails({.cause = ExitCause::box_lost, .what = "the box has ended"});
+  if (command.argv.empty())
+    return fails({.cause = ExitCause::not_started, .code = 127, .what = "no command was given"});
+  auto ends = running->open_pipes();
+  if (!ends) return fails({.cause = ExitCause::not_started, .code = 127, .what = "the server has no descriptors left"});
+  Packet packet = {{.verb = box::Verb::start, .number = id}, {}, start_order(command, environment_)};
+  packet.descriptors.push_back(std::move(ends->in));
+  packet.descriptors.push_back(std::move(ends->out));
+  packet.descriptors.push_back(std::move(ends->err));
+  commands_[id] = running;
+  programs_[id] = command.argv[0];
+  line_->send(std::move(packet));
+  return running;
+}
+
+std::shared_ptr<Running> Cell::take_command(uint32_t command) {
+  const auto found = commands_.extract(command);
+  return found ? std::move(found.mapped()) : nullptr;
+}
+
+void Cell::on_command_exited(const box::Head& head) {
+  programs_.erase(head.number);
+  const auto running = take_command(head.number);
+  if (running) running->on_exited(exit_of(head, *running));
+}
+
+void Cell::on_command_not_started(const box::Head& head) {
+  const std::string program = programs_[head.number];
+  programs_.erase(head.number);
+  const auto running = take_command(head.number);
+  if (running) running->end({.cause = ExitCause::not_started, .code = 127, .what = why_not_started(head, program)});
+}
+
+Exit Cell::exit_of(const box::Head& head, const Running& running) {
+  const auto status = static_cast<int>(head.a);
+  Exit exit{.cpu_ms = head.b / 1000, .memory_bytes_peak = head.c};
+  exit.cause = WIFSIGNALED(status) ? ExitCause::killed : ExitCause::exited;
+  exit.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  if (running.cause()) {
+    exit.cause = *running.cause();
+  } else if (ended_by(status, SIGXCPU)) {
+    exit.cause = ExitCause::cpu_limit;
+  } else if (ended_by(status, SIGXFSZ)) {
+    exit.cause = ExitCause::file_limit;
+  } else if (status != 0 && groups_.memory_kills(seat_) > memory_kills_) {
+    memory_kills_ = groups_.memory_kills(seat_);
+    exit.cause = ExitCause::out_of_memory;
+  }
+  return exit;
+}
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,93 @@
+// One box as its Sandbox keeps it: from the order to build it to the proof that it is empty.
+//
+// It outlives the Box that a caller holds: dropping that begins the end, which takes a while.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sandbox/control_groups.h"
+#include "sandbox/line.h"
+#include "sandbox/running.h"
+#include "sandbox/sandbox.h"
+
+namespace sluice::sandbox {
+
+// Of a box that is ready to be used.
+struct Shown {
+  OwnedFd workspace;
+  OwnedFd changes;
+};
+
+class Cell;
+
+// What a Cell tells its Sandbox. Any of these may end the Cell's life, except from inside itself.
+class CellKeeper {
+ public:
+  virtual ~CellKeeper() = default;
+  virtual void on_ready(Cell& cell) = 0;
+  virtual void on_claimed(Cell& cell, Shown shown) = 0;
+  // It will not be, or is no more; nobody asked for that. `what` for people.
+  virtual void on_lost(Cell& cell, const std::string& what) = 0;
+  // Its first process is dead and reaped, and so is every other.
+  virtual void on_dead(Cell& cell) = 0;
+};
+
+class Cell final {
+ public:
+  // `line` is our end of the new init's socket.
+  Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, OwnedFd line);
+  ~Cell();
+  Cell(const Cell&) = delete;
+  Cell& operator=(const Cell&) = delete;
+
+  uint32_t number() const { return number_; }
+  uint64_t seat() const { return seat_; }
+  bool is_born() const { return static_cast<bool>(pidfd_); }
+  bool is_dying() const { return dying_; }
+
+  // From the zygote.
+  void on_built(Packet packet);
+  void on_build_failed(uint64_t seat, const std::string& what);
+
+  void claim(std::string order, std::map<std::string, std::string> environment);
+  std::shared_ptr<Running> start(Command command, ProcessListener& listener);
+  void kill();  // its commands are told, later, that they were stopped
+
+  Callback<void(std::string)> lost;         // of the Box
+  std::vector<Callback<void()>> when_dead;  // of kill(): called by the Sandbox, with the proof
+
+ private:
+  void heard(Packet packet);
+  void fail(const std::string& what);
+  void strike();
+  void end_commands(const Exit& exit);
+  void on_command_exited(const box::Head& head);
+  void on_command_not_started(const box::Head& head);
+  Exit exit_of(const box::Head& head, const Running& running);
+  std::shared_ptr<Running> take_command(uint32_t command);
+
+  const uint32_t number_;
+  world::Reactor& reactor_;
+  CellKeeper& keeper_;
+  const GroupHome& groups_;
+  std::unique_ptr<Line> line_;
+  OwnedFd pidfd_;
+  std::unique_ptr<world::Watch> death_;
+  uint64_t seat_ = 0;
+  bool dying_ = false;
+  bool failed_ = false;
+  uint32_t next_command_ = 1;
+  int64_t memory_kills_ = 0;
+  std::map<std::string, std::string> environment_;
+  std::map<uint32_t, std::shared_ptr<Running>> commands_;
+  std::map<uint32_t, std::string> programs_;  // argv[0], to say what could not be started
+  const std::shared_ptr<int> alive_ =
+      std::make_shared<int>(0);  // shared with callbacks under way, which look if we are
+};
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,51 @@
+// The kernel's control groups as far as boxes need them: where ours can be made, who left some
+// behind, and whether memory ran out in one.
+//
+// All of a server's groups lie in one of its own, `sluice-PID.START.NUMBER`; START is when process
+// PID began, so that a group tells whether its server still lives, whoever has its number now.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "sandbox/plan.h"
+
+namespace sluice::sandbox {
+
+// Fills in Machine::control_groups and Machine::controllers.
+void find_controllers(Machine& machine);
+
+// Of one Sandbox; goes away with it.
+class GroupHome final {
+ public:
+  GroupHome() = default;
+  // Makes the directory in every hierarchy that has one of `limits` to keep. What cannot be made is
+  // taken out of `machine`.
+  GroupHome(Machine& machine, const std::vector<GroupLimit>& limits);
+  ~GroupHome();
+  GroupHome(GroupHome&&) = default;
+  GroupHome& operator=(GroupHome&&) = default;
+
+  const std::vector<std::string>& controllers() const { return controllers_; }
+  // Where the groups of that controller are made; empty: nowhere.
+  std::string directory(const std::string& controller) const;
+  // One a hierarchy, in the order of controllers().
+  std::vector<OwnedFd> open() const;
+  // How often the kernel killed something in the group of that seat for want of memory.
+  int64_t memory_kills(uint64_t seat) const;
+  // Kills who is left and removes it all.
+  void remove();
+
+ private:
+  std::vector<std::string> controllers_;
+  std::map<std::string, std::string> paths_;  // controller -> our directory
+  bool is_unified_ = false;
+};
+
+// Groups of servers that are gone. Returns how many.
+int reap_left_groups(const Machine& machine);
+
+}  // namespace sluice::sandbox

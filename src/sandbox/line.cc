@@ -1,0 +1,156 @@
+#include "sandbox/line.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace sluice::sandbox {
+namespace {
+
+constexpr std::size_t control_bytes = CMSG_SPACE(sizeof(int) * box::descriptors_max);
+
+// A payload too large for a packet travels as a descriptor.
+OwnedFd put_apart(std::string_view payload) {
+  OwnedFd apart(memfd_create("sluice-payload", MFD_CLOEXEC));
+  std::size_t done = 0;
+  while (apart && done < payload.size()) {
+    const ssize_t put = write(apart.get(), payload.data() + done, payload.size() - done);
+    if (put <= 0) return {};
+    done += static_cast<std::size_t>(put);
+  }
+  return apart;
+}
+
+void take_descriptors(msghdr& message, Packet& packet) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
+      packet.descriptors.emplace_back(fd);
+    }
+  }
+}
+
+}  // namespace
+
+Payload& Payload::number(uint64_t value) {
+  bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  return *this;
+}
+
+Payload& Payload::text(std::string_view bytes) {
+  number(bytes.size());
+  bytes_ += bytes;
+  bytes_ += '\0';
+  return *this;
+}
+
+Line::Pair Line::make_pair() {
+  int ends[2] = {-1, -1};
+  SLUICE_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+  return {OwnedFd(ends[0]), OwnedFd(ends[1])};
+}
+
+Line::Line(world::Reactor& reactor, OwnedFd line, Callback<void(Packet)> heard, Callback<void()> ended)
+    : line_(std::move(line)), heard_(std::move(heard)), ended_(std::move(ended)) {
+  watch_ = reactor.watch(line_.get(), {.read = true}, [this](world::Ready ready) { on_ready(ready); });
+}
+
+void Line::send(Packet packet) {
+  waiting_.push_back(std::move(packet));
+  if (waiting_.size() == 1) flush();
+}
+
+void Line::flush() {
+  while (!waiting_.empty()) {
+    if (put(line_.get(), waiting_.front()) == Outcome::later) break;
+    waiting_.pop_front();  // what could not be sent is not missed: reading tells that the line has ended
+  }
+  if (watch_) watch_->want({.read = true, .write = !waiting_.empty()});
+}
+
+void Line::on_ready(world::Ready ready) {
+  if (ready.writable) flush();
+  if (watch_ && (ready.readable || ready.hung_up)) read();
+}
+
+void Line::read() {
+  const std::weak_ptr<int> alive = alive_;
+  for (int i = 0; i < 16 && !alive.expired(); ++i) {
+    Packet packet;
+    const Outcome outcome = get(line_.get(), packet);
+    if (outcome == Outcome::later) return;
+    if (outcome == Outcome::broken) {
+      watch_.reset();
+      auto ended = std::move(ended_);
+      ended();
+      return;
+    }
+    heard_(std::move(packet));
+  }
+}
+
+Line::Outcome Line::put(int line, const Packet& packet) {
+  box::Head head = packet.head;
+  head.payload_bytes = static_cast<uint32_t>(packet.payload.size());
+  std::array<int, box::descriptors_max> numbers{};
+  std::size_t count = 0;
+  SLUICE_CHECK(packet.descriptors.size() < numbers.size() && packet.payload.size() <= box::payload_bytes_max);
+  for (const auto& descriptor : packet.descriptors) numbers[count++] = descriptor.get();
+  OwnedFd apart;
+  if (packet.payload.size() > box::inline_bytes_max) {
+    apart = put_apart(packet.payload);
+    if (!apart) return Outcome::later;
+    numbers[count++] = apart.get();
+    head.payload_is_apart = 1;
+  }
+  iovec pieces[2] = {{&head, sizeof head}, {const_cast<char*>(packet.payload.data()), packet.payload.size()}};
+  alignas(cmsghdr) char control[control_bytes] = {};
+  msghdr message{};
+  message.msg_iov = pieces;
+  message.msg_iovlen = apart || packet.payload.empty() ? 1 : 2;
+  if (count > 0) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+    cmsghdr* const part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int) * count);
+    std::memcpy(CMSG_DATA(part), numbers.data(), sizeof(int) * count);
+  }
+  if (sendmsg(line, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return Outcome::done;
+  return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? Outcome::later : Outcome::broken;
+}
+
+Line::Outcome Line::get(int line, Packet& packet) {
+  std::array<char, sizeof(box::Head) + 4096> bytes;  // the box program has little to say
+  alignas(cmsghdr) char control[control_bytes];
+  iovec piece = {bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t got = recvmsg(line, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::later;
+  if (got < static_cast<ssize_t>(sizeof(box::Head))) return Outcome::broken;
+  take_descriptors(message, packet);
+  std::memcpy(&packet.head, bytes.data(), sizeof(box::Head));
+  packet.payload.assign(bytes.data() + sizeof(box::Head), static_cast<std::size_t>(got) - sizeof(box::Head));
+  return Outcome::done;
+}
+
+bool Line::send_at_once(int line, Packet packet) { return put(line, packet) == Outcome::done; }
+
+bool Line::receive_at_once(int line, Packet& packet, int deadline_ms) {
+  pollfd waiting = {line, POLLIN, 0};
+  return poll(&waiting, 1, deadline_ms) == 1 && get(line, packet) == Outcome::done;
+}
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,119 @@
+#include "sandbox/machine.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/fd.h"
+#include "sandbox/control_groups.h"
+
+namespace sluice::sandbox {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 7> host_entries = {"bin", "lib", "lib32", "lib64", "libx32", "sbin", "usr"};
+// What a box gets of its own, whatever an image has there.
+constexpr std::array<std::string_view, 8> own_entries = {"dev",    "home", "proc", "run",
+                                                         "skills", "sys",  "tmp",  "workspace"};
+
+std::string read_text(const char* path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+void add_entry(const fs::path& path, std::vector<RootEntry>& into) {
+  std::error_code ignored;
+  const auto status = fs::symlink_status(path, ignored);
+  if (fs::is_directory(status)) into.push_back({path.filename(), ""});
+  if (fs::is_symlink(status)) into.push_back({path.filename(), fs::read_symlink(path, ignored)});
+}
+
+std::vector<RootEntry> root_entries(const std::string& image) {
+  std::vector<RootEntry> entries;
+  if (image.empty()) {
+    for (const auto name : host_entries) add_entry(fs::path("/") / name, entries);
+    return entries;
+  }
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(image, ignored)) {
+    if (std::ranges::find(own_entries, entry.path().filename().string()) == own_entries.end()) {
+      add_entry(entry.path(), entries);
+    }
+  }
+  std::ranges::sort(entries, {}, &RootEntry::name);
+  return entries;
+}
+
+std::vector<std::string> etc_entries() {
+  std::vector<std::string> names;
+  for (const auto name : etc_paths()) {
+    if (access(("/etc/" + std::string(name)).c_str(), R_OK) == 0) names.emplace_back(name);
+  }
+  return names;
+}
+
+bool tmpfs_keeps_attributes() {
+  const OwnedFd file(memfd_create("sluice-probe", MFD_CLOEXEC));
+  return file && fsetxattr(file.get(), "user.sluice", "y", 1, 0) == 0;
+}
+
+// Where nothing speaks against it. That they work is seen when the zygote starts.
+bool user_namespaces_are_allowed(bool is_root) {
+  if (access("/proc/self/ns/user", F_OK) != 0) return false;
+  if (read_text("/proc/sys/user/max_user_namespaces").starts_with("0\n")) return false;
+  if (is_root) return true;
+  return !read_text("/proc/sys/kernel/unprivileged_userns_clone").starts_with("0") &&
+         !read_text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").starts_with("1");
+}
+
+}  // namespace
+
+Machine probe_machine(const SandboxOptions& options) {
+  Machine machine;
+  machine.uid = geteuid();
+  machine.gid = getegid();
+  machine.is_root = machine.uid == 0;
+  machine.user_namespaces = user_namespaces_are_allowed(machine.is_root);
+  machine.tmpfs_xattrs = tmpfs_keeps_attributes();
+  find_controllers(machine);
+  machine.root = root_entries(options.root);
+  machine.etc = etc_entries();
+  machine.resolv_conf = read_text("/etc/resolv.conf");
+  return machine;
+}
+
+std::vector<Ability> abilities_of(const Machine& machine, const Limits& limits) {
+  const auto counts = [&](const char* controller) { return machine.controllers.contains(controller); };
+  std::vector<Ability> list;
+  list.push_back({"user namespaces", machine.user_namespaces,
+                  machine.user_namespaces ? "each box has its own; nobody inside is root outside"
+                                          : "boxes cannot be built: allow them (sysctl user.max_user_namespaces, "
+                                            "kernel.apparmor_restrict_unprivileged_userns=0) or use the oci driver"});
+  list.push_back({"a user of their own", machine.is_root,
+                  machine.is_root ? "what is inside belongs to another user outside"
+                                  : "boxes run as the server's own user; start the server as root to separate them"});
+  list.push_back({"memory limit of a box", counts("memory"),
+                  counts("memory")
+                      ? "kept by control groups"
+                      : "kept for each process instead (RLIMIT_DATA); delegate a control group to have it"});
+  list.push_back({"process limit of a box", counts("pids") || limits.processes_max > 0,
+                  counts("pids") ? "kept by control groups" : "kept by RLIMIT_NPROC"});
+  list.push_back({"processor share of a box", counts("cpu"),
+                  counts("cpu") ? "kept by control groups" : "cpu_percent_max has no effect"});
+  list.push_back({"disk limit of a workspace", machine.tmpfs_xattrs,
+                  machine.tmpfs_xattrs
+                      ? "changes are kept in memory, within workspace_bytes_max"
+                      : "changes go to a directory below the state directory, without bounds: needs Linux 6.6"});
+  return list;
+}
+
+}  // namespace sluice::sandbox

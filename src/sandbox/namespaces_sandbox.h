@@ -1,0 +1,110 @@
+// The driver `namespaces`: boxes of the kernel's own making, with nothing between us and it.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sandbox/cell.h"
+#include "sandbox/namespaces_box.h"
+#include "sandbox/plan.h"
+#include "sandbox/sandbox.h"
+
+namespace sluice::sandbox {
+
+class NamespacesSandbox final : public Sandbox, private CellKeeper {
+ public:
+  static Result<std::unique_ptr<Sandbox>> open(SandboxOptions options, world::Reactor& reactor, world::Log& log,
+                                               world::Metrics& metrics);
+  NamespacesSandbox(SandboxOptions options, Machine machine, GroupHome groups, world::Reactor& reactor, world::Log& log,
+                    world::Metrics& metrics);
+  ~NamespacesSandbox() override;
+
+  std::string_view driver() const override { return "namespaces"; }
+  const std::vector<Ability>& abilities() const override { return abilities_; }
+  void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
+  void close(Callback<void()> done) override;
+
+ private:
+  using Done = Callback<void(Result<std::unique_ptr<Box>>)>;
+
+  // Those that live or die. Finds nothing once the Sandbox is gone.
+  class Cells final : public CellFinder {
+   public:
+    explicit Cells(world::Reactor& reactor) : reactor_(reactor) {}
+    Cell* find(uint32_t number) override {
+      const auto found = map.find(number);
+      return found == map.end() ? nullptr : found->second.get();
+    }
+    world::Reactor& reactor() override { return reactor_; }
+    std::map<uint32_t, std::unique_ptr<Cell>> map;
+
+   private:
+    world::Reactor& reactor_;
+  };
+
+  // A request that a box is being built or claimed for.
+  struct Opening {
+    Plan plan;
+    std::string name;
+    Done done;
+    int64_t asked_us = 0;
+    bool warm = false;
+  };
+
+  struct Figures {
+    explicit Figures(world::Metrics& metrics);
+    world::Gauge& warm;
+    world::Gauge& warm_target;
+    world::Gauge& live;
+    world::Counter& opened_warm;
+    world::Counter& opened_cold;
+    world::Histogram& open_seconds;
+  };
+
+  Result<Unit> start_zygote();
+  void heard(Packet packet);
+  void on_zygote_gone();
+  Cell& build(const Plan& plan);
+  void fail(Done done, Error error);
+  void claim(Cell& cell, Opening opening);
+  void refill();
+  void refill_after(Millis delay);
+  void forget(uint32_t number);
+  void end_zygote_if_empty();
+  std::string make_upper(uint32_t number) const;
+
+  void on_ready(Cell& cell) override;
+  void on_claimed(Cell& cell, Shown shown) override;
+  void on_lost(Cell& cell, const std::string& what) override;
+  void on_dead(Cell& cell) override;
+
+  const SandboxOptions options_;
+  const Machine machine_;
+  GroupHome groups_;
+  world::Reactor& reactor_;
+  world::Log& log_;
+  Figures figures_;
+  const std::vector<Ability> abilities_;
+  std::string staging_;
+  Plan warm_plan_;
+  pid_t zygote_ = -1;
+  OwnedFd zygote_pidfd_;
+  std::unique_ptr<world::Watch> zygote_death_;
+  std::unique_ptr<Line> line_;
+  uint32_t next_box_ = 1;
+  const std::shared_ptr<Cells> cells_;   // shared with the boxes that callers hold
+  std::map<uint64_t, uint32_t> graves_;  // seat -> box, whose groups are being removed
+  std::map<uint32_t, Opening> openings_;
+  std::deque<Cell*> warm_;       // built, and nobody's
+  std::deque<Cell*> unclaimed_;  // being built for nobody yet
+  int refill_failures_ = 0;
+  world::Timer refill_timer_;
+  std::string broken_;  // why nothing can be opened any more
+  bool closing_ = false;
+  std::vector<Callback<void()>> when_closed_;
+};
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,25 @@
+// A plan as the box program is told it (box/protocol.h): what for all boxes, what for one, what at its claim.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox/plan.h"
+
+namespace sluice::sandbox {
+
+struct Site {
+  std::string staging;    // an empty directory of ours that the zygote mounts its tree on
+  std::string state_dir;  // real, without links
+  uint64_t seats = 0;     // to keep waiting
+};
+
+// `controllers` in the order of the descriptors that go along.
+std::string prepare_order(const Plan& plan, const Machine& machine, const Site& site,
+                          const std::vector<std::string>& controllers);
+// `upper_instead`: relative to the state directory; empty where the upper layer is a tmpfs.
+std::string build_order(const Plan& plan, std::string_view upper_instead);
+std::string claim_order(const Plan& plan, std::string_view state_dir);
+
+}  // namespace sluice::sandbox
