@@ -15,6 +15,8 @@
 
 namespace sluice::runner {
 
+class FileHerald;
+
 // What all work of one runner has in common.
 struct Context {
   RunnerOptions options;
@@ -23,6 +25,11 @@ struct Context {
   world::Loop& loop;
   world::Entropy& entropy;
   world::Log& log;
+  // Null: there are no hands.
+  sandbox::Sandbox* sandbox = nullptr;
+  workspace::Watcher* watcher = nullptr;
+  world::Workers* workers = nullptr;
+  std::unique_ptr<FileHerald> herald;  // null: nobody is told
 };
 
 class ModelCallListener {

@@ -7,6 +7,8 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "harness/envelope.h"
+#include "runner/tools.h"
 
 namespace sluice::runner {
 namespace {
@@ -90,11 +92,25 @@ void NativeLoop::start() {
     FillerListener& listener = *this;
     filler_ = std::make_unique<Filler>(*context_, dispatch_.prompt, dispatch_.traceparent, listener);
   }
-  ask();
+  if (context_->sandbox == nullptr) return ask();
+  take_up_hands();
+}
+
+// The box itself is opened by the first tool, so that the first word need not wait for it.
+void NativeLoop::take_up_hands() {
+  HandsListener& listener = *this;
+  hands_ = std::make_unique<Hands>(*context_, dispatch_, listener);
+  prompt_.tools = tool_specs();
+  if (!hands_->are_needed_at_once()) return ask();
+  hands_->open([this] { ask(); });
 }
 
 void NativeLoop::ask() {
   round_ = {};
+  if (hands_) {
+    const auto& own = dispatch_.agent.system_prompt;
+    prompt_.system = own + (own.empty() ? "" : "\n\n") + hands_->system_words();
+  }
   call_ = ask_model(*context_,
                     {.route = route_,
                      .prompt = prompt_,
@@ -167,10 +183,8 @@ void NativeLoop::end_round() {
   const auto alive = lifeline_.watch();
   if (!is_last || round_count_ > 1) tell_usage();
   if (alive.expired()) return;
-  if (is_last) {
-    stop_all();
-    return listener_.on_finished(usage_);
-  }
+  if (dispatch_.supplies) said_ += round_.text;
+  if (is_last) return finish();
   if (round_count_ > context_->options.tool_rounds_max) {
     return fail(Slug::model_error, "The model asked for tools " + std::to_string(round_count_) +
                                        " times in a row without coming to an end.");
@@ -181,19 +195,27 @@ void NativeLoop::end_round() {
 }
 
 void NativeLoop::answer_calls(std::vector<models::ToolCall> calls) {
-  const auto alive = lifeline_.watch();
-  models::PromptTurn answers{.role = model::Role::user};
-  for (const auto& call : calls) {
-    answers.results.push_back(
-        {.call_id = call.id, .text = "There is no tool named " + call.name + ". Go on without it.", .failed = true});
-    if (!replay_.is_over()) continue;  // told in the life before this one
-    tell(EventKind::log, warning("The model called the tool " + call.name + ", which does not exist."));
-    if (alive.expired()) return;
-  }
-  prompt_.turns.push_back(std::move(answers));
+  // Only of tools that do not exist may a resumed run have told before: steps cannot be done again.
+  if (!replay_.is_over()) return fail_replay();
+  CallRoundListener& listener = *this;
+  calls_ = std::make_unique<CallRound>(*context_, hands_.get(), std::move(calls), step_count_, listener);
+  calls_->begin();
+}
+
+void NativeLoop::on_answered(std::vector<models::ToolResult> results) {
+  prompt_.turns.push_back({.role = model::Role::user, .results = std::move(results)});
   ++round_count_;
   attempt_ = 1;
   ask();
+}
+
+void NativeLoop::finish() {
+  const auto end = [this] {
+    stop_all();
+    listener_.on_finished(usage_);
+  };
+  if (!hands_) return end();
+  hands_->finish(std::move(said_), end);
 }
 
 // ── what goes wrong ─────────────────────────────────────────────────────────────────────────────
@@ -316,6 +338,10 @@ void NativeLoop::on_filler_trouble(std::string what) {
   tell(EventKind::log, warning("No filler from the small model: " + std::string(readable(what))));
 }
 
+void NativeLoop::on_hands_phase(std::string_view phase, std::string_view words, int64_t duration_ms) {
+  listener_.on_event(harness::phase_event(phase, readable(words), duration_ms, context_->loop.now()));
+}
+
 void NativeLoop::tell(EventKind kind, std::string body) {
   listener_.on_event({.kind = kind, .at = context_->loop.now(), .body = std::move(body)});
 }
@@ -334,6 +360,11 @@ void NativeLoop::tell_usage() {
 }
 
 void NativeLoop::fail(Slug slug, std::string detail, std::optional<int64_t> retry_after_ms) {
+  if (calls_) {
+    const auto alive = lifeline_.watch();
+    calls_->break_off(detail);
+    if (alive.expired()) return;
+  }
   stop_all();
   model::Problem problem{.slug = slug, .detail = std::move(detail)};
   if (retry_after_ms) problem.retry_after_seconds = (*retry_after_ms + 999) / 1000;
@@ -341,8 +372,10 @@ void NativeLoop::fail(Slug slug, std::string detail, std::optional<int64_t> retr
 }
 
 void NativeLoop::stop(Callback<void()> gone) {
+  auto hands = std::move(hands_);
   stop_all();
-  context_->loop.defer(std::move(gone));
+  if (!hands) return context_->loop.defer(std::move(gone));
+  hands->stop(std::move(gone));
 }
 
 void NativeLoop::stop_all() {
@@ -350,6 +383,8 @@ void NativeLoop::stop_all() {
   retry_.cancel();
   filler_.reset();
   call_.reset();
+  calls_.reset();
+  hands_.reset();
 }
 
 }  // namespace sluice::runner

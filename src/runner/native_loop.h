@@ -10,14 +10,20 @@
 #include <vector>
 
 #include "harness/harness.h"
+#include "runner/call_round.h"
 #include "runner/filler.h"
+#include "runner/hands.h"
 #include "runner/lifeline.h"
 #include "runner/model_call.h"
 #include "runner/replay.h"
 
 namespace sluice::runner {
 
-class NativeLoop final : public harness::Work, private ModelCallListener, private FillerListener {
+class NativeLoop final : public harness::Work,
+                         private ModelCallListener,
+                         private FillerListener,
+                         private HandsListener,
+                         private CallRoundListener {
  public:
   // `context` is shared with the dispatcher and its other work, because any of them may go last.
   NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch, harness::DispatchListener& listener);
@@ -46,8 +52,14 @@ class NativeLoop final : public harness::Work, private ModelCallListener, privat
   void on_unanswered(net::CallFailure failure, std::string what) override;
   void on_filler(std::string text) override;
   void on_filler_trouble(std::string what) override;
+  void on_hands_event(model::EventKind kind, std::string body) override { tell(kind, std::move(body)); }
+  void on_hands_phase(std::string_view phase, std::string_view words, int64_t duration_ms) override;
+  void on_hands_failed(model::Slug slug, std::string detail) override { fail(slug, std::move(detail)); }
+  void on_call_event(model::EventKind kind, std::string body) override { tell(kind, std::move(body)); }
+  void on_answered(std::vector<models::ToolResult> results) override;
 
   void start();
+  void take_up_hands();
   void ask();
   void hear_text(std::string text);
   void hear_reasoning(std::string text);
@@ -55,6 +67,7 @@ class NativeLoop final : public harness::Work, private ModelCallListener, privat
   bool is_bounded(std::size_t more_bytes);
   void end_round();
   void answer_calls(std::vector<models::ToolCall> calls);
+  void finish();
   Setback setback_of(models::Failure failure) const;
   void meet(const Setback& setback);
   void retry_later(const Setback& setback);
@@ -77,7 +90,9 @@ class NativeLoop final : public harness::Work, private ModelCallListener, privat
   Round round_;
   int round_count_ = 1;
   int attempt_ = 1;  // of this round
+  int step_count_ = 0;
   std::size_t said_bytes_ = 0;
+  std::string said_;  // where the files go, the whole answer goes too
   model::Usage usage_;
 
   Lifeline lifeline_;
@@ -85,6 +100,8 @@ class NativeLoop final : public harness::Work, private ModelCallListener, privat
   world::Timer retry_;
   std::unique_ptr<Filler> filler_;
   std::unique_ptr<ModelCall> call_;
+  std::unique_ptr<Hands> hands_;  // null: none, or no more
+  std::unique_ptr<CallRound> calls_;
 };
 
 }  // namespace sluice::runner

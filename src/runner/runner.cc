@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runner/file_herald.h"
+#include "runner/host_command.h"
 #include "runner/model_call.h"
 #include "runner/native_loop.h"
 
@@ -26,12 +28,26 @@ class NativeRunner final : public harness::Dispatcher {
   const std::shared_ptr<const Context> context_;  // shared with the work, which may outlive the dispatcher
 };
 
+constexpr int64_t hook_ms_max = 30'000;
+
+std::unique_ptr<FileHerald> make_herald(const FileHooks& hooks, const RunnerNeeds& needs) {
+  if (needs.workers == nullptr || (hooks.webhook_url.empty() && hooks.command.empty())) return nullptr;
+  return std::make_unique<FileHerald>(hooks, FileHerald::Needs{needs.client, needs.loop, *needs.workers, needs.log},
+                                      [](const std::vector<std::string>& argv, const std::string& input) {
+                                        return run_host_command(argv, input, hook_ms_max);
+                                      });
+}
+
 }  // namespace
 
 std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs) {
+  const bool has_hands = needs.sandbox != nullptr;
+  SLUICE_CHECK(has_hands == (needs.watcher != nullptr) && has_hands == (needs.workers != nullptr));
   Providers providers(options, needs.metrics);
+  auto herald = make_herald(options.hands.file_hooks, needs);
   return std::make_unique<NativeRunner>(std::make_shared<const Context>(
-      Context{std::move(options), std::move(providers), needs.client, needs.loop, needs.entropy, needs.log}));
+      Context{std::move(options), std::move(providers), needs.client, needs.loop, needs.entropy, needs.log,
+              needs.sandbox, needs.watcher, needs.workers, std::move(herald)}));
 }
 
 }  // namespace sluice::runner

@@ -1,0 +1,72 @@
+#include "runner/command_run.h"
+
+#include <utility>
+
+namespace sluice::runner {
+
+using sandbox::Stream;
+
+CommandRun::CommandRun(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, world::Loop& loop,
+                       CommandListener& listener)
+    : bounds_(bounds), box_(box), loop_(loop), listener_(listener), excerpt_(bounds.kept_chars_max) {
+  if (command.argv[0] == "bash") {
+    otherwise_ = command;
+    otherwise_->argv[0] = "sh";
+  }
+  process_ = box.start(std::move(command), *this);
+}
+
+void CommandRun::on_output(Stream stream, std::string_view bytes) {
+  take(stream, (stream == Stream::out ? out_ : err_).feed(bytes));
+}
+
+void CommandRun::take(Stream stream, std::string text) {
+  if (text.empty()) return;
+  excerpt_.append(text);
+  if (bounds_.told_bytes_max == 0 || is_cut_) return;
+  const auto fits = utf8_prefix(text, bounds_.told_bytes_max - told_bytes_);
+  told_bytes_ += fits.size();
+  gather(stream, fits);
+  if (fits.size() < text.size()) {
+    is_cut_ = true;
+    gather(stream, "\n… output cut: more than " + std::to_string(bounds_.told_bytes_max) + " bytes …\n");
+  }
+  tell_later();
+}
+
+void CommandRun::gather(Stream stream, std::string_view text) {
+  if (text.empty()) return;
+  if (gathered_.empty() || gathered_.back().stream != stream) gathered_.push_back({stream, {}});
+  gathered_.back().text += text;
+}
+
+void CommandRun::tell_later() {
+  if (std::exchange(is_telling_, true)) return;
+  loop_.defer([this, alive = lifeline_.watch()] {
+    if (!alive.expired()) tell();
+  });
+}
+
+bool CommandRun::tell() {
+  is_telling_ = false;
+  const auto alive = lifeline_.watch();
+  for (auto& piece : std::exchange(gathered_, {})) {
+    listener_.on_printed(piece.stream, std::move(piece.text));
+    if (alive.expired()) return false;
+  }
+  return true;
+}
+
+void CommandRun::on_exit(sandbox::Exit exit) {
+  if (exit.cause == sandbox::ExitCause::not_started && otherwise_) {
+    process_ = box_.start(*std::exchange(otherwise_, std::nullopt), *this);
+    return;
+  }
+  take(Stream::out, out_.end());
+  take(Stream::err, err_.end());
+  if (!tell()) return;
+  exit.what = to_utf8(exit.what);
+  listener_.on_ended(std::move(exit), excerpt_.text());
+}
+
+}  // namespace sluice::runner

@@ -1,0 +1,74 @@
+// A command in a box, from its start to its end: what it prints becomes text, gathered turn by turn,
+// and bounded, so that a flood costs no memory.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/callback.h"
+#include "runner/lifeline.h"
+#include "runner/output_text.h"
+#include "sandbox/sandbox.h"
+#include "world/world.h"
+
+namespace sluice::runner {
+
+class CommandListener {
+ public:
+  virtual ~CommandListener() = default;
+  // Valid UTF-8; at most CommandBounds::told_bytes_max of it altogether, and then once how it was cut.
+  virtual void on_printed(sandbox::Stream stream, std::string text) = 0;
+  // The last that is heard. `printed`: both streams as they came, as much as CommandBounds allow.
+  virtual void on_ended(sandbox::Exit exit, std::string printed) = 0;
+};
+
+struct CommandBounds {
+  std::size_t kept_chars_max = 0;  // of `printed`
+  std::size_t told_bytes_max = 0;  // 0: on_printed() is not called
+};
+
+// `bash` is `sh` in a box that has no bash.
+//
+// Dropping it kills the command, unless it is a background one, and nothing is heard any more.
+class CommandRun final : private sandbox::ProcessListener {
+ public:
+  // `box`, `loop` and `listener` must outlive this. No callback comes from inside.
+  CommandRun(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, world::Loop& loop,
+             CommandListener& listener);
+
+ private:
+  struct Piece {
+    sandbox::Stream stream;
+    std::string text;
+  };
+
+  void on_output(sandbox::Stream stream, std::string_view bytes) override;
+  void on_exit(sandbox::Exit exit) override;
+
+  void take(sandbox::Stream stream, std::string text);
+  void gather(sandbox::Stream stream, std::string_view text);
+  void tell_later();
+  // False when the listener dropped this.
+  bool tell();
+
+  const CommandBounds bounds_;
+  sandbox::Box& box_;
+  world::Loop& loop_;
+  CommandListener& listener_;
+  Utf8Stream out_;
+  Utf8Stream err_;
+  Excerpt excerpt_;
+  std::vector<Piece> gathered_;
+  std::size_t told_bytes_ = 0;
+  bool is_cut_ = false;
+  bool is_telling_ = false;  // at the end of this turn
+  Lifeline lifeline_;
+  std::optional<sandbox::Command> otherwise_;  // when there is no bash inside
+  std::unique_ptr<sandbox::Process> process_;
+};
+
+}  // namespace sluice::runner

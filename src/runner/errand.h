@@ -1,0 +1,26 @@
+// Work on another thread whose answer nobody wants any more once whoever asked is gone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/callback.h"
+#include "runner/lifeline.h"
+#include "world/world.h"
+
+namespace sluice::runner {
+
+// `work` runs on some thread of `workers`, and must touch nothing that is not its own; `then` hears
+// what it answered on the loop's thread, if `alive` has not expired by then.
+template <typename Answer>
+void send(world::Workers& workers, Lifeline::Watch alive, Callback<Answer()> work, Callback<void(Answer)> then) {
+  // Shared by the two sides, because either may go last.
+  auto answer = std::make_shared<std::optional<Answer>>();
+  workers.run([answer, work = std::move(work)]() mutable { answer->emplace(work()); },
+              [answer, alive = std::move(alive), then = std::move(then)]() mutable {
+                if (!alive.expired()) then(*std::move(*answer));
+              });
+}
+
+}  // namespace sluice::runner

@@ -1,0 +1,53 @@
+#include "runner/held_box.h"
+
+#include <utility>
+
+namespace sluice::runner {
+
+HeldBox::~HeldBox() {
+  state_->dropped = true;
+  if (!state_->killing || state_->dead) state_->box.reset();
+}
+
+void HeldBox::open(sandbox::Sandbox& sandbox, sandbox::BoxRequest request, Callback<void(Result<Unit>)> then) {
+  SLUICE_CHECK(!state_->opening && state_->box == nullptr);
+  state_->opening = true;
+  sandbox.open(std::move(request),
+               [state = state_, then = std::move(then)](Result<std::unique_ptr<sandbox::Box>> box) mutable {
+                 arrive(state, std::move(box), std::move(then));
+               });
+}
+
+void HeldBox::arrive(const std::shared_ptr<State>& state, Result<std::unique_ptr<sandbox::Box>> box,
+                     Callback<void(Result<Unit>)> then) {
+  state->opening = false;
+  if (box) state->box = std::move(box).take();
+  if (state->killing) return state->box ? prove(state) : end(*state);
+  if (state->dropped) return state->box.reset();
+  then(box ? Result<Unit>(Unit{}) : Result<Unit>(std::move(box.error())));
+}
+
+void HeldBox::kill(Callback<void()> gone) {
+  const bool is_first = !std::exchange(state_->killing, true);
+  state_->waiting.push_back(std::move(gone));
+  if (state_->dead || (is_first && !state_->box && !state_->opening)) {
+    state_->loop.defer([state = state_] { end(*state); });
+  } else if (is_first && state_->box) {
+    prove(state_);
+  }
+}
+
+void HeldBox::prove(const std::shared_ptr<State>& state) {
+  state->box->kill([state] {
+    // The box may be dropped at last, but not from inside its own callback.
+    state->loop.defer([state] { end(*state); });
+  });
+}
+
+void HeldBox::end(State& state) {
+  state.dead = true;
+  if (state.dropped) state.box.reset();
+  for (auto& gone : std::exchange(state.waiting, {})) gone();
+}
+
+}  // namespace sluice::runner

@@ -1,0 +1,223 @@
+#include "runner/repository_fetch.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/fd.h"
+#include "runner/base_url.h"
+#include "runner/errand.h"
+#include "runner/tools.h"
+
+namespace sluice::runner {
+namespace {
+
+constexpr std::size_t git_words_chars_max = 2'000;
+
+struct Place {
+  std::string_view scheme;
+  std::string_view authority;
+};
+
+std::optional<Place> place_of(std::string_view url) {
+  for (const std::string_view scheme : {"https", "http", "ssh", "git"}) {
+    if (!url.starts_with(scheme) || !url.substr(scheme.size()).starts_with("://")) continue;
+    url.remove_prefix(scheme.size() + 3);
+    const auto authority = url.substr(0, std::min(url.find('/'), url.size()));
+    if (authority.empty()) return std::nullopt;
+    return Place{scheme, authority};
+  }
+  return std::nullopt;
+}
+
+bool is_host(std::string_view authority, std::string_view host) {
+  return authority == host || authority.substr(0, authority.rfind(':')) == host;
+}
+
+// As RFC 7617 wants it: the alphabet and the padding that base64url leaves out.
+std::string to_base64(std::string_view bytes) {
+  auto text = to_base64url(bytes);
+  std::ranges::replace(text, '-', '+');
+  std::ranges::replace(text, '_', '/');
+  text.append((4 - text.size() % 4) % 4, '=');
+  return text;
+}
+
+std::string secret_of(const GitCredential& credential) {
+  return to_base64(credential.username + ":" + credential.password);
+}
+
+bool is_commit(std::string_view ref) {
+  return (ref.size() == 40 || ref.size() == 64) && ref.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::map<std::string, std::string> git_environment() {
+  return {{"GIT_TERMINAL_PROMPT", "0"},
+          {"GIT_ALLOW_PROTOCOL", "https:http:ssh:git"},
+          {"GIT_CONFIG_NOSYSTEM", "1"},
+          {"GIT_CONFIG_GLOBAL", "/dev/null"},
+          {"GIT_SSH_COMMAND", "ssh -oBatchMode=yes"}};
+}
+
+Result<Unit> add_credential(std::map<std::string, std::string>& environment, const std::string& alias,
+                            const Place& place, const HandsOptions& options) {
+  const auto found = options.git_credentials.find(alias);
+  if (found == options.git_credentials.end()) {
+    return Error{ErrorKind::denied, "there is no credential \"" + alias + "\" on this server"};
+  }
+  if (!is_host(place.authority, found->second.host)) {
+    return Error{ErrorKind::denied, "the credential \"" + alias + "\" is for " + found->second.host + " only"};
+  }
+  const bool is_local = is_host(place.authority, "localhost") || is_host(place.authority, "127.0.0.1");
+  if (place.scheme != "https" && !(place.scheme == "http" && is_local)) {
+    return Error{ErrorKind::denied, "the credential \"" + alias + "\" is sent over https only"};
+  }
+  environment["GIT_CONFIG_COUNT"] = "1";
+  environment["GIT_CONFIG_KEY_0"] =
+      "http." + std::string(place.scheme) + "://" + std::string(place.authority) + "/.extraHeader";
+  environment["GIT_CONFIG_VALUE_0"] = "Authorization: Basic " + secret_of(found->second);
+  return Unit{};
+}
+
+// Whatever the repository says, git runs nothing of it and goes nowhere else: a redirect could lead
+// past the rules, and would be sent the header too.
+std::vector<std::string> git(std::vector<std::string> rest) {
+  std::vector<std::string> argv = {"git",
+                                   "-c",
+                                   "protocol.ext.allow=never",
+                                   "-c",
+                                   "http.followRedirects=false",
+                                   "-c",
+                                   "core.hooksPath=/dev/null",
+                                   "-c",
+                                   "advice.detachedHead=false"};
+  argv.insert(argv.end(), rest.begin(), rest.end());
+  return argv;
+}
+
+}  // namespace
+
+Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
+                                                     const HandsOptions& options) {
+  const auto place = place_of(repository.url);
+  if (!place) {
+    return Error{ErrorKind::invalid, "its url must begin with https://, http://, ssh:// or git://"};
+  }
+  if (!is_allowed(repository.url, options.repository_urls)) {
+    return Error{ErrorKind::denied,
+                 "this server's configuration does not allow " + repository.url + " (sandbox.repository_urls)"};
+  }
+  auto environment = git_environment();
+  if (repository.credential_alias) {
+    auto added = add_credential(environment, *repository.credential_alias, *place, options);
+    if (!added) return std::move(added.error());
+  }
+  std::vector<std::vector<std::string>> lines;
+  const auto depth = "--depth=" + std::to_string(repository.depth);
+  if (is_commit(repository.ref)) {
+    lines.push_back(git({"init", "--quiet", "."}));
+    lines.push_back(git({"remote", "add", "--", "origin", repository.url}));
+    lines.push_back(git({"fetch", "--quiet", "--no-recurse-submodules", "origin", repository.ref}));
+    if (repository.depth > 0) lines.back().insert(lines.back().end() - 2, depth);
+    lines.push_back(git({"checkout", "--quiet", "--detach", "FETCH_HEAD"}));
+  } else {
+    lines.push_back(git({"clone", "--quiet", "--no-recurse-submodules"}));
+    if (repository.depth > 0) lines.back().push_back(depth);
+    if (!repository.ref.empty()) lines.back().push_back("--branch=" + repository.ref);
+    lines.back().insert(lines.back().end(), {"--", repository.url, "."});
+  }
+  std::vector<sandbox::Command> commands;
+  for (auto& line : lines) {
+    commands.push_back({.argv = std::move(line), .environment = environment, .timeout_ms = options.clone_timeout_ms});
+  }
+  return commands;
+}
+
+RepositoryFetch::RepositoryFetch(const HandsOptions& options, const harness::Dispatch& dispatch, Needs needs,
+                                 Callback<void(Result<workspace::Layers>)> done)
+    : options_(options), dispatch_(dispatch), needs_(needs), done_(std::move(done)), box_(needs.loop) {
+  needs_.loop.defer([this, alive = lifeline_.watch()] {
+    if (!alive.expired()) begin();
+  });
+}
+
+void RepositoryFetch::begin() {
+  auto commands = clone_commands(*dispatch_.materials.repository, options_);
+  if (!commands) return finish(std::move(commands.error()));
+  commands_ = std::move(commands).take();
+  box_.open(needs_.sandbox, {.name = dispatch_.run.text() + "-repository", .network = sandbox::Network::host},
+            [this, alive = lifeline_.watch()](Result<Unit> opened) {
+              if (alive.expired()) return;
+              if (!opened) return finish(std::move(opened.error()).in("open a sandbox for it"));
+              run_next();
+            });
+}
+
+void RepositoryFetch::run_next() {
+  if (next_command_ == commands_.size()) {
+    run_.reset();
+    return box_.kill([this, alive = lifeline_.watch()] {
+      if (!alive.expired()) freeze();
+    });
+  }
+  CommandListener& listener = *this;
+  run_ = std::make_unique<CommandRun>(*box_.box(), std::move(commands_[next_command_++]),
+                                      CommandBounds{.kept_chars_max = git_words_chars_max}, needs_.loop, listener);
+}
+
+void RepositoryFetch::on_ended(sandbox::Exit exit, std::string printed) {
+  if (exit.cause == sandbox::ExitCause::exited && exit.code == 0) return run_next();
+  ToolPlan plan{.is_shell = true};
+  plan.command.timeout_ms = options_.clone_timeout_ms;
+  finish(Error{ErrorKind::unavailable, shown("git: " + answer_of(plan, exit, std::move(printed)).text)});
+}
+
+std::string RepositoryFetch::shown(std::string words) const {
+  const auto& alias = dispatch_.materials.repository->credential_alias;
+  if (!alias) return words;
+  const auto& credential = options_.git_credentials.at(*alias);
+  for (const auto& secret : {credential.password, secret_of(credential)}) {
+    if (secret.empty()) continue;
+    for (auto at = words.find(secret); at != words.npos; at = words.find(secret, at)) {
+      words.replace(at, secret.size(), "…");
+    }
+  }
+  return words;
+}
+
+void RepositoryFetch::freeze() {
+  LayerWork work{.changes_fd = -1,
+                 .home = layer_home(options_.state_dir, dispatch_),
+                 .mark = dispatch_.run.text() + "-repository",
+                 .owner = {options_.owner_uid, options_.owner_uid}};
+  send<Result<LayerDraft>>(
+      needs_.workers, lifeline_.watch(),
+      [work = std::move(work),
+       changes = OwnedFd(fcntl(box_.box()->changes_fd(), F_DUPFD_CLOEXEC, 0))]() mutable -> Result<LayerDraft> {
+        work.changes_fd = changes.get();
+        return draft_layer(work);
+      },
+      [this](Result<LayerDraft> draft) { take(std::move(draft)); });
+}
+
+void RepositoryFetch::take(Result<LayerDraft> draft) {
+  if (!draft) return finish(std::move(draft.error()).in("keep it"));
+  if (draft.value().from.empty()) return finish(workspace::Layers{});
+  if (auto kept = keep(draft.value()); !kept) return finish(std::move(kept.error()).in("keep it"));
+  finish(workspace::Layers{draft.value().to});
+}
+
+// Whoever hears it may drop this.
+void RepositoryFetch::finish(Result<workspace::Layers> layers) {
+  auto done = std::move(done_);
+  done(std::move(layers));
+}
+
+void RepositoryFetch::stop(Callback<void()> gone) {
+  run_.reset();
+  box_.kill(std::move(gone));
+}
+
+}  // namespace sluice::runner

@@ -1,0 +1,65 @@
+// A repository, cloned in a box of its own that has the network and nothing else, and frozen into the
+// first layer of a workspace. The credential is in the environment of git there, and nowhere else:
+// not in its arguments, not in a file, not in the agent's box.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/callback.h"
+#include "base/result.h"
+#include "harness/harness.h"
+#include "runner/command_run.h"
+#include "runner/held_box.h"
+#include "runner/layer_shelf.h"
+#include "runner/lifeline.h"
+#include "runner/runner.h"
+#include "world/world.h"
+
+namespace sluice::runner {
+
+// The commands that fetch it, in order. `denied` or `invalid`, in words for whoever made the
+// repository, when it may not be fetched.
+Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
+                                                     const HandsOptions& options);
+
+class RepositoryFetch final : private CommandListener {
+ public:
+  struct Needs {
+    sandbox::Sandbox& sandbox;
+    world::Workers& workers;
+    world::Loop& loop;
+  };
+  // All must outlive this. `done` comes once, never from inside: the layers, or why there are none.
+  RepositoryFetch(const HandsOptions& options, const harness::Dispatch& dispatch, Needs needs,
+                  Callback<void(Result<workspace::Layers>)> done);
+
+  // To be dropped then. `gone`: nothing is left of the box.
+  void stop(Callback<void()> gone);
+
+ private:
+  void on_printed(sandbox::Stream, std::string) override {}
+  void on_ended(sandbox::Exit exit, std::string printed) override;
+
+  void begin();
+  void run_next();
+  void freeze();
+  void take(Result<LayerDraft> draft);
+  void finish(Result<workspace::Layers> layers);
+  // Without anything that is the credential's.
+  std::string shown(std::string words) const;
+
+  const HandsOptions& options_;
+  const harness::Dispatch& dispatch_;
+  const Needs needs_;
+  Callback<void(Result<workspace::Layers>)> done_;
+  std::vector<sandbox::Command> commands_;
+  std::size_t next_command_ = 0;
+  Lifeline lifeline_;
+  HeldBox box_;
+  std::unique_ptr<CommandRun> run_;
+};
+
+}  // namespace sluice::runner

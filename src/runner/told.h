@@ -1,0 +1,25 @@
+// The bodies of the events that tell of tools and files (docs/formats/events.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "models/models.h"
+#include "runner/tools.h"
+#include "sandbox/sandbox.h"
+#include "workspace/workspace.h"
+
+namespace sluice::runner {
+
+// Long arguments are shortened: a file that is written need not be told twice.
+std::string step_running(std::string_view id, const models::ToolCall& call);
+std::string step_ended(std::string_view id, std::string_view name, const ToolAnswer& answer, int64_t duration_ms);
+std::string printed_body(std::string_view id, sandbox::Stream stream, std::string_view text);
+std::string log_body(std::string_view level, std::string_view text);  // valid UTF-8
+std::string file_body(const workspace::FileNews& news, Timestamp at);
+std::string diff_body(std::string_view diff);
+std::string overflow_body();
+
+}  // namespace sluice::runner

@@ -1,0 +1,38 @@
+// The tools of a native agent: how a model is told of them, and which command each call becomes. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "models/models.h"
+#include "runner/runner.h"
+#include "sandbox/sandbox.h"
+
+namespace sluice::runner {
+
+std::vector<models::ToolSpec> tool_specs();
+bool is_tool(std::string_view name);
+
+// What a call has the box do.
+struct ToolPlan {
+  sandbox::Command command;
+  bool is_shell = false;  // bash: its output is told as it comes, its exit code is part of the result
+};
+
+// `call.name` is a tool. `invalid`, in words for the model, which may try again.
+Result<ToolPlan> plan_tool(const models::ToolCall& call, const HandsOptions& options);
+
+// What the model is shown.
+struct ToolAnswer {
+  std::string text;
+  bool failed = false;
+};
+// `printed`: what the command printed, as much of it as a result may have.
+ToolAnswer answer_of(const ToolPlan& plan, const sandbox::Exit& exit, std::string printed);
+
+// Instead of waiting for it.
+ToolAnswer background_answer();
+
+}  // namespace sluice::runner
