@@ -32,7 +32,8 @@ struct Send {
   std::optional<std::string> repository_id;
   std::optional<std::vector<std::string>> skill_ids;
   std::optional<std::map<std::string, std::string>> env;
-  bool tenant_filler = false;  // the cascade (I-11): tenant, then conversation, then message
+  std::optional<std::string> env_name;  // instead of variables
+  bool tenant_filler = false;           // the cascade (I-11): tenant, then conversation, then message
   std::optional<bool> message_filler;
   bool streamed = true;  // nobody sees filler otherwise
   std::optional<store::Idempotency> idempotency;
@@ -108,6 +109,13 @@ class Engine {
   virtual void drain(Millis deadline, Callback<void()> done) = 0;
 };
 
+// Whoever has the bundles that runs name, and keeps the files that they hand back.
+class Storeroom {
+ public:
+  virtual ~Storeroom() = default;
+  virtual std::shared_ptr<harness::Supplies> supplies_for(const model::Run& run) = 0;
+};
+
 // All of them must outlive the engine.
 struct EngineNeeds {
   store::Store& store;
@@ -116,6 +124,7 @@ struct EngineNeeds {
   world::IdSource& ids;
   world::Log& log;
   world::Metrics& metrics;
+  Storeroom* storeroom = nullptr;  // null: there are no skills, and files are not kept
 };
 std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options);
 

@@ -175,6 +175,27 @@ class EngineTest : public testing::Test {
     return json;
   }
 
+  model::RepositoryId make_repository(std::string name) {
+    model::Repository made{.id = ids.make<model::RepositoryId>(), .tenant_id = tenant.id, .name = name};
+    made.url = "https://git.example/" + name;
+    store->create_repository(made, [](Result<Unit> done) { ASSERT_TRUE(done); });
+    loop.settle();
+    return made.id;
+  }
+  model::SkillId make_skill(std::string name) {
+    model::Skill made{.id = ids.make<model::SkillId>(), .tenant_id = tenant.id, .name = std::move(name)};
+    store->put_skill(made, [](const Result<model::Skill>& done) { ASSERT_TRUE(done); });
+    loop.settle();
+    return made.id;
+  }
+  void make_environment(std::string name, std::map<std::string, std::string> variables, std::string script) {
+    model::Environment made{.id = ids.make<model::EnvironmentId>(), .tenant_id = tenant.id, .name = std::move(name)};
+    made.variables = std::move(variables);
+    made.script = std::move(script);
+    store->create_environment(made, [](Result<Unit> done) { ASSERT_TRUE(done); });
+    loop.settle();
+  }
+
   world::FakeLoop loop;
   world::FakeEntropy entropy;
   world::FakeLog log;

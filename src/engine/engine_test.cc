@@ -281,5 +281,59 @@ TEST_F(EngineTest, Draining_ends_at_its_deadline_and_leaves_the_run_to_the_next_
   EXPECT_EQ(stored_run(run).state, RunState::completed);
 }
 
+TEST_F(EngineTest, A_cancelled_run_is_over_only_when_its_work_is_proven_gone_S_10) {  // S-10, A-6
+  dispatcher.proves_at_once = false;
+  const auto run = send_ok(message("hello"));
+  bool answered = false;
+  engine->cancel(tenant.id, run.id, [&](auto) { answered = true; });
+  loop.settle();
+  EXPECT_EQ(dispatcher.working(), 0) << "it is stopped at once";
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(stored_run(run).state, RunState::finishing);
+  dispatcher.prove_gone();
+  loop.settle();
+  EXPECT_TRUE(answered);
+  EXPECT_EQ(stored_run(run).state, RunState::cancelled);
+}
+
+TEST_F(EngineTest, A_run_is_given_what_its_message_its_conversation_and_its_agent_name_I_25) {  // I-25
+  const auto repository = make_repository("tides");
+  const auto skill = make_skill("sums");
+  make_environment("lab", {{"A", "of the environment"}, {"B", "2"}}, "make");
+  auto what = message("hello");
+  what.repository_id = repository.text();
+  what.skill_ids = {skill.text()};
+  what.env_name = "lab";
+  send_ok(std::move(what));
+  const auto& given = dispatcher.jobs.back()->dispatch.materials;
+  ASSERT_TRUE(given.repository.has_value());
+  EXPECT_EQ(given.repository->url, "https://git.example/tides");
+  ASSERT_EQ(given.skills.size(), 1U);
+  EXPECT_EQ(given.skills[0].name, "sums");
+  EXPECT_EQ(given.variables, (std::map<std::string, std::string>{{"A", "of the environment"}, {"B", "2"}}));
+  EXPECT_EQ(given.setup_script, "make");
+}
+
+TEST_F(EngineTest, A_run_whose_materials_are_gone_fails_and_says_which_I_25) {
+  auto what = message("hello");
+  what.skill_ids = {ids.make<model::SkillId>().text()};
+  const auto missing = what.skill_ids->front();
+  const auto run = send_ok(std::move(what));
+  EXPECT_EQ(stored_run(run).state, RunState::failed);
+  EXPECT_NE(read_all(run).find(missing), std::string::npos);
+  EXPECT_TRUE(dispatcher.jobs.empty());
+}
+
+TEST_F(EngineTest, A_run_that_had_begun_to_act_is_not_done_again_after_a_restart) {
+  dispatcher.resumable = true;
+  const auto run = send_ok(message("hello"));
+  dispatcher.jobs.back()->listener->on_event(
+      {model::EventKind::step, loop.now(), R"({"id":"step_1","name":"bash","status":"running","args":{}})"});
+  loop.settle();
+  restart_server();
+  EXPECT_EQ(stored_run(run).state, RunState::failed);
+  EXPECT_NE(read_all(run).find("run-interrupted"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sluice::engine

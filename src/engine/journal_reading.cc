@@ -14,7 +14,7 @@ JournalReading::JournalReading(Needs needs, const model::Run& run, wire::Format 
       run_(run.id),
       format_(format),
       reader_(reader),
-      fold_(format, run.conversation_id, run.message_id, after),
+      fold_(format, run, after),
       self_(std::make_shared<JournalReading*>(this)) {
   needs_.loop.defer([self = self_] {
     if (*self != nullptr) (*self)->go_on();
@@ -29,7 +29,7 @@ JournalReading::~JournalReading() {
 
 void JournalReading::more() { go_on(); }
 
-void JournalReading::fall_behind(const wire::IntegrationFold& fold) {
+void JournalReading::fall_behind(const wire::Fold& fold) {
   fold_ = fold;
   mode_ = Mode::catching_up;
 }

@@ -33,7 +33,7 @@ class JournalReading final : public Reading {
   // For LiveRun.
   bool full() const { return reader_.full(); }
   void deliver(const SharedBytes& lines) { reader_.take(lines); }
-  void fall_behind(const wire::IntegrationFold& fold);
+  void fall_behind(const wire::Fold& fold);
   void end();
   void lose(const Error& why);
 
@@ -49,7 +49,7 @@ class JournalReading final : public Reading {
   model::RunId run_;
   wire::Format format_;
   Reader& reader_;
-  wire::IntegrationFold fold_;
+  wire::Fold fold_;
   Mode mode_ = Mode::catching_up;
   bool page_under_way_ = false;
 

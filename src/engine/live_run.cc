@@ -163,7 +163,7 @@ void LiveRun::on_refused(const Error& why) {
 
 // ── telling ─────────────────────────────────────────────────────────────────────────────────────
 
-void LiveRun::attach(JournalReading& reading, const wire::IntegrationFold& fold, wire::Format format) {
+void LiveRun::attach(JournalReading& reading, const wire::Fold& fold, wire::Format format) {
   SLUICE_CHECK(fold.at() == run_.head);
   auto& audience = audiences_[static_cast<std::size_t>(format)];
   if (!audience.fold) audience.fold = fold;

@@ -64,7 +64,7 @@ class LiveRun final : public harness::DispatchListener {
   void wait_for_end(std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter);
 
   // The reader's fold stands at this run's head; from here on it gets what is written.
-  void attach(JournalReading& reading, const wire::IntegrationFold& fold, wire::Format format);
+  void attach(JournalReading& reading, const wire::Fold& fold, wire::Format format);
   void detach(JournalReading& reading);
 
   void flush();
@@ -77,8 +77,8 @@ class LiveRun final : public harness::DispatchListener {
 
  private:
   struct Audience {
-    std::optional<wire::IntegrationFold> fold;  // of everyone in `readings`
-    std::vector<JournalReading*> readings;      // null: has left
+    std::optional<wire::Fold> fold;         // of everyone in `readings`
+    std::vector<JournalReading*> readings;  // null: has left
   };
 
   void mark_dirty();

@@ -1,5 +1,7 @@
 #include "engine/recovery.h"
 
+#include "engine/materials.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -94,6 +96,7 @@ void Recovery::on_journal(const std::shared_ptr<Past>& past, const Result<store:
     past->read_to = committed.position();
     if (event.kind == model::EventKind::text) past->told_text += event.body;
     if (event.kind == model::EventKind::reasoning) past->told_reasoning += event.body;
+    if (event.kind == model::EventKind::step) past->told_steps = true;
     if (event.kind == model::EventKind::accepted) read_accepted(*past, event.body);
   }
   if (past->read_to < past->run.head && !page.value().events.empty()) return read_journal(past);
@@ -120,9 +123,18 @@ void Recovery::read_assistant_message(const std::shared_ptr<Past>& past) {
 
 void Recovery::read_user_message(const std::shared_ptr<Past>& past) {
   read_message(past, past->run.user_message_id, [this, past](model::Message message) {
-    past->prompt = std::move(message.content);
-    read_agent(past);
+    past->user_message = std::move(message);
+    read_conversation(past);
   });
+}
+
+void Recovery::read_conversation(const std::shared_ptr<Past>& past) {
+  auto read = [this, past](const Result<model::Conversation>& conversation) {
+    if (!conversation && !note_damage(*past, conversation.error())) return stumble(past->run, conversation.error());
+    if (conversation) past->repository_id = conversation.value().repository_id;
+    read_agent(past);
+  };
+  engine_.needs_.store.conversation(past->run.tenant_id, past->run.conversation_id, while_alive(std::move(read)));
 }
 
 // `then` gets the message; when it is damaged, the run is ended with what is known of it.
@@ -173,18 +185,25 @@ void Recovery::take_up(const std::shared_ptr<Past>& past, Result<model::Agent> a
     problem.detail = "The server restarted, and the run's agent no longer exists.";
     return live.fail(std::move(problem));
   }
+  if (past->told_steps) {
+    // Its box died with the server. What a command did before is not known, so it is not done again.
+    problem.detail = "The server restarted while the agent was at work in its sandbox; what it did there is gone.";
+    return live.fail(std::move(problem));
+  }
   if (!engine_.needs_.dispatcher.can_resume(agent.value(), past->told_text)) {
     problem.detail = "The server restarted after part of the answer had been told; the model cannot go on from there.";
     return live.fail(std::move(problem));
   }
   harness::Dispatch work{.run = past->run.id, .conversation = past->run.conversation_id};
   work.agent = std::move(agent).take();
-  work.prompt = past->prompt;
+  work.prompt = past->user_message.content;
   work.traceparent = past->traceparent;
   work.resumed = true;
   work.told_text = past->told_text;
   work.told_reasoning = past->told_reasoning;
-  engine_.start_work(past->run.id, std::move(work));
+  const auto names = materials_named(work.agent, past->repository_id, past->user_message);
+  work.materials.variables = past->user_message.env.value_or(std::map<std::string, std::string>{});
+  engine_.start_work(past->run.id, std::move(work), names);
 }
 
 }  // namespace sluice::engine

@@ -31,7 +31,9 @@ class Recovery {
     std::string request_id;
     std::string traceparent;
     model::Message assistant_message;
-    std::string prompt;
+    model::Message user_message;
+    std::optional<std::string> repository_id;  // the conversation's
+    bool told_steps = false;                   // it had begun to act
     model::Position read_to;
     bool damaged = false;  // something of it cannot be read
   };
@@ -45,6 +47,7 @@ class Recovery {
   void read_assistant_message(const std::shared_ptr<Past>& past);
   void read_user_message(const std::shared_ptr<Past>& past);
   void read_message(const std::shared_ptr<Past>& past, model::MessageId id, Callback<void(model::Message)> then);
+  void read_conversation(const std::shared_ptr<Past>& past);
   void read_agent(const std::shared_ptr<Past>& past);
   void take_up(const std::shared_ptr<Past>& past, Result<model::Agent> agent);
   bool note_damage(Past& past, const Error& why);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/materials.h"
 #include "engine/recovery.h"
 
 namespace sluice::engine {
@@ -98,6 +99,7 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
   fresh.user_message.repository_id = send->repository_id;
   fresh.user_message.skill_ids = send->skill_ids;
   fresh.user_message.env = send->env;
+  fresh.user_message.env_name = send->env_name;
   fresh.user_message.created_at = now;
   fresh.assistant_message = {.id = needs_.ids.make<model::MessageId>(), .conversation_id = conversation};
   fresh.assistant_message.role = model::Role::assistant;
@@ -158,7 +160,14 @@ SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, sto
   work.prompt = send.content;
   work.filler = filler && send.streamed;
   work.traceparent = send.traceparent;
-  start_work(accepted.run.id, std::move(work));
+  model::Message asked;
+  asked.repository_id = send.repository_id;
+  asked.skill_ids = send.skill_ids;
+  asked.env = send.env;
+  asked.env_name = send.env_name;
+  const auto names = materials_named(work.agent, accepted.conversation.repository_id, asked);
+  work.materials.variables = asked.env.value_or(std::map<std::string, std::string>{});
+  start_work(accepted.run.id, std::move(work), names);
   return Sent{std::move(accepted.run), false};
 }
 
@@ -170,30 +179,6 @@ LiveRun& RunEngine::enter(const model::Run& run, model::Message message, std::st
   SLUICE_CHECK(fresh);
   figures_.live.set(static_cast<int64_t>(live_.size()));
   return entered;
-}
-
-void RunEngine::start_work(model::RunId run, harness::Dispatch work) {
-  if (!needs_.dispatcher.reads_history(work.agent)) return dispatch(run, std::move(work));
-  const auto user_message = find(run)->run().user_message_id;
-  const auto conversation = work.conversation;
-  const auto count_max =
-      std::min<int64_t>(work.agent.limits.max_history_messages, static_cast<int64_t>(limits::history_messages_max));
-  needs_.store.history(
-      conversation, user_message, static_cast<int>(count_max),
-      while_alive([this, run, work = std::move(work)](Result<std::vector<store::Turn>> turns) mutable {
-        auto* found = find(run);
-        if (found == nullptr) return;
-        if (!turns) {
-          return found->fail(problem_of(model::Slug::internal, "The conversation's history could not be read."));
-        }
-        for (auto& turn : turns.value()) work.history.push_back({turn.role, std::move(turn.content)});
-        dispatch(run, std::move(work));
-      }));
-}
-
-void RunEngine::dispatch(model::RunId run, harness::Dispatch work) {
-  auto* live = find(run);
-  live->work_by(needs_.dispatcher.dispatch(std::move(work), *live));
 }
 
 // ── runs tell the engine ────────────────────────────────────────────────────────────────────────

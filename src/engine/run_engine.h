@@ -52,8 +52,9 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns 
   void accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done);
   SendOutcome on_accepted(const Send& send, model::Message message, store::AcceptOutcome outcome);
   LiveRun& enter(const model::Run& run, model::Message message, std::string request_id);
-  // Reads the history, if the agent looks at it, and hands the work over.
-  void start_work(model::RunId run, harness::Dispatch work);
+  // Finds what the run names, reads the history if the agent looks at it, and hands the work over.
+  void start_work(model::RunId run, harness::Dispatch work, const store::MaterialNames& names);
+  void read_history(model::RunId run, harness::Dispatch work);
   void dispatch(model::RunId run, harness::Dispatch work);
   void flush_dirty();
 

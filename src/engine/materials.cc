@@ -1,0 +1,34 @@
+#include "engine/materials.h"
+
+#include <algorithm>
+
+namespace sluice::engine {
+
+store::MaterialNames materials_named(const model::Agent& agent, const std::optional<std::string>& of_conversation,
+                                     const model::Message& message) {
+  store::MaterialNames names;
+  names.repository = message.repository_id ? message.repository_id : of_conversation;
+  for (const auto& id : agent.skill_ids) names.skills.push_back(id.text());
+  for (const auto& id : message.skill_ids.value_or(std::vector<std::string>{})) {
+    if (std::ranges::find(names.skills, id) == names.skills.end()) names.skills.push_back(id);
+  }
+  if (message.env_name) names.environment = message.env_name;
+  if (!names.environment && agent.environment_id) names.environment = agent.environment_id->text();
+  return names;
+}
+
+void give(store::FoundMaterials found, harness::Materials& materials) {
+  if (auto& repository = found.repository) {
+    materials.repository = {repository->id.text(), repository->url, repository->ref, repository->depth,
+                            repository->credential_alias};
+  }
+  for (auto& skill : found.skills) {
+    materials.skills.push_back({skill.id.text(), skill.name, skill.description, skill.sha256});
+  }
+  if (auto& environment = found.environment) {
+    materials.variables.merge(environment->variables);
+    materials.setup_script = std::move(environment->script);
+  }
+}
+
+}  // namespace sluice::engine

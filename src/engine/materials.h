@@ -1,0 +1,19 @@
+// What a run is given to work with: named by its agent, its conversation and its message, found in the
+// store, handed to whoever does the work (I-25).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/engine.h"
+
+namespace sluice::engine {
+
+// The message's word counts before the conversation's, and that before the agent's; skills add up.
+store::MaterialNames materials_named(const model::Agent& agent, const std::optional<std::string>& of_conversation,
+                                     const model::Message& message);
+
+// Puts what was found into the work; the message's own variables win.
+void give(store::FoundMaterials found, harness::Materials& materials);
+
+}  // namespace sluice::engine
