@@ -1,0 +1,97 @@
+// A real sandbox spoken to in sentences: what the driver contract and the hostile tests are told with.
+//
+//   BoxStory story({.driver = "namespaces"});
+//   auto box = story.open();
+//   EXPECT_EQ(story.run(*box, sh("echo hi")).out, "hi\n");
+//
+// Everything waits for an event, with a deadline, and says what it waited for.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox/sandbox.h"
+#include "world/fake_world.h"
+#include "world/world.h"
+
+namespace sluice::sandbox {
+
+class BoxStory;
+
+// Hears a command. Keeps what it says up to keep_bytes_max, counts all of it.
+class Heard final : public ProcessListener {
+ public:
+  explicit Heard(BoxStory& story) : story_(story) {}
+  void on_output(Stream stream, std::string_view bytes) override;
+  void on_exit(Exit how) override;
+
+  std::string out;
+  std::string err;
+  size_t bytes = 0;
+  size_t piece_bytes_most = 0;
+  std::optional<Exit> exit;
+  int exits = 0;
+  size_t keep_bytes_max = 16 << 20;
+
+ private:
+  BoxStory& story_;
+};
+
+struct Ran {
+  std::string out;
+  std::string err;
+  Exit exit;
+};
+
+inline Command sh(std::string script) { return {.argv = {"sh", "-c", std::move(script)}}; }
+
+class BoxStory final {
+ public:
+  // Completes `options`: a state directory of its own; small limits where they were left as they are.
+  explicit BoxStory(SandboxOptions options = {});
+  ~BoxStory();
+  BoxStory(const BoxStory&) = delete;
+  BoxStory& operator=(const BoxStory&) = delete;
+
+  Sandbox& sandbox() { return *sandbox_; }
+  world::Reactor& reactor() { return *reactor_; }
+  const std::filesystem::path& state_dir() const { return state_dir_; }
+  bool can(std::string_view ability) const;
+
+  std::unique_ptr<Box> open(BoxRequest request = {});
+  Result<std::unique_ptr<Box>> try_open(BoxRequest request);
+  Ran run(Box& box, Command command);
+  void kill(Box& box);
+  void close();
+
+  // Fails the test, naming `what`, if it has not come true in time.
+  void until(const std::function<bool()>& is_true, std::string_view what,
+             std::chrono::milliseconds limit = std::chrono::seconds(60));
+  void nudge() { reactor_->stop(); }
+
+  // A directory below state_dir with these files, of the box's user: what a layer is made of.
+  std::string directory(std::string_view name, const std::vector<std::pair<std::string, std::string>>& files);
+
+ private:
+  std::filesystem::path state_dir_;
+  std::unique_ptr<world::Reactor> reactor_;
+  world::FakeLog log_;
+  world::Metrics metrics_;
+  std::unique_ptr<Sandbox> sandbox_;
+};
+
+// The drivers that can run here; "namespaces" always, as this suite is to fail where it cannot.
+std::vector<std::string> drivers_here();
+
+// Host processes whose command line contains `marker`, this one apart.
+std::vector<int> processes_with(std::string_view marker);
+// The process 1 of the box that host process `pid` lives in; 0: none.
+int init_of(int pid);
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,225 @@
+// Commands in a box: what is promised of their output, input, end and surroundings.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "sandbox/driver_contract.h"
+
+namespace sluice::sandbox {
+namespace {
+
+using DriverCommands = DriverContract;
+
+TEST_P(DriverCommands, Both_streams_arrive_whole_and_apart) {
+  BoxStory story(options());
+  const auto box = story.open();
+  const Ran ran = story.run(*box, sh("printf out; printf err >&2; printf ' more'"));
+  EXPECT_EQ(ran.out, "out more");
+  EXPECT_EQ(ran.err, "err");
+  EXPECT_EQ(ran.exit.cause, ExitCause::exited);
+  EXPECT_EQ(ran.exit.code, 0);
+  EXPECT_EQ(story.sandbox().driver(), GetParam());
+}
+
+TEST_P(DriverCommands, Output_is_bytes_and_not_text) {
+  BoxStory story(options());
+  const auto box = story.open();
+  EXPECT_EQ(story.run(*box, sh(R"(printf 'a\000b\377\n')")).out, std::string("a\0b\xff\n", 5));
+}
+
+TEST_P(DriverCommands, An_exit_tells_how_and_what_it_cost) {
+  BoxStory story(options());
+  const auto box = story.open();
+  const Ran three = story.run(*box, sh("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 3"));
+  EXPECT_EQ(three.exit.cause, ExitCause::exited);
+  EXPECT_EQ(three.exit.code, 3);
+  EXPECT_GT(three.exit.cpu_ms, 0);
+  EXPECT_GT(three.exit.memory_bytes_peak, 100'000);
+  const Ran killed = story.run(*box, sh("kill -USR1 $$"));
+  EXPECT_EQ(killed.exit.cause, ExitCause::killed);
+  EXPECT_EQ(killed.exit.code, SIGUSR1);
+}
+
+TEST_P(DriverCommands, What_cannot_be_started_says_why) {
+  BoxStory story(options());
+  const auto box = story.open();
+  const Ran program = story.run(*box, {.argv = {"no-such-program"}});
+  EXPECT_EQ(program.exit.cause, ExitCause::not_started);
+  EXPECT_NE(program.exit.what.find("no-such-program"), std::string::npos) << program.exit.what;
+  const Ran directory = story.run(*box, {.argv = {"true"}, .directory = "/no/such/directory"});
+  EXPECT_EQ(directory.exit.cause, ExitCause::not_started);
+  EXPECT_NE(directory.exit.what.find("/no/such/directory"), std::string::npos) << directory.exit.what;
+  EXPECT_EQ(story.run(*box, {.argv = {"/etc/passwd"}}).exit.cause, ExitCause::not_started);
+  EXPECT_EQ(story.run(*box, sh("true")).exit.code, 0);
+}
+
+TEST_P(DriverCommands, Input_arrives_whole_and_then_ends) {
+  BoxStory story(options());
+  const auto box = story.open();
+  EXPECT_EQ(story.run(*box, {.argv = {"cat"}, .input = "one\ntwo\n"}).out, "one\ntwo\n");
+  const std::string big(3 << 20, 'x');
+  EXPECT_EQ(story.run(*box, {.argv = {"cat"}, .input = big}).out, big);
+  EXPECT_EQ(story.run(*box, {.argv = {"cat"}}).out, "");
+  // Nobody reads it: the server must neither wait nor die of SIGPIPE.
+  EXPECT_EQ(story.run(*box, {.argv = {"true"}, .input = big}).exit.code, 0);
+}
+
+TEST_P(DriverCommands, The_environment_is_the_boxs_and_the_commands_and_nobody_elses) {
+  setenv("SLUICE_TEST_CANARY", "must-not-come-in", 1);
+  BoxStory story(options());
+  const auto box = story.open({.environment = {{"COLOUR", "red"}, {"SHAPE", "round"}}});
+  Command command = {.argv = {"env"}, .environment = {{"SHAPE", "square"}, {"TEXT", "a=b\nc"}}};
+  const std::string out = "\n" + story.run(*box, command).out;
+  EXPECT_NE(out.find("\nCOLOUR=red\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("\nSHAPE=square\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("\nTEXT=a=b\nc\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("\nPATH="), std::string::npos) << out;
+  EXPECT_EQ(out.find("CANARY"), std::string::npos) << out;
+  unsetenv("SLUICE_TEST_CANARY");
+}
+
+TEST_P(DriverCommands, A_command_starts_in_its_directory_as_an_ordinary_user) {
+  BoxStory story(options());
+  const auto box = story.open();
+  EXPECT_EQ(story.run(*box, {.argv = {"pwd"}}).out, "/workspace\n");
+  EXPECT_EQ(story.run(*box, sh("mkdir -p a/b")).exit.code, 0);
+  EXPECT_EQ(story.run(*box, {.argv = {"pwd"}, .directory = "/workspace/a/b"}).out, "/workspace/a/b\n");
+  EXPECT_EQ(story.run(*box, sh("id -u; id -g; cd && touch x && pwd")).out, "1000\n1000\n/home/agent\n");
+}
+
+TEST_P(DriverCommands, What_a_command_leaves_behind_does_not_hold_its_exit_back) {
+  BoxStory story(options());
+  const auto box = story.open();
+  const Ran ran = story.run(*box, sh("sleep 9871 & echo first"));
+  EXPECT_EQ(ran.out, "first\n");
+  EXPECT_EQ(ran.exit.cause, ExitCause::exited);
+}
+
+TEST_P(DriverCommands, Many_at_once_do_not_mix) {
+  BoxStory story(options());
+  const auto box = story.open();
+  std::vector<std::unique_ptr<Heard>> heard;
+  std::vector<std::unique_ptr<Process>> processes;
+  for (int i = 0; i < 30; ++i) {
+    heard.push_back(std::make_unique<Heard>(story));
+    processes.push_back(
+        box->start(sh("echo " + std::to_string(i) + "; cat; exit " + std::to_string(i)), *heard.back()));
+  }
+  for (int i = 0; i < 30; ++i) {
+    story.until([&] { return heard[i]->exit.has_value(); }, "command " + std::to_string(i));
+    EXPECT_EQ(heard[i]->out, std::to_string(i) + "\n");
+    EXPECT_EQ(heard[i]->exit->code, i);
+    EXPECT_EQ(heard[i]->exits, 1);
+  }
+}
+
+TEST_P(DriverCommands, A_paused_flood_of_a_gigabyte_waits_and_costs_no_memory) {
+  const auto resident = [] {
+    long pages = 0;
+    std::ifstream("/proc/self/statm") >> pages >> pages;
+    return pages * sysconf(_SC_PAGESIZE);
+  };
+  BoxStory story(options());
+  const auto box = story.open();
+  Heard heard(story);
+  heard.keep_bytes_max = 0;
+  const auto process = box->start({.argv = {"head", "-c", "1073741824", "/dev/zero"}}, heard);
+  story.until([&] { return heard.bytes > 1 << 20; }, "the first of it");
+  process->pause(true);
+  const size_t at_pause = heard.bytes;
+  const long before = resident();
+  // Another command's whole life: long enough for a flood to go on.
+  EXPECT_EQ(story.run(*box, sh("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")).exit.code, 0);
+  EXPECT_EQ(heard.bytes, at_pause);
+  EXPECT_FALSE(heard.exit);
+  process->pause(false);
+  story.until([&] { return heard.exit.has_value(); }, "the rest of it", std::chrono::seconds(120));
+  EXPECT_EQ(heard.bytes, 1073741824U);
+  EXPECT_LE(heard.piece_bytes_most, 65536U);
+  EXPECT_LT(resident() - before, 64L << 20);
+}
+
+TEST_P(DriverCommands, A_line_of_a_hundred_megabytes_comes_in_pieces) {
+  BoxStory story(options());
+  const auto box = story.open();
+  Heard heard(story);
+  heard.keep_bytes_max = 0;
+  const auto process = box->start(sh("head -c 104857600 /dev/zero | tr '\\0' x"), heard);
+  story.until([&] { return heard.exit.has_value(); }, "the line");
+  EXPECT_EQ(heard.bytes, 104857600U);
+  EXPECT_LE(heard.piece_bytes_most, 65536U);
+}
+
+// S-2: what a box changed is seen from outside, also when it is dead, and the layers never know.
+TEST_P(DriverCommands, Layers_are_seen_topmost_first_and_never_written) {
+  BoxStory story(options());
+  const std::string low =
+      story.directory("low", {{"both", "low"}, {"only-low", "low"}, {"sub/deep", "low"}, {"gone", "low"}});
+  const std::string top = story.directory("top", {{"both", "top"}});
+  const auto box = story.open({.layers = {top, low}});
+  EXPECT_EQ(story.run(*box, sh("cat both only-low sub/deep")).out, "toplowlow");
+  EXPECT_EQ(story.run(*box, sh("echo changed > both; rm gone; mv sub moved; echo new > fresh")).exit.code, 0);
+  EXPECT_EQ(story.run(*box, sh("cat both moved/deep fresh; ls gone 2>/dev/null")).out, "changed\nlownew\n");
+  const auto text = [](const std::filesystem::path& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(text(top + "/both"), "top");
+  EXPECT_EQ(text(low + "/both"), "low");
+  EXPECT_EQ(text(low + "/gone"), "low");
+  EXPECT_EQ(text(low + "/sub/deep"), "low");
+  EXPECT_FALSE(std::filesystem::exists(low + "/fresh") || std::filesystem::exists(top + "/fresh"));
+}
+
+std::string read_at(int directory, const char* name) {
+  const int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return "(none)";
+  std::string text(100, '\0');
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, read(fd, text.data(), text.size()))));
+  ::close(fd);
+  return text;
+}
+
+TEST_P(DriverCommands, The_workspace_and_its_changes_are_open_also_after_the_end) {
+  BoxStory story(options());
+  const std::string layer = story.directory("layer", {{"old", "old"}});
+  const auto box = story.open({.layers = {layer}});
+  EXPECT_EQ(story.run(*box, sh("printf made > made")).exit.code, 0);
+  for (const bool is_dead : {false, true}) {
+    if (is_dead) story.kill(*box);
+    EXPECT_EQ(read_at(box->workspace_fd(), "old"), "old");
+    EXPECT_EQ(read_at(box->workspace_fd(), "made"), "made");
+    EXPECT_EQ(read_at(box->changes_fd(), "made"), "made");
+    EXPECT_EQ(read_at(box->changes_fd(), "old"), "(none)");
+  }
+}
+
+TEST_P(DriverCommands, What_is_bound_in_is_read_only) {
+  BoxStory story(options());
+  const std::string skill = story.directory("skill", {{"SKILL.md", "read me"}});
+  const auto box = story.open({.binds = {{skill, "/skills/one"}}});
+  EXPECT_EQ(story.run(*box, sh("cat /skills/one/SKILL.md")).out, "read me");
+  EXPECT_NE(story.run(*box, sh("echo x > /skills/one/SKILL.md")).exit.code, 0);
+  EXPECT_NE(story.run(*box, sh("touch /skills/one/new")).exit.code, 0);
+  EXPECT_NE(story.run(*box, sh("rm -f /skills/one/SKILL.md")).exit.code, 0);
+}
+
+TEST_P(DriverCommands, A_request_may_not_name_what_lies_outside_the_state_directory) {
+  BoxStory story(options());
+  for (const std::string& outside :
+       {std::string("/etc"), std::string("relative"), story.state_dir().string() + "/../.."}) {
+    const auto layer = story.try_open({.layers = {outside}});
+    ASSERT_FALSE(layer) << outside;
+    EXPECT_EQ(layer.error().kind, ErrorKind::invalid) << layer.error().what;
+    const auto bind = story.try_open({.binds = {{outside, "/skills/x"}}});
+    ASSERT_FALSE(bind) << outside;
+    EXPECT_EQ(bind.error().kind, ErrorKind::invalid) << bind.error().what;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, DriverCommands, testing::ValuesIn(drivers_here()), driver_name);
+
+}  // namespace
+}  // namespace sluice::sandbox
