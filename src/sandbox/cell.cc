@@ -27,11 +27,11 @@ std::string start_order(const Command& command, const std::map<std::string, std:
   return payload.take();
 }
 
-std::string why_not_started(const box::Head& head, const std::string& program) {
+std::string why_not_started(const box::Head& head, const std::string& program, const std::string& directory) {
   const std::string reason = std::strerror(static_cast<int>(head.a));
   switch (static_cast<box::Stumble>(head.b)) {
     case box::Stumble::fork: return "cannot start another process: " + reason;
-    case box::Stumble::directory: return "cannot enter its directory: " + reason;
+    case box::Stumble::directory: return "cannot enter " + directory + ": " + reason;
     case box::Stumble::program: break;
   }
   return head.a == ENOENT ? program + ": command not found" : program + ": " + reason;
@@ -140,7 +140,7 @@ std::shared_ptr<Running> Cell::start(Command command, ProcessListener& listener)
   packet.descriptors.push_back(std::move(ends->out));
   packet.descriptors.push_back(std::move(ends->err));
   commands_[id] = running;
-  programs_[id] = command.argv[0];
+  wanted_[id] = {command.argv[0], command.directory};
   line_->send(std::move(packet));
   return running;
 }
@@ -151,16 +151,18 @@ std::shared_ptr<Running> Cell::take_command(uint32_t command) {
 }
 
 void Cell::on_command_exited(const box::Head& head) {
-  programs_.erase(head.number);
+  wanted_.erase(head.number);
   const auto running = take_command(head.number);
   if (running) running->on_exited(exit_of(head, *running));
 }
 
 void Cell::on_command_not_started(const box::Head& head) {
-  const std::string program = programs_[head.number];
-  programs_.erase(head.number);
+  const Wanted wanted = std::exchange(wanted_[head.number], {});
+  wanted_.erase(head.number);
   const auto running = take_command(head.number);
-  if (running) running->end({.cause = ExitCause::not_started, .code = 127, .what = why_not_started(head, program)});
+  if (!running) return;
+  running->end(
+      {.cause = ExitCause::not_started, .code = 127, .what = why_not_started(head, wanted.program, wanted.directory)});
 }
 
 Exit Cell::exit_of(const box::Head& head, const Running& running) {

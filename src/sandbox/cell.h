@@ -85,7 +85,12 @@ class Cell final {
   int64_t memory_kills_ = 0;
   std::map<std::string, std::string> environment_;
   std::map<uint32_t, std::shared_ptr<Running>> commands_;
-  std::map<uint32_t, std::string> programs_;  // argv[0], to say what could not be started
+  // To say what could not be started, or where.
+  struct Wanted {
+    std::string program;
+    std::string directory;
+  };
+  std::map<uint32_t, Wanted> wanted_;
   const std::shared_ptr<int> alive_ =
       std::make_shared<int>(0);  // shared with callbacks under way, which look if we are
 };

@@ -294,6 +294,7 @@ void NamespacesSandbox::on_zygote_gone() {
 }
 
 void NamespacesSandbox::close(Callback<void()> done) {
+  if (zygote_ < 0) return reactor_.defer(std::move(done));
   when_closed_.push_back(std::move(done));
   if (std::exchange(closing_, true)) return;
   refill_timer_.cancel();
