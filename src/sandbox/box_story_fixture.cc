@@ -160,8 +160,9 @@ std::string BoxStory::directory(std::string_view name, const std::vector<std::pa
 
 std::vector<std::string> drivers_here() {
   std::vector<std::string> all = {"namespaces"};
-  for (const Ability& ability : probe_abilities({.driver = "oci"})) {
-    if (ability.name == "OCI runtime" && ability.there) all.emplace_back("oci");
+  for (const std::string runtime : {"crun", "runc"}) {
+    const auto abilities = probe_abilities({.driver = "oci", .oci_runtime = runtime});
+    if (!abilities.empty() && abilities[0].there) all.push_back("oci_" + runtime);
   }
   return all;
 }

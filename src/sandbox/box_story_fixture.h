@@ -86,7 +86,7 @@ class BoxStory final {
   std::unique_ptr<Sandbox> sandbox_;
 };
 
-// The drivers that can run here; "namespaces" always, as this suite is to fail where it cannot.
+// What can run here: "namespaces" always, as tests are to fail where it cannot; "oci_crun", "oci_runc".
 std::vector<std::string> drivers_here();
 
 // Host processes whose command line contains `marker`, this one apart.

@@ -20,7 +20,7 @@ TEST_P(DriverCommands, Both_streams_arrive_whole_and_apart) {
   EXPECT_EQ(ran.err, "err");
   EXPECT_EQ(ran.exit.cause, ExitCause::exited);
   EXPECT_EQ(ran.exit.code, 0);
-  EXPECT_EQ(story.sandbox().driver(), GetParam());
+  EXPECT_EQ(story.sandbox().driver(), options().driver);
 }
 
 TEST_P(DriverCommands, Output_is_bytes_and_not_text) {

@@ -10,9 +10,11 @@
 
 namespace sluice::sandbox {
 
+// `driver` as drivers_here() names it.
 inline SandboxOptions options_for(const std::string& driver) {
   SandboxOptions options;
-  options.driver = driver;
+  options.driver = driver.substr(0, driver.find('_'));
+  if (driver.starts_with("oci_")) options.oci_runtime = driver.substr(4);
   options.warm_target = 0;  // a box is what its own test made of it
   return options;
 }

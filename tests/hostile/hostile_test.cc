@@ -1,0 +1,98 @@
+// A hostile program in a box: one test for each attack and driver. Prints what became of each, which
+// tests/hostile/table turns into a table.
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "sandbox/box_story_fixture.h"
+#include "sandbox/driver_contract.h"
+#include "tests/hostile/host_bait.h"
+#include "tests/hostile/probes.h"
+
+namespace sluice::hostile {
+namespace {
+
+namespace fs = std::filesystem;
+using sandbox::BoxStory;
+
+constexpr const char* bound = "/skills/hostile";
+
+sandbox::SandboxOptions hostile_options(const std::string& driver) {
+  sandbox::SandboxOptions options = sandbox::options_for(driver);
+  options.limits.memory_bytes_max = 192LL << 20;
+  options.limits.processes_max = 64;
+  options.limits.open_files_max = 256;
+  options.limits.file_bytes_max = 32LL << 20;
+  options.limits.workspace_bytes_max = 24LL << 20;
+  options.limits.workspace_files_max = 2000;
+  options.limits.tmp_bytes_max = 16LL << 20;
+  return options;
+}
+
+std::string install_probe(BoxStory& story) {
+  const fs::path directory = story.directory("hostile", {});
+  fs::copy_file(SLUICE_PROBE, directory / "probe");
+  fs::permissions(directory / "probe", fs::perms(0755));
+  return directory;
+}
+
+// Memory of the whole box is bounded by a control group; without one each process has its own bound.
+bool is_owed(std::string_view probe, const BoxStory& story) {
+  return (probe != "memory_by_many" && probe != "memory_by_files") || story.can("memory limit of a box");
+}
+
+class Hostile : public testing::TestWithParam<std::tuple<std::string, ProbeRow>> {};
+
+TEST_P(Hostile, Is_resisted) {
+  const auto& [driver, row] = GetParam();
+  const HostBait bait;
+  const sandbox::SandboxOptions options = hostile_options(driver);
+  BoxStory story(options);
+  const auto box = story.open({.binds = {{install_probe(story), bound}}});
+  sandbox::Command command = {.argv = {std::string(bound) + "/probe", std::string(row.name)}};
+  for (std::string& fact : bait.facts(options.limits, bound)) command.argv.push_back(std::move(fact));
+  command.timeout_ms = 60'000;
+  const sandbox::Ran ran = story.run(*box, std::move(command));
+  std::printf("PROBE %s %s %s", driver.c_str(), std::string(row.name).c_str(), ran.out.c_str());
+  EXPECT_EQ(ran.exit.cause, sandbox::ExitCause::exited) << name_of(ran.exit.cause) << ran.exit.what << ran.err;
+  if (is_owed(row.name, story)) EXPECT_EQ(ran.exit.code, 0) << row.attack << "\n" << ran.out << ran.err;
+  EXPECT_EQ(story.run(*box, sandbox::sh("echo on")).out, "on\n") << "the box does not answer any more";
+}
+
+std::string test_name(const testing::TestParamInfo<Hostile::ParamType>& info) {
+  return std::get<0>(info.param) + "_" + std::string(std::get<1>(info.param).name);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Hostile,
+                         testing::Combine(testing::ValuesIn(sandbox::drivers_here()), testing::ValuesIn(probe_rows)),
+                         test_name);
+
+int run_outside(const std::string& probe, const HostBait& bait) {
+  std::vector<std::string> words = {SLUICE_PROBE, probe};
+  for (std::string& fact : bait.facts({}, "/")) words.push_back(std::move(fact));
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawn(&child, SLUICE_PROBE, nullptr, nullptr, argv.data(), environ) != 0) return -1;
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// The control: a probe that never finds anything proves nothing.
+TEST(Probes, Get_out_where_there_is_no_box) {
+  const HostBait bait;
+  for (const char* probe :
+       {"host_file_by_path", "host_file_by_dotdot", "other_workspaces", "data_directory", "inherited_descriptors",
+        "outside_pid", "outside_processes", "host_sysv_ipc", "host_loopback", "host_abstract_socket",
+        "host_socket_by_path", "network_interfaces", "odd_sockets", "secrets_of_own", "privileges_again"}) {
+    EXPECT_EQ(run_outside(probe, bait), 1) << probe;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::hostile
