@@ -7,11 +7,15 @@
 namespace sluice::model {
 namespace {
 
-constexpr std::array<SlugEntry, 37> registry = {{
+constexpr std::array<SlugEntry, 40> registry = {{
     {Slug::malformed_request, "malformed-request", 400, "The request could not be read",
      "The body is not valid JSON in UTF-8, or the HTTP request itself is malformed. Correct it and send it again."},
     {Slug::unauthenticated, "unauthenticated", 401, "No valid key was given",
      "Send the header 'Authorization: Bearer sk_int_…' with a key that exists and is not revoked."},
+    {Slug::token_invalid, "token-invalid", 401, "The token is not good",
+     "A one-time token is good once, for one execution and one purpose, and only for minutes; a sandbox's bearer as "
+     "long as its execution. This one is used, expired, of another execution, or none of ours. Nothing was changed. "
+     "Ask for a new execution."},
     {Slug::insufficient_scope, "insufficient-scope", 403, "This key may not do that",
      "The key is valid but of the wrong kind for this route: tenants and keys need the admin key, everything else a "
      "service key."},
@@ -84,6 +88,13 @@ constexpr std::array<SlugEntry, 37> registry = {{
      "Its last words are in the detail, all of them in the run's log. Correct the script and send the message again."},
     {Slug::writeback_failed, "writeback-failed", 502, "What the run made could not be handed back",
      "The answer is kept, the workspace is as it was before the run. Send the message again."},
+    {Slug::runner_unavailable, "runner-unavailable", 503, "No runner took the run",
+     "Every runner in runner.urls is unreachable, full or refuses this server's key; the server's log says which. "
+     "Nothing was done: send the message again later."},
+    {Slug::runner_lost, "runner-lost", 502, "The runner was lost while it worked",
+     "It went silent, broke off or told something that is not understood, and its box is gone with it. What was told "
+     "is "
+     "kept. Send the message again."},
     {Slug::unavailable, "unavailable", 503, "The server cannot do this right now",
      "It is stopping, or its store cannot be written. Retry after the time in Retry-After; use an Idempotency-Key so "
      "that a retry cannot act twice."},

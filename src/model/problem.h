@@ -16,6 +16,7 @@ namespace sluice::model {
 enum class Slug : uint8_t {
   malformed_request,           // 400
   unauthenticated,             // 401
+  token_invalid,               // 401: a one-time token, or the bearer of an execution
   insufficient_scope,          // 403
   tenant_suspended,            // 403
   not_found,                   // 404
@@ -49,6 +50,8 @@ enum class Slug : uint8_t {
   skill_failed,                // 500 in-band: a skill's bundle could not be had or used
   setup_failed,                // 500 in-band: the environment's script failed
   writeback_failed,            // 502 in-band: what the run made could not be handed back or kept
+  runner_unavailable,          // 503 in-band: no runner took the run
+  runner_lost,                 // 502 in-band: the runner went silent, broke off or told nonsense
   unavailable,                 // 503: draining, or the store is not writable
   http_version_not_supported,  // 505
 };

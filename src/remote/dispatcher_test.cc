@@ -1,0 +1,265 @@
+// S-8, S-9, S-10: a dispatch that a runner elsewhere carries.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+
+#include "base/digest.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "net/fake_client.h"
+#include "remote/remote_work.h"
+#include "store/memory_store.h"
+#include "world/fake_world.h"
+
+namespace sluice::remote {
+namespace {
+
+using model::EventKind;
+using model::Slug;
+using net::FakeAnswer;
+
+struct Heard final : harness::DispatchListener {
+  void on_event(model::RunEvent event) override {
+    told += std::string(name_of(event.kind)) + " " + event.body + "\n";
+    if (event.kind == EventKind::text) text += event.body;
+    last_at = event.at;
+    if (after_event) after_event();
+  }
+  void on_finished(model::Usage its) override { usage = its; }
+  void on_failed(model::Problem why) override { problem = std::move(why); }
+
+  std::string told, text;
+  Timestamp last_at;
+  std::optional<model::Usage> usage;
+  std::optional<model::Problem> problem;
+  std::function<void()> after_event;
+};
+
+// Takes nothing and has nothing; wants files or not.
+struct NoSupplies final : harness::Supplies {
+  explicit NoSupplies(bool wanted) : wants(wanted) {}
+  void skill_bundle(const harness::SkillUse&, Callback<void(Result<std::string>)>) override {}
+  bool wants_assets() const override { return wants; }
+  void take_assets(std::vector<harness::Asset>, std::string, Callback<void(Result<Unit>)>) override {}
+  bool wants;
+};
+
+constexpr std::string_view result_line =
+    "{\"type\":\"result\",\"message\":\"Hello.\",\"usage\":{\"input_tokens\":3,\"output_tokens\":4},\"ts\":5}\n";
+
+class RemoteTest : public testing::Test {
+ protected:
+  RemoteTest() {
+    options_.runner_urls = {"http://one", "http://two/"};
+    options_.runner_key = "rk";
+    options_.mint = {"http://house", "secret", 50};
+    dispatch_.run = ids_.make<model::RunId>();
+    dispatch_.agent.tenant_id = ids_.make<model::TenantId>();
+    dispatch_.prompt = "Hi";
+    model::Tenant tenant{.id = dispatch_.agent.tenant_id, .name = "t"};
+    store_.create_tenant(tenant, {.id = ids_.make<model::AgentId>(), .tenant_id = tenant.id, .is_default = true},
+                         [](Result<Unit> made) { ASSERT_TRUE(made); });
+    loop_.settle();
+  }
+  void begin() {
+    if (!dispatcher_) {
+      dispatcher_ = make_remote_dispatcher({store_, client_, loop_, ids_, entropy_, log_, metrics_}, options_);
+    }
+    work_ = dispatcher_->dispatch(dispatch_, heard_);
+    EXPECT_EQ(heard_.told, "") << "no callback comes from inside dispatch()";
+    loop_.settle();
+  }
+  std::string sent(std::size_t request, std::string_view name) {
+    const auto document = json::Document::parse(client_.requests.at(request).body);
+    const auto value = document.value().root().find(name);
+    return value ? std::string(*value->string()) : "";
+  }
+  Slug failed_with() { return heard_.problem ? heard_.problem->slug : Slug::not_found; }
+
+  world::FakeLoop loop_;
+  world::FakeEntropy entropy_;
+  world::IdSource ids_{loop_, entropy_};
+  world::FakeLog log_;
+  world::Metrics metrics_;
+  net::FakeClient client_{loop_};
+  store::MemoryDisk disk_;
+  store::MemoryStore store_{disk_, loop_};
+  RemoteOptions options_;
+  harness::Dispatch dispatch_;
+  Heard heard_;
+  std::unique_ptr<harness::Dispatcher> dispatcher_;
+  std::unique_ptr<harness::Work> work_;
+};
+
+TEST_F(RemoteTest, Posts_the_dispatch_with_tokens_that_the_store_knows_S_3) {
+  client_.answer(FakeAnswer::whole(200, std::string(result_line)));
+  begin();
+  ASSERT_EQ(client_.requests.size(), 1u);
+  const auto& request = client_.requests[0];
+  EXPECT_EQ(request.method + " " + request.url, "POST http://one/stream?profile=extended");
+  EXPECT_EQ(request.headers.find("Authorization"), "Bearer rk");
+  EXPECT_EQ(request.idle_ms_max, options_.silence_ms_max);
+  EXPECT_EQ(sent(0, "prompt"), "Hi");
+  EXPECT_EQ(sent(0, "otp_upload"), "");
+  const std::string base = "http://house/api/agents/";
+  ASSERT_TRUE(sent(0, "agent_url").starts_with(base));
+  const auto execution = *model::ExecutionId::parse(sent(0, "agent_url").substr(base.size()));
+  std::optional<model::RunId> run;
+  store_.redeem(execution, model::TokenPurpose::run, sha256(sent(0, "otp_run")), loop_.now(),
+                [&](Result<store::Redeemed> redeemed) { run = redeemed.value().execution.run_id; });
+  loop_.settle();
+  EXPECT_EQ(run, dispatch_.run);
+}
+
+TEST_F(RemoteTest, The_upload_token_goes_along_when_files_are_wanted) {
+  dispatch_.supplies = std::make_shared<NoSupplies>(true);
+  begin();
+  EXPECT_TRUE(sent(0, "otp_upload").starts_with("otpu_"));
+  dispatch_.supplies = std::make_shared<NoSupplies>(false);
+  heard_ = {};
+  begin();
+  EXPECT_EQ(sent(client_.requests.size() - 1, "otp_upload"), "");
+}
+
+TEST_F(RemoteTest, Lines_become_events_stamped_here_S_9) {
+  client_.answer(FakeAnswer()
+                     .head(200)
+                     .piece("{\"type\":\"log\",\"level\":\"info\",\"message\":\"m\",\"ts\":1}\n"
+                            "{\"type\":\"log\",\"level\":\"debug\",\"message\":\"Still at work\",\"ts\":1}\n"
+                            "{\"type\":\"delta\",\"text\":\"Hel\",\"ts\":1}\n{\"type\":\"del")
+                     .piece("ta\",\"text\":\"lo.\"}\n")
+                     .piece(std::string(result_line))
+                     .finish());
+  begin();
+  EXPECT_EQ(heard_.told.substr(heard_.told.find('\n') + 1),
+            "log {\"level\":\"info\",\"text\":\"m\"}\ntext Hel\ntext lo.\n");
+  EXPECT_EQ(heard_.told.find("\"phase\":\"mint\"") != std::string::npos, true);
+  EXPECT_EQ(heard_.last_at, loop_.now());
+  EXPECT_EQ(heard_.usage, (model::Usage{3, 4}));
+  EXPECT_EQ(client_.calls_in_flight(), 0u);
+}
+
+TEST_F(RemoteTest, A_runner_that_knows_only_four_types_tells_its_text_at_the_end) {
+  client_.answer(FakeAnswer::whole(200, "{\"type\":\"result\",\"message\":\"Hello.\"}\n"));
+  begin();
+  EXPECT_EQ(heard_.text, "Hello.");
+  EXPECT_EQ(heard_.usage, model::Usage{});
+}
+
+TEST_F(RemoteTest, Runners_are_taken_in_turn) {
+  for (int i = 0; i < 3; ++i) {
+    client_.answer(FakeAnswer::whole(200, std::string(result_line)));
+    heard_ = {};
+    begin();
+  }
+  EXPECT_EQ(client_.requests[0].url, "http://one/stream?profile=extended");
+  EXPECT_EQ(client_.requests[1].url, "http://two/stream?profile=extended");
+  EXPECT_EQ(client_.requests[2].url, "http://one/stream?profile=extended");
+}
+
+TEST_F(RemoteTest, A_runner_that_does_not_answer_is_passed_over_with_tokens_of_its_own_S_8) {
+  for (auto& refusal : {FakeAnswer::connection_refused(), FakeAnswer::whole(503, "{}"), FakeAnswer()}) {
+    const auto before = client_.requests.size();
+    client_.answer(refusal);
+    client_.answer(FakeAnswer::whole(200, std::string(result_line)));
+    heard_ = {};
+    begin();
+    loop_.advance(Millis{options_.silence_ms_max});
+    ASSERT_EQ(client_.requests.size(), before + 2);
+    EXPECT_NE(sent(before, "otp_run"), sent(before + 1, "otp_run"));
+    EXPECT_TRUE(heard_.usage);
+  }
+}
+
+TEST_F(RemoteTest, When_no_runner_takes_it_the_run_fails_and_the_log_says_why) {
+  client_.answer(FakeAnswer::connection_refused());
+  client_.answer(FakeAnswer::whole(401, "{}"));
+  begin();
+  EXPECT_EQ(failed_with(), Slug::runner_unavailable);
+  EXPECT_EQ(client_.requests.size(), 2u);
+  ASSERT_EQ(log_.lines.size(), 2u);
+  EXPECT_NE(log_.lines[1].find("http://two why=status 401"), std::string::npos) << log_.lines[1];
+}
+
+TEST_F(RemoteTest, A_runner_that_breaks_off_or_goes_silent_is_lost) {
+  const std::string delta = "{\"type\":\"delta\",\"text\":\"a\"}\n";
+  for (auto& answer : {FakeAnswer().head(200).piece(delta).fail(net::CallFailure::cut, "reset"),
+                       FakeAnswer().head(200).piece(delta).finish(), FakeAnswer().head(200).piece(delta),
+                       FakeAnswer::whole(200, "{\"type\":\"telepathy\"}\n"), FakeAnswer::whole(200, "<html>\n")}) {
+    client_.answer(answer);
+    heard_ = {};
+    begin();
+    loop_.advance(Millis{options_.silence_ms_max});
+    EXPECT_EQ(failed_with(), Slug::runner_lost);
+  }
+  EXPECT_EQ(client_.calls_in_flight(), 0u);
+}
+
+TEST_F(RemoteTest, An_error_line_is_the_problem_of_that_name_or_of_its_kind) {
+  const auto slug = [](std::string code) { return problem_of({std::move(code), "why"}).slug; };
+  EXPECT_EQ(slug("model_timeout"), Slug::model_timeout);
+  EXPECT_EQ(slug("runtime_exceeded"), Slug::runtime_exceeded);
+  EXPECT_EQ(slug("model_on_fire"), Slug::model_error);
+  EXPECT_EQ(slug("agent_type_unsupported"), Slug::agent_misconfigured);
+  EXPECT_EQ(slug("bootstrap_failed"), Slug::sandbox_failed);
+  EXPECT_EQ(problem_of({"bootstrap_failed", "why"}).detail, "bootstrap_failed: why");
+  client_.answer(FakeAnswer::whole(200, "{\"type\":\"error\",\"code\":\"model_timeout\",\"message\":\"60 s\"}\n"));
+  begin();
+  EXPECT_EQ(failed_with(), Slug::model_timeout);
+  EXPECT_EQ(heard_.problem->detail, "60 s");
+}
+
+TEST_F(RemoteTest, Text_without_end_is_refused) {
+  const std::string line = "{\"type\":\"delta\",\"text\":\"" + std::string(1024 * 1024, 'x') + "\"}\n";
+  FakeAnswer answer;
+  answer.head(200);
+  for (int i = 0; i < 9; ++i) answer.piece(line);
+  client_.answer(answer);
+  begin();
+  EXPECT_EQ(failed_with(), Slug::answer_too_large);
+}
+
+TEST_F(RemoteTest, Stopping_closes_the_connection_and_then_says_so_S_10) {
+  client_.answer(FakeAnswer().head(200).piece("{\"type\":\"delta\",\"text\":\"a\"}\n"));
+  begin();
+  EXPECT_EQ(client_.calls_in_flight(), 1u);
+  bool gone = false;
+  work_->stop([&] { gone = true; });
+  EXPECT_EQ(client_.calls_in_flight(), 0u);
+  EXPECT_FALSE(gone);
+  loop_.settle();
+  EXPECT_TRUE(gone);
+  EXPECT_FALSE(heard_.usage || heard_.problem);
+}
+
+TEST_F(RemoteTest, May_be_dropped_at_any_event) {
+  client_.answer(FakeAnswer::whole(200, "{\"type\":\"delta\",\"text\":\"a\"}\n" + std::string(result_line)));
+  heard_.after_event = [&] {
+    if (heard_.text == "a") work_.reset();
+  };
+  begin();
+  EXPECT_EQ(heard_.text, "a");
+  EXPECT_FALSE(heard_.usage || heard_.problem);
+  heard_ = {};
+  heard_.after_event = [&] { work_.reset(); };
+  begin();
+  EXPECT_EQ(client_.requests.size(), 1u);
+}
+
+TEST_F(RemoteTest, Tokens_that_cannot_be_kept_are_not_used) {
+  disk_.fail_write(0, store::Fault::full);
+  begin();
+  EXPECT_EQ(failed_with(), Slug::unavailable);
+  EXPECT_TRUE(client_.requests.empty());
+}
+
+TEST_F(RemoteTest, Goes_on_after_a_restart_only_when_nothing_was_told) {
+  begin();
+  EXPECT_TRUE(dispatcher_->can_resume({}, ""));
+  EXPECT_FALSE(dispatcher_->can_resume({}, "a"));
+  EXPECT_TRUE(dispatcher_->reads_history({}));
+}
+
+}  // namespace
+}  // namespace sluice::remote
