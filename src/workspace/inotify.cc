@@ -46,7 +46,7 @@ void Inotify::remove(int watch, const WatchedDirectory& directory) {
   inotify_rm_watch(fd_.get(), watch);  // fails when the directory is gone, and the watch with it
 }
 
-bool Inotify::read_some() {
+Inotify::Left Inotify::read_some() {
   alignas(inotify_event) char buffer[64 * 1024];
   const int64_t asked_us = loop_.monotonic_us();
   const ssize_t got = read(fd_.get(), buffer, sizeof buffer);
@@ -57,8 +57,9 @@ bool Inotify::read_some() {
     at += sizeof event + event.len;
   }
   // The kernel stops where the next event does not fit.
-  if (size < sizeof buffer - sizeof(inotify_event) - NAME_MAX - 1) known_until_us_ = asked_us;
-  return size > 0;
+  if (size >= sizeof buffer - sizeof(inotify_event) - NAME_MAX - 1) return Left::more;
+  known_until_us_ = asked_us;
+  return size > 0 ? Left::none : Left::was_empty;
 }
 
 void Inotify::hand_out(const inotify_event& event) {

@@ -40,8 +40,9 @@ class Inotify final {
   int add(int directory_fd, InotifyReader& reader, WatchedDirectory& directory);
   void remove(int watch, const WatchedDirectory& directory);
 
-  // Hands out what one read gives; false when there was nothing.
-  bool read_some();
+  // Hands out what one read gives, and says what it leaves: there was nothing, or there is no more, or there is.
+  enum class Left : uint8_t { was_empty, none, more };
+  Left read_some();
   // All that happened before it was handed out.
   int64_t known_until_us() const { return known_until_us_; }
 

@@ -29,11 +29,6 @@ int64_t file_clock_ns() {
 
 }  // namespace
 
-std::string WatchedDirectory::path() const {
-  if (parent == nullptr) return "";
-  return joined(parent->path(), name);
-}
-
 WatchedTree::WatchedTree(int workspace_fd, WatchRules rules, Listener news, Inotify& inotify, world::Reactor& reactor,
                          WatchFigures figures)
     : root_fd_(workspace_fd),
@@ -48,7 +43,7 @@ WatchedTree::WatchedTree(int workspace_fd, WatchRules rules, Listener news, Inot
 
 WatchedTree::~WatchedTree() {
   news_.reset();
-  forget(root_, "");
+  forget(root_);
   inotify_.remove_reader(*this);
 }
 
@@ -71,8 +66,7 @@ Result<Unit> WatchedTree::begin() {
 void WatchedTree::settle() {
   constexpr int rounds_max = 10'000;  // against somebody who writes all the same
   for (int round = 0; round < rounds_max; ++round) {
-    const bool had_news = inotify_.read_some();
-    if (!had_news && errands_.empty()) break;
+    if (inotify_.read_some() == Inotify::Left::was_empty && errands_.empty()) break;
     look_around(looks_at_once);
   }
   tell();
@@ -98,7 +92,7 @@ void WatchedTree::on_directory(WatchedDirectory& directory, uint32_t mask, std::
 void WatchedTree::on_file(WatchedDirectory& directory, uint32_t mask, std::string_view name) {
   using Kind = FileNews::Kind;
   std::string key(name);
-  std::string path = joined(directory.path(), name);
+  std::string path = joined(directory.path, name);
   if ((mask & (IN_DELETE | IN_MOVED_FROM)) != 0) {
     if (directory.files.erase(key) > 0) note(Kind::deleted, std::move(path));
     return;
@@ -129,7 +123,7 @@ void WatchedTree::look_around(int directories_max) {
 }
 
 void WatchedTree::look_at(WatchedDirectory& directory, Look how) {
-  const std::string path = directory.path();
+  const std::string& path = directory.path;
   const OwnedFd fd = open_beneath(root_fd_, path.empty() ? "." : path, O_RDONLY | O_DIRECTORY);
   if (!fd) return;  // it went, and its parent's events will say so; or nobody can read it
   // The watch first: what comes after it is told by the kernel, what came before is found below.
@@ -186,7 +180,7 @@ WatchedTree::Listing WatchedTree::list(int fd) const {
 
 void WatchedTree::found_file(WatchedDirectory& directory, int fd, const std::string& name, Look how) {
   if (!directory.files.insert(name).second) return;
-  if (how != Look::at_start) return note(FileNews::Kind::created, joined(directory.path(), name));
+  if (how != Look::at_start) return note(FileNews::Kind::created, joined(directory.path, name));
   if (!began_) return;
   // A tree too large for one turn may be written to while it is still looked at for the first time.
   struct statx about {};
@@ -194,7 +188,7 @@ void WatchedTree::found_file(WatchedDirectory& directory, int fd, const std::str
   const auto is_recent = [&](const statx_timestamp& at) { return at.tv_sec * 1'000'000'000 + at.tv_nsec > began_ns_; };
   if (!is_recent(about.stx_ctime)) return;
   const bool is_old = (about.stx_mask & STATX_BTIME) != 0 && !is_recent(about.stx_btime);
-  note(is_old ? FileNews::Kind::changed : FileNews::Kind::created, joined(directory.path(), name));
+  note(is_old ? FileNews::Kind::changed : FileNews::Kind::created, joined(directory.path, name));
 }
 
 void WatchedTree::found_directory(WatchedDirectory& directory, const std::string& name, Look how) {
@@ -202,22 +196,20 @@ void WatchedTree::found_directory(WatchedDirectory& directory, const std::string
   const bool fresh = child == nullptr;
   if (fresh) {
     child = std::make_unique<WatchedDirectory>();
-    child->name = name;
-    child->parent = &directory;
+    child->path = joined(directory.path, name);
   } else if (how == Look::at_fresh) {
     how = Look::again;  // known already: it may be another of the same name
   }
   if (fresh && how == Look::again) how = Look::at_fresh;
-  errands_.push_back({child->path(), how});
+  errands_.push_back({child->path, how});
 }
 
 void WatchedTree::forget_missing(WatchedDirectory& directory, const Listing& listing) {
   const std::unordered_set<std::string> files(listing.files.begin(), listing.files.end());
   const std::unordered_set<std::string> directories(listing.directories.begin(), listing.directories.end());
-  const std::string path = directory.path();
   for (auto at = directory.files.begin(); at != directory.files.end();) {
     if (!files.contains(*at)) {
-      note(FileNews::Kind::deleted, joined(path, *at));
+      note(FileNews::Kind::deleted, joined(directory.path, *at));
       at = directory.files.erase(at);
     } else {
       ++at;
@@ -233,14 +225,14 @@ void WatchedTree::forget_missing(WatchedDirectory& directory, const Listing& lis
 void WatchedTree::drop(WatchedDirectory& directory, std::string_view name) {
   const auto found = directory.children.find(name);
   if (found == directory.children.end()) return;
-  forget(*found->second, found->second->path());
+  forget(*found->second);
   directory.children.erase(found);
 }
 
 // No further than a path is long: deeper directories cannot be opened, and are not known.
-void WatchedTree::forget(WatchedDirectory& directory, const std::string& path) {
-  for (const auto& [name, child] : directory.children) forget(*child, joined(path, name));
-  for (const auto& name : directory.files) note(FileNews::Kind::deleted, joined(path, name));
+void WatchedTree::forget(WatchedDirectory& directory) {
+  for (const auto& [name, child] : directory.children) forget(*child);
+  for (const auto& name : directory.files) note(FileNews::Kind::deleted, joined(directory.path, name));
   if (directory.watch < 0) return;
   inotify_.remove(directory.watch, directory);
   --directory_count_;

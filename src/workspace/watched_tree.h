@@ -14,13 +14,10 @@
 namespace sluice::workspace {
 
 struct WatchedDirectory {
-  std::string name;
-  WatchedDirectory* parent = nullptr;
+  std::string path;  // "" for the root. One that moves is another one.
   int watch = -1;
   std::map<std::string, std::unique_ptr<WatchedDirectory>, std::less<>> children;
   std::unordered_set<std::string> files;
-
-  std::string path() const;  // "" for the root
 };
 
 struct WatchFigures {
@@ -68,7 +65,7 @@ class WatchedTree final : public Watching, public InotifyReader {
   void found_directory(WatchedDirectory& directory, const std::string& name, Look how);
   void forget_missing(WatchedDirectory& directory, const Listing& listing);
   void drop(WatchedDirectory& directory, std::string_view name);
-  void forget(WatchedDirectory& directory, const std::string& path);
+  void forget(WatchedDirectory& directory);
   WatchedDirectory* find(std::string_view path);
 
   void note(FileNews::Kind kind, std::string path);

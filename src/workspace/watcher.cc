@@ -13,7 +13,7 @@ class InotifyWatcher final : public Watcher {
         figures_{metrics.gauge("sluice_watched_directories", "Directories of workspaces that are watched."),
                  metrics.counter("sluice_file_news_total", "Files told as created, changed or deleted."),
                  metrics.counter("sluice_file_news_overflows_total", "Times when file news may have been missed.")},
-        readable_(reactor.watch(inotify_->fd(), {.read = true}, [this](world::Ready) { inotify_->read_some(); })) {}
+        readable_(reactor.watch(inotify_->fd(), {.read = true}, [this](world::Ready) { read(); })) {}
 
   Result<std::unique_ptr<Watching>> watch(int workspace_fd, WatchRules rules,
                                           Callback<void(std::vector<FileNews>)> news) override {
@@ -24,10 +24,20 @@ class InotifyWatcher final : public Watcher {
   }
 
  private:
+  // Woken for each of ten thousand files, this would take the processor from whoever writes them.
+  static constexpr Millis rest{10};
+
+  void read() {
+    if (inotify_->read_some() == Inotify::Left::more) return;
+    readable_->want({});
+    resting_ = reactor_.after(rest, [this] { readable_->want({.read = true}); });
+  }
+
   const std::unique_ptr<Inotify> inotify_;
   world::Reactor& reactor_;
   WatchFigures figures_;
   std::unique_ptr<world::Watch> readable_;
+  world::Timer resting_;
 };
 
 }  // namespace
