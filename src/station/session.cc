@@ -88,17 +88,6 @@ void Session::hear_config(std::string_view body) {
   begin(std::move(config));
 }
 
-std::shared_ptr<WorkspaceSupplies> Session::supplies_for(const ConfigAnswer& config) {
-  return std::make_shared<WorkspaceSupplies>(
-      needs_.client, needs_.ids, Workspace{request_.agent_url, config.bearer, request_.otp_upload},
-      [weak = weak_from_this()](std::size_t count, const Result<Unit>& written) {
-        const auto self = weak.lock();
-        if (!self) return;
-        self->phase("writeback", written ? "Files written back: " + std::to_string(count)
-                                         : "Files not written back: " + written.error().what);
-      });
-}
-
 void Session::begin(ConfigAnswer config) {
   for (const auto& name : config.unused) {
     model::RunEvent warning{.kind = model::EventKind::log, .at = now()};
@@ -111,7 +100,9 @@ void Session::begin(ConfigAnswer config) {
         .end_object();
     tell(warning);
   }
-  supplies_ = supplies_for(config);
+  supplies_ =
+      std::make_shared<WorkspaceSupplies>(needs_.client, needs_.loop, needs_.ids,
+                                          Workspace{request_.agent_url, std::move(config.bearer), request_.otp_upload});
   harness::Dispatch dispatch{.run = needs_.ids.make<model::RunId>(),
                              .agent = std::move(config.agent),
                              .supplies = supplies_,

@@ -37,7 +37,6 @@ class Session final : private harness::DispatchListener, public std::enable_shar
   void hear_env(std::string_view body);
   void hear_config(std::string_view body);
   void begin(ConfigAnswer config);
-  std::shared_ptr<WorkspaceSupplies> supplies_for(const ConfigAnswer& config);
 
   void on_event(model::RunEvent event) override;
   void on_finished(model::Usage usage) override;

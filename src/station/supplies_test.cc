@@ -27,8 +27,8 @@ TEST_F(StationTest, A_skill_is_fetched_with_the_bearer) {
   EXPECT_EQ(client_.requests.back().headers.find("Authorization"), "Bearer asbx_9");
 }
 
-TEST_F(StationTest, Files_are_posted_with_the_upload_token_and_the_phase_is_told) {
-  const auto exchange = at_work();
+TEST_F(StationTest, Files_are_posted_with_the_upload_token) {
+  at_work();
   client_.answer(net::FakeAnswer::whole(201, R"({"files":[]})"));
   std::optional<bool> kept;
   agents_.dispatched.at(0).supplies->take_assets({{"a.txt", "A"}}, "done",
@@ -40,18 +40,26 @@ TEST_F(StationTest, Files_are_posted_with_the_upload_token_and_the_phase_is_told
   EXPECT_EQ(request.url, "http://workspace.example/api/agents/exe_1/results");
   EXPECT_EQ(request.headers.find("Authorization"), "otpu_3");
   EXPECT_TRUE(request.headers.find("Content-Type")->starts_with("multipart/form-data; boundary=sluice-"));
-  EXPECT_EQ(phases(*exchange), "dispatch bootstrap bootstrap writeback ");
 }
 
 TEST_F(StationTest, Files_that_are_refused_are_said_to_be) {
-  const auto exchange = at_work();
+  at_work();
   client_.answer(net::FakeAnswer::whole(413, R"({"detail":"too large"})"));
   std::string why;
   agents_.dispatched.at(0).supplies->take_assets({{"a.txt", "A"}}, "",
                                                  [&](Result<Unit> done) { why = done.error().what; });
   loop_.settle();
   EXPECT_EQ(why, "the workspace refused the files with status 413: too large");
-  EXPECT_NE(exchange->body.find("Files not written back: " + why), std::string::npos);
+}
+
+TEST_F(StationTest, Where_there_are_no_files_the_upload_token_stays_unused) {
+  at_work();
+  std::optional<bool> kept;
+  agents_.dispatched.at(0).supplies->take_assets({}, "done", [&](Result<Unit> done) { kept = bool(done); });
+  EXPECT_FALSE(kept);
+  loop_.settle();
+  EXPECT_EQ(kept, true);
+  EXPECT_EQ(client_.requests.size(), 2u);
 }
 
 TEST_F(StationTest, Without_an_upload_token_files_are_not_wanted) {

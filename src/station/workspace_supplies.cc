@@ -1,7 +1,5 @@
 #include "station/workspace_supplies.h"
 
-#include <utility>
-
 #include "base/limits.h"
 #include "station/multipart.h"
 
@@ -15,10 +13,6 @@ bool is_fine(int status) { return status / 100 == 2; }
 
 }  // namespace
 
-WorkspaceSupplies::WorkspaceSupplies(net::Client& client, world::IdSource& ids, Workspace workspace,
-                                     OnWriteback on_writeback)
-    : client_(client), ids_(ids), workspace_(std::move(workspace)), on_writeback_(std::move(on_writeback)) {}
-
 void WorkspaceSupplies::skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) {
   net::ClientRequest request{.url = workspace_.agent_url + "/skills/" + skill.id,
                              .headers = {{"Authorization", "Bearer " + workspace_.bearer}}};
@@ -31,22 +25,21 @@ void WorkspaceSupplies::skill_bundle(const harness::SkillUse& skill, Callback<vo
 
 void WorkspaceSupplies::take_assets(std::vector<harness::Asset> assets, std::string result,
                                     Callback<void(Result<Unit>)> done) {
-  const auto count = assets.size();
+  if (assets.empty()) {
+    return loop_.defer([weak = weak_from_this(), done = std::move(done)]() mutable {
+      if (const auto self = weak.lock(); self && !self->closed_) done(Unit{});
+    });
+  }
   auto multipart = multipart_of(assets, result, "sluice-" + ids_.make<model::RequestId>().text());
   net::ClientRequest request{.method = "POST",
                              .url = workspace_.agent_url + "/results",
                              .headers = {{"Authorization", workspace_.otp_upload.value_or("")},
                                          {"Content-Type", std::move(multipart.content_type)}},
                              .body = std::move(multipart.body)};
-  ask(std::move(request), [this, count, done = std::move(done)](Result<Fetched> got) mutable {
-    Result<Unit> written = Unit{};
-    if (!got) {
-      written = std::move(got.error()).in("write the files back");
-    } else if (!is_fine(got.value().status)) {
-      written = Error{ErrorKind::denied, "the workspace refused the files" + words_of(got.value())};
-    }
-    on_writeback_(count, written);
-    done(std::move(written));
+  ask(std::move(request), [done = std::move(done)](Result<Fetched> got) mutable {
+    if (!got) return done(std::move(got.error()).in("write the files back"));
+    if (is_fine(got.value().status)) return done(Unit{});
+    done(Error{ErrorKind::denied, "the workspace refused the files" + words_of(got.value())});
   });
 }
 

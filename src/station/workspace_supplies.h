@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "harness/harness.h"
 #include "net/net.h"
@@ -22,13 +23,12 @@ struct Workspace {
 
 class WorkspaceSupplies final : public harness::Supplies, public std::enable_shared_from_this<WorkspaceSupplies> {
  public:
-  // Heard when files went back, or could not.
-  using OnWriteback = Callback<void(std::size_t file_count, const Result<Unit>& written)>;
-
-  WorkspaceSupplies(net::Client& client, world::IdSource& ids, Workspace workspace, OnWriteback on_writeback);
+  WorkspaceSupplies(net::Client& client, world::Loop& loop, world::IdSource& ids, Workspace workspace)
+      : client_(client), loop_(loop), ids_(ids), workspace_(std::move(workspace)) {}
 
   void skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) override;
   bool wants_assets() const override { return workspace_.otp_upload.has_value(); }
+  // Nothing is sent where there is nothing: the upload token stays unused.
   void take_assets(std::vector<harness::Asset> assets, std::string result, Callback<void(Result<Unit>)> done) override;
 
   // Drops what is under way and answers nothing any more (S-10).
@@ -38,9 +38,9 @@ class WorkspaceSupplies final : public harness::Supplies, public std::enable_sha
   void ask(net::ClientRequest request, Fetch::Done done);
 
   net::Client& client_;
+  world::Loop& loop_;
   world::IdSource& ids_;
   Workspace workspace_;
-  OnWriteback on_writeback_;
   bool closed_ = false;
   uint64_t asked_ = 0;
   std::map<uint64_t, std::unique_ptr<Fetch>> under_way_;
