@@ -1,5 +1,6 @@
 #include "sandbox/box_story_fixture.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,9 +14,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Not with a stream, which throws when a process goes while its file is read.
 std::string slurp(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  char piece[4096];
+  for (ssize_t n = 0; (n = read(fd, piece, sizeof piece)) > 0;) text.append(piece, static_cast<size_t>(n));
+  ::close(fd);
+  return text;
 }
 
 std::vector<int> all_processes() {

@@ -72,11 +72,6 @@ std::vector<std::string> OciRuntime::run_command(const std::string& id, const st
 }
 
 Result<OciRuntime> find_runtime(const SandboxOptions& options, const Machine& machine) {
-  if (!machine.is_root) {
-    return unavailable(
-        "needs root, to lay out a box's root and workspace; run the server as root or use the driver "
-        "\"namespaces\", which does not");
-  }
   OciRuntime runtime;
   const auto names = options.oci_runtime.empty() ? std::vector<std::string>{"crun", "runc"}
                                                  : std::vector<std::string>{options.oci_runtime};
@@ -86,6 +81,11 @@ Result<OciRuntime> find_runtime(const SandboxOptions& options, const Machine& ma
   if (runtime.path.empty()) {
     return unavailable(options.oci_runtime.empty() ? "neither crun nor runc is installed; install one"
                                                    : "there is no program " + options.oci_runtime + "; install it");
+  }
+  if (!machine.is_root) {
+    return unavailable(
+        "needs root, to lay out a box's root and workspace; run the server as root or use the driver "
+        "\"namespaces\", which does not");
   }
   runtime.name = fs::path(runtime.path).filename();
   runtime.state_dir = options.state_dir + "/oci";

@@ -164,7 +164,7 @@ void plan_claim(const BoxRequest& request, std::vector<Mount>& into) {
 }
 
 std::vector<ResourceLimit> plan_resources(const Limits& limits, bool memory_is_counted) {
-  std::vector<ResourceLimit> list = {{"core", RLIMIT_CORE, 0, 0}};
+  std::vector<ResourceLimit> list = {{"core", RLIMIT_CORE, 1, 1}};  // 0 would let a handler have it: syscall_rules.cc
   const auto add = [&](std::string_view name, int resource, int64_t most, uint64_t grace = 0) {
     if (most > 0) list.push_back({name, resource, static_cast<uint64_t>(most), static_cast<uint64_t>(most) + grace});
   };

@@ -62,7 +62,7 @@ std::string line_of(const SyscallRule& rule) {
   } else {
     line += padded(rule.name, 20);
   }
-  line += padded(strerrorname_np(rule.error), 14);
+  line += padded(rule.error == 0 ? "(pretended)" : strerrorname_np(rule.error), 14);
   for (const auto& test : rule.when) line += (&test == rule.when.data() ? "when " : " and ") + test_of(test);
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }

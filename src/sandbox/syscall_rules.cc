@@ -43,6 +43,11 @@ constexpr ArgumentTest inet6_raw[] = {{0, ArgumentIs::masked_equal, 10, low_word
                                       {1, ArgumentIs::masked_equal, 3, 0xf}};
 constexpr ArgumentTest inet_packet[] = {{0, ArgumentIs::masked_equal, 2, low_word},
                                         {1, ArgumentIs::masked_equal, 10, 0xf}};
+// Above zero and below a page is the one value at which the kernel starts no handler for a core dump,
+// which would run outside, as root, on what a box feeds it. Who lowers it is told that it was done.
+constexpr ArgumentTest core_limit[] = {{0, ArgumentIs::masked_equal, 4, low_word}};
+constexpr ArgumentTest core_limit_of_any[] = {{1, ArgumentIs::masked_equal, 4, low_word},
+                                              {2, ArgumentIs::not_equal, 0}};
 // Of another process, process 1 among them: without descriptors it could not go on.
 constexpr ArgumentTest limits_of_others[] = {{0, ArgumentIs::not_equal, 0}, {2, ArgumentIs::not_equal, 0}};
 constexpr ArgumentTest not_unix[] = {{0, ArgumentIs::not_equal, 1}};
@@ -145,6 +150,8 @@ constexpr SyscallRule rules[] = {
     {"pidfd_getfd", EPERM},
     {"kcmp", EPERM},
     {"prlimit64", EPERM, limits_of_others},
+    {"prlimit64", 0, core_limit_of_any},
+    {"setrlimit", 0, core_limit},
     // The machine.
     {"init_module", EPERM},
     {"finit_module", EPERM},

@@ -1,6 +1,7 @@
 // Attacks by appetite: each must end at the box's limit and not before half of it, or it proves nothing.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -51,6 +52,15 @@ Verdict descriptor_exhaustion(const Facts& facts) {
   if (count > limit) return escaped(std::to_string(count) + " files are open");
   if (count < limit / 2) return broken("only " + std::to_string(count) + " files");
   return error == EMFILE ? resisted("EMFILE after " + std::to_string(count)) : broken("no EMFILE");
+}
+
+// Watches are counted for the user that made the box's namespace: the server.
+Verdict inotify_exhaustion(const Facts&) {
+  constexpr int fair = 64;
+  int count = 0;
+  while (count <= fair && inotify_init1(0) >= 0) ++count;  // NOLINT: kept open to the end
+  if (count > fair) return escaped("more than 64 instances");
+  return errno == EMFILE ? resisted("EMFILE after " + std::to_string(count)) : judge("inotify_init", -1);
 }
 
 long fill_with_bytes(const std::string& place, long bytes_max) {
@@ -198,6 +208,7 @@ Verdict big_file(const Facts& facts) {
 constexpr std::array probes = {
     Probe{"fork_bomb", fork_bomb},
     Probe{"descriptor_exhaustion", descriptor_exhaustion},
+    Probe{"inotify_exhaustion", inotify_exhaustion},
     Probe{"tmp_fill", tmp_fill},
     Probe{"big_file", big_file},
     Probe{"workspace_fill", workspace_fill},

@@ -96,9 +96,22 @@ Verdict priority(const Facts&) {
                 judge("nice of process 1", setpriority(PRIO_PROCESS, 1, -10))});
 }
 
+// At every limit but 1 the kernel starts the host's handler, outside and as root.
+Verdict core_handler(const Facts&) {
+  for (const rlim_t wanted : {rlim_t{0}, rlim_t{1} << 20}) {
+    const rlimit limit = {wanted, wanted};
+    setrlimit(RLIMIT_CORE, &limit);
+    const rlimit soft = {wanted, 1};
+    prlimit(0, RLIMIT_CORE, &soft, nullptr);
+  }
+  rlimit now = {};
+  getrlimit(RLIMIT_CORE, &now);
+  return now.rlim_cur == 1 ? resisted("the limit stays at 1") : escaped("the limit is " + std::to_string(now.rlim_cur));
+}
+
 Verdict limits_raise(const Facts&) {
   Verdict sum;
-  for (const auto resource : {RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU, RLIMIT_CORE}) {
+  for (const auto resource : {RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU}) {
     rlimit now = {};
     getrlimit(resource, &now);
     const std::string name = "limit " + std::to_string(resource);
@@ -116,7 +129,7 @@ constexpr std::array probes = {
     Probe{"become_root", become_root},           Probe{"setuid_program", setuid_program},
     Probe{"privileges_again", privileges_again}, Probe{"ambient_capabilities", ambient_capabilities},
     Probe{"capabilities", capabilities},         Probe{"priority", priority},
-    Probe{"limits_raise", limits_raise},
+    Probe{"core_handler", core_handler},         Probe{"limits_raise", limits_raise},
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ struct ProbeRow {
   std::string_view attack;  // for people
 };
 
-inline constexpr std::array<ProbeRow, 98> probe_rows = {{
+inline constexpr std::array<ProbeRow, 100> probe_rows = {{
     // The host's files.
     {"host_file_by_path", "open a file of the host by its path"},
     {"host_file_by_proc_root", "open it through /proc/1/root and /proc/self/root"},
@@ -74,6 +74,7 @@ inline constexpr std::array<ProbeRow, 98> probe_rows = {{
     {"ambient_capabilities", "raise ambient capabilities"},
     {"capabilities", "hold or set any capability"},
     {"priority", "raise priority: nice, SCHED_FIFO, ioprio"},
+    {"core_handler", "have the host's handler for core dumps started, as root"},
     {"limits_raise", "raise resource limits"},
     // System calls.
     {"keyrings", "add_key, request_key, keyctl"},
@@ -111,6 +112,7 @@ inline constexpr std::array<ProbeRow, 98> probe_rows = {{
     // Limits. Each must end at its limit, and the box must answer afterwards.
     {"fork_bomb", "fork without end"},
     {"descriptor_exhaustion", "open files without end"},
+    {"inotify_exhaustion", "take all inotify instances of the server's user"},
     {"tmp_fill", "fill /tmp and /dev/shm, with bytes and with files"},
     {"big_file", "grow one file beyond the limit"},
     {"workspace_fill", "fill the workspace, with bytes and with files"},
