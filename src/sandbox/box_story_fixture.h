@@ -61,6 +61,7 @@ class BoxStory final {
 
   Sandbox& sandbox() { return *sandbox_; }
   world::Reactor& reactor() { return *reactor_; }
+  const world::Metrics& metrics() const { return metrics_; }
   const std::filesystem::path& state_dir() const { return state_dir_; }
   bool can(std::string_view ability) const;
 

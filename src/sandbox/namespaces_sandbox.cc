@@ -317,6 +317,7 @@ void NamespacesSandbox::end_zygote_if_empty() {
     rmdir(staging_.c_str());
     auto told = std::exchange(when_closed_, {});
     zygote_death_.reset();
+    zygote_pidfd_.reset();
     for (auto& tell : told) tell();
   });
 }

@@ -1,0 +1,142 @@
+#include "sandbox/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "sandbox/syscall_filter.h"
+
+namespace sluice::sandbox {
+namespace {
+
+Machine merged_usr() {
+  Machine machine;
+  machine.user_namespaces = true;
+  machine.tmpfs_xattrs = true;
+  machine.root = {{"bin", "usr/bin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"}, {"sbin", "usr/sbin"}, {"usr", ""}};
+  machine.etc = {"ld.so.cache", "ssl/certs"};
+  machine.resolv_conf = "nameserver 192.0.2.1\n";
+  return machine;
+}
+
+Machine as_root() {
+  Machine machine = merged_usr();
+  machine.is_root = true;
+  machine.control_groups = ControlGroups::v1;
+  machine.controllers = {
+      {"cpu", "/sys/fs/cgroup/cpu"}, {"memory", "/sys/fs/cgroup/memory"}, {"pids", "/sys/fs/cgroup/pids"}};
+  return machine;
+}
+
+Machine as_user() {
+  Machine machine = merged_usr();
+  machine.uid = 1234;
+  machine.gid = 1235;
+  machine.tmpfs_xattrs = false;
+  return machine;
+}
+
+SandboxOptions options() {
+  SandboxOptions options;
+  options.state_dir = "/var/lib/sluice/boxes";
+  options.extra_paths = {"/opt/tools"};
+  options.limits.cpu_percent_max = 150;
+  return options;
+}
+
+BoxRequest request() {
+  BoxRequest request;
+  request.name = "golden";
+  request.layers = {"/var/lib/sluice/boxes/layers/top", "/var/lib/sluice/boxes/layers/base"};
+  request.binds = {{"/var/lib/sluice/boxes/skills/1", "/skills/review"}};
+  request.environment = {{"CI", "1"}, {"HOME", "/workspace"}};
+  return request;
+}
+
+// To accept what changed, and have it read by whoever reviews it: SLUICE_GOLDEN_WRITE=1.
+void expect_golden(const std::string& name, const std::string& text) {
+  const auto path = std::filesystem::path(__FILE__).parent_path() / "testdata" / name;
+  if (std::getenv("SLUICE_GOLDEN_WRITE") != nullptr) std::ofstream(path) << text;
+  std::ostringstream golden;
+  golden << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text, golden.str()) << "differs from " << path;
+}
+
+Plan plan_of(const BoxRequest& asked, const Machine& machine) {
+  auto plan = make_plan(options(), asked, machine);
+  SLUICE_CHECK(plan);
+  return std::move(plan).take();
+}
+
+std::string fault_of(const BoxRequest& asked, const SandboxOptions& given = options()) {
+  const auto plan = make_plan(given, asked, as_root());
+  return plan ? "" : plan.error().what;
+}
+
+TEST(Plan, As_root_reads_as_the_golden_one) { expect_golden("plan_root.txt", describe(plan_of(request(), as_root()))); }
+
+TEST(Plan, As_a_user_reads_as_the_golden_one) { expect_golden("plan_user.txt", describe(plan_of({}, as_user()))); }
+
+TEST(Plan, Only_a_box_with_the_hosts_network_knows_its_nameserver) {
+  const auto tells = [](const Mount& mount) { return mount.source.find("192.0.2.1") != std::string::npos; };
+  const Plan shut = plan_of({}, as_root());
+  EXPECT_TRUE((shut.namespaces & namespace_network) != 0);
+  EXPECT_TRUE(std::ranges::none_of(shut.mounts, tells));
+  const Plan open = plan_of({.network = Network::host}, as_root());
+  EXPECT_TRUE((open.namespaces & namespace_network) == 0);
+  EXPECT_TRUE(std::ranges::any_of(open.mounts, tells));
+}
+
+TEST(Plan, Refuses_what_lies_outside_the_state_directory) {
+  EXPECT_NE(fault_of({.layers = {"/etc"}}), "");
+  EXPECT_NE(fault_of({.layers = {"/var/lib/sluice/boxes"}}), "") << "itself is not below itself";
+  EXPECT_NE(fault_of({.layers = {"/var/lib/sluice/boxes-not/a"}}), "");
+  EXPECT_NE(fault_of({.layers = {"/var/lib/sluice/boxes/../../../../etc"}}), "");
+  EXPECT_NE(fault_of({.layers = {std::string("/var/lib/sluice/boxes/a\0b", 25)}}), "");
+  EXPECT_NE(fault_of({.binds = {{"/root", "/skills/a"}}}), "");
+  for (const std::string to :
+       {"/etc", "/skills", "/skills/", "/skills/a/b", "/skills/..", "skills/a", "/skills/../etc"}) {
+    EXPECT_NE(fault_of({.binds = {{"/var/lib/sluice/boxes/a", to}}}), "") << to;
+  }
+  EXPECT_EQ(fault_of({.binds = {{"/var/lib/sluice/boxes/a", "/skills/a"}}}), "");
+}
+
+TEST(Plan, Refuses_variables_that_are_none) {
+  EXPECT_NE(fault_of({.environment = {{"", "x"}}}), "");
+  EXPECT_NE(fault_of({.environment = {{"A=B", "x"}}}), "");
+  EXPECT_NE(fault_of({.environment = {{"A", std::string("x\0y", 3)}}}), "");
+}
+
+TEST(Plan, Everything_of_the_hosts_is_read_only) {
+  for (const auto& mount : plan_of(request(), as_root()).mounts) {
+    if (mount.kind != MountKind::bind || mount.target.starts_with("/dev/")) continue;
+    EXPECT_TRUE((mount.flags & flag_read_only) != 0) << mount.target;
+    EXPECT_TRUE((mount.flags & flag_nosuid) != 0) << mount.target;
+  }
+}
+
+TEST(Plan, An_image_brings_its_own_etc) {
+  SandboxOptions image = options();
+  image.root = "/images/debian";
+  Machine machine = as_root();
+  machine.root = {{"bin", "usr/bin"}, {"etc", ""}, {"usr", ""}, {"var", ""}};
+  const auto plan = make_plan(image, {}, machine);
+  ASSERT_TRUE(plan);
+  const auto& mounts = plan.value().mounts;
+  EXPECT_TRUE(std::ranges::any_of(mounts, [](const Mount& mount) { return mount.source == "/images/debian/etc"; }));
+  EXPECT_TRUE(std::ranges::none_of(mounts, [](const Mount& mount) { return mount.target == "/etc/passwd"; }));
+}
+
+TEST(Plan, Its_rules_become_a_filter_that_fits_the_kernel) {
+  auto filter = compile_filter(syscall_rules());
+  ASSERT_TRUE(filter) << filter.error().what;
+  const off_t bytes = lseek(filter.value().get(), 0, SEEK_END);
+  EXPECT_GT(bytes, 100 * 8);
+  EXPECT_LT(bytes, 4096 * 8) << "instructions are eight bytes, and the kernel takes 4096";
+}
+
+}  // namespace
+}  // namespace sluice::sandbox
