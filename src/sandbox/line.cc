@@ -92,7 +92,9 @@ void Line::read() {
       ended();
       return;
     }
-    heard_(std::move(packet));
+    auto heard = std::move(heard_);  // it must outlive its own call, which may drop us
+    heard(std::move(packet));
+    if (!alive.expired()) heard_ = std::move(heard);
   }
 }
 

@@ -26,6 +26,8 @@ constexpr Millis refill_pause = {5};  // the box just claimed has the processor 
 constexpr int64_t refill_retry_ms_max = 30'000;
 constexpr std::size_t built_at_once_max = 2;
 constexpr std::size_t spare_seats = 2;
+constexpr uint64_t seats_of_a_zygote = 1'000'000'000;  // no seat has the number of an earlier zygote's
+constexpr Millis birth_patience = {5'000};
 
 Error unavailable(std::string what) { return {ErrorKind::unavailable, std::move(what)}; }
 
@@ -102,12 +104,7 @@ NamespacesSandbox::NamespacesSandbox(SandboxOptions options, Machine machine, Gr
 NamespacesSandbox::~NamespacesSandbox() {
   cells_->map.clear();
   line_.reset();
-  zygote_death_.reset();
-  if (zygote_ > 0) {
-    kill(zygote_, SIGKILL);
-    waitpid(zygote_, nullptr, 0);
-  }
-  if (!staging_.empty()) rmdir(staging_.c_str());
+  end_zygote();
 }
 
 Result<Unit> NamespacesSandbox::start_zygote() {
@@ -124,7 +121,9 @@ Result<Unit> NamespacesSandbox::start_zygote() {
   zygote_ = started.value().process;
   zygote_pidfd_ = OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, zygote_, 0)));
 
-  const Site site = {staging_, options_.state_dir, static_cast<uint64_t>(options_.warm_target) + spare_seats};
+  const uint64_t first_seat = zygotes_++ * seats_of_a_zygote + 1;
+  const Site site = {staging_, options_.state_dir, static_cast<uint64_t>(options_.warm_target) + spare_seats,
+                     first_seat};
   Packet first = {{.verb = box::Verb::prepare}, {}, prepare_order(warm_plan_, machine_, site, groups_.controllers())};
   first.descriptors.push_back(std::move(filter.value()));
   for (auto& group : groups_.open()) first.descriptors.push_back(std::move(group));
@@ -280,21 +279,40 @@ void NamespacesSandbox::forget(uint32_t number) {
 void NamespacesSandbox::on_zygote_gone() {
   line_.reset();
   if (closing_) return;
-  broken_ = "the process that builds boxes has ended; restart the server";
   log_.write(world::LogLevel::error, "zygote lost", {});
+  end_zygote();
   for (const auto& [seat, number] : std::exchange(graves_, {})) forget(number);
   // The others were its children and die with it, which their own descriptors tell.
+  give_up_unborn("the process that builds boxes has ended");
+  if (auto started = start_zygote(); !started) {
+    end_zygote();
+    broken_ = "the process that builds boxes has ended, and another does not start: " + started.error().what;
+    log_.write(world::LogLevel::error, "zygote not started", {{"why", broken_}});
+  }
+  refill_after(refill_pause);
+}
+
+void NamespacesSandbox::end_zygote() {
+  zygote_death_.reset();
+  zygote_pidfd_.reset();
+  if (zygote_ < 0) return;
+  kill(zygote_, SIGKILL);
+  waitpid(std::exchange(zygote_, -1), nullptr, 0);
+  rmdir(staging_.c_str());
+}
+
+void NamespacesSandbox::give_up_unborn(const std::string& why) {
   std::vector<uint32_t> unborn;
   for (const auto& [number, cell] : cells_->map) {
     if (!cell->is_born()) unborn.push_back(number);
   }
   for (const uint32_t number : unborn) {
-    if (Cell* const cell = cells_->find(number)) cell->on_build_failed(0, broken_);
+    if (Cell* const cell = cells_->find(number)) cell->on_build_failed(0, why);
   }
 }
 
 void NamespacesSandbox::close(Callback<void()> done) {
-  if (zygote_ < 0) return reactor_.defer(std::move(done));
+  if (closing_ && zygote_ < 0) return reactor_.defer(std::move(done));
   when_closed_.push_back(std::move(done));
   if (std::exchange(closing_, true)) return;
   refill_timer_.cancel();
@@ -305,21 +323,23 @@ void NamespacesSandbox::close(Callback<void()> done) {
     fail(std::move(opening.done), unavailable("the sandbox is closing"));
   }
   for (const auto& [number, cell] : cells_->map) cell->kill();
+  close_timer_ = reactor_.after(birth_patience, [this] { give_up_unborn("the sandbox is closing"); });
   reactor_.defer([this] { end_zygote_if_empty(); });
 }
 
 void NamespacesSandbox::end_zygote_if_empty() {
-  if (!closing_ || !cells_->map.empty() || zygote_death_ || zygote_ < 0) return;
+  if (!closing_ || !cells_->map.empty() || zygote_death_ || when_closed_.empty()) return;
   line_.reset();
-  zygote_death_ = reactor_.watch(zygote_pidfd_.get(), {.read = true}, [this](world::Ready) {
-    waitpid(std::exchange(zygote_, -1), nullptr, 0);
-    groups_.remove();
-    rmdir(staging_.c_str());
-    auto told = std::exchange(when_closed_, {});
-    zygote_death_.reset();
-    zygote_pidfd_.reset();
-    for (auto& tell : told) tell();
-  });
+  if (!zygote_pidfd_) return finish_close();
+  zygote_death_ = reactor_.watch(zygote_pidfd_.get(), {.read = true}, [this](world::Ready) { finish_close(); });
+}
+
+void NamespacesSandbox::finish_close() {
+  end_zygote();
+  groups_.remove();
+  close_timer_.cancel();
+  auto told = std::exchange(when_closed_, {});
+  for (auto& tell : told) tell();
 }
 
 }  // namespace sluice::sandbox

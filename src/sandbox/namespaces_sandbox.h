@@ -67,13 +67,16 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   Result<Unit> start_zygote();
   void heard(Packet packet);
   void on_zygote_gone();
+  void end_zygote();
   Cell& build(const Plan& plan);
   void fail(Done done, Error error);
   void claim(Cell& cell, Opening opening);
   void refill();
   void refill_after(Millis delay);
   void forget(uint32_t number);
+  void give_up_unborn(const std::string& why);
   void end_zygote_if_empty();
+  void finish_close();
   std::string make_upper(uint32_t number) const;
 
   void on_ready(Cell& cell) override;
@@ -91,6 +94,7 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   std::string staging_;
   Plan warm_plan_;
   pid_t zygote_ = -1;
+  uint64_t zygotes_ = 0;  // that there were
   OwnedFd zygote_pidfd_;
   std::unique_ptr<world::Watch> zygote_death_;
   std::unique_ptr<Line> line_;
@@ -102,6 +106,7 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   std::deque<Cell*> unclaimed_;  // being built for nobody yet
   int refill_failures_ = 0;
   world::Timer refill_timer_;
+  world::Timer close_timer_;
   std::string broken_;  // why nothing can be opened any more
   bool closing_ = false;
   std::vector<Callback<void()>> when_closed_;

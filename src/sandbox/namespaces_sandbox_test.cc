@@ -121,6 +121,33 @@ TEST(NamespacesSandbox, A_killed_init_is_told_and_its_commands_with_it) {
   EXPECT_EQ(story.run(*box, sh("true")).exit.cause, ExitCause::box_lost);
 }
 
+pid_t zygote_of(pid_t server) {
+  std::ifstream children("/proc/" + std::to_string(server) + "/task/" + std::to_string(server) + "/children");
+  for (pid_t child = 0; children >> child;) {
+    std::string name;
+    std::getline(std::ifstream("/proc/" + std::to_string(child) + "/comm"), name);
+    if (name == "sluice-zygote") return child;
+  }
+  return 0;
+}
+
+TEST(NamespacesSandbox, Outlives_its_zygote_but_the_boxes_do_not) {
+  BoxStory story({.warm_target = 1});
+  const auto box = story.open();
+  std::string lost;
+  box->on_lost([&](std::string what) { lost = std::move(what); });
+  Heard heard(story);
+  const auto process = box->start({.argv = {"sleep", "1000000.25"}}, heard);
+  story.until([] { return processes_with("1000000.25").size() == 1; }, "the command");
+  const pid_t zygote = zygote_of(getpid());
+  ASSERT_GT(zygote, 0);
+  ASSERT_EQ(::kill(zygote, SIGKILL), 0);
+  story.until([&] { return heard.exit && !lost.empty(); }, "the loss");
+  EXPECT_TRUE(processes_with("1000000.25").empty());
+  const auto next = story.open();
+  EXPECT_EQ(story.run(*next, sh("echo on")).out, "on\n");
+}
+
 // S-2, S-10: nothing of a box is left, however many there were.
 TEST(NamespacesSandbox, A_thousand_boxes_leave_nothing) {
   const Traces before = traces();

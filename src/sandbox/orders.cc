@@ -55,7 +55,8 @@ void append_escaped(std::string& out, std::string_view name) {
 std::string prepare_order(const Plan& plan, const Machine& machine, const Site& site,
                           const std::vector<std::string>& controllers) {
   Payload payload;
-  payload.number(machine.is_root ? 1 : 0).number(machine.uid).number(machine.gid).number(site.seats);
+  payload.number(machine.is_root ? 1 : 0).number(machine.uid).number(machine.gid);
+  payload.number(site.seats).number(site.first_seat);
   payload.text(site.staging).text(site.state_dir);
   payload.number(machine.control_groups == ControlGroups::unified ? 1 : 0).number(plan.group_limits.size());
   for (const auto& limit : plan.group_limits) {

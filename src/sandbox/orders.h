@@ -13,6 +13,7 @@ struct Site {
   std::string staging;    // an empty directory of ours that the zygote mounts its tree on
   std::string state_dir;  // real, without links
   uint64_t seats = 0;     // to keep waiting
+  uint64_t first_seat = 1;
 };
 
 // `controllers` in the order of the descriptors that go along.

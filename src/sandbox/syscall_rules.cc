@@ -11,14 +11,14 @@ constexpr uint64_t low_word = 0xffffffff;  // ints are 32 bits: the upper half i
 
 // CLONE_NEWTIME … CLONE_NEWNET: inside a user namespace of its own a process has every capability
 // again, and with it the parts of the kernel where most holes were found.
-constexpr ArgumentTest new_user[] = {{0, ArgumentIs::masked_equal, 0x10000000, 0x10000000}};
-constexpr ArgumentTest new_mount[] = {{0, ArgumentIs::masked_equal, 0x00020000, 0x00020000}};
-constexpr ArgumentTest new_cgroup[] = {{0, ArgumentIs::masked_equal, 0x02000000, 0x02000000}};
-constexpr ArgumentTest new_uts[] = {{0, ArgumentIs::masked_equal, 0x04000000, 0x04000000}};
-constexpr ArgumentTest new_ipc[] = {{0, ArgumentIs::masked_equal, 0x08000000, 0x08000000}};
-constexpr ArgumentTest new_pid[] = {{0, ArgumentIs::masked_equal, 0x20000000, 0x20000000}};
-constexpr ArgumentTest new_net[] = {{0, ArgumentIs::masked_equal, 0x40000000, 0x40000000}};
-constexpr ArgumentTest new_time[] = {{0, ArgumentIs::masked_equal, 0x00000080, 0x00000080}};
+constexpr ArgumentTest user_namespace[] = {{0, ArgumentIs::masked_equal, 0x10000000, 0x10000000}};
+constexpr ArgumentTest mount_namespace[] = {{0, ArgumentIs::masked_equal, 0x00020000, 0x00020000}};
+constexpr ArgumentTest cgroup_namespace[] = {{0, ArgumentIs::masked_equal, 0x02000000, 0x02000000}};
+constexpr ArgumentTest uts_namespace[] = {{0, ArgumentIs::masked_equal, 0x04000000, 0x04000000}};
+constexpr ArgumentTest ipc_namespace[] = {{0, ArgumentIs::masked_equal, 0x08000000, 0x08000000}};
+constexpr ArgumentTest pid_namespace[] = {{0, ArgumentIs::masked_equal, 0x20000000, 0x20000000}};
+constexpr ArgumentTest net_namespace[] = {{0, ArgumentIs::masked_equal, 0x40000000, 0x40000000}};
+constexpr ArgumentTest time_namespace[] = {{0, ArgumentIs::masked_equal, 0x00000080, 0x00000080}};
 
 // Of address families: unix (1), inet (2), inet6 (10) and netlink (16) with protocol ROUTE only.
 // vsock (40) speaks to the hypervisor, packet (17) to the wire, alg (38) to the crypto drivers.
@@ -43,7 +43,7 @@ constexpr ArgumentTest inet6_raw[] = {{0, ArgumentIs::masked_equal, 10, low_word
                                       {1, ArgumentIs::masked_equal, 3, 0xf}};
 constexpr ArgumentTest inet_packet[] = {{0, ArgumentIs::masked_equal, 2, low_word},
                                         {1, ArgumentIs::masked_equal, 10, 0xf}};
-// Above zero and below a page is the one value at which the kernel starts no handler for a core dump,
+// 1 is the one value at which the kernel starts no handler for a core dump,
 // which would run outside, as root, on what a box feeds it. Who lowers it is told that it was done.
 constexpr ArgumentTest core_limit[] = {{0, ArgumentIs::masked_equal, 4, low_word}};
 constexpr ArgumentTest core_limit_of_any[] = {{1, ArgumentIs::masked_equal, 4, low_word},
@@ -65,21 +65,21 @@ constexpr ArgumentTest nodeat_block[] = {{2, ArgumentIs::masked_equal, 0060000, 
 constexpr SyscallRule rules[] = {
     // Namespaces. clone3 keeps its flags in memory where no filter can look; libc falls back to clone.
     {"clone3", ENOSYS},
-    {"clone", EPERM, new_user},
-    {"clone", EPERM, new_mount},
-    {"clone", EPERM, new_cgroup},
-    {"clone", EPERM, new_uts},
-    {"clone", EPERM, new_ipc},
-    {"clone", EPERM, new_pid},
-    {"clone", EPERM, new_net},
-    {"unshare", EPERM, new_user},
-    {"unshare", EPERM, new_mount},
-    {"unshare", EPERM, new_cgroup},
-    {"unshare", EPERM, new_uts},
-    {"unshare", EPERM, new_ipc},
-    {"unshare", EPERM, new_pid},
-    {"unshare", EPERM, new_net},
-    {"unshare", EPERM, new_time},
+    {"clone", EPERM, user_namespace},
+    {"clone", EPERM, mount_namespace},
+    {"clone", EPERM, cgroup_namespace},
+    {"clone", EPERM, uts_namespace},
+    {"clone", EPERM, ipc_namespace},
+    {"clone", EPERM, pid_namespace},
+    {"clone", EPERM, net_namespace},
+    {"unshare", EPERM, user_namespace},
+    {"unshare", EPERM, mount_namespace},
+    {"unshare", EPERM, cgroup_namespace},
+    {"unshare", EPERM, uts_namespace},
+    {"unshare", EPERM, ipc_namespace},
+    {"unshare", EPERM, pid_namespace},
+    {"unshare", EPERM, net_namespace},
+    {"unshare", EPERM, time_namespace},
     {"setns", EPERM},
     // The tree.
     {"mount", EPERM},

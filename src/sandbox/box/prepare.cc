@@ -92,6 +92,7 @@ bool prepare(Zygote& zygote, Message& message, Trouble& trouble) {
   const uint64_t uid = fields.number();
   const uint64_t gid = fields.number();
   zygote.seat_target = fields.number();
+  zygote.first_seat = fields.number();
   const char* const staging = fields.text();
   const char* const state = fields.text();
   read_groups(zygote, fields, message);
@@ -101,7 +102,6 @@ bool prepare(Zygote& zygote, Message& message, Trouble& trouble) {
 
   umask(022);
   syscall(SYS_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, nullptr);  // the server's keys stay the server's
-  write_file("/proc/self/oom_score_adj", "300", 3);  // when memory runs out, boxes go before the server
   if (!enter_namespaces(zygote.is_root, uid, gid, trouble)) return false;
   if (!furnish(staging, state, fields, trouble) || !move_into(staging, trouble)) return false;
   prctl(PR_SET_DUMPABLE, 0);

@@ -75,8 +75,6 @@ bool bear(const Zygote& zygote, uint64_t seat, int birth_group, Message& order, 
 
   int go[2];
   if (pipe2(go, O_CLOEXEC) != 0) return trouble.say("pipe");
-  // The maps of a process that is not dumpable belong to the machine's root.
-  prctl(PR_SET_DUMPABLE, 1);
   const long child = syscall(SYS_clone3, &how, sizeof how);
   if (child == 0) {
     close(go[1]);
@@ -97,6 +95,8 @@ bool bear(const Zygote& zygote, uint64_t seat, int birth_group, Message& order, 
 void be_seat(const Zygote& zygote, uint64_t seat, int line, Message& order) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "sluice-seat");
+  prctl(PR_SET_DUMPABLE, 1);  // else our files in /proc, and our child's id maps, are the machine's root's
+  write_file("/proc/self/oom_score_adj", "300", 3);  // when memory runs out, boxes go first
   Trouble trouble;
   int birth_group = -1;
   bool good = enter_groups(zygote, seat, birth_group, trouble);

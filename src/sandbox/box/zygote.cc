@@ -160,6 +160,7 @@ int run_zygote() {
     send(yard.zygote.line, Head{.verb = Verb::build_failed}, nullptr, 0, trouble.what, strlen(trouble.what));
     return 1;
   }
+  yard.next_seat = yard.zygote.first_seat;
   sigset_t children;
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);

@@ -33,6 +33,7 @@ struct Zygote {
   int line = server_descriptor;
   bool is_root = false;
   uint64_t seat_target = 0;
+  uint64_t first_seat = 1;
   sock_fprog filter{};
   bool groups_are_unified = false;
   int groups[groups_max];  // directories that a box's own groups are made in
