@@ -43,28 +43,28 @@ Cell::Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const G
     : number_(number), reactor_(reactor), keeper_(keeper), groups_(groups) {
   line_ = std::make_unique<Line>(
       reactor_, std::move(line), [this](Packet packet) { heard(std::move(packet)); },
-      [this] { fail("its first process ended"); });
+      [this] { fail(Loss::vanished, "its first process ended"); });
 }
 
 Cell::~Cell() { end_commands({.cause = ExitCause::box_lost}); }
 
 void Cell::on_built(Packet packet) {
   seat_ = static_cast<uint64_t>(packet.head.b);
-  if (packet.descriptors.empty()) return fail("the zygote sent no descriptor of it");
+  if (packet.descriptors.empty()) return fail(Loss::refused, "the zygote sent no descriptor of it");
   pidfd_ = std::move(packet.descriptors[0]);
   death_ = reactor_.watch(pidfd_.get(), {.read = true}, [this](world::Ready) {
     death_.reset();
     const std::weak_ptr<int> alive = alive_;
-    if (!dying_) fail("its first process was killed");
+    if (!dying_) fail(Loss::vanished, "its first process was killed");
     if (!alive.expired()) keeper_.on_dead(*this);
   });
   if (dying_) strike();
 }
 
-void Cell::on_build_failed(uint64_t seat, const std::string& what) {
+void Cell::on_build_failed(uint64_t seat, Loss loss, const std::string& what) {
   seat_ = seat;
   const std::weak_ptr<int> alive = alive_;
-  fail(what);
+  fail(loss, what);
   if (!alive.expired()) keeper_.on_dead(*this);
 }
 
@@ -82,21 +82,21 @@ void Cell::heard(Packet packet) {
       if (!is_born() && !packet.descriptors.empty()) on_built(std::move(packet));
       return keeper_.on_ready(*this);
     case box::Verb::claimed:
-      if (packet.descriptors.size() != 2) return fail("its workspace was not shown");
+      if (packet.descriptors.size() != 2) return fail(Loss::refused, "its workspace was not shown");
       return keeper_.on_claimed(*this, {std::move(packet.descriptors[0]), std::move(packet.descriptors[1])});
-    case box::Verb::failed: return fail(packet.payload);
+    case box::Verb::failed: return fail(Loss::refused, packet.payload);
     case box::Verb::exited: return on_command_exited(packet.head);
     case box::Verb::not_started: return on_command_not_started(packet.head);
     default: return;
   }
 }
 
-void Cell::fail(const std::string& what) {
+void Cell::fail(Loss loss, const std::string& what) {
   if (dying_ || std::exchange(failed_, true)) return;
   const std::weak_ptr<int> alive = alive_;
   strike();
   end_commands({.cause = ExitCause::box_lost, .what = what});
-  if (!alive.expired()) keeper_.on_lost(*this, what);
+  if (!alive.expired()) keeper_.on_lost(*this, loss, what);
 }
 
 void Cell::kill() {

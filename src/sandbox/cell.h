@@ -25,6 +25,11 @@ struct Shown {
 
 class Cell;
 
+enum class Loss : uint8_t {
+  vanished,  // it was there, and is not: another may be well
+  refused,   // it said why it cannot be; another would say the same
+};
+
 // What a Cell tells its Sandbox. Any of these may end the Cell's life, except from inside itself.
 class CellKeeper {
  public:
@@ -32,7 +37,7 @@ class CellKeeper {
   virtual void on_ready(Cell& cell) = 0;
   virtual void on_claimed(Cell& cell, Shown shown) = 0;
   // It will not be, or is no more; nobody asked for that. `what` for people.
-  virtual void on_lost(Cell& cell, const std::string& what) = 0;
+  virtual void on_lost(Cell& cell, Loss loss, const std::string& what) = 0;
   // Its first process is dead and reaped, and so is every other.
   virtual void on_dead(Cell& cell) = 0;
 };
@@ -52,7 +57,7 @@ class Cell final {
 
   // From the zygote.
   void on_built(Packet packet);
-  void on_build_failed(uint64_t seat, const std::string& what);
+  void on_build_failed(uint64_t seat, Loss loss, const std::string& what);
 
   void claim(std::string order, std::map<std::string, std::string> environment);
   std::shared_ptr<Running> start(Command command, ProcessListener& listener);
@@ -63,7 +68,7 @@ class Cell final {
 
  private:
   void heard(Packet packet);
-  void fail(const std::string& what);
+  void fail(Loss loss, const std::string& what);
   void strike();
   void end_commands(const Exit& exit);
   void on_command_exited(const box::Head& head);

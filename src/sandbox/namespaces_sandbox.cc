@@ -194,6 +194,20 @@ void NamespacesSandbox::claim(Cell& cell, Opening opening) {
   openings_.emplace(cell.number(), std::move(opening));
 }
 
+// In a moment: if the zygote is gone, that is not known yet, and another must be started first.
+void NamespacesSandbox::retry(Opening opening) {
+  const uint32_t number = next_box_++;
+  opening.warm = false;
+  Opening& kept = openings_[number] = std::move(opening);
+  kept.retry = reactor_.after(refill_pause, [this, number] {
+    auto found = openings_.extract(number);
+    if (!found) return;
+    if (!line_) return found.mapped().done(unavailable(broken_));
+    Cell& cell = build(found.mapped().plan);
+    claim(cell, std::move(found.mapped()));
+  });
+}
+
 void NamespacesSandbox::refill_after(Millis delay) {
   refill_timer_ = reactor_.after(delay, [this] { refill(); });
 }
@@ -216,7 +230,7 @@ void NamespacesSandbox::heard(Packet packet) {
   if (cell == nullptr) return;
   if (packet.head.verb == box::Verb::built) return cell->on_built(std::move(packet));
   if (packet.head.verb == box::Verb::build_failed) {
-    cell->on_build_failed(static_cast<uint64_t>(packet.head.b), packet.payload);
+    cell->on_build_failed(static_cast<uint64_t>(packet.head.b), Loss::refused, packet.payload);
   }
 }
 
@@ -238,11 +252,12 @@ void NamespacesSandbox::on_claimed(Cell& cell, Shown shown) {
       std::unique_ptr<Box>(std::make_unique<NamespacesBox>(cells_, cell.number(), std::move(shown), asked.warm)));
 }
 
-void NamespacesSandbox::on_lost(Cell& cell, const std::string& what) {
+void NamespacesSandbox::on_lost(Cell& cell, Loss loss, const std::string& what) {
   const bool was_spare = std::erase(unclaimed_, &cell) + std::erase(warm_, &cell) > 0;
   figures_.warm.set(static_cast<int64_t>(warm_.size()));
   if (auto opening = openings_.extract(cell.number())) {
     Opening& asked = opening.mapped();
+    if (loss == Loss::vanished && asked.attempts_left-- > 0) return retry(std::move(asked));
     log_.write(world::LogLevel::error, "box not opened", {{"box", asked.name}, {"why", what}});
     return asked.done(unavailable("open a box: " + what));
   }
@@ -307,7 +322,7 @@ void NamespacesSandbox::give_up_unborn(const std::string& why) {
     if (!cell->is_born()) unborn.push_back(number);
   }
   for (const uint32_t number : unborn) {
-    if (Cell* const cell = cells_->find(number)) cell->on_build_failed(0, why);
+    if (Cell* const cell = cells_->find(number)) cell->on_build_failed(0, Loss::vanished, why);
   }
 }
 

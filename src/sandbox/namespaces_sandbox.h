@@ -52,6 +52,8 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
     Done done;
     int64_t asked_us = 0;
     bool warm = false;
+    int attempts_left = 2;  // for boxes that vanish before they are handed out
+    world::Timer retry;
   };
 
   struct Figures {
@@ -71,6 +73,7 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   Cell& build(const Plan& plan);
   void fail(Done done, Error error);
   void claim(Cell& cell, Opening opening);
+  void retry(Opening opening);
   void refill();
   void refill_after(Millis delay);
   void forget(uint32_t number);
@@ -81,7 +84,7 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
 
   void on_ready(Cell& cell) override;
   void on_claimed(Cell& cell, Shown shown) override;
-  void on_lost(Cell& cell, const std::string& what) override;
+  void on_lost(Cell& cell, Loss loss, const std::string& what) override;
   void on_dead(Cell& cell) override;
 
   const SandboxOptions options_;

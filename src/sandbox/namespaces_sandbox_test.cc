@@ -143,7 +143,7 @@ TEST(NamespacesSandbox, Outlives_its_zygote_but_the_boxes_do_not) {
   ASSERT_GT(zygote, 0);
   ASSERT_EQ(::kill(zygote, SIGKILL), 0);
   story.until([&] { return heard.exit && !lost.empty(); }, "the loss");
-  EXPECT_TRUE(processes_with("1000000.25").empty());
+  story.until([] { return processes_with("1000000.25").empty(); }, "the end of the box");
   const auto next = story.open();
   EXPECT_EQ(story.run(*next, sh("echo on")).out, "on\n");
 }

@@ -131,7 +131,7 @@ void OciSandbox::on_ready(Cell& cell) {
       std::make_unique<NamespacesBox>(containers_, cell.number(), std::move(container.shown), false)));
 }
 
-void OciSandbox::on_lost(Cell& cell, const std::string& what) {
+void OciSandbox::on_lost(Cell& cell, Loss, const std::string& what) {
   Container& container = containers_->map.at(cell.number());
   if (container.done) {
     const std::string complaint = last_line(log_of(cell.number()));

@@ -67,7 +67,7 @@ class OciSandbox final : public Sandbox, public CellKeeper {
 
   void on_ready(Cell& cell) override;
   void on_claimed(Cell& cell, Shown shown) override;
-  void on_lost(Cell& cell, const std::string& what) override;
+  void on_lost(Cell& cell, Loss loss, const std::string& what) override;
   void on_dead(Cell& cell) override;
 
   const SandboxOptions options_;
