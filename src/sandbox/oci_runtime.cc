@@ -24,7 +24,7 @@ std::string find_program(const std::string& name) {
   std::istringstream places((own != nullptr ? std::string(own) : "") +
                             ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin");
   for (std::string place; std::getline(places, place, ':');) {
-    const std::string path = place + "/" + name;
+    std::string path = place + "/" + name;
     if (place.starts_with('/') && access(path.c_str(), X_OK) == 0) return path;
   }
   return "";
@@ -112,6 +112,23 @@ void remove_left_groups(const OciRuntime& runtime) {
   rmdir((std::string(groups_top) + runtime.groups_path).c_str());
   for (const auto& entry : fs::directory_iterator(groups_top, none)) {
     rmdir((entry.path().string() + runtime.groups_path).c_str());
+  }
+}
+
+// Those of the three controllers that boxes need are GroupHome's to reap. In the others a group that
+// is empty is nobody's, and one that is not cannot be removed.
+void reap_groups_elsewhere(const OciRuntime& runtime) {
+  if (runtime.groups_path.size() < 2) return;
+  const std::string parent = fs::path(runtime.groups_path).parent_path();
+  std::error_code none;
+  for (const auto& hierarchy : fs::directory_iterator(groups_top, none)) {
+    const std::string name = hierarchy.path().filename();
+    if (name == "memory" || name == "pids" || name == "cpu") continue;
+    for (const auto& group : fs::directory_iterator(hierarchy.path().string() + parent, none)) {
+      if (!group.path().filename().string().starts_with("sluice-")) continue;
+      for (const auto& box : fs::directory_iterator(group.path(), none)) rmdir(box.path().c_str());
+      rmdir(group.path().c_str());
+    }
   }
 }
 

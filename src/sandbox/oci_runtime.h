@@ -30,6 +30,9 @@ std::string path_in_hierarchy(const std::string& directory, ControlGroups kind);
 // Runtimes make groups in every hierarchy and leave the empty ones above their own behind.
 void remove_left_groups(const OciRuntime& runtime);
 
+// The same for what earlier lives left.
+void reap_groups_elsewhere(const OciRuntime& runtime);
+
 // Makes the runtime forget containers of an earlier life.
 void reap_left_containers(const OciRuntime& runtime);
 
