@@ -62,7 +62,7 @@ Result<std::unique_ptr<Sandbox>> OciSandbox::open(SandboxOptions options, world:
   GroupHome groups(machine, first.value().group_limits);
   const std::string memory = groups.directory("memory");
   if (!memory.empty()) runtime.value().groups_path = path_in_hierarchy(memory, machine.control_groups);
-  reap_groups_elsewhere(runtime.value());
+  reap_groups_elsewhere(runtime.value(), machine);
   prctl(PR_SET_DUMPABLE, 0);  // a box that got out must not look into the server
   return std::unique_ptr<Sandbox>(std::make_unique<OciSandbox>(
       std::move(options), std::move(machine), std::move(groups), std::move(runtime).take(), reactor, log));

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -115,16 +116,16 @@ void remove_left_groups(const OciRuntime& runtime) {
   }
 }
 
-// Those of the three controllers that boxes need are GroupHome's to reap. In the others a group that
-// is empty is nobody's, and one that is not cannot be removed.
-void reap_groups_elsewhere(const OciRuntime& runtime) {
+// What lies where GroupHome makes its groups is its to reap. Elsewhere a group that is empty is
+// nobody's, and one that is not cannot be removed.
+void reap_groups_elsewhere(const OciRuntime& runtime, const Machine& machine) {
   if (runtime.groups_path.size() < 2) return;
   const std::string parent = fs::path(runtime.groups_path).parent_path();
   std::error_code none;
   for (const auto& hierarchy : fs::directory_iterator(groups_top, none)) {
-    const std::string name = hierarchy.path().filename();
-    if (name == "memory" || name == "pids" || name == "cpu") continue;
-    for (const auto& group : fs::directory_iterator(hierarchy.path().string() + parent, none)) {
+    const std::string place = hierarchy.path().string() + parent;
+    if (std::ranges::any_of(machine.controllers, [&](const auto& home) { return home.second == place; })) continue;
+    for (const auto& group : fs::directory_iterator(place, none)) {
       if (!group.path().filename().string().starts_with("sluice-")) continue;
       for (const auto& box : fs::directory_iterator(group.path(), none)) rmdir(box.path().c_str());
       rmdir(group.path().c_str());

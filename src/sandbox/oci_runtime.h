@@ -31,7 +31,7 @@ std::string path_in_hierarchy(const std::string& directory, ControlGroups kind);
 void remove_left_groups(const OciRuntime& runtime);
 
 // The same for what earlier lives left.
-void reap_groups_elsewhere(const OciRuntime& runtime);
+void reap_groups_elsewhere(const OciRuntime& runtime, const Machine& machine);
 
 // Makes the runtime forget containers of an earlier life.
 void reap_left_containers(const OciRuntime& runtime);
