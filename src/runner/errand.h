@@ -12,15 +12,20 @@
 namespace sluice::runner {
 
 // `work` runs on some thread of `workers`, and must touch nothing that is not its own; `then` hears
-// what it answered on the loop's thread, if `alive` has not expired by then.
+// what it answered on the loop's thread, if `alive` has not expired by then. If it has, `unwanted` has
+// the answer on some thread of `workers`, to clear away what came of the work.
 template <typename Answer>
-void send(world::Workers& workers, Lifeline::Watch alive, Callback<Answer()> work, Callback<void(Answer)> then) {
+void send(world::Workers& workers, Lifeline::Watch alive, Callback<Answer()> work, Callback<void(Answer)> then,
+          Callback<void(Answer)> unwanted = nullptr) {
   // Shared by the two sides, because either may go last.
   auto answer = std::make_shared<std::optional<Answer>>();
-  workers.run([answer, work = std::move(work)]() mutable { answer->emplace(work()); },
-              [answer, alive = std::move(alive), then = std::move(then)]() mutable {
-                if (!alive.expired()) then(*std::move(*answer));
-              });
+  workers.run(
+      [answer, work = std::move(work)]() mutable { answer->emplace(work()); },
+      [answer, &workers, alive = std::move(alive), then = std::move(then), unwanted = std::move(unwanted)]() mutable {
+        if (!alive.expired()) return then(*std::move(*answer));
+        if (!unwanted) return;
+        workers.run([answer, unwanted = std::move(unwanted)]() mutable { unwanted(*std::move(*answer)); }, [] {});
+      });
 }
 
 }  // namespace sluice::runner

@@ -163,7 +163,7 @@ void Hands::read_instructions() {
   doing_ = Doing::instructions;
   CommandListener& listener = *this;
   command_ = std::make_unique<CommandRun>(
-      *box_.box(), sandbox::Command{.argv = {"@read", "AGENTS.md", "0", "2000"}, .timeout_ms = instructions_ms_max},
+      *box_.box(), sandbox::Command{.argv = {"@read", "AGENTS.md", "1", "2000"}, .timeout_ms = instructions_ms_max},
       CommandBounds{.kept_chars_max = instructions_chars_max}, context_.loop, listener);
 }
 

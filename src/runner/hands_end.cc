@@ -95,7 +95,8 @@ void Hands::draft() {
         work.changes_fd = changes.get();
         return draft_layer(work);
       },
-      [this](Result<LayerDraft> draft) { keep_draft(std::move(draft)); });
+      [this](Result<LayerDraft> draft) { keep_draft(std::move(draft)); },
+      [](Result<LayerDraft> draft) { discard(draft); });
 }
 
 void Hands::keep_draft(Result<LayerDraft> draft) {

@@ -105,6 +105,10 @@ Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max) {
   return LayerDraft{merged, work.home + "/" + numbered(number) + std::string(whole_suffix)};
 }
 
+void discard(const Result<LayerDraft>& draft) {
+  if (draft && !draft.value().from.empty()) (void)workspace::remove_tree(draft.value().from);
+}
+
 Result<Unit> keep(const LayerDraft& draft) {
   if (draft.from.empty()) return Unit{};
   std::error_code error;

@@ -40,6 +40,7 @@ struct LayerWork {
 };
 // When there would be more than `layers_max`, the draft has all of them in it.
 Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max = 20);
+void discard(const Result<LayerDraft>& draft);
 // Quick; not blocking for long.
 Result<Unit> keep(const LayerDraft& draft);
 

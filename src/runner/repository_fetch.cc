@@ -32,8 +32,12 @@ std::optional<Place> place_of(std::string_view url) {
   return std::nullopt;
 }
 
+// With any port, but nothing else: "host:1@thief" is the thief's.
 bool is_host(std::string_view authority, std::string_view host) {
-  return authority == host || authority.substr(0, authority.rfind(':')) == host;
+  if (!authority.starts_with(host)) return false;
+  authority.remove_prefix(host.size());
+  return authority.empty() ||
+         (authority[0] == ':' && authority.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }
 
 // As RFC 7617 wants it: the alphabet and the padding that base64url leaves out.
@@ -105,9 +109,12 @@ Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUs
   if (!place) {
     return Error{ErrorKind::invalid, "its url must begin with https://, http://, ssh:// or git://"};
   }
+  if (place->scheme != "ssh" && place->authority.find('@') != std::string_view::npos) {
+    return Error{ErrorKind::invalid, "its url must not name a user; that is what credential_alias is for"};
+  }
   if (!is_allowed(repository.url, options.repository_urls)) {
     return Error{ErrorKind::denied,
-                 "this server's configuration does not allow " + repository.url + " (sandbox.repository_urls)"};
+                 "this server's configuration does not allow " + repository.url + " (repositories.allowed_urls)"};
   }
   auto environment = git_environment();
   if (repository.credential_alias) {
@@ -199,7 +206,7 @@ void RepositoryFetch::freeze() {
         work.changes_fd = changes.get();
         return draft_layer(work);
       },
-      [this](Result<LayerDraft> draft) { take(std::move(draft)); });
+      [this](Result<LayerDraft> draft) { take(std::move(draft)); }, [](Result<LayerDraft> draft) { discard(draft); });
 }
 
 void RepositoryFetch::take(Result<LayerDraft> draft) {

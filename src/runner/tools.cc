@@ -76,10 +76,9 @@ ToolPlan shim_plan(std::vector<std::string> argv, const HandsOptions& options, s
 }
 
 Result<ToolPlan> plan_read(const Arguments& arguments, const HandsOptions& options) {
-  const auto offset = arguments.integer("offset", 0);
+  const auto offset = arguments.integer("offset", 1);
   const auto limit = arguments.integer("limit", read_lines_default);
-  if (offset < 0) return wrong("offset must not be negative.");
-  if (limit < 1) return wrong("limit must be at least 1.");
+  if (offset < 1 || limit < 1) return wrong("offset and limit must be at least 1.");
   return shim_plan({"@read", arguments.text("path"), std::to_string(offset), std::to_string(limit)}, options);
 }
 
@@ -119,7 +118,7 @@ constexpr std::array bash_arguments = {
 };
 constexpr std::array read_arguments = {
     Argument{"path", json::Kind::string, Need::required, path_words},
-    Argument{"offset", json::Kind::integer, Need::optional, "How many lines to skip"},
+    Argument{"offset", json::Kind::integer, Need::optional, "The first line to show; 1 if not given"},
     Argument{"limit", json::Kind::integer, Need::optional, "How many lines to show; 2000 if not given"},
 };
 constexpr std::array write_arguments = {

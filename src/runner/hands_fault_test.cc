@@ -1,0 +1,157 @@
+// What happens when hands fail, are stopped, or are dropped.
+#include "runner/hands_fixture.h"
+
+namespace sluice::runner {
+namespace {
+
+using model::EventKind;
+using model::Slug;
+using sandbox::ExitCause;
+using sandbox::FakeResult;
+using Bodies = std::vector<std::string>;
+
+FakeResult hanging(sandbox::FakeBox&, const sandbox::Command&) { return {.hangs = true}; }
+
+TEST_F(HandsTest, When_no_box_can_be_opened_the_run_and_its_step_fail_and_say_why) {
+  sandbox->open_fails_with = Error{ErrorKind::overloaded, "too many boxes"};
+  begin("$ ls");
+  expect_problem(Slug::sandbox_failed, "too many boxes");
+  ASSERT_EQ(steps().size(), 2u);
+  EXPECT_NE(steps()[1].find(R"("status":"failed","error":"No sandbox could be opened: too many boxes.")"),
+            std::string::npos);
+}
+
+TEST_F(HandsTest, When_the_box_is_lost_its_step_fails_and_the_run_too) {
+  script = hanging;
+  begin("say Hm.\n$ ls");
+  box().lose("the kernel took it");
+  loop.settle();
+  expect_problem(Slug::sandbox_failed, "The sandbox went away: the kernel took it.");
+  ASSERT_EQ(steps().size(), 2u);
+  EXPECT_NE(steps()[1].find(R"("error":"the sandbox went away: the kernel took it")"), std::string::npos);
+  EXPECT_TRUE(layers().empty());
+}
+
+TEST_F(HandsTest, When_the_box_is_lost_between_two_calls_the_run_fails_at_once) {
+  begin("$ ls\nsleep 1000\n$ ls");
+  box().lose("gone");
+  loop.settle();
+  expect_problem(Slug::sandbox_failed, "gone");
+}
+
+// S-10
+TEST_F(HandsTest, Stopping_kills_the_box_and_is_over_when_that_is_proven) {
+  script = hanging;
+  begin("write kept.txt: no\n$ serve");
+  const auto told = heard.events.size();
+  sandbox->hold_kills = true;
+  bool gone = false;
+  work->stop([&] { gone = true; });
+  work.reset();
+  loop.settle();
+  EXPECT_FALSE(gone) << "not before the proof";
+  EXPECT_EQ(sandbox->boxes.size(), 1u);
+  EXPECT_TRUE(box().killed);
+  sandbox->release_kills();
+  loop.settle();
+  EXPECT_TRUE(gone);
+  EXPECT_TRUE(sandbox->boxes.empty());
+  EXPECT_EQ(heard.events.size(), told) << "nothing more is heard";
+  EXPECT_TRUE(layers().empty()) << "and nothing is written back";
+  expect_nothing_left();
+}
+
+TEST_F(HandsTest, Stopping_is_exact_wherever_the_run_stood) {
+  materials.setup_script = "true";
+  supplies->wants = true;
+  for (int turns = 0; turns < 60; ++turns) {
+    heard = {};
+    runner = nullptr;
+    runner = make_native_runner(options, {client, loop, entropy, log, metrics, sandbox.get(), &watcher, &workers});
+    work = runner->dispatch(dispatch_of("write a.txt: " + std::to_string(turns) + "\n$ ls\nsay Done."), heard);
+    bool stepped = true;
+    for (int i = 0; i < turns && stepped && !heard.is_over(); ++i) stepped = loop.step();
+    if (heard.is_over()) break;
+    const auto told = heard.events.size();
+    bool gone = false;
+    work->stop([&] { gone = true; });
+    EXPECT_FALSE(gone) << "not from inside";
+    work.reset();
+    loop.settle();
+    EXPECT_TRUE(gone) << turns;
+    EXPECT_EQ(heard.events.size(), told) << turns;
+    EXPECT_TRUE(sandbox->boxes.empty()) << turns;
+    EXPECT_TRUE(layers().empty()) << turns;
+    expect_nothing_left();
+  }
+  EXPECT_TRUE(heard.usage) << "the story was told to its end";
+}
+
+TEST_F(HandsTest, Dropped_work_is_quiet_and_leaves_nothing_wherever_it_stood) {
+  materials.setup_script = "true";
+  supplies->wants = true;
+  for (std::size_t after = 1; after < 40; ++after) {
+    heard = {};
+    heard.after_event = [&] {
+      if (heard.events.size() == after) work.reset();
+    };
+    begin("write a.txt: x\n$ ls\nsay Done.");
+    loop.settle();
+    if (heard.is_over()) break;
+    EXPECT_EQ(heard.events.size(), after);
+    EXPECT_TRUE(sandbox->boxes.empty()) << after;
+    expect_nothing_left();
+  }
+  EXPECT_TRUE(heard.usage);
+}
+
+TEST_F(HandsTest, A_run_whose_time_is_up_is_killed_with_all_it_does) {
+  agent.limits.max_runtime_seconds = 2;
+  script = hanging;
+  begin("$ sleep 60");
+  pass(2'000);
+  expect_problem(Slug::runtime_exceeded);
+  EXPECT_TRUE(sandbox->boxes.empty());
+  ASSERT_EQ(steps().size(), 2u) << "a step that began has an end";
+}
+
+TEST_F(HandsTest, A_command_ends_when_its_time_is_up_and_the_run_goes_on) {
+  script = hanging;
+  begin("call bash {\"command\":\"x\",\"timeout_ms\":50}\nsay {{last}}");
+  pass(50);
+  EXPECT_EQ(heard.text(), "killed because it took longer than 50 ms");
+  EXPECT_TRUE(heard.usage);
+}
+
+// S-7: the script runs before the model is asked, with the variables, and its words are in the log.
+TEST_F(HandsTest, The_setup_script_runs_before_the_first_word) {
+  materials.setup_script = "make deps";
+  materials.variables = {{"MODE", "test"}};
+  script = [this](auto&, auto&) {
+    EXPECT_EQ(heard.text(), "");
+    return FakeResult{.out = "fetching\n", .takes_ms = 30};
+  };
+  begin("say Ready.");
+  EXPECT_EQ(heard.text(), "") << "the model waits for the script";
+  EXPECT_EQ(box().request.environment,
+            (std::map<std::string, std::string>{{"MODE", "test"}, {"WORKSPACE_DIR", "/workspace"}}));
+  pass(30);
+  EXPECT_EQ(heard.text(), "Ready.");
+  EXPECT_EQ(commands.at(0).argv, (Bodies{"bash", "-e", "-c", "make deps"}));
+  EXPECT_EQ(commands.at(0).timeout_ms, options.hands.setup_timeout_ms);
+  EXPECT_NE(heard.all(EventKind::log).find(R"({"level":"info","text":"fetching"})"), std::string::npos);
+  EXPECT_EQ(phases(), (Bodies{"sandbox", "setup", "run", "settle"}));
+}
+
+TEST_F(HandsTest, A_setup_script_that_fails_ends_the_run_before_the_model_is_asked) {
+  materials.setup_script = "false";
+  script = [](auto&, auto&) {
+    return FakeResult{.err = "no such package\n", .exit = {.cause = ExitCause::exited, .code = 3}};
+  };
+  begin("say Ready.");
+  expect_problem(Slug::setup_failed, "no such package\nexit code 3");
+  EXPECT_EQ(heard.text(), "");
+}
+
+}  // namespace
+}  // namespace sluice::runner

@@ -1,0 +1,280 @@
+// What is put into a box: a repository, skills.
+#include "runner/hands_fixture.h"
+#include "runner/repository_fetch.h"
+
+namespace sluice::runner {
+namespace {
+
+using model::EventKind;
+using model::Slug;
+using sandbox::ExitCause;
+using sandbox::FakeBox;
+using sandbox::FakeResult;
+using Bodies = std::vector<std::string>;
+
+class SkillTest : public HandsTest {
+ protected:
+  // What is announced of it; `bundle` is what comes.
+  void offer(std::string name, std::vector<workspace::BundleFile> files) {
+    auto packed = workspace::pack_bundle(std::move(files), {});
+    ASSERT_TRUE(packed);
+    auto bundle = std::move(packed).take();
+    materials.skills.push_back(
+        {.id = "skl_1", .name = name, .description = "Counts things.", .sha256 = to_hex(sha256(bundle))});
+    supplies->bundles[name] = std::move(bundle);
+  }
+  void offer_counting() {
+    offer("counting",
+          {{"SKILL.md", "---\nname: counting\ndescription: Counts things.\n---\n"}, {"run.sh", "wc", true}});
+  }
+};
+
+// S-7
+TEST_F(SkillTest, Skills_are_laid_out_once_and_shown_to_the_model) {
+  offer_counting();
+  begin("$ ls");
+  ASSERT_TRUE(heard.usage);
+  const auto where = home + "/state/skills/" + materials.skills[0].sha256;
+  EXPECT_EQ(contents(where + "/run.sh"), "wc");
+  EXPECT_EQ(phases(), (Bodies{"skills", "sandbox", "run", "settle"}));
+  EXPECT_EQ(supplies->asked, 1);
+
+  heard = {};
+  script = [&](FakeBox& box, auto&) {
+    EXPECT_EQ(box.request.binds.size(), 1u);
+    EXPECT_EQ(box.request.binds.at(0).from, where);
+    EXPECT_EQ(box.request.binds.at(0).to, "/skills/counting");
+    return FakeResult{};
+  };
+  begin("$ ls");
+  EXPECT_TRUE(heard.usage);
+  EXPECT_EQ(supplies->asked, 1) << "it was there already";
+
+  use_provider();
+  client.answer(answer_of(said("Yes.") + stopped(1, 1)));
+  heard = {};
+  begin("Hi.");
+  pass(0);
+  EXPECT_NE(client.requests.at(0).body.find("- counting: Counts things. (/skills/counting/SKILL.md)"),
+            std::string::npos);
+}
+
+TEST_F(SkillTest, A_skill_that_cannot_be_had_fails_the_run) {
+  offer_counting();
+  supplies->bundles.clear();
+  begin("$ ls");
+  expect_problem(Slug::skill_failed,
+                 R"(The skill "counting" cannot be used: its bundle cannot be had: no such bundle.)");
+}
+
+TEST_F(SkillTest, A_bundle_that_is_not_the_one_announced_is_refused) {
+  offer_counting();
+  supplies->bundles["counting"] += "x";
+  begin("$ ls");
+  expect_problem(Slug::skill_failed, "the SHA-256 differs");
+  EXPECT_FALSE(std::filesystem::exists(home + "/state/skills/" + materials.skills[0].sha256));
+}
+
+TEST_F(SkillTest, What_is_no_bundle_is_refused) {
+  supplies->bundles["odd"] = "not a tar";
+  materials.skills = {{.id = "skl_1", .name = "odd", .sha256 = to_hex(sha256("not a tar"))}};
+  begin("$ ls");
+  expect_problem(Slug::skill_failed, "The skill \"odd\" cannot be used");
+}
+
+TEST_F(SkillTest, Names_and_digests_lead_nowhere_else) {
+  const std::string digest(64, 'a');
+  const std::pair<harness::SkillUse, const char*> cases[] = {
+      {{.name = "../x", .sha256 = digest}, "its name cannot be a directory's"},
+      {{.name = "", .sha256 = digest}, "its name cannot be a directory's"},
+      {{.name = "x", .sha256 = "../../../etc"}, "its digest is not a SHA-256"},
+  };
+  for (const auto& [skill, words] : cases) {
+    heard = {};
+    materials.skills = {skill};
+    begin("$ ls");
+    expect_problem(Slug::skill_failed, words);
+  }
+  EXPECT_EQ(supplies->asked, 0);
+}
+
+TEST_F(SkillTest, Two_skills_of_one_name_are_one_too_many) {
+  offer_counting();
+  materials.skills.push_back(materials.skills[0]);
+  begin("$ ls");
+  expect_problem(Slug::skill_failed, "another skill has the same name");
+}
+
+// ── repositories ──
+
+class RepositoryTest : public HandsTest {
+ protected:
+  RepositoryTest() {
+    options.hands.repository_urls = {"https://git.example/team"};
+    options.hands.git_credentials["bot"] = {"git.example", "robot", "pass-word"};
+    materials.repository = harness::RepositoryUse{.id = "rep_1", .url = "https://git.example/team/app.git"};
+    script = [](FakeBox& box, const sandbox::Command& command) {
+      if (command.argv[0] == "git") {
+        for (const auto& tree : {box.workspace(), box.changes()}) put(tree + "/AGENTS.md", "Use tabs.");
+      }
+      return FakeResult{};
+    };
+  }
+  Result<std::vector<sandbox::Command>> planned() const { return clone_commands(*materials.repository, options.hands); }
+  std::string refusal() const {
+    const auto plan = planned();
+    return plan ? "allowed" : plan.error().what;
+  }
+};
+
+TEST_F(RepositoryTest, Is_cloned_in_a_box_of_its_own_before_the_model_is_asked) {
+  script = [this](FakeBox& box, const sandbox::Command& command) {
+    EXPECT_EQ(box.request.network, sandbox::Network::host);
+    EXPECT_EQ(heard.text(), "");
+    EXPECT_TRUE(box.request.environment.empty()) << "the agent's variables are no business of git's";
+    put(box.changes() + "/AGENTS.md", "Use tabs.");
+    return FakeResult{.takes_ms = command.argv[0] == "git" ? 40 : 0};
+  };
+  materials.variables = {{"KEY", "v"}};
+  begin("say Hello.\nread AGENTS.md\nsay {{last}}");
+  EXPECT_EQ(heard.text(), "");
+  pass(40);
+  EXPECT_EQ(heard.text(), "Hello.\nUse tabs.");
+  ASSERT_TRUE(heard.usage);
+  EXPECT_EQ(sandbox->opened, 2);
+  EXPECT_EQ(phases(), (Bodies{"repository", "sandbox", "run", "settle"}));
+
+  heard = {};
+  begin("read AGENTS.md\nsay {{last}}");
+  EXPECT_EQ(heard.text(), "Use tabs.");
+  EXPECT_EQ(sandbox->opened, 3) << "it is fetched once for a conversation";
+}
+
+TEST_F(RepositoryTest, Nothing_the_box_of_git_did_reaches_the_agent_s_but_its_files) {
+  materials.repository->credential_alias = "bot";
+  std::vector<sandbox::BoxRequest> requests;
+  script = [&](FakeBox& box, const sandbox::Command&) {
+    requests.push_back(box.request);
+    put(box.changes() + "/x", "");
+    return FakeResult{};
+  };
+  begin("$ env");
+  ASSERT_TRUE(heard.usage);
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[1].network, sandbox::Network::none);
+  for (const auto& [name, value] : requests[1].environment) EXPECT_FALSE(name.starts_with("GIT_")) << name;
+  EXPECT_EQ(commands.at(1).environment.size(), 0u);
+}
+
+TEST_F(RepositoryTest, Git_is_told_what_to_fetch_and_what_never_to_do) {
+  materials.repository->ref = "v1.2";
+  const auto plan = planned();
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan.value().size(), 1u);
+  EXPECT_EQ(plan.value()[0].argv, (Bodies{"git", "-c", "protocol.ext.allow=never", "-c", "http.followRedirects=false",
+                                          "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "clone",
+                                          "--quiet", "--no-recurse-submodules", "--depth=1", "--branch=v1.2", "--",
+                                          "https://git.example/team/app.git", "."}));
+  EXPECT_EQ(plan.value()[0].environment.at("GIT_TERMINAL_PROMPT"), "0");
+  EXPECT_EQ(plan.value()[0].environment.at("GIT_ALLOW_PROTOCOL"), "https:http:ssh:git");
+  EXPECT_EQ(plan.value()[0].environment.at("GIT_CONFIG_NOSYSTEM"), "1");
+  EXPECT_EQ(plan.value()[0].timeout_ms, options.hands.clone_timeout_ms);
+}
+
+TEST_F(RepositoryTest, A_commit_is_fetched_by_its_name) {
+  materials.repository->ref = std::string(40, 'c');
+  materials.repository->depth = 0;
+  const auto plan = planned();
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan.value().size(), 4u);
+  const auto& fetch = plan.value()[2].argv;
+  EXPECT_EQ(Bodies(fetch.end() - 5, fetch.end()),
+            (Bodies{"fetch", "--quiet", "--no-recurse-submodules", "origin", std::string(40, 'c')}));
+}
+
+TEST_F(RepositoryTest, Its_credential_is_in_git_s_environment_only) {
+  materials.repository->credential_alias = "bot";
+  const auto plan = planned();
+  ASSERT_TRUE(plan);
+  const auto& command = plan.value()[0];
+  EXPECT_EQ(command.environment.at("GIT_CONFIG_KEY_0"), "http.https://git.example/.extraHeader");
+  EXPECT_EQ(command.environment.at("GIT_CONFIG_VALUE_0"), "Authorization: Basic cm9ib3Q6cGFzcy13b3Jk");
+  for (const auto& word : command.argv) EXPECT_EQ(word.find("cm9ib3Q6"), std::string::npos);
+  EXPECT_TRUE(command.input.empty());
+}
+
+TEST_F(RepositoryTest, What_may_not_be_fetched_is_refused_in_words) {
+  auto& repository = *materials.repository;
+  repository.url = "https://elsewhere.example/app.git";
+  EXPECT_NE(refusal().find("does not allow https://elsewhere.example/app.git"), std::string::npos);
+  options.hands.repository_urls = {"*"};
+  EXPECT_EQ(refusal(), "allowed");
+  for (const char* url : {"ext::sh -c id", "/etc", "file:///etc", "--upload-pack=id", "git@git.example:app.git"}) {
+    repository.url = url;
+    EXPECT_EQ(refusal(), "its url must begin with https://, http://, ssh:// or git://") << url;
+  }
+  repository.credential_alias = "nobody";
+  repository.url = "https://git.example/app.git";
+  EXPECT_EQ(refusal(), "there is no credential \"nobody\" on this server");
+  repository.credential_alias = "bot";
+  EXPECT_EQ(refusal(), "allowed");
+  repository.url = "http://git.example/app.git";
+  EXPECT_EQ(refusal(), "the credential \"bot\" is sent over https only");
+  for (const char* url : {"https://thief.example/app.git", "https://git.example.thief.example/app.git",
+                          "https://git.example.:x/app.git", "https://thief.example:443/git.example"}) {
+    repository.url = url;
+    EXPECT_EQ(refusal(), "the credential \"bot\" is for git.example only") << url;
+  }
+}
+
+TEST_F(RepositoryTest, A_url_that_names_a_user_gets_no_credential_and_is_not_fetched) {
+  options.hands.repository_urls = {"*"};
+  materials.repository->credential_alias = "bot";
+  for (const char* url : {"https://git.example@thief.example/app.git", "https://git.example:1@thief.example/app.git",
+                          "https://robot:pass@git.example/app.git"}) {
+    materials.repository->url = url;
+    EXPECT_NE(refusal().find("must not name a user"), std::string::npos) << url;
+  }
+  materials.repository->url = "ssh://git.example:1@thief.example/app.git";
+  EXPECT_NE(refusal(), "allowed");
+}
+
+TEST_F(RepositoryTest, A_clone_that_fails_ends_the_run_with_git_s_words_but_without_the_secret) {
+  materials.repository->credential_alias = "bot";
+  script = [](auto&, auto&) {
+    return FakeResult{.err = "fatal: pass-word and cm9ib3Q6cGFzcy13b3Jk are wrong\n",
+                      .exit = {.cause = ExitCause::exited, .code = 128}};
+  };
+  begin("say Hello.");
+  expect_problem(Slug::repository_failed, "git: fatal: … and … are wrong\nexit code 128");
+  EXPECT_EQ(heard.text(), "");
+  EXPECT_TRUE(sandbox->boxes.empty());
+}
+
+TEST_F(RepositoryTest, A_clone_that_takes_too_long_or_gets_no_box_ends_the_run) {
+  script = [](auto&, auto&) { return FakeResult{.hangs = true}; };
+  begin("say Hello.");
+  pass(options.hands.clone_timeout_ms);
+  expect_problem(Slug::repository_failed, "longer than 600000 ms");
+  heard = {};
+  sandbox->open_fails_with = Error{ErrorKind::overloaded, "too many boxes"};
+  begin("say Hello.");
+  expect_problem(Slug::repository_failed, "open a sandbox for it: too many boxes");
+}
+
+TEST_F(RepositoryTest, Stopping_while_it_is_fetched_waits_for_the_proof) {
+  script = [](auto&, auto&) { return FakeResult{.hangs = true}; };
+  begin("say Hello.");
+  sandbox->hold_kills = true;
+  bool gone = false;
+  work->stop([&] { gone = true; });
+  loop.settle();
+  EXPECT_FALSE(gone);
+  sandbox->release_kills();
+  loop.settle();
+  EXPECT_TRUE(gone);
+  EXPECT_TRUE(heard.events.empty());
+}
+
+}  // namespace
+}  // namespace sluice::runner

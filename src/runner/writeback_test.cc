@@ -1,0 +1,133 @@
+// What a run leaves behind: the diff, files for the user, and its conversation's workspace.
+#include "runner/hands_fixture.h"
+#include "runner/layer_shelf.h"
+
+namespace sluice::runner {
+namespace {
+
+using model::EventKind;
+using model::Slug;
+using sandbox::FakeResult;
+using Bodies = std::vector<std::string>;
+
+// H-5
+TEST_F(HandsTest, All_that_the_run_changed_is_told_once_it_is_over) {
+  begin("write notes.txt: hello\nsay Done.");
+  const auto diffs = heard.bodies(EventKind::diff);
+  ASSERT_EQ(diffs.size(), 1u);
+  EXPECT_TRUE(diffs[0].starts_with(R"({"path":".","diff":")")) << diffs[0];
+  EXPECT_NE(diffs[0].find("+hello"), std::string::npos) << diffs[0];
+  EXPECT_TRUE(heard.usage);
+}
+
+TEST_F(HandsTest, A_run_that_changed_nothing_tells_no_diff_and_leaves_no_layer) {
+  begin("$ ls");
+  EXPECT_TRUE(heard.usage);
+  EXPECT_TRUE(heard.bodies(EventKind::diff).empty());
+  EXPECT_TRUE(layers().empty());
+}
+
+TEST_F(HandsTest, The_next_run_of_the_conversation_goes_on_with_the_workspace) {
+  begin("write notes.txt: hello");
+  EXPECT_EQ(layers(), (Bodies{"0001"}));
+  heard = {};
+  begin("read notes.txt\nsay {{last}}\nwrite more.txt: x");
+  EXPECT_EQ(heard.text(), "hello");
+  EXPECT_EQ(layers(), (Bodies{"0001", "0002"}));
+  heard = {};
+  auto other = dispatch_of("read notes.txt\nsay {{last}}");
+  other.conversation.ulid.bytes[15] = 2;
+  begin(std::move(other));
+  EXPECT_EQ(heard.text(), "notes.txt: no such file") << "another conversation has another workspace";
+}
+
+TEST_F(HandsTest, A_run_that_fails_leaves_the_workspace_as_it_was) {
+  begin("write notes.txt: before");
+  heard = {};
+  begin("write notes.txt: after\nfail 400 no");
+  expect_problem(Slug::model_error);
+  EXPECT_EQ(layers(), (Bodies{"0001"}));
+  heard = {};
+  begin("read notes.txt\nsay {{last}}");
+  EXPECT_EQ(heard.text(), "before");
+}
+
+TEST_F(HandsTest, A_workspace_that_is_nobody_s_is_gone_after_the_run) {
+  auto dispatch = dispatch_of("write notes.txt: hello");
+  dispatch.conversation = {};
+  begin(std::move(dispatch));
+  EXPECT_TRUE(heard.usage);
+  EXPECT_EQ(heard.bodies(EventKind::diff).size(), 1u);
+  work.reset();
+  loop.settle();
+  EXPECT_TRUE(std::filesystem::is_empty(home + "/state/workspaces"));
+}
+
+TEST_F(HandsTest, Many_layers_become_one_and_the_workspace_is_the_same) {
+  for (int i = 1; i <= 22; ++i) {
+    heard = {};
+    begin("write file" + std::to_string(i) + ": " + std::to_string(i));
+    ASSERT_TRUE(heard.usage) << i << (heard.problem ? heard.problem->detail : "");
+  }
+  EXPECT_EQ(layers(), (Bodies{"0021.whole", "0022"}));
+  heard = {};
+  begin("read file1\nsay {{last}}\nread file21\nsay {{last}}\nread file22\nsay {{last}}");
+  EXPECT_EQ(heard.text(), "1\n21\n22");
+}
+
+TEST_F(HandsTest, What_a_broken_off_run_left_is_cleared_away) {
+  begin("write a: 1");
+  const auto where = home + "/state/workspaces/" + dispatch_conversation().text() + "/none";
+  put(where + "/run_x.part/a", "half");
+  heard = {};
+  begin("read a\nsay {{last}}");
+  EXPECT_EQ(heard.text(), "1");
+  EXPECT_EQ(layers(), (Bodies{"0001"}));
+}
+
+// S-12
+TEST_F(HandsTest, Files_under_assets_are_handed_back_with_the_answer) {
+  supplies->wants = true;
+  begin("write assets/report.txt: fine\nsay Here it is.\nwrite assets/odd.exe: x\nsay Bye.");
+  ASSERT_TRUE(heard.usage);
+  ASSERT_TRUE(supplies->taken);
+  ASSERT_EQ(supplies->taken->size(), 1u);
+  EXPECT_EQ(supplies->taken->at(0).name, "report.txt");
+  EXPECT_EQ(supplies->taken->at(0).bytes, "fine");
+  EXPECT_EQ(supplies->text, "Here it is.\nBye.");
+  EXPECT_NE(heard.all(EventKind::log).find("Not handed back: "), std::string::npos);
+  EXPECT_EQ(phases(), (Bodies{"sandbox", "run", "writeback", "settle"}));
+}
+
+TEST_F(HandsTest, Files_that_nobody_wants_are_not_handed_back) {
+  begin("write assets/report.txt: fine");
+  EXPECT_TRUE(heard.usage);
+  EXPECT_FALSE(supplies->taken);
+}
+
+TEST_F(HandsTest, A_run_whose_files_cannot_be_handed_back_fails_and_keeps_nothing) {
+  supplies->wants = true;
+  supplies->take_fails = true;
+  begin("write assets/report.txt: fine");
+  expect_problem(Slug::writeback_failed, "the store is full");
+  EXPECT_TRUE(layers().empty());
+}
+
+TEST_F(HandsTest, A_workspace_that_cannot_be_kept_fails_the_run) {
+  // A file where the directory of workspaces should be.
+  put(home + "/state/workspaces", "");
+  begin("$ ls");
+  expect_problem(Slug::sandbox_failed, "The workspace cannot be read");
+}
+
+TEST(LayerShelf, A_repository_s_id_can_lead_nowhere) {
+  harness::Dispatch dispatch;
+  dispatch.conversation.ulid.bytes[15] = 1;
+  dispatch.materials.repository = {.id = "../../etc"};
+  const auto home = layer_home("/state", dispatch);
+  EXPECT_TRUE(home.starts_with("/state/workspaces/con_")) << home;
+  EXPECT_EQ(home.find(".."), std::string::npos) << home;
+}
+
+}  // namespace
+}  // namespace sluice::runner
