@@ -261,7 +261,12 @@ void RequestParser::on_head_end() {
   if (now_.has_coding && now_.is_http_1_0) return refuse(400, "HTTP/1.0 has no Transfer-Encoding");
   if (now_.coding == Coding::unknown) return refuse(501, "the only Transfer-Encoding known is chunked");
   if (now_.expects_else && !now_.is_http_1_0) return refuse(417, "the only expectation known is 100-continue");
-  if (now_.length.value_or(0) > limits_.body_bytes_max) return refuse_large_body();
+  now_.body_bytes_max = limits_.body_bytes_max;
+  if (limits_.body_bytes_max_of != nullptr) {
+    const auto wanted = limits_.body_bytes_max_of(now_.request.method, now_.request.path);
+    now_.body_bytes_max = std::max(now_.body_bytes_max, wanted);
+  }
+  if (now_.length.value_or(0) > now_.body_bytes_max) return refuse_large_body();
   if (now_.is_http_1_0) now_.expects_continue = false;
   now_.left = now_.length.value_or(0);
   now_.request.body.reserve(std::min(now_.left, body_bytes_reserved_max));
@@ -269,7 +274,7 @@ void RequestParser::on_head_end() {
 }
 
 void RequestParser::refuse_large_body() {
-  refuse(413, "the request body is too large: the limit is " + std::to_string(limits_.body_bytes_max) + " bytes");
+  refuse(413, "the request body is too large: the limit is " + std::to_string(now_.body_bytes_max) + " bytes");
 }
 
 // ── the body ────────────────────────────────────────────────────────────────────────────────────
@@ -283,7 +288,7 @@ std::size_t RequestParser::take_body(std::string_view bytes) {
 }
 
 void RequestParser::on_chunk_size(std::string_view line) {
-  const std::size_t room = limits_.body_bytes_max - now_.request.body.size();
+  const std::size_t room = now_.body_bytes_max - now_.request.body.size();
   std::size_t size = 0;
   std::size_t digits = 0;
   for (; digits < line.size() && hex_digit(line[digits]) >= 0; ++digits) {

@@ -18,6 +18,7 @@ struct RequestLimits {
   std::size_t header_bytes_max = limits::header_bytes_max;  // field lines without their ends; trailers count too
   std::size_t header_count_max = limits::header_count_max;
   std::size_t body_bytes_max = limits::request_body_bytes_max;
+  BodyLimit body_bytes_max_of = nullptr;
 };
 
 class RequestParser final {
@@ -57,6 +58,7 @@ class RequestParser final {
     Request request;
     std::optional<Refused> refused;
     std::optional<std::size_t> length;  // Content-Length
+    std::size_t body_bytes_max = 0;     // of this request
     std::size_t left = 0;               // of the body or of the chunk
     std::size_t header_bytes = 0;
     std::size_t header_count = 0;

@@ -233,6 +233,29 @@ TEST(RequestParser, Holds_each_limit_exactly) {
   EXPECT_EQ(status_of_field("Content-Length: 99999999999999999999999999"), 413);
 }
 
+TEST(RequestParser, Some_paths_may_have_larger_bodies) {
+  auto limits = small;
+  limits.body_bytes_max_of = [](std::string_view method, std::string_view path) -> std::size_t {
+    return method == "POST" && path == "/large" ? 100 : 0;
+  };
+  const auto status_of_body = [&](const std::string& start, std::size_t size) {
+    RequestParser parser(limits);
+    parser.feed(start + " HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n");
+    return parser.refused() ? parser.refused()->status : 0;
+  };
+  EXPECT_EQ(status_of_body("POST /large", 100), 0);
+  EXPECT_EQ(status_of_body("POST /large?x=y", 100), 0);
+  EXPECT_EQ(status_of_body("POST /large", 101), 413);
+  EXPECT_EQ(status_of_body("PUT /large", 41), 413);
+  EXPECT_EQ(status_of_body("POST /other", 41), 413);
+  EXPECT_EQ(status_of_body("POST /other", 40), 0);
+  RequestParser chunked(limits);
+  chunked.feed("POST /large HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n" + std::string(64, 'x'));
+  chunked.feed("\r\n25\r\n");
+  ASSERT_TRUE(chunked.refused());
+  EXPECT_EQ(chunked.refused()->status, 413);
+}
+
 TEST(RequestParser, A_body_too_large_is_refused_before_it_comes) {
   RequestParser parser(small);
   parser.feed("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 41\r\n\r\n");

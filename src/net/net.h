@@ -97,12 +97,16 @@ using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 // The default is plain text; api gives problems.
 using Refusal = std::function<Response(int status, std::string_view detail)>;
 
+// How much a body may have that is asked for at this path, where that is more than usual; 0 otherwise.
+using BodyLimit = std::size_t (*)(std::string_view method, std::string_view path);
+
 struct ServerOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;                 // 0 picks a free one
   std::string tls_certificate_file;  // PEM chain; empty: no TLS
   std::string tls_key_file;
   std::size_t request_body_bytes_max = limits::request_body_bytes_max;
+  BodyLimit body_bytes_max_of = nullptr;
   std::size_t bodies_in_flight_bytes_max = limits::bodies_in_flight_bytes_max;  // of all connections together
   std::size_t connections_max = limits::connection_count_max;
   int64_t request_head_ms_max = limits::request_head_ms_max;

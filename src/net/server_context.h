@@ -33,7 +33,8 @@ struct ServerContext {
   ServerFigures figures;
   Callback<void(Http1Connection&)> closed;  // a connection ended
 
-  RequestLimits limits = {.body_bytes_max = options.request_body_bytes_max};
+  RequestLimits limits = {.body_bytes_max = options.request_body_bytes_max,
+                          .body_bytes_max_of = options.body_bytes_max_of};
   bool draining = false;
   std::size_t bodies_bytes = 0;  // received, of requests that are not complete
   DateLine date;

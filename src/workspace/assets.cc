@@ -187,11 +187,27 @@ class Collector final {
     }
     enter(workspace, "assets", "assets");
     while (!levels_.empty()) step();
+    return finish();
+  }
+
+  Assets admit(std::vector<Asset> given) {
+    for (auto& asset : given) {
+      // Only the last part of a path, whichever way its slashes lean.
+      const std::string clean = sanitised(asset.name.substr(asset.name.find_last_of("/\\") + 1));
+      const auto size = static_cast<int64_t>(asset.bytes.size());
+      if (!admits_name(clean, asset.name) || !admits_size(size, asset.name)) continue;
+      bytes_ += size;
+      out_.files.push_back({unique(clean), std::move(asset.bytes)});
+    }
+    return finish();
+  }
+
+ private:
+  Assets finish() {
     if (unnamed_ > 0) out_.left_out.push_back("and " + std::to_string(unnamed_) + " more were left out");
     return std::move(out_);
   }
 
- private:
   struct Level {
     OwnedFd fd;
     std::string path;
@@ -233,21 +249,30 @@ class Collector final {
     take(level.fd.get(), name, path);
   }
 
+  // Does the rules' part for one file: false when it was left out.
+  bool admits_name(const std::string& clean, const std::string& path) {
+    if (const std::string why = against_extension(clean); !why.empty()) return leave_out(path, why), false;
+    if (out_.files.size() < static_cast<std::size_t>(std::max(rules_.count_max, 0))) return true;
+    leave_out(path, "is one too many: at most " + std::to_string(rules_.count_max) + " files come back");
+    return false;
+  }
+
+  bool admits_size(int64_t size, const std::string& path) {
+    if (size > rules_.file_bytes_max) {
+      return leave_out(path, "is larger than " + megabytes(rules_.file_bytes_max)), false;
+    }
+    if (bytes_ + size <= rules_.total_bytes_max) return true;
+    leave_out(path, "does not fit: all files together may have " + megabytes(rules_.total_bytes_max));
+    return false;
+  }
+
   void take(int directory, const std::string& name, const std::string& path) {
     const std::string clean = sanitised(name);
-    if (const std::string why = against_extension(clean); !why.empty()) return leave_out(path, why);
-    if (out_.files.size() >= static_cast<std::size_t>(std::max(rules_.count_max, 0))) {
-      return leave_out(path, "is one too many: at most " + std::to_string(rules_.count_max) + " files come back");
-    }
+    if (!admits_name(clean, path)) return;
     const auto file = open_plain_file(directory, name);
     if (!file) return leave_out(path, errno == EINVAL ? "is not a plain file" : "cannot be opened");
     const int64_t size = file->about.st_size;
-    if (size > rules_.file_bytes_max) {
-      return leave_out(path, "is larger than " + megabytes(rules_.file_bytes_max));
-    }
-    if (bytes_ + size > rules_.total_bytes_max) {
-      return leave_out(path, "does not fit: all files together may have " + megabytes(rules_.total_bytes_max));
-    }
+    if (!admits_size(size, path)) return;
     auto bytes = read_at_most(file->fd.get(), static_cast<std::size_t>(size) + 1);
     if (!bytes) return leave_out(path, "cannot be read");
     struct stat later {};
@@ -292,5 +317,9 @@ class Collector final {
 }  // namespace
 
 Result<Assets> collect_assets(int workspace_fd, const AssetRules& rules) { return Collector(rules).run(workspace_fd); }
+
+Assets admit_assets(std::vector<Asset> given, const AssetRules& rules) {
+  return Collector(rules).admit(std::move(given));
+}
 
 }  // namespace sluice::workspace

@@ -101,6 +101,16 @@ TEST_F(AssetsTest, S_12_number_and_size_have_limits) {
   EXPECT_EQ(light.left_out[1], "assets/d.txt does not fit: all files together may have 10 bytes");
 }
 
+TEST_F(AssetsTest, S_12_files_that_others_collected_are_held_to_the_same_rules) {
+  const auto assets = admit_assets(
+      {{"a b.txt", "1"}, {"../../etc/a b.txt", "2"}, {"c:\\x\\run.exe", "3"}, {"", "4"}, {"big.txt", "55555"}},
+      {.file_bytes_max = 4});
+  EXPECT_EQ(names_of(assets), (Names{"a_b.txt", "a_b-1.txt"}));
+  EXPECT_EQ(assets.files[1].bytes, "2");
+  EXPECT_EQ(assets.left_out.size(), 3u);
+  EXPECT_EQ(admit_assets({{"a.txt", "1"}, {"b.txt", "2"}}, {.count_max = 1}).files.size(), 1u);
+}
+
 TEST_F(AssetsTest, A_giant_of_holes_is_not_read) {
   write("assets/g.txt", "x");
   SLUICE_CHECK(truncate(path("assets/g.txt").c_str(), 1LL << 40) == 0);

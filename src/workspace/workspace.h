@@ -77,6 +77,8 @@ struct Assets {
 };
 // What lies under assets/ of the workspace, sub-directories included, in the order of their paths.
 Result<Assets> collect_assets(int workspace_fd, const AssetRules& rules);
+// The same rules for files that somebody else collected: does not trust their names.
+Assets admit_assets(std::vector<Asset> given, const AssetRules& rules);
 
 // ── bundles ──
 struct BundleFile {
@@ -115,9 +117,10 @@ struct FileNews {
 
 struct WatchRules {
   std::vector<std::string> ignored = {".git", "node_modules"};  // names of directories, anywhere
-  int64_t gather_ms = 20;                                       // changes of one path within it are told once
-  int directories_max = 20'000;                                 // more: overflow, and the rest is not watched
-  std::size_t pending_max = 50'000;                             // paths waiting to be told; more: overflow
+  std::string draft_prefix = ".sluice-edit-";  // files on their way to another name, of which nothing is told
+  int64_t gather_ms = 20;                      // changes of one path within it are told once
+  int directories_max = 20'000;                // more: overflow, and the rest is not watched
+  std::size_t pending_max = 50'000;            // paths waiting to be told; more: overflow
 };
 
 // Dropping it stops the watch.
