@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "cli/access.h"
 #include "cli/answer_printer.h"
 #include "cli/arguments.h"
@@ -83,7 +84,27 @@ int list_approver_keys(Context& context);
 int create_approver_key(Context& context);
 int revoke_approver_key(Context& context);
 
+// ── what agents are given and hand back ──
+int list_repositories(Context& context);
+int create_repository(Context& context);
+int show_repository(Context& context);
+int delete_repository(Context& context);
+int list_skills(Context& context);
+int push_skill(Context& context);
+int show_skill(Context& context);
+int pull_skill(Context& context);
+int delete_skill(Context& context);
+int list_environments(Context& context);
+int create_environment(Context& context);
+int show_environment(Context& context);
+int delete_environment(Context& context);
+int create_execution(Context& context);
+int list_run_files(Context& context);
+int get_file(Context& context);
+
 // ── shared by them ──
+// repository_id, skill_ids and env, as far as --repository, --skill and --env say.
+void write_materials(json::Writer& writer, const Context& context);
 // True for an answer that is none: unreachable, or a problem, which has been printed. `code` is set.
 bool refused(Context& context, const Result<client::Reply>& reply, int& code);
 

@@ -36,7 +36,10 @@ std::string conversation_for(Context& context, int& code) {
 
 int send_text(Context& context, const std::string& conversation, const std::string& text) {
   std::string body;
-  json::Writer(body).begin_object().key("content").string(text).end_object();
+  json::Writer writer(body);
+  writer.begin_object().key("content").string(text);
+  write_materials(writer, context);
+  writer.end_object();
   AnswerPrinter printer(context.console, context.form(), context.hints);
   return printer.finish(context.remote.send_message(conversation, body, printer));
 }

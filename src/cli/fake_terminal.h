@@ -1,0 +1,84 @@
+// A terminal and a server that do as they are told, for tests of commands.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "cli/cli.h"
+#include "cli/commands.h"
+
+namespace sluice::cli {
+
+class FakeConsole final : public Console {
+ public:
+  void out(std::string_view text) override { output += text; }
+  void err(std::string_view text) override { errors += text; }
+  std::optional<std::string> read_line(std::string_view prompt) override {
+    prompts += prompt;
+    if (input.empty()) return std::nullopt;
+    auto line = input.front();
+    input.pop_front();
+    return line;
+  }
+  std::string read_all() override { return input.empty() ? "" : input.front(); }
+  bool is_terminal() const override { return terminal; }
+
+  std::string output, errors, prompts;
+  std::deque<std::string> input;
+  bool terminal = false;
+};
+
+class FakeRemote final : public Remote {
+ public:
+  Result<client::Reply> request(As as, std::string method, std::string path, std::string body) override {
+    asked.push_back((as == As::admin ? "admin " : "") + method + " " + path + (body.empty() ? "" : " " + body));
+    if (!reachable) return Error{ErrorKind::unavailable, "connection refused"};
+    return client::Reply{status, {}, answer};
+  }
+  Followed send_message(std::string conversation, std::string body, AnswerListener& listener) override {
+    asked.push_back("send " + conversation + " " + body);
+    for (const auto& event : events) listener.on_event(event);
+    for (const auto link : links) listener.on_link(link);
+    return followed;
+  }
+  Followed follow(std::string message, int64_t after, AnswerListener& listener) override {
+    asked.push_back("follow " + message + " " + std::to_string(after));
+    for (const auto& event : events) listener.on_event(event);
+    for (const auto link : links) listener.on_link(link);
+    return followed;
+  }
+
+  std::vector<std::string> asked;
+  bool reachable = true;
+  int status = 200;
+  std::string answer = R"({"id":"con_1","message_id":"msg_1"})";
+  std::vector<client::Event> events;
+  std::vector<client::Link> links;
+  Followed followed{{client::Outcome::Kind::completed, R"({"content":"Hello there"})", "", 200}};
+};
+
+class CommandsTest : public testing::Test {
+ protected:
+  int run(std::vector<std::string> words) {
+    const auto found = find_command(words);
+    EXPECT_NE(found.command, nullptr);
+    std::vector<Flag> known(common_flags().begin(), common_flags().end());
+    known.insert(known.end(), found.command->flags.begin(), found.command->flags.end());
+    const auto arguments = Arguments::parse(std::span(words).subspan(found.words), known);
+    EXPECT_TRUE(arguments) << arguments.error().what;
+    Context context{arguments.value(), access, console, remote, hints};
+    return found.command->run(context);
+  }
+  void delta(int64_t seq, std::string data) {
+    remote.events.push_back(
+        {"content_delta", "con_1", "msg_1", seq, std::move(data), "{line " + std::to_string(seq) + "}"});
+  }
+
+  Access access{.url = "http://s", .tenant_id = "tnt_1"};
+  FakeConsole console;
+  FakeRemote remote;
+  Hints hints{"build/sluice", {{"--data", "/my data"}}};
+};
+
+}  // namespace sluice::cli
