@@ -16,20 +16,45 @@ void refuse_nobody(const Asked& asked) {
   asked->problem(model::Slug::unauthenticated, detail);
 }
 
-void refuse_kind(const Asked& asked) {
-  asked->problem(model::Slug::insufficient_scope,
-                 asked->route()->access == Access::service || asked->route()->access == Access::service_write
-                     ? "This is for service keys (sk_int_…)."
-                     : "This is for the admin key (sk_adm_…).");
+std::string_view kind_wanted(Access access) {
+  switch (access) {
+    case Access::service:
+    case Access::service_write:
+    case Access::workspace_write: return "This is for service keys (sk_int_…).";
+    case Access::workspace: return "This is for service keys (sk_int_…) and for sandboxes (asbx_…).";
+    case Access::admin:
+    case Access::metrics:
+    case Access::open:
+    case Access::token: break;
+  }
+  return "This is for the admin key (sk_adm_…).";
 }
 
-bool writes(const Route& route) { return route.access == Access::service_write; }
+void refuse_kind(const Asked& asked) {
+  asked->problem(model::Slug::insufficient_scope, kind_wanted(asked->route()->access));
+}
+
+bool writes(const Route& route) {
+  return route.access == Access::service_write || route.access == Access::workspace_write;
+}
+
+bool is_of_workspace(const Route& route) {
+  return route.access == Access::workspace || route.access == Access::workspace_write;
+}
+
+// A sandbox may look at its own workspace.
+Holder holder_of(const Identity& identity, const Route& route) {
+  if (const auto* holder = std::get_if<Holder>(&identity)) return *holder;
+  const auto* guest = std::get_if<Guest>(&identity);
+  return guest != nullptr && route.access == Access::workspace ? guest->holder : nullptr;
+}
 
 void admit_service(const Asked& asked, const Identity& identity) {
-  const auto* holder = std::get_if<Holder>(&identity);
+  const auto holder = holder_of(identity, *asked->route());
   if (holder == nullptr) return refuse_kind(asked);
-  asked->set_holder(*holder);
-  if (writes(*asked->route()) && (*holder)->tenant.status == model::TenantStatus::suspended) {
+  asked->set_holder(holder);
+  if (is_of_workspace(*asked->route()) && !asked->enter_workspace()) return asked->not_found();
+  if (writes(*asked->route()) && holder->tenant.status == model::TenantStatus::suspended) {
     return asked->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
   }
   asked->route()->handle(asked);
@@ -40,12 +65,15 @@ void admit(const Asked& asked, Result<Identity> identity) {
   if (std::holds_alternative<Nobody>(identity.value())) return refuse_nobody(asked);
   switch (asked->route()->access) {
     case Access::service:
-    case Access::service_write: return admit_service(asked, identity.value());
+    case Access::service_write:
+    case Access::workspace:
+    case Access::workspace_write: return admit_service(asked, identity.value());
     case Access::admin:
     case Access::metrics:
       if (!std::holds_alternative<Operator>(identity.value())) return refuse_kind(asked);
       return asked->route()->handle(asked);
-    case Access::open: return asked->route()->handle(asked);
+    case Access::open:
+    case Access::token: return asked->route()->handle(asked);
   }
 }
 
@@ -75,7 +103,7 @@ class Surfaces final : public Api {
     const Match matched = match(request.method, request.path);
     asked->set_match(matched);
     if (matched.route == nullptr) return answer_unmatched(asked, matched.known_path);
-    if (matched.route->access == Access::open ||
+    if (matched.route->access == Access::open || matched.route->access == Access::token ||
         (matched.route->access == Access::metrics && surface_.options.metrics_public)) {
       return matched.route->handle(asked);
     }
@@ -108,6 +136,11 @@ class Surfaces final : public Api {
 };
 
 }  // namespace
+
+std::size_t body_bytes_max_of(std::string_view method, std::string_view path) {
+  const auto* route = match(method, path).route;
+  return route == nullptr ? 0 : route->body_bytes_max;
+}
 
 std::unique_ptr<Api> make_api(ApiNeeds needs, ApiOptions options) {
   return std::make_unique<Surfaces>(needs, std::move(options));

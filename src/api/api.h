@@ -1,4 +1,4 @@
-// The surfaces: routes and handlers, one folder each (integration, admin, operations). Here bytes
+// The surfaces: routes and handlers, one folder each (integration, executions, admin, operations). Here bytes
 // become checked words, and words become bytes again.
 //
 // Called from the loop's thread, once per request, through handle().
@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "files/files.h"
+#include "harness/harness.h"
 #include "net/net.h"
 #include "store/store.h"
 #include "world/world.h"
@@ -27,6 +29,24 @@ struct ApiOptions {
   std::vector<std::string> provider_names{"offline", "anthropic", "openai-responses", "openai-chat"};
 };
 
+// The tokens stand here in the clear, to be handed over and forgotten.
+struct MintedExecution {
+  model::Execution execution;
+  std::string bearer;
+  std::string otp_setup, otp_run, otp_upload;
+  std::string agent_url;
+  std::vector<model::OneTimeToken> hashed;
+};
+
+// Makes what a runner elsewhere needs for one dispatch (S-3).
+class ExecutionMint {
+ public:
+  virtual ~ExecutionMint() = default;
+  virtual MintedExecution make(const harness::Dispatch& dispatch, model::TenantId tenant) = 0;
+  // The answer to GET …/config, with the execution's bearer.
+  virtual std::string config_answer(const model::Execution& execution) = 0;
+};
+
 // All of them must outlive the Api.
 struct ApiNeeds {
   store::Store& store;
@@ -36,6 +56,9 @@ struct ApiNeeds {
   world::Entropy& entropy;
   world::Log& log;
   world::Metrics& metrics;
+  files::Contents& contents;
+  world::Workers& workers;
+  ExecutionMint& mint;
 };
 
 class Api {
@@ -47,6 +70,9 @@ class Api {
   // From now on /readyz says no and new messages are answered 503; everything else still works.
   virtual void begin_drain() = 0;
 };
+
+// For net::ServerOptions: files and bundles may be larger than other bodies.
+std::size_t body_bytes_max_of(std::string_view method, std::string_view path);
 
 std::unique_ptr<Api> make_api(ApiNeeds needs, ApiOptions options);
 

@@ -11,7 +11,9 @@
 
 #include "api/api.h"
 #include "api/fake_exchange.h"
+#include "api/fake_mint.h"
 #include "base/digest.h"
+#include "files/fake_contents.h"
 #include "harness/harness.h"
 #include "store/memory_store.h"
 #include "world/fake_world.h"
@@ -82,7 +84,7 @@ class ApiTest : public testing::Test {
     options.admin_key_sha256 = sha256(admin_key);
     options.version = "1.2.3";
     api.reset();
-    api = make_api({store, *engine, loop, ids, entropy, log, metrics}, std::move(options));
+    api = make_api({store, *engine, loop, ids, entropy, log, metrics, contents, workers, mint}, std::move(options));
   }
 
   TenantInHand make_tenant(const std::string& name) {
@@ -122,6 +124,22 @@ class ApiTest : public testing::Test {
   Answer remove(std::string_view target) { return ask_as("DELETE", target, {.key = acme.key}); }
   Answer admin(std::string method, std::string_view target, std::string body = "") {
     return ask_as(std::move(method), target, {.key = admin_key, .body = std::move(body)});
+  }
+
+  // Of one file, and the file; its id.
+  std::string make_skill(const std::string& name) {
+    return post("/v1/skills", R"({"files":[{"path":"SKILL.md","content":"---\nname: )" + name +
+                                  R"(\ndescription: Does it.\n---\nDo it.\n"}]})")
+        ->text("id");
+  }
+  std::string make_repository(const std::string& name) {
+    return post("/v1/repositories", R"({"name":")" + name + R"(","url":"https://git.example/x.git"})")->text("id");
+  }
+  std::string make_environment(const std::string& name) {
+    return post("/v1/environments", R"({"name":")" + name + R"(","variables":{"A":"1"},"script":"true"})")->text("id");
+  }
+  static std::string workspace_of(const TenantInHand& tenant) {
+    return "/api/workspaces/" + model::WorkspaceId{tenant.id.ulid}.text();
   }
 
   std::string make_conversation(std::string body = "{}") {
@@ -164,6 +182,9 @@ class ApiTest : public testing::Test {
   store::MemoryDisk disk;
   store::MemoryStore store{disk, loop};
   PlayedAgent agent{loop};
+  files::FakeContents contents;
+  world::FakeWorkers workers{loop};
+  FakeMint mint{loop, ids};
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<Api> api;
   TenantInHand acme;

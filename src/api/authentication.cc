@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view service_prefix = "sk_int_";
 constexpr std::string_view admin_prefix = "sk_adm_";
+constexpr std::string_view guest_prefix = "asbx_";
 constexpr std::size_t key_bytes_max = 256;  // longer ones are not worth hashing
 
 std::optional<std::string_view> bearer_token(std::optional<std::string_view> authorization) {
@@ -33,6 +34,7 @@ void Authentication::identify(std::optional<std::string_view> authorization, Cal
     const bool right = equal_in_constant_time(sha256(*token), admin_key_sha256_);
     return done(right ? Identity{Operator{}} : Identity{Nobody{}});
   }
+  if (token->starts_with(guest_prefix)) return identify_guest(sha256(*token), std::move(done));
   if (!token->starts_with(service_prefix)) return done(Identity{Nobody{}});
 
   std::string digest = sha256(*token);
@@ -52,6 +54,21 @@ void Authentication::identify(std::optional<std::string_view> authorization, Cal
     if (began == forgotten_count_) remember(std::move(digest), holder);
     done(Identity{std::move(holder)});
   });
+}
+
+void Authentication::identify_guest(std::string bearer_sha256, Callback<void(Result<Identity>)> done) {
+  store_.execution_of_bearer(
+      std::move(bearer_sha256), loop_.now(), [this, done = std::move(done)](Result<model::Execution> found) mutable {
+        if (!found && found.error().kind == ErrorKind::denied) return done(Identity{Nobody{}});
+        if (!found) return done(std::move(found.error()));
+        const auto tenant = found.value().tenant_id;
+        store_.tenant(
+            tenant, [execution = std::move(found).take(), done = std::move(done)](Result<model::Tenant> its) mutable {
+              if (!its) return done(std::move(its.error()));
+              store::KeyHolder holder{.tenant = std::move(its).take()};
+              done(Identity{Guest{std::move(execution), std::make_shared<const store::KeyHolder>(std::move(holder))}});
+            });
+      });
 }
 
 void Authentication::remember(std::string secret_sha256, Holder holder) {

@@ -23,7 +23,12 @@ struct Nobody {};  // no key, an unknown one or a revoked one
 struct Operator {};
 // Shared by the memory here and the requests under way, which outlive a forgetting.
 using Holder = std::shared_ptr<const store::KeyHolder>;
-using Identity = std::variant<Nobody, Operator, Holder>;
+// A sandbox with the bearer of its execution.
+struct Guest {
+  model::Execution execution;
+  Holder holder;  // its tenant, without a key
+};
+using Identity = std::variant<Nobody, Operator, Holder, Guest>;
 
 class Authentication final {
  public:
@@ -45,6 +50,7 @@ class Authentication final {
     int64_t until_us;
   };
 
+  void identify_guest(std::string bearer_sha256, Callback<void(Result<Identity>)> done);
   void remember(std::string secret_sha256, Holder holder);
 
   store::Store& store_;

@@ -39,11 +39,19 @@ std::optional<std::string> fault_of(std::string_view text, const TextRule& rule)
   return std::nullopt;
 }
 
-bool is_env_name(std::string_view name) {
-  if (name.empty() || name.size() > limits::name_chars_max || (name[0] >= '0' && name[0] <= '9')) return false;
-  return std::ranges::all_of(name, [](char c) {
+// What is wrong with the name of a variable, in words.
+std::optional<std::string> fault_of_env_name(std::string_view name) {
+  const bool is_name = !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
+  if (!is_name) return "the name must be letters, digits and _, and not begin with a digit";
+  if (name.size() > limits::env_name_chars_max) {
+    return "the name must be at most " + std::to_string(limits::env_name_chars_max) + " characters";
+  }
+  // The first would change what programs load, the second what we say to them.
+  if (name.starts_with("LD_") || name.starts_with("SLUICE_"))
+    return "names that begin with LD_ or SLUICE_ are not free";
+  return std::nullopt;
 }
 
 // Comparing spellings takes time; a body of a million unknown names must not.
@@ -74,6 +82,11 @@ bool Fields::null(std::string_view name) const {
   return found && found->is_null();
 }
 
+bool Fields::is_text(std::string_view name) const {
+  const auto found = object_.find(name);
+  return found && found->kind() == Kind::string;
+}
+
 std::string Fields::pointer(std::string_view name) const {
   std::string out = at_;
   append_pointer(out, name);
@@ -82,6 +95,10 @@ std::string Fields::pointer(std::string_view name) const {
 
 void Fields::refuse(std::string_view name, std::string message) const {
   findings_.refuse(pointer(name), std::move(message));
+}
+
+void Fields::refuse_at(std::string_view inner, std::string message) const {
+  findings_.refuse(at_ + "/" + std::string(inner), std::move(message));
 }
 
 void Fields::require(std::string_view name) const {
@@ -163,8 +180,7 @@ std::optional<std::map<std::string, std::string>> Fields::env(std::string_view n
   const Fields inner(*found, pointer(name), {}, findings_);
   std::map<std::string, std::string> out;
   found->each_member([&](std::string_view key, Value) {
-    if (!is_env_name(key))
-      return inner.refuse(key, "the name must be letters, digits and _, and not begin with a digit");
+    if (auto fault = fault_of_env_name(key)) return inner.refuse(key, std::move(*fault));
     auto text = inner.text(key, {.chars_max = limits::env_value_bytes_max, .bytes_max = limits::env_value_bytes_max},
                            Null::refused);
     if (text) out.emplace(key, std::move(*text));

@@ -65,8 +65,11 @@ class Fields final {
 
   bool given(std::string_view name) const { return object_.find(name).has_value(); }
   bool null(std::string_view name) const;
+  bool is_text(std::string_view name) const;
   std::string pointer(std::string_view name) const;
   void refuse(std::string_view name, std::string message) const;
+  // `inner` is a pointer from here, already escaped: "skill_ids/2".
+  void refuse_at(std::string_view inner, std::string message) const;
   void require(std::string_view name) const;
 
   // Each is empty when the field is absent, null, or wrong; what is wrong is in the findings.

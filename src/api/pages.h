@@ -85,6 +85,14 @@ void answer_page(const Asked& asked, const store::PageQuery<AnyId>& query, const
   asked->fail(page.error());
 }
 
+// A list that is short enough to be told whole.
+template <typename Row>
+void answer_all(const Asked& asked, Result<std::vector<Row>> rows) {
+  if (!rows) return asked->fail(rows.error());
+  using AnyId = decltype(Row::id);
+  asked->answer_json(200, page_json(store::Page<Row>{std::move(rows).take()}, store::PageQuery<AnyId>{}));
+}
+
 // The same for a list of something that may be missing itself: `look` asks the store for that.
 template <typename Row, typename AnyId, typename Look>
 void answer_page_of(const Asked& asked, const store::PageQuery<AnyId>& query, const Result<store::Page<Row>>& page,

@@ -1,5 +1,7 @@
 #include "api/request_context.h"
 
+#include <algorithm>
+
 #include "api/traceparent.h"
 
 namespace sluice::api {
@@ -48,6 +50,13 @@ RequestContext::RequestContext(Surface& surface, std::shared_ptr<net::Exchange> 
       began_us_(surface.needs.loop.monotonic_us()) {
   const auto traceparent = header("traceparent");
   if (traceparent && is_traceparent(*traceparent)) traceparent_ = *traceparent;
+}
+
+bool RequestContext::enter_workspace() {
+  const auto workspace = path_id<model::WorkspaceId>();
+  if (!workspace || workspace->ulid != tenant().id.ulid) return false;
+  std::shift_left(match_.params.begin(), match_.params.end(), 1);
+  return true;
 }
 
 void RequestContext::answer(int status, std::string_view content_type, std::string body, net::Headers headers) {

@@ -41,6 +41,10 @@ class RequestContext final {
     return AnyId::parse(match_.params[index]);
   }
 
+  // The first parameter is the workspace: is it the holder's? From then on the others are counted
+  // without it, so that handlers serve both surfaces.
+  bool enter_workspace();
+
   void set_holder(Holder holder) { holder_ = std::move(holder); }
   // On routes for service keys only.
   const store::KeyHolder& holder() const { return SLUICE_CHECK(holder_ != nullptr), *holder_; }

@@ -4,8 +4,10 @@
 #include <optional>
 
 #include "api/admin/handlers.h"
+#include "api/executions/handlers.h"
 #include "api/integration/handlers.h"
 #include "api/operations/handlers.h"
+#include "base/limits.h"
 
 namespace sluice::api {
 namespace {
@@ -30,6 +32,9 @@ constexpr Route table[] = {
 
     {"GET", "/v1/runs", "listRuns", Access::service, integration::list_runs},
     {"GET", "/v1/runs/{run_id}", "getRun", Access::service, integration::get_run},
+    {"GET", "/v1/runs/{run_id}/stream.jsonl", "streamRunTrace", Access::service, integration::stream_run_trace},
+    {"GET", "/v1/runs/{run_id}/steps.json", "getRunSteps", Access::service, integration::get_run_steps},
+    {"GET", "/v1/runs/{run_id}/result.json", "getRunResult", Access::service, integration::get_run_result},
     // Also for a suspended tenant: it only stops cost.
     {"POST", "/v1/runs/{run_id}/cancel", "cancelRun", Access::service, integration::cancel_run},
 
@@ -38,6 +43,35 @@ constexpr Route table[] = {
     {"GET", "/v1/agents/{agent_id}", "getAgent", Access::service, integration::get_agent},
     {"PATCH", "/v1/agents/{agent_id}", "updateAgent", Access::service_write, integration::update_agent},
     {"DELETE", "/v1/agents/{agent_id}", "deleteAgent", Access::service_write, integration::delete_agent},
+
+    {"GET", "/v1/repositories", "listRepositories", Access::service, integration::list_repositories},
+    {"POST", "/v1/repositories", "createRepository", Access::service_write, integration::create_repository},
+    {"GET", "/v1/repositories/{repository_id}", "getRepository", Access::service, integration::get_repository},
+    {"PATCH", "/v1/repositories/{repository_id}", "updateRepository", Access::service_write,
+     integration::update_repository},
+    {"DELETE", "/v1/repositories/{repository_id}", "deleteRepository", Access::service_write,
+     integration::delete_repository},
+
+    {"GET", "/v1/skills", "listSkills", Access::service, integration::list_skills},
+    {"POST", "/v1/skills", "createSkill", Access::service_write, integration::create_skill,
+     limits::skill_request_bytes_max},
+    {"GET", "/v1/skills/{skill_id}", "getSkill", Access::service, integration::get_skill},
+    {"PUT", "/v1/skills/{skill_id}", "replaceSkill", Access::service_write, integration::replace_skill,
+     limits::skill_request_bytes_max},
+    {"DELETE", "/v1/skills/{skill_id}", "deleteSkill", Access::service_write, integration::delete_skill},
+    {"GET", "/v1/skills/{skill_id}/bundle", "getSkillBundle", Access::service, integration::get_skill_bundle},
+
+    {"GET", "/v1/environments", "listEnvironments", Access::service, integration::list_environments},
+    {"POST", "/v1/environments", "createEnvironment", Access::service_write, integration::create_environment},
+    {"GET", "/v1/environments/{environment_id}", "getEnvironment", Access::service, integration::get_environment},
+    {"PATCH", "/v1/environments/{environment_id}", "updateEnvironment", Access::service_write,
+     integration::update_environment},
+    {"DELETE", "/v1/environments/{environment_id}", "deleteEnvironment", Access::service_write,
+     integration::delete_environment},
+
+    {"GET", "/v1/runs/{run_id}/files", "listRunFiles", Access::service, integration::list_run_files},
+    {"GET", "/v1/files/{file_id}", "getFile", Access::service, integration::get_file},
+    {"GET", "/v1/files/{file_id}/content", "getFileContent", Access::service, integration::get_file_content},
 
     {"GET", "/v1/integration/self", "getIntegrationSelf", Access::service, integration::get_self},
 
@@ -53,6 +87,77 @@ constexpr Route table[] = {
     {"POST", "/v1/tenants/{tenant_id}/approver-keys", "createApproverKey", Access::admin, admin::create_approver_key},
     {"DELETE", "/v1/tenants/{tenant_id}/approver-keys/{approver_key_id}", "revokeApproverKey", Access::admin,
      admin::revoke_approver_key},
+
+    // For runners elsewhere: one-time tokens, and the bearer of an execution.
+    {"GET", "/api/agents/{execution_id}/env", "getAgentEnv", Access::token, executions::get_env},
+    {"GET", "/api/agents/{execution_id}/config", "getAgentConfig", Access::token, executions::get_config},
+    {"GET", "/api/agents/{execution_id}/skills", "listAgentSkills", Access::token, executions::list_skills},
+    {"GET", "/api/agents/{execution_id}/skills/{skill_id}", "getAgentSkill", Access::token, executions::get_skill},
+    {"POST", "/api/agents/{execution_id}/results", "postAgentResults", Access::token, executions::take_results,
+     limits::upload_request_bytes_max},
+    {"POST", "/api/agents/{execution_id}/assets/writeback", "postAgentAssets", Access::token, executions::take_results,
+     limits::upload_request_bytes_max},
+    {"GET", "/api/assistant/sandbox/{execution_id}/env", "getSandboxEnv", Access::token, executions::get_env},
+    {"GET", "/api/assistant/sandbox/{execution_id}/config", "getSandboxConfig", Access::token, executions::get_config},
+    {"GET", "/api/assistant/sandbox/{execution_id}/skills", "listSandboxSkills", Access::token,
+     executions::list_skills},
+    {"GET", "/api/assistant/sandbox/{execution_id}/skills/{skill_id}", "getSandboxSkill", Access::token,
+     executions::get_skill},
+    {"POST", "/api/assistant/sandbox/{execution_id}/results", "postSandboxResults", Access::token,
+     executions::take_results, limits::upload_request_bytes_max},
+    {"POST", "/api/assistant/sandbox/{execution_id}/assets/writeback", "postSandboxAssets", Access::token,
+     executions::take_results, limits::upload_request_bytes_max},
+
+    {"POST", "/api/workspaces/{workspace_id}/executions", "createExecution", Access::workspace_write,
+     executions::create_execution},
+    {"GET", "/api/workspaces/{workspace_id}/executions/{execution_id}/files", "listExecutionFiles", Access::workspace,
+     executions::list_files},
+
+    {"GET", "/api/workspaces/{workspace_id}/agents", "listWorkspaceAgents", Access::workspace,
+     integration::list_agents},
+    {"POST", "/api/workspaces/{workspace_id}/agents", "createWorkspaceAgent", Access::workspace_write,
+     integration::create_agent},
+    {"GET", "/api/workspaces/{workspace_id}/agents/{agent_id}", "getWorkspaceAgent", Access::workspace,
+     integration::get_agent},
+    {"PATCH", "/api/workspaces/{workspace_id}/agents/{agent_id}", "updateWorkspaceAgent", Access::workspace_write,
+     integration::update_agent},
+    {"DELETE", "/api/workspaces/{workspace_id}/agents/{agent_id}", "deleteWorkspaceAgent", Access::workspace_write,
+     integration::delete_agent},
+
+    {"GET", "/api/workspaces/{workspace_id}/repositories", "listWorkspaceRepositories", Access::workspace,
+     integration::list_repositories},
+    {"POST", "/api/workspaces/{workspace_id}/repositories", "createWorkspaceRepository", Access::workspace_write,
+     integration::create_repository},
+    {"GET", "/api/workspaces/{workspace_id}/repositories/{repository_id}", "getWorkspaceRepository", Access::workspace,
+     integration::get_repository},
+    {"PATCH", "/api/workspaces/{workspace_id}/repositories/{repository_id}", "updateWorkspaceRepository",
+     Access::workspace_write, integration::update_repository},
+    {"DELETE", "/api/workspaces/{workspace_id}/repositories/{repository_id}", "deleteWorkspaceRepository",
+     Access::workspace_write, integration::delete_repository},
+
+    {"GET", "/api/workspaces/{workspace_id}/skills", "listWorkspaceSkills", Access::workspace,
+     integration::list_skills},
+    {"POST", "/api/workspaces/{workspace_id}/skills", "createWorkspaceSkill", Access::workspace_write,
+     integration::create_skill, limits::skill_request_bytes_max},
+    {"GET", "/api/workspaces/{workspace_id}/skills/{skill_id}", "getWorkspaceSkill", Access::workspace,
+     integration::get_skill},
+    {"PUT", "/api/workspaces/{workspace_id}/skills/{skill_id}", "replaceWorkspaceSkill", Access::workspace_write,
+     integration::replace_skill, limits::skill_request_bytes_max},
+    {"DELETE", "/api/workspaces/{workspace_id}/skills/{skill_id}", "deleteWorkspaceSkill", Access::workspace_write,
+     integration::delete_skill},
+    {"GET", "/api/workspaces/{workspace_id}/skills/{skill_id}/bundle", "getWorkspaceSkillBundle", Access::workspace,
+     integration::get_skill_bundle},
+
+    {"GET", "/api/workspaces/{workspace_id}/environments", "listWorkspaceEnvironments", Access::workspace,
+     integration::list_environments},
+    {"POST", "/api/workspaces/{workspace_id}/environments", "createWorkspaceEnvironment", Access::workspace_write,
+     integration::create_environment},
+    {"GET", "/api/workspaces/{workspace_id}/environments/{environment_id}", "getWorkspaceEnvironment",
+     Access::workspace, integration::get_environment},
+    {"PATCH", "/api/workspaces/{workspace_id}/environments/{environment_id}", "updateWorkspaceEnvironment",
+     Access::workspace_write, integration::update_environment},
+    {"DELETE", "/api/workspaces/{workspace_id}/environments/{environment_id}", "deleteWorkspaceEnvironment",
+     Access::workspace_write, integration::delete_environment},
 
     {"GET", "/healthz", "getHealth", Access::open, operations::get_health},
     {"GET", "/readyz", "getReadiness", Access::open, operations::get_readiness},
@@ -119,14 +224,15 @@ bool fits(const Path& row, const Path& asked, PathParams& params) {
 std::span<const Route> routes() { return table; }
 
 Match match(std::string_view method, std::string_view path) {
-  if (method == "HEAD") method = "GET";
+  const bool is_head = method == "HEAD";
+  if (is_head) method = "GET";
   const auto asked = split(path);
   if (!asked) return {};
   Match out;
   for (std::size_t i = 0; i < std::size(table); ++i) {
     if (!fits(split_table[i], *asked, out.params)) continue;
     out.known_path = true;
-    if (table[i].method != method) continue;
+    if (table[i].method != method || (is_head && table[i].access == Access::token)) continue;
     out.route = &table[i];
     return out;
   }
@@ -141,7 +247,7 @@ std::string allowed_methods(std::string_view path) {
   for (std::size_t i = 0; i < std::size(table); ++i) {
     if (!fits(split_table[i], *asked, params)) continue;
     out += table[i].method;
-    out += table[i].method == "GET" ? ", HEAD, " : ", ";
+    out += table[i].method == "GET" && table[i].access != Access::token ? ", HEAD, " : ", ";
   }
   if (!out.empty()) out += "OPTIONS";
   return out;

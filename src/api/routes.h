@@ -18,11 +18,14 @@ using Asked = std::shared_ptr<RequestContext>;
 
 // Who may ask.
 enum class Access : uint8_t {
-  open,           // anybody
-  service,        // a service key
-  service_write,  // a service key of a tenant that is not suspended
-  admin,          // the admin key
-  metrics,        // the admin key, or anybody where the configuration says so
+  open,             // anybody
+  service,          // a service key
+  service_write,    // a service key of a tenant that is not suspended
+  admin,            // the admin key
+  metrics,          // the admin key, or anybody where the configuration says so
+  workspace,        // a service key of the workspace in the path, or a sandbox's bearer
+  workspace_write,  // a service key of that workspace, of a tenant that is not suspended
+  token,            // whoever has the right token, which the handler looks at and may spend
 };
 
 struct Route {
@@ -31,6 +34,7 @@ struct Route {
   std::string_view operation;
   Access access;
   void (*handle)(const Asked& asked);
+  std::size_t body_bytes_max = 0;  // where that is more than usual
 };
 
 inline constexpr std::size_t path_params_max = 2;
@@ -43,7 +47,7 @@ struct Match {
   bool known_path = false;       // there is one for another method
   PathParams params;             // views into the path
 };
-// HEAD matches what GET does.
+// HEAD matches what GET does, except where it would spend a token.
 Match match(std::string_view method, std::string_view path);
 
 // "GET, HEAD, POST, OPTIONS": what may be done with that path. Empty for an unknown one.

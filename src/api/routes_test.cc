@@ -9,8 +9,11 @@ namespace sluice::api {
 namespace {
 
 bool for_services(const Route& route) {
-  return route.access == Access::service || route.access == Access::service_write;
+  using enum Access;
+  return route.access == service || route.access == service_write || route.access == workspace ||
+         route.access == workspace_write;
 }
+bool is_guarded(const Route& route) { return route.access != Access::open && route.access != Access::token; }
 bool for_admin(const Route& route) { return route.access == Access::admin || route.access == Access::metrics; }
 
 // The template with real ids of `owner` in it, one conversation and one run of which exist.
@@ -30,14 +33,33 @@ class RoutesTest : public ApiTest {
     agent_finishes();
     const auto apk =
         admin("POST", "/v1/tenants/" + acme.id.text() + "/approver-keys", R"({"algorithm":"hmac-sha256"})");
-    names_ = {{"{conversation_id}", conversation},      {"{message_id}", stream->header("X-Message-Id")},
-              {"{run_id}", stream->header("X-Run-Id")}, {"{agent_id}", acme.agent.text()},
-              {"{tenant_id}", acme.id.text()},          {"{key_id}", acme.key_id.text()},
-              {"{approver_key_id}", apk->text("id")},   {"{slug}", "not-found"}};
+    const auto execution = post(workspace_of(acme) + "/executions", "{}")->text("id");
+    const model::RunFile file{.id = ids.make<model::FileId>(),
+                              .tenant_id = acme.id,
+                              .run_id = model::RunId::parse(stream->header("X-Run-Id")),
+                              .name = "a.txt",
+                              .sha256 = contents.put("x").take()};
+    store.create_files({file}, [](Result<Unit> made) { ASSERT_TRUE(made); });
+    loop.settle();
+    names_ = {{"{conversation_id}", conversation},
+              {"{workspace_id}", model::WorkspaceId{acme.id.ulid}.text()},
+              {"{repository_id}", make_repository("code")},
+              {"{skill_id}", make_skill("pdf")},
+              {"{environment_id}", make_environment("build")},
+              {"{execution_id}", execution},
+              {"{file_id}", file.id.text()},
+              {"{message_id}", stream->header("X-Message-Id")},
+              {"{run_id}", stream->header("X-Run-Id")},
+              {"{agent_id}", acme.agent.text()},
+              {"{tenant_id}", acme.id.text()},
+              {"{key_id}", acme.key_id.text()},
+              {"{approver_key_id}", apk->text("id")},
+              {"{slug}", "not-found"}};
   }
 
   // A body that is right for every operation that takes one.
-  static constexpr std::string_view any_body = R"({"content":"x","name":"x","algorithm":"hmac-sha256"})";
+  static constexpr std::string_view any_body = R"({"content":"x","name":"x","algorithm":"hmac-sha256",
+      "url":"https://h/x","files":[{"path":"SKILL.md","content":"---\nname: pdf\ndescription: d\n---\n"}]})";
 
   std::vector<std::pair<std::string, std::string>> names_;
 };
@@ -76,7 +98,7 @@ TEST_F(RoutesTest, Without_a_good_key_every_closed_route_says_401) {
   make_things();
   admin("DELETE", "/v1/tenants/" + other.id.text() + "/keys/" + other.key_id.text());
   for (const Route& route : routes()) {
-    if (route.access == Access::open) continue;
+    if (!is_guarded(route)) continue;
     for (const auto& key : Texts{"", "sk_int_unknown", other.key, "sk_adm_wrong", "nonsense"}) {
       const auto answer =
           ask_as(std::string(route.method), fill(route.path), {.key = key, .body = std::string(any_body)});
@@ -90,7 +112,7 @@ TEST_F(RoutesTest, Without_a_good_key_every_closed_route_says_401) {
 TEST_F(RoutesTest, A_good_key_of_the_wrong_kind_is_403_on_every_closed_route) {
   make_things();
   for (const Route& route : routes()) {
-    if (route.access == Access::open) continue;
+    if (!is_guarded(route)) continue;
     const std::string& wrong = for_services(route) ? admin_key : acme.key;
     const auto answer =
         ask_as(std::string(route.method), fill(route.path), {.key = wrong, .body = std::string(any_body)});
@@ -117,12 +139,33 @@ TEST_F(RoutesTest, A_malformed_id_in_a_path_is_404) {
   for (const Route& route : routes()) {
     if (route.path.find('{') == std::string_view::npos) continue;
     for (const auto& word : Texts{"x", "con_", "con_0000000000000000000000000!", "%00", "..", "run_01"}) {
-      names_ = {{"{conversation_id}", word}, {"{message_id}", word}, {"{run_id}", word}, {"{agent_id}", word},
-                {"{tenant_id}", word},       {"{key_id}", word},     {"{slug}", word},   {"{approver_key_id}", word}};
-      const auto answer = ask_as(std::string(route.method), fill(route.path),
+      std::string path;
+      for (std::size_t at = 0; at < route.path.size(); ++at) {
+        if (route.path[at] != '{') {
+          path += route.path[at];
+          continue;
+        }
+        path += word;
+        at = route.path.find('}', at);
+      }
+      const auto answer = ask_as(std::string(route.method), path,
                                  {.key = for_admin(route) ? admin_key : acme.key, .body = std::string(any_body)});
-      EXPECT_EQ(answer->status, 404) << route.operation << " " << word;
+      EXPECT_EQ(answer->status, route.access == Access::token ? 401 : 404) << route.operation << " " << word;
     }
+  }
+}
+
+TEST_F(RoutesTest, S_3_without_its_token_every_callback_says_401_and_the_same) {
+  make_things();
+  for (const Route& route : routes()) {
+    if (route.access != Access::token) continue;
+    for (const auto& key : Texts{"", "sk_int_unknown", acme.key, admin_key, "asbx_unknown"}) {
+      const auto answer = ask_as(std::string(route.method), fill(route.path), {.key = key});
+      EXPECT_EQ(answer->status, 401) << route.operation << " with key '" << key << "'";
+      EXPECT_EQ(answer->slug(), "token-invalid");
+      EXPECT_EQ(answer->text("detail"), "This token is used, expired, of another execution, or none at all.");
+    }
+    EXPECT_EQ(ask_as("HEAD", fill(route.path), {})->status, 405) << "looking must not spend";
   }
 }
 
@@ -133,7 +176,7 @@ TEST_F(RoutesTest, A_suspended_tenant_reads_and_does_not_write_I_22) {
     if (!for_services(route)) continue;
     const auto answer =
         ask_as(std::string(route.method), fill(route.path), {.key = acme.key, .body = std::string(any_body)});
-    if (route.access == Access::service_write) {
+    if (route.access == Access::service_write || route.access == Access::workspace_write) {
       EXPECT_EQ(answer->status, 403) << route.operation;
       EXPECT_EQ(answer->slug(), "tenant-suspended");
     } else if (route.operation == "cancelRun") {

@@ -1,4 +1,4 @@
-"""Calls for every operation of openapi/openapi.yaml: (path, body, the status it must get).
+"""Calls for every operation of openapi/openapi.yaml: (path, body, the status it must get, and perhaps headers).
 
 Names in braces are things that test_openapi.py has made before; {none} is an id that nothing has.
 """
@@ -85,7 +85,7 @@ EXAMPLES = {
         (AGENT, {"name": ""}, 422),
         ("/v1/agents/agt_{none}", {}, 404)],
     "deleteAgent": [
-        (AGENT, None, 204),
+        ("/v1/agents/{agent_to_delete}", None, 204),
         ("/v1/agents/agt_{none}", None, 404)],
     "getIntegrationSelf": [
         ("/v1/integration/self", None, 200)],
@@ -134,4 +134,76 @@ EXAMPLES = {
         ("/problems/no-such-slug", None, 404)],
     "getOpenapi": [("/openapi.yaml", None, 200)],
     "getHome": [("/", None, 200)],
+}
+
+SKILL = {"files": [{"path": "SKILL.md", "content": "---\nname: example\ndescription: An example.\n---\n"}]}
+FORM = (b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\nhi\r\n'
+        b'--b\r\nContent-Disposition: form-data; name="result"\r\n\r\n{"message": "done"}\r\n--b--\r\n')
+FORM_TYPE = {"Content-Type": "multipart/form-data; boundary=b"}
+
+
+def object_examples(prefix, where, one, many, made, wrong, change):
+    """Of one kind of object: the names of its operations end in `one` and `many`."""
+    path = f"{where}/{many.lower()}"
+    there, gone = f"{path}/{{{one.lower()}}}", f"{path}/{{{one.lower()}_to_delete{prefix.lower()}}}"
+    return {
+        f"list{prefix}{many}": [(path, None, 200), (path + "?limit=0", None, 422)],
+        f"create{prefix}{one}": [(path, made, 201), (path, made, 200 if one == "Skill" else 409), (path, wrong, 422),
+                                 (path, b"{", 400)],
+        f"get{prefix}{one}": [(there, None, 200), (there[:-len(one) - 2] + "x", None, 404)],
+        **({f"replace{prefix}Skill": [(there, SKILL, 200), (there, wrong, 422)],
+            f"get{prefix}SkillBundle": [(there + "/bundle", None, 200)]} if one == "Skill" else
+           {f"update{prefix}{one}": [(there, change, 200), (there, {"name": ""}, 422)]}),
+        f"delete{prefix}{one}": [(gone, None, 204), (gone, None, 404)],
+    }
+
+
+def callback_examples(noun, where):
+    execution = where + "/{execution_" + noun.lower() + "}"
+    token = {kind: {"Authorization": "{" + kind + "_" + noun.lower() + "}"} for kind in ("setup", "run", "upload", "spare")}
+    bearer = {"Authorization": "Bearer {bearer_" + noun.lower() + "}"}
+    return {
+        f"get{noun}Env": [(execution + "/env", None, 200, token["setup"]), (execution + "/env", None, 401, token["setup"])],
+        f"get{noun}Config": [(execution + "/config", None, 401, {"Authorization": "guess"})],
+        f"list{noun}Skills": [(execution + "/skills", None, 200, bearer)],
+        f"get{noun}Skill": [(execution + "/skills/{skill}", None, 200, bearer),
+                            (execution + "/skills/skl_{none}", None, 404, bearer)],
+        f"post{noun}Results": [(execution + "/results", b"{}", 415, token["upload"]),
+                               (execution + "/results", b"x", 400, token["upload"] | FORM_TYPE),
+                               (execution + "/results", FORM, 200, token["upload"] | FORM_TYPE)],
+        f"post{noun}Assets": [(execution + "/assets/writeback", FORM, 401, token["upload"] | FORM_TYPE)],
+    }
+
+
+for prefix, where in (("", "/v1"), ("Workspace", "/api/workspaces/{workspace}")):
+    name = "by workspace" if prefix else "plain"
+    EXAMPLES |= object_examples(prefix, where, "Repository", "Repositories",
+                                {"name": name, "url": "https://git.example/x"}, {"name": name, "url": "file:///etc"},
+                                {"ref": "main"})
+    EXAMPLES |= object_examples(prefix, where, "Environment", "Environments", {"name": name, "variables": {"A": "1"}},
+                                {"name": name, "variables": {"LD_PRELOAD": "x"}}, {"script": "true"})
+    EXAMPLES |= object_examples(prefix, where, "Skill", "Skills",
+                                {"files": [{"path": "SKILL.md", "content": "---\nname: " + name.replace(" ", "-") +
+                                            "\ndescription: d\n---\n"}]}, {"files": []}, None)
+EXAMPLES |= object_examples("Workspace", "/api/workspaces/{workspace}", "Agent", "Agents", {"name": "by workspace"}, {},
+                            {"system_prompt": "Be kind."})
+EXAMPLES |= callback_examples("Agent", "/api/agents") | callback_examples("Sandbox", "/api/assistant/sandbox")
+EXAMPLES |= {
+    "createExecution": [
+        ("/api/workspaces/{workspace}/executions", {"prompt": "say hi", "skill_ids": ["{skill}"]}, 422),
+        ("/api/workspaces/{workspace}/executions", {"prompt": "say hi"}, 201),
+        ("/api/workspaces/wsp_{none}/executions", {}, 404)],
+    "listExecutionFiles": [
+        ("/api/workspaces/{workspace}/executions/{execution_agent}/files", None, 200),
+        ("/api/workspaces/{workspace}/executions/exe_{none}/files", None, 404)],
+    "listRunFiles": [("/v1/runs/{run}/files", None, 200), ("/v1/runs/run_{none}/files", None, 404)],
+    "getFile": [("/v1/files/{file}", None, 200), ("/v1/files/fil_{none}", None, 404)],
+    "getFileContent": [("/v1/files/{file}/content", None, 200), ("/v1/files/fil_{none}/content", None, 404)],
+    "streamRunTrace": [
+        ("/v1/runs/{run}/stream.jsonl", None, 200),
+        ("/v1/runs/{run}/stream.jsonl?profile=extended", None, 200),
+        ("/v1/runs/{run}/stream.jsonl?profile=x", None, 422),
+        ("/v1/runs/run_{none}/stream.jsonl", None, 404)],
+    "getRunSteps": [("/v1/runs/{run}/steps.json", None, 200), ("/v1/runs/run_{none}/steps.json", None, 404)],
+    "getRunResult": [("/v1/runs/{run}/result.json", None, 200), ("/v1/runs/run_{none}/result.json", None, 404)],
 }

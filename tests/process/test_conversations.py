@@ -17,8 +17,9 @@ def let_the_clock_tick():
 
 class Conversations(ServerTest):
     def test_are_created_as_asked_and_read_back_the_same(self):
+        repository = self.client.post("/v1/repositories", {"name": "tides", "url": "https://git.example/tides"}).json()
         fields = {"user_id": "ada", "title": "Tides", "metadata": {"ward": "north"}, "filler": {"enabled": True},
-                  "repository_id": "rep_7"}
+                  "repository_id": repository["id"]}
         created = self.client.post("/v1/conversations", fields)
         self.assertEqual(created.status, 201)
         conversation = created.json()

@@ -78,14 +78,15 @@ class AStream(ServerTest):
 
     def test_I10_user_and_assistant_messages_carry_the_documented_fields(self):
         conversation = self.conversation()
-        self.client.say(conversation, "say yes", env={"STAGE": "test"}, skill_ids=["skl_one"],
-                        repository_id="rep_one")
+        head = "---\nname: one\ndescription: The first.\n---\n"
+        skill = self.client.post("/v1/skills", {"files": [{"path": "SKILL.md", "content": head}]}).json()["id"]
+        self.client.say(conversation, "say yes", env={"STAGE": "test"}, skill_ids=[skill])
         asked, answered = self.messages(conversation)
         self.assertEqual(list(asked), MESSAGE)
         self.assertEqual(list(answered), MESSAGE)
         self.assertEqual((asked["role"], asked["content"], asked["status"]), ("user", "say yes", "completed"))
         self.assertEqual((asked["env"], asked["skill_ids"], asked["repository_id"]),
-                         ({"STAGE": "test"}, ["skl_one"], "rep_one"))
+                         ({"STAGE": "test"}, [skill], None))
         self.assertEqual((answered["role"], answered["status"]), ("assistant", "completed"))
         self.assertEqual(set(answered["usage"]), {"input_tokens", "output_tokens"})
 

@@ -23,13 +23,13 @@ ROOMS = {
     "remote": "base model world net store harness",
     "client": "base world net",
     "station": "base model world net harness",
-    "api": "base model world net store files workspace wire engine",
+    "api": "base model world net store files workspace wire harness engine",
     "cli": "base model world net client",
     "app": "base model world net store files sandbox workspace wire models harness runner engine remote client station "
            "api cli",
 }
 DOORLESS = {"base", "model"}  # all of their headers may be included singly
-SECOND_DOORS = {"world/metrics.h", "harness/envelope.h"}
+SECOND_DOORS = {"engine/materials.h", "harness/envelope.h", "world/metrics.h"}
 # What only tests may include: fakes, fixtures, the suites that several backends share.
 FOR_TESTS = re.compile(r"(^|/)(fake|memory|contract)_[a-z_]+\.(h|cc)$|_(fixture|contract|test)\.(h|cc)$")
 

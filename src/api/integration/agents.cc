@@ -2,13 +2,15 @@
 
 #include "api/integration/base_url.h"
 #include "api/integration/handlers.h"
-#include "api/pages.h"
+#include "api/integration/named_materials.h"
+#include "api/rows.h"
 #include "base/bytes.h"
 
 namespace sluice::api::integration {
 namespace {
 
-constexpr std::string_view agent_names[] = {"name", "system_prompt", "model", "limits", "is_default"};
+constexpr std::string_view agent_names[] = {"name",      "system_prompt",  "model",     "limits",
+                                            "skill_ids", "environment_id", "is_default"};
 constexpr std::string_view model_names[] = {"provider", "name", "base_url"};
 constexpr std::string_view limit_names[] = {"max_output_tokens", "max_runtime_seconds", "max_history_messages"};
 
@@ -61,35 +63,47 @@ std::optional<model::AgentLimits> read_limits(const Fields& fields) {
   return out;
 }
 
-// Looks for the agent that has the name, page by page, so that the caller can go on with that one.
-void tell_name_is_taken(const Asked& asked, const std::string& name, std::optional<model::AgentId> after = {}) {
-  const store::PageQuery<model::AgentId> query{.limit = limits::page_max, .starting_after = after};
-  asked->store().agents(asked->tenant().id, query, [asked, name](const Result<store::Page<model::Agent>>& page) {
-    if (!page) return asked->fail(page.error());
-    model::Problem problem{.slug = model::Slug::name_conflict, .detail = "Another agent has this name."};
-    for (const auto& agent : page.value().rows) {
-      if (agent.name == name) problem.conflicting_resource_id = agent.id.text();
-    }
-    const bool look_on = !problem.conflicting_resource_id && page.value().has_more;
-    if (look_on) return tell_name_is_taken(asked, name, page.value().rows.back().id);
-    asked->problem(problem);
-  });
+void fail(const Asked& asked, const Error& error, const std::string& name) {
+  fail_to_name<model::Agent>(asked, &store::Store::agents, error, name);
 }
 
-void fail_to_name(const Asked& asked, const Error& error, const std::string& name) {
-  if (error.kind == ErrorKind::conflict) return tell_name_is_taken(asked, name);
-  asked->fail(error);
+std::optional<std::vector<model::SkillId>> read_skills(const Fields& fields) {
+  if (fields.null("skill_ids")) return std::vector<model::SkillId>{};
+  const auto texts = fields.texts("skill_ids", limits::skill_ids_max);
+  if (!texts) return std::nullopt;
+  std::vector<model::SkillId> out;
+  for (std::size_t i = 0; i < texts->size(); ++i) {
+    const auto id = model::SkillId::parse((*texts)[i]);
+    const auto at = "skill_ids/" + std::to_string(i);
+    if (!id) {
+      fields.refuse_at(at, "is not the id of a skill");
+    } else if (std::ranges::find(out, *id) != out.end()) {
+      fields.refuse_at(at, "is named twice");
+    } else {
+      out.push_back(*id);
+    }
+  }
+  return out;
+}
+
+std::optional<std::optional<model::EnvironmentId>> read_environment(const Fields& fields) {
+  if (fields.null("environment_id")) return std::optional<model::EnvironmentId>{};
+  const auto id = fields.id<model::EnvironmentId>("environment_id", "an environment");
+  if (!id) return std::nullopt;
+  return id;
+}
+
+Named named_by_agent(const std::vector<model::SkillId>& skills,
+                     const std::optional<model::EnvironmentId>& environment) {
+  Named out{.environment_member = "environment_id"};
+  for (const auto& id : skills) out.names.skills.push_back(id.text());
+  if (environment) out.names.environment = environment->text();
+  return out;
 }
 
 }  // namespace
 
-void list_agents(const Asked& asked) {
-  const auto query = read_page_query<model::AgentId>(asked);
-  if (!query) return;
-  asked->store().agents(asked->tenant().id, *query, [asked, query](const Result<store::Page<model::Agent>>& page) {
-    answer_page(asked, *query, page);
-  });
-}
+void list_agents(const Asked& asked) { list_rows<model::Agent>(asked, &store::Store::agents); }
 
 void create_agent(const Asked& asked) {
   const auto body = read_body(asked);
@@ -102,26 +116,24 @@ void create_agent(const Asked& asked) {
   agent.system_prompt = fields.text("system_prompt", prompt_rule).value_or("");
   agent.model = read_model(asked, fields, Null::as_absent).value_or(asked->surface().options.default_model);
   agent.limits = read_limits(fields).value_or(model::AgentLimits{});
+  agent.skill_ids = read_skills(fields).value_or(std::vector<model::SkillId>{});
+  agent.environment_id = read_environment(fields).value_or(std::nullopt);
   agent.is_default = fields.boolean("is_default").value_or(false);
   if (refused(asked, findings)) return;
 
   agent.id = asked->ids().make<model::AgentId>();
   agent.tenant_id = asked->tenant().id;
   agent.created_at = agent.updated_at = asked->now();
-  asked->store().create_agent(agent, [asked, agent](const Result<Unit>& made) {
-    if (!made) return fail_to_name(asked, made.error(), agent.name);
-    asked->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
+  auto named = named_by_agent(agent.skill_ids, agent.environment_id);
+  find_materials(asked, std::move(named), [asked, agent = std::move(agent)](const auto&) {
+    asked->store().create_agent(agent, [asked, agent](const Result<Unit>& made) {
+      if (!made) return fail(asked, made.error(), agent.name);
+      asked->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
+    });
   });
 }
 
-void get_agent(const Asked& asked) {
-  const auto id = asked->path_id<model::AgentId>();
-  if (!id) return asked->not_found();
-  asked->store().agent(asked->tenant().id, *id, [asked](const Result<model::Agent>& agent) {
-    if (!agent) return asked->fail(agent.error());
-    asked->answer_json(200, model::to_json(agent.value()));
-  });
-}
+void get_agent(const Asked& asked) { get_row<model::Agent>(asked, &store::Store::agent); }
 
 void update_agent(const Asked& asked) {
   const auto id = asked->path_id<model::AgentId>();
@@ -135,26 +147,26 @@ void update_agent(const Asked& asked) {
   patch.system_prompt = fields.null("system_prompt") ? std::string() : fields.text("system_prompt", prompt_rule);
   patch.model = read_model(asked, fields, Null::refused);
   patch.limits = read_limits(fields);
+  patch.skill_ids = read_skills(fields);
+  patch.environment_id = read_environment(fields);
   patch.is_default = fields.boolean("is_default", Null::refused);
   if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");
   if (refused(asked, findings)) return;
 
-  const std::string name = patch.name.value_or("");
-  asked->store().update_agent(asked->tenant().id, *id, std::move(patch), asked->now(),
-                              [asked, name](const Result<model::Agent>& agent) {
-                                if (!agent) return fail_to_name(asked, agent.error(), name);
-                                asked->answer_json(200, model::to_json(agent.value()));
-                              });
+  auto named = named_by_agent(patch.skill_ids.value_or(std::vector<model::SkillId>{}),
+                              patch.environment_id.value_or(std::nullopt));
+  find_materials(asked, std::move(named), [asked, id = *id, patch = std::move(patch)](const auto&) mutable {
+    const std::string name = patch.name.value_or("");
+    asked->store().update_agent(asked->tenant().id, id, std::move(patch), asked->now(),
+                                [asked, name](const Result<model::Agent>& agent) {
+                                  if (!agent) return fail(asked, agent.error(), name);
+                                  asked->answer_json(200, model::to_json(agent.value()));
+                                });
+  });
 }
 
 void delete_agent(const Asked& asked) {
-  const auto id = asked->path_id<model::AgentId>();
-  if (!id) return asked->not_found();
-  asked->store().delete_agent(asked->tenant().id, *id, [asked](const Result<Unit>& deleted) {
-    if (deleted) return asked->no_content();
-    if (deleted.error().kind != ErrorKind::conflict) return asked->fail(deleted.error());
-    asked->problem(model::Slug::resource_in_use, "This is the default agent, or a conversation uses it.");
-  });
+  delete_row<model::Agent>(asked, &store::Store::delete_agent, "This is the default agent, or a conversation uses it.");
 }
 
 }  // namespace sluice::api::integration

@@ -1,5 +1,7 @@
+#include "api/integration/event_request.h"
 #include "api/integration/handlers.h"
 #include "api/integration/message_input.h"
+#include "api/integration/named_materials.h"
 #include "api/integration/streaming.h"
 #include "api/pages.h"
 
@@ -10,6 +12,7 @@ constexpr std::string_view create_names[] = {"user_id",       "title",  "metadat
                                              "repository_id", "filler", "initial_message", "on_capacity"};
 constexpr std::string_view update_names[] = {"user_id",       "title",  "metadata", "agent_id",
                                              "repository_id", "filler", "status"};
+constexpr std::string_view create_parameters[] = {"detail"};
 constexpr std::string_view list_parameters[] = {"user_id", "limit", "starting_after", "ending_before"};
 
 std::string location_of(std::string_view conversation_id) {
@@ -19,6 +22,7 @@ std::string location_of(std::string_view conversation_id) {
 struct ConversationInput {
   model::Conversation conversation;  // without an agent: the default one
   std::optional<MessageInput> initial_message;
+  wire::Format format = wire::Format::ndjson;  // of its stream
   std::optional<store::Idempotency> idempotency;
 };
 
@@ -30,6 +34,8 @@ std::optional<ConversationInput> read_conversation(const Asked& asked) {
   auto key = read_idempotency_key(asked, findings);
   const Fields fields(body->root(), "", create_names, findings);
   ConversationInput out;
+  const Query query(asked, create_parameters, findings);
+  out.format = read_detail(query, wire::Format::ndjson);
   auto& conversation = out.conversation;
   conversation.user_id = fields.text("user_id", name_rule);
   conversation.title = fields.text("title", title_rule);
@@ -89,13 +95,26 @@ void create_plainly(const Asked& asked, ConversationInput input) {
 void create_with_message(const Asked& asked, ConversationInput input) {
   auto send = send_of(asked, std::move(*input.initial_message), std::move(input.conversation));
   send.idempotency = std::move(input.idempotency);
-  asked->engine().send(std::move(send), [asked](const engine::SendOutcome& outcome) {
+  asked->engine().send(std::move(send), [asked, format = input.format](const engine::SendOutcome& outcome) {
     if (const auto* problem = std::get_if<model::Problem>(&outcome)) {
       return problem->slug == model::Slug::not_found ? refuse_agent(asked) : asked->problem(*problem);
     }
     const auto& sent = std::get<engine::Sent>(outcome);
-    open_stream(asked, {.run = sent.run, .replayed = sent.replayed});
+    open_stream(asked, {.run = sent.run, .format = format, .replayed = sent.replayed});
   });
+}
+
+void create(const Asked& asked, ConversationInput input) {
+  if (input.initial_message) return create_with_message(asked, std::move(input));
+  // An agent that was named is not looked for here: a replay is told even when it is gone since.
+  if (input.conversation.agent_id != model::AgentId{}) return create_plainly(asked, std::move(input));
+  // The answer names the default agent.
+  asked->store().default_agent(asked->tenant().id,
+                               [asked, input = std::move(input)](const Result<model::Agent>& agent) mutable {
+                                 if (!agent) return asked->fail(agent.error());
+                                 input.conversation.agent_id = agent.value().id;
+                                 create_plainly(asked, std::move(input));
+                               });
 }
 
 std::optional<std::optional<bool>> read_filler_patch(const Fields& fields) {
@@ -113,21 +132,26 @@ void update(const Asked& asked, model::ConversationId id, store::ConversationPat
                                      });
 }
 
+void update_if_agent_is_there(const Asked& asked, model::ConversationId id, store::ConversationPatch patch) {
+  if (!patch.agent_id) return update(asked, id, std::move(patch));
+  const auto agent = *patch.agent_id;
+  asked->store().agent(asked->tenant().id, agent,
+                       [asked, id, patch = std::move(patch)](const Result<model::Agent>& found) mutable {
+                         if (found) return update(asked, id, std::move(patch));
+                         if (found.error().kind == ErrorKind::not_found) return refuse_agent(asked);
+                         asked->fail(found.error());
+                       });
+}
+
 }  // namespace
 
 void create_conversation(const Asked& asked) {
   auto input = read_conversation(asked);
   if (!input || (input->initial_message && refused_while_draining(asked))) return;
-  if (input->initial_message) return create_with_message(asked, std::move(*input));
-  // An agent that was named is not looked for here: a replay is told even when it is gone since.
-  if (input->conversation.agent_id != model::AgentId{}) return create_plainly(asked, std::move(*input));
-  // The answer names the default agent.
-  asked->store().default_agent(asked->tenant().id,
-                               [asked, input = std::move(*input)](const Result<model::Agent>& agent) mutable {
-                                 if (!agent) return asked->fail(agent.error());
-                                 input.conversation.agent_id = agent.value().id;
-                                 create_plainly(asked, std::move(input));
-                               });
+  std::vector<Named> named = {{.names = {.repository = input->conversation.repository_id}}};
+  if (input->initial_message) named.push_back(named_by(*input->initial_message, "/initial_message"));
+  check_materials(asked, std::move(named),
+                  [asked, input = std::move(*input)]() mutable { create(asked, std::move(input)); });
 }
 
 void list_conversations(const Asked& asked) {
@@ -168,14 +192,10 @@ void update_conversation(const Asked& asked) {
   patch.status = fields.word("status", model::conversation_status_named, "active, archived");
   patch.agent_id = fields.id<model::AgentId>("agent_id", "an agent", Null::refused);
   if (refused(asked, findings)) return;
-  if (!patch.agent_id) return update(asked, *id, std::move(patch));
-  const auto agent = *patch.agent_id;
-  asked->store().agent(asked->tenant().id, agent,
-                       [asked, id = *id, patch = std::move(patch)](const Result<model::Agent>& found) mutable {
-                         if (found) return update(asked, id, std::move(patch));
-                         if (found.error().kind == ErrorKind::not_found) return refuse_agent(asked);
-                         asked->fail(found.error());
-                       });
+  Named named{.names = {.repository = patch.repository_id.value_or(std::nullopt)}};
+  find_materials(asked, std::move(named), [asked, id = *id, patch = std::move(patch)](const auto&) mutable {
+    update_if_agent_is_there(asked, id, std::move(patch));
+  });
 }
 
 void archive_conversation(const Asked& asked) {

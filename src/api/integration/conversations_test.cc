@@ -6,12 +6,14 @@ namespace {
 using ConversationsTest = ApiTest;
 
 TEST_F(ConversationsTest, A_conversation_is_created_with_every_word_it_was_given_I_2) {
+  const auto repository = make_repository("code");
   const auto answer = post("/v1/conversations", R"({"user_id":"ana","title":"Jobs","metadata":{"k":"v"},
-      "repository_id":"rep_1","filler":{"enabled":true},"on_capacity":"hold","unknown":1})");
+      "repository_id":")" + repository + R"(","filler":{"enabled":true},"on_capacity":"hold","unknown":1})");
   EXPECT_EQ(answer->status, 201);
   EXPECT_EQ(answer->header("Content-Type"), "application/json");
   EXPECT_EQ(answer->header("Location"), "/v1/conversations/" + answer->text("id"));
   EXPECT_EQ(answer->text("agent_id"), acme.agent.text());
+  EXPECT_EQ(answer->text("repository_id"), repository);
   EXPECT_EQ(answer->member("filler"), R"({"enabled":true})");
   EXPECT_EQ(answer->member("metadata"), R"({"k":"v"})");
   EXPECT_EQ(get(answer->header("Location"))->body, answer->body);
@@ -112,7 +114,8 @@ TEST_F(ConversationsTest, What_keeps_a_body_from_being_read_is_said_precisely) {
 
 TEST_F(ConversationsTest, A_patch_replaces_what_is_given_keeps_what_is_omitted_and_clears_what_is_null) {
   const auto path = "/v1/conversations/" + make_conversation(R"({"user_id":"ana","title":"T","metadata":{"a":"b"},
-      "filler":{"enabled":true},"repository_id":"r"})");
+      "filler":{"enabled":true},"repository_id":")" + make_repository("code") +
+                                                             "\"}");
   auto answer = patch(path, R"({"title":"U","filler":{"enabled":false}})");
   EXPECT_EQ(answer->status, 200);
   EXPECT_EQ(answer->text("title"), "U");

@@ -8,7 +8,8 @@
 namespace sluice::api::integration {
 namespace {
 
-constexpr std::string_view parameters[] = {"after"};
+constexpr std::string_view parameters[] = {"after", "detail"};
+constexpr std::string_view trace_parameters[] = {"after", "profile"};
 constexpr std::size_t page_bytes = 256 * 1024;
 constexpr int64_t seq_max = std::numeric_limits<int64_t>::max();
 
@@ -50,12 +51,8 @@ int liking(std::string_view accept, std::string_view type) {
 // Reads a journal page by page and counts its lines, as the stream would.
 class EventSearch final : public std::enable_shared_from_this<EventSearch> {
  public:
-  EventSearch(const Asked& asked, const model::Run& run, int64_t seq, Callback<void(Follows)> then)
-      : asked_(asked),
-        run_(run.id),
-        seq_(seq),
-        then_(std::move(then)),
-        fold_(wire::Format::ndjson, run.conversation_id, run.message_id, seq_max) {}
+  EventSearch(const Asked& asked, const model::Run& run, Wanted wanted, Callback<void(Follows)> then)
+      : asked_(asked), run_(run.id), seq_(wanted.after), then_(std::move(then)), fold_(wanted.format, run, seq_max) {}
 
   void read_page() {
     // Kept alive by the answer it waits for.
@@ -83,13 +80,16 @@ class EventSearch final : public std::enable_shared_from_this<EventSearch> {
   model::RunId run_;
   int64_t seq_;
   Callback<void(Follows)> then_;
-  wire::IntegrationFold fold_;
+  wire::Fold fold_;
 };
 
-}  // namespace
+wire::Format accepted_format(const Asked& asked) {
+  const std::string_view accept = asked->header("Accept").value_or("");
+  const int sse = liking(accept, "text/event-stream");
+  return sse > 0 && sse >= liking(accept, "application/x-ndjson") ? wire::Format::sse : wire::Format::ndjson;
+}
 
-int64_t read_after(const Asked& asked, Findings& findings) {
-  const Query query(asked, parameters, findings);
+int64_t read_after(const Asked& asked, const Query& query, Findings& findings) {
   if (query.find("after")) return query.integer("after", 0, seq_max - 1).value_or(-1);
   const auto last = asked->header("Last-Event-ID");
   if (!last || last->empty()) return -1;
@@ -101,14 +101,31 @@ int64_t read_after(const Asked& asked, Findings& findings) {
   return seq;
 }
 
-wire::Format wanted_format(const Asked& asked) {
-  const std::string_view accept = asked->header("Accept").value_or("");
-  const int sse = liking(accept, "text/event-stream");
-  return sse > 0 && sse >= liking(accept, "application/x-ndjson") ? wire::Format::sse : wire::Format::ndjson;
+}  // namespace
+
+wire::Format read_detail(const Query& query, wire::Format format) {
+  const auto detail = query.find("detail").value_or("message");
+  if (detail == "full") return format == wire::Format::sse ? wire::Format::full_sse : wire::Format::full_ndjson;
+  if (detail != "message") query.refuse("detail", "must be message or full");
+  return format;
 }
 
-void find_event(const Asked& asked, const model::Run& run, int64_t seq, Callback<void(Follows)> then) {
-  std::make_shared<EventSearch>(asked, run, seq, std::move(then))->read_page();
+Wanted read_wanted(const Asked& asked, Findings& findings) {
+  const Query query(asked, parameters, findings);
+  const int64_t after = read_after(asked, query, findings);
+  return {read_detail(query, accepted_format(asked)), after};
+}
+
+Wanted read_wanted_trace(const Asked& asked, Findings& findings) {
+  const Query query(asked, trace_parameters, findings);
+  const auto profile = query.find("profile").value_or("plain");
+  if (profile != "plain" && profile != "extended") query.refuse("profile", "must be plain or extended");
+  return {profile == "extended" ? wire::Format::extended_trace : wire::Format::trace,
+          read_after(asked, query, findings)};
+}
+
+void find_event(const Asked& asked, const model::Run& run, Wanted wanted, Callback<void(Follows)> then) {
+  std::make_shared<EventSearch>(asked, run, wanted, std::move(then))->read_page();
 }
 
 }  // namespace sluice::api::integration

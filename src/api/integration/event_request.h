@@ -7,18 +7,24 @@
 
 namespace sluice::api::integration {
 
-// The last seq the caller has, from `after` or else Last-Event-ID; -1 when it has none.
-int64_t read_after(const Asked& asked, Findings& findings);
-
-// Server-sent events when the caller names them and likes nothing better; NDJSON otherwise.
-wire::Format wanted_format(const Asked& asked);
+struct Wanted {
+  wire::Format format = wire::Format::ndjson;
+  int64_t after = -1;  // the last seq the caller has, from `after` or else Last-Event-ID; -1: none
+};
+// Server-sent events when the caller names them and likes nothing better, NDJSON otherwise; with
+// `detail=full`, everything that the run does.
+Wanted read_wanted(const Asked& asked, Findings& findings);
+// The runner's lines; `profile=extended` for all of them.
+Wanted read_wanted_trace(const Asked& asked, Findings& findings);
+// The format, or its full form if the query says so.
+wire::Format read_detail(const Query& query, wire::Format format);
 
 enum class Follows : uint8_t {
   something,  // or the run is not over
   nothing,    // it was the last event
 };
-// Calls `then` when the run has told an event with number `seq`; otherwise the caller is told that
+// Calls `then` when the run has told an event with number `wanted.after`; otherwise the caller is told that
 // it has not, before a stream begins.
-void find_event(const Asked& asked, const model::Run& run, int64_t seq, Callback<void(Follows)> then);
+void find_event(const Asked& asked, const model::Run& run, Wanted wanted, Callback<void(Follows)> then);
 
 }  // namespace sluice::api::integration

@@ -19,12 +19,38 @@ void stream_message_events(const Asked& asked);
 void list_runs(const Asked& asked);
 void get_run(const Asked& asked);
 void cancel_run(const Asked& asked);
+void stream_run_trace(const Asked& asked);
+void get_run_steps(const Asked& asked);
+void get_run_result(const Asked& asked);
 
 void list_agents(const Asked& asked);
 void create_agent(const Asked& asked);
 void get_agent(const Asked& asked);
 void update_agent(const Asked& asked);
 void delete_agent(const Asked& asked);
+
+void list_repositories(const Asked& asked);
+void create_repository(const Asked& asked);
+void get_repository(const Asked& asked);
+void update_repository(const Asked& asked);
+void delete_repository(const Asked& asked);
+
+void list_skills(const Asked& asked);
+void create_skill(const Asked& asked);
+void get_skill(const Asked& asked);
+void replace_skill(const Asked& asked);
+void delete_skill(const Asked& asked);
+void get_skill_bundle(const Asked& asked);
+
+void list_environments(const Asked& asked);
+void create_environment(const Asked& asked);
+void get_environment(const Asked& asked);
+void update_environment(const Asked& asked);
+void delete_environment(const Asked& asked);
+
+void list_run_files(const Asked& asked);
+void get_file(const Asked& asked);
+void get_file_content(const Asked& asked);
 
 void get_self(const Asked& asked);
 

@@ -29,13 +29,22 @@ std::optional<bool> read_filler(const Fields& fields) {
 
 void check_on_capacity(const Fields& fields) { fields.word("on_capacity", on_capacity_named, "reject, hold"); }
 
-MessageInput read_message_input(const Fields& fields) {
+MessageInput read_materials(const Fields& fields) {
   MessageInput out;
-  fields.require("content");
-  out.content = fields.text("content", content_rule).value_or("");
   out.repository_id = fields.text("repository_id", name_rule);
   out.skill_ids = fields.texts("skill_ids", limits::skill_ids_max);
-  out.env = fields.env("env");
+  if (fields.is_text("env")) {
+    out.env_name = fields.text("env", name_rule);
+  } else {
+    out.env = fields.env("env");
+  }
+  return out;
+}
+
+MessageInput read_message_input(const Fields& fields) {
+  fields.require("content");
+  MessageInput out = read_materials(fields);
+  out.content = fields.text("content", content_rule).value_or("");
   out.filler = read_filler(fields);
   return out;
 }
@@ -66,6 +75,7 @@ engine::Send send_of(const Asked& asked, MessageInput input,
   out.repository_id = std::move(input.repository_id);
   out.skill_ids = std::move(input.skill_ids);
   out.env = std::move(input.env);
+  out.env_name = std::move(input.env_name);
   out.tenant_filler = asked->tenant().filler_enabled;
   out.message_filler = input.filler;
   out.request_id = asked->request_id();

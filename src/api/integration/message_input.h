@@ -16,6 +16,7 @@ struct MessageInput {
   std::optional<std::string> repository_id;
   std::optional<std::vector<std::string>> skill_ids;
   std::optional<std::map<std::string, std::string>> env;
+  std::optional<std::string> env_name;  // instead of variables
   std::optional<bool> filler;
 };
 
@@ -24,6 +25,8 @@ inline constexpr std::string_view message_names[] = {"content", "repository_id",
                                                      "env",     "filler",        "on_capacity"};
 
 MessageInput read_message_input(const Fields& fields);
+// Of it, what names repository, skills and environment.
+MessageInput read_materials(const Fields& fields);
 // {"enabled": bool}
 std::optional<bool> read_filler(const Fields& fields);
 // Checked here; a server whose runs need no place of their own is never short of one.

@@ -1,13 +1,14 @@
 #include "api/integration/event_request.h"
 #include "api/integration/handlers.h"
 #include "api/integration/message_input.h"
+#include "api/integration/named_materials.h"
 #include "api/integration/streaming.h"
 #include "api/pages.h"
 
 namespace sluice::api::integration {
 namespace {
 
-constexpr std::string_view create_parameters[] = {"stream"};
+constexpr std::string_view create_parameters[] = {"stream", "detail"};
 constexpr std::string_view list_parameters[] = {"order", "limit", "starting_after", "ending_before"};
 
 std::optional<store::Order> order_named(std::string_view name) {
@@ -24,11 +25,11 @@ bool read_stream_flag(const Query& query) {
   return false;
 }
 
-void answer_sent(const Asked& asked, const engine::SendOutcome& outcome, bool streamed) {
+void answer_sent(const Asked& asked, const engine::SendOutcome& outcome, bool streamed, wire::Format format) {
   if (const auto* problem = std::get_if<model::Problem>(&outcome)) return asked->problem(*problem);
   const auto& sent = std::get<engine::Sent>(outcome);
   if (!streamed) return answer_at_end(asked, sent);
-  open_stream(asked, {.run = sent.run, .replayed = sent.replayed});
+  open_stream(asked, {.run = sent.run, .format = format, .replayed = sent.replayed});
 }
 
 // A user's message is there and was never told: worth other words than a message that is not there.
@@ -39,15 +40,14 @@ void tell_no_events(const Asked& asked, model::MessageId message) {
   });
 }
 
-void tell_events(const Asked& asked, const model::Run& run, int64_t after) {
-  const auto format = wanted_format(asked);
-  const auto open = [asked, run, format, after](Follows follows) {
+void tell_events(const Asked& asked, const model::Run& run, Wanted wanted) {
+  const auto open = [asked, run, wanted](Follows follows) {
     // An EventSource comes back for ever, unless it is told that there is no content.
-    if (follows == Follows::nothing && format == wire::Format::sse) return asked->no_content();
-    open_stream(asked, {.run = run, .format = format, .after = after});
+    if (follows == Follows::nothing && wire::is_sse(wanted.format)) return asked->no_content();
+    open_stream(asked, {.run = run, .format = wanted.format, .after = wanted.after});
   };
-  if (after < 0) return open(Follows::something);
-  find_event(asked, run, after, open);
+  if (wanted.after < 0) return open(Follows::something);
+  find_event(asked, run, wanted, open);
 }
 
 }  // namespace
@@ -62,17 +62,22 @@ void create_message(const Asked& asked) {
   Findings findings;
   const Query query(asked, create_parameters, findings);
   const bool streamed = read_stream_flag(query);
+  const auto format = read_detail(query, wire::Format::ndjson);
   auto key = read_idempotency_key(asked, findings);
   const Fields fields(body->root(), "", message_names, findings);
   auto input = read_message_input(fields);
   check_on_capacity(fields);
   if (refused(asked, findings)) return;
 
+  auto named = named_by(input, "");
   auto send = send_of(asked, std::move(input), *conversation);
   send.streamed = streamed;
   send.idempotency = idempotency_of(asked, std::move(key), "createMessage:" + conversation->text());
-  asked->engine().send(std::move(send), [asked, streamed](const engine::SendOutcome& outcome) {
-    answer_sent(asked, outcome, streamed);
+  find_materials(asked, std::move(named), [asked, send = std::move(send), format](const auto&) mutable {
+    const bool streamed = send.streamed;
+    asked->engine().send(std::move(send), [asked, streamed, format](const engine::SendOutcome& outcome) {
+      answer_sent(asked, outcome, streamed, format);
+    });
   });
 }
 
@@ -108,12 +113,12 @@ void stream_message_events(const Asked& asked) {
   const auto message = asked->path_id<model::MessageId>();
   if (!message) return asked->not_found();
   Findings findings;
-  const int64_t after = read_after(asked, findings);
+  const auto wanted = read_wanted(asked, findings);
   if (refused(asked, findings)) return;
 
   asked->store().run_of_message(asked->tenant().id, *message,
-                                [asked, message = *message, after](const Result<model::Run>& run) {
-                                  if (run) return tell_events(asked, run.value(), after);
+                                [asked, message = *message, wanted](const Result<model::Run>& run) {
+                                  if (run) return tell_events(asked, run.value(), wanted);
                                   if (run.error().kind == ErrorKind::not_found) return tell_no_events(asked, message);
                                   asked->fail(run.error());
                                 });

@@ -53,12 +53,13 @@ TEST_F(MessagesTest, The_list_shows_the_message_byte_for_byte_as_the_stream_did_
 
 TEST_F(MessagesTest, What_is_given_with_a_message_reaches_the_run_and_the_record) {
   const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  post(path, R"({"content":"x","repository_id":"r","skill_ids":["a"],"env":{"K":"V"},"filler":{"enabled":true}})",
-       {{"traceparent", trace}});
+  const auto words =
+      R"("repository_id":")" + make_repository("r") + R"(","skill_ids":[")" + make_skill("a") + R"("],"env":{"K":"V"})";
+  post(path, R"({"content":"x","filler":{"enabled":true},)" + words + "}", {{"traceparent", trace}});
   EXPECT_TRUE(agent.last.filler);
   EXPECT_EQ(agent.last.traceparent, trace);
   const auto list = get(path)->body;
-  EXPECT_NE(list.find(R"("repository_id":"r","skill_ids":["a"],"env":{"K":"V"})"), std::string::npos) << list;
+  EXPECT_NE(list.find(words), std::string::npos) << list;
 }
 
 TEST_F(MessagesTest, Filler_is_decided_by_the_nearest_of_message_conversation_and_tenant_I_11) {

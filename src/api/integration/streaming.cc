@@ -27,7 +27,7 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
     asked_->surface().open_answers.keep(shared_from_this());
     if (exchange.gone()) return close("caller left");
     reading_ = asked_->engine().read(run, format_, after, *this);
-    if (format_ == wire::Format::sse) watch_quiet(quiet_us_max);
+    if (wire::is_sse(format_)) watch_quiet(quiet_us_max);
   }
 
   void take(SharedBytes lines) override {
@@ -146,7 +146,7 @@ class AnswerAtEnd final : public OpenAnswer, public std::enable_shared_from_this
 void open_stream(const Asked& asked, StreamOpening opening) {
   asked->set_run(opening.run.id);
   auto headers = run_headers(opening.run, opening.replayed);
-  headers.add("Content-Type", opening.format == wire::Format::sse ? "text/event-stream" : "application/x-ndjson");
+  headers.add("Content-Type", wire::is_sse(opening.format) ? "text/event-stream" : "application/x-ndjson");
   asked->start_stream(std::move(headers));
   if (asked->request().method == "HEAD") {
     asked->exchange().finish();

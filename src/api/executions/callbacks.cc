@@ -1,0 +1,75 @@
+// What a runner asks: env and config, once each, and the bundles of its skills.
+#include "api/downloads.h"
+#include "api/executions/handlers.h"
+#include "api/executions/redemption.h"
+
+namespace sluice::api::executions {
+namespace {
+
+void answer_secret(const Asked& asked, std::string body) {
+  asked->answer_json(200, std::move(body), {{"Cache-Control", "no-store"}});
+}
+
+// With the execution whose bearer the caller has, if it is the one in the path.
+void with_bearer(const Asked& asked, Callback<void(model::Execution)> then) {
+  const auto wanted = asked->path_id<model::ExecutionId>();
+  if (!wanted || asked->is_repeated("Authorization")) return refuse_token(asked);
+  asked->surface().authentication.identify(asked->header("Authorization"),
+                                           [asked, wanted, then = std::move(then)](Result<Identity> identity) mutable {
+                                             if (!identity) return asked->fail(identity.error());
+                                             auto* guest = std::get_if<Guest>(&identity.value());
+                                             if (guest == nullptr || guest->execution.id != *wanted)
+                                               return refuse_token(asked);
+                                             then(std::move(guest->execution));
+                                           });
+}
+
+std::string_view text_of(json::Value object, std::string_view name) {
+  const auto found = object.find(name);
+  return found ? found->string().value_or("") : "";
+}
+
+}  // namespace
+
+void get_env(const Asked& asked) {
+  if (!has_token(asked)) return;
+  redeem(asked, model::TokenPurpose::setup,
+         [asked](model::Execution execution) { answer_secret(asked, std::move(execution.env_json)); });
+}
+
+void get_config(const Asked& asked) {
+  if (!has_token(asked)) return;
+  redeem(asked, model::TokenPurpose::run, [asked](const model::Execution& execution) {
+    answer_secret(asked, asked->surface().needs.mint.config_answer(execution));
+  });
+}
+
+// As they were when the execution was made: a skill that was replaced since has other bytes than
+// those that the runner was told to expect.
+void list_skills(const Asked& asked) {
+  with_bearer(asked, [asked](const model::Execution& execution) {
+    const auto config = json::Document::parse(execution.config_json);
+    const auto skills = config ? config.value().root().find("skills") : std::nullopt;
+    asked->answer_json(200, R"({"object":"list","data":)" + (skills ? skills->to_text() : "[]") +
+                                R"(,"has_more":false,"next_cursor":null})");
+  });
+}
+
+void get_skill(const Asked& asked) {
+  with_bearer(asked, [asked](const model::Execution& execution) {
+    const auto config = json::Document::parse(execution.config_json);
+    const auto skills = config ? config.value().root().find("skills") : std::nullopt;
+    model::Skill found;
+    if (skills) {
+      skills->each_element([&](json::Value skill) {
+        if (text_of(skill, "id") != asked->path_param(1)) return;
+        found.name = text_of(skill, "name");
+        found.sha256 = text_of(skill, "sha256");
+      });
+    }
+    if (found.sha256.empty()) return asked->not_found();
+    send_bundle(asked, found);
+  });
+}
+
+}  // namespace sluice::api::executions

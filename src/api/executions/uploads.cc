@@ -1,0 +1,100 @@
+// What a runner hands back: looked at whole before its token is spent, kept all or none (S-12).
+#include "api/executions/handlers.h"
+#include "api/executions/redemption.h"
+#include "api/fields.h"
+#include "api/multipart.h"
+#include "api/worker_job.h"
+#include "workspace/workspace.h"
+
+namespace sluice::api::executions {
+namespace {
+
+using Files = std::vector<workspace::Asset>;
+using Kept = std::vector<model::RunFile>;
+
+// The files under their names here; empty when something was wrong and the caller has been told so.
+std::optional<Files> read_files(const Asked& asked) {
+  const auto parts = read_multipart(asked->header("Content-Type").value_or(""), asked->request().body, {});
+  if (!parts) {
+    asked->problem(model::Slug::malformed_request, "The body cannot be read: " + parts.error().what + ".");
+    return std::nullopt;
+  }
+  Findings findings;
+  Files given;
+  int result_count = 0;
+  for (const auto& part : parts.value()) {
+    if (part.name == "files" || part.name == "files[]") {
+      if (!part.filename || part.filename->empty()) findings.refuse("/files", "each file needs a filename");
+      given.push_back({part.filename.value_or(""), std::string(part.bytes)});
+    } else if (part.name == "result") {
+      const auto result = json::Document::parse(part.bytes);
+      if (!result) findings.refuse("/result", "is not JSON: " + result.error().what);
+      if (++result_count > 1) findings.refuse("/result", "must be given once");
+    } else {
+      findings.refuse("/" + part.name, "is no part of this form: there are files and result");
+    }
+  }
+  auto admitted = workspace::admit_assets(std::move(given), {});
+  for (auto& why : admitted.left_out) findings.refuse("/files", std::move(why));
+  if (refused(asked, findings)) return std::nullopt;
+  return std::move(admitted.files);
+}
+
+Result<Kept> keep(const Files& files, files::Contents& contents) {
+  Kept kept;
+  for (const auto& [name, bytes] : files) {
+    auto sha256 = contents.put(bytes);
+    if (!sha256) return sha256.error();
+    kept.push_back(
+        {.name = name, .size_bytes = static_cast<int64_t>(bytes.size()), .sha256 = std::move(sha256).take()});
+  }
+  return kept;
+}
+
+void answer_kept(const Asked& asked, const Kept& files) {
+  std::string body;
+  json::Writer writer(body);
+  writer.begin_object().key("files").begin_array();
+  for (const auto& file : files) {
+    writer.begin_object().key("id").string(file.id.text()).key("name").string(file.name);
+    writer.key("size").integer(file.size_bytes).key("sha256").string(file.sha256).end_object();
+  }
+  writer.end_array().end_object();
+  asked->answer_json(200, std::move(body));
+}
+
+void record(const Asked& asked, const model::Execution& execution, Kept files) {
+  for (auto& file : files) {
+    file.id = asked->ids().make<model::FileId>();
+    file.tenant_id = execution.tenant_id;
+    file.run_id = execution.run_id;
+    file.execution_id = execution.id;
+    file.created_at = asked->now();
+  }
+  asked->store().create_files(files, [asked, files](const Result<Unit>& made) {
+    if (!made) return asked->fail(made.error());
+    answer_kept(asked, files);
+  });
+}
+
+}  // namespace
+
+void take_results(const Asked& asked) {
+  if (!has_token(asked)) return;
+  if (!is_multipart(asked->header("Content-Type").value_or("")) || asked->header("Content-Encoding")) {
+    return asked->problem(model::Slug::unsupported_media_type, "The body must be multipart/form-data.");
+  }
+  auto files = read_files(asked);
+  if (!files) return;
+  redeem(asked, model::TokenPurpose::upload, [asked, files = std::move(*files)](model::Execution execution) mutable {
+    auto& contents = asked->surface().needs.contents;
+    on_worker<Kept>(
+        asked, [files = std::move(files), &contents] { return keep(files, contents); },
+        [asked, execution = std::move(execution)](Result<Kept> kept) {
+          if (!kept) return asked->fail(kept.error());
+          record(asked, execution, std::move(kept).take());
+        });
+  });
+}
+
+}  // namespace sluice::api::executions

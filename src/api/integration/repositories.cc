@@ -1,0 +1,89 @@
+#include "api/integration/handlers.h"
+#include "api/integration/repository_rules.h"
+#include "api/rows.h"
+
+namespace sluice::api::integration {
+namespace {
+
+constexpr std::string_view repository_names[] = {"name", "url", "ref", "depth", "credential"};
+constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2048};
+constexpr int64_t depth_max = 1'000'000;
+
+void fail(const Asked& asked, const Error& error, const std::string& name) {
+  fail_to_name<model::Repository>(asked, &store::Store::repositories, error, name);
+}
+
+// The text, if it is given and nothing is wrong with it.
+std::optional<std::string> checked(const Fields& fields, std::string_view name, TextRule rule, Null null,
+                                   std::string_view (*fault_of)(std::string_view)) {
+  auto text = fields.text(name, rule, null);
+  if (!text) return std::nullopt;
+  if (const auto fault = fault_of(*text); !fault.empty()) fields.refuse(name, std::string(fault));
+  return text;
+}
+
+std::optional<std::optional<std::string>> read_credential(const Fields& fields) {
+  if (fields.null("credential")) return std::optional<std::string>{};
+  auto alias = checked(fields, "credential", name_rule, Null::as_absent, fault_of_credential_alias);
+  if (!alias) return std::nullopt;
+  return alias;
+}
+
+}  // namespace
+
+void list_repositories(const Asked& asked) { list_rows<model::Repository>(asked, &store::Store::repositories); }
+
+void create_repository(const Asked& asked) {
+  const auto body = read_body(asked);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", repository_names, findings);
+  model::Repository made;
+  fields.require("name");
+  fields.require("url");
+  made.name = fields.text("name", name_rule).value_or("");
+  made.url = checked(fields, "url", url_rule, Null::as_absent, fault_of_repository_url).value_or("");
+  made.ref = checked(fields, "ref", name_rule, Null::as_absent, fault_of_ref).value_or("");
+  made.depth = fields.integer("depth", 0, depth_max).value_or(made.depth);
+  made.credential_alias = read_credential(fields).value_or(std::nullopt);
+  if (refused(asked, findings)) return;
+
+  made.id = asked->ids().make<model::RepositoryId>();
+  made.tenant_id = asked->tenant().id;
+  made.created_at = made.updated_at = asked->now();
+  asked->store().create_repository(made, [asked, made](const Result<Unit>& kept) {
+    if (!kept) return fail(asked, kept.error(), made.name);
+    asked->created("/v1/repositories/" + made.id.text(), model::to_json(made));
+  });
+}
+
+void get_repository(const Asked& asked) { get_row<model::Repository>(asked, &store::Store::repository); }
+
+void update_repository(const Asked& asked) {
+  const auto id = asked->path_id<model::RepositoryId>();
+  if (!id) return asked->not_found();
+  const auto body = read_body(asked);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", repository_names, findings);
+  store::RepositoryPatch patch;
+  patch.name = fields.text("name", name_rule, Null::refused);
+  patch.url = checked(fields, "url", url_rule, Null::refused, fault_of_repository_url);
+  patch.ref = fields.null("ref") ? std::string() : checked(fields, "ref", name_rule, Null::as_absent, fault_of_ref);
+  patch.depth = fields.integer("depth", 0, depth_max);
+  patch.credential_alias = read_credential(fields);
+  if (refused(asked, findings)) return;
+
+  const std::string name = patch.name.value_or("");
+  asked->store().update_repository(asked->tenant().id, *id, std::move(patch), asked->now(),
+                                   [asked, name](const Result<model::Repository>& changed) {
+                                     if (!changed) return fail(asked, changed.error(), name);
+                                     asked->answer_json(200, model::to_json(changed.value()));
+                                   });
+}
+
+void delete_repository(const Asked& asked) {
+  delete_row<model::Repository>(asked, &store::Store::delete_repository, "Something still uses this repository.");
+}
+
+}  // namespace sluice::api::integration

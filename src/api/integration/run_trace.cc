@@ -1,0 +1,156 @@
+// What a run did, as the files it keeps (S-11): stream.jsonl, steps.json and result.json. They are
+// folds of its journal, so they look the same while it runs and for ever after.
+#include <map>
+
+#include "api/integration/event_request.h"
+#include "api/integration/handlers.h"
+#include "api/integration/streaming.h"
+#include "base/json.h"
+
+namespace sluice::api::integration {
+namespace {
+
+constexpr std::size_t page_bytes = 256 * 1024;
+
+// Reads a whole journal, event by event.
+class JournalWalk final : public std::enable_shared_from_this<JournalWalk> {
+ public:
+  using See = Callback<void(const model::RunEvent&)>;
+  using Done = Callback<void(const model::Run&)>;
+  JournalWalk(const Asked& asked, model::RunId run, See see, Done done)
+      : asked_(asked), run_(run), see_(std::move(see)), done_(std::move(done)) {}
+
+  void read_page() {
+    // Kept alive by the answer it waits for.
+    asked_->store().journal(run_, at_, page_bytes, [self = shared_from_this()](const Result<store::JournalPage>& page) {
+      self->on_page(page);
+    });
+  }
+
+ private:
+  void on_page(const Result<store::JournalPage>& page) {
+    if (!page) return asked_->fail(page.error());
+    for (const auto& committed : page.value().events) {
+      see_(committed.event());
+      at_ = committed.position();
+    }
+    if (page.value().events.empty()) return done_(page.value().run);
+    read_page();
+  }
+
+  Asked asked_;
+  model::RunId run_;
+  model::Position at_;
+  See see_;
+  Done done_;
+};
+
+// Calls `then` with the run that the path names, or answers.
+void with_run(const Asked& asked, Callback<void(const model::Run&)> then) {
+  const auto id = asked->path_id<model::RunId>();
+  if (!id) return asked->not_found();
+  asked->store().run(asked->tenant().id, *id, [asked, then = std::move(then)](const Result<model::Run>& run) mutable {
+    if (!run) return asked->fail(run.error());
+    asked->set_run(run.value().id);
+    then(run.value());
+  });
+}
+
+// The steps of a run, each once: as it stands now.
+class Steps {
+ public:
+  void see(const model::RunEvent& event) {
+    if (event.kind != model::EventKind::step) return;
+    const auto document = json::Document::parse(event.body);
+    if (!document) return;
+    const auto id = document.value().root().find("id");
+    if (!id) return;
+    const auto [known, fresh] = places_.try_emplace(id->to_text(), steps_.size());
+    if (fresh) steps_.push_back({{}, event.at, {}});
+    auto& step = steps_[known->second];
+    for (const auto* name : {"id", "name", "status", "args", "result", "error", "durationMs"}) {
+      if (const auto member = document.value().root().find(name)) step.members[name] = member->to_text();
+    }
+    if (!fresh) step.ended_at = event.at;
+  }
+
+  std::string json() const {
+    std::string out = "[";
+    for (const auto& step : steps_) {
+      if (out.size() > 1) out += ',';
+      json::Writer writer(out);
+      writer.begin_object();
+      for (const auto* name : {"id", "name", "status", "args", "result", "error", "durationMs"}) {
+        if (const auto member = step.members.find(name); member != step.members.end()) {
+          writer.key(name).raw(member->second);
+        }
+      }
+      writer.key("startedAt").string(to_rfc3339(step.started_at));
+      if (step.ended_at) writer.key("endedAt").string(to_rfc3339(*step.ended_at));
+      writer.end_object();
+    }
+    return out + "]";
+  }
+
+ private:
+  struct Step {
+    std::map<std::string, std::string, std::less<>> members;  // by name, as JSON
+    Timestamp started_at;
+    std::optional<Timestamp> ended_at;
+  };
+  std::vector<Step> steps_;
+  std::map<std::string, std::size_t> places_;  // by id
+};
+
+std::string result_json(const model::Run& run, const std::optional<model::RunEvent>& last) {
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object().key("run_id").string(run.id.text()).key("state").string(model::name_of(run.state));
+  const bool has_message = last && last->kind == model::EventKind::completed;
+  writer.key("message");
+  has_message ? writer.raw(last->body) : writer.null();
+  writer.key("error");
+  last && !has_message ? writer.raw(last->body) : writer.null();
+  writer.end_object();
+  return out;
+}
+
+}  // namespace
+
+void stream_run_trace(const Asked& asked) {
+  Findings findings;
+  const auto wanted = read_wanted_trace(asked, findings);
+  if (refused(asked, findings)) return;
+  with_run(asked, [asked, wanted](const model::Run& run) {
+    const auto open = [asked, wanted, run](Follows) {
+      open_stream(asked, {.run = run, .format = wanted.format, .after = wanted.after});
+    };
+    if (wanted.after < 0) return open(Follows::something);
+    find_event(asked, run, wanted, open);
+  });
+}
+
+void get_run_steps(const Asked& asked) {
+  with_run(asked, [asked](const model::Run& run) {
+    const auto steps = std::make_shared<Steps>();
+    std::make_shared<JournalWalk>(
+        asked, run.id, [steps](const model::RunEvent& event) { steps->see(event); },
+        [asked, steps](const model::Run&) { asked->answer_json(200, steps->json()); })
+        ->read_page();
+  });
+}
+
+void get_run_result(const Asked& asked) {
+  with_run(asked, [asked](const model::Run& found) {
+    const auto last = std::make_shared<std::optional<model::RunEvent>>();
+    std::make_shared<JournalWalk>(
+        asked, found.id,
+        [last](const model::RunEvent& event) {
+          if (model::is_terminal(event.kind)) *last = event;
+        },
+        [asked, last](const model::Run& run) { asked->answer_json(200, result_json(run, *last)); })
+        ->read_page();
+  });
+}
+
+}  // namespace sluice::api::integration

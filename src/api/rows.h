@@ -1,0 +1,63 @@
+// What handlers of records have in common: list, get, delete, and telling whose a taken name is.
+// Each is told the operation of the store that does it: list_rows<model::Skill>(asked, &store::Store::skills).
+#pragma once
+
+#include <string>
+
+#include "api/pages.h"
+
+namespace sluice::api {
+
+template <typename Row, typename List>
+void list_rows(const Asked& asked, List list) {
+  const auto query = read_page_query<decltype(Row::id)>(asked);
+  if (!query) return;
+  (asked->store().*list)(asked->tenant().id, *query,
+                         [asked, query](const Result<store::Page<Row>>& page) { answer_page(asked, *query, page); });
+}
+
+template <typename Row, typename Get>
+void get_row(const Asked& asked, Get get) {
+  const auto id = asked->path_id<decltype(Row::id)>();
+  if (!id) return asked->not_found();
+  (asked->store().*get)(asked->tenant().id, *id, [asked](const Result<Row>& row) {
+    if (!row) return asked->fail(row.error());
+    asked->answer_json(200, model::to_json(row.value()));
+  });
+}
+
+// `in_use` is what a refusal to delete means.
+template <typename Row, typename Delete>
+void delete_row(const Asked& asked, Delete remove, std::string_view in_use) {
+  const auto id = asked->path_id<decltype(Row::id)>();
+  if (!id) return asked->not_found();
+  (asked->store().*remove)(asked->tenant().id, *id, [asked, in_use](const Result<Unit>& deleted) {
+    if (deleted) return asked->no_content();
+    if (deleted.error().kind != ErrorKind::conflict) return asked->fail(deleted.error());
+    asked->problem(model::Slug::resource_in_use, in_use);
+  });
+}
+
+// Looks for the row that has the name, page by page, so that the caller can go on with that one.
+template <typename Row, typename List>
+void tell_name_is_taken(const Asked& asked, List list, std::string name, std::optional<decltype(Row::id)> after = {}) {
+  const store::PageQuery<decltype(Row::id)> query{.limit = limits::page_max, .starting_after = after};
+  (asked->store().*list)(asked->tenant().id, query, [asked, list, name](const Result<store::Page<Row>>& page) {
+    if (!page) return asked->fail(page.error());
+    model::Problem problem{.slug = model::Slug::name_conflict, .detail = "Another one has this name."};
+    for (const auto& row : page.value().rows) {
+      if (row.name == name) problem.conflicting_resource_id = row.id.text();
+    }
+    const bool look_on = !problem.conflicting_resource_id && page.value().has_more;
+    if (look_on) return tell_name_is_taken<Row>(asked, list, name, page.value().rows.back().id);
+    asked->problem(problem);
+  });
+}
+
+template <typename Row, typename List>
+void fail_to_name(const Asked& asked, List list, const Error& error, const std::string& name) {
+  if (error.kind == ErrorKind::conflict) return tell_name_is_taken<Row>(asked, list, name);
+  asked->fail(error);
+}
+
+}  // namespace sluice::api
