@@ -75,7 +75,7 @@ TEST(JournalBatch, Bytes_that_would_not_have_been_written_are_corrupt) {
       "",
       "\x02",                                                                         // another version
       std::string_view("\x01\x00\x00\x00", 4),                                        // kind 0
-      std::string_view("\x01\x0b\x00\x00", 4),                                        // a kind that does not exist
+      std::string_view("\x01\x40\x00\x00", 4),                                        // a kind that does not exist
       std::string_view("\x01\x03\x80\x00\x00", 5),                                    // zero in two bytes
       std::string_view("\x01\x03\x00\x81\x00x", 6),                                   // one in two bytes
       "\x01\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x01x",                        // 65 bits

@@ -68,7 +68,7 @@ bool an_agent_names_it(Connection& db, model::TenantId tenant, Names names) {
   return false;
 }
 
-const Error named_by_agent() { return {ErrorKind::conflict, "an agent names it"}; }
+Error named_by_agent() { return {ErrorKind::conflict, "an agent names it"}; }
 
 }  // namespace
 

@@ -160,7 +160,7 @@ def object_examples(prefix, where, one, many, made, wrong, change):
 
 def callback_examples(noun, where):
     execution = where + "/{execution_" + noun.lower() + "}"
-    token = {kind: {"Authorization": "{" + kind + "_" + noun.lower() + "}"} for kind in ("setup", "run", "upload", "spare")}
+    token = {kind: {"Authorization": "{" + kind + "_" + noun.lower() + "}"} for kind in ("setup", "upload")}
     bearer = {"Authorization": "Bearer {bearer_" + noun.lower() + "}"}
     return {
         f"get{noun}Env": [(execution + "/env", None, 200, token["setup"]), (execution + "/env", None, 401, token["setup"])],
