@@ -41,6 +41,7 @@ class FakeExchange final : public net::Exchange {
   bool gone() const override { return gone_; }
   void on_drained(Callback<void()> then) override { on_drained_ = std::move(then); }
   void on_gone(Callback<void()> then) override { on_gone_ = std::move(then); }
+  void leave_at_half_close() override { leaves_at_half_close = true; }
 
   void hang_up() {
     gone_ = true;
@@ -77,6 +78,7 @@ class FakeExchange final : public net::Exchange {
   std::string body;
   bool finished = false;
   bool aborted = false;
+  bool leaves_at_half_close = false;
 
  private:
   void begin(int its_status, net::Headers its_headers) {

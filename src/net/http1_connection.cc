@@ -134,12 +134,20 @@ void Http1Connection::refuse(int status, std::string_view detail) {
 
 void Http1Connection::on_end_of_input() {
   half_closed_ = true;
-  if (phase_ == Phase::answering) return;  // it may still read the answer
+  if (phase_ == Phase::answering && !(exchange_ && exchange_->leaves_at_half_close()))
+    return;  // it may still read the answer
   if (phase_ == Phase::idle && !outbox_.empty()) {
     phase_ = Phase::closing;
   } else {
     close();
   }
+}
+
+void Http1Connection::heed_half_close() {
+  if (!half_closed_) return;
+  context_.reactor.defer([self = shared_from_this(), exchange = exchange_] {
+    if (exchange && self->exchange_ == exchange) self->close();
+  });
 }
 
 // ── output ──────────────────────────────────────────────────────────────────────────────────────

@@ -28,6 +28,8 @@ class Http1Connection final : public std::enable_shared_from_this<Http1Connectio
   // For the exchange.
   ServerContext& context() { return context_; }
   Outbox& outbox() { return outbox_; }
+  // The exchange says: it is over if the client has said all it will.
+  void heed_half_close();
   bool may_persist() const { return keep_alive_ && !half_closed_ && !context_.draining; }
   void schedule_flush();
   void end_answer(bool persists);

@@ -93,6 +93,11 @@ void Http1Exchange::on_gone(Callback<void()> then) {
   if (connection_ != nullptr) on_gone_ = std::move(then);
 }
 
+void Http1Exchange::leave_at_half_close() {
+  leaves_at_half_close_ = true;
+  if (connection_ != nullptr) connection_->heed_half_close();
+}
+
 void Http1Exchange::detach() {
   connection_ = nullptr;
   // They often hold this exchange.

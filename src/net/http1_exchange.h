@@ -23,6 +23,8 @@ class Http1Exchange final : public Exchange, public std::enable_shared_from_this
   bool gone() const override { return gone_; }
   void on_drained(Callback<void()> then) override;
   void on_gone(Callback<void()> then) override;
+  void leave_at_half_close() override;
+  bool leaves_at_half_close() const { return leaves_at_half_close_; }
 
   // The connection says: the answer is complete.
   void detach();
@@ -45,6 +47,7 @@ class Http1Exchange final : public Exchange, public std::enable_shared_from_this
   bool bodiless_ = false;  // whatever is written, no body is sent
   bool persists_ = true;   // the connection serves another request after this
   bool gone_ = false;
+  bool leaves_at_half_close_ = false;
 };
 
 }  // namespace sluice::net

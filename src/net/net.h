@@ -89,6 +89,10 @@ class Exchange {
   virtual void on_drained(Callback<void()> then) = 0;
   // Called once, when the peer has closed or the connection failed before the answer was complete.
   virtual void on_gone(Callback<void()> then) = 0;
+  // From now on a peer that has closed its sending half is gone. Otherwise it may still read the answer:
+  // until something is written, nothing tells the one from the other. For work that must not outlive
+  // its caller.
+  virtual void leave_at_half_close() = 0;
 };
 
 using Handler = std::function<void(std::shared_ptr<Exchange>)>;

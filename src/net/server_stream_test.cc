@@ -79,6 +79,34 @@ TEST_F(StreamTest, HTTP_1_0_streams_until_the_close) {
   EXPECT_FALSE(client.was_reset());
 }
 
+TEST_F(StreamTest, A_caller_who_has_said_all_may_still_listen) {
+  RawClient client(live.port());
+  open(client);
+  client.end_saying();
+  write("still there");
+  EXPECT_TRUE(client.hear_until("there\r\n").ends_with("still there\r\n"));
+  live.in_loop([&] { EXPECT_EQ(gone, 0); });
+}
+
+TEST_F(StreamTest, Work_that_must_not_outlive_its_caller_hears_of_a_half_close) {
+  RawClient before(live.port());
+  open(before);
+  live.in_loop([&] { stream->leave_at_half_close(); });
+  before.end_saying();
+  EXPECT_TRUE(live.becomes_true([&] { return gone == 1 && stream->gone(); }));
+  live.in_loop([&] { stream = nullptr; });
+  RawClient after(live.port());
+  open(after);
+  after.end_saying();
+  write("still there");
+  after.hear_until("there\r\n");
+  live.in_loop([&] {
+    stream->leave_at_half_close();
+    EXPECT_EQ(gone, 1);
+  });
+  EXPECT_TRUE(live.becomes_true([&] { return gone == 2; }));
+}
+
 TEST_F(StreamTest, An_aborted_stream_has_no_end) {
   RawClient client(live.port());
   open(client);

@@ -30,6 +30,7 @@ void Session::start(net::Headers headers) {
     if (const auto self = weak.lock()) self->leave("caller left");
   });
   if (exchange_->gone()) return leave("caller left");
+  exchange_->leave_at_half_close();
   exchange_->start(200, std::move(headers));
   phase("dispatch", "Dispatch accepted");
   watch_quiet();

@@ -13,6 +13,7 @@ TEST_F(StationTest, Redeems_both_tokens_bare_runs_and_tells_each_phase_S_5) {
   EXPECT_EQ(exchange->status, 200);
   EXPECT_EQ(exchange->header("Content-Type"), "application/x-ndjson");
   EXPECT_EQ(exchange->header("Cache-Control"), "no-store");
+  EXPECT_TRUE(exchange->leaves_at_half_close);
   ASSERT_EQ(client_.requests.size(), 2u);
   EXPECT_EQ(client_.requests[0].url, "http://workspace.example/api/agents/exe_1/env");
   EXPECT_EQ(client_.requests[0].headers.find("Authorization"), "otps_1");
