@@ -15,7 +15,7 @@ void append_value(std::string& out, const Setting& setting) {
   if (setting.key->type == KeyType::list) {
     json::Writer writer(out);
     writer.begin_array();
-    for (const auto& item : setting.items) writer.string(item);
+    for (const auto& item : setting.items) writer.string(setting.key->secret ? masked(item) : item);
     writer.end_array();
   } else if (setting.key->type == KeyType::text) {
     json::append_string(out, setting.key->secret ? masked(setting.value) : setting.value);

@@ -57,6 +57,53 @@ constexpr Key keys[] = {
     {"filler.count_max", integer, "5", "Phrases for one answer at most."},
     {"filler.model_provider", text, "", "Provider of a small model that makes the phrases. Empty: filler.phrases."},
     {"filler.model_name", text, "", "That model's name."},
+
+    {"sandbox.driver", text, "auto",
+     "What boxes are made with. auto: namespaces, or no tools at all where they cannot be made; the others: the server "
+     "does not start without them; off: agents have no tools.",
+     "auto|namespaces|oci|off"},
+    {"sandbox.root", text, "", "Directory of an image that is the box's root. Empty: the host's own /usr, /bin, /lib."},
+    {"sandbox.extra_paths", list, "", "More directories of the host that a box sees, read-only, at the same place."},
+    {"sandbox.warm_target", integer, "2", "Boxes built ahead, so that a run need not wait for one."},
+    {"sandbox.host_uid", integer, "200000", "Started as root: the user and group that a box's user is outside of it.",
+     "", 1},
+    {"sandbox.oci_runtime", text, "", "With the driver oci: crun or runc. Empty: whichever is there."},
+    {"sandbox.memory_mib", integer, "2048", "Memory of a box. 0: no limit."},
+    {"sandbox.processes_max", integer, "512", "Processes and threads of a box."},
+    {"sandbox.cpu_seconds", integer, "3600", "Processor time of one process in a box. 0: no limit."},
+    {"sandbox.cpu_percent", integer, "0", "Share of one core that a box may use. 0: no limit."},
+    {"sandbox.open_files_max", integer, "4096", "Open files of one process in a box.", "", 64},
+    {"sandbox.file_mib", integer, "1024", "Size of one file that a box writes. 0: no limit."},
+    {"sandbox.workspace_mib", integer, "1024", "What a run may add to its workspace.", "", 1},
+    {"sandbox.workspace_files_max", integer, "200000", "How many files it may add.", "", 16},
+    {"sandbox.tmp_mib", integer, "256", "Size of a box's /tmp.", "", 1},
+
+    {"tools.timeout_seconds", integer, "120", "Time of a tool call that names none.", "", 1},
+    {"tools.timeout_seconds_max", integer, "600", "The most that a tool call can name.", "", 1},
+    {"tools.result_chars_max", integer, "30000", "What a model is shown of a tool's result.", "", 1000},
+    {"tools.output_bytes_max", integer, "4194304", "What a run's trace keeps of one tool call's output.", "", 1000},
+    {"tools.rounds_max", integer, "50", "Rounds of tool calls in one run.", "", 1},
+    {"tools.setup_seconds", integer, "600", "Time of an environment's setup script.", "", 1},
+
+    {"files.watch", boolean, "true", "Tell each file of a workspace that comes, changes or goes, while it does."},
+    {"files.ignored", list, ".git|node_modules", "Directories of which nothing is told, wherever they are."},
+    {"files.webhook_url", text, "", "Where file events are POSTed as well. Empty: nowhere."},
+    {"files.webhook_secret", text, "", "Signs them: HMAC-SHA256 of the body in Sluice-Signature.", "", 0, true},
+    {"files.hook_command", list, "", "A program and its arguments that gets file events as NDJSON on its input."},
+    {"files.asset_extensions", list, "", "Which files under assets/ come back. Empty: the list in docs/workspaces.md."},
+
+    {"repositories.allowed_urls", list,
+     "https://github.com/|https://gitlab.com/|https://bitbucket.org/|https://codeberg.org/",
+     "What may be cloned: the beginnings of URLs, or * for anything that this machine reaches."},
+    {"repositories.credentials", list, "", "ALIAS HOST USERNAME PASSWORD, for repositories that name the alias.", "", 0,
+     true},
+    {"repositories.clone_seconds", integer, "600", "Time for a clone.", "", 1},
+
+    {"runner.urls", list, "", "Runners elsewhere that carry the runs, without /stream. Empty: this server does."},
+    {"runner.key", text, "", "What a runner is asked with. Empty: runner_key of bootstrap.json.", "", 0, true},
+    {"runner.callback_base_url", text, "", "This server as those runners reach it. Empty: server.public_base_url."},
+    {"runner.agent_urls", list, "*", "Whose dispatches this runner takes: the beginnings of agent_url, or *."},
+    {"runner.concurrent_max", integer, "64", "Dispatches at once by POST /stream; more are refused with 503.", "", 1},
 };
 
 constexpr Key of_provider[] = {
@@ -68,7 +115,7 @@ constexpr Key of_provider[] = {
 
 constexpr ShortFlag shorts[] = {
     {"--listen", "server.listen"},     {"--data", "server.data"},       {"--store", "store.url"},
-    {"--tls-cert", "server.tls_cert"}, {"--tls-key", "server.tls_key"},
+    {"--tls-cert", "server.tls_cert"}, {"--tls-key", "server.tls_key"}, {"--runner", "runner.urls"},
 };
 
 constexpr std::string_view name_of(KeyType type) {
@@ -106,8 +153,8 @@ std::string reference_page() {
       "value came from. In variables and flags the items of a list are separated by `|`.\n\n"
       "Short flags: ";
   for (const auto& flag : shorts) {
-    page +=
-        "`" + std::string(flag.flag) + "` is `--" + std::string(flag.key) + "`" + (&flag == &shorts[4] ? ".\n" : ", ");
+    page += "`" + std::string(flag.flag) + "` is `--" + std::string(flag.key) + "`" +
+            (&flag == &shorts[std::size(shorts) - 1] ? ".\n" : ", ");
   }
   page += "\n| key | type | default | what it is for |\n|---|---|---|---|\n";
   for (const auto& key : keys) append_row(page, key, "");

@@ -3,17 +3,21 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "app/app.h"
 #include "app/bootstrap.h"
+#include "app/box_trial.h"
 #include "app/data_dir.h"
+#include "app/hands.h"
 #include "app/parts.h"
 #include "base/json.h"
 #include "client/client.h"
@@ -44,6 +48,7 @@ class Examination final {
     look_at_tls();
     look_at_server();
     look_at_providers();
+    look_at_sandbox();
     return std::move(findings_);
   }
 
@@ -61,6 +66,8 @@ class Examination final {
   void look_at_server();
   void look_at_key(client::Session& session, world::Reactor& reactor);
   void look_at_providers();
+  void look_at_sandbox();
+  void look_at_a_box(sandbox::SandboxOptions options);
 
   bool a_server_holds_it() const;
   static Result<client::Reply> get(client::Session& session, world::Reactor& reactor, std::string path);
@@ -212,6 +219,30 @@ void Examination::look_at_providers() {
     say(is_default ? Verdict::bad : Verdict::poor, "provider " + name,
         "has no key: agents that use it fail; " + remedy);
   }
+}
+
+void Examination::look_at_sandbox() {
+  const auto& driver = config_.text("sandbox.driver");
+  if (driver == "off") return say(Verdict::poor, "sandbox", "off: agents have no tools; sandbox.driver says so");
+  auto options = sandbox_options(config_, data_);
+  for (const auto& ability : sandbox::probe_abilities(options)) {
+    say(ability.there ? Verdict::good : Verdict::poor, "sandbox: " + ability.name, ability.means);
+  }
+  look_at_a_box(std::move(options));
+}
+
+// The proof: a box in a directory of its own, in which a command runs.
+void Examination::look_at_a_box(sandbox::SandboxOptions options) {
+  const auto verdict = config_.text("sandbox.driver") == "auto" ? Verdict::poor : Verdict::bad;
+  std::string place = "/tmp/sluice-doctor-XXXXXX";
+  if (mkdtemp(place.data()) == nullptr) return say(Verdict::poor, "sandbox", "/tmp is not writable; not tried");
+  chmod(place.c_str(), 0755);
+  options.state_dir = place;
+  options.warm_target = 0;
+  const auto tried = try_a_box(options);
+  if (const auto gone = workspace::remove_tree(place); !gone) say(Verdict::poor, "sandbox", gone.error().what);
+  if (tried) return say(Verdict::good, "sandbox", "a command ran in a box, " + tried.value());
+  say(verdict, "sandbox", "no box can be made, so agents have no tools: " + tried.error().what);
 }
 
 std::string_view name_of(Verdict verdict) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "app/app.h"
+#include "app/hands.h"
+#include "app/runner_main.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "cli/cli.h"
@@ -25,6 +27,11 @@ constexpr std::string_view serve_help =
     "  sluice serve\n"
     "  sluice serve --listen 0.0.0.0:8443 --tls-cert chain.pem --tls-key key.pem\n"
     "  sluice serve --config /etc/sluice.toml --log.format json\n\n";
+constexpr std::string_view runner_help =
+    "usage: sluice runner [flags]\n\n"
+    "Takes dispatches by POST /stream and carries them in sandboxes, for any workspace that answers the callbacks\n"
+    "(docs/runner.md). Until SIGTERM or SIGINT, like serve. Its key is runner.key, best as SLUICE_RUNNER_KEY.\n\n"
+    "  sluice runner --listen 127.0.0.1:8090 --data /var/lib/sluice-runner\n\n";
 constexpr std::string_view config_help =
     "usage: sluice config [--json] [--reference] [flags of serve]\n\n"
     "Prints the configuration in force as TOML, with the source of each value; secrets are masked.\n"
@@ -35,6 +42,11 @@ constexpr std::string_view doctor_help =
     "Says what this machine and this configuration can and cannot do, and what it costs. Exit code 1 when\n"
     "something that is needed is missing.\n\n"
     "  sluice doctor --data /var/lib/sluice\n\n";
+
+constexpr std::string_view sandbox_help =
+    "usage: sluice sandbox plan [flags of serve]\n\n"
+    "Prints how a box is made with this configuration: namespaces, mounts, limits, system calls.\n\n"
+    "  sluice sandbox plan --sandbox.memory_mib 512\n\n";
 
 void print(std::FILE* to, std::string_view text) { std::fwrite(text.data(), 1, text.size(), to); }
 
@@ -56,8 +68,10 @@ std::string program_help() {
          ": runs AI agents and streams what they do\n\n"
          "usage: sluice COMMAND [flags]\n\n"
          "  serve                     run the server\n"
+         "  runner                    carry dispatches for servers elsewhere\n"
          "  config                    print the configuration in force\n"
          "  doctor                    say what this machine can and cannot do\n"
+         "  sandbox plan              print how a box is made\n"
          "  version                   print the version\n\n"
          "commands that talk to a server:\n" +
          cli::command_list() + "\nMore: sluice COMMAND --help\n";
@@ -84,12 +98,17 @@ int complain(std::string_view what, Form form) {
 // The commands that read the server's configuration.
 int with_config(std::string_view program, std::string_view command, std::vector<std::string> flags,
                 const Environment& environment) {
-  const auto help = command == "serve" ? serve_help : command == "config" ? config_help : doctor_help;
+  const auto help = command == "serve"     ? serve_help
+                    : command == "runner"  ? runner_help
+                    : command == "config"  ? config_help
+                    : command == "sandbox" ? sandbox_help
+                                           : doctor_help;
   if (take_switch(flags, "--help") || take_switch(flags, "-h")) {
     print(stdout, std::string(help) + flags_help());
     return cli::exit_ok;
   }
-  const auto form = command != "serve" && take_switch(flags, "--json") ? Form::json : Form::human;
+  const auto form =
+      command != "serve" && command != "runner" && take_switch(flags, "--json") ? Form::json : Form::human;
   if (command == "config" && take_switch(flags, "--reference")) {
     print(stdout, reference_page());
     return cli::exit_ok;
@@ -97,14 +116,20 @@ int with_config(std::string_view program, std::string_view command, std::vector<
   const auto config = Config::read({flags, environment});
   if (!config) return complain(config.error().what, form);
   if (command == "serve") return serve(config.value(), version, program);
+  if (command == "runner") return run_runner(config.value(), version);
   if (command == "doctor") return doctor(config.value(), form);
+  if (command == "sandbox") {
+    const auto options = sandbox_options(config.value(), config.value().text("server.data"));
+    print(stdout, sandbox::describe_plan(options, {.name = "run_example"}));
+    return cli::exit_ok;
+  }
   print(stdout, form == Form::json ? to_json(config.value()) + "\n" : to_toml(config.value()));
   return cli::exit_ok;
 }
 
 int no_such_command(const std::string& command, Form form) {
   auto words = cli::first_words();
-  for (const auto* word : {"serve", "config", "doctor", "version"}) words.emplace_back(word);
+  for (const auto* word : {"serve", "runner", "config", "doctor", "sandbox", "version"}) words.emplace_back(word);
   const auto meant = nearest(command, words);
   return complain("there is no command " + command +
                       (meant ? "; did you mean " + std::string(*meant) + "?" : "; sluice --help lists them"),
@@ -131,8 +156,16 @@ int run(std::string_view program, const std::vector<std::string>& words) {
   const auto form = std::ranges::find(words, "--json") != words.end() ? Form::json : Form::human;
   if (command == "version" || command == "--version") return print_version(form);
   const auto environment = read_environment();
-  if (command == "serve" || command == "config" || command == "doctor") {
+  if (command == "serve" || command == "runner" || command == "config" || command == "doctor") {
     return with_config(program, command, {words.begin() + 1, words.end()}, environment);
+  }
+  if (command == "sandbox") {
+    if (words.size() < 2 || words[1] != "plan") {
+      const bool asks = words.size() > 1 && (words[1] == "--help" || words[1] == "-h");
+      print(asks ? stdout : stderr, sandbox_help);
+      return asks ? cli::exit_ok : cli::exit_usage;
+    }
+    return with_config(program, command, {words.begin() + 2, words.end()}, environment);
   }
   if (cli::knows(command)) return cli::run(program, words, environment);
   return no_such_command(command, form);

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/hands.h"
 #include "base/bytes.h"
 #include "cli/cli.h"
 
@@ -67,6 +68,7 @@ runner::RunnerOptions runner_options(const Config& config) {
   options.model_connect_ms_max = config.integer("models.connect_seconds") * 1000;
   options.model_idle_ms_max = config.integer("models.idle_seconds") * 1000;
   options.model_total_ms_max = config.integer("models.total_seconds") * 1000;
+  options.tool_rounds_max = static_cast<int>(std::min<int64_t>(config.integer("tools.rounds_max"), 10'000));
   return options;
 }
 
@@ -120,7 +122,7 @@ Result<Unit> check_admin_key(const Config& config) {
 }  // namespace
 
 Result<Unit> check_config(const Config& config) {
-  for (const auto check : {check_providers, check_tls, check_admin_key}) {
+  for (const auto check : {check_providers, check_tls, check_admin_key, check_git_credentials}) {
     if (auto fine = check(config); !fine) return fine;
   }
   return Unit{};

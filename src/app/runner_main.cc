@@ -20,6 +20,8 @@ namespace {
 
 using model::Slug;
 
+constexpr Millis last_line_time{5'000};
+
 bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
 
 // Not the server's own default: both may be started in the same place.
@@ -203,7 +205,8 @@ void Runner::on_signal(int signal) {
     hands_->close([this] { reactor_->stop(); });
   };
   station_->drain(deadline, drained);
-  server_->drain(deadline, drained);
+  // What the station ends at the deadline still has a last line to tell.
+  server_->drain(deadline + last_line_time, drained);
 }
 
 }  // namespace

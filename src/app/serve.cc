@@ -8,14 +8,19 @@
 #include "app/app.h"
 #include "app/bootstrap.h"
 #include "app/data_dir.h"
+#include "app/execution_mint.h"
+#include "app/hands.h"
 #include "app/listen_address.h"
 #include "app/parts.h"
 #include "app/signals.h"
+#include "app/storeroom.h"
 #include "base/digest.h"
 #include "cli/cli.h"
 #include "engine/engine.h"
+#include "files/files.h"
 #include "net/net.h"
-#include "runner/runner.h"
+#include "remote/remote.h"
+#include "station/station.h"
 #include "store/store.h"
 #include "world/world.h"
 
@@ -44,8 +49,10 @@ class Serving final {
 
  private:
   Result<Unit> open_ground();
+  Result<Unit> open_hands();
   Result<Unit> listen();
   void build_house();
+  harness::Dispatcher& build_dispatcher();
   Result<Unit> recover();
   void announce();
   // A command of ours for this server, to paste.
@@ -56,6 +63,11 @@ class Serving final {
   void on_signal(int signal);
   void tidy_up_after(Millis delay);
   bool has_tls() const { return !config_.text("server.tls_cert").empty(); }
+  std::string runner_key() const;
+  remote::MintOptions mint_options() const;
+  model::ModelChoice default_model() const {
+    return {config_.text("models.default_provider"), config_.text("models.default_model"), std::nullopt};
+  }
   std::string scheme() const { return has_tls() ? "https://" : "http://"; }
 
   const Config& config_;
@@ -74,8 +86,13 @@ class Serving final {
   std::unique_ptr<store::Store> store_;
   Opening opening_;
   std::unique_ptr<net::Client> client_;
-  std::unique_ptr<harness::Dispatcher> runner_;
+  std::unique_ptr<files::Contents> contents_;
+  std::unique_ptr<Hands> hands_;
+  std::unique_ptr<harness::Dispatcher> remote_;  // null: runs are carried here
+  std::optional<HouseStoreroom> storeroom_;
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<station::Station> station_;
+  std::optional<HouseMint> mint_;
   std::unique_ptr<api::Api> api_;
   ListenAddress address_;
   std::unique_ptr<net::Server> server_;
@@ -89,9 +106,9 @@ class Serving final {
 
 Result<Unit> Serving::get_ready() {
   if (auto ready = open_ground(); !ready) return ready;
-  const model::ModelChoice model{config_.text("models.default_provider"), config_.text("models.default_model")};
+  if (auto ready = open_hands(); !ready) return ready;
   auto opening =
-      open_bootstrap({*data_, *store_, *reactor_, *ids_, *entropy_}, model, config_.text("server.admin_key"));
+      open_bootstrap({*data_, *store_, *reactor_, *ids_, *entropy_}, default_model(), config_.text("server.admin_key"));
   if (!opening) return opening.error();
   opening_ = std::move(opening).take();
 
@@ -136,9 +153,21 @@ Result<Unit> Serving::open_ground() {
   return Unit{};
 }
 
+Result<Unit> Serving::open_hands() {
+  auto contents = files::open_directory(data_->file("files"));
+  if (!contents) return contents.error();
+  contents_ = std::move(contents).take();
+  auto hands = Hands::open(config_, data_->path(), {*reactor_, *client_, *entropy_, *log_, metrics_});
+  if (!hands) return hands.error();
+  hands_ = std::move(hands).take();
+  return Unit{};
+}
+
 Result<Unit> Serving::listen() {
+  auto options = server_options(config_, address_);
+  options.body_bytes_max_of = api::body_bytes_max_of;
   auto server = net::serve(
-      *reactor_, server_options(config_, address_), [this](auto exchange) { handle(std::move(exchange)); },
+      *reactor_, std::move(options), [this](auto exchange) { handle(std::move(exchange)); },
       [this](int status, std::string_view detail) { return refusal(status, detail); }, metrics_);
   if (!server) return server.error();
   server_ = std::move(server).take();
@@ -148,16 +177,35 @@ Result<Unit> Serving::listen() {
   return Unit{};
 }
 
+harness::Dispatcher& Serving::build_dispatcher() {
+  remote::RemoteOptions options;
+  options.runner_urls = config_.list("runner.urls");
+  if (options.runner_urls.empty()) return hands_->dispatcher();
+  options.runner_key = runner_key();
+  options.mint = mint_options();
+  remote_ = remote::make_remote_dispatcher({*store_, *client_, *reactor_, *ids_, *entropy_, *log_, metrics_},
+                                           std::move(options));
+  return *remote_;
+}
+
 void Serving::build_house() {
-  runner_ = runner::make_native_runner(runner_options(config_), {*client_, *reactor_, *entropy_, *log_, metrics_});
-  engine_ = engine::make_engine({*store_, *runner_, *reactor_, *ids_, *log_, metrics_}, {base_url_});
+  storeroom_.emplace(StoreroomNeeds{*store_, *contents_, hands_->workers(), *reactor_, *ids_});
+  engine_ =
+      engine::make_engine({*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, &*storeroom_}, {base_url_});
+  station_ = station::make_station({hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},
+                                   {.runner_key_sha256 = sha256(runner_key()),
+                                    .agent_urls = config_.list("runner.agent_urls"),
+                                    .concurrent_max = static_cast<int>(config_.integer("runner.concurrent_max")),
+                                    .default_model = default_model(),
+                                    .public_base_url = base_url_});
+  mint_.emplace(mint_options(), *reactor_, *ids_, *entropy_);
   api_ = api::make_api(
-      {*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_},
+      {*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_, *contents_, hands_->workers(), *mint_},
       {.public_base_url = base_url_,
        .admin_key_sha256 = sha256(opening_.bootstrap.admin_key),
        .version = version_,
        .metrics_public = config_.boolean("server.metrics_public"),
-       .default_model = {config_.text("models.default_provider"), config_.text("models.default_model"), std::nullopt},
+       .default_model = default_model(),
        .provider_names = config_.provider_names()});
 }
 
@@ -171,7 +219,21 @@ Result<Unit> Serving::recover() {
   return std::move(*done);
 }
 
+std::string Serving::runner_key() const {
+  const auto& key = config_.text("runner.key");
+  return key.empty() ? opening_.bootstrap.runner_key : key;
+}
+
+remote::MintOptions Serving::mint_options() const {
+  const auto& url = config_.text("runner.callback_base_url");
+  // Derived, so that it is good after a restart and stored nowhere else.
+  return {.base_url = url.empty() ? base_url_ : url,
+          .bearer_secret = sha256("callback bearers\n" + opening_.bootstrap.admin_key),
+          .max_rounds = config_.integer("tools.rounds_max")};
+}
+
 void Serving::handle(std::shared_ptr<net::Exchange> exchange) {
+  if (open_ && exchange->request().path == "/sandbox/stream") return station_->handle(std::move(exchange));
   if (open_) return api_->handle(std::move(exchange));
   auto response = refusal(503, "The server is starting.");
   response.headers.add("Retry-After", "1");
@@ -227,11 +289,13 @@ void Serving::on_signal(int signal) {
   const Millis deadline{config_.integer("server.drain_seconds") * 1000};
   log_->write(world::LogLevel::info, "draining", {{"seconds", deadline.value / 1000}});
   api_->begin_drain();
-  still_draining_ = 2;
+  still_draining_ = 3;
   const auto drained = [this] {
-    if (--still_draining_ == 0) reactor_->stop();
+    if (--still_draining_ > 0) return;
+    hands_->close([this] { reactor_->stop(); });
   };
   engine_->drain(deadline, drained);
+  station_->drain(deadline, drained);
   server_->drain(deadline, drained);
 }
 

@@ -91,6 +91,7 @@ void WatchedTree::on_directory(WatchedDirectory& directory, uint32_t mask, std::
 
 void WatchedTree::on_file(WatchedDirectory& directory, uint32_t mask, std::string_view name) {
   using Kind = FileNews::Kind;
+  if (name.starts_with(rules_.draft_prefix)) return;
   std::string key(name);
   std::string path = joined(directory.path, name);
   if ((mask & (IN_DELETE | IN_MOVED_FROM)) != 0) {
@@ -169,7 +170,7 @@ WatchedTree::Listing WatchedTree::list(int fd) const {
       is_directory = about && S_ISDIR(about->st_mode);
     }
     if (!is_directory) {
-      out.files.emplace_back(name);
+      if (!name.starts_with(rules_.draft_prefix)) out.files.emplace_back(name);
     } else if (!is_ignored(name)) {
       out.directories.emplace_back(name);
     }

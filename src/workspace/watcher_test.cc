@@ -112,6 +112,13 @@ TEST_F(WatcherTest, Saving_by_renaming_over_a_file_is_a_change) {
   EXPECT_FALSE(paths(Kind::created).contains("f"));
 }
 
+TEST_F(WatcherTest, A_draft_on_its_way_to_another_name_is_no_news) {
+  watch();
+  write("w/.sluice-edit-1", "one");
+  fs::rename(path("w/.sluice-edit-1"), path("w/a"));
+  EXPECT_EQ(settled(), "create a");
+}
+
 TEST_F(WatcherTest, Links_are_files_and_are_not_followed) {
   write("outside/f", "x");
   watch();

@@ -195,9 +195,9 @@ class Client:
     def delete(self, path, headers=None):
         return self.request("DELETE", path, None, headers)
 
-    def send(self, conversation, content, headers=None, patience_s=PATIENCE_S, **fields):
+    def send(self, conversation, content, headers=None, patience_s=PATIENCE_S, query="", **fields):
         """Sends a message and opens its stream."""
-        return self.open("POST", f"/v1/conversations/{conversation}/messages", {"content": content} | fields,
+        return self.open("POST", f"/v1/conversations/{conversation}/messages{query}", {"content": content} | fields,
                          headers, patience_s)
 
     def say(self, conversation, content, headers=None, patience_s=PATIENCE_S, **fields):

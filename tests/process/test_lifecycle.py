@@ -22,7 +22,11 @@ class FirstStart(ServerTest):
     def test_keeps_its_secrets_to_itself(self):
         self.assertEqual(stat.S_IMODE(self.server.data.stat().st_mode), 0o700)
         self.assertEqual(stat.S_IMODE((self.server.data / "bootstrap.json").stat().st_mode), 0o600)
+        boxes = self.server.data / "sandbox"
+        self.assertEqual(stat.S_IMODE(boxes.stat().st_mode) & 0o067, 0, "a box's user may pass through, no more")
         for path in self.server.data.rglob("*"):
+            if boxes in (path, *path.parents):
+                continue
             self.assertEqual(stat.S_IMODE(path.stat().st_mode) & 0o077, 0, f"others may read {path}")
 
     def test_writes_down_what_a_host_needs(self):

@@ -1,0 +1,130 @@
+#include "app/hands.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+
+#include "app/parts.h"
+#include "runner/runner.h"
+
+namespace sluice::app {
+namespace {
+
+constexpr int worker_count = 2;
+constexpr int64_t mib = 1024 * 1024;
+
+std::optional<std::pair<std::string, runner::GitCredential>> parse_credential(const std::string& text) {
+  std::istringstream words(text);
+  std::string alias, rest;
+  runner::GitCredential made;
+  if (!(words >> alias >> made.host >> made.username >> made.password) || words >> rest) return std::nullopt;
+  return std::pair(std::move(alias), std::move(made));
+}
+
+// Of a box as its owner sees it outside: as root somebody else, otherwise ourselves.
+uint32_t owner_uid(const Config& config) {
+  return geteuid() == 0 ? static_cast<uint32_t>(config.integer("sandbox.host_uid")) : geteuid();
+}
+
+runner::HandsOptions hands_options(const Config& config, const std::string& state_dir) {
+  runner::HandsOptions options;
+  options.state_dir = state_dir;
+  options.owner_uid = owner_uid(config);
+  options.tool_result_chars_max = static_cast<std::size_t>(config.integer("tools.result_chars_max"));
+  options.tool_output_bytes_max = static_cast<std::size_t>(config.integer("tools.output_bytes_max"));
+  options.tool_timeout_ms = config.integer("tools.timeout_seconds") * 1000;
+  options.tool_timeout_ms_max = config.integer("tools.timeout_seconds_max") * 1000;
+  options.setup_timeout_ms = config.integer("tools.setup_seconds") * 1000;
+  options.clone_timeout_ms = config.integer("repositories.clone_seconds") * 1000;
+  options.watch_files = config.boolean("files.watch");
+  options.ignored_directories = config.list("files.ignored");
+  options.repository_urls = config.list("repositories.allowed_urls");
+  options.asset_extensions = config.list("files.asset_extensions");
+  options.file_hooks = {config.text("files.webhook_url"), config.text("files.webhook_secret"),
+                        config.list("files.hook_command")};
+  for (const auto& line : config.list("repositories.credentials")) {
+    if (auto credential = parse_credential(line)) options.git_credentials.insert(std::move(*credential));
+  }
+  return options;
+}
+
+}  // namespace
+
+sandbox::SandboxOptions sandbox_options(const Config& config, const std::string& data_dir) {
+  sandbox::SandboxOptions options;
+  options.driver = config.text("sandbox.driver") == "oci" ? "oci" : "namespaces";
+  options.state_dir = std::filesystem::absolute(data_dir) / "sandbox";
+  options.root = config.text("sandbox.root");
+  options.extra_paths = config.list("sandbox.extra_paths");
+  options.warm_target = static_cast<int>(std::min<int64_t>(config.integer("sandbox.warm_target"), 256));
+  options.host_uid = static_cast<uint32_t>(config.integer("sandbox.host_uid"));
+  options.oci_runtime = config.text("sandbox.oci_runtime");
+  options.limits = {.memory_bytes_max = config.integer("sandbox.memory_mib") * mib,
+                    .processes_max = config.integer("sandbox.processes_max"),
+                    .cpu_seconds_max = config.integer("sandbox.cpu_seconds"),
+                    .cpu_percent_max = config.integer("sandbox.cpu_percent"),
+                    .open_files_max = config.integer("sandbox.open_files_max"),
+                    .file_bytes_max = config.integer("sandbox.file_mib") * mib,
+                    .workspace_bytes_max = config.integer("sandbox.workspace_mib") * mib,
+                    .workspace_files_max = config.integer("sandbox.workspace_files_max"),
+                    .tmp_bytes_max = config.integer("sandbox.tmp_mib") * mib};
+  return options;
+}
+
+Result<Unit> check_git_credentials(const Config& config) {
+  int number = 0;
+  for (const auto& line : config.list("repositories.credentials")) {
+    ++number;
+    if (parse_credential(line)) continue;
+    return Error{ErrorKind::invalid, "repositories.credentials: item " + std::to_string(number) +
+                                         " must be four words: ALIAS HOST USERNAME PASSWORD"};
+  }
+  return Unit{};
+}
+
+Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::string& data_dir, HandsNeeds needs) {
+  auto options = sandbox_options(config, data_dir);
+  if (mkdir(options.state_dir.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Error{ErrorKind::unavailable, "make " + options.state_dir + ": " + std::strerror(errno)};
+  }
+  std::unique_ptr<Hands> hands(new Hands());
+  hands->workers_ = world::make_workers(needs.reactor, worker_count);
+  auto watcher = workspace::make_watcher(needs.reactor, needs.metrics);
+  if (!watcher) return watcher.error();
+  hands->watcher_ = std::move(watcher).take();
+
+  const auto& driver = config.text("sandbox.driver");
+  if (driver != "off") {
+    auto opened = sandbox::open_sandbox(options, needs.reactor, needs.log, needs.metrics);
+    if (opened) {
+      hands->sandbox_ = std::move(opened).take();
+    } else if (driver == "auto") {
+      // A machine without sandboxes can still talk. It must not look as if it could do more.
+      needs.log.write(world::LogLevel::error, "agents have no tools: no sandbox can be made here",
+                      {{"why", opened.error().what}, {"see", "sluice doctor"}});
+    } else {
+      return std::move(opened.error()).in("sandbox.driver " + driver);
+    }
+  }
+  auto runner_needs = runner::RunnerNeeds{needs.client, needs.reactor, needs.entropy, needs.log, needs.metrics};
+  if (hands->sandbox_) {
+    runner_needs.sandbox = hands->sandbox_.get();
+    runner_needs.watcher = hands->watcher_.get();
+    runner_needs.workers = hands->workers_.get();
+  }
+  auto running = runner_options(config);
+  running.hands = hands_options(config, options.state_dir);
+  hands->dispatcher_ = runner::make_native_runner(std::move(running), runner_needs);
+  return hands;
+}
+
+void Hands::close(Callback<void()> done) {
+  if (sandbox_) return sandbox_->close(std::move(done));
+  done();
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,77 @@
+#include "app/storeroom.h"
+
+#include <optional>
+#include <utility>
+
+namespace sluice::app {
+namespace {
+
+class HouseSupplies final : public harness::Supplies, public std::enable_shared_from_this<HouseSupplies> {
+ public:
+  HouseSupplies(StoreroomNeeds needs, const model::Run& run) : needs_(needs), run_(run.id), tenant_(run.tenant_id) {}
+
+  void skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) override {
+    const auto bytes = std::make_shared<Result<std::string>>(Error{});
+    needs_.workers.run([this, bytes, sha256 = skill.sha256] { *bytes = needs_.contents.get(sha256); },
+                       answer(std::move(done), bytes));
+  }
+
+  bool wants_assets() const override { return true; }
+
+  void take_assets(std::vector<harness::Asset> assets, std::string, Callback<void(Result<Unit>)> done) override {
+    const auto kept = std::make_shared<Result<std::vector<model::RunFile>>>(Error{});
+    needs_.workers.run([this, kept, assets = std::move(assets)] { *kept = keep(assets); },
+                       [weak = weak_from_this(), kept, done = std::move(done)]() mutable {
+                         const auto self = weak.lock();
+                         if (!self) return;
+                         if (!*kept) return done(kept->error());
+                         self->record(std::move(*kept).take(), std::move(done));
+                       });
+  }
+
+ private:
+  // On the loop's thread, unless whoever asked has gone.
+  template <typename T>
+  Callback<void()> answer(Callback<void(Result<T>)> done, std::shared_ptr<Result<T>> result) {
+    return [weak = weak_from_this(), result = std::move(result), done = std::move(done)]() mutable {
+      if (weak.lock()) done(std::move(*result));
+    };
+  }
+
+  // On a worker's thread.
+  Result<std::vector<model::RunFile>> keep(const std::vector<harness::Asset>& assets) const {
+    std::vector<model::RunFile> files;
+    for (const auto& asset : assets) {
+      auto sha256 = needs_.contents.put(asset.bytes);
+      if (!sha256) return std::move(sha256.error()).in("keep " + asset.name);
+      files.push_back({.tenant_id = tenant_,
+                       .run_id = run_,
+                       .name = asset.name,
+                       .size_bytes = static_cast<int64_t>(asset.bytes.size()),
+                       .sha256 = std::move(sha256).take()});
+    }
+    return files;
+  }
+
+  void record(std::vector<model::RunFile> files, Callback<void(Result<Unit>)> done) {
+    for (auto& file : files) {
+      file.id = needs_.ids.make<model::FileId>();
+      file.created_at = needs_.loop.now();
+    }
+    needs_.store.create_files(std::move(files), [weak = weak_from_this(), done = std::move(done)](auto made) mutable {
+      if (weak.lock()) done(std::move(made));
+    });
+  }
+
+  StoreroomNeeds needs_;
+  model::RunId run_;
+  model::TenantId tenant_;
+};
+
+}  // namespace
+
+std::shared_ptr<harness::Supplies> HouseStoreroom::supplies_for(const model::Run& run) {
+  return std::make_shared<HouseSupplies>(needs_, run);
+}
+
+}  // namespace sluice::app
