@@ -247,6 +247,11 @@ void Config::read_vendor_urls(const Environment& environment) {
     setting.value = *url;
     setting.source = provider.url_variable;
   }
+  if (const auto* url = find_variable(environment, "SANDBOX_URL"); url != nullptr && !url->empty()) {
+    auto& runners = settings_.at("runner.urls");
+    runners.items = {*url};
+    runners.source = "SANDBOX_URL";
+  }
 }
 
 // Last, when it is known which providers there are and which of them have no key yet.

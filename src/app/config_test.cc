@@ -196,5 +196,14 @@ TEST_F(ConfigTest, The_example_file_is_accepted) {
   read();
 }
 
+TEST(Config, The_runner_can_be_named_by_its_usual_variable_S_8) {  // S-8
+  const auto named = Config::read({{}, {{"SANDBOX_URL", "http://runner:9000"}}});
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named.value().list("runner.urls"), std::vector<std::string>{"http://runner:9000"});
+  const auto flagged = Config::read({{"--runner", "http://other:9000"}, {{"SANDBOX_URL", "http://runner:9000"}}});
+  ASSERT_TRUE(flagged);
+  EXPECT_EQ(flagged.value().list("runner.urls"), std::vector<std::string>{"http://other:9000"});
+}
+
 }  // namespace
 }  // namespace sluice::app
