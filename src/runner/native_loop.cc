@@ -65,6 +65,12 @@ uint64_t chance(world::Entropy& entropy) {
   return value;
 }
 
+// A dispatch may ask for fewer than the runner allows, not for more.
+int64_t rounds_max(const harness::Dispatch& dispatch, const RunnerOptions& options) {
+  const int64_t allowed = options.tool_rounds_max;
+  return dispatch.max_rounds > 0 ? std::min(dispatch.max_rounds, allowed) : allowed;
+}
+
 }  // namespace
 
 NativeLoop::NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch,
@@ -185,7 +191,7 @@ void NativeLoop::end_round() {
   if (alive.expired()) return;
   if (dispatch_.supplies) said_ += round_.text;
   if (is_last) return finish();
-  if (round_count_ > context_->options.tool_rounds_max) {
+  if (round_count_ > rounds_max(dispatch_, context_->options)) {
     return fail(Slug::model_error, "The model asked for tools " + std::to_string(round_count_) +
                                        " times in a row without coming to an end.");
   }

@@ -118,6 +118,19 @@ TEST_F(RunnerTest, A_model_that_only_calls_tools_is_stopped) {
   EXPECT_EQ(client.requests.size(), 4u);
 }
 
+TEST_F(RunnerTest, A_dispatch_may_ask_for_fewer_rounds_but_not_for_more) {
+  use_provider();
+  options.tool_rounds_max = 3;
+  for (const int64_t asked : {int64_t{1}, int64_t{9}}) {
+    for (int i = 0; i < 9; ++i) client.answer(answer_of(called("again") + stopped(1, 1)));
+    auto dispatch = dispatch_of("Go.");
+    dispatch.max_rounds = asked;
+    heard = {};
+    begin(std::move(dispatch));
+    expect_problem(Slug::model_error, asked == 1 ? "tools 2 times" : "tools 4 times");
+  }
+}
+
 class AnswerLimit : public RunnerTest {
  protected:
   // An answer of the limit, and `more`.
