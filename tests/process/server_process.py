@@ -41,6 +41,9 @@ def wait_until(condition, what, patience_s=PATIENCE_S):
 class Server:
     """One data directory and, most of the time, one server process on it."""
 
+    command = "serve"
+    announcement = "sluice: listening on "
+
     def __init__(self, *flags, data=None, env=None, listen="127.0.0.1:0"):
         if not BINARY.exists():
             raise AssertionError(f"{BINARY} does not exist: run ./dev build, or set SLUICE_BINARY")
@@ -61,17 +64,16 @@ class Server:
     def spawn(self):
         with open(self.log_path, "ab") as log:
             return subprocess.Popen(
-                [str(BINARY), "serve", "--listen", self.listen, "--data", str(self.data), *self.flags],
+                [str(BINARY), self.command, "--listen", self.listen, "--data", str(self.data), *self.flags],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=self.environment(), cwd=self.home)
 
     def start(self, patience_s=PATIENCE_S):
         self.process = self.spawn()
         line = self._first_line(patience_s)
-        prefix = "sluice: listening on "
-        if not line.startswith(prefix):
+        if not line.startswith(self.announcement):
             self.kill()
             raise AssertionError(f"the server said {line!r} instead of where it listens\n{self.log()[-4000:]}")
-        self.url = line[len(prefix):].strip()
+        self.url = line[len(self.announcement):].strip()
         self.host, port = self.url.split("://", 1)[1].rsplit(":", 1)
         self.port = int(port)
         return self
