@@ -296,7 +296,8 @@ void Serving::on_signal(int signal) {
   };
   engine_->drain(deadline, drained);
   station_->drain(deadline, drained);
-  server_->drain(deadline, drained);
+  // What ends at the deadline still has to tell so.
+  server_->drain({deadline.value + 1'000}, drained);
 }
 
 void Serving::tidy_up_after(Millis delay) {

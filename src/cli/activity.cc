@@ -23,7 +23,7 @@ std::string shortened(std::string text) {
 
 // "$ ls -la" for a command, "read notes.md" for the rest.
 std::string call_of(json::Value step) {
-  const auto name = text_of(step, "name");
+  auto name = text_of(step, "name");
   const auto args = step.find("args");
   if (!args) return name;
   if (name == "bash") return "$ " + shortened(text_of(*args, "command"));

@@ -1,5 +1,7 @@
 #include "runner/held_box.h"
 
+#include <optional>
+
 #include <utility>
 
 namespace sluice::runner {
@@ -21,10 +23,15 @@ void HeldBox::open(sandbox::Sandbox& sandbox, sandbox::BoxRequest request, Callb
 void HeldBox::arrive(const std::shared_ptr<State>& state, Result<std::unique_ptr<sandbox::Box>> box,
                      Callback<void(Result<Unit>)> then) {
   state->opening = false;
-  if (box) state->box = std::move(box).take();
+  std::optional<Error> trouble;
+  if (!box) {
+    trouble = std::move(box.error());
+  } else {
+    state->box = std::move(box).take();
+  }
   if (state->killing) return state->box ? prove(state) : end(*state);
   if (state->dropped) return state->box.reset();
-  then(box ? Result<Unit>(Unit{}) : Result<Unit>(std::move(box.error())));
+  then(trouble ? Result<Unit>(std::move(*trouble)) : Result<Unit>(Unit{}));
 }
 
 void HeldBox::kill(Callback<void()> gone) {

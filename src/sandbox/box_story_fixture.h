@@ -28,7 +28,7 @@ class BoxStory;
 class Heard final : public ProcessListener {
  public:
   explicit Heard(BoxStory& story) : story_(story) {}
-  void on_output(Stream stream, std::string_view bytes) override;
+  void on_output(Stream stream, std::string_view piece) override;
   void on_exit(Exit how) override;
 
   std::string out;

@@ -181,7 +181,7 @@ Cell& NamespacesSandbox::build(const Plan& plan) {
 // Where a tmpfs cannot be an upper layer, a directory stands in.
 std::string NamespacesSandbox::make_upper(uint32_t number) const {
   if (machine_.tmpfs_xattrs) return "";
-  const std::string name = "boxes/b" + std::to_string(number);
+  std::string name = "boxes/b" + std::to_string(number);
   const std::string path = options_.state_dir + "/" + name;
   if (mkdir(path.c_str(), 0755) == 0 && machine_.is_root) {
     if (chown(path.c_str(), options_.host_uid, options_.host_uid) != 0) return name;
