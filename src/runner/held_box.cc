@@ -1,7 +1,6 @@
 #include "runner/held_box.h"
 
 #include <optional>
-
 #include <utility>
 
 namespace sluice::runner {
