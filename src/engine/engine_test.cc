@@ -296,6 +296,40 @@ TEST_F(EngineTest, A_cancelled_run_is_over_only_when_its_work_is_proven_gone_S_1
   EXPECT_EQ(stored_run(run).state, RunState::cancelled);
 }
 
+TEST_F(EngineTest, Whatever_way_a_run_ends_each_of_its_steps_does_S_9) {  // S-9
+  const auto begin_step = [&] {
+    dispatcher.jobs.back()->listener->on_event(
+        {model::EventKind::step, loop.now(), R"({"id":"step_1","name":"bash","status":"running","args":{}})"});
+    loop.settle();
+    loop.advance({7});
+  };
+  const auto ends_of = [&](const model::Run& run) {
+    RememberingReader reader;
+    const auto reading = engine->read(run, wire::Format::trace, -1, reader);
+    loop.settle();
+    EXPECT_TRUE(reader.ended);
+    return reader.text;
+  };
+  const std::string end = R"({"type":"step","id":"step_1","name":"bash","status":"failed","durationMs":7,"error":)";
+
+  const auto cancelled = send_ok(message("one"));
+  begin_step();
+  engine->cancel(tenant.id, cancelled.id, [](auto) {});
+  loop.settle();
+  EXPECT_NE(ends_of(cancelled).find(end + R"("The run was cancelled.")"), std::string::npos);
+
+  const auto failed = send_ok(message("two"));
+  begin_step();
+  dispatcher.jobs.back()->listener->on_failed({.slug = Slug::model_error, .detail = "No."});
+  loop.settle();
+  EXPECT_NE(ends_of(failed).find(end), std::string::npos);
+
+  const auto interrupted = send_ok(message("three"));
+  begin_step();
+  restart_server();
+  EXPECT_NE(ends_of(interrupted).find(end), std::string::npos);
+}
+
 TEST_F(EngineTest, A_run_is_given_what_its_message_its_conversation_and_its_agent_name_I_25) {  // I-25
   const auto repository = make_repository("tides");
   const auto skill = make_skill("sums");

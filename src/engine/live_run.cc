@@ -40,6 +40,7 @@ bool LiveRun::happen(Happening what) {
 void LiveRun::on_event(model::RunEvent event) {
   if (is_over(run_.state) || run_.state == RunState::finishing) return;
   if (event.kind == model::EventKind::text) message_.content += event.body;
+  steps_.see(event);
   pending_.push_back(std::move(event));
   mark_dirty();
 }
@@ -56,7 +57,12 @@ void LiveRun::on_failed(model::Problem problem) {
   if (is_over(run_.state) || run_.state == RunState::finishing) return;
   SLUICE_CHECK(happen(Happening::error));
   message_.status = model::message_status(run_.state);
+  close_steps("The run ended before the tool call did.");
   end_with(model::EventKind::failed, problem_json(problem));
+}
+
+void LiveRun::close_steps(std::string_view why) {
+  for (auto& end : steps_.close(why, needs_.loop.now())) pending_.push_back(std::move(end));
 }
 
 void LiveRun::end_with(model::EventKind kind, std::string body) {
@@ -138,6 +144,7 @@ void LiveRun::end_cancelled() {
   work_.reset();
   SLUICE_CHECK(happen(Happening::sandbox_lost));
   message_.status = model::message_status(run_.state);
+  close_steps("The run was cancelled.");
   model::Problem problem;
   problem.slug = model::Slug::run_cancelled;
   problem.detail = "The run was cancelled by request.";

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/open_steps.h"
 #include "engine/run_lifecycle.h"
 
 namespace sluice::engine {
@@ -59,6 +60,8 @@ class LiveRun final : public harness::DispatchListener {
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
   // `done` gets the run once it is over, however it ended.
   void cancel(Callback<void(Result<model::Run>)> done);
+  // What the journal so far shows of its tool calls.
+  void remember_steps(OpenSteps steps) { steps_ = std::move(steps); }
   // The wish to cancel was on disk before a restart; nobody works on the run any more.
   void resume_cancelling();
   void wait_for_end(std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter);
@@ -84,6 +87,7 @@ class LiveRun final : public harness::DispatchListener {
   void mark_dirty();
   bool happen(Happening what);
   void end_with(model::EventKind kind, std::string body);
+  void close_steps(std::string_view why);
   std::string problem_json(const model::Problem& problem);
   void on_written(Result<store::CommittedBatch> written);
   void on_refused(const Error& why);
@@ -99,6 +103,7 @@ class LiveRun final : public harness::DispatchListener {
   std::string request_id_;
   int64_t accepted_us_;
 
+  OpenSteps steps_;
   std::vector<model::RunEvent> pending_;
   std::optional<RunState> state_to_write_;
   std::vector<model::RunEvent> in_flight_;  // kept until the store answers: a full disk means again

@@ -96,7 +96,7 @@ void Recovery::on_journal(const std::shared_ptr<Past>& past, const Result<store:
     past->read_to = committed.position();
     if (event.kind == model::EventKind::text) past->told_text += event.body;
     if (event.kind == model::EventKind::reasoning) past->told_reasoning += event.body;
-    if (event.kind == model::EventKind::step) past->told_steps = true;
+    past->steps.see(event);
     if (event.kind == model::EventKind::accepted) read_accepted(*past, event.body);
   }
   if (past->read_to < past->run.head && !page.value().events.empty()) return read_journal(past);
@@ -170,6 +170,7 @@ void Recovery::read_agent(const std::shared_ptr<Past>& past) {
 void Recovery::take_up(const std::shared_ptr<Past>& past, Result<model::Agent> agent) {
   auto& live = engine_.enter(past->run, past->assistant_message, past->request_id);
   engine_.figures_.recovered.add();
+  live.remember_steps(past->steps);
   const auto duty = step(past->run.state, Happening::server_restarted)->then;
 
   // Cancelling was on disk already: pressing the button again repeats its duty.
@@ -185,7 +186,7 @@ void Recovery::take_up(const std::shared_ptr<Past>& past, Result<model::Agent> a
     problem.detail = "The server restarted, and the run's agent no longer exists.";
     return live.fail(std::move(problem));
   }
-  if (past->told_steps) {
+  if (past->steps.saw_any()) {
     // Its box died with the server. What a command did before is not known, so it is not done again.
     problem.detail = "The server restarted while the agent was at work in its sandbox; what it did there is gone.";
     return live.fail(std::move(problem));

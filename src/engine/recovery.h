@@ -33,7 +33,7 @@ class Recovery {
     model::Message assistant_message;
     model::Message user_message;
     std::optional<std::string> repository_id;  // the conversation's
-    bool told_steps = false;                   // it had begun to act
+    OpenSteps steps;
     model::Position read_to;
     bool damaged = false;  // something of it cannot be read
   };

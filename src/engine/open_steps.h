@@ -1,0 +1,29 @@
+// Tool calls that have begun and not ended: whatever way a run ends, each of its steps does (S-9).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/model.h"
+
+namespace sluice::engine {
+
+class OpenSteps {
+ public:
+  void see(const model::RunEvent& event);
+  bool saw_any() const { return saw_any_; }
+  // The ends of those that have none, as failed for this reason. None is open then.
+  std::vector<model::RunEvent> close(std::string_view why, Timestamp at);
+
+ private:
+  struct Step {
+    std::string id;    // as JSON
+    std::string name;  // as JSON
+    Timestamp begun_at;
+  };
+  std::vector<Step> open_;
+  bool saw_any_ = false;
+};
+
+}  // namespace sluice::engine
