@@ -189,7 +189,7 @@ harness::Dispatcher& Serving::build_dispatcher() {
 }
 
 void Serving::build_house() {
-  storeroom_.emplace(StoreroomNeeds{*store_, *contents_, hands_->workers(), *reactor_, *ids_});
+  storeroom_.emplace(StoreroomNeeds{*store_, *contents_, hands_->workers(), *reactor_, *ids_, *log_});
   engine_ =
       engine::make_engine({*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, &*storeroom_}, {base_url_});
   station_ = station::make_station({hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},

@@ -24,7 +24,7 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
                        [weak = weak_from_this(), kept, done = std::move(done)]() mutable {
                          const auto self = weak.lock();
                          if (!self) return;
-                         if (!*kept) return done(kept->error());
+                         if (!*kept) return done(self->for_tenants(kept->error()));
                          self->record(std::move(*kept).take(), std::move(done));
                        });
   }
@@ -34,8 +34,18 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
   template <typename T>
   Callback<void()> answer(Callback<void(Result<T>)> done, std::shared_ptr<Result<T>> result) {
     return [weak = weak_from_this(), result = std::move(result), done = std::move(done)]() mutable {
-      if (weak.lock()) done(std::move(*result));
+      const auto self = weak.lock();
+      if (!self) return;
+      if (!*result) return done(self->for_tenants(result->error()));
+      done(std::move(*result));
     };
+  }
+
+  // Where the server keeps things is no business of a tenant's; it is in the log.
+  Error for_tenants(const Error& error) const {
+    needs_.log.write(world::LogLevel::error, "contents failed", {{"run", run_.text()}, {"why", error.what}});
+    return {error.kind, error.kind == ErrorKind::overloaded ? "the server's disk is full"
+                                                            : "the server cannot read or keep its contents"};
   }
 
   // On a worker's thread.

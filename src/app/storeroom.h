@@ -15,6 +15,7 @@ struct StoreroomNeeds {
   world::Workers& workers;
   world::Loop& loop;
   world::IdSource& ids;
+  world::Log& log;
 };
 
 class HouseStoreroom final : public engine::Storeroom {
