@@ -21,6 +21,15 @@ std::string shortened(std::string text) {
   return text.substr(0, end) + "…";
 }
 
+// Why a step failed comes after all that it printed.
+std::string last_line_of(const std::string& text) {
+  const auto end = text.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) return "";
+  const auto newline = text.rfind('\n', end);
+  const auto begin = newline == std::string::npos ? 0 : newline + 1;
+  return text.substr(begin, end + 1 - begin);
+}
+
 // "$ ls -la" for a command, "read notes.md" for the rest.
 std::string call_of(json::Value step) {
   auto name = text_of(step, "name");
@@ -37,7 +46,7 @@ std::string step_text(json::Value step) {
   const auto status = text_of(step, "status");
   if (status == "running") return "▸ " + call_of(step) + "\n";
   if (status != "failed") return "";
-  return "✗ " + shortened(text_of(step, "name") + ": " + text_of(step, "error")) + "\n";
+  return "✗ " + shortened(text_of(step, "name") + ": " + last_line_of(text_of(step, "error"))) + "\n";
 }
 
 std::string file_text(json::Value news) {

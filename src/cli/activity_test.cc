@@ -24,6 +24,16 @@ TEST(Activity, Only_a_step_that_failed_is_told_of_again) {
   EXPECT_EQ(shown("step", R"({"name":"read","status":"failed","error":"no such file"})"), "✗ read: no such file\n");
 }
 
+TEST(Activity, Why_a_step_failed_is_the_last_line_that_it_left) {
+  const auto why = [](std::string_view error) {
+    return shown("step", R"({"name":"bash","status":"failed","error":")" + std::string(error) + "\"}");
+  };
+  EXPECT_EQ(why(R"(one\ntwo\nexit code 2)"), "✗ bash: exit code 2\n");
+  EXPECT_EQ(why(R"(one\nkilled because it took longer than 300 ms\r\n \n)"),
+            "✗ bash: killed because it took longer than 300 ms\n");
+  EXPECT_EQ(why(R"(\n\n)"), "✗ bash: \n");
+}
+
 TEST(Activity, Files_and_output_are_shown_without_what_could_command_a_terminal) {
   EXPECT_EQ(shown("file", R"({"type":"create","path":"a"})"), "+ a\n");
   EXPECT_EQ(shown("file", R"({"type":"change","path":"a"})"), "~ a\n");

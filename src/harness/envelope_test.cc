@@ -143,6 +143,12 @@ TEST(Envelope, What_one_end_says_the_other_understands_however_it_is_cut) {
       said.push_back(any_event(random, i));
       append_line(text, said.back(), Profile::extended);
     }
+    for (std::size_t i = 0; i < 20; ++i) {
+      if (said[i].kind != EventKind::step) continue;
+      said.push_back(
+          {EventKind::step, at, R"({"id":"s)" + std::to_string(i) + R"(","name":"n","status":"succeeded"})"});
+      append_line(text, said.back(), Profile::extended);
+    }
     append_result_line(text, "fin", {1, 2}, at, Profile::extended);
     LineReader reader;
     std::vector<Line> heard;
@@ -203,6 +209,14 @@ TEST(LineReader, A_step_begins_before_it_ends) {
   EXPECT_EQ(refusal_of(line(step_ends)), "line 1 is refused: it ends a step that did not begin");
   EXPECT_EQ(refusal_of(line(step_begins) + line(step_ends) + line(step_ends)),
             "line 3 is refused: it ends a step that did not begin");
+}
+
+TEST(LineReader, A_result_comes_after_the_last_step_and_an_error_whenever_it_must_S_9) {
+  const auto line = [](std::string_view body) { return line_of({EventKind::step, at, std::string(body)}); };
+  const std::string result = "{\"type\":\"result\",\"message\":\"m\"}\n";
+  EXPECT_EQ(refusal_of(line(step_begins) + result), "line 2 is refused: it is a result, and a step has not ended");
+  EXPECT_EQ(lines_of(line(step_begins) + line(step_ends) + result).size(), 3u);
+  EXPECT_EQ(lines_of(line(step_begins) + "{\"type\":\"error\",\"code\":\"c\",\"message\":\"m\"}\n").size(), 2u);
 }
 
 TEST(LineReader, Steps_without_number_and_lines_without_end_are_refused) {

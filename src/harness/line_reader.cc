@@ -214,6 +214,9 @@ Result<Line> LineReader::read(std::string_view text) {
   if (!at) return at.error();
   const auto type = text_of(line, "type");
   auto read = type == "step" ? read_step(line, at.value()) : read_typed(type, line, at.value());
+  if (read && std::holds_alternative<ResultLine>(read.value()) && !running_.empty()) {
+    return Error{ErrorKind::corrupt, "it is a result, and a step has not ended"};
+  }
   over_ = read && !std::holds_alternative<RunEvent>(read.value());
   return read;
 }

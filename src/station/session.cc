@@ -1,6 +1,9 @@
 #include "station/session.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "base/json.h"
 
 namespace sluice::station {
 namespace {
@@ -12,6 +15,18 @@ constexpr std::size_t unsent_bytes_max = 64 * 1024 * 1024;  // a caller that ask
 constexpr int64_t grace_ms = 60'000;                        // S-6: the loop ends itself before
 // Proxies and callers take a connection that says nothing for dead; a tool may be silent for long.
 constexpr int64_t quiet_us_max = 30'000'000;
+
+std::string phase_of(const model::RunEvent& log) {
+  const auto document = json::Document::parse(log.body);
+  const auto phase = document ? document.value().root().find("phase") : std::nullopt;
+  return std::string(phase ? phase->string().value_or("") : "");
+}
+
+// Ends in a full stop: what a workspace says of itself may have one, or none.
+std::string sentence(std::string words) {
+  if (!words.ends_with('.') && !words.ends_with('!') && !words.ends_with('?')) words += '.';
+  return words;
+}
 
 }  // namespace
 
@@ -60,9 +75,12 @@ std::optional<std::string_view> Session::redeemed(const std::string& url, const 
   const auto& answer = got.value();
   if (answer.status == 200) return answer.body;
   const bool refused = answer.status == 401 || answer.status == 403;
-  fail(
-      refused ? "token_invalid" : "bootstrap_failed",
-      "GET " + url + " was answered" + words_of(answer) + (refused ? ". A token is good once, and not for long." : ""));
+  const auto words = "GET " + url + " was answered" + words_of(answer);
+  if (refused) {
+    fail("token_invalid", sentence(words) + " A token is good once, and not for long.");
+  } else {
+    fail("bootstrap_failed", words);
+  }
   return std::nullopt;
 }
 
@@ -99,7 +117,7 @@ void Session::begin(ConfigAnswer config) {
         .key("text")
         .string("The configuration has " + name + ", which this runner does not use.")
         .end_object();
-    tell(warning);
+    tell(std::move(warning));
   }
   supplies_ =
       std::make_shared<WorkspaceSupplies>(needs_.client, needs_.loop, needs_.ids,
@@ -130,41 +148,46 @@ void Session::on_event(model::RunEvent event) {
     round_text_ += event.body;
   } else if (event.kind == model::EventKind::step) {
     round_text_.clear();
+  } else if (event.kind == model::EventKind::log) {
+    if (auto phase = phase_of(event); !phase.empty()) {
+      phase_us_ = needs_.loop.monotonic_us();
+      phases_told_.insert(std::move(phase));
+    }
   }
-  tell(event);
+  tell(std::move(event));
 }
 
 void Session::on_finished(model::Usage usage) {
   if (!outcome_.empty()) return;
   // Whoever follows the deltas has all of them; for the others the answer is what came last.
   const bool all = request_.profile == harness::Profile::extended || round_text_.empty();
-  std::string line;
-  harness::append_result_line(line, all ? all_text_ : round_text_, usage, now(), request_.profile);
-  phase("run", "The agent has answered");
-  settle("result", std::move(line));
+  last_phase("run", "The agent has answered");
+  settle("result", [this, all, usage](std::string& out, Timestamp at) {
+    harness::append_result_line(out, all ? all_text_ : round_text_, usage, at, request_.profile);
+  });
 }
 
 void Session::on_failed(model::Problem problem) {
   if (!outcome_.empty()) return;
-  std::string line;
-  harness::append_error_line(line, problem, now());
-  phase("run", "The agent has failed");
-  settle("error", std::move(line));
+  last_phase("run", "The agent has failed");
+  settle("error", [problem = std::move(problem)](std::string& out, Timestamp at) {
+    harness::append_error_line(out, problem, at);
+  });
 }
 
 // ── the end ─────────────────────────────────────────────────────────────────────────────────────
 
 void Session::stop() { fail("unavailable", "The runner is stopping."); }
 
-void Session::fail(std::string_view code, std::string_view message) {
-  std::string line;
-  harness::append_error_line(line, code, message, now());
-  settle("error", std::move(line));
+void Session::fail(std::string_view code, std::string message) {
+  settle("error", [code, message = std::move(message)](std::string& out, Timestamp at) {
+    harness::append_error_line(out, code, message, at);
+  });
 }
 
-void Session::leave(Outcome outcome) { settle(outcome, ""); }
+void Session::leave(Outcome outcome) { settle(outcome, nullptr); }
 
-void Session::settle(Outcome outcome, std::string last_line) {
+void Session::settle(Outcome outcome, LastLine last_line) {
   if (!outcome_.empty()) return;
   outcome_ = outcome;
   last_line_ = std::move(last_line);
@@ -183,9 +206,9 @@ void Session::settle(Outcome outcome, std::string last_line) {
 
 void Session::settled() {
   quiet_.cancel();
-  if (!last_line_.empty() && !exchange_->gone()) {
-    if (work_) phase("settle", "Nothing of the run is left here");
-    unsent_ += last_line_;
+  if (last_line_ && !exchange_->gone()) {
+    if (work_) last_phase("settle", "Nothing of the run is left here");
+    last_line_(unsent_, stamp(now()));
     if (flush()) exchange_->finish();
   }
   if (auto over = std::move(over_)) over(outcome_);
@@ -198,10 +221,20 @@ void Session::phase(std::string_view name, std::string_view message) {
   tell(harness::phase_event(name, message, (now_us - std::exchange(phase_us_, now_us)) / 1000, now()));
 }
 
-void Session::tell(const model::RunEvent& event) {
+void Session::last_phase(std::string_view name, std::string_view message) {
+  if (!phases_told_.contains(name)) phase(name, message);
+}
+
+void Session::tell(model::RunEvent event) {
+  event.at = stamp(event.at);
   const bool first = unsent_.empty();
   harness::append_line(unsent_, event, request_.profile);
   if (first && !unsent_.empty()) flush_soon();
+}
+
+Timestamp Session::stamp(Timestamp at) {
+  told_at_ = std::max(told_at_, at);
+  return told_at_;
 }
 
 void Session::flush_soon() {

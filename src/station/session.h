@@ -1,8 +1,10 @@
 // One dispatch that a caller handed to this runner, from the first line to the last.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -42,14 +44,20 @@ class Session final : private harness::DispatchListener, public std::enable_shar
   void on_finished(model::Usage usage) override;
   void on_failed(model::Problem problem) override;
 
-  void fail(std::string_view code, std::string_view message);
+  void fail(std::string_view code, std::string message);
   void leave(Outcome outcome);
-  // Ends the work, proves it ended, then tells `last_line`.
-  void settle(Outcome outcome, std::string last_line);
+  // Written when it is told, so that its time is not before that of the lines while the work ends.
+  using LastLine = Callback<void(std::string& out, Timestamp at)>;
+  // Ends the work, proves it ended, then tells `last_line`; none for a caller that left.
+  void settle(Outcome outcome, LastLine last_line);
   void settled();
 
   void phase(std::string_view name, std::string_view message);
-  void tell(const model::RunEvent& event);
+  // Unless the dispatch told the phase itself: whoever has a box ends its run and settles it too.
+  void last_phase(std::string_view name, std::string_view message);
+  void tell(model::RunEvent event);
+  // The time of the next line. Clocks are set back; the lines' times never go back.
+  Timestamp stamp(Timestamp at);
   void flush_soon();
   // False when the caller does not read and was cut off.
   bool flush();
@@ -70,8 +78,10 @@ class Session final : private harness::DispatchListener, public std::enable_shar
   std::string all_text_;
   std::string round_text_;  // since the last step
   std::string unsent_;      // lines of this turn
-  std::string last_line_;
-  Outcome outcome_;  // empty: not ended
+  LastLine last_line_;
+  std::set<std::string, std::less<>> phases_told_;  // by the dispatch
+  Timestamp told_at_;                               // of the last line
+  Outcome outcome_;                                 // empty: not ended
   int64_t phase_us_;
   int64_t spoke_us_;
   world::Timer runtime_;

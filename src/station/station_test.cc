@@ -1,6 +1,7 @@
 // S-1, S-5, S-6, S-10: one dispatch from the first line to the last.
 #include "station/station.h"
 
+#include "harness/envelope.h"
 #include "station/station_fixture.h"
 
 namespace sluice::station {
@@ -30,6 +31,45 @@ TEST_F(StationTest, Redeems_both_tokens_bare_runs_and_tells_each_phase_S_5) {
             R"({"type":"result","message":"Hello.","ts":)" + std::to_string(loop_.now().ms) + "}");
   EXPECT_EQ(agents_.stopped, 1);
   EXPECT_EQ(agents_.dropped, 1);
+}
+
+TEST_F(StationTest, A_phase_that_the_dispatch_tells_is_told_once_and_in_its_place_S_5) {
+  const auto phases_after = [&](std::initializer_list<const char*> told, bool failed) {
+    const auto exchange = at_work();
+    for (const auto* phase : told) {
+      loop_.advance(Millis{10});
+      agents_.listener->on_event(harness::phase_event(phase, "", 10, loop_.now()));
+    }
+    failed ? agents_.listener->on_failed({}) : agents_.listener->on_finished({});
+    loop_.advance(Millis{0});
+    return phases(*exchange);
+  };
+  EXPECT_EQ(phases_after({"sandbox", "run", "writeback", "settle"}, false),
+            "dispatch bootstrap bootstrap sandbox run writeback settle ");
+  EXPECT_EQ(phases_after({"sandbox", "run"}, true), "dispatch bootstrap bootstrap sandbox run settle ");
+  EXPECT_EQ(phases_after({"sandbox"}, true), "dispatch bootstrap bootstrap sandbox run settle ");
+}
+
+TEST_F(StationTest, Times_never_go_back_from_one_line_to_the_next_S_9) {
+  const auto check = [&](bool failed) {
+    const auto exchange = at_work("profile=extended");
+    agents_.stopping_ms = 40'000;
+    agents_.listener->on_event({EventKind::text, {loop_.now().ms + 5}, "by a clock that was set back"});
+    agents_.say("since");
+    failed ? agents_.listener->on_failed({}) : agents_.listener->on_finished({});
+    loop_.advance(Millis{40'000});
+    EXPECT_TRUE(exchange->finished);
+    EXPECT_EQ(member(last_line(*exchange), "type"), failed ? "\"error\"" : "\"result\"");
+    EXPECT_EQ(member(last_line(*exchange), "ts"), std::to_string(loop_.now().ms));
+    int64_t before = 0;
+    for (const auto& line : lines(*exchange)) {
+      const auto ts = std::stoll(member(line, "ts"));
+      EXPECT_GE(ts, before) << exchange->body;
+      before = ts;
+    }
+  };
+  check(false);
+  check(true);
 }
 
 TEST_F(StationTest, The_agent_is_given_what_the_workspace_said) {
@@ -101,6 +141,18 @@ TEST_F(StationTest, A_token_that_is_used_up_is_one_clear_error_line) {
   EXPECT_EQ(exchange->body.find("otps_1"), std::string::npos);
   EXPECT_EQ(client_.requests.size(), 1u);
   EXPECT_TRUE(agents_.dispatched.empty());
+}
+
+TEST_F(StationTest, A_refused_token_is_told_in_sentences_whatever_the_workspace_said) {
+  const auto message_after = [&](std::string_view answer) {
+    client_.answer(net::FakeAnswer::whole(403, std::string(answer)));
+    return member(last_line(*post(body())), "message");
+  };
+  const std::string begin = "\"GET http://workspace.example/api/agents/exe_1/env was answered with status 403";
+  const std::string end = " A token is good once, and not for long.\"";
+  EXPECT_EQ(message_after(R"({"detail":"The token was used."})"), begin + ": The token was used." + end);
+  EXPECT_EQ(message_after(R"({"title":"The token is not valid"})"), begin + ": The token is not valid." + end);
+  EXPECT_EQ(message_after("nope"), begin + "." + end);
 }
 
 TEST_F(StationTest, A_workspace_that_cannot_be_had_or_understood_is_one_clear_error_line) {
