@@ -108,10 +108,10 @@ std::vector<Ability> abilities_of(const Machine& machine, const Limits& limits) 
   list.push_back({"process limit of a box", counts("pids") || limits.processes_max > 0,
                   counts("pids") ? "kept by control groups" : "kept by RLIMIT_NPROC"});
   list.push_back({"processor share of a box", counts("cpu"),
-                  counts("cpu") ? "kept by control groups" : "cpu_percent_max has no effect"});
+                  counts("cpu") ? "kept by control groups" : "sandbox.cpu_percent has no effect"});
   list.push_back({"disk limit of a workspace", machine.tmpfs_xattrs,
                   machine.tmpfs_xattrs
-                      ? "changes are kept in memory, within workspace_bytes_max"
+                      ? "changes are kept in memory, within sandbox.workspace_mib"
                       : "changes go to a directory below the state directory, without bounds: needs Linux 6.6"});
   return list;
 }
