@@ -104,27 +104,21 @@ bool find_unified(const Hierarchy& hierarchy, Machine& machine) {
   return true;
 }
 
+// When that process began; empty when it is gone. One that was killed and waits for its parent to
+// notice (Z, X) is gone too: it will never look after its groups again.
 std::string start_of(pid_t process) {
   const std::string stat = read_text("/proc/" + std::to_string(process) + "/stat");
   const std::size_t end_of_name = stat.rfind(") ");
   if (end_of_name == stat.npos) return "";
   const auto fields = split(std::string_view(stat).substr(end_of_name + 2), ' ');
-  return fields.size() > 19 ? fields[19] : "";
+  return fields.size() > 19 && fields[0] != "Z" && fields[0] != "X" ? fields[19] : "";
 }
 
-// "sluice-12.3456.1" -> does process 12, begun at 3456, live?
-bool server_lives(std::string_view name) {
-  const auto parts = split(name.substr(prefix.size()), '.');
-  if (parts.size() != 3) return false;
-  const long process = std::strtol(parts[0].c_str(), nullptr, 10);
-  return process > 0 && start_of(static_cast<pid_t>(process)) == parts[1];
-}
-
-std::string own_prefix() { return std::string(prefix) + std::to_string(getpid()) + "." + start_of(getpid()) + "."; }
+bool is_number(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
 
 // Empty when it cannot be made.
 std::string make_home(const std::string& parent) {
-  const std::string name = parent + "/" + own_prefix();
+  const std::string name = parent + "/" + group_prefix(getpid());
   for (int number = 0;; ++number) {
     std::string path = name + std::to_string(number);
     if (mkdir(path.c_str(), 0755) == 0) return path;
@@ -137,7 +131,7 @@ std::string make_home(const std::string& parent) {
 bool hand_down(const std::string& parent, const std::string& controller) {
   const std::string control = parent + "/cgroup.subtree_control";
   if (write_text(control, "+" + controller)) return true;
-  const std::string room = parent + "/" + own_prefix() + "server";
+  const std::string room = parent + "/" + group_prefix(getpid()) + "server";
   if (mkdir(room.c_str(), 0755) != 0 && errno != EEXIST) return false;
   return write_text(room + "/cgroup.procs", "0") && write_text(control, "+" + controller);
 }
@@ -159,6 +153,18 @@ void remove_group(const fs::path& group) {
 }
 
 }  // namespace
+
+std::string group_prefix(pid_t server) {
+  return std::string(prefix) + std::to_string(server) + "." + start_of(server) + ".";
+}
+
+bool is_left_behind(std::string_view name) {
+  if (!name.starts_with(prefix)) return false;
+  const auto parts = split(name.substr(prefix.size()), '.');
+  if (parts.size() != 3 || !is_number(parts[0]) || !is_number(parts[1])) return false;
+  const long process = std::strtol(parts[0].c_str(), nullptr, 10);
+  return start_of(static_cast<pid_t>(process)) != parts[1];
+}
 
 void find_controllers(Machine& machine) {
   const auto found = hierarchies();
@@ -231,8 +237,7 @@ int reap_left_groups(const Machine& machine) {
   for (const auto& [controller, parent] : machine.controllers) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(parent, error)) {
-      const std::string name = entry.path().filename();
-      if (!name.starts_with(prefix) || server_lives(name)) continue;
+      if (!is_left_behind(entry.path().filename().string())) continue;
       remove_group(entry.path());
       ++count;
     }

@@ -5,9 +5,12 @@
 // PID began, so that a group tells whether its server still lives, whoever has its number now.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -44,6 +47,13 @@ class GroupHome final {
   std::map<std::string, std::string> paths_;  // controller -> our directory
   bool is_unified_ = false;
 };
+
+// What the names of all groups of that server begin with.
+std::string group_prefix(pid_t server);
+
+// Is a group of that name one of ours, and its server gone? Any other may be in use at this moment,
+// even an empty one: its server, or a runtime for it, may be about to make a group in there.
+bool is_left_behind(std::string_view name);
 
 // Groups of servers that are gone. Returns how many.
 int reap_left_groups(const Machine& machine);

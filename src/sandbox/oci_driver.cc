@@ -17,6 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int attempts_max = 3;
+
 Error unavailable(std::string what) { return {ErrorKind::unavailable, std::move(what)}; }
 
 // The last line of what the runtime wrote down, which is why it gave up.
@@ -82,7 +84,7 @@ OciSandbox::OciSandbox(SandboxOptions options, Machine machine, GroupHome groups
 OciSandbox::~OciSandbox() {
   // Without its line a box ends, and its runtime cleans up after it.
   containers_->map.clear();
-  remove_left_groups(runtime_);
+  remove_groups();
 }
 
 void OciSandbox::fail(Done done, Error error) {
@@ -91,11 +93,16 @@ void OciSandbox::fail(Done done, Error error) {
 
 void OciSandbox::open(BoxRequest request, Done done) {
   if (closing_) return fail(std::move(done), unavailable("the sandbox is closing"));
+  attempt(std::move(request), attempts_max - 1, std::move(done));
+}
+
+void OciSandbox::attempt(BoxRequest request, int attempts_left, Done done) {
   auto plan = make_plan(options_, request, machine_);
   if (!plan) return fail(std::move(done), std::move(plan.error()));
   const uint32_t number = next_number_++;
   Container container;
-  container.name = std::move(request.name);
+  container.request = std::move(request);
+  container.attempts_left = attempts_left;
   container.environment = plan.value().environment;
   if (auto launched = launch(number, plan.value(), container); !launched) {
     return fail(std::move(done), std::move(launched.error()).in("open a box"));
@@ -137,7 +144,12 @@ void OciSandbox::on_lost(Cell& cell, Loss, const std::string& what) {
   if (container.done) {
     const std::string complaint = last_line(log_of(cell.number()));
     const std::string why = complaint.empty() ? what : runtime_.name + ": " + complaint;
-    log_.write(world::LogLevel::error, "box not opened", {{"box", container.name}, {"why", why}});
+    const std::string& name = container.request.name;
+    if (!closing_ && container.attempts_left > 0 && lost_its_group(complaint)) {
+      log_.write(world::LogLevel::warn, "box tried again", {{"box", name}, {"why", why}});
+      return attempt(std::move(container.request), container.attempts_left - 1, std::exchange(container.done, nullptr));
+    }
+    log_.write(world::LogLevel::error, "box not opened", {{"box", name}, {"why", why}});
     return std::exchange(container.done, nullptr)(unavailable("open a box: " + why));
   }
   if (cell.lost) std::exchange(cell.lost, nullptr)(what);
@@ -182,9 +194,15 @@ void OciSandbox::close(Callback<void()> done) {
 
 void OciSandbox::close_if_empty() {
   if (!closing_ || !containers_->map.empty()) return;
+  remove_groups();
+  for (auto& tell : std::exchange(when_closed_, {})) reactor_.defer(std::move(tell));
+}
+
+// Once: afterwards another Sandbox of this process may have groups of the same name.
+void OciSandbox::remove_groups() {
+  if (std::exchange(groups_removed_, true)) return;
   groups_.remove();
   remove_left_groups(runtime_);
-  for (auto& tell : std::exchange(when_closed_, {})) reactor_.defer(std::move(tell));
 }
 
 }  // namespace sluice::sandbox

@@ -44,7 +44,8 @@ class OciSandbox final : public Sandbox, public CellKeeper {
     std::unique_ptr<world::Watch> runtime_end;  // null: it has ended
     bool init_ended = false;
     Shown shown;
-    std::string name;
+    BoxRequest request;
+    int attempts_left = 0;
     std::map<std::string, std::string> environment;
     Done done;  // until it is answered
   };
@@ -57,11 +58,13 @@ class OciSandbox final : public Sandbox, public CellKeeper {
     world::Reactor& reactor_of_all;
   };
 
+  void attempt(BoxRequest request, int attempts_left, Done done);
   Result<Unit> launch(uint32_t number, const Plan& plan, Container& container);
   void fail(Done done, Error error);
   void on_runtime_ended(uint32_t number);
   void forget_if_dead(uint32_t number);
   void close_if_empty();
+  void remove_groups();
   std::string id_of(uint32_t number) const { return "box-" + std::to_string(number); }
   std::string log_of(uint32_t number) const { return runtime_.state_dir + "/" + id_of(number) + ".log"; }
 
@@ -80,6 +83,7 @@ class OciSandbox final : public Sandbox, public CellKeeper {
   const std::shared_ptr<Containers> containers_;  // shared with boxes, which may outlive the Sandbox
   uint32_t next_number_ = 1;
   bool closing_ = false;
+  bool groups_removed_ = false;
   std::vector<Callback<void()>> when_closed_;
 };
 

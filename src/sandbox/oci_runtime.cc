@@ -107,6 +107,10 @@ std::string path_in_hierarchy(const std::string& directory, ControlGroups kind) 
   return below.empty() ? "/" : below;
 }
 
+bool lost_its_group(std::string_view complaint) {
+  return complaint.find("cgroup") != complaint.npos && complaint.find("No such file or directory") != complaint.npos;
+}
+
 void remove_left_groups(const OciRuntime& runtime) {
   if (runtime.groups_path.size() < 2) return;
   std::error_code none;
@@ -116,8 +120,7 @@ void remove_left_groups(const OciRuntime& runtime) {
   }
 }
 
-// What lies where GroupHome makes its groups is its to reap. Elsewhere a group that is empty is
-// nobody's, and one that is not cannot be removed.
+// What lies where GroupHome makes its groups is its to reap.
 void reap_groups_elsewhere(const OciRuntime& runtime, const Machine& machine) {
   if (runtime.groups_path.size() < 2) return;
   const std::string parent = fs::path(runtime.groups_path).parent_path();
@@ -126,7 +129,7 @@ void reap_groups_elsewhere(const OciRuntime& runtime, const Machine& machine) {
     const std::string place = hierarchy.path().string() + parent;
     if (std::ranges::any_of(machine.controllers, [&](const auto& home) { return home.second == place; })) continue;
     for (const auto& group : fs::directory_iterator(place, none)) {
-      if (!group.path().filename().string().starts_with("sluice-")) continue;
+      if (!is_left_behind(group.path().filename().string())) continue;
       for (const auto& box : fs::directory_iterator(group.path(), none)) rmdir(box.path().c_str());
       rmdir(group.path().c_str());
     }

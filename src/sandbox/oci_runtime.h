@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -27,10 +28,15 @@ Result<OciRuntime> find_runtime(const SandboxOptions& options, const Machine& ma
 // Empty where hierarchies are mounted elsewhere than usual, as a runtime would not find them.
 std::string path_in_hierarchy(const std::string& directory, ControlGroups kind);
 
-// Runtimes make groups in every hierarchy and leave the empty ones above their own behind.
+// Does the runtime complain that a control group vanished while it was at work? Anybody who tidies
+// up empty groups can do that to it; the next attempt makes them afresh.
+bool lost_its_group(std::string_view complaint);
+
+// Runtimes make groups in every hierarchy and leave the empty ones above their own behind. Only
+// when none is at work any more: it would find the group gone that it just made.
 void remove_left_groups(const OciRuntime& runtime);
 
-// The same for what earlier lives left.
+// The same for what servers left that are gone.
 void reap_groups_elsewhere(const OciRuntime& runtime, const Machine& machine);
 
 // Makes the runtime forget containers of an earlier life.
