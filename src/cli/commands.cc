@@ -33,6 +33,7 @@ constexpr Flag message_flags[] = {
 constexpr Flag conversation_flags[] = {paged[0], paged[1], {"--user", "ID", "only those of this user"}};
 constexpr Flag run_flags[] = {paged[0], paged[1], {"--conversation", "ID", "only those of this conversation"}};
 constexpr Flag tail_flags[] = {{"--after", "SEQ", "only events after this one; absent: from the first"}};
+constexpr Flag trace_flags[] = {{"--extended", "", "also the answer as it grew, what tools printed, files and diffs"}};
 constexpr Flag agent_flags[] = {
     {"--name", "NAME", "its new name"},  // of update only
     {"--system", "TEXT", "the system prompt"},
@@ -42,6 +43,8 @@ constexpr Flag agent_flags[] = {
     {"--max-output-tokens", "N", "of one answer"},
     {"--max-runtime-seconds", "N", "of one run"},
     {"--max-history-messages", "N", "shown to the model"},
+    {"--skill", "ID[,ID…]", "skills that its runs have at hand, in place of those it had; '': none"},
+    {"--environment", "ID", "the environment that its runs work in; '': none"},
     {"--default", "", "make it the tenant's default agent"},
 };
 constexpr Flag repository_flags[] = {
@@ -125,6 +128,28 @@ constexpr Command table[] = {
      "Works as well when the run is over. The exit code is that of send.\n\n"
      "  sluice runs tail msg_01k… --after 17\n  sluice runs tail run_01k… --json\n",
      tail_run},
+    {"runs trace", "RUN_ID", 1, 1, service, trace_flags, "print what a run did, one JSON object a line",
+     "The runner's own lines: log, step, and a result or an error at the end. A run that is not over is followed.\n\n"
+     "  sluice runs trace run_01k…\n  sluice runs trace run_01k… --extended | jq .type\n",
+     trace_run},
+    {"runs steps",
+     "RUN_ID",
+     1,
+     1,
+     service,
+     {},
+     "list a run's tool calls, each as it stands",
+     "  sluice runs steps run_01k…\n  sluice runs steps run_01k… --json | jq '.[].result'\n",
+     list_run_steps},
+    {"runs result",
+     "RUN_ID",
+     1,
+     1,
+     service,
+     {},
+     "print what a run came to: its answer, or the problem",
+     "  sluice runs result run_01k…\n",
+     show_run_result},
     {"runs files",
      "RUN_ID",
      1,

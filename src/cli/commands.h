@@ -67,6 +67,9 @@ int unarchive_conversation(Context& context);
 int list_runs(Context& context);
 int show_run(Context& context);
 int cancel_run(Context& context);
+int trace_run(Context& context);
+int list_run_steps(Context& context);
+int show_run_result(Context& context);
 int list_agents(Context& context);
 int create_agent(Context& context);
 int show_agent(Context& context);
@@ -103,6 +106,8 @@ int list_run_files(Context& context);
 int get_file(Context& context);
 
 // ── shared by them ──
+// skill_ids, as --skill says; an empty one is none.
+void write_skills(json::Writer& writer, const Arguments& arguments);
 // repository_id, skill_ids and env, as far as --repository, --skill and --env say.
 void write_materials(json::Writer& writer, const Context& context);
 // True for an answer that is none: unreachable, or a problem, which has been printed. `code` is set.

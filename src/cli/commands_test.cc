@@ -144,6 +144,11 @@ TEST_F(CommandsTest, An_agent_is_described_by_flags) {
   EXPECT_EQ(remote.asked.back(), R"(POST /v1/agents {"name":"w","model":{"provider":"p","name":"m"},)"
                                  R"("limits":{"max_output_tokens":9},"is_default":true})");
   EXPECT_EQ(run({"agents", "update", "agt_1", "--model", "m"}), exit_usage);
+  run({"agents", "create", "w", "--skill", "skl_1,skl_2", "--environment", "env_1"});
+  EXPECT_EQ(remote.asked.back(),
+            R"(POST /v1/agents {"name":"w","skill_ids":["skl_1","skl_2"],"environment_id":"env_1"})");
+  run({"agents", "update", "agt_1", "--skill", "", "--environment", ""});
+  EXPECT_EQ(remote.asked.back(), R"(PATCH /v1/agents/agt_1 {"skill_ids":[],"environment_id":null})");
 }
 
 TEST_F(CommandsTest, A_problem_is_printed_and_fails) {

@@ -36,6 +36,13 @@ class FakeRemote final : public Remote {
     if (!reachable) return Error{ErrorKind::unavailable, "connection refused"};
     return client::Reply{status, {}, answer};
   }
+  Result<client::Reply> stream(std::string path, std::function<void(std::string_view)> on_bytes) override {
+    asked.push_back("stream " + path);
+    if (!reachable) return Error{ErrorKind::unavailable, "connection refused"};
+    if (status != 200) return client::Reply{status, {}, answer};
+    for (const auto& piece : pieces) on_bytes(piece);
+    return client::Reply{status, {}, ""};
+  }
   Followed send_message(std::string conversation, std::string body, AnswerListener& listener) override {
     asked.push_back("send " + conversation + " " + body);
     for (const auto& event : events) listener.on_event(event);
@@ -53,6 +60,7 @@ class FakeRemote final : public Remote {
   bool reachable = true;
   int status = 200;
   std::string answer = R"({"id":"con_1","message_id":"msg_1"})";
+  std::vector<std::string> pieces;
   std::vector<client::Event> events;
   std::vector<client::Link> links;
   Followed followed{{client::Outcome::Kind::completed, R"({"content":"Hello there"})", "", 200}};

@@ -179,9 +179,13 @@ int delete_environment(Context& c) { return show(c, As::service, "DELETE", at("/
 void write_materials(json::Writer& writer, const Context& context) {
   write_if_given(writer, context, "--repository", "repository_id");
   write_if_given(writer, context, "--env", "env");
-  if (!context.arguments.has("--skill")) return;
+  write_skills(writer, context.arguments);
+}
+
+void write_skills(json::Writer& writer, const Arguments& arguments) {
+  if (!arguments.has("--skill")) return;
   writer.key("skill_ids").begin_array();
-  std::istringstream rest(context.arguments.flag("--skill"));
+  std::istringstream rest(arguments.flag("--skill"));
   for (std::string id; std::getline(rest, id, ',');) writer.string(id);
   writer.end_array();
 }

@@ -54,6 +54,12 @@ Result<std::string> agent_body(const Arguments& arguments, const std::string& na
   }
   inner.end_object();
   if (given != "{}") writer.key("limits").raw(given);
+  write_skills(writer, arguments);
+  if (arguments.has("--environment")) {
+    const auto id = arguments.flag("--environment");
+    writer.key("environment_id");
+    id.empty() ? writer.null() : writer.string(id);
+  }
   if (arguments.has("--default")) writer.key("is_default").boolean(true);
   writer.end_object();
   return body;

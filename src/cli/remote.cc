@@ -10,6 +10,8 @@
 namespace sluice::cli {
 namespace {
 
+constexpr int64_t quiet_ms_max = 3'600'000;  // of a trace: a tool may be silent for long
+
 // While it lives, Ctrl-C is news for the loop and does not end the program.
 class InterruptWatch {
  public:
@@ -43,10 +45,41 @@ class InterruptWatch {
   std::unique_ptr<world::Watch> watch_;
 };
 
+// An answer that is told as it comes.
+class Pour final : private net::CallListener {
+ public:
+  Pour(net::Client& client, net::ClientRequest request, std::function<void(std::string_view)> on_bytes,
+       Callback<void()> on_over)
+      : on_bytes_(std::move(on_bytes)), on_over_(std::move(on_over)), call_(client.call(std::move(request), *this)) {}
+
+  std::optional<Result<client::Reply>> outcome;
+
+ private:
+  void on_head(int status, const net::Headers& headers) override { reply_ = {status, headers, ""}; }
+  void on_body(std::string_view bytes) override {
+    if (reply_.status < 400) return on_bytes_(bytes);
+    reply_.body += bytes.substr(0, client::reply_bytes_max - reply_.body.size());
+  }
+  void on_end(net::CallEnd end) override {
+    if (end.failure) {
+      outcome.emplace(Error{ErrorKind::unavailable, std::move(end.what)});
+    } else {
+      outcome.emplace(std::move(reply_));
+    }
+    on_over_();
+  }
+
+  client::Reply reply_;
+  std::function<void(std::string_view)> on_bytes_;
+  Callback<void()> on_over_;
+  std::unique_ptr<net::Call> call_;
+};
+
 class HttpRemote final : public Remote {
  public:
   HttpRemote(const Access& access, std::unique_ptr<world::Reactor> reactor, std::unique_ptr<net::Client> client)
-      : reactor_(std::move(reactor)),
+      : access_(access),
+        reactor_(std::move(reactor)),
         client_(std::move(client)),
         entropy_(world::make_system_entropy()),
         service_({access.url, access.key}, {.full = true}, *client_, *reactor_),
@@ -62,6 +95,16 @@ class HttpRemote final : public Remote {
                                          });
     while (!reply) reactor_->run();
     return std::move(*reply);
+  }
+
+  Result<client::Reply> stream(std::string path, std::function<void(std::string_view)> on_bytes) override {
+    auto base = access_.url;
+    while (base.ends_with('/')) base.pop_back();
+    net::ClientRequest request{.url = base + path, .idle_ms_max = quiet_ms_max, .total_ms_max = 0};
+    if (!access_.key.empty()) request.headers.add("Authorization", "Bearer " + access_.key);
+    Pour pour(*client_, std::move(request), std::move(on_bytes), [this] { reactor_->stop(); });
+    while (!pour.outcome) reactor_->run();
+    return std::move(*pour.outcome);
   }
 
   Followed send_message(std::string conversation_id, std::string body, AnswerListener& listener) override {
@@ -99,6 +142,7 @@ class HttpRemote final : public Remote {
     return std::move(*followed);
   }
 
+  const Access access_;
   std::unique_ptr<world::Reactor> reactor_;
   std::unique_ptr<net::Client> client_;
   std::unique_ptr<world::Entropy> entropy_;

@@ -1,8 +1,10 @@
 // The server as a command sees it: ask and wait. What waits underneath is a loop of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cli/access.h"
 #include "client/client.h"
@@ -28,6 +30,9 @@ class Remote {
  public:
   virtual ~Remote() = default;
   virtual Result<client::Reply> request(As as, std::string method, std::string path, std::string body) = 0;
+  // Tells the bytes at `path` as they come, for as long as they do; the reply has none of them. A
+  // refusal is told by the reply alone. `unavailable` when the answer broke off, too.
+  virtual Result<client::Reply> stream(std::string path, std::function<void(std::string_view)> on_bytes) = 0;
   // With an Idempotency-Key of its own, so that a cut before the first byte is a replay, not a riddle.
   virtual Followed send_message(std::string conversation_id, std::string body, AnswerListener& listener) = 0;
   virtual Followed follow(std::string message_id, int64_t after, AnswerListener& listener) = 0;
