@@ -178,14 +178,15 @@ class Collector final {
  public:
   explicit Collector(const AssetRules& rules) : rules_(rules) {}
 
-  Result<Assets> run(int workspace) {
-    const auto root = stat_beneath(workspace, "assets");
+  Result<Assets> run(int changes) {
+    const auto root = stat_beneath(changes, "assets");
     if (!root) return errno == ENOENT ? Result<Assets>(Assets{}) : failed("look for assets");
+    if (is_whiteout(*root)) return Assets{};
     if (!S_ISDIR(root->st_mode)) {
       leave_out("assets", S_ISLNK(root->st_mode) ? "is a link" : "is not a directory");
       return std::move(out_);
     }
-    enter(workspace, "assets", "assets");
+    enter(changes, "assets", "assets");
     while (!levels_.empty()) step();
     return finish();
   }
@@ -242,7 +243,7 @@ class Collector final {
       return levels_.clear();
     }
     const auto about = stat_beneath(level.fd.get(), name);
-    if (!about) return;  // it went
+    if (!about || is_whiteout(*about)) return;  // it went
     if (S_ISDIR(about->st_mode)) return enter(level.fd.get(), name, path);
     if (S_ISLNK(about->st_mode)) return leave_out(path, "is a link; links are not followed");
     if (!S_ISREG(about->st_mode)) return leave_out(path, "is not a plain file");
@@ -316,7 +317,7 @@ class Collector final {
 
 }  // namespace
 
-Result<Assets> collect_assets(int workspace_fd, const AssetRules& rules) { return Collector(rules).run(workspace_fd); }
+Result<Assets> collect_assets(int changes_fd, const AssetRules& rules) { return Collector(rules).run(changes_fd); }
 
 Assets admit_assets(std::vector<Asset> given, const AssetRules& rules) {
   return Collector(rules).admit(std::move(given));

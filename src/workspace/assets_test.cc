@@ -32,6 +32,17 @@ TEST_F(AssetsTest, Without_a_directory_there_are_none) {
   EXPECT_TRUE(collect().left_out.empty());
 }
 
+TEST_F(AssetsTest, S_12_what_was_deleted_is_no_file_and_nothing_to_speak_of) {
+  write("assets/a.txt", "a");
+  hide("assets/gone.txt");
+  EXPECT_EQ(names_of(collect()), (Names{"a.txt"}));
+  EXPECT_TRUE(collect().left_out.empty());
+  std::filesystem::remove_all(path("assets"));
+  hide("assets");
+  EXPECT_TRUE(collect().files.empty());
+  EXPECT_TRUE(collect().left_out.empty());
+}
+
 TEST_F(AssetsTest, S_12_names_are_made_safe) {
   write("assets/a b&c/x y;rm.txt", "");
   write("assets/ä€\xff\n.txt", "");

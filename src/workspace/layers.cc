@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string_view>
 
 #include "workspace/beneath.h"
 #include "workspace/layered.h"
@@ -154,12 +155,25 @@ class TreeCopy final {
         bytes_ += count;
         if (bytes_ > limits_.bytes_max)
           return too_much("it holds more than " + std::to_string(limits_.bytes_max) + " bytes");
-        if (pwrite(into, buffer_.data(), static_cast<std::size_t>(count), at) != count)
+        if (!write_at(into, {buffer_.data(), static_cast<std::size_t>(count)}, at)) {
           return failed("write " + shown(path));
+        }
         at += count;
       }
     }
     return finish_size(into, size, path);
+  }
+
+  // A disk that is nearly full takes a part, and says why only when it is asked for the rest.
+  static bool write_at(int into, std::string_view bytes, off_t at) {
+    while (!bytes.empty()) {
+      const ssize_t count = pwrite(into, bytes.data(), bytes.size(), at);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+      at += count;
+    }
+    return true;
   }
 
   static Result<Unit> finish_size(int into, off_t size, const std::string& path) {

@@ -1,8 +1,10 @@
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -35,13 +37,28 @@ class LayersTest : public TreeTest {
   // As somebody who is not root; true if it ended well.
   bool as_nobody(const std::function<bool()>& act) {
     if (geteuid() != 0) return act();
+    return in_child([&] { return setgid(65534) == 0 && setuid(65534) == 0 && act(); });
+  }
+  static bool in_child(const std::function<bool()>& act) {
     const pid_t child = fork();
-    if (child == 0) _exit(setgid(65534) == 0 && setuid(65534) == 0 && act() ? 0 : 1);
+    if (child == 0) _exit(act() ? 0 : 1);
     int status = 0;
     SLUICE_CHECK(waitpid(child, &status, 0) == child);
     return status == 0;
   }
 };
+
+TEST_F(LayersTest, A_write_that_stops_half_way_says_why) {
+  write("changes/big", std::string(300'000, 'x'));
+  const bool said_why = in_child([this] {
+    // Like a full disk: the first write is cut short, the second is refused.
+    const rlimit most{.rlim_cur = 200'000, .rlim_max = 200'000};
+    SLUICE_CHECK(setrlimit(RLIMIT_FSIZE, &most) == 0 && signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    const auto frozen = freeze_changes();
+    return !frozen && frozen.error().what == "write big: File too large";
+  });
+  EXPECT_TRUE(said_why);
+}
 
 TEST_F(LayersTest, A_frozen_layer_is_a_copy_with_what_it_hides) {
   write("changes/a/b", "one");

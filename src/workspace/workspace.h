@@ -75,8 +75,9 @@ struct Assets {
   std::vector<Asset> files;
   std::vector<std::string> left_out;  // for people: which, and why
 };
-// What lies under assets/ of the workspace, sub-directories included, in the order of their paths.
-Result<Assets> collect_assets(int workspace_fd, const AssetRules& rules);
+// What was written under assets/, sub-directories included, in the order of their paths: of an overlay's
+// upper directory, so that what earlier runs left there does not come back once more.
+Result<Assets> collect_assets(int changes_fd, const AssetRules& rules);
 // The same rules for files that somebody else collected: does not trust their names.
 Assets admit_assets(std::vector<Asset> given, const AssetRules& rules);
 
