@@ -39,11 +39,11 @@ void CallRound::carry_out(ToolPlan plan) {
     }
     const auto& options = context_.options.hands;
     CommandListener& listener = *this;
-    run_ = std::make_unique<CommandRun>(
-        *hands_->box(), std::move(command),
-        CommandBounds{.kept_chars_max = options.tool_result_chars_max,
-                      .told_bytes_max = plan_.is_shell ? options.tool_output_bytes_max : 0},
-        context_.loop, listener);
+    run_ = std::make_unique<CommandRun>(*hands_->box(), std::move(command),
+                                        CommandBounds{.kept_chars_max = options.tool_result_chars_max,
+                                                      .told_bytes_max = options.tool_output_bytes_max,
+                                                      .tells_only_cut = !plan_.is_shell},
+                                        context_.loop, listener);
   });
 }
 

@@ -6,6 +6,12 @@ namespace sluice::runner {
 
 using sandbox::Stream;
 
+namespace {
+
+constexpr std::size_t piece_bytes_max = 64 * 1024;  // of what is told at once
+
+}  // namespace
+
 CommandRun::CommandRun(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, world::Loop& loop,
                        CommandListener& listener)
     : bounds_(bounds), box_(box), loop_(loop), listener_(listener), excerpt_(bounds.kept_chars_max) {
@@ -35,13 +41,18 @@ void CommandRun::take(Stream stream, std::string text) {
 }
 
 void CommandRun::gather(Stream stream, std::string_view text) {
-  if (text.empty()) return;
-  if (gathered_.empty() || gathered_.back().stream != stream) gathered_.push_back({stream, {}});
-  gathered_.back().text += text;
+  while (!text.empty()) {
+    const bool joins = !gathered_.empty() && gathered_.back().stream == stream &&
+                       gathered_.back().text.size() + text.size() <= piece_bytes_max;
+    if (!joins) gathered_.push_back({stream, {}});
+    const auto piece = utf8_prefix(text, piece_bytes_max);
+    gathered_.back().text += piece;
+    text.remove_prefix(piece.size());
+  }
 }
 
 void CommandRun::tell_later() {
-  if (std::exchange(is_telling_, true)) return;
+  if (bounds_.tells_only_cut || std::exchange(is_telling_, true)) return;
   loop_.defer([this, alive = lifeline_.watch()] {
     if (!alive.expired()) tell();
   });
@@ -64,6 +75,7 @@ void CommandRun::on_exit(sandbox::Exit exit) {
   }
   take(Stream::out, out_.end());
   take(Stream::err, err_.end());
+  if (bounds_.tells_only_cut && !excerpt_.is_cut()) gathered_.clear();
   if (!tell()) return;
   exit.what = to_utf8(exit.what);
   listener_.on_ended(std::move(exit), excerpt_.text());

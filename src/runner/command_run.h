@@ -29,6 +29,7 @@ class CommandListener {
 struct CommandBounds {
   std::size_t kept_chars_max = 0;  // of `printed`
   std::size_t told_bytes_max = 0;  // 0: on_printed() is not called
+  bool tells_only_cut = false;     // on_printed() is called at the end, if `printed` had to leave something out
 };
 
 // `bash` is `sh` in a box that has no bash.

@@ -96,6 +96,7 @@ void Hands::fetch_repository() {
   if (!dispatch_.materials.repository || !layers_.empty()) return fetch_skills();
   repository_fetch_ = std::make_unique<RepositoryFetch>(
       options_, dispatch_, RepositoryFetch::Needs{*context_.sandbox, *context_.workers, context_.loop},
+      [this](std::string remark) { tell(EventKind::log, log_body("info", to_utf8(remark))); },
       [this](Result<workspace::Layers> layers) {
         const auto& url = dispatch_.materials.repository->url;
         if (!layers) {
@@ -194,6 +195,7 @@ void Hands::on_ended(sandbox::Exit exit, std::string printed) {
   if (!is_well) {
     ToolPlan plan{.is_shell = true};
     plan.command.timeout_ms = options_.setup_timeout_ms;
+    if (!end_phase("setup", "The setup script failed.")) return;
     return fail(Slug::setup_failed, "The setup script failed: " + answer_of(plan, exit, std::move(printed)).text);
   }
   if (end_phase("setup", "Ran the setup script.")) be_ready();

@@ -46,11 +46,10 @@ void Hands::look_for_changes() {
   // Descriptors of its own: the box may be dropped while another thread reads.
   send<Made>(
       *context_.workers, lifeline_.watch(),
-      [changes = duplicate(box_.box()->changes_fd()), tree = duplicate(box_.box()->workspace_fd()), wants_assets,
-       below = layers_, ignored = options_.ignored_directories,
-       rules = workspace::AssetRules{.extensions = options_.asset_extensions}] {
+      [changes = duplicate(box_.box()->changes_fd()), wants_assets, below = layers_,
+       ignored = options_.ignored_directories, rules = workspace::AssetRules{.extensions = options_.asset_extensions}] {
         return Made{workspace::diff(changes.get(), below, ignored, {}),
-                    wants_assets ? workspace::collect_assets(tree.get(), rules) : workspace::Assets{}};
+                    wants_assets ? workspace::collect_assets(changes.get(), rules) : workspace::Assets{}};
       },
       [this](Made made) { tell_changes(std::move(made.diff), std::move(made.assets)); });
 }

@@ -151,6 +151,28 @@ TEST_F(HandsTest, A_setup_script_that_fails_ends_the_run_before_the_model_is_ask
   begin("say Ready.");
   expect_problem(Slug::setup_failed, "no such package\nexit code 3");
   EXPECT_EQ(heard.text(), "");
+  EXPECT_EQ(phases(), (Bodies{"sandbox", "setup"})) << "how long it took is told also then";
+}
+
+// S-7
+TEST_F(HandsTest, Without_a_sandbox_a_run_that_needs_one_fails_at_once) {
+  runner = make_native_runner(options, {client, loop, entropy, log, metrics});
+  const auto fails = [this](harness::Materials given) {
+    heard = {};
+    materials = std::move(given);
+    begin("say Hello.");
+    expect_problem(Slug::sandbox_failed, "there is none on this server (`sluice doctor` says why)");
+    EXPECT_EQ(heard.text(), "");
+  };
+  fails({.repository = harness::RepositoryUse{.id = "rep_1", .url = "https://git.example/app.git"}});
+  fails({.skills = {{.id = "skl_1", .name = "counting"}}});
+  fails({.setup_script = "true"});
+  heard = {};
+  materials = {};
+  materials.variables = {{"MODE", "test"}};
+  begin("say Hello.");
+  EXPECT_EQ(heard.text(), "Hello.");
+  EXPECT_TRUE(heard.usage);
 }
 
 }  // namespace

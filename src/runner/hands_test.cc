@@ -171,6 +171,28 @@ TEST_F(HandsTest, What_is_printed_is_told_as_text_whatever_it_is_and_however_it_
               "{\"id\":\"step_1\",\"stream\":\"stdout\",\"text\":\"\xC3\xA9 \\u001b[1m\xEF\xBF\xBD\xEF\xBF\xBD\"}"}));
 }
 
+TEST_F(HandsTest, What_the_model_is_not_shown_of_any_tool_s_result_is_in_the_trace) {
+  options.hands.tool_result_chars_max = 10;
+  options.hands.tool_output_bytes_max = 100'000;
+  script = [](auto&, const auto& command) {
+    const std::size_t lines = command.argv[0] == "@grep" ? 50'000 : 2;
+    return FakeResult{.out = std::string(lines, 'a') + std::string(lines, 'b')};
+  };
+  begin("call list {}\ncall grep {\"pattern\":\"a\"}\nsay {{last}}");
+  EXPECT_EQ(heard.text(), "aaaaa\n… 99990 bytes left out …\nbbbbb");
+  std::string told;
+  for (const auto& body : heard.bodies(EventKind::output)) {
+    const auto document = json::Document::parse(body);
+    EXPECT_EQ(*document.value().root().find("id")->string(), "step_2") << "what was shown whole is not told twice";
+    EXPECT_EQ(*document.value().root().find("stream")->string(), "stdout");
+    told += *document.value().root().find("text")->string();
+  }
+  EXPECT_EQ(told, std::string(50'000, 'a') + std::string(50'000, 'b'));
+  const auto last =
+      std::ranges::find(heard.events.rbegin(), heard.events.rend(), EventKind::output, &model::RunEvent::kind);
+  EXPECT_EQ(std::prev(last)->kind, EventKind::step) << "the step ends after it";
+}
+
 TEST_F(HandsTest, A_flood_costs_no_more_than_its_limits) {
   options.hands.tool_output_bytes_max = 100'000;
   options.hands.tool_result_chars_max = 1'000;

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <system_error>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/digest.h"
@@ -18,6 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view whole_suffix = ".whole";
 constexpr std::string_view draft_suffix = ".part";
+constexpr std::string_view unkept_prefix = "of-";
+constexpr std::string_view aside_prefix = "gone-";
 
 Error failed(std::string_view what, const std::string& path, const std::error_code& error) {
   return {ErrorKind::unavailable, std::string(what) + " " + path + ": " + error.message()};
@@ -45,27 +46,64 @@ std::string numbered(int number) {
 
 std::string file_name(const std::string& path) { return fs::path(path).filename(); }
 
+// None if it is not there.
+Result<std::vector<std::string>> names_in(const std::string& directory) {
+  std::error_code error;
+  std::vector<std::string> names;
+  fs::directory_iterator entries(directory, error);
+  if (error == std::errc::no_such_file_or_directory) return names;
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    names.push_back(entries->path().filename());
+  }
+  if (error) return failed("list", directory, error);
+  return names;
+}
+
+// A conversation that keeps nothing leaves nothing: not its home, nor the directory of its homes.
+void remove_if_empty(const fs::path& home) {
+  std::error_code error;
+  if (fs::remove(home, error) && !file_name(home).starts_with(unkept_prefix)) fs::remove(home.parent_path(), error);
+}
+
+Result<Unit> freeze_draft(const LayerWork& work, const std::string& draft) {
+  std::error_code error;
+  fs::create_directories(work.home, error);
+  if (error) return failed("make", work.home, error);
+  return workspace::freeze(work.changes_fd, draft, work.owner, {});
+}
+
 }  // namespace
 
 bool is_kept(const harness::Dispatch& dispatch) { return !(dispatch.conversation == model::ConversationId{}); }
 
 std::string layer_home(const std::string& state_dir, const harness::Dispatch& dispatch) {
-  if (!is_kept(dispatch)) return state_dir + "/workspaces/of-" + dispatch.run.text();
+  if (!is_kept(dispatch)) return state_dir + "/workspaces/" + std::string(unkept_prefix) + dispatch.run.text();
   const auto& repository = dispatch.materials.repository;
   return state_dir + "/workspaces/" + dispatch.conversation.text() + "/" +
          (repository ? directory_name(repository->id) : "none");
 }
 
-Result<workspace::Layers> read_layers(const std::string& home) {
-  std::error_code error;
-  fs::create_directories(home, error);
-  if (error) return failed("make", home, error);
-  std::vector<std::string> names;
-  fs::directory_iterator entries(home, error);
-  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-    names.push_back(entries->path().filename());
+std::vector<std::string> set_aside_unkept(const std::string& state_dir) {
+  const auto where = state_dir + "/workspaces/";
+  std::vector<std::string> aside;
+  const auto names = names_in(where);
+  if (!names) return aside;
+  for (const auto& name : names.value()) {
+    if (name.starts_with(aside_prefix)) aside.push_back(where + name);
+    if (!name.starts_with(unkept_prefix)) continue;
+    // Under another name, because a run that is taken up again has the same home.
+    std::error_code error;
+    const auto to = where + std::string(aside_prefix) + name;
+    fs::rename(where + name, to, error);
+    if (!error) aside.push_back(to);
   }
-  if (error) return failed("list", home, error);
+  return aside;
+}
+
+Result<workspace::Layers> read_layers(const std::string& home) {
+  auto listed = names_in(home);
+  if (!listed) return std::move(listed.error());
+  auto names = std::move(listed).take();
   std::ranges::sort(names, std::greater<>(), number_of);
 
   workspace::Layers layers;
@@ -87,11 +125,15 @@ Result<workspace::Layers> read_layers(const std::string& home) {
 Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max) {
   const auto draft = work.home + "/" + work.mark + std::string(draft_suffix);
   const int number = work.below.empty() ? 1 : number_of(file_name(work.below.front())) + 1;
-  auto frozen = workspace::freeze(work.changes_fd, draft, work.owner, {});
-  if (!frozen) return std::move(frozen.error());
   std::error_code error;
+  if (fs::is_empty("/proc/self/fd/" + std::to_string(work.changes_fd), error) && !error) return LayerDraft{};
+  if (auto frozen = freeze_draft(work, draft); !frozen) {
+    remove_if_empty(work.home);
+    return std::move(frozen.error());
+  }
   if (fs::is_empty(draft, error) && !error) {
     (void)workspace::remove_tree(draft);
+    remove_if_empty(work.home);
     return LayerDraft{};
   }
   if (std::ssize(work.below) < layers_max) return LayerDraft{draft, work.home + "/" + numbered(number)};
@@ -106,7 +148,9 @@ Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max) {
 }
 
 void discard(const Result<LayerDraft>& draft) {
-  if (draft && !draft.value().from.empty()) (void)workspace::remove_tree(draft.value().from);
+  if (!draft || draft.value().from.empty()) return;
+  (void)workspace::remove_tree(draft.value().from);
+  remove_if_empty(fs::path(draft.value().from).parent_path());
 }
 
 Result<Unit> keep(const LayerDraft& draft) {

@@ -11,6 +11,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "harness/harness.h"
@@ -23,7 +24,11 @@ std::string layer_home(const std::string& state_dir, const harness::Dispatch& di
 // Whose workspace nobody goes on with: its home is removed after the run.
 bool is_kept(const harness::Dispatch& dispatch);
 
-// Topmost first. Makes `home` if it is not there, and clears away what is left of broken-off work.
+// When nobody works yet: takes what a killed server left of workspaces that are not kept out of the
+// way, quickly. What it answers is to be removed.
+std::vector<std::string> set_aside_unkept(const std::string& state_dir);
+
+// Topmost first; none if `home` is not there. Clears away what is left of broken-off work.
 Result<workspace::Layers> read_layers(const std::string& home);
 
 // A layer that is written but does not count yet.
@@ -38,7 +43,8 @@ struct LayerWork {
   std::string mark;  // of the run, so that two never write to one place
   workspace::Owner owner;
 };
-// When there would be more than `layers_max`, the draft has all of them in it.
+// When there would be more than `layers_max`, the draft has all of them in it. `home` is made when there is
+// something to keep in it.
 Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max = 20);
 void discard(const Result<LayerDraft>& draft);
 // Quick; not blocking for long.

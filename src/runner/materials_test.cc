@@ -251,6 +251,26 @@ TEST_F(RepositoryTest, A_clone_that_fails_ends_the_run_with_git_s_words_but_with
   EXPECT_TRUE(sandbox->boxes.empty());
 }
 
+TEST_F(RepositoryTest, A_server_that_has_only_files_is_asked_once_more_for_all_of_them) {
+  const auto refuses = [](auto&, auto&) {
+    return FakeResult{.err = "fatal: dumb http transport does not support shallow capabilities\n",
+                      .exit = {.cause = ExitCause::exited, .code = 128}};
+  };
+  script = refuses;
+  begin("say Hello.");
+  expect_problem(Slug::repository_failed, "shallow");
+  ASSERT_EQ(commands.size(), 2u) << "not for ever";
+  EXPECT_NE(std::ranges::find(commands[0].argv, "--depth=1"), commands[0].argv.end());
+  EXPECT_EQ(std::ranges::find(commands[1].argv, "--depth=1"), commands[1].argv.end());
+  EXPECT_NE(heard.all(EventKind::log).find("cannot give a part of the history"), std::string::npos);
+
+  heard = {};
+  commands.clear();
+  heard.after_event = [this] { work.reset(); };
+  begin("say Hello.");
+  EXPECT_EQ(commands.size(), 1u) << "whoever is told of it may go";
+}
+
 TEST_F(RepositoryTest, A_clone_that_takes_too_long_or_gets_no_box_ends_the_run) {
   script = [](auto&, auto&) { return FakeResult{.hangs = true}; };
   begin("say Hello.");

@@ -71,6 +71,11 @@ int64_t rounds_max(const harness::Dispatch& dispatch, const RunnerOptions& optio
   return dispatch.max_rounds > 0 ? std::min(dispatch.max_rounds, allowed) : allowed;
 }
 
+// Variables alone are of no use without a sandbox, but nobody waits for what they do.
+bool needs_sandbox(const harness::Materials& materials) {
+  return materials.repository.has_value() || !materials.skills.empty() || !materials.setup_script.empty();
+}
+
 }  // namespace
 
 NativeLoop::NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch,
@@ -88,6 +93,12 @@ void NativeLoop::start() {
   const bool is_offline = route_.dialect == nullptr;
   if (dispatch_.resumed && is_offline) replay_ = Replay(dispatch_.told_text, dispatch_.told_reasoning);
   if (dispatch_.resumed && !is_offline && !dispatch_.told_text.empty()) return fail_replay();
+
+  if (context_->sandbox == nullptr && needs_sandbox(dispatch_.materials)) {
+    return fail(Slug::sandbox_failed,
+                "The run needs a sandbox for its repository, skills or setup script, and there is none on this server "
+                "(`sluice doctor` says why).");
+  }
 
   prompt_ = prompt_of(dispatch_);
   runtime_ = context_->loop.after(Millis{dispatch_.agent.limits.max_runtime_seconds * 1000}, [this] {

@@ -92,16 +92,19 @@ void Excerpt::append(std::string_view text) {
   if (tail_.size() > 2 * tail_bytes_max) tail_.erase(0, tail_.size() - tail_bytes_max);
 }
 
-std::string Excerpt::text() const {
+std::string_view Excerpt::tail() const {
   std::size_t begin = tail_.size();
   for (std::size_t chars = 0; begin > 0 && chars < chars_max_ - chars_max_ / 2;) {
     if (!continues(tail_[--begin])) ++chars;
   }
   while (begin < tail_.size() && continues(tail_[begin])) ++begin;
-  const auto tail = std::string_view(tail_).substr(begin);
-  const auto left_out = bytes_ - head_.size() - tail.size();
-  if (left_out == 0) return head_ + std::string(tail);
-  return head_ + "\n… " + std::to_string(left_out) + " bytes left out …\n" + std::string(tail);
+  return std::string_view(tail_).substr(begin);
+}
+
+std::string Excerpt::text() const {
+  const std::string end(tail());
+  if (!is_cut()) return head_ + end;
+  return head_ + "\n… " + std::to_string(left_out()) + " bytes left out …\n" + end;
 }
 
 }  // namespace sluice::runner

@@ -34,11 +34,15 @@ class Excerpt {
 
   // Valid UTF-8.
   void append(std::string_view text);
-  bool is_empty() const { return bytes_ == 0; }
+  // Whether there was more.
+  bool is_cut() const { return left_out() > 0; }
   // With "… N bytes left out …" in between when there was more.
   std::string text() const;
 
  private:
+  std::string_view tail() const;
+  std::size_t left_out() const { return bytes_ - head_.size() - tail().size(); }
+
   const std::size_t chars_max_;
   std::string head_;
   std::size_t head_chars_ = 0;

@@ -48,7 +48,7 @@ TEST(Utf8Prefix, Ends_between_two_characters) {
 
 TEST(Excerpt, Is_the_text_itself_up_to_the_last_character_that_fits) {
   Excerpt excerpt(6);
-  EXPECT_TRUE(excerpt.is_empty());
+  EXPECT_FALSE(excerpt.is_cut());
   excerpt.append("ab");
   excerpt.append("€€c");
   excerpt.append("d");

@@ -15,6 +15,8 @@ namespace sluice::runner {
 namespace {
 
 constexpr std::size_t git_words_chars_max = 2'000;
+// What git says of a server that has nothing but files to give.
+constexpr std::string_view no_shallow_words = "does not support shallow capabilities";
 
 struct Place {
   std::string_view scheme;
@@ -58,11 +60,9 @@ bool is_commit(std::string_view ref) {
 }
 
 std::map<std::string, std::string> git_environment() {
-  return {{"GIT_TERMINAL_PROMPT", "0"},
-          {"GIT_ALLOW_PROTOCOL", "https:http:ssh:git"},
-          {"GIT_CONFIG_NOSYSTEM", "1"},
-          {"GIT_CONFIG_GLOBAL", "/dev/null"},
-          {"GIT_SSH_COMMAND", "ssh -oBatchMode=yes"}};
+  return {
+      {"GIT_TERMINAL_PROMPT", "0"},       {"GIT_ALLOW_PROTOCOL", "https:http:ssh:git"}, {"GIT_CONFIG_NOSYSTEM", "1"},
+      {"GIT_CONFIG_GLOBAL", "/dev/null"}, {"GIT_SSH_COMMAND", "ssh -oBatchMode=yes"},   {"LC_ALL", "C"}};
 }
 
 Result<Unit> add_credential(std::map<std::string, std::string>& environment, const std::string& alias,
@@ -143,8 +143,13 @@ Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUs
 }
 
 RepositoryFetch::RepositoryFetch(const HandsOptions& options, const harness::Dispatch& dispatch, Needs needs,
-                                 Callback<void(Result<workspace::Layers>)> done)
-    : options_(options), dispatch_(dispatch), needs_(needs), done_(std::move(done)), box_(needs.loop) {
+                                 Callback<void(std::string)> remark, Callback<void(Result<workspace::Layers>)> done)
+    : options_(options),
+      dispatch_(dispatch),
+      needs_(needs),
+      remark_(std::move(remark)),
+      done_(std::move(done)),
+      box_(needs.loop) {
   needs_.loop.defer([this, alive = lifeline_.watch()] {
     if (!alive.expired()) begin();
   });
@@ -176,9 +181,24 @@ void RepositoryFetch::run_next() {
 
 void RepositoryFetch::on_ended(sandbox::Exit exit, std::string printed) {
   if (exit.cause == sandbox::ExitCause::exited && exit.code == 0) return run_next();
+  const bool is_too_plain = printed.find(no_shallow_words) != std::string::npos;
+  if (is_too_plain && remark_ && dispatch_.materials.repository->depth > 0) return run_without_depth();
   ToolPlan plan{.is_shell = true};
   plan.command.timeout_ms = options_.clone_timeout_ms;
   finish(Error{ErrorKind::unavailable, shown("git: " + answer_of(plan, exit, std::move(printed)).text)});
+}
+
+void RepositoryFetch::run_without_depth() {
+  auto repository = *dispatch_.materials.repository;
+  repository.depth = 0;
+  auto commands = clone_commands(repository, options_);
+  if (!commands) return finish(std::move(commands.error()));
+  commands_ = std::move(commands).take();
+  --next_command_;
+  auto remark = std::exchange(remark_, nullptr);
+  const auto alive = lifeline_.watch();
+  remark("The server of " + repository.url + " cannot give a part of the history: fetching all of it.");
+  if (!alive.expired()) run_next();
 }
 
 std::string RepositoryFetch::shown(std::string words) const {

@@ -33,8 +33,9 @@ class RepositoryFetch final : private CommandListener {
     world::Loop& loop;
   };
   // All must outlive this. `done` comes once, never from inside: the layers, or why there are none.
+  // `remark`, at most once before: what somebody who waits should know. Either may drop this.
   RepositoryFetch(const HandsOptions& options, const harness::Dispatch& dispatch, Needs needs,
-                  Callback<void(Result<workspace::Layers>)> done);
+                  Callback<void(std::string)> remark, Callback<void(Result<workspace::Layers>)> done);
 
   // To be dropped then. `gone`: nothing is left of the box.
   void stop(Callback<void()> gone);
@@ -45,6 +46,8 @@ class RepositoryFetch final : private CommandListener {
 
   void begin();
   void run_next();
+  // The last command once more, and what follows it, for the whole history.
+  void run_without_depth();
   void freeze();
   void take(Result<LayerDraft> draft);
   void finish(Result<workspace::Layers> layers);
@@ -54,6 +57,7 @@ class RepositoryFetch final : private CommandListener {
   const HandsOptions& options_;
   const harness::Dispatch& dispatch_;
   const Needs needs_;
+  Callback<void(std::string)> remark_;
   Callback<void(Result<workspace::Layers>)> done_;
   std::vector<sandbox::Command> commands_;
   std::size_t next_command_ = 0;

@@ -53,5 +53,12 @@ TEST_F(RealRepository, Is_there_and_its_credential_is_not) {
   EXPECT_EQ(heard.text().find("cm9ib3Q6"), std::string::npos);
 }
 
+TEST_F(RealRepository, Is_fetched_whole_from_a_server_that_cannot_give_a_part) {
+  materials.repository->depth = 1;
+  run("$ git log --format=%s\nsay {{last}}");
+  EXPECT_EQ(heard.text(), "First");
+  EXPECT_TRUE(was_told(model::EventKind::log, "cannot give a part of the history"));
+}
+
 }  // namespace
 }  // namespace sluice::runner

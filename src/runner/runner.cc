@@ -4,6 +4,7 @@
 
 #include "runner/file_herald.h"
 #include "runner/host_command.h"
+#include "runner/layer_shelf.h"
 #include "runner/model_call.h"
 #include "runner/native_loop.h"
 
@@ -38,11 +39,22 @@ std::unique_ptr<FileHerald> make_herald(const FileHooks& hooks, const RunnerNeed
                                       });
 }
 
+void clear_unkept(const std::string& state_dir, world::Workers& workers) {
+  auto paths = set_aside_unkept(state_dir);
+  if (paths.empty()) return;
+  workers.run(
+      [paths = std::move(paths)] {
+        for (const auto& path : paths) (void)workspace::remove_tree(path);
+      },
+      [] {});
+}
+
 }  // namespace
 
 std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs) {
   const bool has_hands = needs.sandbox != nullptr;
   SLUICE_CHECK(has_hands == (needs.watcher != nullptr) && has_hands == (needs.workers != nullptr));
+  if (has_hands) clear_unkept(options.hands.state_dir, *needs.workers);
   Providers providers(options, needs.metrics);
   auto herald = make_herald(options.hands.file_hooks, needs);
   return std::make_unique<NativeRunner>(std::make_shared<const Context>(

@@ -97,7 +97,8 @@ struct RunnerNeeds {
   world::Workers* workers = nullptr;
 };
 
-// The needs must outlive the dispatcher and all its work.
+// The needs must outlive the dispatcher and all its work. One at a time for one state_dir: it clears away what a
+// killed server left there.
 std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs);
 
 }  // namespace sluice::runner

@@ -83,7 +83,9 @@ Result<ToolPlan> plan_read(const Arguments& arguments, const HandsOptions& optio
 }
 
 Result<ToolPlan> plan_write(const Arguments& arguments, const HandsOptions& options) {
-  return shim_plan({"@write", arguments.text("path")}, options, arguments.text("content"));
+  auto plan = shim_plan({"@write", arguments.text("path")}, options, arguments.text("content"));
+  plan.counts = "Bytes written: ";
+  return plan;
 }
 
 Result<ToolPlan> plan_edit(const Arguments& arguments, const HandsOptions& options) {
@@ -91,8 +93,10 @@ Result<ToolPlan> plan_edit(const Arguments& arguments, const HandsOptions& optio
   const auto fresh = arguments.text("new");
   if (old.empty()) return wrong("old must not be empty; to make a file, use write.");
   if (old == fresh) return wrong("old and new are the same: there is nothing to change.");
-  return shim_plan({"@edit", arguments.text("path"), arguments.flag("all") ? "1" : "0"}, options,
-                   std::to_string(old.size()) + "\n" + old + fresh);
+  auto plan = shim_plan({"@edit", arguments.text("path"), arguments.flag("all") ? "1" : "0"}, options,
+                        std::to_string(old.size()) + "\n" + old + fresh);
+  plan.counts = "Places changed: ";
+  return plan;
 }
 
 Result<ToolPlan> plan_glob(const Arguments& arguments, const HandsOptions& options) {
@@ -258,6 +262,7 @@ ToolAnswer answer_of(const ToolPlan& plan, const sandbox::Exit& exit, std::strin
     if (!printed.empty()) printed += '\n';
     printed += words_of(exit, plan.command.timeout_ms);
   }
+  if (!failed) printed.insert(0, plan.counts);
   if (printed.empty()) printed = plan.is_shell ? "(no output)" : "(nothing)";
   return {std::move(printed), failed};
 }

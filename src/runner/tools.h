@@ -18,7 +18,8 @@ bool is_tool(std::string_view name);
 // What a call has the box do.
 struct ToolPlan {
   sandbox::Command command;
-  bool is_shell = false;  // bash: its output is told as it comes, its exit code is part of the result
+  std::string_view counts;  // what the number is that it prints; empty: it prints no number
+  bool is_shell = false;    // bash: its output is told as it comes, its exit code is part of the result
 };
 
 // `call.name` is a tool. `invalid`, in words for the model, which may try again.

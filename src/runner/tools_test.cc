@@ -89,6 +89,7 @@ TEST(ToolAnswer, Is_what_was_printed_and_how_it_ended) {
   using sandbox::ExitCause;
   EXPECT_EQ(answer_of(shell, {}, "hi\n\n").text, "hi");
   EXPECT_EQ(answer_of(shell, {}, "").text, "(no output)");
+  EXPECT_EQ(answer_of(plan("edit", R"({"path":"a","old":"x","new":"y"})"), {}, "2\n").text, "Places changed: 2");
   EXPECT_FALSE(answer_of(shell, {}, "").failed);
   EXPECT_EQ(answer_of(shell, {.cause = ExitCause::exited, .code = 2}, "hi\n").text, "hi\nexit code 2");
   EXPECT_TRUE(answer_of(shell, {.cause = ExitCause::exited, .code = 2}, "hi\n").failed);

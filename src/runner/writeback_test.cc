@@ -1,4 +1,6 @@
 // What a run leaves behind: the diff, files for the user, and its conversation's workspace.
+#include <sys/stat.h>
+
 #include "runner/hands_fixture.h"
 #include "runner/layer_shelf.h"
 
@@ -24,7 +26,7 @@ TEST_F(HandsTest, A_run_that_changed_nothing_tells_no_diff_and_leaves_no_layer) 
   begin("$ ls");
   EXPECT_TRUE(heard.usage);
   EXPECT_TRUE(heard.bodies(EventKind::diff).empty());
-  EXPECT_TRUE(layers().empty());
+  EXPECT_FALSE(std::filesystem::exists(home + "/state/workspaces"));
 }
 
 TEST_F(HandsTest, The_next_run_of_the_conversation_goes_on_with_the_workspace) {
@@ -60,6 +62,34 @@ TEST_F(HandsTest, A_workspace_that_is_nobody_s_is_gone_after_the_run) {
   EXPECT_EQ(heard.bodies(EventKind::diff).size(), 1u);
   work.reset();
   loop.settle();
+  EXPECT_FALSE(std::filesystem::exists(home + "/state/workspaces"));
+}
+
+TEST_F(HandsTest, A_workspace_that_is_nobody_s_is_gone_after_a_crash_too) {
+  const auto where = home + "/state/workspaces/";
+  put(where + "of-run_x/0001/a", "1");
+  put(where + "gone-of-run_y/0001/a", "1");
+  put(where + "con_z/none/0001/a", "1");
+  begin("say Hello.");
+  EXPECT_TRUE(heard.usage);
+  EXPECT_FALSE(std::filesystem::exists(where + "of-run_x"));
+  EXPECT_FALSE(std::filesystem::exists(where + "gone-of-run_x"));
+  EXPECT_FALSE(std::filesystem::exists(where + "gone-of-run_y"));
+  EXPECT_EQ(contents(where + "con_z/none/0001/a"), "1");
+}
+
+TEST_F(HandsTest, A_run_that_fails_leaves_no_empty_directories) {
+  begin("write notes.txt: x\nfail 400 no");
+  expect_problem(Slug::model_error);
+  EXPECT_FALSE(std::filesystem::exists(home + "/state/workspaces"));
+  heard = {};
+  script = [](auto& box, auto&) {
+    // What no layer can hold.
+    SLUICE_CHECK(mkfifo((box.changes() + "/pipe").c_str(), 0600) == 0);
+    return FakeResult{};
+  };
+  begin("$ mkfifo pipe");
+  EXPECT_TRUE(heard.usage);
   EXPECT_TRUE(std::filesystem::is_empty(home + "/state/workspaces"));
 }
 
@@ -97,6 +127,18 @@ TEST_F(HandsTest, Files_under_assets_are_handed_back_with_the_answer) {
   EXPECT_EQ(supplies->text, "Here it is.\nBye.");
   EXPECT_NE(heard.all(EventKind::log).find("Not handed back: "), std::string::npos);
   EXPECT_EQ(phases(), (Bodies{"sandbox", "run", "writeback", "settle"}));
+}
+
+TEST_F(HandsTest, Files_that_an_earlier_run_wrote_are_not_handed_back_again) {
+  supplies->wants = true;
+  begin("write assets/report.txt: fine");
+  ASSERT_TRUE(supplies->taken);
+  EXPECT_EQ(supplies->taken->size(), 1u);
+  heard = {};
+  begin("read assets/report.txt\nsay {{last}}\nwrite assets/more.txt: x");
+  EXPECT_EQ(heard.text(), "fine") << "it is still there";
+  ASSERT_EQ(supplies->taken->size(), 1u);
+  EXPECT_EQ(supplies->taken->at(0).name, "more.txt");
 }
 
 TEST_F(HandsTest, Files_that_nobody_wants_are_not_handed_back) {
