@@ -110,7 +110,8 @@ Result<workspace::Layers> read_layers(const std::string& home) {
   bool is_complete = false;
   for (const auto& name : names) {
     const auto path = home + "/" + name;
-    if (is_complete || name.ends_with(draft_suffix)) {
+    // Also what a draft was being written to, whose name goes on after the suffix.
+    if (is_complete || name.find(draft_suffix) != std::string::npos) {
       // Best done now, but it can wait for the next time.
       (void)workspace::remove_tree(path);
       continue;

@@ -109,6 +109,7 @@ TEST_F(HandsTest, What_a_broken_off_run_left_is_cleared_away) {
   begin("write a: 1");
   const auto where = home + "/state/workspaces/" + dispatch_conversation().text() + "/none";
   put(where + "/run_x.part/a", "half");
+  put(where + "/run_y.part.Xy12ab/a", "less");
   heard = {};
   begin("read a\nsay {{last}}");
   EXPECT_EQ(heard.text(), "1");
