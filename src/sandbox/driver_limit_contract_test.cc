@@ -28,7 +28,10 @@ TEST_P(DriverLimits, Processor_time_is_told_as_cpu_limit) {
   const auto box = story.open();
   const Ran ran = story.run(*box, sh("while :; do :; done"));
   EXPECT_EQ(ran.exit.cause, ExitCause::cpu_limit) << name_of(ran.exit.cause) << " " << ran.exit.code;
-  EXPECT_GE(ran.exit.cpu_ms, 800);  // the limit and the account tick apart: 898 was seen for a second
+  // The kernel enforces the limit by whole ticks and accounts by the clock, so on a busy machine the
+  // second is over a little early: 898 ms were seen.
+  EXPECT_GE(ran.exit.cpu_ms, 800);
+  EXPECT_LE(ran.exit.cpu_ms, 1500);
 }
 
 TEST_P(DriverLimits, A_file_too_big_is_told_as_file_limit) {
