@@ -33,7 +33,9 @@ struct Send {
   std::optional<std::vector<std::string>> skill_ids;
   std::optional<std::map<std::string, std::string>> env;
   std::optional<std::string> env_name;  // instead of variables
-  bool tenant_filler = false;           // the cascade (I-11): tenant, then conversation, then message
+  model::TenantLimits tenant_limits;
+  bool hold = false;           // when all slots are taken: wait, rather than be refused (I-12)
+  bool tenant_filler = false;  // the cascade (I-11): tenant, then conversation, then message
   std::optional<bool> message_filler;
   bool streamed = true;  // nobody sees filler otherwise
   std::optional<store::Idempotency> idempotency;
@@ -46,6 +48,32 @@ struct Sent {
   bool replayed = false;  // the key was known; nothing was created
 };
 using SendOutcome = std::variant<Sent, model::Problem>;
+
+// A human's decision, proven (I-15).
+struct Decision {
+  model::TenantId tenant;
+  model::ApprovalId approval;
+  bool approve = false;
+  std::string resolved_by;  // "approver_key:apk_…"
+  std::optional<std::string> note;
+  std::vector<model::SealedSecret> secrets;  // supplied with it
+  std::string audit_detail;                  // JSON for the chain
+};
+using DecideOutcome = std::variant<model::Approval, model::Problem>;
+
+// I-13.
+struct Capacity {
+  int64_t pool_size = 0;  // slots
+  int64_t warm_available = 0;
+  int64_t sticky_active = 0;  // slots that are pinned to a conversation
+  int64_t max_sticky = 0;
+  int64_t running = 0;
+  int64_t held = 0;
+  int64_t parked = 0;
+  int64_t max_hold_seconds = 0;
+  int64_t retry_hint_seconds = 0;  // for whoever is refused now
+  bool at_capacity = false;
+};
 
 // Someone who reads a run: a streaming response, as a rule.
 class Reader {
@@ -75,6 +103,12 @@ class Waiting {
 
 struct EngineOptions {
   std::string public_base_url;  // for the `type` of problems
+  int64_t max_running = 1'024;
+  int64_t max_sticky = 64;
+  int64_t max_held = 10'000;
+  int64_t max_hold_seconds = 120;
+  int64_t approval_seconds = 900;  // how long a gate waits that names no time
+  int64_t approval_seconds_max = 7 * 86'400;
 };
 
 class Engine {
@@ -100,6 +134,19 @@ class Engine {
   virtual void cancel(model::TenantId tenant, model::RunId run,
                       Callback<void(std::variant<model::Run, model::Problem>)> done) = 0;
 
+  // Exactly one of any number of decisions counts; the others are `approval-expired`.
+  virtual void decide(Decision decision, Callback<void(DecideOutcome)> done) = 0;
+
+  virtual Capacity capacity() const = 0;
+  virtual model::SandboxNow sandbox_of(model::ConversationId conversation) const = 0;
+  // Whether one more conversation of this tenant may become sticky; the problem, if not.
+  virtual std::optional<model::Problem> refusal_of_sticky(model::TenantId tenant,
+                                                          const model::TenantLimits& limits) const = 0;
+  // A conversation's runtime or status was changed: its lease is shortened, prolonged or ended.
+  virtual void conversation_changed(const model::Conversation& conversation) = 0;
+  // Secrets of the tenant changed on disk: whatever runs sees them.
+  virtual void secrets_changed(model::TenantId tenant) = 0;
+
   // Somebody else found that the store does not say what it wrote: it is opened anew, and every
   // unfinished run is taken up again.
   virtual void store_fell_silent(const Error& why) = 0;
@@ -124,7 +171,9 @@ struct EngineNeeds {
   world::IdSource& ids;
   world::Log& log;
   world::Metrics& metrics;
-  Storeroom* storeroom = nullptr;  // null: there are no skills, and files are not kept
+  const vault::Sealer& sealer;
+  Storeroom* storeroom = nullptr;       // null: there are no skills, and files are not kept
+  Callback<void()>* noticed = nullptr;  // called when a notice is in the store; null: nobody cares
 };
 std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options);
 

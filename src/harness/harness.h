@@ -14,6 +14,7 @@
 #include "base/callback.h"
 #include "base/result.h"
 #include "model/model.h"
+#include "vault/vault.h"
 
 namespace sluice::harness {
 
@@ -77,6 +78,15 @@ struct Dispatch {
   bool filler = false;
   std::string traceparent;  // W3C; empty: none
 
+  std::shared_ptr<vault::Secrets> secrets;  // in reach of the run; null: none
+  bool may_ask = false;                     // a human can be asked; otherwise what must be asked for is refused
+  // Whether the box stays when the run ends or waits for a human; the conversation's next run goes on in it.
+  bool keeps_box = false;
+
+  // When a parked run goes on without the Work that raised its gate: what Gate::checkpoint said. The
+  // gate was approved.
+  std::string checkpoint;
+
   // When a restarted server takes the work up again: what the journal shows was told already. The
   // agent must go on right after it, without repeating a byte.
   bool resumed = false;
@@ -84,14 +94,27 @@ struct Dispatch {
   std::string told_reasoning;
 };
 
-// What a dispatch hears. Exactly one of on_finished() and on_failed() ends it.
+// The work cannot go on without a human.
+struct Gate {
+  std::string reason;
+  std::vector<model::RequestedItem> items;
+  int64_t lifetime_seconds = 0;  // 0: as long as the server lets approvals wait
+  std::string checkpoint;        // JSON: from where another Work, perhaps of another server, can go on
+  // True: the Work waits with its box for go_on(). False: its workspace is kept, its box proven gone,
+  // and the Work is over.
+  bool keeps_box = false;
+};
+
+// What a dispatch hears. on_finished(), on_failed() or on_gate() without a box ends it.
 class DispatchListener {
  public:
   virtual ~DispatchListener() = default;
-  // Kinds text, reasoning, filler, log, usage, step, output, file, diff and custom, stamped.
+  // Kinds text, reasoning, filler, log, usage, step, output, file, diff, custom and egress, stamped.
   virtual void on_event(model::RunEvent event) = 0;
   virtual void on_finished(model::Usage usage) = 0;
   virtual void on_failed(model::Problem problem) = 0;
+  // Only where Dispatch::may_ask.
+  virtual void on_gate(Gate gate) = 0;
 };
 
 // Work in progress. Dropping it ends the work at once; the listener hears nothing more.
@@ -101,6 +124,8 @@ class Work {
   // Ends it, and says when nothing of it is left: no process, no box. The listener hears nothing
   // more. Not called twice; `gone` never comes from inside.
   virtual void stop(Callback<void()> gone) = 0;
+  // Its gate was approved; secrets that came with it are in Dispatch::secrets. Only while it waits.
+  virtual void go_on() = 0;
 };
 
 class Dispatcher {
@@ -116,6 +141,14 @@ class Dispatcher {
 
   // False when the agent's model looks only at the last message, so the history need not be read.
   virtual bool reads_history(const model::Agent& agent) const = 0;
+
+  // A conversation's box that was kept is wanted no more: it is killed. No harm if there is none, or if a run is
+  // using it: then it goes with the run.
+  virtual void release(model::ConversationId conversation) = 0;
+  // A parked run ended at its gate: what was kept for its going on is removed.
+  virtual void forget_parked(model::RunId run, model::ConversationId conversation) = 0;
+  // Boxes that wait for work.
+  virtual int warm_available() const = 0;
 };
 
 }  // namespace sluice::harness

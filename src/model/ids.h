@@ -44,6 +44,12 @@ struct FileKind {
 struct ExecutionKind {
   static constexpr std::string_view prefix = "exe_";
 };
+struct ApprovalKind {
+  static constexpr std::string_view prefix = "apr_";
+};
+struct NoticeKind {
+  static constexpr std::string_view prefix = "ntc_";
+};
 struct RequestKind {
   static constexpr std::string_view prefix = "req_";
 };
@@ -61,6 +67,8 @@ using SkillId = Id<SkillKind>;
 using EnvironmentId = Id<EnvironmentKind>;
 using FileId = Id<FileKind>;
 using ExecutionId = Id<ExecutionKind>;
+using ApprovalId = Id<ApprovalKind>;
+using NoticeId = Id<NoticeKind>;
 using RequestId = Id<RequestKind>;
 
 }  // namespace sluice::model

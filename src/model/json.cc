@@ -94,7 +94,14 @@ void append_json(std::string& out, const Tenant& tenant) {
   writer.begin_object().key("object").string("tenant");
   append_id(writer, "id", tenant.id);
   writer.key("name").string(tenant.name).key("status").string(name_of(tenant.status));
-  writer.key("settings").begin_object().key("filler_enabled").boolean(tenant.filler_enabled).end_object();
+  const auto& limits = tenant.limits;
+  writer.key("settings").begin_object().key("filler_enabled").boolean(tenant.filler_enabled);
+  writer.key("weight").integer(limits.weight).key("max_running").integer(limits.max_running);
+  writer.key("max_held").integer(limits.max_held);
+  writer.key("max_concurrent_sticky").integer(limits.max_concurrent_sticky);
+  writer.key("max_sticky_ttl_seconds").integer(limits.max_sticky_ttl_seconds);
+  writer.key("require_bound_decisions").boolean(tenant.require_bound_decisions);
+  writer.key("webhook_url").string_or_null(tenant.webhook_url).end_object();
   writer.key("metadata");
   append_metadata(writer, tenant.metadata);
   append_time(writer, "created_at", tenant.created_at);
@@ -132,7 +139,8 @@ void append_json(std::string& out, const Agent& agent) {
   append_id(writer, "tenant_id", agent.tenant_id);
   writer.key("name").string(agent.name).key("system_prompt").string(agent.system_prompt);
   writer.key("model").begin_object().key("provider").string(agent.model.provider);
-  writer.key("name").string(agent.model.name).key("base_url").string_or_null(agent.model.base_url).end_object();
+  writer.key("name").string(agent.model.name).key("base_url").string_or_null(agent.model.base_url);
+  writer.key("key_alias").string_or_null(agent.model.key_alias).end_object();
   writer.key("limits").begin_object().key("max_output_tokens").integer(agent.limits.max_output_tokens);
   writer.key("max_runtime_seconds").integer(agent.limits.max_runtime_seconds);
   writer.key("max_history_messages").integer(agent.limits.max_history_messages).end_object();
@@ -140,6 +148,8 @@ void append_json(std::string& out, const Agent& agent) {
   for (const auto& id : agent.skill_ids) writer.string(id.text());
   writer.end_array();
   append_id_or_null(writer, "environment_id", agent.environment_id);
+  writer.key("policy");
+  append_policy(writer, agent.policy);
   writer.key("is_default").boolean(agent.is_default);
   append_time(writer, "created_at", agent.created_at);
   append_time(writer, "updated_at", agent.updated_at);
@@ -161,7 +171,8 @@ void append_json(std::string& out, const Conversation& conversation) {
   } else {
     writer.null();
   }
-  writer.key("repository_id").string_or_null(conversation.repository_id);
+  writer.key("repository_id").string_or_null(conversation.repository_id).key("runtime");
+  append_runtime(writer, conversation.runtime, conversation.sandbox);
   writer.key("status").string(name_of(conversation.status));
   append_time(writer, "last_message_at", conversation.last_message_at);
   append_time(writer, "created_at", conversation.created_at);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "model/gates.h"
 #include "model/objects.h"
 #include "model/records.h"
 
@@ -22,6 +23,9 @@ void append_json(std::string& out, const Repository& repository);
 void append_json(std::string& out, const Skill& skill);
 void append_json(std::string& out, const Environment& environment);
 void append_json(std::string& out, const RunFile& file);
+void append_json(std::string& out, const Approval& approval);
+void append_json(std::string& out, const SealedSecret& secret);  // its alias and bindings
+void append_json(std::string& out, const AuditEntry& entry);
 
 template <typename Record>
 std::string to_json(const Record& record) {
@@ -32,6 +36,13 @@ std::string to_json(const Record& record) {
 
 // Reads back what append_json(Message) wrote; `corrupt` for anything else.
 Result<Message> message_from_json(std::string_view text);
+
+void append_items(json::Writer& writer, const std::vector<RequestedItem>& items);
+std::vector<RequestedItem> items_from_json(json::Value value);
+void append_policy(json::Writer& writer, const Policy& policy);
+// Of what append_policy() wrote; what else there is in it is left out, and an unknown effect denies.
+Policy policy_from_json(json::Value value);
+void append_runtime(json::Writer& writer, const Runtime& runtime, const SandboxNow& now);
 
 void append_metadata(json::Writer& writer, const Metadata& metadata);
 Metadata metadata_from_json(json::Value value);

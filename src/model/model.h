@@ -1,6 +1,7 @@
 // The words of the house, all of them: values and their one JSON spelling. No behaviour, no I/O.
 #pragma once
 
+#include "model/gates.h"
 #include "model/ids.h"
 #include "model/json.h"
 #include "model/objects.h"

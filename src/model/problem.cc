@@ -7,7 +7,7 @@
 namespace sluice::model {
 namespace {
 
-constexpr std::array<SlugEntry, 40> registry = {{
+constexpr std::array<SlugEntry, 44> registry = {{
     {Slug::malformed_request, "malformed-request", 400, "The request could not be read",
      "The body is not valid JSON in UTF-8, or the HTTP request itself is malformed. Correct it and send it again."},
     {Slug::unauthenticated, "unauthenticated", 401, "No valid key was given",
@@ -21,6 +21,9 @@ constexpr std::array<SlugEntry, 40> registry = {{
      "service key."},
     {Slug::tenant_suspended, "tenant-suspended", 403, "The tenant is suspended",
      "Reading still works. Ask the operator to resume the tenant before writing."},
+    {Slug::approval_signature_invalid, "approval-signature-invalid", 403, "The decision is not signed as it must be",
+     "Sign this approval's id, this decision and an exp in the near future with a key of the tenant that is not "
+     "revoked, in the canonical form that the documentation of approvals gives. The approval is still pending."},
     {Slug::not_found, "not-found", 404, "There is no such thing",
      "The id or the path does not exist for this key's tenant. Check the spelling and the tenant."},
     {Slug::method_not_allowed, "method-not-allowed", 405, "This path does not take that method",
@@ -38,6 +41,9 @@ constexpr std::array<SlugEntry, 40> registry = {{
      "Take it out of use first: make another agent the default, or move the conversations that use it."},
     {Slug::run_finished, "run-finished", 409, "The run is already over",
      "There is nothing to cancel. Read the message for its outcome."},
+    {Slug::approval_expired, "approval-expired", 409, "The approval is not open any more",
+     "It was decided already, or nobody decided before its expires_at. Read it for its status. The run of one that "
+     "expired has failed: send the message again."},
     {Slug::content_too_large, "content-too-large", 413, "The request body is too large",
      "Send less. The detail names the limit."},
     {Slug::uri_too_long, "uri-too-long", 414, "The request line is too long",
@@ -55,6 +61,9 @@ constexpr std::array<SlugEntry, 40> registry = {{
      "Send fewer or shorter headers."},
     {Slug::rate_limited, "rate-limited", 429, "Too many requests",
      "Wait as long as Retry-After says, then go on. Reserved: this server does not limit rates yet."},
+    {Slug::capacity_exhausted, "capacity-exhausted", 429, "All places are taken",
+     "Wait as long as Retry-After says and send again, or send with on_capacity hold to wait in the queue. On a "
+     "refused request nothing was created; a message that waited until max_hold_seconds has failed."},
     {Slug::internal, "internal", 500, "The server made a mistake",
      "This is our fault. Report the request_id to the operator; what was written before it stands."},
     {Slug::not_implemented, "not-implemented", 501, "The request is coded in a way the server does not know",
@@ -72,6 +81,8 @@ constexpr std::array<SlugEntry, 40> registry = {{
      "Ask for less, or limit the agent's max_output_tokens."},
     {Slug::run_interrupted, "run-interrupted", 500, "The server restarted while the run was answering",
      "The run could not be continued without repeating or losing text. What was told is kept. Send the message again."},
+    {Slug::approval_denied, "approval-denied", 403, "A human did not approve",
+     "The run ended at its gate. The approval's note may say why. Send the message again, or another one."},
     {Slug::run_cancelled, "run-cancelled", 409, "The run was cancelled",
      "Somebody asked for it. Send the message again if that was not meant."},
     {Slug::runtime_exceeded, "runtime-exceeded", 504, "The run took longer than its agent allows",

@@ -19,6 +19,7 @@ enum class Slug : uint8_t {
   token_invalid,               // 401: a one-time token, or the bearer of an execution
   insufficient_scope,          // 403
   tenant_suspended,            // 403
+  approval_signature_invalid,  // 403
   not_found,                   // 404
   method_not_allowed,          // 405
   request_timeout,             // 408: the request itself took too long to come
@@ -27,6 +28,7 @@ enum class Slug : uint8_t {
   name_conflict,               // 409
   resource_in_use,             // 409
   run_finished,                // 409
+  approval_expired,            // 409: resolved already, or its time is over; in-band: nobody decided in time
   content_too_large,           // 413
   uri_too_long,                // 414
   unsupported_media_type,      // 415
@@ -35,6 +37,7 @@ enum class Slug : uint8_t {
   idempotency_key_conflict,    // 422
   headers_too_large,           // 431
   rate_limited,                // 429: reserved, nothing tells it yet
+  capacity_exhausted,          // 429
   internal,                    // 500
   not_implemented,             // 501: a Transfer-Encoding other than chunked
   agent_misconfigured,         // 500 in-band: the agent's model cannot be called as configured
@@ -43,6 +46,7 @@ enum class Slug : uint8_t {
   model_timeout,               // 504 in-band
   answer_too_large,            // 502 in-band
   run_interrupted,             // 500 in-band: the server restarted at a point from which it cannot go on safely
+  approval_denied,             // 403 in-band: a human said no
   run_cancelled,               // 409 in-band: somebody cancelled the run
   runtime_exceeded,            // 504 in-band
   sandbox_failed,              // 500 in-band: no box, or it was lost

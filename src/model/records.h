@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "model/gates.h"
 #include "model/ids.h"
 
 namespace sluice::model {
@@ -23,6 +24,9 @@ struct Tenant {
   std::string name;
   TenantStatus status = TenantStatus::active;
   bool filler_enabled = false;  // the widest ring of the filler cascade
+  TenantLimits limits;
+  bool require_bound_decisions = false;    // decisions must sign digests of what they decide
+  std::optional<std::string> webhook_url;  // told when approvals are raised and resolved
   Metadata metadata;
   Timestamp created_at;
   Timestamp updated_at;
@@ -47,7 +51,7 @@ struct ApproverKey {
   TenantId tenant_id;
   std::string name;
   SignatureAlgorithm algorithm = SignatureAlgorithm::hmac_sha256;
-  std::string material;  // the HMAC secret, or the raw Ed25519 public key
+  std::string material;  // the HMAC secret, sealed, or the raw Ed25519 public key
   Timestamp created_at;
   std::optional<Timestamp> revoked_at;
 };
@@ -57,6 +61,7 @@ struct ModelChoice {
   std::string provider;  // "offline", "anthropic", "openai-responses", "openai-chat", or a configured name
   std::string name;      // the provider's name for the model
   std::optional<std::string> base_url;
+  std::optional<std::string> key_alias;  // a secret of the agent's or the tenant's; empty: the provider's own key
   bool operator==(const ModelChoice&) const = default;
 };
 
@@ -76,7 +81,8 @@ struct Agent {
   AgentLimits limits;
   std::vector<SkillId> skill_ids;               // always at hand; a message's skill_ids come on top
   std::optional<EnvironmentId> environment_id;  // for messages that name none
-  bool is_default = false;                      // used by conversations that name no agent; one per tenant
+  Policy policy;
+  bool is_default = false;  // used by conversations that name no agent; one per tenant
   Timestamp created_at;
   Timestamp updated_at;
 };
@@ -92,6 +98,8 @@ struct Conversation {
   Metadata metadata;
   std::optional<bool> filler_enabled;
   std::optional<std::string> repository_id;
+  Runtime runtime;
+  SandboxNow sandbox;  // filled in where it is shown
   ConversationStatus status = ConversationStatus::active;
   Timestamp last_message_at;  // creation, until there is a message
   Timestamp created_at;

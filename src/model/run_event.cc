@@ -30,6 +30,11 @@ std::string_view name_of(EventKind kind) {
     case EventKind::file: return "file";
     case EventKind::diff: return "diff";
     case EventKind::custom: return "custom";
+    case EventKind::queued: return "queued";
+    case EventKind::gate: return "gate";
+    case EventKind::resumed: return "resumed";
+    case EventKind::egress: return "egress";
+    case EventKind::checkpoint: return "checkpoint";
   }
   return "unknown";
 }

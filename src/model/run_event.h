@@ -15,21 +15,26 @@
 namespace sluice::model {
 
 enum class EventKind : uint8_t {
-  accepted = 1,    // the user's message is on disk. body: AcceptedBody as JSON
-  started = 2,     // the assistant message has opened. body: empty, or {"conversation":{…}} for a new one
-  text = 3,        // assistant text. body: the text
-  reasoning = 4,   // the model's thinking, not part of the message. body: the text
-  filler = 5,      // bridges dead air, not part of the message. body: the text
-  log = 6,         // for the trace. body: {"level","text",…}
-  usage = 7,       // what the model charged, summed over the run so far. body: {"input_tokens","output_tokens"}
-  completed = 8,   // the end. body: the finished message as JSON, exactly as lists show it
-  failed = 9,      // the end. body: a problem as JSON
-  cancelled = 10,  // the end. body: a problem as JSON
-  step = 11,       // a tool call begins or ends. body: {"id","name","status",…} (docs/formats/journal.md)
-  output = 12,     // what a tool call prints, as it comes. body: {"id","stream","text"}
-  file = 13,       // a file of the workspace came, changed or went. body: {"type","path","timestamp"}
-  diff = 14,       // all that the run changed. body: {"path":".","diff"}
-  custom = 15,     // whatever a tool tells besides. body: {"name","value"}
+  accepted = 1,     // the user's message is on disk. body: AcceptedBody as JSON
+  started = 2,      // the assistant message has opened. body: empty, or {"conversation":{…}} for a new one
+  text = 3,         // assistant text. body: the text
+  reasoning = 4,    // the model's thinking, not part of the message. body: the text
+  filler = 5,       // bridges dead air, not part of the message. body: the text
+  log = 6,          // for the trace. body: {"level","text",…}
+  usage = 7,        // what the model charged, summed over the run so far. body: {"input_tokens","output_tokens"}
+  completed = 8,    // the end. body: the finished message as JSON, exactly as lists show it
+  failed = 9,       // the end. body: a problem as JSON
+  cancelled = 10,   // the end. body: a problem as JSON
+  step = 11,        // a tool call begins or ends. body: {"id","name","status",…} (docs/formats/journal.md)
+  output = 12,      // what a tool call prints, as it comes. body: {"id","stream","text"}
+  file = 13,        // a file of the workspace came, changed or went. body: {"type","path","timestamp"}
+  diff = 14,        // all that the run changed. body: {"path":".","diff"}
+  custom = 15,      // whatever a tool tells besides. body: {"name","value"}
+  queued = 16,      // it waits for a slot; before `started`. body: {"position","retry_hint_seconds"}
+  gate = 17,        // it waits for a human. body: the approval as JSON, pending
+  resumed = 18,     // the human agreed. body: {"approval_id","decision":"approved"}
+  egress = 19,      // a request left the sandbox, or was kept from it. body: {"host","method","status",…}
+  checkpoint = 20,  // from where a parked run goes on; never told. body: the dispatcher's own
 };
 
 std::string_view name_of(EventKind kind);

@@ -18,6 +18,11 @@ class RemoteDispatcher final : public harness::Dispatcher {
 
   bool reads_history(const model::Agent&) const override { return true; }
 
+  // Boxes are the runners' own, and a run elsewhere does not park.
+  void release(model::ConversationId) override {}
+  void forget_parked(model::RunId, model::ConversationId) override {}
+  int warm_available() const override { return 0; }
+
  private:
   const std::shared_ptr<const Context> context_;  // shared with the work, which may outlive the dispatcher
   std::size_t turn_ = 0;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "egress/egress.h"
 #include "harness/harness.h"
 #include "models/models.h"
 #include "net/net.h"
@@ -95,6 +96,7 @@ struct RunnerNeeds {
   sandbox::Sandbox* sandbox = nullptr;
   workspace::Watcher* watcher = nullptr;
   world::Workers* workers = nullptr;
+  egress::Egress* egress = nullptr;  // null: nothing leaves a box
 };
 
 // The needs must outlive the dispatcher and all its work. One at a time for one state_dir: it clears away what a

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/callback.h"
+#include "base/fd.h"
 #include "base/result.h"
 #include "world/world.h"
 
@@ -55,6 +56,9 @@ struct BoxRequest {
   std::map<std::string, std::string> environment;  // of every command
   Network network = Network::none;
 };
+
+// A door in the box's own loopback that this side answers: made before anything in the box runs.
+inline constexpr uint16_t egress_port = 3128;
 
 // How a command ended.
 enum class ExitCause : uint8_t {
@@ -125,6 +129,10 @@ class Box {
 
   virtual bool was_warm() const = 0;
 
+  // Accepts what is sent to 127.0.0.1:egress_port inside; nonblocking. Once; empty the second time, and for a box
+  // with the host's network. While nobody has taken it, connections wait.
+  virtual OwnedFd take_egress_listener() = 0;
+
   // Called once, if the box ends without kill().
   virtual void on_lost(Callback<void(std::string what)> then) = 0;
 
@@ -144,6 +152,8 @@ class Sandbox {
   virtual ~Sandbox() = default;
   virtual std::string_view driver() const = 0;  // "namespaces", "oci"
   virtual const std::vector<Ability>& abilities() const = 0;
+  // Boxes that are built and not claimed.
+  virtual int warm_available() const = 0;
 
   // A box nobody has used before: warm if one is waiting, else built. Each `done` is called once.
   virtual void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) = 0;
@@ -156,6 +166,7 @@ struct SandboxOptions {
   std::string driver = "namespaces";
   std::string state_dir;                 // layers, bundles: what requests may name lies below it
   std::string root;                      // an image directory; empty: made of the host's own /usr, /bin, /lib, /etc …
+  std::string ca_bundle_file;            // lies over /etc/ssl/certs/ca-certificates.crt in every box; empty: the host's
   std::vector<std::string> extra_paths;  // more of the host's directories, read-only, at their own place
   Limits limits;
   int warm_target = 2;          // 0: none is built ahead

@@ -43,6 +43,8 @@ class Session final : private harness::DispatchListener, public std::enable_shar
   void on_event(model::RunEvent event) override;
   void on_finished(model::Usage usage) override;
   void on_failed(model::Problem problem) override;
+  // Never asked for: nobody could answer on this wire.
+  void on_gate(harness::Gate) override { SLUICE_CHECK(false); }
 
   void fail(std::string_view code, std::string message);
   void leave(Outcome outcome);

@@ -27,6 +27,9 @@ class FakeDispatcher final : public harness::Dispatcher {
   }
   bool can_resume(const model::Agent&, std::string_view) const override { return false; }
   bool reads_history(const model::Agent&) const override { return true; }
+  void release(model::ConversationId) override {}
+  void forget_parked(model::RunId, model::ConversationId) override {}
+  int warm_available() const override { return 0; }
 
   void say(std::string text) { listener->on_event({model::EventKind::text, loop_.now(), std::move(text)}); }
   void step(std::string body) { listener->on_event({model::EventKind::step, loop_.now(), std::move(body)}); }
@@ -49,6 +52,7 @@ class FakeDispatcher final : public harness::Dispatcher {
       ++dispatcher_.stopped;
       timer_ = dispatcher_.loop_.after(Millis{dispatcher_.stopping_ms}, std::move(gone));
     }
+    void go_on() override {}
 
    private:
     FakeDispatcher& dispatcher_;

@@ -17,6 +17,7 @@ struct ConversationPatch {
   std::optional<std::optional<std::string>> user_id;
   std::optional<std::optional<bool>> filler_enabled;
   std::optional<std::optional<std::string>> repository_id;
+  std::optional<model::Runtime> runtime;
   std::optional<model::Metadata> metadata;
   std::optional<model::ConversationStatus> status;
   std::optional<model::AgentId> agent_id;
@@ -26,6 +27,9 @@ struct TenantPatch {
   std::optional<std::string> name;
   std::optional<model::TenantStatus> status;
   std::optional<bool> filler_enabled;
+  std::optional<model::TenantLimits> limits;
+  std::optional<bool> require_bound_decisions;
+  std::optional<std::optional<std::string>> webhook_url;
   std::optional<model::Metadata> metadata;
 };
 
@@ -36,6 +40,7 @@ struct AgentPatch {
   std::optional<model::AgentLimits> limits;
   std::optional<std::vector<model::SkillId>> skill_ids;
   std::optional<std::optional<model::EnvironmentId>> environment_id;
+  std::optional<model::Policy> policy;
   std::optional<bool> is_default;  // true only; the former default steps down in the same transaction
 };
 

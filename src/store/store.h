@@ -26,6 +26,7 @@
 #include "base/limits.h"
 #include "base/result.h"
 #include "model/model.h"
+#include "store/gates.h"
 #include "store/objects.h"
 #include "store/questions.h"
 #include "world/world.h"
@@ -87,6 +88,7 @@ struct NewRun {
   model::Run run;                       // run.head and epoch are the store's to set: epoch 1
   std::vector<model::RunEvent> events;  // the journal's first
   std::optional<Idempotency> idempotency;
+  bool only_replay = false;  // there is no room for it: nothing is created, but a known key is answered
 };
 
 struct Accepted {
@@ -99,7 +101,8 @@ struct Busy {
   model::Run run;  // the one in flight
 };
 struct Archived {};
-using AcceptOutcome = std::variant<Accepted, Replay, KeyConflict, Busy, Archived>;
+struct NotCreated {};  // of only_replay
+using AcceptOutcome = std::variant<Accepted, Replay, KeyConflict, Busy, Archived, NotCreated>;
 
 // Events to add to a run's journal, right after `head`, and what they make of its records.
 struct Append {
@@ -110,6 +113,11 @@ struct Append {
   CommitClass commit_class = CommitClass::flow;
   std::optional<model::RunState> state;             // the run's new state
   std::optional<model::Message> assistant_message;  // its new form; with a terminal state it frees the conversation
+  // What a gate's opening or closing amounts to, in the same transaction.
+  std::optional<model::Approval> approval;   // made, or changed
+  std::vector<model::SealedSecret> secrets;  // as by put_secrets()
+  std::vector<model::AuditEntry> audit;
+  std::vector<model::Notice> notices;  // kept only where the tenant has a webhook_url
 };
 
 // A message as it is kept: its exact JSON.
@@ -134,7 +142,7 @@ struct KeyHolder {
   model::Tenant tenant;
 };
 
-class Store : public Objects {
+class Store : public Objects, public Gates {
  public:
   // ── tenants, keys, agents (all boundary) ──
   // With its default agent.
@@ -171,6 +179,7 @@ class Store : public Objects {
   // An all-zero agent_id stands for the tenant's default agent, here and in accept(); the stored
   // conversation has the real one. `not_found` when the agent is not the tenant's.
   virtual void create_conversation(NewConversation made, Done<ConversationOutcome> done) = 0;
+  // Archiving destroys the conversation's secrets.
   virtual void update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch,
                                    Timestamp at, Done<model::Conversation> done) = 0;
   virtual void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) = 0;

@@ -1,0 +1,41 @@
+// Tells hosts by webhook what they would otherwise poll for: an approval was raised, or resolved.
+//
+// Notices lie in the store from the moment that what they tell is true, so none is lost; each is sent
+// until it is taken (2xx), with growing patience, and given up after a day. Whoever gets one may get
+// it twice: its id is the same.
+// Not its business: what is worth a notice (engine).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/net.h"
+#include "store/store.h"
+#include "world/world.h"
+
+namespace sluice::notices {
+
+struct PostOptions {
+  std::string signing_root;               // tenants' secrets are derived from it
+  std::vector<std::string> webhook_urls;  // the beginnings of URLs that may be called, or "*"
+  int64_t first_ms = 1'000;               // before the second attempt; doubled each time, at most an hour
+  int64_t give_up_ms = 24LL * 3600 * 1000;
+  int at_once_max = 8;
+};
+
+class Post {
+ public:
+  virtual ~Post() = default;
+  // There may be something new. Cheap; also called at the start.
+  virtual void nudge() = 0;
+};
+
+std::unique_ptr<Post> make_post(PostOptions options, store::Store& store, net::Client& client, world::Loop& loop,
+                                world::Log& log, world::Metrics& metrics);
+
+// What a tenant's notices are signed with: shown to its host, stored nowhere.
+// Sluice-Signature: t=<unix seconds>,v1=<hex hmac-sha256 of "<t>.<body>">
+std::string webhook_secret(std::string_view signing_root, model::TenantId tenant);
+
+}  // namespace sluice::notices

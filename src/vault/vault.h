@@ -1,0 +1,141 @@
+// Secrets: sealed on disk, opened only in memory, and found wherever they must not be.
+//
+// Here are the key that seals, the set of secrets that one run may use, and the scrubber that takes
+// their values out of whatever is about to be told. Values leave this room only towards the egress
+// proxy and the model's own endpoint.
+// Not its business: rows (store), who may supply a secret (api), where one may be sent (egress, gates).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/model.h"
+#include "world/world.h"
+
+namespace sluice::vault {
+
+inline constexpr std::size_t value_bytes_min = 4;  // shorter ones cannot be scrubbed without hiding common words
+inline constexpr std::size_t value_bytes_max = 64 * 1024;
+inline constexpr std::size_t secrets_per_request_max = 50;
+
+// `invalid`, in words and without quoting it: empty, too short, too long, NUL, not UTF-8.
+Result<Unit> check_value(std::string_view value);
+
+// ── sealing: AES-256-GCM under a key that is derived, for each tenant, from the operator's ──
+// The operator's keys, the current one first; older ones only open.
+struct MasterKey {
+  std::string id;     // 8 hexadecimal digits, of its digest
+  std::string bytes;  // 32
+};
+// A key file: one key a line, base64url of 32 bytes, the current one first; '#' begins a comment.
+Result<std::vector<MasterKey>> parse_key_file(std::string_view text);
+std::string fresh_key_line(world::Entropy& entropy);
+
+class Sealer {
+ public:
+  // At least one key. `entropy` must outlive this.
+  Sealer(std::vector<MasterKey> keys, world::Entropy& entropy);
+  ~Sealer();
+  Sealer(const Sealer&) = delete;
+  Sealer& operator=(const Sealer&) = delete;
+
+  // `context` is bound to the seal: what was sealed in one opens in no other.
+  std::string seal(model::TenantId tenant, std::string_view context, std::string_view value);
+  // `corrupt` when it was tampered with or its context is another; `not_found` when its key is not here.
+  Result<std::string> open(model::TenantId tenant, std::string_view context, std::string_view sealed) const;
+  // Sealed under the current key?
+  bool is_current(std::string_view sealed) const;
+
+ private:
+  struct Keys;
+  std::unique_ptr<Keys> keys_;
+  world::Entropy& entropy_;
+};
+
+// The context of a secret, and of an approver key's HMAC secret.
+std::string context_of(const model::SealedSecret& secret);
+std::string context_of(model::ApproverKeyId key);
+
+// ── what one run may use ──
+struct Secret {
+  std::string alias;
+  std::string value;
+  std::vector<std::string> hosts;  // empty: where the agent's policy lets it go
+  uint8_t places = model::places_all;
+};
+
+class Scrubber;
+
+// The secrets in reach of one run: its conversation's, its agent's, its tenant's, in that order of
+// precedence. Shared by the run, its egress and its scrubbing; values that are replaced or taken away
+// are still scrubbed for as long as this lives.
+class Secrets {
+ public:
+  Secrets();
+  ~Secrets();
+  Secrets(const Secrets&) = delete;
+  Secrets& operator=(const Secrets&) = delete;
+
+  // Instead of all there were, in order of precedence: the first of an alias counts.
+  void replace(std::vector<Secret> secrets);
+  const Secret* find(std::string_view alias) const;
+  std::vector<std::string> aliases() const;
+  // Changes with every replace(). Never null.
+  std::shared_ptr<const Scrubber> scrubber() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Opens what can be opened; what cannot is left out and named in `unreadable`.
+std::vector<Secret> open_all(const Sealer& sealer, const std::vector<model::SealedSecret>& sealed,
+                             std::vector<std::string>& unreadable);
+
+// ── scrubbing ──
+// Finds every value: plain, base64 (at each of its three alignments, both alphabets), URL-encoded (each common way of
+// it), and as a JSON string has it. What is found becomes `{{secret:ALIAS}}`.
+class Scrubber {
+ public:
+  explicit Scrubber(const std::vector<Secret>& secrets);
+  ~Scrubber();
+
+  bool is_idle() const;  // there is nothing to look for
+  std::string scrub(std::string_view text) const;
+  bool finds(std::string_view text) const;
+
+ private:
+  friend class ScrubStream;
+  struct Automaton;
+  std::unique_ptr<const Automaton> automaton_;
+};
+
+// The same for text that comes in pieces: holds back what may be the beginning of a value.
+class ScrubStream {
+ public:
+  explicit ScrubStream(std::shared_ptr<const Scrubber> scrubber);
+  ~ScrubStream();
+  ScrubStream(ScrubStream&&) noexcept;
+  ScrubStream& operator=(ScrubStream&&) noexcept;
+
+  // What can be told now; perhaps nothing.
+  std::string push(std::string_view piece);
+  // The rest: nothing more comes.
+  std::string finish();
+  bool holds_back() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// "{{secret:ALIAS}}"
+std::string placeholder(std::string_view alias);
+
+}  // namespace sluice::vault
