@@ -16,81 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include "sandbox/fake_process.h"
 #include "sandbox/sandbox.h"
 
 namespace sluice::sandbox {
 
 class FakeBox;
 class FakeSandbox;
-
-// How a command behaves.
-struct FakeResult {
-  std::string out;
-  std::string err;
-  Exit exit;
-  bool hangs = false;  // does not end by itself: until FakeBox::end(), stop(), its timeout or the box's end
-  int64_t takes_ms = 0;
-};
-
-class FakeProcess final : public Process {
- public:
-  // What outlives the Process, so that callbacks under way find out that nobody listens.
-  struct State {
-    Command command;
-    ProcessListener* listener = nullptr;  // null: dropped or ended
-    bool dropped = false;
-    bool paused = false;
-    bool stopped = false;
-    std::vector<std::pair<Stream, std::string>> unread;
-    std::optional<Exit> ended;
-    world::Timer timer;
-    world::Timer deadline;
-  };
-
-  FakeProcess(world::Loop& loop, std::shared_ptr<State> state) : loop_(loop), state_(std::move(state)) {}
-  ~FakeProcess() override {
-    state_->dropped = true;
-    state_->listener = nullptr;
-    if (state_->command.background) return;
-    state_->timer.cancel();
-    state_->deadline.cancel();
-  }
-  void stop() override {
-    state_->stopped = true;
-    loop_.defer([state = state_] { end(*state, {.cause = ExitCause::stopped, .code = 15}); });
-  }
-  void pause(bool paused) override {
-    state_->paused = paused;
-    if (!paused) loop_.defer([state = state_] { flush(*state); });
-  }
-
-  static void say(State& state, Stream stream, std::string bytes) {
-    if (state.listener == nullptr || state.ended || bytes.empty()) return;
-    state.unread.emplace_back(stream, std::move(bytes));
-    flush(state);
-  }
-  static void end(State& state, Exit exit) {
-    if (state.listener == nullptr || state.ended) return;
-    state.ended = std::move(exit);
-    state.timer.cancel();
-    state.deadline.cancel();
-    flush(state);
-  }
-
- private:
-  static void flush(State& state) {
-    while (!state.paused && state.listener != nullptr && !state.unread.empty()) {
-      auto [stream, bytes] = std::move(state.unread.front());
-      state.unread.erase(state.unread.begin());
-      state.listener->on_output(stream, bytes);
-    }
-    if (state.paused || state.listener == nullptr || !state.unread.empty() || !state.ended) return;
-    std::exchange(state.listener, nullptr)->on_exit(*state.ended);
-  }
-
-  world::Loop& loop_;
-  const std::shared_ptr<State> state_;
-};
 
 // Opened by FakeSandbox. A test finds it in FakeSandbox::boxes for as long as its owner keeps it.
 class FakeBox final : public Box {
@@ -102,6 +34,7 @@ class FakeBox final : public Box {
   int workspace_fd() const override { return workspace_fd_; }
   int changes_fd() const override { return changes_fd_; }
   bool was_warm() const override { return true; }
+  OwnedFd take_egress_listener() override;
   void on_lost(Callback<void(std::string)> then) override { lost_ = std::move(then); }
   void kill(Callback<void()> done) override;
 
@@ -110,6 +43,7 @@ class FakeBox final : public Box {
   const std::string directory;                                // has workspace/ and changes/
   std::vector<std::shared_ptr<FakeProcess::State>> commands;  // all that were started, in order
   bool killed = false;
+  bool egress_taken = false;
 
   // The box goes away under whoever uses it.
   void lose(std::string what) {
@@ -147,6 +81,7 @@ class FakeSandbox final : public Sandbox {
 
   std::string_view driver() const override { return "fake"; }
   const std::vector<Ability>& abilities() const override { return abilities_; }
+  int warm_available() const override { return warm; }
   void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override {
     ++opened;
     if (open_fails_with) {
@@ -167,6 +102,8 @@ class FakeSandbox final : public Sandbox {
 
   // ── for the test ──
   std::function<FakeResult(FakeBox&, const Command&)> script;  // none: commands end at once, silent, with 0
+  std::function<OwnedFd(FakeBox&)> egress_listener;            // what a box gives out, once; none: an empty one
+  int warm = 0;                                                // what warm_available() says
   std::optional<Error> open_fails_with;                        // the next open only
   bool hold_kills = false;                                     // done of kill() waits for release_kills()
   int opened = 0;
@@ -230,6 +167,11 @@ inline std::unique_ptr<Process> FakeBox::start(Command command, ProcessListener&
     });
   });
   return std::make_unique<FakeProcess>(loop_, std::move(state));
+}
+
+inline OwnedFd FakeBox::take_egress_listener() {
+  if (std::exchange(egress_taken, true) || request.network == Network::host || !sandbox_.egress_listener) return {};
+  return sandbox_.egress_listener(*this);
 }
 
 inline void FakeBox::kill(Callback<void()> done) {

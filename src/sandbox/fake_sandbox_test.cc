@@ -1,6 +1,7 @@
 #include "sandbox/fake_sandbox.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <fstream>
 
@@ -86,6 +87,20 @@ TEST_F(FakeSandboxes, Fail_to_open_lose_boxes_and_delay_kills_when_told) {
   sandbox.release_kills();
   loop.settle();
   EXPECT_TRUE(dead);
+}
+
+TEST_F(FakeSandboxes, Give_out_the_listener_of_the_test_once) {
+  EXPECT_FALSE(open()->take_egress_listener()) << "no test said what to give out";
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const OwnedFd ours(ends[0]);
+  sandbox.egress_listener = [&](FakeBox&) { return OwnedFd(ends[1]); };
+  EXPECT_FALSE(open({.network = Network::host})->take_egress_listener());
+  auto box = open();
+  EXPECT_FALSE(sandbox.boxes.at(0)->egress_taken);
+  EXPECT_EQ(box->take_egress_listener().get(), ends[1]);
+  EXPECT_TRUE(sandbox.boxes.at(0)->egress_taken);
+  EXPECT_FALSE(box->take_egress_listener());
 }
 
 TEST_F(FakeSandboxes, Show_the_layers_in_the_workspace) {
