@@ -48,6 +48,19 @@ constexpr Member file_members[] = {{"type", "event"}, {"path", "path"}};
 constexpr Member diff_members[] = {{"diff", "diff"}};
 constexpr Member custom_members[] = {{"name", "name"}, {"value", "value"}};
 constexpr Member usage_members[] = {{"input_tokens", "input_tokens"}, {"output_tokens", "output_tokens"}};
+constexpr Member egress_members[] = {{"host", "host"},
+                                     {"port", "port"},
+                                     {"method", "method"},
+                                     {"status", "status"},
+                                     {"sent_bytes", "sent_bytes"},
+                                     {"received_bytes", "received_bytes"},
+                                     {"aliases", "aliases"},
+                                     {"refused", "refused"},
+                                     {"duration_ms", "duration_ms"}};
+constexpr Member queued_members[] = {{"position", "position"}, {"retry_hint_seconds", "retry_hint_seconds"}};
+constexpr Member gate_members[] = {
+    {"id", "approval_id"}, {"reason", "reason"}, {"requested_items", "requested_items"}, {"expires_at", "expires_at"}};
+constexpr Member resumed_members[] = {{"approval_id", "approval_id"}, {"decision", "decision"}};
 
 // The kinds whose body is JSON.
 constexpr JsonKind json_kinds[] = {
@@ -58,6 +71,10 @@ constexpr JsonKind json_kinds[] = {
     {EventKind::diff, Profile::extended, "diff", diff_members},
     {EventKind::custom, Profile::extended, "custom", custom_members},
     {EventKind::usage, Profile::extended, "usage", usage_members},
+    {EventKind::egress, Profile::extended, "egress", egress_members},
+    {EventKind::queued, Profile::extended, "queued", queued_members},
+    {EventKind::gate, Profile::extended, "approval_required", gate_members},
+    {EventKind::resumed, Profile::extended, "resumed", resumed_members},
 };
 
 void append_json_kind(std::string& out, const JsonKind& kind, const model::RunEvent& event) {

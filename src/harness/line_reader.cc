@@ -115,6 +115,20 @@ Result<Line> read_custom(Value line, Timestamp at) {
   return BodyReader(line).text("name", "name").optional_value("value").event(EventKind::custom, at);
 }
 
+Result<Line> read_egress(Value line, Timestamp at) {
+  return BodyReader(line)
+      .text("host", "host")
+      .count("port")
+      .text("method", "method")
+      .count("status")
+      .count("sent_bytes")
+      .count("received_bytes")
+      .optional_value("aliases")
+      .optional_value("refused")
+      .count("duration_ms")
+      .event(EventKind::egress, at);
+}
+
 Result<Line> read_result(Value line) {
   const auto message = line.find("message");
   if (!message || !message->string()) return Error{ErrorKind::corrupt, "its member message is not a string"};
@@ -167,6 +181,7 @@ Result<Line> read_typed(std::string_view type, Value line, Timestamp at) {
   if (type == "diff") return BodyReader(line).fixed("path", ".").text("diff", "diff").event(EventKind::diff, at);
   if (type == "custom") return read_custom(line, at);
   if (type == "usage") return BodyReader(line).count("input_tokens").count("output_tokens").event(EventKind::usage, at);
+  if (type == "egress") return read_egress(line, at);
   if (type == "result") return read_result(line);
   if (type == "error") return read_error(line);
   return Error{ErrorKind::corrupt, "its type is unknown"};

@@ -10,6 +10,7 @@ using model::EventKind;
 
 constexpr std::string_view envelope_head = R"({"object":"conversation.event","type":")";
 constexpr std::string_view delta_type = "content_delta";
+constexpr std::string_view queued_type = "queued";
 
 void append_number(std::string& out, int64_t value) {
   char text[24];
@@ -22,6 +23,7 @@ void append_number(std::string& out, int64_t value) {
 IntegrationFold::IntegrationFold(Format format, model::ConversationId conversation, model::MessageId message,
                                  int64_t after)
     : format_(format), after_(after) {
+  queued_middle_ = R"(","conversation_id":")" + conversation.text() + R"(","message_id":null,"seq":)";
   envelope_middle_ =
       R"(","conversation_id":")" + conversation.text() + R"(","message_id":")" + message.text() + R"(","seq":)";
   delta_head_ = std::string(envelope_head) + std::string(delta_type) + envelope_middle_;
@@ -62,7 +64,11 @@ void IntegrationFold::apply(const store::Committed& news, std::string& out) {
       out += event.body;
       end(event, out);
       break;
-    case EventKind::accepted: break;
+    case EventKind::queued: tell(queued_type, event, out); break;
+    case EventKind::gate: tell("approval_required", event, out); break;
+    case EventKind::resumed: tell("resumed", event, out); break;
+    case EventKind::accepted:
+    case EventKind::checkpoint: break;
     case EventKind::reasoning:
     case EventKind::log:
     case EventKind::usage:
@@ -71,21 +77,26 @@ void IntegrationFold::apply(const store::Committed& news, std::string& out) {
     case EventKind::file:
     case EventKind::diff:
     case EventKind::custom:
+    case EventKind::egress:
       if (is_full(format_)) tell_more(event, out);
       break;
   }
 }
 
+// The body is the data as it stands.
+void IntegrationFold::tell(std::string_view type, const model::RunEvent& event, std::string& out) {
+  if (!begin(type, out)) return;
+  out += event.body;
+  end(event, out);
+}
+
 // Bodies are JSON objects as they stand, but for reasoning, which is plain text.
 void IntegrationFold::tell_more(const model::RunEvent& event, std::string& out) {
+  if (event.kind != EventKind::reasoning) return tell(model::name_of(event.kind), event, out);
   if (!begin(model::name_of(event.kind), out)) return;
-  if (event.kind == EventKind::reasoning) {
-    out += R"({"text":)";
-    json::append_string(out, event.body);
-    out += '}';
-  } else {
-    out += event.body;
-  }
+  out += R"({"text":)";
+  json::append_string(out, event.body);
+  out += '}';
   end(event, out);
 }
 
@@ -99,6 +110,8 @@ bool IntegrationFold::begin(std::string_view type, std::string& out) {
   }
   if (type == delta_type) {
     out += delta_head_;
+  } else if (type == queued_type) {
+    out.append(envelope_head).append(type).append(queued_middle_);
   } else {
     out.append(envelope_head).append(type).append(envelope_middle_);
   }

@@ -20,7 +20,7 @@ namespace sluice::wire {
 enum class Format : uint8_t {
   ndjson,       // the Integration API's events (I-6), one a line
   sse,          // the same, one a frame
-  full_ndjson,  // with what the run does besides: log, reasoning, usage, step, output, file, diff, custom
+  full_ndjson,  // with what the run does besides: log, reasoning, usage, step, output, file, diff, custom, egress
   full_sse,
   trace,           // the runner's lines (S-9): log, step, result, error
   extended_trace,  // with everything else
@@ -46,11 +46,13 @@ class IntegrationFold {
  private:
   // Opens the next line up to its data; false when the reader has it already.
   bool begin(std::string_view type, std::string& out);
+  void tell(std::string_view type, const model::RunEvent& event, std::string& out);
   void tell_more(const model::RunEvent& event, std::string& out);
   void end(const model::RunEvent& event, std::string& out);
 
   Format format_;
   std::string envelope_middle_;  // `","conversation_id":…,"message_id":…,"seq":`
+  std::string queued_middle_;    // the same of `queued`: nobody is told of a message that may never be
   std::string delta_head_;       // a content_delta up to its seq: most lines begin so
   int64_t after_;
   int64_t next_seq_ = 0;

@@ -119,6 +119,27 @@ TEST_F(IntegrationFoldTest, A_frame_of_server_sent_events_carries_the_very_line)
                                             "\n\nid: 1\nevent: content_delta\ndata: " + second + "\n\n");
 }
 
+TEST_F(IntegrationFoldTest, A_wait_for_a_place_and_a_wait_for_a_human_are_told_in_one_count_I_12_I_14_I_16) {
+  const auto journal = journal_of({
+      {EventKind::accepted, {}, "{}"},
+      {EventKind::queued, {}, R"({"position":2,"retry_hint_seconds":15})"},
+      {EventKind::started, {}, ""},
+      {EventKind::checkpoint, {}, R"({"turns":[]})"},
+      {EventKind::gate, {}, R"({"object":"approval","id":"apr_x"})"},
+      {EventKind::resumed, {}, R"({"approval_id":"apr_x","decision":"approved"})"},
+      {EventKind::egress, {}, R"({"host":"crm.example"})"},
+  });
+  const auto first = envelope("queued", 0, R"({"position":2,"retry_hint_seconds":15})");
+  const auto named = R"("message_id":")" + message_.text() + '"';
+  const auto nobody = std::string(first).replace(first.find(named), named.size(), R"("message_id":null)");
+  const auto lines = nobody + "001Z\"}\n" + envelope("message_start", 1, R"({"role":"assistant"})") + "002Z\"}\n" +
+                     envelope("approval_required", 2, R"({"object":"approval","id":"apr_x"})") + "004Z\"}\n" +
+                     envelope("resumed", 3, R"({"approval_id":"apr_x","decision":"approved"})") + "005Z\"}\n";
+  EXPECT_EQ(fold(journal), lines);
+  EXPECT_EQ(fold(journal, Format::full_ndjson),
+            lines + envelope("egress", 4, R"({"host":"crm.example"})") + "006Z\"}\n");
+}
+
 TEST_F(IntegrationFoldTest, Whoever_asks_for_everything_is_told_what_the_agent_does_too) {
   const auto journal = journal_of({
       {EventKind::accepted, {}, "{}"},
