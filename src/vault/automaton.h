@@ -1,0 +1,62 @@
+// What looks for all spellings of all secrets at once: an Aho-Corasick automaton.
+//
+// Its states are numbered in the order of a walk through the sorted spellings, so that a state's first child is the
+// state after it and a long spelling costs a few bytes a character. Of a spelling longer than `head_bytes_max` only
+// the head is in the automaton; the tail is compared as the text goes on. So the automaton stays small, no more than
+// a head is ever held back, and who tells most of a long value does not get it told.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vault/vault.h"
+
+namespace sluice::vault {
+
+inline constexpr std::size_t head_bytes_max = 512;
+
+struct Scrubber::Automaton {
+  using State = uint32_t;
+  static constexpr State root = 0;
+
+  struct Pattern {
+    uint32_t alias = 0;
+    uint32_t size = 0;
+    std::vector<std::string> tails;  // what may follow, if this is the head of something longer
+  };
+
+  explicit Automaton(const std::vector<Secret>& secrets);
+  ~Automaton();
+  Automaton(const Automaton&) = delete;
+  Automaton& operator=(const Automaton&) = delete;
+
+  State step(State from, char byte) const;
+  std::size_t depth_of(State state) const { return depth_[state]; }
+  bool is_leaf(State state) const { return first_child(state) == 0; }
+  // The longest pattern that ends in this state; null: none.
+  const Pattern* match_in(State state) const { return match_[state] == 0 ? nullptr : &patterns_[match_[state] - 1]; }
+  const std::string& placeholder_of(const Pattern& pattern) const { return placeholders_[pattern.alias]; }
+  bool is_idle() const { return patterns_.empty(); }
+
+ private:
+  void add(std::string_view head, std::vector<State>& path);
+  void link();
+  State child(State of, char byte) const;
+  State first_child(State of) const;
+
+  std::vector<std::string> placeholders_;
+  std::vector<Pattern> patterns_;
+  // Of each state:
+  std::string label_;                // the byte that leads to it
+  std::vector<uint16_t> depth_;      // how many lead to it
+  std::vector<State> sibling_;       // the next child of its parent; 0: none
+  std::vector<State> fail_;          // the state of its longest proper suffix
+  std::vector<uint32_t> match_;      // 1 + the index in patterns_; 0: none
+  std::array<State, 256> starts_{};  // the children of the root
+};
+
+}  // namespace sluice::vault
