@@ -75,12 +75,7 @@ void Cell::claim(std::string order, std::map<std::string, std::string> environme
 
 void Cell::heard(Packet packet) {
   switch (packet.head.verb) {
-    case box::Verb::ready:
-      // Nobody but an OCI runtime saw this one born: it brings the descriptor of itself,
-      // and its groups have its number.
-      packet.head.b = number_;
-      if (!is_born() && !packet.descriptors.empty()) on_built(std::move(packet));
-      return keeper_.on_ready(*this);
+    case box::Verb::ready: return on_init_ready(std::move(packet));
     case box::Verb::claimed:
       if (packet.descriptors.size() != 2) return fail(Loss::refused, "its workspace was not shown");
       return keeper_.on_claimed(*this, {std::move(packet.descriptors[0]), std::move(packet.descriptors[1])});
@@ -89,6 +84,18 @@ void Cell::heard(Packet packet) {
     case box::Verb::not_started: return on_command_not_started(packet.head);
     default: return;
   }
+}
+
+void Cell::on_init_ready(Packet packet) {
+  if (packet.head.a == 1 && !packet.descriptors.empty()) {
+    egress_listener = std::move(packet.descriptors.back());
+    packet.descriptors.pop_back();
+  }
+  // Nobody but an OCI runtime saw this one born: it brings the descriptor of itself,
+  // and its groups have its number.
+  packet.head.b = number_;
+  if (!is_born() && !packet.descriptors.empty()) on_built(std::move(packet));
+  keeper_.on_ready(*this);
 }
 
 void Cell::fail(Loss loss, const std::string& what) {
@@ -110,6 +117,7 @@ void Cell::kill() {
 
 void Cell::strike() {
   dying_ = true;
+  egress_listener.reset();
   // Without its line an init that is not born yet ends as soon as it looks.
   if (pidfd_) syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   for (const auto& [command, running] : commands_) running->forget_line();

@@ -65,9 +65,11 @@ class Cell final {
 
   Callback<void(std::string)> lost;         // of the Box
   std::vector<Callback<void()>> when_dead;  // of kill(): called by the Sandbox, with the proof
+  OwnedFd egress_listener;                  // until the Box takes it, or the end
 
  private:
   void heard(Packet packet);
+  void on_init_ready(Packet packet);
   void fail(Loss loss, const std::string& what);
   void strike();
   void end_commands(const Exit& exit);

@@ -61,6 +61,39 @@ std::vector<std::string> etc_entries() {
   return names;
 }
 
+// Of the host only the last directory is bound; of an image all that is in it. Links are not followed: in the tree of
+// boxes they would lead elsewhere.
+CertificatePlace find_certificates(const std::string& image) {
+  CertificatePlace place;
+  std::error_code ignored;
+  const fs::path whole(certificates_path);
+  if (image.empty()) {
+    if (fs::is_directory(whole.parent_path(), ignored)) place.directory = whole.parent_path();
+  } else {
+    fs::path at = "/";
+    for (const fs::path& name : whole.parent_path().relative_path()) {
+      at /= name;
+      if (!fs::is_directory(fs::symlink_status(image + at.string(), ignored))) break;
+      place.directory = at;
+    }
+  }
+  if (place.directory.empty()) return place;
+  place.is_file = fs::is_regular_file(fs::symlink_status(image + whole.string(), ignored)) &&
+                  place.directory == whole.parent_path();
+  if (place.is_file) return place;
+  const fs::path in_the_way = *whole.lexically_relative(place.directory).begin();
+  for (const auto& entry : fs::directory_iterator(image + place.directory, ignored)) {
+    if (entry.path().filename() == in_the_way) continue;
+    const auto status = entry.symlink_status(ignored);
+    if (fs::is_directory(status) || fs::is_regular_file(status)) place.entries.push_back({entry.path().filename(), ""});
+    if (fs::is_symlink(status)) {
+      place.entries.push_back({entry.path().filename(), fs::read_symlink(entry.path(), ignored)});
+    }
+  }
+  std::ranges::sort(place.entries, {}, &RootEntry::name);
+  return place;
+}
+
 bool tmpfs_keeps_attributes() {
   const OwnedFd file(memfd_create("sluice-probe", MFD_CLOEXEC));
   return file && fsetxattr(file.get(), "user.sluice", "y", 1, 0) == 0;
@@ -87,6 +120,7 @@ Machine probe_machine(const SandboxOptions& options) {
   find_controllers(machine);
   machine.root = root_entries(options.root);
   machine.etc = etc_entries();
+  machine.certificates = find_certificates(options.root);
   machine.resolv_conf = read_text("/etc/resolv.conf");
   return machine;
 }

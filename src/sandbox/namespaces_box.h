@@ -50,6 +50,10 @@ class NamespacesBox final : public Box {
   int workspace_fd() const override { return shown_.workspace.get(); }
   int changes_fd() const override { return shown_.changes.get(); }
   bool was_warm() const override { return warm_; }
+  OwnedFd take_egress_listener() override {
+    Cell* const cell = cells_->find(number_);
+    return cell == nullptr ? OwnedFd() : std::move(cell->egress_listener);
+  }
   void on_lost(Callback<void(std::string)> then) override {
     if (Cell* const cell = cells_->find(number_)) cell->lost = std::move(then);
   }

@@ -24,6 +24,7 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
 
   std::string_view driver() const override { return "namespaces"; }
   const std::vector<Ability>& abilities() const override { return abilities_; }
+  int warm_available() const override { return static_cast<int>(warm_.size()); }
   void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
   void close(Callback<void()> done) override;
 

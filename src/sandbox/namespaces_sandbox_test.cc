@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -71,8 +72,11 @@ TEST(NamespacesSandbox, Keeps_boxes_warm_and_refills) {
   BoxStory story({.warm_target = 2});
   const auto is_warm = [&] { return story.metrics().to_text().find("sluice_sandbox_warm 2\n") != std::string::npos; };
   story.until(is_warm, "two warm boxes");
+  EXPECT_EQ(story.sandbox().warm_available(), 2);
   const auto first = story.open();
   EXPECT_TRUE(first->was_warm());
+  EXPECT_TRUE(first->take_egress_listener());
+  EXPECT_EQ(story.sandbox().warm_available(), 1);
   EXPECT_EQ(story.run(*first, sh("echo $HOME")).out, "/home/agent\n");
   story.until(is_warm, "the pool to be full again");
   const auto second = story.open({.environment = {{"HOME", "/tmp"}}});
@@ -214,12 +218,36 @@ TEST(NamespacesSandbox, Dies_with_its_server) {
   die_and_leave_nothing([] {});
 }
 
+void become_nobody() {
+  constexpr uid_t nobody = 65534;
+  if (setresgid(nobody, nobody, nobody) != 0 || setresuid(nobody, nobody, nobody) != 0) _exit(2);
+}
+
 // The same, and all that comes before it, without being root.
-TEST(NamespacesSandbox, Works_for_an_ordinary_user_and_dies_with_its_server) {
-  die_and_leave_nothing([] {
-    constexpr uid_t nobody = 65534;
-    if (setresgid(nobody, nobody, nobody) != 0 || setresuid(nobody, nobody, nobody) != 0) _exit(2);
-  });
+TEST(NamespacesSandbox, Works_for_an_ordinary_user_and_dies_with_its_server) { die_and_leave_nothing(become_nobody); }
+
+TEST(NamespacesSandbox, Gives_an_ordinary_user_the_listener_and_the_certificates_of_a_box) {
+  const pid_t server = fork();
+  if (server == 0) {
+    become_nobody();
+    std::string bundle = fs::temp_directory_path() / "sluice-bundle-XXXXXX";
+    ::close(mkstemp(bundle.data()));
+    std::ofstream(bundle) << "authorities\n";
+    {
+      BoxStory story({.ca_bundle_file = bundle, .warm_target = 1});
+      const auto box = story.open();
+      const OwnedFd listener = box->take_egress_listener();
+      Heard heard(story);
+      const auto process = box->start({.argv = {"bash", "-c", "echo hi >/dev/tcp/127.0.0.1/3128"}}, heard);
+      story.until([&] { return OwnedFd(accept(listener.get(), nullptr, nullptr)).get() >= 0; }, "a connection");
+      EXPECT_EQ(story.run(*box, sh("cat /etc/ssl/certs/ca-certificates.crt")).out, "authorities\n");
+    }
+    unlink(bundle.c_str());
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(server, &status, 0), server);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(NamespacesSandbox, Says_what_this_machine_can_do) {

@@ -95,7 +95,10 @@ void write_mounts(json::Writer& to, const Plan& plan) {
 void write_process(json::Writer& to, const Plan& plan) {
   to.key("process").begin_object().key("terminal").boolean(false);
   to.key("user").begin_object().key("uid").integer(plan.user.inside).key("gid").integer(plan.group.inside).end_object();
-  write_strings(to, "args", {std::string(program_inside), "guest"});
+  std::vector<std::string> guest = {std::string(program_inside), "guest"};
+  // With the host's network the port would be the host's.
+  if ((plan.namespaces & namespace_network) != 0) guest.emplace_back("egress");
+  write_strings(to, "args", guest);
   write_strings(to, "env", {});
   to.key("cwd").string("/");
   to.key("capabilities").begin_object();

@@ -30,6 +30,7 @@ class OciSandbox final : public Sandbox, public CellKeeper {
 
   std::string_view driver() const override { return "oci"; }
   const std::vector<Ability>& abilities() const override { return abilities_; }
+  int warm_available() const override { return 0; }
   void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
   void close(Callback<void()> done) override;
 

@@ -60,7 +60,7 @@ std::string sized(int64_t bytes_max, int64_t files_max, std::string_view mode) {
   return options;
 }
 
-std::optional<Error> fault_of(const SandboxOptions& options, const BoxRequest& request) {
+std::optional<Error> fault_of(const SandboxOptions& options, const BoxRequest& request, const Machine& machine) {
   const auto invalid = [](std::string what) { return Error{ErrorKind::invalid, std::move(what)}; };
   for (const auto& layer : request.layers) {
     if (!is_below(layer, options.state_dir)) {
@@ -80,6 +80,15 @@ std::optional<Error> fault_of(const SandboxOptions& options, const BoxRequest& r
   }
   for (const auto& path : options.extra_paths) {
     if (!is_plain(path)) return invalid("extra path '" + path + "' must be absolute, without '..' and '//'");
+  }
+  if (options.ca_bundle_file.empty()) return std::nullopt;
+  if (!is_plain(options.ca_bundle_file)) {
+    return invalid("certificate bundle '" + options.ca_bundle_file + "' must be absolute, without '..' and '//'");
+  }
+  // Followed while the root is laid out, it would lead to the host's.
+  const auto is_linked_etc = [](const RootEntry& entry) { return entry.name == "etc" && !entry.link.empty(); };
+  if (std::ranges::any_of(machine.root, is_linked_etc)) {
+    return invalid("/etc of image " + options.root + " is a link: certificates cannot be put there");
   }
   return std::nullopt;
 }
@@ -110,6 +119,26 @@ void plan_etc(const SandboxOptions& options, const Machine& machine, Mounts& mou
   }
 }
 
+// After all else of the root, over which it lies.
+void plan_certificates(const SandboxOptions& options, const CertificatePlace& place, Mounts& mounts) {
+  if (options.ca_bundle_file.empty()) return;
+  constexpr uint8_t flags = flag_read_only | shut | flag_noexec;
+  const bool opens_directory = !place.is_file && !place.directory.empty();
+  if (opens_directory) {
+    mounts.add(MountKind::tmpfs, place.directory, {}, shut | flag_noexec, "mode=0755,size=1048576");
+    for (const auto& entry : place.entries) {
+      const std::string path = place.directory + "/" + entry.name;
+      if (entry.link.empty()) {
+        mounts.add(MountKind::bind, path, options.root + path, flags);
+      } else {
+        mounts.add(MountKind::link, path, entry.link);
+      }
+    }
+  }
+  mounts.add(MountKind::bind, certificates_path, options.ca_bundle_file, flags);
+  if (opens_directory) mounts.add(MountKind::read_only, place.directory);
+}
+
 void plan_root(const SandboxOptions& options, const Machine& machine, std::vector<Mount>& into) {
   Mounts mounts(Stage::root, into);
   for (const auto& entry : machine.root) {
@@ -121,6 +150,7 @@ void plan_root(const SandboxOptions& options, const Machine& machine, std::vecto
   }
   plan_etc(options, machine, mounts);
   for (const auto& path : options.extra_paths) mounts.add(MountKind::bind, path, path, flag_read_only | shut);
+  plan_certificates(options, machine.certificates, mounts);
   for (const auto name : device_names) {
     const std::string path = "/dev/" + std::string(name);
     mounts.add(MountKind::bind, path, path, flag_nosuid | flag_noexec);
@@ -202,7 +232,7 @@ std::vector<GroupLimit> plan_groups(const Limits& limits, const Machine& machine
 std::span<const std::string_view> etc_paths() { return etc_as_is; }
 
 Result<Plan> make_plan(const SandboxOptions& options, const BoxRequest& request, const Machine& machine) {
-  if (auto fault = fault_of(options, request)) return *std::move(fault);
+  if (auto fault = fault_of(options, request, machine)) return *std::move(fault);
   Plan plan;
   plan.namespaces = namespace_user | namespace_mount | namespace_pid | namespace_ipc | namespace_uts | namespace_cgroup;
   if (request.network == Network::none) plan.namespaces |= namespace_network;

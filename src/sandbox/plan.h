@@ -20,7 +20,15 @@ namespace sluice::sandbox {
 // Something at the top of the tree that boxes see: "usr" is a directory, "bin" a link to "usr/bin".
 struct RootEntry {
   std::string name;
-  std::string link;  // empty: a directory
+  std::string link;  // empty: a directory, or a file
+};
+
+// What the root has on the way to certificates_path. Nothing can be made in a directory of it, so that where the file
+// is missing the deepest directory is laid out anew, from its own entries, with the file among them.
+struct CertificatePlace {
+  bool is_file = false;            // it is there: another can lie over it
+  std::string directory;           // the deepest that is bound into boxes; empty: none
+  std::vector<RootEntry> entries;  // of that directory, but for what is in the way
 };
 
 enum class ControlGroups : uint8_t {
@@ -40,6 +48,7 @@ struct Machine {
   std::map<std::string, std::string> controllers;  // "memory", "pids", "cpu" -> directory that our groups go into
   std::vector<RootEntry> root;                     // of the image, or of the host
   std::vector<std::string> etc;                    // what exists of etc_paths()
+  CertificatePlace certificates;                   // where SandboxOptions::ca_bundle_file is to lie
   std::string resolv_conf;                         // the text of the host's own
 };
 
@@ -153,6 +162,7 @@ inline constexpr uint32_t box_uid = 1000;
 inline constexpr uint32_t box_gid = 1000;
 inline constexpr std::string_view workspace_path = "/workspace";
 inline constexpr std::string_view home_path = "/home/agent";
+inline constexpr std::string_view certificates_path = "/etc/ssl/certs/ca-certificates.crt";
 
 // `invalid` when a request names what it must not: a layer or a bind outside state_dir, a bind that
 // is not to go to /skills/NAME, a variable that is no variable.

@@ -18,6 +18,7 @@ Machine merged_usr() {
   machine.tmpfs_xattrs = true;
   machine.root = {{"bin", "usr/bin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"}, {"sbin", "usr/sbin"}, {"usr", ""}};
   machine.etc = {"ld.so.cache", "ssl/certs"};
+  machine.certificates = {.is_file = true, .directory = "/etc/ssl/certs", .entries = {}};
   machine.resolv_conf = "nameserver 192.0.2.1\n";
   return machine;
 }
@@ -43,6 +44,7 @@ SandboxOptions options() {
   SandboxOptions options;
   options.state_dir = "/var/lib/sluice/boxes";
   options.extra_paths = {"/opt/tools"};
+  options.ca_bundle_file = "/var/lib/sluice/egress/bundle.pem";
   options.limits.cpu_percent_max = 150;
   return options;
 }
@@ -128,6 +130,35 @@ TEST(Plan, An_image_brings_its_own_etc) {
   const auto& mounts = plan.value().mounts;
   EXPECT_TRUE(std::ranges::any_of(mounts, [](const Mount& mount) { return mount.source == "/images/debian/etc"; }));
   EXPECT_TRUE(std::ranges::none_of(mounts, [](const Mount& mount) { return mount.target == "/etc/passwd"; }));
+}
+
+TEST(Plan, Lays_out_anew_the_directory_of_an_image_that_has_no_certificates) {
+  SandboxOptions image = options();
+  image.root = "/images/slim";
+  Machine machine = as_root();
+  machine.root = {{"etc", ""}, {"usr", ""}};
+  machine.certificates = {.directory = "/etc", .entries = {{"mtab", "/proc/mounts"}, {"os-release", ""}}};
+  const auto plan = make_plan(image, {}, machine);
+  ASSERT_TRUE(plan);
+  std::vector<std::string> below_etc;
+  for (const auto& mount : plan.value().mounts) {
+    if (mount.target.starts_with("/etc")) below_etc.push_back(mount.target + " " + mount.source);
+  }
+  EXPECT_EQ(below_etc, (std::vector<std::string>{"/etc /images/slim/etc", "/etc ", "/etc/mtab /proc/mounts",
+                                                 "/etc/os-release /images/slim/etc/os-release",
+                                                 "/etc/ssl/certs/ca-certificates.crt /var/lib/sluice/egress/bundle.pem",
+                                                 "/etc "}));
+}
+
+TEST(Plan, Refuses_a_certificate_bundle_that_has_no_plain_place) {
+  for (const std::string path : {"bundle.pem", "/data/../bundle.pem", "/data//bundle.pem", "/"}) {
+    SandboxOptions odd = options();
+    odd.ca_bundle_file = path;
+    EXPECT_NE(fault_of({}, odd), "") << path;
+  }
+  Machine machine = as_root();
+  machine.root.push_back({"etc", "/usr/etc"});
+  EXPECT_FALSE(make_plan(options(), {}, machine)) << "the link would be followed on the host";
 }
 
 TEST(Plan, Its_rules_become_a_filter_that_fits_the_kernel) {

@@ -21,6 +21,7 @@
 #include <initializer_list>
 
 #include "sandbox/box/commands.h"
+#include "sandbox/box/egress.h"
 #include "sandbox/box/steps.h"
 #include "sandbox/box/zygote.h"
 
@@ -117,7 +118,7 @@ void bound_tables() {
   write_file("/proc/sys/user/max_user_namespaces", "0", 1);
 }
 
-bool build(const Zygote& zygote, Message& order, Trouble& trouble) {
+bool build(const Zygote& zygote, Message& order, int& egress_listener, Trouble& trouble) {
   Reader fields(order.payload, order.head.payload_bytes);
   const uint64_t namespaces = fields.number();
   const uint64_t uid = fields.number();
@@ -128,7 +129,11 @@ bool build(const Zygote& zygote, Message& order, Trouble& trouble) {
   const char* const hostname = fields.text();
   sethostname(hostname, strlen(hostname));
   bound_tables();
-  if ((namespaces & CLONE_NEWNET) != 0) raise_loopback();
+  if ((namespaces & CLONE_NEWNET) != 0) {
+    raise_loopback();
+    egress_listener = open_egress_listener(trouble);
+    if (egress_listener < 0) return false;
+  }
 
   // Mounts that came along from the zygote are locked to each other; a copy of them has one top that is ours.
   if (mount(tree_path, tree_path, nullptr, MS_BIND | MS_REC, nullptr) != 0) return trouble.say("bind the tree");
@@ -188,8 +193,11 @@ void be_init(const Zygote& zygote, Message& order, int go) {
   prctl(PR_SET_NAME, "sluice-init");
 
   Trouble trouble;
-  if (!build(zygote, order, trouble)) give_up(line, trouble);
-  send(line, Head{.verb = Verb::ready});
+  int egress_listener = -1;
+  if (!build(zygote, order, egress_listener, trouble)) give_up(line, trouble);
+  const int has_listener = egress_listener >= 0 ? 1 : 0;
+  send(line, Head{.verb = Verb::ready, .a = has_listener}, &egress_listener, has_listener);
+  if (has_listener != 0) close(egress_listener);
   Message asked;
   if (receive(line, asked) == Received::end || asked.head.verb != Verb::claim) _exit(0);
   int shown[2] = {-1, -1};

@@ -8,6 +8,6 @@
 namespace sluice::sandbox::box {
 
 int run_launch();
-int run_guest();
+int run_guest(bool makes_egress_listener);
 
 }  // namespace sluice::sandbox::box

@@ -1,0 +1,27 @@
+#include "sandbox/box/egress.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace sluice::sandbox::box {
+
+int open_egress_listener(Trouble& trouble) {
+  constexpr int waiting_max = 256;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(egress_port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  // No SO_REUSEADDR, no SO_REUSEPORT: nobody inside can listen in this place too.
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listener >= 0 && bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      listen(listener, waiting_max) == 0) {
+    return listener;
+  }
+  trouble.say("listen on 127.0.0.1:%d in the box", egress_port);
+  if (listener >= 0) close(listener);
+  return -1;
+}
+
+}  // namespace sluice::sandbox::box
