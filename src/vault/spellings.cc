@@ -24,14 +24,14 @@ uint8_t octet(char c) { return static_cast<uint8_t>(c); }
 std::string base64_core(std::string_view value, std::size_t before, std::string_view last_two) {
   const std::size_t first = (before * 8 + 5) / 6;
   const std::size_t end = (before + value.size()) * 8 / 6;
-  const auto bit_at = [&](std::size_t bit) {
-    const auto byte = octet(value[bit / 8 - before]);
-    return (byte >> (7 - bit % 8)) & 1;
+  const auto byte_at = [&](std::size_t at) {
+    return at < before || at - before >= value.size() ? 0u : uint32_t{octet(value[at - before])};
   };
   std::string out;
+  out.reserve(end);
   for (std::size_t at = first; at < end; ++at) {
-    std::size_t digit = 0;
-    for (std::size_t bit = at * 6; bit < at * 6 + 6; ++bit) digit = digit << 1 | static_cast<std::size_t>(bit_at(bit));
+    const std::size_t byte = at * 6 / 8;
+    const auto digit = (byte_at(byte) << 8 | byte_at(byte + 1)) >> (10 - at * 6 % 8) & 63;
     out += digit < 62 ? letters_and_digits[digit] : last_two[digit - 62];
   }
   return out;
