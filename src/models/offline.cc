@@ -47,6 +47,7 @@ struct Stream {
   Kind kind = Kind::text;
   std::string text;
   std::size_t text_at = 0;
+  bool is_whole = false;  // one delta, however many words
   int64_t token = 0;
   int64_t token_count = 0;
   int64_t tokens_per_second = 0;  // 0: at once
@@ -124,6 +125,9 @@ class OfflineAnswer::Player {
   std::optional<int64_t> begin(ScriptLine line) {
     if (const auto* words = std::get_if<SayLine>(&line)) {
       begin_text(Kind::text, with_last(words->text, last_result_));
+    } else if (auto* piece = std::get_if<PutLine>(&line)) {
+      had_text_ = true;
+      stream_ = {.text = std::move(piece->text), .is_whole = true};
     } else if (const auto* thought = std::get_if<ThinkLine>(&line)) {
       begin_text(Kind::reasoning, thought->text);
     } else if (const auto* echo = std::get_if<EchoLine>(&line)) {
@@ -161,6 +165,10 @@ class OfflineAnswer::Player {
   }
 
   Step next_word() {
+    if (stream_.is_whole) {
+      stream_.text_at = stream_.text.size();
+      return say_delta(stream_.text);
+    }
     const std::string_view text = stream_.text;
     const auto word = text.find_first_not_of(spaces, stream_.text_at);
     const auto space = text.find_first_of(spaces, word);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "model/gates.h"
 
 namespace sluice::models {
 namespace {
@@ -12,7 +13,6 @@ namespace {
 constexpr int64_t token_count_max = 1'000'000;  // more would outgrow an answer's limit anyway
 constexpr int64_t tokens_per_second_max = 1'000'000;
 constexpr int64_t sleep_ms_max = 24LL * 3600 * 1000;
-constexpr std::size_t alias_chars_max = 64;
 
 using Line = std::optional<ScriptLine>;  // empty: not a directive after all
 
@@ -42,26 +42,23 @@ ScriptLine call(std::string_view tool, Arguments arguments) {
   return CallLine{{.name = std::string(tool), .arguments = std::move(text)}};
 }
 
-ScriptLine request_approval(std::string_view reason, std::string_view alias, std::string_view host) {
+ScriptLine request_secret(std::string_view alias, std::string_view host, std::string_view description,
+                          std::string_view reason) {
   std::string text;
   json::Writer writer(text);
-  writer.begin_object().key("reason").string(reason).key("requested_items").begin_array().begin_object();
-  writer.key("kind").string(alias.empty() ? "action" : "secret").key("description").string(reason);
-  if (!alias.empty()) writer.key("alias").string(alias).key("hosts").begin_array().string(host).end_array();
-  writer.end_object().end_array().end_object();
-  return CallLine{{.name = "request_approval", .arguments = std::move(text)}};
-}
-
-bool is_alias(std::string_view text) {
-  if (text.empty() || text.size() > alias_chars_max || text[0] < 'A' || text[0] > 'Z') return false;
-  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string_view::npos;
+  writer.begin_object().key("alias").string(alias).key("description").string(description);
+  if (!host.empty()) writer.key("hosts").begin_array().string(host).end_array();
+  if (!reason.empty()) writer.key("reason").string(reason);
+  writer.end_object();
+  return CallLine{{.name = "request_secret", .arguments = std::move(text)}};
 }
 
 Line say(std::string_view rest) { return SayLine{std::string(rest)}; }
+Line put(std::string_view rest) { return PutLine{std::string(rest)}; }
 Line think(std::string_view rest) { return ThinkLine{std::string(rest)}; }
 Line bash(std::string_view rest) { return call("bash", {{"command", rest}}); }
 Line read(std::string_view rest) { return call("read", {{"path", rest}}); }
-Line ask(std::string_view rest) { return request_approval(rest, {}, {}); }
+Line ask(std::string_view rest) { return call("request_approval", {{"reason", rest}}); }
 
 Line write(std::string_view rest) {
   const auto parts = split(rest, ": ");
@@ -86,11 +83,18 @@ Line call_any(std::string_view rest) {
 }
 
 Line need(std::string_view rest) {
-  const auto parts = split(rest, " for ");
-  if (!parts || !is_alias(parts->first)) return std::nullopt;
-  const auto bound = split(parts->second, ": ");
-  if (!bound || bound->first.find(' ') != std::string_view::npos) return std::nullopt;
-  return request_approval(bound->second, parts->first, bound->first);
+  const auto parts = split(rest, ": ");
+  if (!parts) return std::nullopt;
+  const auto bound = split(parts->first, " for ");
+  const auto alias = bound ? bound->first : parts->first;
+  const auto host = bound ? bound->second : std::string_view();
+  if (!model::is_alias(alias) || host.find(' ') != std::string_view::npos || (bound && host.empty())) {
+    return std::nullopt;
+  }
+  const auto why = split(parts->second, " because ");
+  const auto description = why ? why->first : parts->second;
+  if (is_blank(description)) return std::nullopt;
+  return request_secret(alias, host, description, why ? why->second : std::string_view());
 }
 
 Line tokens(std::string_view rest) {
@@ -120,8 +124,9 @@ struct Verb {
 };
 
 constexpr Verb verbs[] = {
-    {"say", say},       {"think", think}, {"$", bash},    {"write", write},   {"read", read},   {"edit", edit},
-    {"call", call_any}, {"ask", ask},     {"need", need}, {"tokens", tokens}, {"sleep", sleep}, {"fail", fail},
+    {"say", say},       {"put", put},     {"think", think},   {"$", bash},  {"write", write},
+    {"read", read},     {"edit", edit},   {"call", call_any}, {"ask", ask}, {"need", need},
+    {"tokens", tokens}, {"sleep", sleep}, {"fail", fail},
 };
 
 }  // namespace

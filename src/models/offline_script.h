@@ -13,6 +13,9 @@ namespace sluice::models {
 struct SayLine {
   std::string text;
 };  // `{{last}}` not yet replaced
+struct PutLine {
+  std::string text;
+};
 struct ThinkLine {
   std::string text;
 };
@@ -37,7 +40,7 @@ struct EchoLine {
 };  // anything else: "You said: …"
 
 using ScriptLine =
-    std::variant<SayLine, ThinkLine, CallLine, TokensLine, SleepLine, FailLine, CutLine, HangLine, EchoLine>;
+    std::variant<SayLine, PutLine, ThinkLine, CallLine, TokensLine, SleepLine, FailLine, CutLine, HangLine, EchoLine>;
 
 bool is_blank(std::string_view line);
 

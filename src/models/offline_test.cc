@@ -119,6 +119,8 @@ TEST(Offline, Anything_else_is_echoed) {
                                  "need token for h: x",
                                  "need TOKEN for h",
                                  "need TOKEN for a b: x",
+                                 "need TOKEN for : x",
+                                 "need TOKEN",
                                  "$",
                                  "$ls"}) {
     const auto played = play(line);
@@ -155,11 +157,12 @@ TEST(Offline, Each_tool_line_makes_its_call) {
       {"read a b.txt", "read", R"({"path":"a b.txt"})"},
       {"edit a.txt: one -> two -> three", "edit", R"({"path":"a.txt","old":"one","new":"two -> three"})"},
       {"call mcp__x {\"k\": [1, 2.5, null]}", "mcp__x", R"({"k":[1,2.5,null]})"},
-      {"ask May I?", "request_approval",
-       R"({"reason":"May I?","requested_items":[{"kind":"action","description":"May I?"}]})"},
-      {"need API_KEY for api.example.com: to call it", "request_approval",
-       R"({"reason":"to call it","requested_items":[{"kind":"secret","description":"to call it","alias":"API_KEY",)"
-       R"("hosts":["api.example.com"]}]})"},
+      {"ask May I?", "request_approval", R"({"reason":"May I?"})"},
+      {"need API_KEY: to call it", "request_secret", R"({"alias":"API_KEY","description":"to call it"})"},
+      {"need API_KEY for api.example.com: to call it", "request_secret",
+       R"({"alias":"API_KEY","description":"to call it","hosts":["api.example.com"]})"},
+      {"need API_KEY: the key because it is not on file", "request_secret",
+       R"({"alias":"API_KEY","description":"the key","reason":"it is not on file"})"},
   };
   for (const auto& [line, tool, arguments] : cases) {
     const auto played = play("say before\n" + line + "\nsay after");
@@ -169,6 +172,15 @@ TEST(Offline, Each_tool_line_makes_its_call) {
     EXPECT_EQ(played.text, "before") << "a call ends the round";
     EXPECT_EQ(played.kinds, (std::vector{Kind::text, Kind::tool_call, Kind::usage, Kind::stop}));
   }
+}
+
+TEST(Offline, What_is_put_is_one_delta_right_after_what_came_before) {
+  const auto played = play("put One two. \nput Three.\nsay Four");
+  EXPECT_EQ(played.text, "One two. Three.\nFour");
+  EXPECT_EQ(played.kinds, (std::vector{Kind::text, Kind::text, Kind::text, Kind::usage, Kind::stop}));
+  auto prompt = prompt_of("put One. \nask May I?\nput Two.");
+  add_round(prompt, play(prompt).call.value(), "Approved.");
+  EXPECT_EQ(play(prompt).text, "Two.");
 }
 
 TEST(Offline, The_next_round_goes_on_after_the_line_that_called) {
