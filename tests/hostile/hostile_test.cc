@@ -1,11 +1,17 @@
 // A hostile program in a box: one test for each attack and driver. Prints what became of each, which
 // tests/hostile/table turns into a table.
 #include <gtest/gtest.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 
 #include "sandbox/box_story_fixture.h"
 #include "sandbox/driver_contract.h"
@@ -54,6 +60,8 @@ TEST_P(Hostile, Is_resisted) {
   const sandbox::SandboxOptions options = hostile_options(driver);
   BoxStory story(options);
   const auto box = story.open({.binds = {{install_probe(story), bound}}});
+  const OwnedFd way_out = box->take_egress_listener();  // held, as a server does: nobody answers there
+  EXPECT_TRUE(way_out);
   sandbox::Command command = {.argv = {std::string(bound) + "/probe", std::string(row.name)}};
   for (std::string& fact : bait.facts(options.limits, bound)) command.argv.push_back(std::move(fact));
   command.timeout_ms = 60'000;
@@ -94,6 +102,34 @@ TEST(Probes, Get_out_where_there_is_no_box) {
         "host_socket_by_path", "network_interfaces", "odd_sockets", "secrets_of_own", "privileges_again"}) {
     EXPECT_EQ(run_outside(probe, bait), 1) << probe;
   }
+}
+
+// In a network of its own, as this machine's port may be somebody's.
+int run_beside_listener(const HostBait& bait) {
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return -1;
+  ifreq loopback = {};
+  std::strcpy(loopback.ifr_name, "lo");
+  loopback.ifr_flags = IFF_UP;
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(sandbox::egress_port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  if (ioctl(listener, SIOCSIFFLAGS, &loopback) != 0 ||
+      bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || listen(listener, 1) != 0) {
+    return -1;
+  }
+  return run_outside("egress_listener", bait);
+}
+
+TEST(Probes, Find_a_listener_that_was_left_open) {
+  const HostBait bait;
+  const pid_t child = fork();
+  if (child == 0) _exit(run_beside_listener(bait));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
 }  // namespace

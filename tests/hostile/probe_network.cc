@@ -121,6 +121,63 @@ Verdict internet(const Facts&) {
                 connects("255.255.255.255", 9, SOCK_DGRAM), connects("224.0.0.251", 5353, SOCK_DGRAM)});
 }
 
+// Its number, as /proc/net/tcp tells it; empty when nobody listens on 127.0.0.1:3128.
+std::string egress_inode() {
+  const std::string table = contents("/proc/net/tcp");
+  const auto at = table.find(" 0100007F:0C38 00000000:0000 0A ");
+  if (at == std::string::npos) return {};
+  size_t from = at;
+  for (int field = 0; field < 8; ++field) from = table.find_first_not_of(' ', table.find(' ', from + 1));
+  return table.substr(from, table.find(' ', from) - from);
+}
+
+Verdict reopens(const std::string& process, const std::string& socket_name) {
+  const std::string directory = "/proc/" + process + "/fd";
+  DIR* descriptors = opendir(directory.c_str());
+  if (descriptors == nullptr) return judge(directory, -1);
+  Verdict sum = resisted(directory + " has it not");
+  while (const dirent* entry = readdir(descriptors)) {
+    std::array<char, 64> target{};
+    const std::string path = directory + "/" + entry->d_name;
+    if (readlink(path.c_str(), target.data(), target.size() - 1) > 0 && socket_name == target.data()) {
+      sum = escaped(path + " is the listener");
+    }
+  }
+  closedir(descriptors);
+  return sum;
+}
+
+Verdict listens_in_place(in_addr_t place) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(3128);
+  address.sin_addr.s_addr = htonl(place);
+  int answer = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  if (answer == 0) answer = listen(fd, 1);
+  const Verdict verdict = judge("listen on 3128", answer, {EADDRINUSE});
+  close(fd);
+  return verdict;
+}
+
+Verdict egress_listener(const Facts&) {
+  const std::string inode = egress_inode();
+  if (inode.empty()) return broken("nobody listens on 127.0.0.1:3128");
+  Verdict sum = worst({listens_in_place(INADDR_LOOPBACK), listens_in_place(INADDR_ANY)});
+  DIR* processes = opendir("/proc");
+  if (processes == nullptr) return broken("/proc cannot be listed");
+  while (const dirent* entry = readdir(processes)) {
+    const std::string name = entry->d_name;
+    if (name.find_first_not_of("0123456789") == std::string::npos) add(sum, reopens(name, "socket:[" + inode + "]"));
+  }
+  closedir(processes);
+  add(sum, reopens("1", "socket:[" + inode + "]"));  // it is not listed
+  return sum;
+}
+
 Verdict network_interfaces(const Facts&) {
   const std::string table = contents("/proc/net/dev");
   std::string others;
@@ -206,6 +263,7 @@ constexpr std::array probes = {
     Probe{"host_addresses", host_addresses},
     Probe{"metadata_address", metadata_address},
     Probe{"internet", internet},
+    Probe{"egress_listener", egress_listener},
     Probe{"network_interfaces", network_interfaces},
     Probe{"host_abstract_socket", host_abstract_socket},
     Probe{"host_socket_by_path", host_socket_by_path},

@@ -12,7 +12,7 @@ struct ProbeRow {
   std::string_view attack;  // for people
 };
 
-inline constexpr std::array<ProbeRow, 100> probe_rows = {{
+inline constexpr std::array<ProbeRow, 101> probe_rows = {{
     // The host's files.
     {"host_file_by_path", "open a file of the host by its path"},
     {"host_file_by_proc_root", "open it through /proc/1/root and /proc/self/root"},
@@ -103,6 +103,7 @@ inline constexpr std::array<ProbeRow, 100> probe_rows = {{
     {"host_addresses", "connect to the host's own address and its gateway"},
     {"metadata_address", "connect to 169.254.169.254"},
     {"internet", "connect or send a datagram to a public address"},
+    {"egress_listener", "find the listener of the way out among descriptors, or listen in its place"},
     {"network_interfaces", "find an interface that is not lo, or make one"},
     {"host_abstract_socket", "connect to an abstract unix socket of the host"},
     {"host_socket_by_path", "connect to unix sockets by path: the server's, docker, dbus"},
