@@ -107,11 +107,12 @@ class DemoTenant {
     for (const auto& key : found.value().rows) {
       if (key.id == approver_) return Unit{};
     }
-    const model::ApproverKey key{.id = approver_,
-                                 .tenant_id = tenant_,
-                                 .name = "bootstrap",
-                                 .material = bootstrap_.approver_secret,
-                                 .created_at = now_};
+    const model::ApproverKey key{
+        .id = approver_,
+        .tenant_id = tenant_,
+        .name = "bootstrap",
+        .material = needs_.sealer.seal(tenant_, vault::context_of(approver_), bootstrap_.approver_secret),
+        .created_at = now_};
     return wait_for<Unit>(needs_.reactor, [&](auto done) { needs_.store.create_approver_key(key, std::move(done)); });
   }
 

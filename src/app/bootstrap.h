@@ -10,6 +10,7 @@
 #include "app/data_dir.h"
 #include "model/model.h"
 #include "store/store.h"
+#include "vault/vault.h"
 #include "world/world.h"
 
 namespace sluice::app {
@@ -47,6 +48,7 @@ struct BootstrapNeeds {
   world::Reactor& reactor;
   world::IdSource& ids;
   world::Entropy& entropy;
+  vault::Sealer& sealer;
 };
 
 // Blocks: runs the reactor while the store works. `configured_admin_key` wins over one of our making.

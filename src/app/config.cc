@@ -1,5 +1,7 @@
 #include "app/config.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -246,6 +248,13 @@ void Config::read_vendor_urls(const Environment& environment) {
     auto& setting = settings_.at("providers." + std::string(provider.name) + ".base_url");
     setting.value = *url;
     setting.source = provider.url_variable;
+  }
+  // systemd's LoadCredential=sluice.vault.key:…
+  if (const auto* where = find_variable(environment, "CREDENTIALS_DIRECTORY"); where != nullptr && !where->empty()) {
+    const auto file = *where + "/sluice.vault.key";
+    auto& setting = settings_.at("vault.key_file");
+    if (access(file.c_str(), R_OK) == 0) setting.value = file;
+    if (!setting.value.empty()) setting.source = "CREDENTIALS_DIRECTORY";
   }
   if (const auto* url = find_variable(environment, "SANDBOX_URL"); url != nullptr && !url->empty()) {
     auto& runners = settings_.at("runner.urls");

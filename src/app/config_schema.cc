@@ -92,6 +92,30 @@ constexpr Key keys[] = {
     {"files.hook_command", list, "", "A program and its arguments that gets file events as NDJSON on its input."},
     {"files.asset_extensions", list, "", "Which files under assets/ come back. Empty: the list in docs/workspaces.md."},
 
+    {"capacity.max_running", integer, "1024", "Runs at work at once: the slots.", "", 1},
+    {"capacity.max_sticky", integer, "64", "Slots that may be pinned to sticky conversations."},
+    {"capacity.max_held", integer, "10000", "Messages that may wait for a slot; more are refused with 429."},
+    {"capacity.max_hold_seconds", integer, "120", "How long a message waits for a slot.", "", 1},
+
+    {"approvals.expire_seconds", integer, "900", "How long a run waits for a human, if it names no time.", "", 1},
+    {"approvals.expire_seconds_max", integer, "604800", "The most that it can name.", "", 1},
+    {"approvals.decision_horizon_seconds", integer, "900", "How far ahead a signed decision's exp may lie.", "", 1},
+
+    {"vault.key", text, "", "The key that seals secrets: a line of a key file. Empty: vault.key_file.", "", 0, true},
+    {"vault.key_file", text, "",
+     "File of keys, the current one first. Empty: the credential sluice.vault.key of systemd, or vault.key in the data "
+     "directory, which is made."},
+
+    {"egress.private_addresses", list, "", "Ranges (CIDR) that agents may reach although they are private."},
+    {"egress.host_addresses", list, "", "NAME ADDRESS: hosts that are not looked up."},
+    {"egress.ca_file", text, "",
+     "PEM file of authorities that hosts' certificates are checked by. Empty: the system's."},
+    {"egress.plaintext_secrets", boolean, "false", "Secrets may go into requests without TLS."},
+    {"egress.connect_seconds", integer, "10", "Time to reach a host.", "", 1},
+    {"egress.idle_seconds", integer, "300", "Connections on which nothing moves are closed after this.", "", 1},
+
+    {"webhooks.urls", list, "*", "Where tenants' webhook_url may lead: the beginnings of URLs, or * for anywhere."},
+
     {"repositories.allowed_urls", list,
      "https://github.com/|https://gitlab.com/|https://bitbucket.org/|https://codeberg.org/",
      "What may be cloned: the beginnings of URLs, or * for anything that this machine reaches."},

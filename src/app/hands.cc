@@ -86,6 +86,25 @@ Result<Unit> check_git_credentials(const Config& config) {
   return Unit{};
 }
 
+Result<egress::EgressOptions> egress_options(const Config& config, const std::string& data_dir) {
+  egress::EgressOptions options;
+  options.ca_dir = std::filesystem::absolute(data_dir) / "egress";
+  options.upstream_ca_file = config.text("egress.ca_file");
+  options.private_addresses = config.list("egress.private_addresses");
+  options.plaintext_secrets = config.boolean("egress.plaintext_secrets");
+  options.connect_ms_max = config.integer("egress.connect_seconds") * 1000;
+  options.idle_ms_max = config.integer("egress.idle_seconds") * 1000;
+  for (const auto& line : config.list("egress.host_addresses")) {
+    std::istringstream words(line);
+    std::string name, address, rest;
+    if (!(words >> name >> address) || words >> rest) {
+      return Error{ErrorKind::invalid, "egress.host_addresses: \"" + line + "\" must be two words: NAME ADDRESS"};
+    }
+    options.host_addresses[name] = address;
+  }
+  return options;
+}
+
 Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::string& data_dir, HandsNeeds needs) {
   auto options = sandbox_options(config, data_dir);
   if (mkdir(options.state_dir.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -99,6 +118,13 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
 
   const auto& driver = config.text("sandbox.driver");
   if (driver != "off") {
+    auto ways_out = egress_options(config, data_dir);
+    if (!ways_out) return ways_out.error();
+    auto egress = egress::make_egress(std::move(ways_out).take(), needs.reactor, *hands->workers_, needs.entropy,
+                                      needs.log, needs.metrics);
+    if (!egress) return std::move(egress.error()).in("egress");
+    hands->egress_ = std::move(egress).take();
+    options.ca_bundle_file = hands->egress_->ca_bundle_file();
     auto opened = sandbox::open_sandbox(options, needs.reactor, needs.log, needs.metrics);
     if (opened) {
       hands->sandbox_ = std::move(opened).take();
@@ -115,6 +141,7 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
     runner_needs.sandbox = hands->sandbox_.get();
     runner_needs.watcher = hands->watcher_.get();
     runner_needs.workers = hands->workers_.get();
+    runner_needs.egress = hands->egress_.get();
   }
   auto running = runner_options(config);
   running.hands = hands_options(config, options.state_dir);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/config.h"
+#include "egress/egress.h"
 #include "harness/harness.h"
 #include "net/net.h"
 #include "sandbox/sandbox.h"
@@ -23,6 +24,8 @@ struct HandsNeeds {
 };
 
 sandbox::SandboxOptions sandbox_options(const Config& config, const std::string& data_dir);
+// `invalid`, in words, when a name or an address is none.
+Result<egress::EgressOptions> egress_options(const Config& config, const std::string& data_dir);
 // "ALIAS HOST USERNAME PASSWORD" each; `invalid`, without quoting any, when one is not.
 Result<Unit> check_git_credentials(const Config& config);
 
@@ -42,6 +45,7 @@ class Hands final {
   std::unique_ptr<sandbox::Sandbox> sandbox_;  // null: agents have no tools
   std::unique_ptr<workspace::Watcher> watcher_;
   std::unique_ptr<world::Workers> workers_;
+  std::unique_ptr<egress::Egress> egress_;  // null: without a sandbox nothing needs a way out of it
   std::unique_ptr<harness::Dispatcher> dispatcher_;
 };
 

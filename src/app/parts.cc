@@ -72,6 +72,16 @@ runner::RunnerOptions runner_options(const Config& config) {
   return options;
 }
 
+engine::EngineOptions engine_options(const Config& config, const std::string& public_base_url) {
+  return {.public_base_url = public_base_url,
+          .max_running = config.integer("capacity.max_running"),
+          .max_sticky = config.integer("capacity.max_sticky"),
+          .max_held = config.integer("capacity.max_held"),
+          .max_hold_seconds = config.integer("capacity.max_hold_seconds"),
+          .approval_seconds = config.integer("approvals.expire_seconds"),
+          .approval_seconds_max = config.integer("approvals.expire_seconds_max")};
+}
+
 namespace {
 
 constexpr std::size_t admin_key_chars_min = 20;

@@ -6,6 +6,7 @@
 
 #include "app/config.h"
 #include "app/listen_address.h"
+#include "engine/engine.h"
 #include "net/net.h"
 #include "runner/runner.h"
 #include "store/store.h"
@@ -18,6 +19,7 @@ std::unique_ptr<world::Log> make_log(const Config& config);
 Result<store::SqliteOptions> sqlite_options(const Config& config, const std::string& default_path);
 net::ServerOptions server_options(const Config& config, const ListenAddress& address);
 runner::RunnerOptions runner_options(const Config& config);
+engine::EngineOptions engine_options(const Config& config, const std::string& public_base_url);
 
 // What no single value can be blamed for: the default agent's provider and the filler's must exist, TLS
 // needs both of its files, the admin key must look like one. `invalid`, in words.

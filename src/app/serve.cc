@@ -14,11 +14,13 @@
 #include "app/parts.h"
 #include "app/signals.h"
 #include "app/storeroom.h"
+#include "app/vault_key.h"
 #include "base/digest.h"
 #include "cli/cli.h"
 #include "engine/engine.h"
 #include "files/files.h"
 #include "net/net.h"
+#include "notices/notices.h"
 #include "remote/remote.h"
 #include "station/station.h"
 #include "store/store.h"
@@ -86,6 +88,9 @@ class Serving final {
   std::unique_ptr<store::Store> store_;
   Opening opening_;
   std::unique_ptr<net::Client> client_;
+  std::unique_ptr<vault::Sealer> sealer_;
+  std::unique_ptr<notices::Post> post_;
+  Callback<void()> noticed_ = [this] { post_->nudge(); };
   std::unique_ptr<files::Contents> contents_;
   std::unique_ptr<Hands> hands_;
   std::unique_ptr<harness::Dispatcher> remote_;  // null: runs are carried here
@@ -107,8 +112,8 @@ class Serving final {
 Result<Unit> Serving::get_ready() {
   if (auto ready = open_ground(); !ready) return ready;
   if (auto ready = open_hands(); !ready) return ready;
-  auto opening =
-      open_bootstrap({*data_, *store_, *reactor_, *ids_, *entropy_}, default_model(), config_.text("server.admin_key"));
+  auto opening = open_bootstrap({*data_, *store_, *reactor_, *ids_, *entropy_, *sealer_}, default_model(),
+                                config_.text("server.admin_key"));
   if (!opening) return opening.error();
   opening_ = std::move(opening).take();
 
@@ -146,6 +151,10 @@ Result<Unit> Serving::open_ground() {
   auto store = store::open_sqlite(options.value(), *reactor_, metrics_);
   if (!store) return std::move(store.error()).in("open the store " + options.value().path);
   store_ = std::move(store).take();
+
+  auto sealer = open_sealer(config_, *data_, *entropy_);
+  if (!sealer) return sealer.error();
+  sealer_ = std::move(sealer).take();
 
   auto client = net::make_client(*reactor_, {config_.text("models.proxy"), config_.text("models.ca_file")});
   if (!client) return client.error();
@@ -190,8 +199,13 @@ harness::Dispatcher& Serving::build_dispatcher() {
 
 void Serving::build_house() {
   storeroom_.emplace(StoreroomNeeds{*store_, *contents_, hands_->workers(), *reactor_, *ids_, *log_});
-  engine_ =
-      engine::make_engine({*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, &*storeroom_}, {base_url_});
+  // Derived, so that it is good after a restart and stored nowhere else.
+  const auto webhook_root = sha256("webhooks\n" + opening_.bootstrap.admin_key);
+  post_ = notices::make_post({.signing_root = webhook_root, .webhook_urls = config_.list("webhooks.urls")}, *store_,
+                             *client_, *reactor_, *log_, metrics_);
+  engine_ = engine::make_engine(
+      {*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, *sealer_, &*storeroom_, &noticed_},
+      engine_options(config_, base_url_));
   station_ = station::make_station({hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},
                                    {.runner_key_sha256 = sha256(runner_key()),
                                     .agent_urls = config_.list("runner.agent_urls"),
@@ -199,14 +213,18 @@ void Serving::build_house() {
                                     .default_model = default_model(),
                                     .public_base_url = base_url_});
   mint_.emplace(mint_options(), *reactor_, *ids_, *entropy_);
-  api_ = api::make_api(
-      {*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_, *contents_, hands_->workers(), *mint_},
-      {.public_base_url = base_url_,
-       .admin_key_sha256 = sha256(opening_.bootstrap.admin_key),
-       .version = version_,
-       .metrics_public = config_.boolean("server.metrics_public"),
-       .default_model = default_model(),
-       .provider_names = config_.provider_names()});
+  api_ = api::make_api({*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_, *contents_, hands_->workers(),
+                        *mint_, *sealer_},
+                       {.public_base_url = base_url_,
+                        .admin_key_sha256 = sha256(opening_.bootstrap.admin_key),
+                        .version = version_,
+                        .metrics_public = config_.boolean("server.metrics_public"),
+                        .default_model = default_model(),
+                        .provider_names = config_.provider_names(),
+                        .decision_horizon_seconds = config_.integer("approvals.decision_horizon_seconds"),
+                        .webhook_signing_root = webhook_root,
+                        .webhook_urls = config_.list("webhooks.urls")});
+  post_->nudge();
 }
 
 Result<Unit> Serving::recover() {

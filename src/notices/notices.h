@@ -35,7 +35,8 @@ std::unique_ptr<Post> make_post(PostOptions options, store::Store& store, net::C
                                 world::Log& log, world::Metrics& metrics);
 
 // What a tenant's notices are signed with: shown to its host, stored nowhere.
-// Sluice-Signature: t=<unix seconds>,v1=<hex hmac-sha256 of "<t>.<body>">
 std::string webhook_secret(std::string_view signing_root, model::TenantId tenant);
+// The header Sluice-Signature: t=<unix seconds>,v1=<hex of hmac-sha256 of "<t>.<body>">.
+std::string signature(std::string_view secret, std::string_view seconds, std::string_view body);
 
 }  // namespace sluice::notices

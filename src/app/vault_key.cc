@@ -1,0 +1,55 @@
+#include "app/vault_key.h"
+
+#include <filesystem>
+
+namespace sluice::app {
+namespace {
+
+Error unusable(std::string_view where, std::string what) {
+  return {ErrorKind::invalid, std::string(where) + ": " + std::move(what)};
+}
+
+Result<std::vector<vault::MasterKey>> parse(std::string_view text, const std::string& where) {
+  auto keys = vault::parse_key_file(text);
+  if (!keys) return std::move(keys.error()).in(where);
+  return keys;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<vault::Sealer>> open_sealer(const Config& config, const DataDir& data, world::Entropy& entropy) {
+  const auto seal_with = [&](Result<std::vector<vault::MasterKey>> keys) -> Result<std::unique_ptr<vault::Sealer>> {
+    if (!keys) return std::move(keys.error());
+    return std::make_unique<vault::Sealer>(std::move(keys).take(), entropy);
+  };
+  if (const auto& given = config.text("vault.key"); !given.empty()) return seal_with(parse(given, "vault.key"));
+
+  const auto& configured = config.text("vault.key_file");
+  const auto path = configured.empty() ? data.file("vault.key") : configured;
+  auto text = read_small_file(path);
+  if (!text) return std::move(text.error());
+  if (text.value()) return seal_with(parse(*text.value(), path));
+  // An operator who names a file means that one: secrets must not be sealed under a key nobody knows of.
+  if (!configured.empty()) return unusable("vault.key_file", "there is no file " + configured);
+  auto line = vault::fresh_key_line(entropy);
+  if (auto kept = write_private_file(path, line); !kept) return std::move(kept.error());
+  return seal_with(parse(line, path));
+}
+
+Result<std::string> add_vault_key(const Config& config, world::Entropy& entropy) {
+  if (!config.text("vault.key").empty()) {
+    return unusable("vault.key", "the key is given directly; put the next one on a line before it yourself");
+  }
+  const auto& configured = config.text("vault.key_file");
+  const auto path = configured.empty() ? config.text("server.data") + "/vault.key" : configured;
+  auto text = read_small_file(path);
+  if (!text) return std::move(text.error());
+  if (!text.value()) return Error{ErrorKind::not_found, "there is no key file " + path + ": start the server once"};
+  if (auto keys = parse(*text.value(), path); !keys) return std::move(keys.error());
+  if (auto kept = write_private_file(path, vault::fresh_key_line(entropy) + *text.value()); !kept) {
+    return std::move(kept.error());
+  }
+  return path;
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,19 @@
+// The operator's key, under which secrets are sealed: given in the configuration, or made at the first start.
+#pragma once
+
+#include <memory>
+
+#include "app/config.h"
+#include "app/data_dir.h"
+#include "vault/vault.h"
+#include "world/world.h"
+
+namespace sluice::app {
+
+// vault.key wins over vault.key_file, and that over DIR/vault.key, which is made (0600) when nothing else is given.
+Result<std::unique_ptr<vault::Sealer>> open_sealer(const Config& config, const DataDir& data, world::Entropy& entropy);
+
+// `sluice vault new-key`: puts a fresh key before the others of the key file; says which file that is.
+Result<std::string> add_vault_key(const Config& config, world::Entropy& entropy);
+
+}  // namespace sluice::app

@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/bytes.h"
+#include "base/digest.h"
+#include "base/json.h"
+#include "notices/notices.h"
+
+namespace sluice::notices {
+namespace {
+
+constexpr int64_t look_every_ms = 15'000;
+constexpr int64_t wait_ms_max = 3'600'000;
+constexpr int64_t call_ms_max = 15'000;
+constexpr int due_page = 64;
+
+class HousePost;
+
+// One notice on its way.
+class Delivery final : public net::CallListener {
+ public:
+  Delivery(HousePost& post, store::DueNotice due) : post_(post), due_(std::move(due)) {}
+  void begin(net::Client& client, net::ClientRequest request) { call_ = client.call(std::move(request), *this); }
+
+ private:
+  void on_head(int status, const net::Headers&) override { status_ = status; }
+  // What a host has to say about it is of no interest; the call ends with it.
+  void on_body(std::string_view) override {}
+  void on_end(net::CallEnd end) override;
+
+  HousePost& post_;
+  const store::DueNotice due_;
+  int status_ = 0;
+  std::unique_ptr<net::Call> call_;
+};
+
+class HousePost final : public Post {
+ public:
+  HousePost(PostOptions options, store::Store& store, net::Client& client, world::Loop& loop, world::Log& log,
+            world::Metrics& metrics)
+      : options_(std::move(options)),
+        store_(store),
+        client_(client),
+        loop_(loop),
+        log_(log),
+        taken_(metrics.counter("sluice_notices_total", "Webhook calls.", R"(outcome="taken")")),
+        failed_(metrics.counter("sluice_notices_total", "Webhook calls.", R"(outcome="failed")")),
+        given_up_(metrics.counter("sluice_notices_total", "Webhook calls.", R"(outcome="given_up")")) {}
+  ~HousePost() override { *self_ = nullptr; }
+
+  void nudge() override;
+  // `due` was told, or not.
+  void settle(const store::DueNotice& due, bool taken, const std::string& why);
+
+ private:
+  void look();
+  void look_later();
+  void send(store::DueNotice due);
+
+  template <typename F>
+  auto while_alive(F then) {
+    return [self = self_, then = std::move(then)](auto&&... args) mutable {
+      if (*self != nullptr) then(std::forward<decltype(args)>(args)...);
+    };
+  }
+
+  const PostOptions options_;
+  store::Store& store_;
+  net::Client& client_;
+  world::Loop& loop_;
+  world::Log& log_;
+  world::Counter& taken_;
+  world::Counter& failed_;
+  world::Counter& given_up_;
+  std::unordered_map<model::NoticeId, std::unique_ptr<Delivery>> under_way_;
+  bool looking_ = false;
+  bool again_ = false;  // somebody nudged meanwhile
+  int64_t look_in_ms_ = look_every_ms;
+  world::Timer next_look_;
+  std::shared_ptr<HousePost*> self_ = std::make_shared<HousePost*>(this);
+};
+
+void Delivery::on_end(net::CallEnd end) {
+  const bool taken = !end.failure && status_ >= 200 && status_ < 300;
+  post_.settle(due_, taken, end.failure ? end.what : "it answered " + std::to_string(status_));
+}
+
+void HousePost::nudge() {
+  if (std::exchange(looking_, true)) {
+    again_ = true;
+    return;
+  }
+  next_look_.cancel();
+  loop_.defer(while_alive([this] { look(); }));
+}
+
+void HousePost::look() {
+  again_ = false;
+  store_.due_notices(loop_.now(), due_page, while_alive([this](Result<std::vector<store::DueNotice>> due) {
+                       looking_ = false;
+                       if (due) {
+                         for (auto& notice : due.value()) send(std::move(notice));
+                       }
+                       if (again_) return nudge();
+                       look_later();
+                     }));
+}
+
+// Attempts that failed become due again without anybody's nudging.
+void HousePost::look_later() {
+  next_look_ = loop_.after({std::exchange(look_in_ms_, look_every_ms)}, [this] { nudge(); });
+}
+
+void HousePost::send(store::DueNotice due) {
+  if (under_way_.size() >= static_cast<std::size_t>(options_.at_once_max)) return;  // its turn comes
+  const auto id = due.notice.id;
+  if (under_way_.contains(id)) return;
+  if (!net::is_allowed(due.url, options_.webhook_urls)) {
+    return settle(due, false, "the operator does not allow this URL");
+  }
+  const auto seconds = std::to_string(loop_.now().ms / 1000);
+  net::ClientRequest request{.method = "POST", .url = due.url, .total_ms_max = call_ms_max};
+  request.headers = {{"Content-Type", "application/json"},
+                     {"Sluice-Notice-Id", id.text()},
+                     {"Sluice-Signature", signature(webhook_secret(options_.signing_root, due.notice.tenant_id),
+                                                    seconds, due.notice.body)}};
+  request.body = due.notice.body;
+  request.idle_ms_max = call_ms_max;
+  auto delivery = std::make_unique<Delivery>(*this, std::move(due));
+  auto& entered = *delivery;
+  under_way_.emplace(id, std::move(delivery));
+  entered.begin(client_, std::move(request));
+}
+
+void HousePost::settle(const store::DueNotice& due, bool taken, const std::string& why) {
+  // It is under way until the store knows how it went, or it would be found due again and sent twice. A store that
+  // cannot say leaves it due: it is told once more.
+  auto settled = while_alive([this, id = due.notice.id](const Result<Unit>&) {
+    under_way_.erase(id);
+    nudge();
+  });
+  if (taken) {
+    taken_.add();
+    return store_.notice_taken(due.notice.id, std::move(settled));
+  }
+  failed_.add();
+  log_.write(world::LogLevel::warn, "webhook did not take a notice",
+             {{"tenant", due.notice.tenant_id.text()},
+              {"notice", due.notice.id.text()},
+              {"attempt", int64_t{due.attempts + 1}},
+              {"why", why}});
+  if (loop_.now().ms - due.notice.created_at.ms >= options_.give_up_ms) {
+    given_up_.add();
+    return store_.notice_taken(due.notice.id, std::move(settled));
+  }
+  const int64_t wait = std::min(wait_ms_max, options_.first_ms << std::min(due.attempts, 20));
+  look_in_ms_ = std::min(look_in_ms_, wait);
+  store_.notice_failed(due.notice.id, {loop_.now().ms + wait}, std::move(settled));
+}
+
+}  // namespace
+
+std::unique_ptr<Post> make_post(PostOptions options, store::Store& store, net::Client& client, world::Loop& loop,
+                                world::Log& log, world::Metrics& metrics) {
+  return std::make_unique<HousePost>(std::move(options), store, client, loop, log, metrics);
+}
+
+std::string webhook_secret(std::string_view signing_root, model::TenantId tenant) {
+  return "whsec_" + to_base64url(hmac_sha256(signing_root, "webhooks of " + tenant.text()));
+}
+
+std::string signature(std::string_view secret, std::string_view seconds, std::string_view body) {
+  const auto signed_bytes = std::string(seconds) + "." + std::string(body);
+  return "t=" + std::string(seconds) + ",v1=" + to_hex(hmac_sha256(secret, signed_bytes));
+}
+
+}  // namespace sluice::notices

@@ -1,0 +1,148 @@
+#include <gtest/gtest.h>
+
+#include "net/fake_client.h"
+#include "notices/notices.h"
+#include "store/memory_store.h"
+#include "world/fake_world.h"
+
+namespace sluice::notices {
+namespace {
+
+class PostTest : public testing::Test {
+ protected:
+  PostTest() {
+    model::Tenant tenant{.id = tenant_, .name = "acme"};
+    tenant.webhook_url = "https://host.example/hooks";
+    store_.create_tenant(tenant, {.id = agent_, .tenant_id = tenant_, .is_default = true}, [](Result<Unit>) {});
+    loop_.settle();
+  }
+
+  // A run parks: its notice is in the store from then on.
+  model::NoticeId raise(std::string body) {
+    store::NewRun made;
+    const auto conversation = ids_.make<model::ConversationId>();
+    made.conversation = model::Conversation{.id = conversation, .tenant_id = tenant_, .agent_id = agent_};
+    made.user_message = {.id = ids_.make<model::MessageId>(), .conversation_id = conversation};
+    made.assistant_message = {.id = ids_.make<model::MessageId>(), .conversation_id = conversation};
+    made.run = {.id = ids_.make<model::RunId>(), .tenant_id = tenant_, .conversation_id = conversation};
+    made.run.user_message_id = made.user_message.id;
+    made.run.message_id = made.assistant_message.id;
+    made.events = {{model::EventKind::accepted, loop_.now(), "{}"}};
+    store::Append append{.run = made.run.id, .epoch = {1}, .head = {1}};
+    append.events = {{model::EventKind::log, loop_.now(), "{}"}};
+    const auto notice = ids_.make<model::NoticeId>();
+    append.notices = {{notice, tenant_, "approval.required", std::move(body), loop_.now()}};
+    store_.accept(std::move(made), [](Result<store::AcceptOutcome> outcome) { ASSERT_TRUE(outcome); });
+    loop_.settle();
+    store_.append(std::move(append), [](Result<store::CommittedBatch> written) { ASSERT_TRUE(written); });
+    loop_.settle();
+    return notice;
+  }
+  Post& post() {
+    if (!post_) post_ = make_post(options_, store_, client_, loop_, log_, metrics_);
+    return *post_;
+  }
+  std::size_t due_count() {
+    std::size_t count = 99;
+    store_.due_notices({loop_.now().ms + 1'000'000'000}, 100,
+                       [&](Result<std::vector<store::DueNotice>> due) { count = due.value().size(); });
+    loop_.settle();
+    return count;
+  }
+
+  world::FakeLoop loop_;
+  world::FakeEntropy entropy_;
+  world::IdSource ids_{loop_, entropy_};
+  world::FakeLog log_;
+  world::Metrics metrics_;
+  store::MemoryDisk disk_;
+  store::MemoryStore store_{disk_, loop_};
+  net::FakeClient client_{loop_};
+  PostOptions options_{.signing_root = "root", .webhook_urls = {"https://host.example"}};
+  model::TenantId tenant_ = ids_.make<model::TenantId>();
+  model::AgentId agent_ = ids_.make<model::AgentId>();
+  std::unique_ptr<Post> post_;
+};
+
+// I-14: a host need not poll for approvals.
+TEST_F(PostTest, A_notice_is_sent_once_signed_with_what_only_the_tenant_knows) {
+  const auto id = raise(R"({"approval":1})");
+  client_.answer(net::FakeAnswer::whole(204, ""));
+  post().nudge();
+  loop_.advance({60'000});
+  ASSERT_EQ(client_.requests.size(), 1U);
+  const auto& request = client_.requests[0];
+  EXPECT_EQ(request.method + " " + request.url, "POST https://host.example/hooks");
+  EXPECT_EQ(request.body, R"({"approval":1})");
+  EXPECT_EQ(request.headers.find("sluice-notice-id"), id.text());
+  const auto signature_then = request.headers.find("sluice-signature");
+  EXPECT_EQ(signature_then, signature(webhook_secret("root", tenant_), "1782986400", request.body));
+  EXPECT_EQ(due_count(), 0U);
+}
+
+TEST_F(PostTest, What_a_host_does_not_take_is_sent_again_with_growing_patience_under_the_same_id) {
+  const auto id = raise("{}");
+  client_.answer(net::FakeAnswer::whole(500, "no"));
+  client_.answer(net::FakeAnswer::connection_refused());
+  client_.answer(net::FakeAnswer().head(200).wait(3'600'000));
+  client_.answer(net::FakeAnswer::whole(200, "yes"));
+  post().nudge();
+  loop_.advance({999});
+  EXPECT_EQ(client_.requests.size(), 1U);
+  loop_.advance({1'000});
+  EXPECT_EQ(client_.requests.size(), 2U);
+  loop_.advance({1'900});
+  EXPECT_EQ(client_.requests.size(), 2U) << "twice as long as the first time";
+  loop_.advance({60'000});
+  ASSERT_EQ(client_.requests.size(), 4U);
+  for (const auto& request : client_.requests) EXPECT_EQ(request.headers.find("sluice-notice-id"), id.text());
+  EXPECT_EQ(due_count(), 0U);
+}
+
+TEST_F(PostTest, A_notice_outlives_the_server_that_meant_to_send_it) {
+  raise("{}");
+  client_.answer(net::FakeAnswer().head(200).wait(3'600'000));
+  post().nudge();
+  loop_.advance({10});
+  post_.reset();
+  loop_.settle();
+  client_.answer(net::FakeAnswer::whole(200, ""));
+  post().nudge();
+  loop_.advance({10});
+  EXPECT_EQ(client_.requests.size(), 2U);
+  EXPECT_EQ(due_count(), 0U);
+}
+
+TEST_F(PostTest, Nobody_is_called_whom_the_operator_does_not_allow) {
+  options_.webhook_urls = {"https://other.example"};
+  raise("{}");
+  post().nudge();
+  loop_.advance({100});
+  EXPECT_TRUE(client_.requests.empty());
+  EXPECT_EQ(due_count(), 1U) << "it waits for the operator to think again";
+}
+
+TEST_F(PostTest, After_a_day_a_notice_is_given_up) {
+  raise("{}");
+  post().nudge();
+  loop_.advance({26LL * 3'600'000});
+  EXPECT_EQ(due_count(), 0U);
+  EXPECT_GT(client_.requests.size(), 20U);
+}
+
+TEST_F(PostTest, Many_are_sent_a_few_at_a_time_and_each_once) {
+  for (int i = 0; i < 50; ++i) {
+    raise("{}");
+    client_.answer(net::FakeAnswer::whole(200, ""));
+  }
+  post().nudge();
+  loop_.step();
+  loop_.settle();
+  EXPECT_LE(client_.calls_in_flight(), 8U);
+  loop_.advance({1'000});
+  EXPECT_EQ(client_.requests.size(), 50U);
+  EXPECT_EQ(due_count(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::notices
