@@ -15,6 +15,7 @@
 #include "harness/harness.h"
 #include "net/net.h"
 #include "store/store.h"
+#include "vault/vault.h"
 #include "world/world.h"
 
 namespace sluice::api {
@@ -27,6 +28,9 @@ struct ApiOptions {
   model::ModelChoice default_model{"offline", "offline", std::nullopt};  // of agents that name none
   // What an agent's model.provider may be.
   std::vector<std::string> provider_names{"offline", "anthropic", "openai-responses", "openai-chat"};
+  int64_t decision_horizon_seconds = 900;  // how far ahead a decision's signature may expire
+  std::string webhook_signing_root;        // tenants' webhook secrets are derived from it
+  std::vector<std::string> webhook_urls;   // where tenants may be told: the beginnings of URLs, or "*"
 };
 
 // The tokens stand here in the clear, to be handed over and forgotten.
@@ -59,6 +63,7 @@ struct ApiNeeds {
   files::Contents& contents;
   world::Workers& workers;
   ExecutionMint& mint;
+  vault::Sealer& sealer;
 };
 
 class Api {

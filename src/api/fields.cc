@@ -214,4 +214,26 @@ std::optional<Fields> Fields::object(std::string_view name, NameList known, Null
   return Fields(*found, pointer(name), known, findings_);
 }
 
+std::optional<std::vector<Fields>> Fields::objects(std::string_view name, NameList known, std::size_t count_max) const {
+  const auto found = value(name, Kind::array, Null::as_absent);
+  if (!found) return std::nullopt;
+  if (found->size() > count_max) {
+    refuse(name, "must have at most " + std::to_string(count_max) + " elements");
+    return std::nullopt;
+  }
+  std::vector<Fields> out;
+  found->each_element([&](Value element) {
+    std::string at = pointer(name);
+    append_pointer(at, std::to_string(out.size()));
+    out.emplace_back(element, std::move(at), known, findings_);
+  });
+  return out;
+}
+
+std::vector<std::string> Fields::names() const {
+  std::vector<std::string> out;
+  object_.each_member([&](std::string_view name, Value) { out.emplace_back(name); });
+  return out;
+}
+
 }  // namespace sluice::api

@@ -80,6 +80,10 @@ class Fields final {
   std::optional<std::vector<std::string>> texts(std::string_view name, std::size_t count_max) const;
   std::optional<std::map<std::string, std::string>> env(std::string_view name) const;
   std::optional<Fields> object(std::string_view name, NameList known, Null null = Null::as_absent) const;
+  // A list of objects.
+  std::optional<std::vector<Fields>> objects(std::string_view name, NameList known, std::size_t count_max) const;
+  // The names that are there, known or not, in order.
+  std::vector<std::string> names() const;
 
   // One of a few words; `named` knows them, `words` tells them.
   template <typename Word>

@@ -38,6 +38,28 @@ constexpr Route table[] = {
     // Also for a suspended tenant: it only stops cost.
     {"POST", "/v1/runs/{run_id}/cancel", "cancelRun", Access::service, integration::cancel_run},
 
+    {"GET", "/v1/runs/{run_id}/egress", "listRunEgress", Access::service, integration::list_run_egress},
+
+    {"GET", "/v1/approvals", "listApprovals", Access::service, integration::list_approvals},
+    {"GET", "/v1/approvals/{approval_id}", "getApproval", Access::service, integration::get_approval},
+    {"POST", "/v1/approvals/{approval_id}/approve", "approveApproval", Access::service_write,
+     integration::approve_approval},
+    {"POST", "/v1/approvals/{approval_id}/deny", "denyApproval", Access::service_write, integration::deny_approval},
+
+    {"GET", "/v1/conversations/{conversation_id}/secrets", "listConversationSecrets", Access::service,
+     integration::list_conversation_secrets},
+    {"PUT", "/v1/conversations/{conversation_id}/secrets", "putConversationSecrets", Access::service_write,
+     integration::put_conversation_secrets},
+    {"DELETE", "/v1/conversations/{conversation_id}/secrets/{alias}", "deleteConversationSecret", Access::service_write,
+     integration::delete_conversation_secret},
+    {"GET", "/v1/agents/{agent_id}/secrets", "listAgentSecrets", Access::service, integration::list_agent_secrets},
+    {"PUT", "/v1/agents/{agent_id}/secrets", "putAgentSecrets", Access::service_write, integration::put_agent_secrets},
+    {"DELETE", "/v1/agents/{agent_id}/secrets/{alias}", "deleteAgentSecret", Access::service_write,
+     integration::delete_agent_secret},
+    {"GET", "/v1/secrets", "listTenantSecrets", Access::service, integration::list_tenant_secrets},
+    {"PUT", "/v1/secrets", "putTenantSecrets", Access::service_write, integration::put_tenant_secrets},
+    {"DELETE", "/v1/secrets/{alias}", "deleteTenantSecret", Access::service_write, integration::delete_tenant_secret},
+
     {"GET", "/v1/agents", "listAgents", Access::service, integration::list_agents},
     {"POST", "/v1/agents", "createAgent", Access::service_write, integration::create_agent},
     {"GET", "/v1/agents/{agent_id}", "getAgent", Access::service, integration::get_agent},
@@ -73,6 +95,7 @@ constexpr Route table[] = {
     {"GET", "/v1/files/{file_id}", "getFile", Access::service, integration::get_file},
     {"GET", "/v1/files/{file_id}/content", "getFileContent", Access::service, integration::get_file_content},
 
+    {"GET", "/v1/capacity", "getCapacity", Access::service, integration::get_capacity},
     {"GET", "/v1/integration/self", "getIntegrationSelf", Access::service, integration::get_self},
 
     {"GET", "/v1/tenants", "listTenants", Access::admin, admin::list_tenants},
@@ -87,6 +110,11 @@ constexpr Route table[] = {
     {"POST", "/v1/tenants/{tenant_id}/approver-keys", "createApproverKey", Access::admin, admin::create_approver_key},
     {"DELETE", "/v1/tenants/{tenant_id}/approver-keys/{approver_key_id}", "revokeApproverKey", Access::admin,
      admin::revoke_approver_key},
+
+    {"GET", "/v1/tenants/{tenant_id}/webhook-secret", "getWebhookSecret", Access::admin, admin::get_webhook_secret},
+    {"GET", "/v1/admin/audit", "listAuditEntries", Access::admin, admin::list_audit},
+    {"POST", "/v1/admin/audit/verify", "verifyAudit", Access::admin, admin::verify_audit},
+    {"POST", "/v1/admin/vault/rotate", "rotateVault", Access::admin, admin::rotate_vault},
 
     // For runners elsewhere: one-time tokens, and the bearer of an execution.
     {"GET", "/api/agents/{execution_id}/env", "getAgentEnv", Access::token, executions::get_env},

@@ -1,4 +1,4 @@
-// The operator's surface: tenants, their keys, and a way to stop their runs.
+// The operator's surface: tenants, their keys, a way to stop their runs, the audit chain and the vault's key.
 #pragma once
 
 #include "api/routes.h"
@@ -17,6 +17,11 @@ void revoke_service_key(const Asked& asked);
 void list_approver_keys(const Asked& asked);
 void create_approver_key(const Asked& asked);
 void revoke_approver_key(const Asked& asked);
+
+void get_webhook_secret(const Asked& asked);
+void list_audit(const Asked& asked);
+void verify_audit(const Asked& asked);
+void rotate_vault(const Asked& asked);
 
 void cancel_run(const Asked& asked);
 

@@ -1,3 +1,4 @@
+#include "api/admin/deeds.h"
 #include "api/admin/handlers.h"
 #include "api/pages.h"
 #include "base/bytes.h"
@@ -46,6 +47,15 @@ std::optional<ApproverMaterial> read_material(const Asked& asked, const Fields& 
   if (bytes && bytes->size() == ed25519_public_key_bytes) return ApproverMaterial{*bytes, std::nullopt};
   fields.refuse("public_key", "must be 32 bytes in base64url without padding");
   return std::nullopt;
+}
+
+void record_key(const Asked& asked, std::string action, const model::ApproverKey& key, Callback<void()> then) {
+  std::string detail;
+  json::Writer writer(detail);
+  writer.begin_object().key("name").string(key.name);
+  writer.key("algorithm").string(model::name_of(key.algorithm)).end_object();
+  record(asked, {.tenant_id = key.tenant_id, .action = std::move(action), .subject = key.id.text(), .detail = detail},
+         std::move(then));
 }
 
 template <typename Key, typename AnyId>
@@ -136,10 +146,14 @@ void create_approver_key(const Asked& asked) {
   key.id = asked->ids().make<model::ApproverKeyId>();
   key.tenant_id = *tenant;
   key.material = std::move(material->bytes);
+  if (material->secret) {
+    key.material = asked->surface().needs.sealer.seal(*tenant, vault::context_of(key.id), key.material);
+  }
   key.created_at = asked->now();
   asked->store().create_approver_key(key, [asked, key, secret = std::move(material->secret)](const Result<Unit>& made) {
     if (!made) return asked->fail(made.error());
-    answer_with_secret(asked, model::to_json(key), secret);
+    record_key(asked, "approver_key.created", key,
+               [asked, key, secret] { answer_with_secret(asked, model::to_json(key), secret); });
   });
 }
 
@@ -149,7 +163,8 @@ void revoke_approver_key(const Asked& asked) {
   if (!tenant || !id) return asked->not_found();
   asked->store().revoke_approver_key(*tenant, *id, asked->now(), [asked](const Result<model::ApproverKey>& key) {
     if (!key) return asked->fail(key.error());
-    asked->answer_json(200, model::to_json(key.value()));
+    record_key(asked, "approver_key.revoked", key.value(),
+               [asked, json = model::to_json(key.value())] { asked->answer_json(200, json); });
   });
 }
 

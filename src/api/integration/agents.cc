@@ -3,15 +3,16 @@
 #include "api/integration/base_url.h"
 #include "api/integration/handlers.h"
 #include "api/integration/named_materials.h"
+#include "api/integration/policy_input.h"
 #include "api/rows.h"
 #include "base/bytes.h"
 
 namespace sluice::api::integration {
 namespace {
 
-constexpr std::string_view agent_names[] = {"name",      "system_prompt",  "model",     "limits",
-                                            "skill_ids", "environment_id", "is_default"};
-constexpr std::string_view model_names[] = {"provider", "name", "base_url"};
+constexpr std::string_view agent_names[] = {"name",      "system_prompt",  "model",  "limits",
+                                            "skill_ids", "environment_id", "policy", "is_default"};
+constexpr std::string_view model_names[] = {"provider", "name", "base_url", "key_alias"};
 constexpr std::string_view limit_names[] = {"max_output_tokens", "max_runtime_seconds", "max_history_messages"};
 
 constexpr TextRule prompt_rule{.chars_max = limits::message_content_bytes_max,
@@ -41,6 +42,10 @@ std::optional<model::ModelChoice> read_model(const Asked& asked, const Fields& f
   out.provider = inner->text("provider", name_rule).value_or("");
   if (!out.provider.empty()) check_provider(asked, *inner, out.provider);
   out.name = inner->text("name", name_rule).value_or("");
+  out.key_alias = inner->text("key_alias", name_rule);
+  if (out.key_alias && !model::is_alias(*out.key_alias)) {
+    inner->refuse("key_alias", "must be the alias of a secret: ^[A-Z][A-Z0-9_]{0,63}$");
+  }
   out.base_url = inner->text("base_url", url_rule);
   if (out.base_url) {
     if (const auto fault = fault_of_base_url(*out.base_url); !fault.empty()) {
@@ -118,6 +123,7 @@ void create_agent(const Asked& asked) {
   agent.limits = read_limits(fields).value_or(model::AgentLimits{});
   agent.skill_ids = read_skills(fields).value_or(std::vector<model::SkillId>{});
   agent.environment_id = read_environment(fields).value_or(std::nullopt);
+  agent.policy = read_policy(fields).value_or(model::Policy{});
   agent.is_default = fields.boolean("is_default").value_or(false);
   if (refused(asked, findings)) return;
 
@@ -149,6 +155,7 @@ void update_agent(const Asked& asked) {
   patch.limits = read_limits(fields);
   patch.skill_ids = read_skills(fields);
   patch.environment_id = read_environment(fields);
+  patch.policy = read_policy(fields);
   patch.is_default = fields.boolean("is_default", Null::refused);
   if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");
   if (refused(asked, findings)) return;

@@ -2,16 +2,17 @@
 #include "api/integration/handlers.h"
 #include "api/integration/message_input.h"
 #include "api/integration/named_materials.h"
+#include "api/integration/runtime_input.h"
 #include "api/integration/streaming.h"
 #include "api/pages.h"
 
 namespace sluice::api::integration {
 namespace {
 
-constexpr std::string_view create_names[] = {"user_id",       "title",  "metadata",        "agent_id",
-                                             "repository_id", "filler", "initial_message", "on_capacity"};
+constexpr std::string_view create_names[] = {"user_id", "title",   "metadata",        "agent_id",   "repository_id",
+                                             "filler",  "runtime", "initial_message", "on_capacity"};
 constexpr std::string_view update_names[] = {"user_id",       "title",  "metadata", "agent_id",
-                                             "repository_id", "filler", "status"};
+                                             "repository_id", "filler", "runtime",  "status"};
 constexpr std::string_view create_parameters[] = {"detail"};
 constexpr std::string_view list_parameters[] = {"user_id", "limit", "starting_after", "ending_before"};
 
@@ -22,9 +23,16 @@ std::string location_of(std::string_view conversation_id) {
 struct ConversationInput {
   model::Conversation conversation;  // without an agent: the default one
   std::optional<MessageInput> initial_message;
+  bool hold = false;
   wire::Format format = wire::Format::ndjson;  // of its stream
   std::optional<store::Idempotency> idempotency;
 };
+
+// They would have to be on file before the conversation is.
+void refuse_secrets(const Fields& message) {
+  if (!message.given("secrets") || message.null("secrets")) return;
+  message.refuse("secrets", "come with createMessage; create the conversation first");
+}
 
 // Empty when it was wrong and the caller has been told so.
 std::optional<ConversationInput> read_conversation(const Asked& asked) {
@@ -43,10 +51,12 @@ std::optional<ConversationInput> read_conversation(const Asked& asked) {
   conversation.agent_id = fields.id<model::AgentId>("agent_id", "an agent").value_or(model::AgentId{});
   conversation.repository_id = fields.text("repository_id", name_rule);
   conversation.filler_enabled = read_filler(fields);
-  if (const auto message = fields.object("initial_message", NameList(message_names).first(5))) {
+  conversation.runtime = read_runtime(fields, asked->tenant().limits, {}).value_or(model::Runtime{});
+  if (const auto message = fields.object("initial_message", initial_message_names)) {
     out.initial_message = read_message_input(*message);
+    refuse_secrets(*message);
   }
-  check_on_capacity(fields);
+  out.hold = read_on_capacity(fields);
   if (refused(asked, findings)) return std::nullopt;
 
   conversation.id = asked->ids().make<model::ConversationId>();
@@ -95,6 +105,7 @@ void create_plainly(const Asked& asked, ConversationInput input) {
 void create_with_message(const Asked& asked, ConversationInput input) {
   auto send = send_of(asked, std::move(*input.initial_message), std::move(input.conversation));
   send.idempotency = std::move(input.idempotency);
+  send.hold = input.hold;
   asked->engine().send(std::move(send), [asked, format = input.format](const engine::SendOutcome& outcome) {
     if (const auto* problem = std::get_if<model::Problem>(&outcome)) {
       return problem->slug == model::Slug::not_found ? refuse_agent(asked) : asked->problem(*problem);
@@ -124,11 +135,18 @@ std::optional<std::optional<bool>> read_filler_patch(const Fields& fields) {
   return enabled;
 }
 
+// With what there is of its sandbox right now.
+std::string shown(const Asked& asked, model::Conversation conversation) {
+  conversation.sandbox = asked->engine().sandbox_of(conversation.id);
+  return model::to_json(conversation);
+}
+
 void update(const Asked& asked, model::ConversationId id, store::ConversationPatch patch) {
   asked->store().update_conversation(asked->tenant().id, id, std::move(patch), asked->now(),
                                      [asked](const Result<model::Conversation>& conversation) {
                                        if (!conversation) return asked->fail(conversation.error());
-                                       asked->answer_json(200, model::to_json(conversation.value()));
+                                       asked->engine().conversation_changed(conversation.value());
+                                       asked->answer_json(200, shown(asked, conversation.value()));
                                      });
 }
 
@@ -143,11 +161,42 @@ void update_if_agent_is_there(const Asked& asked, model::ConversationId id, stor
                        });
 }
 
+// True when the conversation may not become sticky and the caller has been told so.
+bool refused_sticky(const Asked& asked, const model::Runtime& wanted, const model::Runtime& before) {
+  if (wanted.mode != model::PlacementMode::sticky || before.mode == model::PlacementMode::sticky) return false;
+  const auto refusal = asked->engine().refusal_of_sticky(asked->tenant().id, asked->tenant().limits);
+  if (refusal) asked->problem(*refusal);
+  return refusal.has_value();
+}
+
+// `before` is there when the body has a `runtime`.
+void patch_conversation(const Asked& asked, model::ConversationId id, const json::Document& body,
+                        const model::Conversation* before) {
+  Findings findings;
+  const Fields fields(body.root(), "", update_names, findings);
+  store::ConversationPatch patch;
+  patch.user_id = fields.text_or_cleared("user_id", name_rule);
+  patch.title = fields.text_or_cleared("title", title_rule);
+  patch.repository_id = fields.text_or_cleared("repository_id", name_rule);
+  patch.filler_enabled = read_filler_patch(fields);
+  patch.metadata = fields.null("metadata") ? model::Metadata{} : fields.metadata("metadata");
+  patch.status = fields.word("status", model::conversation_status_named, "active, archived");
+  patch.agent_id = fields.id<model::AgentId>("agent_id", "an agent", Null::refused);
+  if (before != nullptr) patch.runtime = read_runtime(fields, asked->tenant().limits, before->runtime);
+  if (refused(asked, findings)) return;
+  if (patch.runtime && refused_sticky(asked, *patch.runtime, before->runtime)) return;
+  Named named{.names = {.repository = patch.repository_id.value_or(std::nullopt)}};
+  find_materials(asked, std::move(named), [asked, id, patch = std::move(patch)](const auto&) mutable {
+    update_if_agent_is_there(asked, id, std::move(patch));
+  });
+}
+
 }  // namespace
 
 void create_conversation(const Asked& asked) {
   auto input = read_conversation(asked);
   if (!input || (input->initial_message && refused_while_draining(asked))) return;
+  if (refused_sticky(asked, input->conversation.runtime, {})) return;
   std::vector<Named> named = {{.names = {.repository = input->conversation.repository_id}}};
   if (input->initial_message) named.push_back(named_by(*input->initial_message, "/initial_message"));
   check_materials(asked, std::move(named),
@@ -163,7 +212,10 @@ void list_conversations(const Asked& asked) {
   if (refused(asked, findings)) return;
   asked->store().conversations(asked->tenant().id, std::move(user_id), page_query,
                                [asked, page_query](const Result<store::Page<model::Conversation>>& page) {
-                                 answer_page(asked, page_query, page);
+                                 if (!page) return answer_page(asked, page_query, page);
+                                 auto rows = page.value();
+                                 for (auto& row : rows.rows) row.sandbox = asked->engine().sandbox_of(row.id);
+                                 asked->answer_json(200, page_json(rows, page_query));
                                });
 }
 
@@ -172,30 +224,22 @@ void get_conversation(const Asked& asked) {
   if (!id) return asked->not_found();
   asked->store().conversation(asked->tenant().id, *id, [asked](const Result<model::Conversation>& conversation) {
     if (!conversation) return asked->fail(conversation.error());
-    asked->answer_json(200, model::to_json(conversation.value()));
+    asked->answer_json(200, shown(asked, conversation.value()));
   });
 }
 
 void update_conversation(const Asked& asked) {
   const auto id = asked->path_id<model::ConversationId>();
   if (!id) return asked->not_found();
-  const auto body = read_body(asked);
+  auto body = read_body(asked);
   if (!body) return;
-  Findings findings;
-  const Fields fields(body->root(), "", update_names, findings);
-  store::ConversationPatch patch;
-  patch.user_id = fields.text_or_cleared("user_id", name_rule);
-  patch.title = fields.text_or_cleared("title", title_rule);
-  patch.repository_id = fields.text_or_cleared("repository_id", name_rule);
-  patch.filler_enabled = read_filler_patch(fields);
-  patch.metadata = fields.null("metadata") ? model::Metadata{} : fields.metadata("metadata");
-  patch.status = fields.word("status", model::conversation_status_named, "active, archived");
-  patch.agent_id = fields.id<model::AgentId>("agent_id", "an agent", Null::refused);
-  if (refused(asked, findings)) return;
-  Named named{.names = {.repository = patch.repository_id.value_or(std::nullopt)}};
-  find_materials(asked, std::move(named), [asked, id = *id, patch = std::move(patch)](const auto&) mutable {
-    update_if_agent_is_there(asked, id, std::move(patch));
-  });
+  if (!body->root().find("runtime")) return patch_conversation(asked, *id, *body, nullptr);
+  // What is left out of `runtime` is as it was.
+  asked->store().conversation(asked->tenant().id, *id,
+                              [asked, id, body = std::move(*body)](const Result<model::Conversation>& before) {
+                                if (!before) return asked->fail(before.error());
+                                patch_conversation(asked, *id, body, &before.value());
+                              });
 }
 
 void archive_conversation(const Asked& asked) {
@@ -206,6 +250,7 @@ void archive_conversation(const Asked& asked) {
   asked->store().update_conversation(asked->tenant().id, *id, std::move(patch), asked->now(),
                                      [asked](const Result<model::Conversation>& conversation) {
                                        if (!conversation) return asked->fail(conversation.error());
+                                       asked->engine().conversation_changed(conversation.value());
                                        asked->no_content();
                                      });
 }

@@ -48,6 +48,24 @@ void get_environment(const Asked& asked);
 void update_environment(const Asked& asked);
 void delete_environment(const Asked& asked);
 
+void list_approvals(const Asked& asked);
+void get_approval(const Asked& asked);
+void approve_approval(const Asked& asked);
+void deny_approval(const Asked& asked);
+
+void put_conversation_secrets(const Asked& asked);
+void list_conversation_secrets(const Asked& asked);
+void delete_conversation_secret(const Asked& asked);
+void put_agent_secrets(const Asked& asked);
+void list_agent_secrets(const Asked& asked);
+void delete_agent_secret(const Asked& asked);
+void put_tenant_secrets(const Asked& asked);
+void list_tenant_secrets(const Asked& asked);
+void delete_tenant_secret(const Asked& asked);
+
+void list_run_egress(const Asked& asked);
+void get_capacity(const Asked& asked);
+
 void list_run_files(const Asked& asked);
 void get_file(const Asked& asked);
 void get_file_content(const Asked& asked);

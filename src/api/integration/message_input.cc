@@ -27,7 +27,9 @@ std::optional<bool> read_filler(const Fields& fields) {
   return filler->boolean("enabled");
 }
 
-void check_on_capacity(const Fields& fields) { fields.word("on_capacity", on_capacity_named, "reject, hold"); }
+bool read_on_capacity(const Fields& fields) {
+  return fields.word("on_capacity", on_capacity_named, "reject, hold") == OnCapacity::hold;
+}
 
 MessageInput read_materials(const Fields& fields) {
   MessageInput out;
@@ -76,6 +78,7 @@ engine::Send send_of(const Asked& asked, MessageInput input,
   out.skill_ids = std::move(input.skill_ids);
   out.env = std::move(input.env);
   out.env_name = std::move(input.env_name);
+  out.tenant_limits = asked->tenant().limits;
   out.tenant_filler = asked->tenant().filler_enabled;
   out.message_filler = input.filler;
   out.request_id = asked->request_id();

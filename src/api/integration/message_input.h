@@ -21,16 +21,17 @@ struct MessageInput {
 };
 
 // Of createMessage; initial_message knows all but the last.
-inline constexpr std::string_view message_names[] = {"content", "repository_id", "skill_ids",
-                                                     "env",     "filler",        "on_capacity"};
+inline constexpr std::string_view message_names[] = {"content", "repository_id", "skill_ids",  "env",
+                                                     "filler",  "secrets",       "on_capacity"};
+inline constexpr NameList initial_message_names = NameList(message_names).first(6);
 
 MessageInput read_message_input(const Fields& fields);
 // Of it, what names repository, skills and environment.
 MessageInput read_materials(const Fields& fields);
 // {"enabled": bool}
 std::optional<bool> read_filler(const Fields& fields);
-// Checked here; a server whose runs need no place of their own is never short of one.
-void check_on_capacity(const Fields& fields);
+// When all places are taken (I-12): wait, rather than be refused?
+bool read_on_capacity(const Fields& fields);
 
 std::optional<store::Idempotency> idempotency_of(const Asked& asked, std::optional<std::string> key,
                                                  std::string operation);

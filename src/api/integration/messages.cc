@@ -2,6 +2,7 @@
 #include "api/integration/handlers.h"
 #include "api/integration/message_input.h"
 #include "api/integration/named_materials.h"
+#include "api/integration/secret_input.h"
 #include "api/integration/streaming.h"
 #include "api/pages.h"
 
@@ -30,6 +31,21 @@ void answer_sent(const Asked& asked, const engine::SendOutcome& outcome, bool st
   const auto& sent = std::get<engine::Sent>(outcome);
   if (!streamed) return answer_at_end(asked, sent);
   open_stream(asked, {.run = sent.run, .format = format, .replayed = sent.replayed});
+}
+
+void send_on(const Asked& asked, engine::Send send, wire::Format format) {
+  const bool streamed = send.streamed;
+  asked->engine().send(std::move(send), [asked, streamed, format](const engine::SendOutcome& outcome) {
+    answer_sent(asked, outcome, streamed, format);
+  });
+}
+
+// The run must find its secrets on file, so they are kept first, and stay even if the message is refused.
+void send_with_secrets(const Asked& asked, engine::Send send, std::vector<SecretInput> secrets, wire::Format format) {
+  if (secrets.empty()) return send_on(asked, std::move(send), format);
+  const auto conversation = std::get<model::ConversationId>(send.conversation);
+  keep_secrets(asked, {model::SecretScope::conversation, conversation.ulid, conversation.text()}, std::move(secrets),
+               [asked, send = std::move(send), format]() mutable { send_on(asked, std::move(send), format); });
 }
 
 // A user's message is there and was never told: worth other words than a message that is not there.
@@ -66,19 +82,19 @@ void create_message(const Asked& asked) {
   auto key = read_idempotency_key(asked, findings);
   const Fields fields(body->root(), "", message_names, findings);
   auto input = read_message_input(fields);
-  check_on_capacity(fields);
+  const bool hold = read_on_capacity(fields);
+  auto secrets = read_secrets(fields);
   if (refused(asked, findings)) return;
 
   auto named = named_by(input, "");
   auto send = send_of(asked, std::move(input), *conversation);
   send.streamed = streamed;
+  send.hold = hold;
   send.idempotency = idempotency_of(asked, std::move(key), "createMessage:" + conversation->text());
-  find_materials(asked, std::move(named), [asked, send = std::move(send), format](const auto&) mutable {
-    const bool streamed = send.streamed;
-    asked->engine().send(std::move(send), [asked, streamed, format](const engine::SendOutcome& outcome) {
-      answer_sent(asked, outcome, streamed, format);
-    });
-  });
+  find_materials(asked, std::move(named),
+                 [asked, send = std::move(send), secrets = std::move(secrets), format](const auto&) mutable {
+                   send_with_secrets(asked, std::move(send), std::move(secrets), format);
+                 });
 }
 
 void list_messages(const Asked& asked) {

@@ -4,57 +4,12 @@
 
 #include "api/integration/event_request.h"
 #include "api/integration/handlers.h"
+#include "api/integration/journal_walk.h"
 #include "api/integration/streaming.h"
 #include "base/json.h"
 
 namespace sluice::api::integration {
 namespace {
-
-constexpr std::size_t page_bytes = 256 * 1024;
-
-// Reads a whole journal, event by event.
-class JournalWalk final : public std::enable_shared_from_this<JournalWalk> {
- public:
-  using See = Callback<void(const model::RunEvent&)>;
-  using Done = Callback<void(const model::Run&)>;
-  JournalWalk(const Asked& asked, model::RunId run, See see, Done done)
-      : asked_(asked), run_(run), see_(std::move(see)), done_(std::move(done)) {}
-
-  void read_page() {
-    // Kept alive by the answer it waits for.
-    asked_->store().journal(run_, at_, page_bytes, [self = shared_from_this()](const Result<store::JournalPage>& page) {
-      self->on_page(page);
-    });
-  }
-
- private:
-  void on_page(const Result<store::JournalPage>& page) {
-    if (!page) return asked_->fail(page.error());
-    for (const auto& committed : page.value().events) {
-      see_(committed.event());
-      at_ = committed.position();
-    }
-    if (page.value().events.empty()) return done_(page.value().run);
-    read_page();
-  }
-
-  Asked asked_;
-  model::RunId run_;
-  model::Position at_;
-  See see_;
-  Done done_;
-};
-
-// Calls `then` with the run that the path names, or answers.
-void with_run(const Asked& asked, Callback<void(const model::Run&)> then) {
-  const auto id = asked->path_id<model::RunId>();
-  if (!id) return asked->not_found();
-  asked->store().run(asked->tenant().id, *id, [asked, then = std::move(then)](const Result<model::Run>& run) mutable {
-    if (!run) return asked->fail(run.error());
-    asked->set_run(run.value().id);
-    then(run.value());
-  });
-}
 
 // The steps of a run, each once: as it stands now.
 class Steps {
@@ -133,23 +88,26 @@ void stream_run_trace(const Asked& asked) {
 void get_run_steps(const Asked& asked) {
   with_run(asked, [asked](const model::Run& run) {
     const auto steps = std::make_shared<Steps>();
-    std::make_shared<JournalWalk>(
-        asked, run.id, [steps](const model::RunEvent& event) { steps->see(event); },
-        [asked, steps](const model::Run&) { asked->answer_json(200, steps->json()); })
-        ->read_page();
+    walk_journal(
+        asked, run.id, {},
+        [steps](const store::Committed& committed) {
+          steps->see(committed.event());
+          return true;
+        },
+        [asked, steps](const model::Run&) { asked->answer_json(200, steps->json()); });
   });
 }
 
 void get_run_result(const Asked& asked) {
   with_run(asked, [asked](const model::Run& found) {
     const auto last = std::make_shared<std::optional<model::RunEvent>>();
-    std::make_shared<JournalWalk>(
-        asked, found.id,
-        [last](const model::RunEvent& event) {
-          if (model::is_terminal(event.kind)) *last = event;
+    walk_journal(
+        asked, found.id, {},
+        [last](const store::Committed& committed) {
+          if (model::is_terminal(committed.event().kind)) *last = committed.event();
+          return true;
         },
-        [asked, last](const model::Run& run) { asked->answer_json(200, result_json(run, *last)); })
-        ->read_page();
+        [asked, last](const model::Run& run) { asked->answer_json(200, result_json(run, *last)); });
   });
 }
 

@@ -5,7 +5,8 @@ namespace sluice::api::integration {
 namespace {
 
 constexpr std::string_view scopes[] = {"conversations:read", "conversations:write", "runs:read",
-                                       "runs:cancel",        "agents:read",         "agents:write"};
+                                       "runs:cancel",        "agents:read",         "agents:write",
+                                       "approvals:read",     "approvals:decide",    "secrets:write"};
 
 std::string self_json(const store::KeyHolder& holder, const std::vector<model::ApproverKey>& keys) {
   std::string out;

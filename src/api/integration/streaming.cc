@@ -1,5 +1,7 @@
 #include "api/integration/streaming.h"
 
+#include <algorithm>
+
 #include "base/limits.h"
 
 namespace sluice::api::integration {
@@ -125,7 +127,12 @@ class AnswerAtEnd final : public OpenAnswer, public std::enable_shared_from_this
       headers.add("Location", "/v1/messages/" + sent_.run.message_id.text());
       return asked_->answer_json(201, body, std::move(headers));
     }
-    asked_->answer(status_of_problem(body), "application/problem+json", body, std::move(headers));
+    const int status = status_of_problem(body);
+    // Only a run that waited in vain for a place ends like this.
+    if (status == 429) {
+      headers.add("Retry-After", std::to_string(std::max<int64_t>(1, asked_->engine().capacity().retry_hint_seconds)));
+    }
+    asked_->answer(status, "application/problem+json", body, std::move(headers));
   }
 
   static int status_of_problem(const std::string& body) {

@@ -1,0 +1,20 @@
+#include "api/integration/handlers.h"
+#include "api/request_context.h"
+
+namespace sluice::api::integration {
+
+void get_capacity(const Asked& asked) {
+  const auto now = asked->engine().capacity();
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("capacity").key("pool_size").integer(now.pool_size);
+  writer.key("warm_available").integer(now.warm_available).key("sticky_active").integer(now.sticky_active);
+  writer.key("max_sticky").integer(now.max_sticky).key("at_capacity").boolean(now.at_capacity);
+  writer.key("running").integer(now.running).key("held").integer(now.held).key("parked").integer(now.parked);
+  writer.key("max_hold_seconds").integer(now.max_hold_seconds);
+  writer.key("retry_hint_seconds").integer(now.retry_hint_seconds);
+  writer.key("checked_at").string(to_rfc3339(asked->now())).end_object();
+  asked->answer_json(200, std::move(out), {{"Cache-Control", "no-store"}});
+}
+
+}  // namespace sluice::api::integration

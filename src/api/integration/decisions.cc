@@ -1,0 +1,204 @@
+// A human's decision on an approval (I-15). It counts only when an approver key of the tenant signed
+// it: the service key that carries it may belong to a host that must not decide.
+//
+// Nothing about the approval is told or changed before the signature is proven.
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "api/integration/handlers.h"
+#include "api/integration/secret_input.h"
+#include "gates/gates.h"
+
+namespace sluice::api::integration {
+namespace {
+
+constexpr std::string_view decision_names[] = {"signature", "secrets", "note"};
+constexpr std::string_view signature_names[] = {"key_id", "algorithm",    "exp",
+                                                "value",  "items_digest", "secrets_digest"};
+constexpr TextRule note_rule{.chars_max = 1'000};
+// What is in a signature is right or wrong, never too long.
+constexpr TextRule any_text{.chars_max = std::numeric_limits<std::size_t>::max()};
+
+void refuse_signature(const Asked& asked, std::string_view why) {
+  asked->problem(model::Slug::approval_signature_invalid, why);
+}
+
+gates::Signature read_signature(const Fields& fields) {
+  gates::Signature out;
+  fields.require("signature");
+  const auto given = fields.object("signature", signature_names);
+  if (!given) return out;
+  for (const auto* name : {"key_id", "algorithm", "exp", "value"}) given->require(name);
+  out.key_id = given->text("key_id", any_text).value_or("");
+  out.algorithm = given->text("algorithm", any_text).value_or("");
+  constexpr auto any = std::numeric_limits<int64_t>();
+  out.exp = given->integer("exp", any.min(), any.max()).value_or(0);
+  out.value = given->text("value", any_text).value_or("");
+  out.items_digest = given->text("items_digest", any_text);
+  out.secrets_digest = given->text("secrets_digest", any_text);
+  return out;
+}
+
+// One decision on its way. Kept alive by the answer it waits for.
+class Deciding final : public std::enable_shared_from_this<Deciding> {
+ public:
+  Deciding(const Asked& asked, bool approve) : asked_(asked), approve_(approve) {}
+
+  void begin() {
+    const auto id = asked_->path_id<model::ApprovalId>();
+    if (!id) return asked_->not_found();
+    if (!read()) return;
+    asked_->store().approval(asked_->tenant().id, *id, [self = shared_from_this()](Result<model::Approval> approval) {
+      if (!approval) return self->asked_->fail(approval.error());
+      self->approval_ = std::move(approval).take();
+      self->find_key();
+    });
+  }
+
+ private:
+  bool read() {
+    const auto body = read_body(asked_);
+    if (!body) return false;
+    Findings findings;
+    const Fields fields(body->root(), "", decision_names, findings);
+    signature_ = read_signature(fields);
+    note_ = fields.text("note", note_rule);
+    if (approve_) {
+      secrets_ = read_secrets(fields);
+    } else if (fields.given("secrets") && !fields.null("secrets")) {
+      fields.refuse("secrets", "come with an approval; a denial needs none");
+    }
+    return !refused(asked_, findings);
+  }
+
+  void find_key() {
+    const auto id = model::ApproverKeyId::parse(signature_.key_id);
+    if (!id) return refuse_signature(asked_, "No approver key of this tenant has that key_id.");
+    asked_->store().approver_key(asked_->tenant().id, *id, [self = shared_from_this()](Result<model::ApproverKey> key) {
+      if (key) return self->verify(std::move(key).take());
+      if (key.error().kind != ErrorKind::not_found) return self->asked_->fail(key.error());
+      refuse_signature(self->asked_, "No approver key of this tenant has that key_id.");
+    });
+  }
+
+  void verify(model::ApproverKey key) {
+    if (key.revoked_at) return refuse_signature(asked_, "This approver key was revoked.");
+    if (key.algorithm == model::SignatureAlgorithm::hmac_sha256) {
+      auto opened = asked_->surface().needs.sealer.open(key.tenant_id, vault::context_of(key.id), key.material);
+      if (!opened) return refuse_unreadable(key, opened.error());
+      key.material = std::move(opened).take();
+    }
+    std::map<std::string, std::string> values;
+    for (const auto& secret : secrets_) values.emplace(secret.alias, secret.value);
+    const gates::DecisionRules rules{.horizon_seconds = asked_->surface().options.decision_horizon_seconds,
+                                     .require_digests = asked_->tenant().require_bound_decisions};
+    const auto proven = gates::check_decision({approval_, approve_, signature_, values}, key, rules, asked_->now());
+    if (!proven) return refuse_signature(asked_, proven.error().what);
+    if (approval_.status != model::ApprovalStatus::pending) {
+      return asked_->problem(model::Slug::approval_expired,
+                             "This approval is " + std::string(model::name_of(approval_.status)) + " already.");
+    }
+    resolved_by_ = "approver_key:" + key.id.text();
+    approve_ ? check_aliases() : decide();
+  }
+
+  // A key from before its secret was sealed, or one whose sealing key the operator took away: it must not count as
+  // a key that anybody could have written into the database.
+  void refuse_unreadable(const model::ApproverKey& key, const Error& why) {
+    asked_->surface().needs.log.write(
+        world::LogLevel::error, "approver key cannot be opened",
+        {{"key_id", key.id.text()}, {"why", why.what}, {"request_id", asked_->request_id()}});
+    refuse_signature(asked_, "The server cannot open this approver key's secret. Revoke it and create another one.");
+  }
+
+  bool is_supplied(const std::string& alias) const {
+    return std::ranges::any_of(secrets_, [&](const SecretInput& secret) { return secret.alias == alias; });
+  }
+
+  // What is asked for must be supplied, or be on file by now.
+  void check_aliases() {
+    for (const auto& item : approval_.requested_items) {
+      if (item.kind == model::ItemKind::secret && item.alias && !is_supplied(*item.alias))
+        missing_.push_back(*item.alias);
+    }
+    if (missing_.empty()) return decide();
+    asked_->store().run(asked_->tenant().id, approval_.run_id,
+                        [self = shared_from_this()](const Result<model::Run>& run) {
+                          if (!run) return self->asked_->fail(run.error());
+                          self->look_on_file(run.value().agent_id);
+                        });
+  }
+
+  void look_on_file(model::AgentId agent) {
+    asked_->store().secrets_in_reach(
+        {.tenant = asked_->tenant().id, .conversation = approval_.conversation_id, .agent = agent},
+        [self = shared_from_this()](const Result<std::vector<model::SealedSecret>>& on_file) {
+          if (!on_file) return self->asked_->fail(on_file.error());
+          Findings findings;
+          for (const auto& alias : self->missing_) {
+            if (std::ranges::find(on_file.value(), alias, &model::SealedSecret::alias) == on_file.value().end()) {
+              findings.refuse("/secrets/" + alias, "is asked for and not on file; supply it");
+            }
+          }
+          if (!refused(self->asked_, findings)) self->decide();
+        });
+  }
+
+  // A secret that is asked for one host goes nowhere else, unless the approver says so.
+  void bind_to_hosts() {
+    for (auto& secret : secrets_) {
+      const auto item = std::ranges::find_if(approval_.requested_items, [&](const model::RequestedItem& one) {
+        return one.kind == model::ItemKind::secret && one.alias == secret.alias;
+      });
+      if (!secret.hosts && item != approval_.requested_items.end()) secret.hosts = item->hosts;
+    }
+  }
+
+  std::string audit_detail() const {
+    std::string out;
+    json::Writer writer(out);
+    writer.begin_object().key("exp").integer(signature_.exp).key("algorithm").string(signature_.algorithm);
+    writer.key("signature").string(signature_.value);
+    writer.key("items_digest").string_or_null(signature_.items_digest);
+    // Not the digest itself: a short secret could be guessed from it.
+    writer.key("secrets_bound").boolean(signature_.secrets_digest.has_value()).key("aliases").begin_array();
+    for (const auto& secret : secrets_) writer.string(secret.alias);
+    writer.end_array().key("sent_by").string("service_key:" + asked_->holder().key.id.text()).end_object();
+    return out;
+  }
+
+  void decide() {
+    bind_to_hosts();
+    engine::Decision decision{.tenant = asked_->tenant().id,
+                              .approval = approval_.id,
+                              .approve = approve_,
+                              .resolved_by = resolved_by_,
+                              .note = note_,
+                              .audit_detail = audit_detail()};
+    const auto& conversation = approval_.conversation_id;
+    decision.secrets =
+        seal(asked_, {model::SecretScope::conversation, conversation.ulid, conversation.text()}, std::move(secrets_));
+    asked_->set_run(approval_.run_id);
+    asked_->engine().decide(std::move(decision), [asked = asked_](const engine::DecideOutcome& outcome) {
+      if (const auto* problem = std::get_if<model::Problem>(&outcome)) return asked->problem(*problem);
+      asked->answer_json(200, model::to_json(std::get<model::Approval>(outcome)));
+    });
+  }
+
+  Asked asked_;
+  bool approve_;
+  gates::Signature signature_;
+  std::vector<SecretInput> secrets_;
+  std::optional<std::string> note_;
+  model::Approval approval_;
+  std::string resolved_by_;
+  std::vector<std::string> missing_;  // aliases asked for and not supplied
+};
+
+}  // namespace
+
+void approve_approval(const Asked& asked) { std::make_shared<Deciding>(asked, true)->begin(); }
+void deny_approval(const Asked& asked) { std::make_shared<Deciding>(asked, false)->begin(); }
+
+}  // namespace sluice::api::integration

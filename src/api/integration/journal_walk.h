@@ -1,0 +1,16 @@
+// Reads a run's journal, event by event.
+#pragma once
+
+#include "api/request_context.h"
+
+namespace sluice::api::integration {
+
+// Shows every event after `after` to `see`, until that says false or there is none left, and then tells the run as
+// it is. What goes wrong is told to the caller.
+void walk_journal(const Asked& asked, model::RunId run, model::Position after,
+                  Callback<bool(const store::Committed&)> see, Callback<void(const model::Run&)> done);
+
+// Calls `then` with the run that the path names, or answers.
+void with_run(const Asked& asked, Callback<void(const model::Run&)> then);
+
+}  // namespace sluice::api::integration
