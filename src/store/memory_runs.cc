@@ -5,8 +5,6 @@
 
 namespace sluice::store {
 
-namespace {}  // namespace
-
 MemoryDisk::ConversationRow* MemoryStore::conversation_of(model::TenantId tenant, model::ConversationId id) {
   auto* row = disk_.conversations_.find(id);
   return row != nullptr && row->conversation.tenant_id == tenant ? row : nullptr;
@@ -63,6 +61,9 @@ void MemoryStore::update_conversation(model::TenantId tenant, model::Conversatio
       changed.agent_id = agent.value();
     }
     row->conversation = changed;
+    if (changed.status == model::ConversationStatus::archived) {
+      drop_secrets(model::SecretScope::conversation, id.ulid);
+    }
     return changed;
   });
 }
@@ -135,6 +136,7 @@ Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
   if (made.conversation) {
     const auto agent = agent_for(made.run.tenant_id, made.conversation->agent_id);
     if (!agent) return agent.error();
+    if (made.only_replay) return AcceptOutcome(NotCreated{});
     auto conversation = *made.conversation;
     conversation.agent_id = agent.value();
     if (!disk_.conversations_.add(conversation.id, {conversation, std::nullopt, {}})) {
@@ -145,6 +147,7 @@ Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
   if (row == nullptr) return no_such("conversation");
   if (row->conversation.status == model::ConversationStatus::archived) return AcceptOutcome(Archived{});
   if (row->flight) return AcceptOutcome(Busy{disk_.runs_.find(*row->flight)->run});
+  if (made.only_replay) return AcceptOutcome(NotCreated{});
 
   row->conversation.last_message_at = made.user_message.created_at;
   row->flight = made.run.id;
@@ -171,12 +174,14 @@ Result<CommittedBatch> MemoryStore::append(Append& append) {
   auto* row = disk_.runs_.find(append.run);
   if (row == nullptr) return no_such("run");
   if (auto refused = refusal(append, row->run)) return *refused;
+  if (auto refused = refusal_of_gate(append)) return *refused;
   CommittedBatch batch;
   for (const auto& event : append.events) batch.push_back(commit(event, {row->run.head.value + batch.size() + 1}));
   row->events.insert(row->events.end(), append.events.begin(), append.events.end());
   apply(append, row->run);
   if (append.assistant_message) disk_.messages_.find(row->run.message_id)->message = *append.assistant_message;
   if (model::is_over(row->run.state)) disk_.conversations_.find(row->run.conversation_id)->flight.reset();
+  keep_gate(append);
   return batch;
 }
 

@@ -30,6 +30,7 @@ void MemoryStore::update_tenant(model::TenantId id, TenantPatch patch, Timestamp
     auto* tenant = disk_.tenants_.find(id);
     if (tenant == nullptr) return no_such("tenant");
     apply(patch, at, *tenant);
+    if (patch.webhook_url && !tenant->webhook_url) drop_notices(id);
     return *tenant;
   });
 }
@@ -164,6 +165,7 @@ void MemoryStore::delete_agent(model::TenantId tenant, model::AgentId id, Done<U
     if (agent->is_default) return Error{ErrorKind::conflict, "this is the default agent"};
     if (in_use(id)) return Error{ErrorKind::conflict, "a conversation uses this agent"};
     disk_.agents_.remove(id);
+    drop_secrets(model::SecretScope::agent, id.ulid);
     return Unit{};
   });
 }

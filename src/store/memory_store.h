@@ -5,116 +5,13 @@
 // same disk is a restart.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
-#include <tuple>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "store/store.h"
+#include "store/memory_disk.h"
 
 namespace sluice::store {
-
-enum class Fault : uint8_t {
-  before_write,  // nothing is written, but the caller cannot know: `unavailable` until reopen()
-  after_write,   // it is written, but the caller cannot know: `unavailable` until reopen()
-  full,          // nothing is written, and the caller is told so: `overloaded`
-};
-
-class MemoryDisk {
- public:
-  // The n-th write from now fails; 0 is the next one. Refused writes count too.
-  void fail_write(int n, Fault fault) { faults_[write_count_ + n] = fault; }
-  // Writes that were asked for so far, by every store on this disk.
-  int write_count() const { return write_count_; }
-  // A slow disk: what is written is written at once, but nobody is told until answers are let go.
-  void hold_answers(bool held);
-
- private:
-  friend class MemoryStore;
-
-  // Rows in the order they were made, found by id.
-  template <typename AnyId, typename Row>
-  class Table {
-   public:
-    Row* find(AnyId id) {
-      const auto found = numbers_.find(id);
-      return found == numbers_.end() ? nullptr : &rows_.at(found->second);
-    }
-    // False when there is such a row already.
-    bool add(AnyId id, Row row) {
-      if (!numbers_.emplace(id, next_).second) return false;
-      rows_.emplace(next_++, std::move(row));
-      return true;
-    }
-    void remove(AnyId id) {
-      rows_.erase(numbers_.at(id));
-      numbers_.erase(id);
-    }
-    auto begin() { return rows_.begin(); }
-    auto end() { return rows_.end(); }
-
-   private:
-    uint64_t next_ = 1;
-    std::map<uint64_t, Row> rows_;
-    std::unordered_map<AnyId, uint64_t> numbers_;
-  };
-
-  struct ConversationRow {
-    model::Conversation conversation;
-    std::optional<model::RunId> flight;  // the run that is not over
-    std::vector<model::MessageId> messages;
-  };
-  struct MessageRow {
-    model::Message message;
-    std::optional<model::RunId> run;  // that produces it
-  };
-  struct RunRow {
-    model::Run run;
-    std::vector<model::RunEvent> events;
-    bool sealed = false;
-  };
-  struct KeptKey {
-    std::string request_sha256;
-    std::optional<model::RunId> run;
-    std::string response_body;
-    Timestamp at;
-  };
-  struct HeldAnswer {
-    world::Loop* loop;
-    Callback<void()> answer;
-  };
-  struct TokenRow {
-    model::OneTimeToken token;
-    model::ExecutionId execution;
-    bool redeemed = false;
-  };
-  using KeyName = std::tuple<model::ServiceKeyId, std::string, std::string>;
-
-  Table<model::TenantId, model::Tenant> tenants_;
-  Table<model::ServiceKeyId, model::ServiceKey> service_keys_;
-  Table<model::ApproverKeyId, model::ApproverKey> approver_keys_;
-  Table<model::AgentId, model::Agent> agents_;
-  Table<model::ConversationId, ConversationRow> conversations_;
-  Table<model::MessageId, MessageRow> messages_;
-  Table<model::RunId, RunRow> runs_;
-  std::map<KeyName, KeptKey> kept_keys_;
-  Table<model::RepositoryId, model::Repository> repositories_;
-  Table<model::SkillId, model::Skill> skills_;
-  Table<model::EnvironmentId, model::Environment> environments_;
-  Table<model::ExecutionId, model::Execution> executions_;
-  std::map<std::string, model::ExecutionId> bearers_;  // by their hash
-  std::map<std::string, TokenRow> tokens_;             // by their hash
-  Table<model::FileId, model::RunFile> files_;
-
-  int write_count_ = 0;
-  std::map<int, Fault> faults_;  // by the count of the write that fails
-  bool broken_ = false;
-  bool held_ = false;
-  std::vector<HeldAnswer> held_answers_;
-};
 
 class MemoryStore final : public Store {
  public:
@@ -205,6 +102,27 @@ class MemoryStore final : public Store {
   void files_of_execution(model::TenantId tenant, model::ExecutionId execution,
                           Done<std::vector<model::RunFile>> done) override;
 
+  void approval(model::TenantId tenant, model::ApprovalId id, Done<model::Approval> done) override;
+  void approvals(model::TenantId tenant, ApprovalFilter filter, PageQuery<model::ApprovalId> query,
+                 Done<Page<model::Approval>> done) override;
+  void open_approval(model::RunId run, Done<model::Approval> done) override;
+  void approver_key(model::TenantId tenant, model::ApproverKeyId id, Done<model::ApproverKey> done) override;
+  void put_secrets(std::vector<model::SealedSecret> secrets, std::vector<model::AuditEntry> audit,
+                   Done<Unit> done) override;
+  void delete_secret(model::TenantId tenant, model::SecretScope scope, Ulid owner, std::string alias,
+                     std::vector<model::AuditEntry> audit, Done<Unit> done) override;
+  void secrets_of(model::TenantId tenant, model::SecretScope scope, Ulid owner,
+                  Done<std::vector<model::SealedSecret>> done) override;
+  void secrets_in_reach(SecretOwners owners, Done<std::vector<model::SealedSecret>> done) override;
+  void sealed_page(int64_t after, int limit, Done<SealedPage> done) override;
+  void reseal(std::vector<Resealed> resealed, Done<int> done) override;
+  void append_audit(std::vector<model::AuditEntry> entries, Done<Unit> done) override;
+  void audit(std::optional<model::TenantId> tenant, int64_t after, int limit,
+             Done<std::vector<model::AuditEntry>> done) override;
+  void due_notices(Timestamp now, int limit, Done<std::vector<DueNotice>> done) override;
+  void notice_taken(model::NoticeId id, Done<Unit> done) override;
+  void notice_failed(model::NoticeId id, Timestamp again_at, Done<Unit> done) override;
+
   void reopen(Done<Unit> done) override;
   bool broken() const override { return disk_.broken_; }
   void tidy_up(Timestamp now, Done<int> done) override;
@@ -237,6 +155,16 @@ class MemoryStore final : public Store {
   template <typename Names>
   bool an_agent_names_it(model::TenantId tenant, Names names);
   void drop_executions(Timestamp expired_before);
+
+  // Why the owner cannot have the secret, or the run the approval; empty when they can.
+  std::optional<Error> refusal_of_owner(model::TenantId tenant, model::SecretScope scope, Ulid owner);
+  std::optional<Error> refusal_of_secret(const model::SealedSecret& secret);
+  std::optional<Error> refusal_of_gate(const Append& append);
+  void keep_gate(const Append& append);
+  void keep_secrets(const std::vector<model::SealedSecret>& secrets);
+  void drop_secrets(model::SecretScope scope, Ulid owner);
+  void keep_audit(const std::vector<model::AuditEntry>& entries);
+  void drop_notices(model::TenantId tenant);
 
   Result<ConversationOutcome> create(const NewConversation& made);
   Result<AcceptOutcome> accept(const NewRun& made);

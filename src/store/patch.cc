@@ -15,6 +15,9 @@ void apply(const TenantPatch& patch, Timestamp at, model::Tenant& tenant) {
   set(patch.name, tenant.name);
   set(patch.status, tenant.status);
   set(patch.filler_enabled, tenant.filler_enabled);
+  set(patch.limits, tenant.limits);
+  set(patch.require_bound_decisions, tenant.require_bound_decisions);
+  set(patch.webhook_url, tenant.webhook_url);
   set(patch.metadata, tenant.metadata);
   tenant.updated_at = at;
 }
@@ -26,6 +29,7 @@ void apply(const AgentPatch& patch, Timestamp at, model::Agent& agent) {
   set(patch.limits, agent.limits);
   set(patch.skill_ids, agent.skill_ids);
   set(patch.environment_id, agent.environment_id);
+  set(patch.policy, agent.policy);
   if (patch.is_default.value_or(false)) agent.is_default = true;
   agent.updated_at = at;
 }
@@ -35,6 +39,7 @@ void apply(const ConversationPatch& patch, Timestamp at, model::Conversation& co
   set(patch.user_id, conversation.user_id);
   set(patch.filler_enabled, conversation.filler_enabled);
   set(patch.repository_id, conversation.repository_id);
+  set(patch.runtime, conversation.runtime);
   set(patch.metadata, conversation.metadata);
   set(patch.status, conversation.status);
   set(patch.agent_id, conversation.agent_id);
@@ -79,6 +84,34 @@ std::optional<Error> refusal(const Append& append, const model::Run& run) {
                                           std::to_string(append.head.value)};
   }
   return std::nullopt;
+}
+
+void apply(const model::Approval& decided, model::Approval& kept) {
+  kept.status = decided.status;
+  kept.note = decided.note;
+  kept.resolved_by = decided.resolved_by;
+  kept.resolved_at = decided.resolved_at;
+  kept.updated_at = decided.updated_at;
+}
+
+std::optional<Error> refusal(const model::Approval& approval, const std::optional<model::Approval>& kept,
+                             const std::optional<model::Approval>& open) {
+  const auto refuse = [](std::string what) { return Error{ErrorKind::conflict, std::move(what)}; };
+  if (!kept && approval.status != model::ApprovalStatus::pending) {
+    return refuse("approval " + approval.id.text() + " was never asked for");
+  }
+  if (!kept && open) return refuse("run " + approval.run_id.text() + " waits for " + open->id.text() + " already");
+  if (kept && kept->status != model::ApprovalStatus::pending) {
+    return refuse("approval " + approval.id.text() + " is " + std::string(model::name_of(kept->status)) + " already");
+  }
+  return std::nullopt;
+}
+
+model::AuditEntry next_link(model::AuditEntry entry, const ChainEnd& end) {
+  entry.number = end.number + 1;
+  entry.previous_sha256 = end.sha256;
+  entry.sha256 = model::digest_of(entry);
+  return entry;
 }
 
 }  // namespace sluice::store

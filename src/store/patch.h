@@ -1,4 +1,4 @@
-// What a patch makes of a record: the same for every store.
+// What a change makes of a record, and when it is refused: the same for every store.
 #pragma once
 
 #include "store/store.h"
@@ -15,5 +15,19 @@ void apply(const EnvironmentPatch& patch, Timestamp at, model::Environment& envi
 void apply(const Append& append, model::Run& run);
 // Why a run that stands like this refuses the append; empty when it does not.
 std::optional<Error> refusal(const Append& append, const model::Run& run);
+
+// What a decision makes of an approval.
+void apply(const model::Approval& decided, model::Approval& kept);
+// Why an approval cannot be made or decided. `kept` is the one of its id, `open` the run's that is pending.
+// Two who decide at once are told apart here: the second finds it decided (I-14).
+std::optional<Error> refusal(const model::Approval& approval, const std::optional<model::Approval>& kept,
+                             const std::optional<model::Approval>& open);
+
+// The end of the audit chain as it stands. Before the first entry its hash is all zeros.
+struct ChainEnd {
+  int64_t number = 0;
+  std::string sha256 = std::string(32, '\0');
+};
+model::AuditEntry next_link(model::AuditEntry entry, const ChainEnd& end);
 
 }  // namespace sluice::store

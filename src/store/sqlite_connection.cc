@@ -31,8 +31,10 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, Mo
   }
   sqlite3_busy_timeout(db, 5000);
   if (mode == Mode::writer) {
+    // What is deleted is overwritten, whatever SQLite was built to do: secrets must not linger in free pages.
     connection->run(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+        "PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = "
+        "0;"
         "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY");
     sqlite3_wal_hook(
         db,

@@ -1,5 +1,6 @@
 // Conversations, messages and idempotency keys in SQL.
 #include "store/patch.h"
+#include "store/sqlite_gates.h"
 #include "store/sqlite_records.h"
 #include "store/sqlite_rows.h"
 
@@ -33,10 +34,11 @@ Result<ConversationOutcome> create_conversation(Connection& db, const NewConvers
 }
 
 int64_t insert_conversation(Connection& db, const model::Conversation& conversation) {
-  execute(db, "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", conversation.id,
+  execute(db, "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", conversation.id,
           conversation.tenant_id, conversation.agent_id, conversation.user_id, conversation.title,
           metadata_text(conversation.metadata), conversation.filler_enabled, conversation.repository_id,
-          conversation.status, conversation.last_message_at, conversation.created_at, conversation.updated_at);
+          conversation.status, conversation.last_message_at, conversation.created_at, conversation.updated_at,
+          conversation.runtime.agent_type, conversation.runtime.mode, conversation.runtime.sticky_ttl_seconds);
   return db.last_number();
 }
 
@@ -51,11 +53,16 @@ Result<model::Conversation> update_conversation(Connection& db, model::TenantId 
     if (!agent) return agent.error();
     changed.agent_id = agent.value().id;
   }
-  execute(db,
-          "UPDATE conversations SET agent_id = ?, user_id = ?, title = ?, metadata = ?, filler_enabled = ?, "
-          "repository_id = ?, status = ?, updated_at = ? WHERE id = ?",
-          changed.agent_id, changed.user_id, changed.title, metadata_text(changed.metadata), changed.filler_enabled,
-          changed.repository_id, changed.status, changed.updated_at, id);
+  execute(
+      db,
+      "UPDATE conversations SET agent_id = ?, user_id = ?, title = ?, metadata = ?, filler_enabled = ?, "
+      "repository_id = ?, status = ?, updated_at = ?, agent_type = ?, mode = ?, sticky_ttl_seconds = ? WHERE id = ?",
+      changed.agent_id, changed.user_id, changed.title, metadata_text(changed.metadata), changed.filler_enabled,
+      changed.repository_id, changed.status, changed.updated_at, changed.runtime.agent_type, changed.runtime.mode,
+      changed.runtime.sticky_ttl_seconds, id);
+  if (changed.status == model::ConversationStatus::archived) {
+    drop_secrets(db, model::SecretScope::conversation, id.ulid);
+  }
   return found;
 }
 

@@ -54,16 +54,31 @@ void Query::read_one(int64_t& field) { field = sqlite3_column_int64(statement_, 
 void Query::read_one(uint64_t& field) { field = static_cast<uint64_t>(sqlite3_column_int64(statement_, column_++)); }
 void Query::read_one(bool& field) { field = sqlite3_column_int64(statement_, column_++) != 0; }
 
-void Query::read_one(model::Metadata& field) {
+void Query::read_one(int& field) { field = sqlite3_column_int(statement_, column_++); }
+void Query::read_one(uint8_t& field) { field = static_cast<uint8_t>(sqlite3_column_int(statement_, column_++)); }
+
+template <typename Field, typename Take>
+void Query::read_json(Field& field, Take take) {
   const auto text = bytes();
   field.clear();
-  if (text == "{}") return;  // nearly all of them
+  if (text == "{}" || text == "[]") return;
   const auto document = json::Document::parse(text);
-  if (!document) return db_.fail_corrupt("a row has metadata that is not JSON");
-  field = model::metadata_from_json(document.value().root());
+  if (!document) return db_.fail_corrupt("a row has a column that is not JSON");
+  field = take(document.value().root());
 }
 
-void Query::read_ulid(Ulid& field) {
+void Query::read_one(model::Metadata& field) { read_json(field, model::metadata_from_json); }
+void Query::read_one(model::Policy& field) { read_json(field, model::policy_from_json); }
+void Query::read_one(std::vector<model::RequestedItem>& field) { read_json(field, model::items_from_json); }
+void Query::read_one(std::vector<std::string>& field) {
+  read_json(field, [](json::Value value) {
+    std::vector<std::string> texts;
+    value.each_element([&](json::Value text) { texts.emplace_back(text.string().value_or("")); });
+    return texts;
+  });
+}
+
+void Query::read_one(Ulid& field) {
   const auto data = bytes();
   if (data.size() != field.bytes.size()) return db_.fail_corrupt("a row has an id that is not 16 bytes");
   std::memcpy(field.bytes.data(), data.data(), data.size());

@@ -52,9 +52,10 @@ class Query {
   void bind(const char* text) { bind(std::string_view(text)); }
   void bind(Blob blob);
   void bind_null() { ++bound_; }
+  void bind(const Ulid& ulid) { bind(Blob{{reinterpret_cast<const char*>(ulid.bytes.data()), ulid.bytes.size()}}); }
   template <typename Kind>
   void bind(const Id<Kind>& id) {
-    bind(Blob{{reinterpret_cast<const char*>(id.ulid.bytes.data()), id.ulid.bytes.size()}});
+    bind(id.ulid);
   }
   // One after the other, 16 bytes each.
   template <typename Kind>
@@ -81,18 +82,27 @@ class Query {
   void read_one(int64_t& field);
   void read_one(uint64_t& field);
   void read_one(bool& field);
+  void read_one(int& field);
+  void read_one(uint8_t& field);
   void read_one(Timestamp& field) { read_one(field.ms); }
   void read_one(model::Epoch& field) { read_one(field.value); }
   void read_one(model::Position& field) { read_one(field.value); }
   void read_one(std::string& field) { field = bytes(); }
   void read_one(model::Metadata& field);
+  void read_one(model::Policy& field);
+  void read_one(std::vector<model::RequestedItem>& field);
+  void read_one(std::vector<std::string>& field);
   void read_one(model::TenantStatus& field) { read_word(field, model::tenant_status_named(bytes())); }
   void read_one(model::SignatureAlgorithm& field) { read_word(field, model::signature_algorithm_named(bytes())); }
   void read_one(model::ConversationStatus& field) { read_word(field, model::conversation_status_named(bytes())); }
   void read_one(model::RunState& field) { read_word(field, model::run_state_named(bytes())); }
+  void read_one(model::PlacementMode& field) { read_word(field, model::placement_mode_named(bytes())); }
+  void read_one(model::ApprovalStatus& field) { read_word(field, model::approval_status_named(bytes())); }
+  void read_one(model::SecretScope& field) { read_word(field, model::secret_scope_named(bytes())); }
+  void read_one(Ulid& field);
   template <typename Kind>
   void read_one(Id<Kind>& field) {
-    read_ulid(field.ulid);
+    read_one(field.ulid);
   }
   template <typename Kind>
   void read_one(std::vector<Id<Kind>>& field) {
@@ -118,7 +128,9 @@ class Query {
       db_.fail_corrupt("a row has a word that is not one of ours");
     }
   }
-  void read_ulid(Ulid& field);
+  // What `take` makes of a column of JSON; "{}" and "[]", which nearly all of them are, are not parsed.
+  template <typename Field, typename Take>
+  void read_json(Field& field, Take take);
 
   Connection& db_;
   sqlite3_stmt* statement_;  // empty when something went wrong before

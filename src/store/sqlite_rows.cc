@@ -5,7 +5,9 @@ namespace sluice::store {
 int64_t read_row(Query& query, model::Tenant& tenant) {
   int64_t number = 0;
   query.read(number, tenant.id, tenant.name, tenant.status, tenant.filler_enabled, tenant.metadata, tenant.created_at,
-             tenant.updated_at);
+             tenant.updated_at, tenant.limits.weight, tenant.limits.max_running, tenant.limits.max_held,
+             tenant.limits.max_concurrent_sticky, tenant.limits.max_sticky_ttl_seconds, tenant.require_bound_decisions,
+             tenant.webhook_url);
   return number;
 }
 
@@ -26,7 +28,7 @@ int64_t read_row(Query& query, model::Agent& agent) {
   query.read(number, agent.id, agent.tenant_id, agent.name, agent.system_prompt, agent.model.provider, agent.model.name,
              agent.model.base_url, agent.limits.max_output_tokens, agent.limits.max_runtime_seconds,
              agent.limits.max_history_messages, agent.is_default, agent.created_at, agent.updated_at, agent.skill_ids,
-             agent.environment_id);
+             agent.environment_id, agent.policy, agent.model.key_alias);
   return number;
 }
 
@@ -34,7 +36,8 @@ int64_t read_row(Query& query, model::Conversation& conversation) {
   int64_t number = 0;
   query.read(number, conversation.id, conversation.tenant_id, conversation.agent_id, conversation.user_id,
              conversation.title, conversation.metadata, conversation.filler_enabled, conversation.repository_id,
-             conversation.status, conversation.last_message_at, conversation.created_at, conversation.updated_at);
+             conversation.status, conversation.last_message_at, conversation.created_at, conversation.updated_at,
+             conversation.runtime.agent_type, conversation.runtime.mode, conversation.runtime.sticky_ttl_seconds);
   return number;
 }
 
@@ -80,6 +83,27 @@ int64_t read_row(Query& query, model::RunFile& file) {
   return number;
 }
 
+int64_t read_row(Query& query, model::Approval& approval) {
+  int64_t number = 0;
+  query.read(number, approval.id, approval.tenant_id, approval.conversation_id, approval.message_id, approval.run_id,
+             approval.status, approval.reason, approval.requested_items, approval.note, approval.resolved_by,
+             approval.resolved_at, approval.expires_at, approval.created_at, approval.updated_at);
+  return number;
+}
+
+int64_t read_row(Query& query, model::SealedSecret& secret) {
+  int64_t number = 0;
+  query.read(number, secret.tenant_id, secret.scope, secret.owner, secret.alias, secret.hosts, secret.places,
+             secret.sealed, secret.created_at, secret.updated_at);
+  return number;
+}
+
+int64_t read_row(Query& query, model::AuditEntry& entry) {
+  query.read(entry.number, entry.tenant_id, entry.action, entry.subject, entry.actor, entry.detail, entry.at,
+             entry.previous_sha256, entry.sha256);
+  return entry.number;
+}
+
 bool has_tenant(Connection& db, model::TenantId id) {
   return find_number(db, "SELECT number FROM tenants WHERE id = ?", id).has_value();
 }
@@ -88,6 +112,29 @@ std::string metadata_text(const model::Metadata& metadata) {
   std::string text;
   json::Writer writer(text);
   model::append_metadata(writer, metadata);
+  return text;
+}
+
+std::string policy_text(const model::Policy& policy) {
+  std::string text;
+  json::Writer writer(text);
+  model::append_policy(writer, policy);
+  return text;
+}
+
+std::string items_text(const std::vector<model::RequestedItem>& items) {
+  std::string text;
+  json::Writer writer(text);
+  model::append_items(writer, items);
+  return text;
+}
+
+std::string list_text(const std::vector<std::string>& texts) {
+  std::string text;
+  json::Writer writer(text);
+  writer.begin_array();
+  for (const auto& item : texts) writer.string(item);
+  writer.end_array();
   return text;
 }
 

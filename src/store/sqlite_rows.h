@@ -24,8 +24,15 @@ int64_t read_row(Query& query, model::Skill& skill);
 int64_t read_row(Query& query, model::Environment& environment);
 int64_t read_row(Query& query, model::Execution& execution);
 int64_t read_row(Query& query, model::RunFile& file);
+int64_t read_row(Query& query, model::Approval& approval);
+int64_t read_row(Query& query, model::SealedSecret& secret);
+int64_t read_row(Query& query, model::AuditEntry& entry);
 
+// As JSON, which is how they are kept.
 std::string metadata_text(const model::Metadata& metadata);
+std::string policy_text(const model::Policy& policy);
+std::string items_text(const std::vector<model::RequestedItem>& items);
+std::string list_text(const std::vector<std::string>& texts);
 
 // The first row, if there is one.
 template <typename Row, typename... Values>
@@ -79,14 +86,14 @@ Page<Row> take_page(Query& query, int limit, Walk walk, Read read) {
   return page;
 }
 
-// A page of the rows that `from_where` gives ("FROM … WHERE … ?1"), in the order of `number`.
-template <typename Row, typename Read, typename Scope>
+// A page of the rows that `select` gives ("SELECT … WHERE … ?1"), in the order of `number`; `more` are ?4 and on.
+template <typename Row, typename Read, typename Scope, typename... More>
 Page<Row> page_by_number(Connection& db, std::string_view select, std::string_view number, const Scope& scope,
-                         std::optional<int64_t> cursor, int limit, Walk walk, Read read) {
+                         std::optional<int64_t> cursor, int limit, Walk walk, Read read, const More&... more) {
   std::string sql(select);
   sql.append(" AND ").append(number).append(walk.rising ? " > ?2 ORDER BY " : " < ?2 ORDER BY ").append(number);
   sql.append(walk.rising ? " LIMIT ?3" : " DESC LIMIT ?3");
-  Query query(db, sql, scope, cursor.value_or(walk.before_all()), limit + 1);
+  Query query(db, sql, scope, cursor.value_or(walk.before_all()), limit + 1, more...);
   return take_page<Row>(query, limit, walk, read);
 }
 

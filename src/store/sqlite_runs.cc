@@ -1,6 +1,7 @@
 #include "store/sqlite_runs.h"
 
 #include "store/patch.h"
+#include "store/sqlite_gates.h"
 #include "store/sqlite_records.h"
 #include "store/sqlite_rows.h"
 
@@ -67,6 +68,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   }
   auto agent = agent_for(db, made.run.tenant_id, conversation.agent_id);
   if (!agent) return agent.error();
+  if (made.only_replay) return AcceptOutcome(NotCreated{});
 
   conversation.agent_id = agent.value().id;
   conversation.last_message_at = made.user_message.created_at;
@@ -106,6 +108,7 @@ Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append
   run.epoch = open->epoch;
   run.head = open->rows.head();
   if (auto refused = refusal(append, run)) return *std::move(refused);
+  if (auto refused = refusal_of_gate(db, append)) return *std::move(refused);
   apply(append, run);
 
   const int64_t row = insert_batch(db, open->number, append.events, run.head);
@@ -115,6 +118,7 @@ Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append
     execute(db, "UPDATE messages SET status = ?, json = ? WHERE number = ?", append.assistant_message->status,
             model::to_json(*append.assistant_message), open->message);
   }
+  keep_gate(db, append);
   // Flow leaves the run's row as it is: a page for each of many quiet runs is what it would cost.
   if (!append.state) return row;
   execute(db, "UPDATE runs SET state = ?, head = ?, ended_at = ?, journal_rows = ? WHERE number = ?", run.state,

@@ -15,7 +15,7 @@ constexpr int64_t application_id = 0x534C5543;  // "SLUC"; on disk, never change
 //
 // `number` is the order in which rows were made, and what rows of other tables refer to. Columns are
 // read and written in the order they have here.
-constexpr std::array<const char*, 2> steps = {R"sql(
+constexpr std::array<const char*, 3> steps = {R"sql(
 CREATE TABLE tenants (
   number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, name TEXT NOT NULL, status TEXT NOT NULL,
   filler_enabled INTEGER NOT NULL, metadata TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
@@ -133,6 +133,55 @@ CREATE TABLE files (
 ) STRICT;
 CREATE INDEX files_of_run ON files (run_id) WHERE run_id IS NOT NULL;
 CREATE INDEX files_of_execution ON files (execution_id) WHERE execution_id IS NOT NULL;
+)sql",
+                                              R"sql(
+ALTER TABLE tenants ADD COLUMN weight INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE tenants ADD COLUMN max_running INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenants ADD COLUMN max_held INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenants ADD COLUMN max_concurrent_sticky INTEGER NOT NULL DEFAULT 5;
+ALTER TABLE tenants ADD COLUMN max_sticky_ttl_seconds INTEGER NOT NULL DEFAULT 3600;
+ALTER TABLE tenants ADD COLUMN require_bound_decisions INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tenants ADD COLUMN webhook_url TEXT;
+
+ALTER TABLE agents ADD COLUMN policy TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE agents ADD COLUMN model_key_alias TEXT;
+
+ALTER TABLE conversations ADD COLUMN agent_type TEXT NOT NULL DEFAULT 'native';
+ALTER TABLE conversations ADD COLUMN mode TEXT NOT NULL DEFAULT 'pooled';
+ALTER TABLE conversations ADD COLUMN sticky_ttl_seconds INTEGER NOT NULL DEFAULT 900;
+
+CREATE TABLE approvals (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, conversation_id BLOB NOT NULL,
+  message_id BLOB NOT NULL, run_id BLOB NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL,
+  requested_items TEXT NOT NULL, note TEXT, resolved_by TEXT, resolved_at INTEGER, expires_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX approvals_of_tenant ON approvals (tenant_id);
+CREATE INDEX approvals_by_status ON approvals (tenant_id, status);
+CREATE INDEX approvals_of_conversation ON approvals (conversation_id);
+-- Why a run waits for one thing at a time.
+CREATE UNIQUE INDEX open_approvals ON approvals (run_id) WHERE status = 'pending';
+
+-- `sealed` can be read only with the operator's key, which is not in here.
+CREATE TABLE secrets (
+  number INTEGER PRIMARY KEY, tenant_id BLOB NOT NULL, scope TEXT NOT NULL, owner BLOB NOT NULL, alias TEXT NOT NULL,
+  hosts TEXT NOT NULL, places INTEGER NOT NULL, sealed BLOB NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, UNIQUE (scope, owner, alias)
+) STRICT;
+
+-- Numbers have no gaps, and each hash covers the one before it: what is taken out or changed shows.
+CREATE TABLE audit (
+  number INTEGER PRIMARY KEY, tenant_id BLOB, action TEXT NOT NULL, subject TEXT NOT NULL, actor TEXT NOT NULL,
+  detail TEXT NOT NULL, at INTEGER NOT NULL, previous_sha256 BLOB NOT NULL, sha256 BLOB NOT NULL
+) STRICT;
+CREATE INDEX audit_of_tenant ON audit (tenant_id) WHERE tenant_id IS NOT NULL;
+
+-- News that no webhook has taken yet.
+CREATE TABLE notices (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL,
+  created_at INTEGER NOT NULL, due_at INTEGER NOT NULL, attempts INTEGER NOT NULL
+) STRICT;
+CREATE INDEX notices_by_due_time ON notices (due_at);
 )sql"};
 
 int64_t number_of(Connection& db, std::string_view sql) {

@@ -235,7 +235,8 @@ class SqliteStore::AppendWork final : public Work {
   AppendWork(SqliteStore& store, Append append, Done<CommittedBatch> done)
       : store_(store), append_(std::move(append)), done_(std::move(done)) {}
   Class work_class() const override {
-    return append_.commit_class == CommitClass::boundary ? Class::boundary : Class::flow;
+    const bool at_gate = append_.approval || !append_.secrets.empty() || !append_.audit.empty();
+    return at_gate || append_.commit_class == CommitClass::boundary ? Class::boundary : Class::flow;
   }
   void attempt(Connection& db) override { row_.emplace(sql::append(db, store_.writer_.open_runs(), append_)); }
   void fail(Error error) override { row_.emplace(std::move(error)); }

@@ -93,6 +93,27 @@ class SqliteStore final : public Store {
   void files_of_execution(model::TenantId tenant, model::ExecutionId execution,
                           Done<std::vector<model::RunFile>> done) override;
 
+  void approval(model::TenantId tenant, model::ApprovalId id, Done<model::Approval> done) override;
+  void approvals(model::TenantId tenant, ApprovalFilter filter, PageQuery<model::ApprovalId> query,
+                 Done<Page<model::Approval>> done) override;
+  void open_approval(model::RunId run, Done<model::Approval> done) override;
+  void approver_key(model::TenantId tenant, model::ApproverKeyId id, Done<model::ApproverKey> done) override;
+  void put_secrets(std::vector<model::SealedSecret> secrets, std::vector<model::AuditEntry> audit,
+                   Done<Unit> done) override;
+  void delete_secret(model::TenantId tenant, model::SecretScope scope, Ulid owner, std::string alias,
+                     std::vector<model::AuditEntry> audit, Done<Unit> done) override;
+  void secrets_of(model::TenantId tenant, model::SecretScope scope, Ulid owner,
+                  Done<std::vector<model::SealedSecret>> done) override;
+  void secrets_in_reach(SecretOwners owners, Done<std::vector<model::SealedSecret>> done) override;
+  void sealed_page(int64_t after, int limit, Done<SealedPage> done) override;
+  void reseal(std::vector<Resealed> resealed, Done<int> done) override;
+  void append_audit(std::vector<model::AuditEntry> entries, Done<Unit> done) override;
+  void audit(std::optional<model::TenantId> tenant, int64_t after, int limit,
+             Done<std::vector<model::AuditEntry>> done) override;
+  void due_notices(Timestamp now, int limit, Done<std::vector<DueNotice>> done) override;
+  void notice_taken(model::NoticeId id, Done<Unit> done) override;
+  void notice_failed(model::NoticeId id, Timestamp again_at, Done<Unit> done) override;
+
   void reopen(Done<Unit> done) override;
   bool broken() const override { return writer_.broken(); }
   void tidy_up(Timestamp now, Done<int> done) override;

@@ -112,10 +112,22 @@ TEST_F(SqliteFiles, A_file_that_is_no_database_is_corrupt_and_a_missing_folder_i
   EXPECT_NE(opened.error().what.find("nowhere"), std::string::npos);
 }
 
+// What takes a database back to an earlier schema.
+constexpr const char* back_to_second =
+    "DROP TABLE approvals; DROP TABLE secrets; DROP TABLE audit; DROP TABLE notices; "
+    "ALTER TABLE tenants DROP COLUMN weight; ALTER TABLE tenants DROP COLUMN max_running; "
+    "ALTER TABLE tenants DROP COLUMN max_held; ALTER TABLE tenants DROP COLUMN max_concurrent_sticky; "
+    "ALTER TABLE tenants DROP COLUMN max_sticky_ttl_seconds; "
+    "ALTER TABLE tenants DROP COLUMN require_bound_decisions; ALTER TABLE tenants DROP COLUMN webhook_url; "
+    "ALTER TABLE agents DROP COLUMN policy; ALTER TABLE agents DROP COLUMN model_key_alias; "
+    "ALTER TABLE conversations DROP COLUMN agent_type; ALTER TABLE conversations DROP COLUMN mode; "
+    "ALTER TABLE conversations DROP COLUMN sticky_ttl_seconds; PRAGMA user_version = 2";
+
 TEST_F(SqliteFiles, A_database_of_the_first_schema_is_brought_up_to_date) {
   open();
   const auto tenant = make_tenant();
   store_.reset();
+  tell(path, back_to_second);
   tell(path,
        "DROP TABLE repositories; DROP TABLE skills; DROP TABLE environments; DROP TABLE executions; "
        "DROP TABLE one_time_tokens; DROP TABLE files; ALTER TABLE agents DROP COLUMN skill_ids; "

@@ -1,5 +1,6 @@
 // Tenants, keys and agents in SQL.
 #include "store/patch.h"
+#include "store/sqlite_gates.h"
 #include "store/sqlite_records.h"
 #include "store/sqlite_rows.h"
 
@@ -8,11 +9,11 @@ namespace sluice::store::sql {
 namespace {
 
 void insert_agent(Connection& db, const model::Agent& agent) {
-  execute(db, "INSERT INTO agents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", agent.id,
+  execute(db, "INSERT INTO agents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", agent.id,
           agent.tenant_id, agent.name, agent.system_prompt, agent.model.provider, agent.model.name,
           agent.model.base_url, agent.limits.max_output_tokens, agent.limits.max_runtime_seconds,
           agent.limits.max_history_messages, agent.is_default, agent.created_at, agent.updated_at, agent.skill_ids,
-          agent.environment_id);
+          agent.environment_id, policy_text(agent.policy), agent.model.key_alias);
 }
 
 void step_down(Connection& db, model::TenantId tenant, Timestamp at) {
@@ -31,8 +32,10 @@ bool name_is_taken(Connection& db, model::TenantId tenant, std::string_view name
 
 Result<Unit> create_tenant(Connection& db, const model::Tenant& tenant, const model::Agent& default_agent) {
   if (has_tenant(db, tenant.id)) return Error{ErrorKind::conflict, "there is such a tenant already"};
-  execute(db, "INSERT INTO tenants VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", tenant.id, tenant.name, tenant.status,
-          tenant.filler_enabled, metadata_text(tenant.metadata), tenant.created_at, tenant.updated_at);
+  execute(db, "INSERT INTO tenants VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", tenant.id, tenant.name,
+          tenant.status, tenant.filler_enabled, metadata_text(tenant.metadata), tenant.created_at, tenant.updated_at,
+          tenant.limits.weight, tenant.limits.max_running, tenant.limits.max_held, tenant.limits.max_concurrent_sticky,
+          tenant.limits.max_sticky_ttl_seconds, tenant.require_bound_decisions, tenant.webhook_url);
   auto agent = default_agent;
   agent.tenant_id = tenant.id;
   agent.is_default = true;
@@ -45,9 +48,15 @@ Result<model::Tenant> update_tenant(Connection& db, model::TenantId id, const Te
   if (!found) return found;
   auto& changed = found.value();
   apply(patch, at, changed);
-  execute(db, "UPDATE tenants SET name = ?, status = ?, filler_enabled = ?, metadata = ?, updated_at = ? WHERE id = ?",
+  execute(db,
+          "UPDATE tenants SET name = ?, status = ?, filler_enabled = ?, metadata = ?, updated_at = ?, weight = ?, "
+          "max_running = ?, max_held = ?, max_concurrent_sticky = ?, max_sticky_ttl_seconds = ?, "
+          "require_bound_decisions = ?, webhook_url = ? WHERE id = ?",
           changed.name, changed.status, changed.filler_enabled, metadata_text(changed.metadata), changed.updated_at,
-          id);
+          changed.limits.weight, changed.limits.max_running, changed.limits.max_held,
+          changed.limits.max_concurrent_sticky, changed.limits.max_sticky_ttl_seconds, changed.require_bound_decisions,
+          changed.webhook_url, id);
+  if (patch.webhook_url && !changed.webhook_url) drop_notices(db, id);
   return found;
 }
 
@@ -159,10 +168,11 @@ Result<model::Agent> update_agent(Connection& db, model::TenantId tenant, model:
   execute(db,
           "UPDATE agents SET name = ?, system_prompt = ?, model_provider = ?, model_name = ?, model_base_url = ?, "
           "max_output_tokens = ?, max_runtime_seconds = ?, max_history_messages = ?, is_default = ?, updated_at = ?, "
-          "skill_ids = ?, environment_id = ? WHERE id = ?",
+          "skill_ids = ?, environment_id = ?, policy = ?, model_key_alias = ? WHERE id = ?",
           changed.name, changed.system_prompt, changed.model.provider, changed.model.name, changed.model.base_url,
           changed.limits.max_output_tokens, changed.limits.max_runtime_seconds, changed.limits.max_history_messages,
-          changed.is_default, changed.updated_at, changed.skill_ids, changed.environment_id, id);
+          changed.is_default, changed.updated_at, changed.skill_ids, changed.environment_id,
+          policy_text(changed.policy), changed.model.key_alias, id);
   return found;
 }
 
@@ -175,6 +185,7 @@ Result<Unit> delete_agent(Connection& db, model::TenantId tenant, model::AgentId
     return Error{ErrorKind::conflict, "a conversation uses this agent"};
   }
   execute(db, "DELETE FROM agents WHERE id = ?", id);
+  drop_secrets(db, model::SecretScope::agent, id.ulid);
   return Unit{};
 }
 
