@@ -37,6 +37,7 @@ Result<Unit> read_bootstrap(const std::string& path, Access& access) {
   access.key = text_of(root, "service_key");
   access.admin_key = text_of(root, "admin_key");
   access.tenant_id = text_of(root, "tenant_id");
+  if (root.find("approver_key")) access.approver_file = path;
   return Unit{};
 }
 
@@ -52,7 +53,9 @@ Result<Access> find_access(const Arguments& arguments, const Environment& enviro
 
   auto url = first_of(arguments.flag("--url"), variable(environment, "SLUICE_URL"));
   // The keys of the machine's own server are not sent to another one.
-  if (!url.empty() && url != access.url && asked.empty()) access.key = access.admin_key = access.tenant_id = "";
+  if (!url.empty() && url != access.url && asked.empty()) {
+    access.key = access.admin_key = access.tenant_id = access.approver_file = "";
+  }
   access.url = first_of(url, access.url, "http://127.0.0.1:8080");
   access.key = first_of(arguments.flag("--key"), variable(environment, "SLUICE_KEY"), access.key);
   access.admin_key =

@@ -17,6 +17,7 @@ struct Access {
   std::string tenant_id;  // of bootstrap.json; empty if there is none
   std::string ca_file;
   std::string data_dir;
+  std::string approver_file;  // bootstrap.json, if it has an approver key for this server
 };
 
 // `invalid` when bootstrap.json was asked for by --data and cannot be read.

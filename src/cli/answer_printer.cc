@@ -1,9 +1,8 @@
 #include "cli/answer_printer.h"
 
-#include <utility>
-
 #include "base/json.h"
 #include "cli/activity.h"
+#include "cli/decisions.h"
 #include "cli/render.h"
 
 namespace sluice::cli {
@@ -14,6 +13,11 @@ constexpr std::size_t filler_bytes_max = 60;  // one line: an erasure cannot fol
 std::string text_of(json::Value object, std::string_view name) {
   const auto member = object.find(name);
   return std::string(member ? member->string().value_or("") : "");
+}
+
+int64_t number_of(json::Value object, std::string_view name) {
+  const auto member = object.find(name);
+  return member ? member->integer().value_or(0) : 0;
 }
 
 std::string one_line(std::string_view text) {
@@ -31,11 +35,40 @@ void AnswerPrinter::on_event(const client::Event& event) {
   if (!event.message_id.empty()) message_id_ = event.message_id;
   if (form_ == Form::json) return console_.out(event.line + "\n");
   if (event.type == "content_delta") return take_delta(event);
-  if (event.type == "approval_required") {
-    erase_filler();
-    console_.err("sluice: the run waits for an approval\n");
+  if (event.type == "queued" || event.type == "approval_required") {
+    const auto data = json::Document::parse(event.data);
+    if (!data) return;
+    return event.type == "queued" ? show_queue(data.value().root()) : show_gate(event, data.value().root());
   }
+  if (event.type == "message_start") erase_filler();
+  if (event.type == "resumed") show_activity("sluice: approved; the run goes on\n");
+  if (event.type == "resumed" || event.terminal()) gate_.reset();
   show_activity(activity_text(event));
+}
+
+void AnswerPrinter::show_queue(json::Value place) {
+  auto text = "waiting, place " + std::to_string(number_of(place, "position"));
+  if (const auto seconds = number_of(place, "retry_hint_seconds"); seconds > 0) {
+    text += ", about " + std::to_string(seconds) + " s";
+  }
+  if (console_.is_terminal()) return show_filler(text);
+  console_.err("sluice: " + text + "\n");
+}
+
+// What is asked, and the words that answer it from any other terminal.
+void AnswerPrinter::show_gate(const client::Event& event, json::Value approval) {
+  const auto id = shell_quoted(text_of(approval, "id"));
+  std::string supplies;
+  if (const auto items = approval.find("requested_items")) {
+    items->each_element([&](json::Value item) {
+      if (const auto alias = text_of(item, "alias"); !alias.empty()) supplies += " --secret " + shell_quoted(alias);
+    });
+  }
+  const std::string_view key = deciding_.has_key ? "" : " --key-file FILE";
+  show_activity("sluice: the run waits for a decision\n" + approval_text(approval) +
+                "Approve with: " + hints_.command("approvals approve " + id + supplies + std::string(key)) +
+                "\nor deny with: " + hints_.command("approvals deny " + id + std::string(key)) + "\n");
+  if (deciding_.now) gate_ = event.data;
 }
 
 // Beside the answer, not in it: on standard error, and on lines of its own.

@@ -1,26 +1,42 @@
 // An answer as it comes: text as text, filler as something that passes.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/remote.h"
 #include "cli/report.h"
 
 namespace sluice::cli {
 
+// What there is to decide gates with.
+struct Deciding {
+  bool has_key = false;  // without being told a file
+  bool now = false;      // whoever reads can be asked at once
+};
+
 class AnswerPrinter final : public AnswerListener {
  public:
   // `after`: the seq up to which the answer was read before, if it was.
-  AnswerPrinter(Console& console, Form form, const Hints& hints, int64_t after = -1)
-      : console_(console), form_(form), hints_(hints), from_start_(after < 0), last_seq_(after) {}
+  AnswerPrinter(Console& console, Form form, const Hints& hints, Deciding deciding, int64_t after = -1)
+      : console_(console), form_(form), hints_(hints), deciding_(deciding), from_start_(after < 0), last_seq_(after) {}
 
   void on_event(const client::Event& event) override;
   void on_link(client::Link link) override;
+  bool wants_to_leave() const override { return gate_.has_value(); }
+  // The approval to be decided now, as JSON; once.
+  std::string take_gate() { return std::exchange(gate_, std::nullopt).value_or(""); }
+  const std::string& message_id() const { return message_id_; }
+  int64_t last_seq() const { return last_seq_; }
   // What the outcome adds to what was told, and the exit code.
   int finish(const Followed& followed);
 
  private:
+  void show_queue(json::Value place);
+  void show_gate(const client::Event& event, json::Value approval);
   void take_delta(const client::Event& event);
   void show_activity(const std::string& text);
   void show_filler(std::string_view text);
@@ -33,6 +49,7 @@ class AnswerPrinter final : public AnswerListener {
   Console& console_;
   Form form_;
   const Hints& hints_;
+  Deciding deciding_;
   bool from_start_;
   std::string text_;  // of the answer, as told so far
   bool filler_shown_ = false;
@@ -40,6 +57,7 @@ class AnswerPrinter final : public AnswerListener {
   bool beside_line_open_ = false;  // and it did not end its line
   int64_t last_seq_;
   std::string message_id_;
+  std::optional<std::string> gate_;
 };
 
 }  // namespace sluice::cli

@@ -35,11 +35,11 @@ Result<Arguments> Arguments::parse(std::span<const std::string> words, std::span
     if (flag == known.end()) return unknown_flag(name, known);
     if (flag->value.empty()) {
       if (equals != std::string::npos) return Error{ErrorKind::invalid, "flag " + name + " takes no value"};
-      out.flags_[name] = "true";
+      out.flags_[name];
     } else if (equals != std::string::npos) {
-      out.flags_[name] = word.substr(equals + 1);
+      out.flags_[name].push_back(word.substr(equals + 1));
     } else if (i + 1 < words.size()) {
-      out.flags_[name] = words[++i];
+      out.flags_[name].push_back(words[++i]);
     } else {
       return Error{ErrorKind::invalid, "flag " + name + " needs a value: " + name + " " + std::string(flag->value)};
     }
@@ -48,8 +48,13 @@ Result<Arguments> Arguments::parse(std::span<const std::string> words, std::span
 }
 
 std::string Arguments::flag(std::string_view name) const {
+  const auto given = all(name);
+  return given.empty() ? "" : given.back();
+}
+
+std::vector<std::string> Arguments::all(std::string_view name) const {
   const auto found = flags_.find(std::string(name));
-  return found == flags_.end() ? "" : found->second;
+  return found == flags_.end() ? std::vector<std::string>{} : found->second;
 }
 
 }  // namespace sluice::cli

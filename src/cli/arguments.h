@@ -24,12 +24,14 @@ class Arguments {
   static Result<Arguments> parse(std::span<const std::string> words, std::span<const Flag> known);
 
   bool has(std::string_view name) const { return flags_.contains(std::string(name)); }
-  // Empty when it was not given.
+  // The last one given; empty when there is none.
   std::string flag(std::string_view name) const;
+  // Every one given, in order.
+  std::vector<std::string> all(std::string_view name) const;
   const std::vector<std::string>& operands() const { return operands_; }
 
  private:
-  std::map<std::string, std::string> flags_;
+  std::map<std::string, std::vector<std::string>> flags_;
   std::vector<std::string> operands_;
 };
 

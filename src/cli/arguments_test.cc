@@ -23,6 +23,13 @@ TEST(Arguments, A_value_may_follow_an_equals_sign_and_may_be_empty) {
   EXPECT_TRUE(parse({"--after="}).take().has("--after"));
 }
 
+TEST(Arguments, A_flag_may_be_given_more_than_once) {
+  const auto arguments = parse({"--after", "1", "--after=2"}).take();
+  EXPECT_EQ(arguments.all("--after"), (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(arguments.flag("--after"), "2");
+  EXPECT_TRUE(arguments.all("--json").empty());
+}
+
 TEST(Arguments, After_two_dashes_everything_is_an_operand) {
   EXPECT_EQ(parse({"--", "--json", "-x"}).take().operands(), (std::vector<std::string>{"--json", "-x"}));
 }

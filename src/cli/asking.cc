@@ -32,9 +32,7 @@ std::string path_part(std::string_view id) {
   return out;
 }
 
-int ask(Context& context, As as, const std::string& method, const std::string& path, const std::string& body,
-        const Render& render) {
-  const auto reply = context.remote.request(as, method, path, body);
+int tell(Context& context, const Result<client::Reply>& reply, const Render& render) {
   int code = exit_ok;
   if (refused(context, reply, code)) return code;
   const auto& answer = reply.value().body;
@@ -53,6 +51,11 @@ int ask(Context& context, As as, const std::string& method, const std::string& p
   }
   context.console.out(render(document.value().root()));
   return exit_ok;
+}
+
+int ask(Context& context, As as, const std::string& method, const std::string& path, const std::string& body,
+        const Render& render) {
+  return tell(context, context.remote.request(as, method, path, body), render);
 }
 
 int show(Context& context, As as, const std::string& method, const std::string& path, const std::string& body) {

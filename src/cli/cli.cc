@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "cli/commands.h"
 
@@ -32,6 +33,11 @@ std::string missing_key(As as) {
   return as == As::admin
              ? "this command needs the admin key: give --admin-key KEY, SLUICE_ADMIN_KEY or --data DIR of the server"
              : "no service key: give --key KEY, SLUICE_KEY or --data DIR of a server on this machine";
+}
+
+Timestamp wall_clock() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return {std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count()};
 }
 
 // What was given to find the server, but for keys, which are nobody's to repeat.
@@ -69,14 +75,14 @@ int run(std::string_view program, const std::vector<std::string>& words, const E
   const auto access = find_access(arguments.value(), environment);
   if (!access) return complain(access.error().what);
   const auto& key = command.as == As::admin ? access.value().admin_key : access.value().key;
-  if (key.empty()) return complain(missing_key(command.as));
+  if (key.empty() && command.as != As::nobody) return complain(missing_key(command.as));
   const auto remote = make_remote(access.value());
   if (!remote) {
     report_error(*console, complain.form, remote.error().what);
     return exit_unknown;
   }
   const auto hints = hints_of(program, arguments.value());
-  Context context{arguments.value(), access.value(), *console, *remote.value(), hints};
+  Context context{arguments.value(), access.value(), *console, *remote.value(), hints, wall_clock};
   return command.run(context);
 }
 

@@ -4,8 +4,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
+#include "base/time.h"
 #include "cli/access.h"
 #include "cli/answer_printer.h"
 #include "cli/arguments.h"
@@ -21,6 +23,7 @@ struct Context {
   Console& console;
   Remote& remote;
   const Hints& hints;
+  Timestamp (*now)();
 
   const std::string& operand(std::size_t index) const { return arguments.operands().at(index); }
   Form form() const { return arguments.has("--json") ? Form::json : Form::human; }
@@ -38,7 +41,7 @@ struct Command {
   int (*run)(Context& context);
 };
 
-std::span<const Command> commands();
+std::vector<const Command*> commands();
 // Flags that every command takes.
 std::span<const Flag> common_flags();
 
@@ -60,6 +63,8 @@ int tail_run(Context& context);
 
 // ── records ──
 int list_messages(Context& context);
+int create_conversation(Context& context);
+int update_conversation(Context& context);
 int list_conversations(Context& context);
 int show_conversation(Context& context);
 int archive_conversation(Context& context);
@@ -70,6 +75,7 @@ int cancel_run(Context& context);
 int trace_run(Context& context);
 int list_run_steps(Context& context);
 int show_run_result(Context& context);
+int list_run_egress(Context& context);
 int list_agents(Context& context);
 int create_agent(Context& context);
 int show_agent(Context& context);
@@ -78,6 +84,8 @@ int delete_agent(Context& context);
 int list_tenants(Context& context);
 int create_tenant(Context& context);
 int show_tenant(Context& context);
+int update_tenant(Context& context);
+int show_webhook_secret(Context& context);
 int suspend_tenant(Context& context);
 int resume_tenant(Context& context);
 int list_keys(Context& context);
@@ -85,7 +93,21 @@ int create_key(Context& context);
 int revoke_key(Context& context);
 int list_approver_keys(Context& context);
 int create_approver_key(Context& context);
+int generate_approver_key(Context& context);
 int revoke_approver_key(Context& context);
+
+// ── gates ──
+int list_approvals(Context& context);
+int get_approval(Context& context);
+int approve_approval(Context& context);
+int deny_approval(Context& context);
+int list_secrets(Context& context);
+int set_secret(Context& context);
+int delete_secret(Context& context);
+int show_capacity(Context& context);
+int list_audit(Context& context);
+int verify_audit(Context& context);
+int reseal_vault(Context& context);
 
 // ── what agents are given and hand back ──
 int list_repositories(Context& context);
@@ -110,6 +132,10 @@ int get_file(Context& context);
 void write_skills(json::Writer& writer, const Arguments& arguments);
 // repository_id, skill_ids and env, as far as --repository, --skill and --env say.
 void write_materials(json::Writer& writer, const Context& context);
+// runtime, as far as --mode and --sticky-ttl-seconds say. `invalid` in words.
+Result<Unit> write_runtime(json::Writer& writer, const Arguments& arguments);
+// A count, as a flag gave it. `invalid` in words.
+Result<int64_t> count_of(const Arguments& arguments, std::string_view flag);
 // True for an answer that is none: unreachable, or a problem, which has been printed. `code` is set.
 bool refused(Context& context, const Result<client::Reply>& reply, int& code);
 

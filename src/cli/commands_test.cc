@@ -159,14 +159,12 @@ TEST_F(CommandsTest, A_problem_is_printed_and_fails) {
 }
 
 TEST(Commands, Every_command_has_help_with_an_example_of_itself) {
-  for (const auto& command : commands()) {
-    EXPECT_NE(help_of(command).find("  sluice " + std::string(command.words.substr(0, command.words.find(' ')))),
-              std::string::npos)
-        << command.words;
-    const auto space = command.words.find(' ');
-    std::vector<std::string> words = {std::string(command.words.substr(0, space))};
-    if (space != std::string_view::npos) words.emplace_back(command.words.substr(space + 1));
-    EXPECT_EQ(find_command(words).command, &command);
+  for (const auto* command : commands()) {
+    EXPECT_NE(help_of(*command).find("  sluice " + std::string(command->words)), std::string::npos) << command->words;
+    const auto space = command->words.find(' ');
+    std::vector<std::string> words = {std::string(command->words.substr(0, space))};
+    if (space != std::string_view::npos) words.emplace_back(command->words.substr(space + 1));
+    EXPECT_EQ(find_command(words).command, command);
   }
 }
 

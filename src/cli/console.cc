@@ -1,10 +1,12 @@
 #include "cli/console.h"
 
 #include <signal.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 namespace sluice::cli {
 namespace {
@@ -27,6 +29,51 @@ class PromptInterrupt {
   void (*before_)(int);
 };
 
+// While it lives, the terminal shows nothing of what is typed and gives each key at once: a line that it collected
+// itself could not be longer than 4095 bytes, and Ctrl-C would end the program with the terminal left like this.
+class HiddenTyping {
+ public:
+  HiddenTyping() {
+    tcgetattr(STDIN_FILENO, &before_);
+    auto hidden = before_;
+    hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON | ISIG);
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+  }
+  ~HiddenTyping() { tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_); }
+  HiddenTyping(const HiddenTyping&) = delete;
+  HiddenTyping& operator=(const HiddenTyping&) = delete;
+
+ private:
+  termios before_{};
+};
+
+constexpr int key_interrupt = 3, key_end = 4, key_backspace = 8, key_delete = 127;
+
+void drop_last_character(std::string& line) {
+  while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xC0u) == 0x80u) line.pop_back();
+  if (!line.empty()) line.pop_back();
+}
+
+struct Typed {
+  std::optional<std::string> line;
+  bool interrupted = false;
+};
+
+Typed read_keys() {
+  const HiddenTyping hidden;
+  std::string line;
+  for (int key; (key = std::getc(stdin)) != '\n';) {
+    if (key == key_interrupt) return {.interrupted = true};
+    if (key == EOF || key == key_end) return {};
+    if (key == key_backspace || key == key_delete) {
+      drop_last_character(line);
+    } else {
+      line += static_cast<char>(key);
+    }
+  }
+  return {.line = line};
+}
+
 class StandardConsole final : public Console {
  public:
   void out(std::string_view text) override { put(stdout, text); }
@@ -46,6 +93,18 @@ class StandardConsole final : public Console {
     return line;
   }
 
+  std::optional<std::string> read_hidden(std::string_view prompt) override {
+    if (!can_ask()) return std::nullopt;
+    err(prompt);
+    auto typed = read_keys();
+    err("\n");
+    if (typed.interrupted) {
+      signal(SIGINT, SIG_DFL);
+      raise(SIGINT);
+    }
+    return std::move(typed.line);
+  }
+
   std::string read_all() override {
     std::string all;
     char buffer[4096];
@@ -54,6 +113,7 @@ class StandardConsole final : public Console {
   }
 
   bool is_terminal() const override { return isatty(STDOUT_FILENO) != 0; }
+  bool can_ask() const override { return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0; }
 
  private:
   static void put(std::FILE* file, std::string_view text) {

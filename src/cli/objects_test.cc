@@ -1,30 +1,12 @@
 // Commands about what agents are given and hand back.
-#include <filesystem>
-#include <fstream>
-
-#include "cli/fake_terminal.h"
+#include "cli/folder_fixture.h"
 
 namespace sluice::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-class ObjectsTest : public CommandsTest {
- protected:
-  ObjectsTest() {
-    std::string name = (fs::temp_directory_path() / "sluice-cli-XXXXXX").string();
-    SLUICE_CHECK(::mkdtemp(name.data()) != nullptr);
-    folder = name;
-  }
-  ~ObjectsTest() override { fs::remove_all(folder); }
-  void write(const std::string& name, const std::string& bytes) const {
-    fs::create_directories((folder / name).parent_path());
-    std::ofstream(folder / name, std::ios::binary) << bytes;
-  }
-  const std::string& last() const { return remote.asked.back(); }
-
-  fs::path folder;
-};
+using ObjectsTest = FolderTest;
 
 TEST_F(ObjectsTest, A_repository_is_named_with_what_the_flags_say) {
   run({"repositories", "create", "site", "https://h/x", "--ref", "main", "--depth", "0", "--credential", "GIT"});

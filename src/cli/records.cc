@@ -1,3 +1,7 @@
+// Conversations, messages, runs and agents.
+#include <fstream>
+#include <sstream>
+
 #include "base/json.h"
 #include "cli/asking.h"
 #include "cli/cli.h"
@@ -6,22 +10,41 @@
 namespace sluice::cli {
 namespace {
 
-// The tenant of --tenant or of bootstrap.json; empty: said that there is none.
-std::string tenant_path(Context& context, std::string_view rest) {
-  const auto given = context.arguments.flag("--tenant");
-  const auto& tenant = given.empty() ? context.access.tenant_id : given;
-  if (tenant.empty()) {
-    report_error(context.console, context.form(),
-                 "which tenant? Give --tenant TENANT_ID (see: " + context.hints.command("tenants list") + ")");
-  }
-  return tenant.empty() ? "" : "/v1/tenants/" + path_part(tenant) + std::string(rest);
-}
-
 constexpr std::pair<std::string_view, std::string_view> limit_flags[] = {
     {"--max-output-tokens", "max_output_tokens"},
     {"--max-runtime-seconds", "max_runtime_seconds"},
     {"--max-history-messages", "max_history_messages"},
 };
+
+Result<Unit> write_model(json::Writer& writer, const Arguments& arguments) {
+  if (arguments.has("--provider") != arguments.has("--model")) {
+    return Error{ErrorKind::invalid, "--provider and --model belong together"};
+  }
+  if (!arguments.has("--provider")) {
+    for (const std::string_view flag : {"--base-url", "--key-alias"}) {
+      if (arguments.has(flag)) return Error{ErrorKind::invalid, std::string(flag) + " needs --provider and --model"};
+    }
+    return Unit{};
+  }
+  writer.key("model").begin_object().key("provider").string(arguments.flag("--provider"));
+  writer.key("name").string(arguments.flag("--model"));
+  if (arguments.has("--base-url")) writer.key("base_url").string(arguments.flag("--base-url"));
+  if (arguments.has("--key-alias")) writer.key("key_alias").string(arguments.flag("--key-alias"));
+  writer.end_object();
+  return Unit{};
+}
+
+// The rules in a file, as the API takes them; what they mean is for the server to judge.
+Result<std::string> read_policy(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return Error{ErrorKind::invalid, path + " cannot be read"};
+  const auto document = json::Document::parse(text.str());
+  if (!document) return Error{ErrorKind::invalid, path + ": " + document.error().what};
+  if (document.value().root().kind() == json::Kind::array) return document.value().root().to_text();
+  return Error{ErrorKind::invalid, path + R"( must be a list of rules: [{"effect":"allow","host":"api.example.com"}])"};
+}
 
 // What the flags say about an agent, as the API wants it. `invalid` in words.
 Result<std::string> agent_body(const Arguments& arguments, const std::string& name) {
@@ -30,27 +53,15 @@ Result<std::string> agent_body(const Arguments& arguments, const std::string& na
   writer.begin_object();
   if (!name.empty()) writer.key("name").string(name);
   if (arguments.has("--system")) writer.key("system_prompt").string(arguments.flag("--system"));
-  if (arguments.has("--provider") != arguments.has("--model")) {
-    return Error{ErrorKind::invalid, "--provider and --model belong together"};
-  }
-  if (arguments.has("--provider")) {
-    writer.key("model").begin_object().key("provider").string(arguments.flag("--provider"));
-    writer.key("name").string(arguments.flag("--model"));
-    if (arguments.has("--base-url")) writer.key("base_url").string(arguments.flag("--base-url"));
-    writer.end_object();
-  } else if (arguments.has("--base-url")) {
-    return Error{ErrorKind::invalid, "--base-url needs --provider and --model"};
-  }
+  if (const auto written = write_model(writer, arguments); !written) return written.error();
   std::string given;
   json::Writer inner(given);
   inner.begin_object();
   for (const auto& [flag, member] : limit_flags) {
     if (!arguments.has(flag)) continue;
-    const auto value = arguments.flag(flag);
-    if (value.empty() || value.size() > 18 || value.find_first_not_of("0123456789") != std::string::npos) {
-      return Error{ErrorKind::invalid, std::string(flag) + " must be a number, not \"" + value + "\""};
-    }
-    inner.key(member).integer(std::stoll(value));
+    const auto count = count_of(arguments, flag);
+    if (!count) return count.error();
+    inner.key(member).integer(count.value());
   }
   inner.end_object();
   if (given != "{}") writer.key("limits").raw(given);
@@ -59,6 +70,11 @@ Result<std::string> agent_body(const Arguments& arguments, const std::string& na
     const auto id = arguments.flag("--environment");
     writer.key("environment_id");
     id.empty() ? writer.null() : writer.string(id);
+  }
+  if (arguments.has("--policy")) {
+    const auto policy = read_policy(arguments.flag("--policy"));
+    if (!policy) return policy.error();
+    writer.key("policy").raw(policy.value());
   }
   if (arguments.has("--default")) writer.key("is_default").boolean(true);
   writer.end_object();
@@ -72,19 +88,53 @@ int save_agent(Context& context, const std::string& method, const std::string& p
   return exit_usage;
 }
 
+constexpr std::pair<std::string_view, std::string_view> conversation_texts[] = {
+    {"--agent", "agent_id"}, {"--title", "title"}, {"--user", "user_id"}, {"--repository", "repository_id"}};
+
+int save_conversation(Context& context, const std::string& method, const std::string& path) {
+  std::string body;
+  json::Writer writer(body);
+  writer.begin_object();
+  for (const auto& [flag, member] : conversation_texts) {
+    if (context.arguments.has(flag)) writer.key(member).string(context.arguments.flag(flag));
+  }
+  if (const auto written = write_runtime(writer, context.arguments); !written) {
+    report_error(context.console, context.form(), written.error().what);
+    return exit_usage;
+  }
+  writer.end_object();
+  return show(context, As::service, method, path, body);
+}
+
 constexpr Column conversation_columns[] = {
     {"ID", "id"}, {"STATUS", "status"}, {"LAST MESSAGE", "last_message_at"}, {"USER", "user_id"}, {"TITLE", "title"}};
 constexpr Column run_columns[] = {
     {"ID", "id"}, {"STATE", "state"}, {"CREATED", "created_at"}, {"ENDED", "ended_at"}, {"MESSAGE", "message_id"}};
 constexpr Column agent_columns[] = {
     {"ID", "id"}, {"NAME", "name"}, {"PROVIDER", "model.provider"}, {"MODEL", "model.name"}, {"DEFAULT", "is_default"}};
-constexpr Column tenant_columns[] = {{"ID", "id"}, {"NAME", "name"}, {"STATUS", "status"}, {"CREATED", "created_at"}};
-constexpr Column key_columns[] = {
-    {"ID", "id"}, {"NAME", "name"}, {"ENDS IN", "hint"}, {"CREATED", "created_at"}, {"REVOKED", "revoked_at"}};
-constexpr Column approver_columns[] = {
-    {"ID", "id"}, {"NAME", "name"}, {"ALGORITHM", "algorithm"}, {"CREATED", "created_at"}, {"REVOKED", "revoked_at"}};
 
 }  // namespace
+
+Result<int64_t> count_of(const Arguments& arguments, std::string_view flag) {
+  const auto value = arguments.flag(flag);
+  if (!value.empty() && value.size() <= 18 && value.find_first_not_of("0123456789") == std::string::npos) {
+    return std::stoll(value);
+  }
+  return Error{ErrorKind::invalid, std::string(flag) + " must be a number, not \"" + value + "\""};
+}
+
+Result<Unit> write_runtime(json::Writer& writer, const Arguments& arguments) {
+  if (!arguments.has("--mode") && !arguments.has("--sticky-ttl-seconds")) return Unit{};
+  writer.key("runtime").begin_object();
+  if (arguments.has("--mode")) writer.key("mode").string(arguments.flag("--mode"));
+  if (arguments.has("--sticky-ttl-seconds")) {
+    const auto seconds = count_of(arguments, "--sticky-ttl-seconds");
+    if (!seconds) return seconds.error();
+    writer.key("sticky_ttl_seconds").integer(seconds.value());
+  }
+  writer.end_object();
+  return Unit{};
+}
 
 int list_messages(Context& c) {
   return list(c, As::service, "/v1/conversations/" + path_part(c.operand(0)) + "/messages", {{"order", "--order"}},
@@ -96,6 +146,10 @@ int list_conversations(Context& c) {
 }
 int show_conversation(Context& c) {
   return show(c, As::service, "GET", "/v1/conversations/" + path_part(c.operand(0)));
+}
+int create_conversation(Context& c) { return save_conversation(c, "POST", "/v1/conversations"); }
+int update_conversation(Context& c) {
+  return save_conversation(c, "PATCH", "/v1/conversations/" + path_part(c.operand(0)));
 }
 int archive_conversation(Context& c) {
   return show(c, As::service, "PATCH", "/v1/conversations/" + path_part(c.operand(0)),
@@ -118,49 +172,5 @@ int update_agent(Context& c) {
   return save_agent(c, "PATCH", "/v1/agents/" + path_part(c.operand(0)), c.arguments.flag("--name"));
 }
 int delete_agent(Context& c) { return show(c, As::service, "DELETE", "/v1/agents/" + path_part(c.operand(0))); }
-
-int list_tenants(Context& c) { return list_table(c, As::admin, "/v1/tenants", tenant_columns); }
-int create_tenant(Context& c) { return show(c, As::admin, "POST", "/v1/tenants", object_with("name", c.operand(0))); }
-int show_tenant(Context& c) { return show(c, As::admin, "GET", "/v1/tenants/" + path_part(c.operand(0))); }
-int suspend_tenant(Context& c) {
-  return show(c, As::admin, "PATCH", "/v1/tenants/" + path_part(c.operand(0)), object_with("status", "suspended"));
-}
-int resume_tenant(Context& c) {
-  return show(c, As::admin, "PATCH", "/v1/tenants/" + path_part(c.operand(0)), object_with("status", "active"));
-}
-
-int list_keys(Context& c) {
-  const auto path = tenant_path(c, "/keys");
-  return path.empty() ? exit_usage : list_table(c, As::admin, path, key_columns);
-}
-int create_key(Context& c) {
-  const auto path = tenant_path(c, "/keys");
-  const auto body = c.arguments.has("--name") ? object_with("name", c.arguments.flag("--name")) : "{}";
-  return path.empty() ? exit_usage : show(c, As::admin, "POST", path, body);
-}
-int revoke_key(Context& c) {
-  const auto path = tenant_path(c, "/keys/" + path_part(c.operand(0)));
-  return path.empty() ? exit_usage : show(c, As::admin, "DELETE", path);
-}
-
-int list_approver_keys(Context& c) {
-  const auto path = tenant_path(c, "/approver-keys");
-  return path.empty() ? exit_usage : list_table(c, As::admin, path, approver_columns);
-}
-int create_approver_key(Context& c) {
-  const auto path = tenant_path(c, "/approver-keys");
-  const auto algorithm = c.arguments.flag("--algorithm");
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("algorithm").string(algorithm.empty() ? "hmac-sha256" : algorithm);
-  if (c.arguments.has("--name")) writer.key("name").string(c.arguments.flag("--name"));
-  if (c.arguments.has("--public-key")) writer.key("public_key").string(c.arguments.flag("--public-key"));
-  writer.end_object();
-  return path.empty() ? exit_usage : show(c, As::admin, "POST", path, body);
-}
-int revoke_approver_key(Context& c) {
-  const auto path = tenant_path(c, "/approver-keys/" + path_part(c.operand(0)));
-  return path.empty() ? exit_usage : show(c, As::admin, "DELETE", path);
-}
 
 }  // namespace sluice::cli

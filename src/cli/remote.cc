@@ -111,33 +111,36 @@ class HttpRemote final : public Remote {
     std::array<uint8_t, 16> noise{};
     entropy_->fill(noise);
     const auto key = to_base64url({reinterpret_cast<const char*>(noise.data()), noise.size()});
-    return wait([&](Callback<void(client::Outcome)> done) {
+    return wait(listener, [&](client::Hearing hearing, Callback<void(client::Outcome)> done) {
       return service_.send_message(std::move(conversation_id), std::move(body), {{"Idempotency-Key", key}},
-                                   hearing(listener), std::move(done));
+                                   std::move(hearing), std::move(done));
     });
   }
 
   Followed follow(std::string message_id, int64_t after, AnswerListener& listener) override {
-    return wait([&](Callback<void(client::Outcome)> done) {
-      return service_.follow(std::move(message_id), after, hearing(listener), std::move(done));
+    return wait(listener, [&](client::Hearing hearing, Callback<void(client::Outcome)> done) {
+      return service_.follow(std::move(message_id), after, std::move(hearing), std::move(done));
     });
   }
 
  private:
-  static client::Hearing hearing(AnswerListener& listener) {
-    return {[&listener](const client::Event& event) { listener.on_event(event); },
-            [&listener](client::Link link) { listener.on_link(link); }};
-  }
-
   template <typename Start>
-  Followed wait(Start&& start) {
+  Followed wait(AnswerListener& listener, Start&& start) {
     std::optional<Followed> followed;
     const auto end = [this, &followed](Followed result) {
       if (!followed) followed.emplace(std::move(result));
       reactor_->stop();
     };
     const InterruptWatch interrupts(*reactor_, [&end] { end({.interrupted = true}); });
-    const auto pending = start([&end](client::Outcome outcome) { end({std::move(outcome)}); });
+    world::Timer leave;
+    client::Hearing hearing{[&](const client::Event& event) {
+                              listener.on_event(event);
+                              if (!listener.wants_to_leave()) return leave.cancel();
+                              // Later, because more may have come with it that makes leaving needless.
+                              leave = reactor_->after({0}, [&end] { end({.left = true}); });
+                            },
+                            [&listener](client::Link link) { listener.on_link(link); }};
+    const auto pending = start(std::move(hearing), [&end](client::Outcome outcome) { end({std::move(outcome)}); });
     while (!followed) reactor_->run();
     return std::move(*followed);
   }

@@ -11,11 +11,12 @@
 
 namespace sluice::cli {
 
-enum class As : uint8_t { service, admin };
+enum class As : uint8_t { service, admin, nobody };  // nobody: no server is asked
 
 struct Followed {
   client::Outcome outcome;
   bool interrupted = false;  // Ctrl-C: we left, the run goes on
+  bool left = false;         // the listener wanted to; follow again from there
 };
 
 class AnswerListener {
@@ -24,6 +25,8 @@ class AnswerListener {
   virtual void on_event(const client::Event& event) = 0;
   // A connection that stays broken for some seconds, and its return.
   virtual void on_link(client::Link link) = 0;
+  // Asked after what came has been told: should it stop here, so that something else can be done first?
+  virtual bool wants_to_leave() const { return false; }
 };
 
 class Remote {

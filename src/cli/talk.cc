@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "cli/cli.h"
-#include "cli/commands.h"
+#include "cli/decisions.h"
 #include "cli/render.h"
 
 namespace sluice::cli {
@@ -18,11 +18,24 @@ std::string id_of(const client::Reply& reply, std::string_view member) {
 
 // The conversation that was named, or one made now. Empty: said why, and `code` is set.
 std::string conversation_for(Context& context, int& code) {
-  if (context.arguments.has("--conversation")) return context.arguments.flag("--conversation");
+  if (context.arguments.has("--conversation")) {
+    const auto id = context.arguments.flag("--conversation");
+    if (!context.arguments.has("--mode") && !context.arguments.has("--sticky-ttl-seconds")) return id;
+    report_error(context.console, context.form(),
+                 "--mode is for a new conversation; change this one with: " +
+                     context.hints.command("conversations update " + shell_quoted(id) + " --mode MODE"));
+    code = exit_usage;
+    return "";
+  }
   std::string body;
   json::Writer writer(body);
   writer.begin_object();
   if (context.arguments.has("--agent")) writer.key("agent_id").string(context.arguments.flag("--agent"));
+  if (const auto written = write_runtime(writer, context.arguments); !written) {
+    report_error(context.console, context.form(), written.error().what);
+    code = exit_usage;
+    return "";
+  }
   writer.end_object();
   const auto reply = context.remote.request(As::service, "POST", "/v1/conversations", body);
   if (refused(context, reply, code)) return "";
@@ -34,14 +47,31 @@ std::string conversation_for(Context& context, int& code) {
   return id;
 }
 
+bool is_person_there(const Console& console) { return console.can_ask() && console.is_terminal(); }
+
+Deciding deciding_of(const Context& context) {
+  const bool has_key = !context.access.approver_file.empty();
+  return {.has_key = has_key, .now = has_key && context.form() == Form::human && is_person_there(context.console)};
+}
+
+// Follows an answer to its end, with a stop wherever somebody here can decide how it goes on.
+int hear_out(Context& context, AnswerPrinter& printer, Followed followed) {
+  while (followed.left) {
+    offer_decision(context, printer.take_gate());
+    followed = context.remote.follow(printer.message_id(), printer.last_seq(), printer);
+  }
+  return printer.finish(followed);
+}
+
 int send_text(Context& context, const std::string& conversation, const std::string& text) {
   std::string body;
   json::Writer writer(body);
   writer.begin_object().key("content").string(text);
   write_materials(writer, context);
+  if (context.arguments.has("--hold")) writer.key("on_capacity").string("hold");
   writer.end_object();
-  AnswerPrinter printer(context.console, context.form(), context.hints);
-  return printer.finish(context.remote.send_message(conversation, body, printer));
+  AnswerPrinter printer(context.console, context.form(), context.hints, deciding_of(context));
+  return hear_out(context, printer, context.remote.send_message(conversation, body, printer));
 }
 
 // One message: a line, and the next one as long as it ends in a backslash.
@@ -134,8 +164,8 @@ int tail_run(Context& context) {
       return exit_usage;
     }
   }
-  AnswerPrinter printer(context.console, context.form(), context.hints, after);
-  return printer.finish(context.remote.follow(message, after, printer));
+  AnswerPrinter printer(context.console, context.form(), context.hints, deciding_of(context), after);
+  return hear_out(context, printer, context.remote.follow(message, after, printer));
 }
 
 }  // namespace sluice::cli

@@ -1,0 +1,28 @@
+// Values of secrets: from a file, from standard input or from whoever sits there, never from the command line, where
+// the process list and the shell's history would have them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/console.h"
+
+namespace sluice::cli {
+
+using Secrets = std::map<std::string, std::string>;  // alias to value
+
+struct SecretSource {
+  std::string alias;
+  std::string from;  // "@FILE", "-", or empty: to be asked for
+};
+
+// ALIAS, ALIAS=@FILE or ALIAS=-. What is wrong is told without repeating any of it: it may be a secret.
+Result<std::vector<SecretSource>> parse_secret_flags(const std::vector<std::string>& flags);
+
+// One newline at the end is not part of a value.
+Result<std::string> read_secret(Console& console, const SecretSource& source);
+
+}  // namespace sluice::cli

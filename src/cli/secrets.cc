@@ -1,0 +1,84 @@
+// Secrets on file: put, their names, destroyed. Their values are never told again.
+#include "base/json.h"
+#include "cli/asking.h"
+#include "cli/cli.h"
+#include "cli/secret_values.h"
+#include "model/gates.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr Column secret_columns[] = {
+    {"ALIAS", "alias"}, {"SCOPE", "scope"}, {"HOSTS", "hosts"}, {"PLACES", "places"}, {"UPDATED", "updated_at"}};
+
+int complain(Context& context, const std::string& what) {
+  report_error(context.console, context.form(), what);
+  return exit_usage;
+}
+
+// Whose secrets; the tenant's when no flag says otherwise. `invalid` in words.
+Result<std::string> secrets_path(const Arguments& arguments) {
+  const auto conversation = arguments.flag("--conversation"), agent = arguments.flag("--agent");
+  if (!conversation.empty() && !agent.empty()) {
+    return Error{ErrorKind::invalid, "a secret is of a conversation or of an agent, not of both"};
+  }
+  if (!conversation.empty()) return "/v1/conversations/" + path_part(conversation) + "/secrets";
+  return agent.empty() ? "/v1/secrets" : "/v1/agents/" + path_part(agent) + "/secrets";
+}
+
+void write_texts(json::Writer& writer, std::string_view member, const std::vector<std::string>& texts) {
+  if (texts.empty()) return;
+  writer.key(member).begin_array();
+  for (const auto& text : texts) writer.string(text);
+  writer.end_array();
+}
+
+// From the second operand; without one, from whoever sits there, or else from standard input.
+Result<SecretSource> source_of(const Context& context) {
+  SecretSource source{.alias = context.operand(0)};
+  if (!model::is_alias(source.alias)) {
+    return Error{ErrorKind::invalid, "first comes the alias: capitals, digits and _, as CRM_API_KEY"};
+  }
+  if (context.arguments.operands().size() < 2) {
+    source.from = context.console.can_ask() ? "" : "-";
+    return source;
+  }
+  source.from = context.operand(1);
+  if (source.from == "-" || source.from.starts_with('@')) return source;
+  return Error{ErrorKind::invalid,
+               "a secret on the command line would be in the process list and in the shell's history: give @FILE, - to "
+               "read standard input, or nothing to be asked"};
+}
+
+}  // namespace
+
+int set_secret(Context& c) {
+  const auto path = secrets_path(c.arguments);
+  if (!path) return complain(c, path.error().what);
+  const auto source = source_of(c);
+  if (!source) return complain(c, source.error().what);
+  const auto value = read_secret(c.console, source.value());
+  if (!value) return complain(c, value.error().what);
+  std::string body;
+  json::Writer writer(body);
+  writer.begin_object().key("secrets").begin_object().key(source.value().alias);
+  writer.begin_object().key("value").string(value.value());
+  write_texts(writer, "hosts", c.arguments.all("--host"));
+  write_texts(writer, "places", c.arguments.all("--place"));
+  writer.end_object().end_object().end_object();
+  return ask(c, As::service, "PUT", path.value(), body,
+             [](json::Value list) { return table_of(list.find("data").value_or(json::Value()), secret_columns); });
+}
+
+int list_secrets(Context& c) {
+  const auto path = secrets_path(c.arguments);
+  return path ? list_table(c, As::service, path.value(), secret_columns) : complain(c, path.error().what);
+}
+
+int delete_secret(Context& c) {
+  const auto path = secrets_path(c.arguments);
+  if (!path) return complain(c, path.error().what);
+  return show(c, As::service, "DELETE", path.value() + "/" + path_part(c.operand(0)));
+}
+
+}  // namespace sluice::cli
