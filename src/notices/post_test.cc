@@ -91,7 +91,7 @@ TEST_F(PostTest, What_a_host_does_not_take_is_sent_again_with_growing_patience_u
   EXPECT_EQ(client_.requests.size(), 1U);
   loop_.advance({1'000});
   EXPECT_EQ(client_.requests.size(), 2U);
-  loop_.advance({1'900});
+  loop_.advance({900});
   EXPECT_EQ(client_.requests.size(), 2U) << "twice as long as the first time";
   loop_.advance({60'000});
   ASSERT_EQ(client_.requests.size(), 4U);
