@@ -1,0 +1,39 @@
+// A request that was understood, and how it is spelt on its way out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "egress/body_framing.h"
+#include "egress/head_parser.h"
+
+namespace sluice::egress {
+
+struct Errand {
+  RequestHead head;
+  Target target;
+  BodyPlan body;
+  bool keeps_client = false;  // the box may send another request on this connection
+};
+
+// From a parsed head; `inside` is where the CONNECT led, null when there was none.
+std::optional<Refusal> read_errand(RequestHead head, const Destination* inside, Errand& out);
+
+// Not to be done twice by mistake.
+bool changes_things(std::string_view method);
+
+struct Departure {
+  const Errand& errand;
+  const Fields& fields;      // with their secrets
+  const std::string& query;  // with its secrets
+  BodyPlan body;             // as it will be sent
+  bool identity = false;     // the answer must not be compressed
+};
+std::string upstream_head(const Departure& departure);
+
+// A whole answer of our own.
+std::string own_answer(int status, std::string_view words, bool keeps_client, std::string_view method);
+
+}  // namespace sluice::egress

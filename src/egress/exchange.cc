@@ -1,0 +1,265 @@
+#include "egress/exchange.h"
+
+#include <algorithm>
+
+#include "egress/http_text.h"
+
+namespace sluice::egress {
+namespace {
+
+constexpr uint64_t collected_bytes_max = 1024 * 1024;  // a longer body streams
+
+}  // namespace
+
+Exchange::Exchange(Premises& premises, Stream& client, Errand errand, Callback<void()> wake)
+    : premises_(premises),
+      client_(client),
+      errand_(std::move(errand)),
+      wake_(std::move(wake)),
+      judge_([this](std::string_view alias, model::SecretPlace place) {
+        Verdict verdict = premises_.judge(alias, place, errand_.target.to);
+        const bool counts = verdict.kind == Verdict::Kind::go;
+        if (counts && std::find(aliases_.begin(), aliases_.end(), alias) == aliases_.end())
+          aliases_.emplace_back(alias);
+        return verdict;
+      }),
+      reader_(errand_.body),
+      substitution_(quoting_of(errand_.head.fields.find("Content-Type")), judge_) {
+  body_taken_ = errand_.body.framing == Framing::none;
+  passage_.host = errand_.target.to.host;
+  passage_.port = errand_.target.to.port;
+  passage_.method = errand_.head.method;
+}
+
+Exchange::Fate Exchange::step() {
+  if (fate_ != Fate::going) return fate_;
+  if (stage_ == Stage::head) prepare_head();
+  if (stage_ == Stage::collecting) collect();
+  while (stage_ == Stage::talking && fate_ == Fate::going) {
+    bool moved = move_body();
+    moved = move_answer() || moved;
+    if (upstream_) upstream_->settle();
+    client_.settle();
+    if (!moved) break;
+  }
+  return fate_;
+}
+
+void Exchange::look_again() {
+  SLUICE_CHECK(fate_ == Fate::asks);
+  fate_ = Fate::going;
+  looked_ = true;
+}
+
+void Exchange::time_out() {
+  const bool waits_for_box = !body_taken_;
+  answer(waits_for_box ? 408 : 504,
+         waits_for_box ? "the rest of the request did not come" : passage_.host + " did not answer in time", Kept::no);
+}
+
+Passage Exchange::passage() const {
+  Passage out = passage_;
+  out.aliases = aliases_;
+  if (arrival_) {
+    out.received_bytes = arrival_->payload_bytes();
+    if (out.status == 0) out.status = arrival_->status();
+  }
+  return out;
+}
+
+// ── on the way out ──
+
+bool Exchange::stopped_by(const Substitution& result) {
+  if (result.kind == Substitution::Kind::done) return false;
+  if (result.kind == Substitution::Kind::refused) return refuse(result.words), true;
+  if (looked_ && missing_ == result.alias) {
+    refuse("the secret " + result.alias + " was asked for and not supplied");
+    return true;
+  }
+  looked_ = false;
+  missing_ = result.alias;
+  fate_ = Fate::asks;
+  return true;
+}
+
+void Exchange::prepare_head() {
+  fields_ = errand_.head.fields;
+  query_ = errand_.target.query;
+  if (stopped_by(substitute_head(fields_, query_, judge_))) return;
+  const Destination& to = errand_.target.to;
+  const bool may_grow = premises_.takes_secrets(to) && (to.tls || premises_.house().options.plaintext_secrets);
+  looks_through_ = may_grow || premises_.scrubber() != nullptr;
+  sent_plan_ = errand_.body;
+  if (errand_.body.framing == Framing::length && errand_.body.length <= collected_bytes_max) {
+    stage_ = Stage::collecting;
+    return;
+  }
+  if (errand_.body.framing == Framing::length && may_grow) sent_plan_ = {Framing::chunked, 0};
+  connect();
+}
+
+void Exchange::collect() {
+  welcome_body();
+  if (!take_body(client_.input().size()) || !body_taken_) return;
+  sent_plan_ = {Framing::length, body_.size()};
+  connect();
+}
+
+void Exchange::welcome_body() {
+  if (std::exchange(welcomed_body_, true) || errand_.head.minor_version == 0) return;
+  if (errand_.head.fields.count("Expect") > 0 && client_.input().empty())
+    client_.write("HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+bool Exchange::take_body(std::size_t bytes_max) {
+  if (stopped_by(substitution_.push({}, body_))) return false;
+  std::string_view bytes = client_.input().substr(0, bytes_max);
+  const std::size_t offered = bytes.size();
+  Substitution result;
+  while (result.kind == Substitution::Kind::done) {
+    const std::string_view payload = reader_.next(bytes);
+    if (payload.empty()) break;
+    passage_.sent_bytes += static_cast<int64_t>(payload.size());
+    result = substitution_.push(payload, body_);
+  }
+  client_.consume(offered - bytes.size());
+  if (stopped_by(result)) return false;
+  if (reader_.broken()) return answer(400, "the chunks of the request's body are malformed", Kept::from_leaving), false;
+  if (reader_.done()) {
+    if (stopped_by(substitution_.finish(body_))) return false;
+    body_taken_ = true;
+  } else if (client_.ended() && client_.input().empty()) {
+    end(Fate::broken);
+    return false;
+  }
+  return true;
+}
+
+void Exchange::connect() {
+  stage_ = Stage::dialing;
+  if (auto stream = premises_.pool().take(errand_.target.to)) {
+    from_pool_ = true;
+    return begin_talking(std::move(stream));
+  }
+  from_pool_ = false;
+  dial_ = std::make_unique<Dial>(premises_.house(), errand_.target.to,
+                                 errand_.target.to.tls ? Security::tls : Security::plain,
+                                 [this](Result<std::unique_ptr<Stream>> dialed) { on_dialed(std::move(dialed)); });
+}
+
+void Exchange::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
+  const auto dial = std::move(dial_);  // this is called by it
+  if (!dialed) {
+    const bool denied = dialed.error().kind == ErrorKind::denied;
+    answer(denied ? 403 : 502, dialed.error().what, denied ? Kept::from_leaving : Kept::no);
+  } else {
+    begin_talking(std::move(dialed).take());
+  }
+  wake_();
+}
+
+void Exchange::begin_talking(std::unique_ptr<Stream> upstream) {
+  stage_ = Stage::talking;
+  upstream_ = std::move(upstream);
+  upstream_->on_change([this] { wake_(); });
+  upstream_->write(upstream_head(
+      {.errand = errand_, .fields = fields_, .query = query_, .body = sent_plan_, .identity = looks_through_}));
+  // A body that was collected is kept until it is answered, for a connection from the pool may be dead.
+  if (sent_plan_.framing == Framing::length && body_taken_) upstream_->write(body_);
+  if (changes_things(errand_.head.method)) premises_.count_sent_for_good();
+  if (!body_taken_) welcome_body();
+}
+
+bool Exchange::move_body() {
+  if (body_taken_ || !upstream_) return false;
+  const std::size_t room = upstream_->room();
+  if (room == 0 || upstream_->state() == Stream::State::broken) return false;
+  const std::size_t before = client_.input().size();
+  const bool goes_on = take_body(room);
+  if (!goes_on && fate_ != Fate::asks) return true;
+  if (sent_plan_.framing == Framing::chunked) {
+    std::string chunk;
+    append_chunk(chunk, body_);
+    if (body_taken_) chunk += last_chunk;
+    upstream_->write(chunk);
+  } else {
+    upstream_->write(body_);
+  }
+  body_.clear();
+  return client_.input().size() != before;
+}
+
+// ── on the way back ──
+
+bool Exchange::move_answer() {
+  if (!upstream_ || fate_ == Fate::broken || stage_ != Stage::talking) return false;
+  const std::string_view input = upstream_->input();
+  if (!arrival_ && !input.empty()) {
+    arrival_.emplace(Arrival::Terms{.method = errand_.head.method,
+                                    .client_minor_version = errand_.head.minor_version,
+                                    .keeps_client = errand_.keeps_client && body_taken_,
+                                    .scrubber = premises_.scrubber()});
+  }
+  std::string out;
+  std::size_t taken = 0;
+  if (arrival_ && client_.room() > 0) {
+    std::string_view bytes = arrival_->begun() ? input.substr(0, client_.room()) : input;
+    const std::size_t offered = bytes.size();
+    arrival_->feed(bytes, out);
+    taken = offered - bytes.size();
+    upstream_->consume(taken);
+  }
+  const bool gone = upstream_->ended() || upstream_->state() == Stream::State::broken;
+  const bool stuck = arrival_ && !arrival_->begun() && taken == 0;  // half a head, and no more comes
+  if (gone && arrival_ && !arrival_->done() && (upstream_->input().empty() || stuck)) arrival_->end(out);
+  client_.write(out);
+  if (arrival_ && arrival_->done()) {
+    on_answered();
+  } else if (arrival_ && arrival_->failed()) {
+    answer(502, passage_.host + " cannot be understood: " + arrival_->fault(), Kept::no);
+  } else if (gone && !arrival_) {
+    on_upstream_gone();
+  }
+  return taken > 0 && stage_ == Stage::talking;
+}
+
+void Exchange::on_upstream_gone() {
+  const std::string fault = upstream_->fault();
+  upstream_.reset();
+  // It may have been closed while nobody used it. Only what changes nothing is asked twice.
+  if (from_pool_ && body_taken_ && !changes_things(errand_.head.method)) return connect();
+  answer(502, passage_.host + " closed the connection without an answer" + (fault.empty() ? "" : ": " + fault),
+         Kept::no);
+}
+
+void Exchange::on_answered() {
+  if (arrival_->keeps_upstream() && body_taken_ && upstream_->unsent() == 0) {
+    premises_.pool().put(errand_.target.to, std::move(upstream_));
+  }
+  end(arrival_->keeps_client() && body_taken_ ? Fate::kept : Fate::closing);
+}
+
+void Exchange::answer(int status, std::string_view words, Kept kept) {
+  if (kept == Kept::from_leaving) passage_.refused = words;
+  if (arrival_ && arrival_->begun()) {
+    client_.break_off();
+    return end(Fate::broken);
+  }
+  arrival_.reset();
+  const bool keeps = errand_.keeps_client && body_taken_;
+  client_.write(own_answer(status, words, keeps, errand_.head.method));
+  passage_.status = status;
+  end(keeps ? Fate::kept : Fate::closing);
+}
+
+void Exchange::end(Fate fate) {
+  // What was cut off must not look complete to the other side.
+  if (upstream_ && fate != Fate::kept && !body_taken_) upstream_->break_off();
+  upstream_.reset();
+  dial_.reset();
+  body_ = {};
+  stage_ = Stage::over;
+  fate_ = fate;
+}
+
+}  // namespace sluice::egress

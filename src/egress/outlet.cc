@@ -1,0 +1,106 @@
+#include "egress/outlet.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "egress/errand.h"
+
+namespace sluice::egress {
+namespace {
+
+constexpr int64_t accept_pause_ms = 100;  // when there are no descriptors left
+
+class BoxOutlet final : public Outlet {
+ public:
+  BoxOutlet(std::shared_ptr<House> house, OwnedFd listener_fd);
+  ~BoxOutlet() override { break_off(); }
+
+  void serve(Guest guest, OutletListener& listener) override {
+    break_off();
+    premises_.welcome(std::move(guest), listener);
+  }
+  void close_gate() override {
+    break_off();
+    premises_.see_off();
+  }
+  void settle(uint64_t number, bool go_on, std::string_view words) override { premises_.settle(number, go_on, words); }
+  int64_t sent_for_good() const override { return premises_.sent_for_good(); }
+
+ private:
+  using Visits = std::list<std::unique_ptr<Visit>>;
+
+  void watch_listener();
+  void accept_all();
+  void admit(OwnedFd fd);
+  void bury(Visits::iterator visit);
+  void break_off();
+
+  std::shared_ptr<House> house_;
+  Premises premises_;
+  OwnedFd listener_fd_;
+  std::unique_ptr<world::Watch> watch_;
+  world::Timer pause_;
+  Visits visits_;
+  Visits buried_;  // until nobody can be inside of them
+  world::Timer burial_;
+};
+
+BoxOutlet::BoxOutlet(std::shared_ptr<House> house, OwnedFd listener_fd)
+    : house_(std::move(house)), premises_(house_), listener_fd_(std::move(listener_fd)) {
+  const int flags = fcntl(listener_fd_.get(), F_GETFL);
+  fcntl(listener_fd_.get(), F_SETFL, flags | O_NONBLOCK);
+  watch_listener();
+}
+
+void BoxOutlet::watch_listener() {
+  watch_ = house_->reactor.watch(listener_fd_.get(), {.read = true}, [this](world::Ready) { accept_all(); });
+}
+
+void BoxOutlet::accept_all() {
+  for (;;) {
+    OwnedFd fd(accept4(listener_fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd) {
+      admit(std::move(fd));
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno == EAGAIN) return;
+    watch_.reset();
+    pause_ = house_->reactor.after({accept_pause_ms}, [this] { watch_listener(); });
+    return;
+  }
+}
+
+void BoxOutlet::admit(OwnedFd fd) {
+  if (visits_.size() >= static_cast<std::size_t>(house_->options.connections_per_box_max)) {
+    const std::string words = own_answer(503, "this sandbox has too many connections open; close some", false, "");
+    send(fd.get(), words.data(), words.size(), MSG_NOSIGNAL);
+    return;
+  }
+  house_->figures.connections.add(1);
+  visits_.emplace_back();
+  const auto at = std::prev(visits_.end());
+  *at = std::make_unique<Visit>(premises_, std::move(fd), [this, at] { bury(at); });
+}
+
+void BoxOutlet::bury(Visits::iterator visit) {
+  house_->figures.connections.add(-1);
+  buried_.splice(buried_.end(), visits_, visit);
+  if (buried_.size() == 1) burial_ = house_->reactor.after({0}, [this] { buried_.clear(); });
+}
+
+void BoxOutlet::break_off() {
+  house_->figures.connections.add(-static_cast<int64_t>(visits_.size()));
+  visits_.clear();
+  buried_.clear();
+}
+
+}  // namespace
+
+std::unique_ptr<Outlet> make_outlet(std::shared_ptr<House> house, OwnedFd listener_fd) {
+  return std::make_unique<BoxOutlet>(std::move(house), std::move(listener_fd));
+}
+
+}  // namespace sluice::egress

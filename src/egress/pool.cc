@@ -1,0 +1,32 @@
+#include "egress/pool.h"
+
+#include <algorithm>
+
+namespace sluice::egress {
+
+std::unique_ptr<Stream> Pool::take(const Destination& to) {
+  // The one that was used last is the likeliest to be still there.
+  const auto at = std::find_if(idle_.rbegin(), idle_.rend(), [&](const Idle& idle) { return idle.to == to; });
+  if (at == idle_.rend()) return nullptr;
+  auto stream = std::move(at->stream);
+  idle_.erase(std::next(at).base());
+  return stream;
+}
+
+void Pool::put(const Destination& to, std::unique_ptr<Stream> stream) {
+  if (stream->state() != Stream::State::open || stream->ended() || !stream->input().empty()) return;
+  if (idle_.size() == count_max) idle_.pop_front();
+  const uint64_t number = ++last_number_;
+  // Whatever is said now was asked for by nobody: an end, or an answer to poison the next request with.
+  stream->on_change([this, number, it = stream.get()] {
+    if (it->state() != Stream::State::open || it->ended() || !it->input().empty()) drop(number);
+  });
+  stream->settle();
+  idle_.push_back({number, to, std::move(stream), reactor_.after({idle_ms_max}, [this, number] { drop(number); })});
+}
+
+void Pool::drop(uint64_t number) {
+  std::erase_if(idle_, [&](const Idle& idle) { return idle.number == number; });
+}
+
+}  // namespace sluice::egress

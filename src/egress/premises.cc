@@ -1,0 +1,139 @@
+#include "egress/premises.h"
+
+#include <algorithm>
+
+#include "gates/gates.h"
+
+namespace sluice::egress {
+namespace {
+
+constexpr int mail_port = 25;  // any other port is the policy's business; nobody wants to be a source of spam
+
+bool names_exactly(const model::Policy& policy, const std::string& host) {
+  return std::any_of(policy.begin(), policy.end(), [&](const model::PolicyRule& rule) {
+    return rule.subject == model::Subject::host && rule.effect != model::Effect::deny && rule.pattern == host;
+  });
+}
+
+std::string words_of_denial(const std::string& host, const std::string& why) {
+  return "this sandbox may not reach " + host + ": " + why +
+         ". Do not look for a way around it; if the task needs this host, say so to whoever gave you the task.";
+}
+
+}  // namespace
+
+void Premises::welcome(Guest guest, OutletListener& listener) {
+  see_off();
+  guest_ = std::move(guest);
+  ear_ = std::make_shared<OutletListener*>(&listener);
+  sent_for_good_ = 0;
+}
+
+void Premises::see_off() {
+  guest_.reset();
+  ear_.reset();
+  pool_.clear();
+  let_through_.clear();
+  questions_.clear();
+}
+
+Premises::Ruling Premises::rule_on(const Destination& to) const {
+  if (!guest_) return {model::Effect::deny, "nothing runs in this sandbox now, so nothing may leave it"};
+  if (to.port == mail_port) return {model::Effect::deny, words_of_denial(to.host, "port 25 is closed to sandboxes")};
+  const gates::Ruling ruling = gates::rule_on_host(guest_->policy, to.host);
+  if (ruling.effect != model::Effect::deny && to.is_address && !names_exactly(guest_->policy, to.host)) {
+    return {model::Effect::deny,
+            words_of_denial(to.host, "it is an address, and only hosts with names may be reached")};
+  }
+  switch (ruling.effect) {
+    case model::Effect::allow: return {model::Effect::allow, {}};
+    case model::Effect::ask:
+      if (let_through_.contains(to.host)) return {model::Effect::allow, {}};
+      return {model::Effect::ask, ruling.reason};
+    case model::Effect::deny: break;
+  }
+  const std::string why = ruling.pattern.empty()  ? "no rule of the agent's policy allows it"
+                          : ruling.reason.empty() ? "the agent's policy forbids it"
+                                                  : ruling.reason;
+  return {model::Effect::deny, words_of_denial(to.host, why)};
+}
+
+bool Premises::takes_secrets(const Destination& to) const {
+  if (!guest_) return false;
+  if (gates::host_takes_secrets(guest_->policy, to.host)) return true;
+  if (!guest_->secrets) return false;
+  const auto aliases = guest_->secrets->aliases();
+  return std::any_of(aliases.begin(), aliases.end(), [&](const std::string& alias) {
+    const vault::Secret* const secret = guest_->secrets->find(alias);
+    return secret != nullptr && gates::secret_may_go(guest_->policy, alias, secret->hosts, to.host);
+  });
+}
+
+Verdict Premises::judge(std::string_view alias, model::SecretPlace place, const Destination& to) const {
+  const std::string name(alias);
+  const auto refused = [](std::string words) { return Verdict{Verdict::Kind::refused, {}, std::move(words)}; };
+  if (!guest_) return refused("nothing runs in this sandbox now");
+  if (!to.tls && !house_->options.plaintext_secrets) {
+    return refused("the secret " + name + " may not be sent over http://, where others could read it; use https://");
+  }
+  const vault::Secret* const secret = guest_->secrets ? guest_->secrets->find(alias) : nullptr;
+  if (secret == nullptr) return {Verdict::Kind::missing, {}, {}};
+  if (!gates::secret_may_go(guest_->policy, alias, secret->hosts, to.host)) {
+    return refused("the secret " + name + " may not be sent to " + to.host);
+  }
+  if ((secret->places & place) == 0) {
+    return refused("the secret " + name + " may not stand in this part of a request (" +
+                   std::string(model::names_of_places(place).front()) + ")");
+  }
+  return {Verdict::Kind::go, secret->value, {}};
+}
+
+std::shared_ptr<const vault::Scrubber> Premises::scrubber() const {
+  if (!guest_ || !guest_->secrets) return nullptr;
+  auto scrubber = guest_->secrets->scrubber();
+  return scrubber->is_idle() ? nullptr : scrubber;
+}
+
+void Premises::ask(Question question, Waiter& waiter) {
+  for (auto& [number, asked] : questions_) {
+    if (asked.host == question.host && asked.alias == question.alias) return asked.waiters.push_back(&waiter);
+  }
+  question.number = ++last_number_;
+  questions_[question.number] = {question.host, question.alias, {&waiter}};
+  house_->reactor.defer([ear = std::weak_ptr(ear_), question = std::move(question)]() mutable {
+    if (const auto listener = ear.lock()) (*listener)->on_question(std::move(question));
+  });
+}
+
+void Premises::forget(const Waiter& waiter) {
+  for (auto& [number, asked] : questions_) std::erase(asked.waiters, &waiter);
+}
+
+void Premises::settle(uint64_t number, bool go_on, std::string_view words) {
+  const auto at = questions_.find(number);
+  if (at == questions_.end()) return;
+  const Asked asked = std::move(at->second);
+  questions_.erase(at);
+  if (go_on && asked.alias.empty()) let_through_.insert(asked.host);
+  for (Waiter* const waiter : asked.waiters) waiter->on_settled(go_on, words);
+}
+
+void Premises::tell(Passage passage) {
+  house_->figures.sent_bytes.add(static_cast<uint64_t>(passage.sent_bytes));
+  house_->figures.received_bytes.add(static_cast<uint64_t>(passage.received_bytes));
+  auto& figures = house_->figures;
+  (!passage.refused.empty()                               ? figures.refused
+   : passage.status == 0                                  ? figures.left
+   : passage.status >= 502 && passage.received_bytes == 0 ? figures.failed
+                                                          : figures.passed)
+      .add();
+  if (!passage.refused.empty()) {
+    house_->log.write(world::LogLevel::info, "egress refused",
+                      {{"host", passage.host}, {"method", passage.method}, {"why", passage.refused}});
+  }
+  house_->reactor.defer([ear = std::weak_ptr(ear_), passage = std::move(passage)]() mutable {
+    if (const auto listener = ear.lock()) (*listener)->on_passage(std::move(passage));
+  });
+}
+
+}  // namespace sluice::egress

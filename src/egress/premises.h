@@ -1,0 +1,77 @@
+// What the visits through one outlet share: whose they are, what that guest may do, and who is told.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "egress/egress.h"
+#include "egress/house.h"
+#include "egress/pool.h"
+#include "egress/substitution.h"
+
+namespace sluice::egress {
+
+// Waits for the answer to a question.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  virtual void on_settled(bool go_on, std::string_view words) = 0;
+};
+
+class Premises final {
+ public:
+  explicit Premises(std::shared_ptr<House> house) : house_(std::move(house)), pool_(house_->reactor) {}
+
+  House& house() { return *house_; }
+  Pool& pool() { return pool_; }
+
+  void welcome(Guest guest, OutletListener& listener);
+  void see_off();
+
+  // ── what the guest may do ──
+  struct Ruling {
+    model::Effect effect = model::Effect::deny;
+    std::string reason;  // ask: of the rule. deny: the words for the box
+  };
+  Ruling rule_on(const Destination& to) const;
+  // Could a secret be sent there, so that the connection must be looked into?
+  bool takes_secrets(const Destination& to) const;
+  Verdict judge(std::string_view alias, model::SecretPlace place, const Destination& to) const;
+  // Null: there is nothing to look for.
+  std::shared_ptr<const vault::Scrubber> scrubber() const;
+
+  // ── questions ──
+  // Those who wait for the same thing wait for one answer.
+  void ask(Question question, Waiter& waiter);
+  void forget(const Waiter& waiter);
+  void settle(uint64_t number, bool go_on, std::string_view words);
+
+  // ── what is told ──
+  void tell(Passage passage);
+  void count_sent_for_good() { ++sent_for_good_; }
+  int64_t sent_for_good() const { return sent_for_good_; }
+
+ private:
+  struct Asked {
+    std::string host;
+    std::string alias;
+    std::vector<Waiter*> waiters;
+  };
+
+  std::shared_ptr<House> house_;  // shared with the Egress and its other outlets, whoever goes last
+  Pool pool_;
+  std::optional<Guest> guest_;
+  std::shared_ptr<OutletListener*> ear_;  // news on its way to a listener that was seen off finds it gone
+  std::set<std::string> let_through_;     // hosts that a human allowed this guest
+  std::map<uint64_t, Asked> questions_;
+  uint64_t last_number_ = 0;
+  int64_t sent_for_good_ = 0;
+};
+
+}  // namespace sluice::egress

@@ -1,0 +1,86 @@
+#include "egress/resolver.h"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "egress/http_text.h"
+
+namespace sluice::egress {
+
+Result<std::vector<Address>> look_up_in_dns(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {
+    return Error{ErrorKind::unavailable, gai_strerror(error)};
+  }
+  std::vector<Address> out;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    if (at->ai_family == AF_INET || at->ai_family == AF_INET6) out.push_back(address_of(*at->ai_addr));
+  }
+  freeaddrinfo(found);
+  return out;
+}
+
+Result<std::unique_ptr<Resolver>> Resolver::make(const std::map<std::string, std::string>& host_addresses,
+                                                 const std::vector<std::string>& private_addresses, Lookup lookup,
+                                                 world::Reactor& reactor, world::Workers& workers) {
+  std::unique_ptr<Resolver> out(new Resolver(std::move(lookup), reactor, workers));
+  for (const auto& [host, text] : host_addresses) {
+    const auto address = parse_address(text);
+    if (!address) return Error{ErrorKind::invalid, "the address of " + host + " is none: " + text};
+    out->known_.emplace(lower_case(host), *address);
+  }
+  for (const auto& text : private_addresses) {
+    const auto range = parse_range(text);
+    if (!range) return Error{ErrorKind::invalid, text + " is no range of addresses; write it like 10.1.0.0/16"};
+    out->opened_.push_back(*range);
+  }
+  return out;
+}
+
+void Resolver::resolve(const Destination& to, Done done) const {
+  std::optional<Address> known;
+  if (const auto at = known_.find(to.host); at != known_.end()) known = at->second;
+  if (to.is_address) known = parse_address(to.host);
+  if (known || to.is_address) {
+    std::vector<Address> all;
+    if (known) all.push_back(*known);
+    return reactor_.defer(
+        [result = checked(to.host, all), done = std::move(done)]() mutable { done(std::move(result)); });
+  }
+  // Shared by the two ends of the errand, of which the second alone is sure to run after the first.
+  auto found = std::make_shared<std::optional<Result<std::vector<Address>>>>();
+  workers_.run([found, lookup = lookup_, host = to.host] { found->emplace(lookup(host)); },
+               [this, here = std::weak_ptr(here_), found, host = to.host, done = std::move(done)]() mutable {
+                 if (here.expired()) return;
+                 if (!**found) return done(Error{ErrorKind::unavailable, (*found)->error().what});
+                 done(checked(host, (*found)->value()));
+               });
+}
+
+bool Resolver::is_opened(const Address& address) const {
+  return std::any_of(opened_.begin(), opened_.end(), [&](const AddressRange& range) { return range.holds(address); });
+}
+
+Result<std::vector<Address>> Resolver::checked(const std::string& host, const std::vector<Address>& addresses) const {
+  std::vector<Address> out;
+  std::string_view why;
+  for (const Address& address : addresses) {
+    const std::string_view forbidden = why_forbidden(address);
+    if (forbidden.empty() || is_opened(address)) {
+      out.push_back(address);
+    } else {
+      why = forbidden;
+    }
+  }
+  if (!out.empty()) return out;
+  if (why.empty()) return Error{ErrorKind::unavailable, host + " has no address"};
+  return Error{ErrorKind::denied, host + " leads to " + std::string(why) + ", which no sandbox may reach"};
+}
+
+}  // namespace sluice::egress

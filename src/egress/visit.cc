@@ -1,0 +1,320 @@
+#include "egress/visit.h"
+
+#include <algorithm>
+
+#include "egress/http_text.h"
+
+namespace sluice::egress {
+namespace {
+
+constexpr int64_t linger_ms_max = 2'000;  // for a box that still sends while we have answered
+
+}  // namespace
+
+Visit::Visit(Premises& premises, OwnedFd fd, Callback<void()> on_over)
+    : premises_(premises),
+      client_(premises.house().reactor, std::move(fd), Stream::State::open),
+      on_over_(std::move(on_over)) {
+  client_.on_change([this] { pump(); });
+  moved_us_ = now_us();
+  enter(Phase::head);
+}
+
+Visit::~Visit() { premises_.forget(*this); }
+
+void Visit::pump() {
+  if (phase_ == Phase::over) return;
+  moved_us_ = now_us();
+  while (phase_ != Phase::over && advance()) {
+  }
+  if (phase_ == Phase::over) return;
+  client_.settle();
+  if (client_.state() == Stream::State::broken) leave();
+}
+
+bool Visit::advance() {
+  if (client_.state() == Stream::State::broken) return leave(), false;
+  switch (phase_) {
+    case Phase::head: return take_head();
+    case Phase::asking:
+      // A request whose sender is gone is not worth a human's time.
+      if (client_.ended()) leave();
+      return false;
+    case Phase::greeting: return greet();
+    case Phase::exchanging: return exchange();
+    case Phase::tunnelling: return tunnel();
+    case Phase::lingering:
+      client_.consume(client_.input().size());
+      if (client_.ended() && client_.finished()) end();
+      return false;
+    default: return false;
+  }
+}
+
+// ── heads ──
+
+bool Visit::take_head() {
+  std::string_view input = client_.input();
+  // RFC 9112 §2.2: some clients end a body with one line end too many.
+  if (input.starts_with("\r\n")) {
+    client_.consume(2);
+    input = client_.input();
+  }
+  if (input.empty()) {
+    if (client_.ended()) close();
+    return phase_ != Phase::head;
+  }
+  began_us_ = now_us();
+  connects_ = false;
+  errand_ = {};
+  const auto size = head_size(input.substr(0, head_bytes_max));
+  if (!size) {
+    // What is no method will never be a request: TLS to a plain port has no line ends to wait for.
+    const bool hopeless = !is_token(input.substr(0, 1)) && input.front() != '\r';
+    if (hopeless) return answer(400, "this is not an HTTP request", false), true;
+    if (input.size() >= head_bytes_max) return answer(431, "the head of the request is too long", false), true;
+    if (client_.ended()) close();
+    return phase_ != Phase::head;
+  }
+  RequestHead head;
+  const auto refusal = parse_head(input.substr(0, *size), head);
+  client_.consume(*size);
+  if (refusal) {
+    answer(refusal->status, refusal->words, false);
+  } else {
+    on_head(std::move(head));
+  }
+  return true;
+}
+
+void Visit::on_head(RequestHead head) {
+  if (head.method == "CONNECT") return on_connect(std::move(head));
+  const std::string its_method = head.method;
+  const auto refusal = read_errand(std::move(head), inside_ ? &*inside_ : nullptr, errand_);
+  if (!refusal) return judge();
+  errand_.head.method = its_method;
+  errand_.keeps_client = false;
+  answer(refusal->status, refusal->words, true);
+}
+
+void Visit::on_connect(RequestHead head) {
+  connects_ = true;
+  connect_to_ = {};
+  if (inside_) return answer(400, "a CONNECT inside a CONNECT", false);
+  if (const auto refusal = parse_connect(head, connect_to_)) {
+    connect_to_ = {};
+    return answer(refusal->status, refusal->words, false);
+  }
+  if (head.fields.count("Content-Length") + head.fields.count("Transfer-Encoding") > 0) {
+    return answer(400, "a CONNECT has no body", true);
+  }
+  judge();
+}
+
+void Visit::judge() {
+  const Premises::Ruling ruling = premises_.rule_on(destination());
+  switch (ruling.effect) {
+    case model::Effect::allow: return go_on();
+    case model::Effect::ask: return ask("", ruling.reason);
+    case model::Effect::deny: return answer(403, ruling.reason, true);
+  }
+}
+
+void Visit::go_on() {
+  if (connects_) return premises_.takes_secrets(connect_to_) ? look_into() : dial();
+  spent_.reset();
+  exchange_ = std::make_unique<Exchange>(premises_, client_, std::move(errand_), [this] { pump(); });
+  errand_ = {};
+  enter(Phase::exchanging);
+}
+
+// ── questions ──
+
+void Visit::ask(std::string alias, std::string reason) {
+  enter(Phase::asking);
+  const Passage about = exchange_ ? exchange_->passage() : Passage{};
+  premises_.ask({.host = exchange_ ? about.host : destination().host,
+                 .method = exchange_ ? about.method : method(),
+                 .alias = std::move(alias),
+                 .reason = std::move(reason)},
+                *this);
+  const int64_t patience = premises_.house().options.question_ms_max;
+  if (patience <= 0) return;
+  question_timer_ = premises_.house().reactor.after({patience}, [this] {
+    premises_.forget(*this);
+    on_settled(false, "nobody answered in time whether this request may go on");
+  });
+}
+
+void Visit::on_settled(bool goes_on, std::string_view words) {
+  if (phase_ != Phase::asking) return;
+  question_timer_.cancel();
+  if (words.empty()) words = "a human was asked and said no";
+  if (exchange_) {
+    enter(Phase::exchanging);
+    goes_on ? exchange_->look_again() : exchange_->refuse(words);
+  } else if (goes_on) {
+    go_on();
+  } else {
+    answer(403, words, true);
+  }
+  pump();
+}
+
+// ── CONNECT ──
+
+void Visit::look_into() {
+  if (!client_.input().empty()) return answer(400, "bytes came before the CONNECT was answered", true);
+  client_.write("HTTP/1.1 200 Connection established\r\n\r\n");
+  secured_ = false;
+  enter(Phase::greeting);
+}
+
+bool Visit::greet() {
+  if (!secured_) {
+    client_.settle();
+    if (client_.unsent() > 0 || client_.state() != Stream::State::open) return false;
+    secured_ = true;
+    House& house = premises_.house();
+    client_.secure(house.tls->accept(house.authority->context_for(connect_to_), client_.fd()));
+  }
+  if (client_.state() != Stream::State::open) return client_.state() == Stream::State::broken;
+  inside_ = connect_to_;
+  enter(Phase::head);
+  return true;
+}
+
+void Visit::dial() {
+  enter(Phase::dialing);
+  dial_ = std::make_unique<Dial>(premises_.house(), connect_to_, Security::plain,
+                                 [this](Result<std::unique_ptr<Stream>> dialed) { on_dialed(std::move(dialed)); });
+}
+
+void Visit::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
+  const auto dial = std::move(dial_);  // this is called by it
+  if (!dialed) {
+    const bool denied = dialed.error().kind == ErrorKind::denied;
+    answer(denied ? 403 : 502, dialed.error().what, denied);
+  } else {
+    premises_.count_sent_for_good();
+    client_.write("HTTP/1.1 200 Connection established\r\n\r\n");
+    tunnel_ = std::make_unique<Tunnel>(client_, std::move(dialed).take(), [this] { pump(); });
+    enter(Phase::tunnelling);
+  }
+  pump();
+}
+
+// ── what goes through ──
+
+bool Visit::tunnel() {
+  if (tunnel_->step()) return false;
+  tell({.status = 200, .sent_bytes = tunnel_->sent_bytes(), .received_bytes = tunnel_->received_bytes()});
+  end();
+  return false;
+}
+
+bool Visit::exchange() {
+  const Exchange::Fate fate = exchange_->step();
+  if (fate == Exchange::Fate::going) return false;
+  if (fate == Exchange::Fate::asks) return ask(exchange_->missing_alias(), ""), true;
+  Passage passage = exchange_->passage();
+  if (fate == Exchange::Fate::broken) passage.status = 0;
+  tell(std::move(passage));
+  spent_ = std::move(exchange_);
+  if (fate == Exchange::Fate::kept) return enter(Phase::head), true;
+  if (fate == Exchange::Fate::closing) return close(), true;
+  end();
+  return false;
+}
+
+// ── ends ──
+
+void Visit::answer(int status, std::string_view words, bool refused) {
+  const bool keeps = !connects_ && errand_.keeps_client && errand_.body.framing == Framing::none;
+  client_.write(own_answer(status, words, keeps, method()));
+  Passage passage{.status = status};
+  if (refused) passage.refused = words;
+  if (destination().host.empty()) {
+    premises_.house().figures.malformed.add();
+  } else {
+    tell(std::move(passage));
+  }
+  keeps ? enter(Phase::head) : close();
+}
+
+// Fills in what it does not say: of the CONNECT, or of the head at hand.
+void Visit::tell(Passage passage) {
+  if (passage.host.empty()) {
+    passage.host = destination().host;
+    passage.port = destination().port;
+    passage.method = method();
+  }
+  passage.duration_ms = (now_us() - began_us_) / 1000;
+  premises_.tell(std::move(passage));
+}
+
+void Visit::close() {
+  client_.end_writing();
+  enter(Phase::lingering);
+}
+
+// The box is gone.
+void Visit::leave() {
+  switch (phase_) {
+    case Phase::greeting:
+      tell({.refused = "the TLS handshake with the client in the sandbox failed (" + client_.fault() +
+                       "): it may not trust this installation's authority"});
+      break;
+    case Phase::tunnelling:
+      tell({.status = 200, .sent_bytes = tunnel_->sent_bytes(), .received_bytes = tunnel_->received_bytes()});
+      break;
+    case Phase::asking:
+    case Phase::dialing:
+    case Phase::exchanging: {
+      Passage passage = exchange_ ? exchange_->passage() : Passage{};
+      passage.status = 0;
+      tell(std::move(passage));
+      break;
+    }
+    default: break;
+  }
+  end();
+}
+
+void Visit::end() {
+  if (phase_ == Phase::over) return;
+  phase_ = Phase::over;
+  premises_.forget(*this);
+  timer_.cancel();
+  question_timer_.cancel();
+  on_over_();
+}
+
+// ── time ──
+
+void Visit::enter(Phase phase) {
+  phase_ = phase;
+  timer_ = premises_.house().reactor.after({patience_ms()}, [this] { on_timer(); });
+}
+
+int64_t Visit::patience_ms() const {
+  switch (phase_) {
+    case Phase::greeting: return premises_.house().options.connect_ms_max;
+    case Phase::lingering: return linger_ms_max;
+    default: return premises_.house().options.idle_ms_max;
+  }
+}
+
+void Visit::on_timer() {
+  const int64_t left_ms = patience_ms() - (now_us() - moved_us_) / 1000;
+  const bool waits_for_others = phase_ == Phase::asking || phase_ == Phase::dialing;  // who have deadlines of their own
+  if (left_ms > 0 || waits_for_others) {
+    timer_ = premises_.house().reactor.after({std::max<int64_t>(left_ms, 1'000)}, [this] { on_timer(); });
+    return;
+  }
+  if (phase_ != Phase::exchanging) return leave();
+  exchange_->time_out();
+  pump();
+}
+
+}  // namespace sluice::egress

@@ -1,0 +1,243 @@
+// For tests: both ends of a conversation in HTTP, with sockets that block, in the clear or under TLS.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <list>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/fd.h"
+#include "egress/body_framing.h"
+#include "egress/head_parser.h"
+#include "egress/tls.h"
+
+namespace sluice::egress {
+
+inline constexpr auto test_patience = std::chrono::seconds(10);
+
+inline OwnedFd listen_on_loopback(uint16_t& port) {
+  OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  SLUICE_CHECK(bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(fd.get(), 128) == 0);
+  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  port = ntohs(address.sin_port);
+  return fd;
+}
+
+struct Heard {
+  RequestHead request;  // one of the two
+  ResponseHead response;
+  int status = 0;
+  std::string body;
+  bool complete = false;
+
+  std::string field(std::string_view name) const {
+    const std::string* const value = (status == 0 ? request.fields : response.fields).find(name);
+    return value == nullptr ? "(none)" : *value;
+  }
+};
+
+// One end. Everything waits at most as long as a test has patience.
+class Peer {
+ public:
+  explicit Peer(OwnedFd fd) : fd_(std::move(fd)) {
+    const timeval patience{.tv_sec = test_patience.count()};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  }
+
+  bool shake_hands(OpenSslPtr<SSL_CTX> context, const std::string& host) {
+    context_ = std::move(context);
+    session_.reset(SSL_new(context_.get()));
+    SSL_set_fd(session_.get(), fd_.get());
+    SSL_set_tlsext_host_name(session_.get(), host.c_str());
+    SSL_set1_host(session_.get(), host.c_str());
+    return SSL_connect(session_.get()) == 1;
+  }
+  bool accept_hands(SSL_CTX* context) {
+    session_.reset(SSL_new(context));
+    SSL_set_fd(session_.get(), fd_.get());
+    return SSL_accept(session_.get()) == 1;
+  }
+
+  // False: the other side is gone.
+  bool say(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = session_ ? SSL_write(session_.get(), bytes.data(), static_cast<int>(bytes.size()))
+                                    : send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  void end_saying() { shutdown(fd_.get(), SHUT_WR); }
+  void hang_up() {
+    session_.reset();
+    fd_.reset();
+  }
+
+  Heard hear_request() {
+    Heard out;
+    if (!hear_head()) return out;
+    const std::size_t size = *head_size(heard_);
+    EXPECT_FALSE(parse_head(heard_.substr(0, size), out.request)) << heard_;
+    heard_.erase(0, size);
+    BodyPlan plan;
+    EXPECT_FALSE(plan_body(out.request, plan));
+    hear_body(plan, out);
+    return out;
+  }
+  Heard hear_answer(std::string_view method = "GET") {
+    Heard out;
+    do {
+      if (!hear_head()) return out;
+      const std::size_t size = *head_size(heard_);
+      out.response = {};
+      EXPECT_FALSE(parse_head(heard_.substr(0, size), out.response)) << heard_;
+      heard_.erase(0, size);
+    } while (out.response.status < 200);
+    out.status = out.response.status;
+    BodyPlan plan;
+    EXPECT_FALSE(plan_body(out.response, method, plan));
+    if (method != "CONNECT" || out.status != 200) hear_body(plan, out);
+    return out;
+  }
+  std::string hear(std::size_t size) {
+    while (heard_.size() < size && hear_more()) {
+    }
+    std::string out = heard_.substr(0, size);
+    heard_.erase(0, size);
+    return out;
+  }
+  // All there is until the other side ends.
+  std::string hear_all() {
+    while (hear_more()) {
+    }
+    return std::exchange(heard_, {});
+  }
+  bool is_over() { return heard_.empty() && !hear_more(); }
+
+ private:
+  bool hear_head() {
+    while (!head_size(heard_)) {
+      if (!hear_more()) return false;
+    }
+    return true;
+  }
+  void hear_body(BodyPlan plan, Heard& out) {
+    BodyReader reader(plan);
+    while (!reader.done() && !reader.broken()) {
+      std::string_view bytes = heard_;
+      for (auto piece = reader.next(bytes); !piece.empty(); piece = reader.next(bytes)) out.body += piece;
+      heard_.erase(0, heard_.size() - bytes.size());
+      if (!reader.done() && heard_.empty() && !hear_more()) reader.end();
+    }
+    out.complete = reader.done();
+  }
+  bool hear_more() {
+    char bytes[16 * 1024];
+    const ssize_t got =
+        session_ ? SSL_read(session_.get(), bytes, sizeof bytes) : recv(fd_.get(), bytes, sizeof bytes, 0);
+    if (got < 0 && errno == EAGAIN) ADD_FAILURE() << "waited in vain; heard so far: " << heard_;
+    if (got <= 0) return false;
+    heard_.append(bytes, static_cast<std::size_t>(got));
+    return true;
+  }
+
+  OwnedFd fd_;
+  OpenSslPtr<SSL_CTX> context_;
+  OpenSslPtr<SSL> session_;
+  std::string heard_;
+};
+
+class Client final : public Peer {
+ public:
+  explicit Client(uint16_t port) : Peer(connected(port)) {}
+  bool start_tls(const std::string& host, const std::string& ca_file) {
+    OpenSslPtr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_load_verify_file(context.get(), ca_file.c_str());
+    return is_secure = shake_hands(std::move(context), host);
+  }
+  bool is_secure = false;
+
+ private:
+  static OwnedFd connected(uint16_t port) {
+    OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    SLUICE_CHECK(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    return fd;
+  }
+};
+
+// A server that does for each connection what the script says, on threads of its own.
+class Upstream final {
+ public:
+  using Script = std::function<void(Peer&)>;
+  // `context` null: in the clear.
+  explicit Upstream(Script script, SSL_CTX* context = nullptr) : script_(std::move(script)), context_(context) {
+    listener_ = listen_on_loopback(port_);
+    thread_ = std::thread([this] { accept_all(); });
+  }
+  ~Upstream() {
+    shutdown(listener_.get(), SHUT_RDWR);  // wakes accept()
+    thread_.join();
+    for (auto& thread : talks_) thread.join();
+  }
+  uint16_t port() const { return port_; }
+  int connections() const { return connections_; }
+
+ private:
+  void accept_all() {
+    for (;;) {
+      OwnedFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!fd) return;
+      ++connections_;
+      talks_.emplace_back([this, fd = std::move(fd)]() mutable {
+        Peer peer(std::move(fd));
+        if (context_ == nullptr || peer.accept_hands(context_)) script_(peer);
+      });
+    }
+  }
+
+  Script script_;
+  SSL_CTX* context_;
+  uint16_t port_ = 0;
+  OwnedFd listener_;
+  std::thread thread_;
+  std::list<std::thread> talks_;
+  std::atomic<int> connections_ = 0;
+};
+
+// Answers every request with what it heard: its first line, its fields and its body.
+inline void echo(Peer& peer) {
+  for (;;) {
+    const Heard heard = peer.hear_request();
+    if (heard.request.method.empty()) return;
+    std::string body = heard.request.method + " " + heard.request.target + "\n";
+    for (const auto& field : heard.request.fields.all()) body += field.name + ": " + field.value + "\n";
+    body += "\n" + heard.body;
+    if (!peer.say("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                  (heard.request.method == "HEAD" ? "" : body))) {
+      return;
+    }
+  }
+}
+
+}  // namespace sluice::egress
