@@ -8,6 +8,7 @@
 #include "app/app.h"
 #include "app/hands.h"
 #include "app/runner_main.h"
+#include "app/vault_key.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "cli/cli.h"
@@ -48,6 +49,12 @@ constexpr std::string_view sandbox_help =
     "Prints how a box is made with this configuration: namespaces, mounts, limits, system calls.\n\n"
     "  sluice sandbox plan --sandbox.memory_mib 512\n\n";
 
+constexpr std::string_view vault_help =
+    "usage: sluice vault new-key [--json] [flags of serve]\n\n"
+    "Puts a fresh key before the others of the vault's key file. After a restart of the server new secrets are sealed\n"
+    "under it; sluice vault reseal seals those that are there anew.\n\n"
+    "  sluice vault new-key --data /var/lib/sluice\n\n";
+
 void print(std::FILE* to, std::string_view text) { std::fwrite(text.data(), 1, text.size(), to); }
 
 std::string flags_help() {
@@ -72,6 +79,7 @@ std::string program_help() {
          "  config                    print the configuration in force\n"
          "  doctor                    say what this machine can and cannot do\n"
          "  sandbox plan              print how a box is made\n"
+         "  vault new-key             put a fresh key before the vault's others\n"
          "  version                   print the version\n\n"
          "commands that talk to a server:\n" +
          cli::command_list() + "\nMore: sluice COMMAND --help\n";
@@ -95,6 +103,20 @@ int complain(std::string_view what, Form form) {
   return cli::exit_usage;
 }
 
+int add_key(const Config& config, std::string_view program, Form form) {
+  const auto file = add_vault_key(config, *world::make_system_entropy());
+  if (!file) {
+    complain(file.error().what, form);
+    return cli::exit_failed;
+  }
+  std::string json;
+  json::Writer(json).begin_object().key("key_file").string(file.value()).end_object();
+  print(stdout, form == Form::json ? json + "\n" : "A fresh key is the first of " + file.value() + ".\n");
+  const auto& data = config.text("server.data");
+  print(stderr, "Restart the server, then: " + cli::Hints(program, {{"--data", data}}).command("vault reseal") + "\n");
+  return cli::exit_ok;
+}
+
 // The commands that read the server's configuration.
 int with_config(std::string_view program, std::string_view command, std::vector<std::string> flags,
                 const Environment& environment) {
@@ -102,6 +124,7 @@ int with_config(std::string_view program, std::string_view command, std::vector<
                     : command == "runner"  ? runner_help
                     : command == "config"  ? config_help
                     : command == "sandbox" ? sandbox_help
+                    : command == "vault"   ? vault_help
                                            : doctor_help;
   if (take_switch(flags, "--help") || take_switch(flags, "-h")) {
     print(stdout, std::string(help) + flags_help());
@@ -118,6 +141,7 @@ int with_config(std::string_view program, std::string_view command, std::vector<
   if (command == "serve") return serve(config.value(), version, program);
   if (command == "runner") return run_runner(config.value(), version);
   if (command == "doctor") return doctor(config.value(), form);
+  if (command == "vault") return add_key(config.value(), program, form);
   if (command == "sandbox") {
     const auto options = sandbox_options(config.value(), config.value().text("server.data"));
     print(stdout, sandbox::describe_plan(options, {.name = "run_example"}));
@@ -165,6 +189,10 @@ int run(std::string_view program, const std::vector<std::string>& words) {
       print(asks ? stdout : stderr, sandbox_help);
       return asks ? cli::exit_ok : cli::exit_usage;
     }
+    return with_config(program, command, {words.begin() + 2, words.end()}, environment);
+  }
+  // The other words of the vault are for a server.
+  if (command == "vault" && words.size() > 1 && words[1] == "new-key") {
     return with_config(program, command, {words.begin() + 2, words.end()}, environment);
   }
   if (cli::knows(command)) return cli::run(program, words, environment);

@@ -83,7 +83,8 @@ constexpr Command table[] = {
      "  sluice audit verify\n"
      "  sluice audit verify --expect 9f86d081…\n",
      verify_audit},
-    {"vault reseal", "", 0, 0, admin, no_flags, "seal every secret anew under the server's first key (admin key)",
+    {"vault reseal", "", 0, 0, admin, no_flags,
+     "seal every secret anew, under the key that vault new-key made (admin key)",
      "After `sluice vault new-key` and a restart of the server. Then the older keys can be taken out of the key file.\n"
      "\n"
      "  sluice vault reseal\n",
