@@ -100,6 +100,7 @@ void Follow::on_body(std::string_view bytes) {
     body_ += bytes;
     return;
   }
+  reached_us_ = loop_.monotonic_us();  // a run may stream, wait for a human and be cut long after its head
   auto events = stream_.feed(bytes);
   if (events) return take(events.value());
   if (step_ == Step::attach) may_attach_ = false;  // the same bytes would come again

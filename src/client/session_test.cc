@@ -36,6 +36,7 @@ struct Answer {
   net::Headers headers;
   std::string body;
   std::optional<net::CallFailure> failure;
+  int64_t lasts_ms = 0;  // from the head to the body
 };
 
 Answer stream_of(std::string bytes, net::Headers extra = {}) {
@@ -60,8 +61,12 @@ class ScriptedServer final : public net::Client {
   std::unique_ptr<net::Call> call(net::ClientRequest request, net::CallListener& listener) override {
     asked.push_back(request.method + " " + request.url.substr(std::string_view("http://s").size()));
     auto call = std::make_unique<Scripted>();
-    call->timer = loop_.after(
-        {0}, [&listener, call = call.get(), answer = answer_(request)] { call->deliver(listener, answer); });
+    const auto answer = answer_(request);
+    call->head = loop_.after({0}, [&listener, answer] {
+      if (answer.status != 0) listener.on_head(answer.status, answer.headers);
+    });
+    call->rest =
+        loop_.after({answer.lasts_ms}, [&listener, call = call.get(), answer] { call->deliver(listener, answer); });
     return call;
   }
   std::size_t count(std::string_view prefix) const {
@@ -72,12 +77,11 @@ class ScriptedServer final : public net::Client {
 
  private:
   struct Scripted final : net::Call {
-    world::Timer timer;
+    world::Timer head, rest;
     bool delivering = false;
     ~Scripted() override { EXPECT_FALSE(delivering) << "dropped from inside its own callback"; }
     void deliver(net::CallListener& listener, const Answer& answer) {
       delivering = true;
-      if (answer.status != 0) listener.on_head(answer.status, answer.headers);
       if (!answer.body.empty()) listener.on_body(answer.body);
       listener.on_end({answer.failure, answer.failure ? "the connection broke" : ""});
       delivering = false;
@@ -279,6 +283,20 @@ TEST_F(SessionTest, An_outage_is_told_once_when_it_lasts_and_so_is_its_end) {
   away_for(30'000);
   EXPECT_EQ(links, "lost back ");
   EXPECT_EQ(loop.timer_count(), 0u);
+}
+
+TEST_F(SessionTest, A_stream_that_is_cut_long_after_its_beginning_is_read_on) {
+  serve([](const net::ClientRequest& request) {
+    auto answer = stream_of(golden_bytes(is_post(request) ? 0 : 1));
+    if (is_post(request)) answer.body = golden_lines()[0];
+    if (is_post(request)) answer.lasts_ms = 2 * SessionOptions{}.give_up_ms;
+    return answer;
+  });
+  passing_ms = 3 * SessionOptions{}.give_up_ms;
+  send();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->kind, Kind::completed) << outcome->detail;
+  EXPECT_EQ(told, golden_bytes());
 }
 
 TEST_F(SessionTest, Dropping_the_handle_ends_it_quietly) {
