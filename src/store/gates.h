@@ -42,7 +42,7 @@ class Gates {
   virtual ~Gates() = default;
 
   virtual void approval(model::TenantId tenant, model::ApprovalId id, Answer<model::Approval> done) = 0;
-  // Newest first.
+  // Newest first. `not_found` when the filter's conversation is not the tenant's.
   virtual void approvals(model::TenantId tenant, ApprovalFilter filter, PageQuery<model::ApprovalId> query,
                          Answer<Page<model::Approval>> done) = 0;
   // The pending one of a parked run.
@@ -56,19 +56,20 @@ class Gates {
                            Answer<Unit> done) = 0;
   virtual void delete_secret(model::TenantId tenant, model::SecretScope scope, Ulid owner, std::string alias,
                              std::vector<model::AuditEntry> audit, Answer<Unit> done) = 0;
-  // By alias.
+  // By alias. `not_found` when the owner is not the tenant's.
   virtual void secrets_of(model::TenantId tenant, model::SecretScope scope, Ulid owner,
                           Answer<std::vector<model::SealedSecret>> done) = 0;
   // All that are in reach, the conversation's before the agent's before the tenant's.
   virtual void secrets_in_reach(SecretOwners owners, Answer<std::vector<model::SealedSecret>> done) = 0;
-  // For a change of the operator's key: all there are, and approver keys, a page at a time by their row's number.
+  // For a change of the operator's key: all there are, and approver keys that are sealed, revoked ones too, a page
+  // at a time by their row's number, about `limit` of each.
   struct SealedPage {
     std::vector<model::SealedSecret> secrets;
     std::vector<model::ApproverKey> keys;
     int64_t next = 0;  // 0: that was all
   };
   virtual void sealed_page(int64_t after, int limit, Answer<SealedPage> done) = 0;
-  // `sealed` and `material` only, and only where they are still what `before` says: (before, after) pairs.
+  // `sealed` and `material` only, and only where they are still what `before` says; how many were.
   struct Resealed {
     std::optional<model::SealedSecret> secret;  // with the new seal
     std::optional<model::ApproverKey> key;      // with the new material
@@ -76,13 +77,14 @@ class Gates {
   };
   virtual void reseal(std::vector<Resealed> resealed, Answer<int> done) = 0;
 
-  // Numbers, links and hashes are the store's to set.
+  // Numbers, links and hashes are the store's to set. The first entry's link is 32 zero bytes.
   virtual void append_audit(std::vector<model::AuditEntry> entries, Answer<Unit> done) = 0;
   // After number `after`, oldest first, at most `limit`; of one tenant only when it is given.
   virtual void audit(std::optional<model::TenantId> tenant, int64_t after, int limit,
                      Answer<std::vector<model::AuditEntry>> done) = 0;
 
-  // Those whose time has come, oldest first.
+  // Those whose time has come, those that wait longest first. Where they go is read from the tenant now; one that
+  // gives up its webhook_url gives up its notices too, so the last two may find nothing, which is as well.
   virtual void due_notices(Timestamp now, int limit, Answer<std::vector<DueNotice>> done) = 0;
   virtual void notice_taken(model::NoticeId id, Answer<Unit> done) = 0;
   virtual void notice_failed(model::NoticeId id, Timestamp again_at, Answer<Unit> done) = 0;

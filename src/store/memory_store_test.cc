@@ -65,6 +65,30 @@ TEST_F(MemoryFaults, A_token_that_could_not_be_marked_as_spent_is_not) {
             made.id);
 }
 
+// I-16: either all of a gate is there or none of it, and a second attempt finds out which.
+TEST_F(MemoryFaults, A_gate_that_could_not_be_written_is_not_half_there) {
+  const auto tenant = make_tenant();
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  auto park = the_end(begun);
+  park.state = model::RunState::parked;
+  park.approval = model::Approval{.id = make_id<model::ApprovalId>(),
+                                  .tenant_id = tenant,
+                                  .conversation_id = begun.run.conversation_id,
+                                  .run_id = begun.run.id};
+  park.audit = {{.action = "approval.required"}};
+  const auto entry_count = [&] { return get(&Store::audit, std::nullopt, int64_t{0}, 10).size(); };
+  disk.fail_write(0, Fault::full);
+  EXPECT_EQ(refused(&Store::append, park), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&Store::open_approval, begun.run.id), ErrorKind::not_found);
+  EXPECT_EQ(entry_count(), 0U);
+  disk.fail_write(0, Fault::after_write);
+  EXPECT_EQ(refused(&Store::append, park), ErrorKind::unavailable);
+  restart();
+  EXPECT_EQ(get(&Store::open_approval, begun.run.id).id, park.approval->id);
+  EXPECT_EQ(refused(&Store::append, park), ErrorKind::conflict);
+  EXPECT_EQ(entry_count(), 1U);
+}
+
 TEST_F(MemoryFaults, A_slow_disk_writes_at_once_and_tells_later) {
   const auto tenant = make_tenant();
   disk.hold_answers(true);

@@ -37,6 +37,11 @@ inline std::size_t bytes_of(const model::Environment& environment) {
   for (const auto& [name, value] : environment.variables) bytes += name.size() + value.size();
   return bytes;
 }
+inline std::size_t bytes_of(const model::Approval& approval) {
+  std::size_t bytes = approval.reason.size() + approval.note.value_or("").size();
+  for (const auto& item : approval.requested_items) bytes += item.description.size();
+  return bytes;
+}
 template <typename Row>
 std::size_t bytes_of(const Row&) {
   return 0;

@@ -106,7 +106,10 @@ Result<Page<model::Approval>> approvals(Connection& db, model::TenantId tenant, 
     cursor = find_number(db, "SELECT number FROM approvals WHERE id = ? AND tenant_id = ?", *id, tenant);
     if (!cursor) return no_such("approval to go on from");
   }
-  std::string sql = "SELECT * FROM approvals WHERE tenant_id = ?1";
+  // The plus keeps SQLite from walking all of the tenant's where it has a conversation to go by.
+  const bool narrow = filter.conversation || filter.user_id;
+  std::string sql = "SELECT * FROM approvals WHERE ";
+  sql += narrow ? "+tenant_id = ?1" : "tenant_id = ?1";
   sql += filter.conversation ? " AND conversation_id = ?4" : " AND ?4 IS NULL";
   sql += filter.status ? " AND status = ?5" : " AND ?5 IS NULL";
   sql += filter.user_id ? " AND conversation_id IN (SELECT id FROM conversations WHERE tenant_id = ?1 AND user_id = ?6)"

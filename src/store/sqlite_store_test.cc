@@ -1,62 +1,16 @@
 // What only a store on disk can promise: durability, damage reported, room that runs out.
 #include "store/sqlite_store.h"
 
-#include <sqlite3.h>
 #include <sys/resource.h>
 
 #include <csignal>
-#include <fstream>
 
-#include "store/contract_world.h"
+#include "store/sqlite_fixture.h"
 
 namespace sluice::store {
 namespace {
 
 namespace fs = std::filesystem;
-
-class SqliteFiles : public StoreTeller, public testing::Test {
- public:
-  ~SqliteFiles() override { store_.reset(); }
-
-  void open(int64_t page_count_max = 0, int reader_count = 1) {
-    store_.reset();
-    auto opened =
-        SqliteStore::open({.path = path, .page_count_max_for_test = page_count_max}, reader_count, loop_, metrics);
-    if (!opened) check_failed(opened.error().what.c_str(), __FILE__, __LINE__);
-    store_ = std::move(opened).take();
-  }
-  Result<std::unique_ptr<Store>> try_to_open(const std::string& file) {
-    return open_sqlite({.path = file}, loop_, metrics);
-  }
-  // Says something to the database behind the store's back.
-  static void tell(const std::string& file, const char* sql) {
-    sqlite3* db = nullptr;
-    SLUICE_CHECK(sqlite3_open(file.c_str(), &db) == SQLITE_OK);
-    SLUICE_CHECK(sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
-    sqlite3_close(db);
-  }
-
-  // Overwrites the first page of the table.
-  void damage_table(const std::string& name) const {
-    sqlite3* db = nullptr;
-    int64_t page = 0;
-    SLUICE_CHECK(sqlite3_open(path.c_str(), &db) == SQLITE_OK);
-    const auto take = [](void* to, int, char** columns, char**) {
-      *static_cast<int64_t*>(to) = std::stoll(columns[0]);
-      return 0;
-    };
-    const auto sql = "SELECT rootpage FROM sqlite_schema WHERE name = '" + name + "'";
-    SLUICE_CHECK(sqlite3_exec(db, sql.c_str(), take, &page, nullptr) == SQLITE_OK && page > 1);
-    sqlite3_close(db);
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp((page - 1) * 4096);
-    file << std::string(4096, '\xA5');
-  }
-
-  ScratchFolder folder;
-  world::Metrics metrics;
-  const std::string path = folder.file("sluice.db");
-};
 
 TEST_F(SqliteFiles, What_was_answered_is_there_when_the_process_dies_the_next_moment) {
   open();
@@ -111,17 +65,6 @@ TEST_F(SqliteFiles, A_file_that_is_no_database_is_corrupt_and_a_missing_folder_i
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().what.find("nowhere"), std::string::npos);
 }
-
-// What takes a database back to an earlier schema.
-constexpr const char* back_to_second =
-    "DROP TABLE approvals; DROP TABLE secrets; DROP TABLE audit; DROP TABLE notices; "
-    "ALTER TABLE tenants DROP COLUMN weight; ALTER TABLE tenants DROP COLUMN max_running; "
-    "ALTER TABLE tenants DROP COLUMN max_held; ALTER TABLE tenants DROP COLUMN max_concurrent_sticky; "
-    "ALTER TABLE tenants DROP COLUMN max_sticky_ttl_seconds; "
-    "ALTER TABLE tenants DROP COLUMN require_bound_decisions; ALTER TABLE tenants DROP COLUMN webhook_url; "
-    "ALTER TABLE agents DROP COLUMN policy; ALTER TABLE agents DROP COLUMN model_key_alias; "
-    "ALTER TABLE conversations DROP COLUMN agent_type; ALTER TABLE conversations DROP COLUMN mode; "
-    "ALTER TABLE conversations DROP COLUMN sticky_ttl_seconds; PRAGMA user_version = 2";
 
 TEST_F(SqliteFiles, A_database_of_the_first_schema_is_brought_up_to_date) {
   open();
