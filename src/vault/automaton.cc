@@ -4,26 +4,33 @@
 
 #include <algorithm>
 
-#include "vault/spellings.h"
-
 namespace sluice::vault {
 namespace {
 
-struct Spelling {
+struct Head {
   std::string text;
+  Spelling tail;
   uint32_t alias = 0;
 };
+
+Head head_of(const Spelling& spelling, uint32_t alias) {
+  Head head{"", spelling, alias};
+  while (head.text.size() < head_bytes_max && !head.tail.at_end()) head.text += head.tail.take();
+  return head;
+}
 
 }  // namespace
 
 Scrubber::Automaton::Automaton(const std::vector<Secret>& secrets) {
-  std::vector<Spelling> spellings;
+  std::vector<Head> heads;
+  values_.reserve(secrets.size());  // spellings point into it
   for (const auto& secret : secrets) {
     const auto alias = static_cast<uint32_t>(placeholders_.size());
     placeholders_.push_back(placeholder(secret.alias));
-    for (auto& text : spellings_of(secret.value)) spellings.push_back({std::move(text), alias});
+    values_.push_back(secret.value);
+    for (const auto& spelling : spellings_of(values_.back())) heads.push_back(head_of(spelling, alias));
   }
-  std::ranges::stable_sort(spellings, {}, &Spelling::text);  // of equal ones, the first secret's comes first
+  std::ranges::stable_sort(heads, {}, &Head::text);  // of equal ones, the first secret's comes first
 
   label_.push_back('\0');
   depth_.push_back(0);
@@ -31,27 +38,22 @@ Scrubber::Automaton::Automaton(const std::vector<Secret>& secrets) {
   match_.push_back(0);
   std::vector<State> path = {root};
   std::string_view before;
-  for (const auto& [text, alias] : spellings) {
-    const auto head = std::string_view(text).substr(0, head_bytes_max);
-    if (head != before) {
-      patterns_.push_back({alias, static_cast<uint32_t>(head.size()), {}});
-      add(head, path);
+  for (const auto& [text, tail, alias] : heads) {
+    if (text != before) {
+      patterns_.push_back({alias, static_cast<uint32_t>(text.size()), {}});
+      add(text, path);
       match_[path.back()] = static_cast<uint32_t>(patterns_.size());
     }
-    before = head;
-    auto& tails = patterns_.back().tails;
-    auto tail = text.substr(head.size());
-    if (!tail.empty() && (tails.empty() || tails.back() != tail)) tails.push_back(std::move(tail));
+    before = text;
+    if (!tail.at_end()) patterns_.back().tails.push_back(tail);
   }
   link();
-  for (auto& spelling : spellings) OPENSSL_cleanse(spelling.text.data(), spelling.text.size());
+  for (auto& head : heads) OPENSSL_cleanse(head.text.data(), head.text.size());
 }
 
 Scrubber::Automaton::~Automaton() {
   OPENSSL_cleanse(label_.data(), label_.size());
-  for (auto& pattern : patterns_) {
-    for (auto& tail : pattern.tails) OPENSSL_cleanse(tail.data(), tail.size());
-  }
+  for (auto& value : values_) OPENSSL_cleanse(value.data(), value.size());
 }
 
 // `path` is the way to the head added before, which sorts below this one; it becomes the way to this one.

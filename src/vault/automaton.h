@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vault/spellings.h"
 #include "vault/vault.h"
 
 namespace sluice::vault {
@@ -26,7 +27,7 @@ struct Scrubber::Automaton {
   struct Pattern {
     uint32_t alias = 0;
     uint32_t size = 0;
-    std::vector<std::string> tails;  // what may follow, if this is the head of something longer
+    std::vector<Spelling> tails;  // what may follow, if this is the head of something longer
   };
 
   explicit Automaton(const std::vector<Secret>& secrets);
@@ -48,6 +49,7 @@ struct Scrubber::Automaton {
   State child(State of, char byte) const;
   State first_child(State of) const;
 
+  std::vector<std::string> values_;
   std::vector<std::string> placeholders_;
   std::vector<Pattern> patterns_;
   // Of each state:

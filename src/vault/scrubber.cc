@@ -33,7 +33,7 @@ struct ScrubStream::State {
   Automaton::State state = Automaton::root;
   const Automaton::Pattern* found = nullptr;  // a match that an earlier or a longer one may still replace
   std::size_t found_at = 0;
-  std::vector<std::string_view> tails;  // of the match before: what the text may go on with
+  std::vector<Spelling> tails;  // of the match before: what the text may go on with
 
   explicit State(const Automaton& of) : automaton(of) {}
 
@@ -73,14 +73,10 @@ struct ScrubStream::State {
   void read(std::string& told, std::size_t& from) {
     const char byte = held[at];
     if (!tails.empty()) {
-      std::erase_if(tails, [&](std::string_view& tail) {
-        const bool goes_on = tail.front() == byte;
-        tail.remove_prefix(1);
-        return !goes_on;
-      });
+      for (auto tail = tails.begin(); tail != tails.end();) tail = tail->take() == byte ? tail + 1 : tails.erase(tail);
       if (!tails.empty()) {
         from = ++at;
-        std::erase_if(tails, [](std::string_view tail) { return tail.empty(); });
+        std::erase_if(tails, [](const Spelling& tail) { return tail.at_end(); });
         return;
       }
     }
@@ -102,7 +98,7 @@ struct ScrubStream::State {
     tell(told, from, found_at);
     told += automaton.placeholder_of(*found);
     from = at = found_at + found->size;
-    tails.assign(found->tails.begin(), found->tails.end());
+    tails = found->tails;
     state = Automaton::root;
     found = nullptr;
   }

@@ -214,7 +214,7 @@ TEST(ScrubStream, I_17_No_cut_changes_what_is_told_and_no_spelling_survives) {
     }
     Texts spellings;
     for (const auto& secret : secrets) {
-      for (auto& spelling : spellings_of(secret.value)) spellings.push_back(std::move(spelling));
+      for (auto& spelling : spellings_of(secret.value)) spellings.push_back(spelling.rest());
     }
     std::string text;
     for (int part = 0; part < 12; ++part) {

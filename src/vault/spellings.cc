@@ -3,49 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <span>
 
 #include "vault/vault.h"
 
 namespace sluice::vault {
 namespace {
 
-constexpr std::size_t base64_chars_min = 6;  // shorter ones would be found in any text
+constexpr std::size_t base64_digits_min = 6;  // shorter ones would be found in any text
 constexpr std::size_t line_bytes_min = 8;
 constexpr std::string_view upper_digits = "0123456789ABCDEF";
 constexpr std::string_view lower_digits = "0123456789abcdef";
 constexpr std::string_view letters_and_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 uint8_t octet(char c) { return static_cast<uint8_t>(c); }
-
-// ── base64 ──
-// The characters of base64 that the value alone decides, when `before` bytes stand before it in the same group of
-// three. Characters at the edges also hold bits of the neighbours and are left out.
-std::string base64_core(std::string_view value, std::size_t before, std::string_view last_two) {
-  const std::size_t first = (before * 8 + 5) / 6;
-  const std::size_t end = (before + value.size()) * 8 / 6;
-  const auto byte_at = [&](std::size_t at) {
-    return at < before || at - before >= value.size() ? 0u : uint32_t{octet(value[at - before])};
-  };
-  std::string out;
-  out.reserve(end);
-  for (std::size_t at = first; at < end; ++at) {
-    const std::size_t byte = at * 6 / 8;
-    const auto digit = (byte_at(byte) << 8 | byte_at(byte + 1)) >> (10 - at * 6 % 8) & 63;
-    out += digit < 62 ? letters_and_digits[digit] : last_two[digit - 62];
-  }
-  return out;
-}
-
-void add_base64(std::vector<std::string>& out, std::string_view value) {
-  // With zeros after it, the last character is that of a value that stands alone; the padding is no secret.
-  const auto alone = std::string(value) + '\0';
-  for (const std::string_view last_two : {"+/", "-_"}) {
-    for (std::size_t before = 0; before < 3; ++before) out.push_back(base64_core(value, before, last_two));
-    out.push_back(base64_core(alone, 0, last_two).substr(0, (value.size() * 8 + 5) / 6));
-  }
-  std::erase_if(out, [](const std::string& spelling) { return spelling.size() < base64_chars_min; });
-}
 
 // ── URLs ──
 struct UrlWay {
@@ -62,18 +32,14 @@ constexpr std::array<UrlWay, 7> url_ways = {{
     {"-_.~!$&'()*+,;=:@/?", "%20"},  // a path or query that is encoded only where it must be; encodeURI
 }};
 
-std::string url_encoded(std::string_view value, const UrlWay& way, std::string_view digits) {
-  std::string out;
-  for (const char c : value) {
-    if (letters_and_digits.find(c) != std::string_view::npos || way.kept.find(c) != std::string_view::npos) {
-      out += c;
-    } else if (c == ' ') {
-      out += way.space;
-    } else {
-      ((out += '%') += digits[octet(c) >> 4]) += digits[octet(c) & 15];
-    }
+void add_to_url(std::string& out, char c, const UrlWay& way, std::string_view digits) {
+  if (letters_and_digits.find(c) != std::string_view::npos || way.kept.find(c) != std::string_view::npos) {
+    out += c;
+  } else if (c == ' ') {
+    out += way.space;
+  } else {
+    ((out += '%') += digits[octet(c) >> 4]) += digits[octet(c) & 15];
   }
-  return out;
 }
 
 // ── JSON ──
@@ -114,27 +80,26 @@ std::size_t add_wide(std::string& out, std::string_view value, std::size_t at, s
   return size;
 }
 
-std::string json_escaped(std::string_view value, const JsonWay& way, std::string_view digits) {
+// Returns how many bytes of the value were written.
+std::size_t add_to_json(std::string& out, std::string_view value, std::size_t at, const JsonWay& way,
+                        std::string_view digits) {
   constexpr std::string_view short_from = "\b\t\n\f\r\\";
   constexpr std::string_view short_to = "btnfr\\";
-  std::string out;
-  for (std::size_t at = 0; at < value.size(); ++at) {
-    const char c = value[at];
-    if (const auto found = short_from.find(c); found != std::string_view::npos) {
-      (out += '\\') += short_to[found];
-    } else if (c == '"' && !way.quote_as_code) {
-      out += "\\\"";
-    } else if (c == '/' && way.slash) {
-      out += "\\/";
-    } else if (octet(c) < 0x20 || c == '"' || way.as_code.find(c) != std::string_view::npos) {
-      add_code_unit(out, octet(c), digits);
-    } else if (const auto size = octet(c) >= 0x80 && way.ascii ? add_wide(out, value, at, digits) : 0; size > 0) {
-      at += size - 1;
-    } else {
-      out += c;
-    }
+  const char c = value[at];
+  if (const auto found = short_from.find(c); found != std::string_view::npos) {
+    (out += '\\') += short_to[found];
+  } else if (c == '"' && !way.quote_as_code) {
+    out += "\\\"";
+  } else if (c == '/' && way.slash) {
+    out += "\\/";
+  } else if (octet(c) < 0x20 || c == '"' || way.as_code.find(c) != std::string_view::npos) {
+    add_code_unit(out, octet(c), digits);
+  } else if (const auto size = octet(c) >= 0x80 && way.ascii ? add_wide(out, value, at, digits) : 0; size > 0) {
+    return size;
+  } else {
+    out += c;
   }
-  return out;
+  return 1;
 }
 
 // ── the value itself ──
@@ -146,32 +111,93 @@ std::string_view without_edges(std::string_view text) {
 }
 
 // A key of many lines is often told with other line ends, indented or in part.
-void add_lines(std::vector<std::string>& out, std::string_view value) {
-  if (value.find('\n') == std::string_view::npos) return;
+std::vector<std::string_view> lines_of(std::string_view value) {
+  std::vector<std::string_view> lines;
+  if (value.find('\n') == std::string_view::npos) return lines;
   while (!value.empty()) {
     const auto end = std::min(value.find('\n'), value.size());
     const auto line = without_edges(value.substr(0, end));
     value.remove_prefix(std::min(end + 1, value.size()));
     const bool is_armour = line.starts_with("-----");  // "-----BEGIN PRIVATE KEY-----" is no secret
-    if (line.size() >= line_bytes_min && !is_armour) out.emplace_back(line);
+    if (line.size() >= line_bytes_min && !is_armour) lines.push_back(line);
   }
+  return lines;
 }
 
 }  // namespace
 
-std::vector<std::string> spellings_of(std::string_view value) {
-  if (const auto core = without_edges(value); core.size() >= value_bytes_min) value = core;
-  std::vector<std::string> spellings;
-  add_base64(spellings, value);
-  for (const std::string_view digits : {upper_digits, lower_digits}) {
-    for (const auto& way : url_ways) spellings.push_back(url_encoded(value, way, digits));
-    for (const auto& way : json_ways) spellings.push_back(json_escaped(value, way, digits));
+char Spelling::take() {
+  if (pending_at_ == pending_.size()) {
+    pending_.clear();
+    pending_at_ = 0;
+    add_next();
   }
-  spellings.emplace_back(value);
-  add_lines(spellings, value);
-  std::ranges::sort(spellings);
-  spellings.erase(std::ranges::unique(spellings).begin(), spellings.end());
-  std::erase_if(spellings, [](const std::string& spelling) { return spelling.size() < value_bytes_min; });
+  return pending_[pending_at_++];
+}
+
+std::string Spelling::rest() {
+  std::string out;
+  while (!at_end()) out += take();
+  return out;
+}
+
+void Spelling::add_next() {
+  switch (way_) {
+    case Way::plain: pending_ += value_[at_++]; break;
+    case Way::url: add_to_url(pending_, value_[at_++], url_ways.at(row_), digits_); break;
+    case Way::json: at_ += add_to_json(pending_, value_, at_, json_ways.at(row_), digits_); break;
+    case Way::base64: add_base64_digit(); break;
+  }
+}
+
+// Only digits that the value alone decides, when `before` bytes stand before it in the same group of three. Those at
+// the edges also hold bits of the neighbours.
+Spelling Spelling::base64(std::string_view value, std::size_t before, std::string_view last_two) {
+  Spelling made(value, Way::base64, before, last_two);
+  made.at_ = (before * 8 + 5) / 6;
+  made.end_ = (before + value.size()) * 8 / 6;
+  return made;
+}
+
+// Of a value that nothing follows, the last digit is known too. Padding is no secret.
+Spelling Spelling::base64_alone(std::string_view value, std::string_view last_two) {
+  Spelling made(value, Way::base64, 0, last_two);
+  made.end_ = (value.size() * 8 + 5) / 6;
+  return made;
+}
+
+void Spelling::add_base64_digit() {
+  const auto byte_at = [&](std::size_t at) {
+    return at < row_ || at - row_ >= value_.size() ? 0u : uint32_t{octet(value_[at - row_])};
+  };
+  const std::size_t byte = at_ * 6 / 8;
+  const auto digit = (byte_at(byte) << 8 | byte_at(byte + 1)) >> (10 - at_ * 6 % 8) & 63;
+  pending_ += digit < 62 ? letters_and_digits[digit] : digits_[digit - 62];
+  ++at_;
+}
+
+std::vector<Spelling> spellings_of(std::string_view value) {
+  using Way = Spelling::Way;
+  std::vector<Spelling> spellings;
+  if (const auto core = without_edges(value); core.size() >= value_bytes_min) value = core;
+  if (value.size() < value_bytes_min) return spellings;
+  spellings.push_back(Spelling(value, Way::plain, 0, {}));
+  for (const auto line : lines_of(value)) spellings.push_back(Spelling(line, Way::plain, 0, {}));
+  for (const std::string_view digits : {upper_digits, lower_digits}) {
+    for (std::size_t row = 0; row < url_ways.size(); ++row) {
+      spellings.push_back(Spelling(value, Way::url, row, digits));
+    }
+    for (std::size_t row = 0; row < json_ways.size(); ++row) {
+      spellings.push_back(Spelling(value, Way::json, row, digits));
+    }
+  }
+  const auto add_base64 = [&](const Spelling& spelling) {
+    if (spelling.at_ + base64_digits_min <= spelling.end_) spellings.push_back(spelling);
+  };
+  for (const std::string_view last_two : {"+/", "-_"}) {
+    for (std::size_t before = 0; before < 3; ++before) add_base64(Spelling::base64(value, before, last_two));
+    add_base64(Spelling::base64_alone(value, last_two));
+  }
   return spellings;
 }
 

@@ -1,14 +1,46 @@
 // How one value may be written where it turns up again. Each spelling is what must be looked for.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sluice::vault {
 
-// Sorted, each once, none shorter than value_bytes_min. White space around the value is no part of them: whatever
-// holds the value holds the value without it.
-std::vector<std::string> spellings_of(std::string_view value);
+// A value written in one way, given a character at a time: all the ways of a long value together would be some thirty
+// times its size. The value must outlive it.
+class Spelling final {
+ public:
+  bool at_end() const { return at_ >= end_ && pending_at_ == pending_.size(); }
+  char take();         // the next character; not at the end
+  std::string rest();  // all that are left
+
+ private:
+  friend std::vector<Spelling> spellings_of(std::string_view value);
+  enum class Way : uint8_t { plain, url, json, base64 };
+
+  Spelling(std::string_view value, Way way, std::size_t row, std::string_view digits)
+      : value_(value), digits_(digits), end_(value.size()), row_(row), way_(way) {}
+  static Spelling base64(std::string_view value, std::size_t before, std::string_view last_two);
+  static Spelling base64_alone(std::string_view value, std::string_view last_two);
+
+  void add_next();
+  void add_base64_digit();
+
+  std::string_view value_;
+  std::string_view digits_;  // of base64, the last two
+  std::string pending_;      // what the last step gave
+  std::size_t pending_at_ = 0;
+  std::size_t at_ = 0;  // in value_; of base64, the digit
+  std::size_t end_ = 0;
+  std::size_t row_ = 0;  // of the table of ways; of base64, how many bytes stand before
+  Way way_ = Way::plain;
+};
+
+// None shorter than value_bytes_min; some may be alike. White space around the value is no part of them: whatever holds
+// the value holds the value without it.
+std::vector<Spelling> spellings_of(std::string_view value);
 
 }  // namespace sluice::vault
