@@ -38,7 +38,7 @@ void AnswerPrinter::on_event(const client::Event& event) {
   if (event.type == "queued" || event.type == "approval_required") {
     const auto data = json::Document::parse(event.data);
     if (!data) return;
-    return event.type == "queued" ? show_queue(data.value().root()) : show_gate(event, data.value().root());
+    return event.type == "queued" ? show_queue(data.value().root()) : show_gate(data.value().root());
   }
   if (event.type == "message_start") erase_filler();
   if (event.type == "resumed") show_activity("sluice: approved; the run goes on\n");
@@ -56,7 +56,7 @@ void AnswerPrinter::show_queue(json::Value place) {
 }
 
 // What is asked, and the words that answer it from any other terminal.
-void AnswerPrinter::show_gate(const client::Event& event, json::Value approval) {
+void AnswerPrinter::show_gate(json::Value approval) {
   const auto id = shell_quoted(text_of(approval, "id"));
   std::string supplies;
   if (const auto items = approval.find("requested_items")) {
@@ -68,7 +68,7 @@ void AnswerPrinter::show_gate(const client::Event& event, json::Value approval) 
   show_activity("sluice: the run waits for a decision\n" + approval_text(approval) +
                 "Approve with: " + hints_.command("approvals approve " + id + supplies + std::string(key)) +
                 "\nor deny with: " + hints_.command("approvals deny " + id + std::string(key)) + "\n");
-  if (deciding_.now) gate_ = event.data;
+  if (deciding_.now) gate_ = text_of(approval, "id");
 }
 
 // Beside the answer, not in it: on standard error, and on lines of its own.

@@ -27,7 +27,7 @@ class AnswerPrinter final : public AnswerListener {
   void on_event(const client::Event& event) override;
   void on_link(client::Link link) override;
   bool wants_to_leave() const override { return gate_.has_value(); }
-  // The approval to be decided now, as JSON; once.
+  // The id of the approval to be decided now; once.
   std::string take_gate() { return std::exchange(gate_, std::nullopt).value_or(""); }
   const std::string& message_id() const { return message_id_; }
   int64_t last_seq() const { return last_seq_; }
@@ -36,7 +36,7 @@ class AnswerPrinter final : public AnswerListener {
 
  private:
   void show_queue(json::Value place);
-  void show_gate(const client::Event& event, json::Value approval);
+  void show_gate(json::Value approval);
   void take_delta(const client::Event& event);
   void show_activity(const std::string& text);
   void show_filler(std::string_view text);

@@ -59,8 +59,9 @@ struct Typed {
   bool interrupted = false;
 };
 
-Typed read_keys() {
+Typed read_keys(Console& console, std::string_view prompt) {
   const HiddenTyping hidden;
+  console.err(prompt);  // from here on somebody types
   std::string line;
   for (int key; (key = std::getc(stdin)) != '\n';) {
     if (key == key_interrupt) return {.interrupted = true};
@@ -95,8 +96,7 @@ class StandardConsole final : public Console {
 
   std::optional<std::string> read_hidden(std::string_view prompt) override {
     if (!can_ask()) return std::nullopt;
-    err(prompt);
-    auto typed = read_keys();
+    auto typed = read_keys(*this, prompt);
     err("\n");
     if (typed.interrupted) {
       signal(SIGINT, SIG_DFL);

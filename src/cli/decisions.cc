@@ -181,13 +181,15 @@ std::string approval_text(json::Value approval) {
   return out;
 }
 
-void offer_decision(Context& context, const std::string& approval_json) {
-  const auto document = json::Document::parse(approval_json);
+void offer_decision(Context& context, const std::string& approval_id) {
   const auto key = read_approver_key(context.access.approver_file);
-  if (!document || !key) return;
+  const auto id = model::ApprovalId::parse(approval_id);
+  if (!key || !id) return;
+  // A stream that is read again tells of gates that were opened long ago.
+  const auto reply = context.remote.request(As::service, "GET", "/v1/approvals/" + id->text(), "");
+  const auto document = json::Document::parse(reply ? reply.value().body : "");
+  if (!document || text_of(document.value().root(), "status") != "pending") return;
   const auto approval = document.value().root();
-  const auto id = model::ApprovalId::parse(text_of(approval, "id"));
-  if (!id) return;
   const auto answer = context.console.read_line("decide now? y approves, n denies, Enter leaves it waiting> ");
   const bool approve = answer == "y" || answer == "yes";
   if (!approve && answer != "n" && answer != "no") return;

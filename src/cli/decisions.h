@@ -29,7 +29,8 @@ Result<std::string> signed_body(const Decision& decision, const ApproverKeyFile&
 // An approval as whoever decides must see it: all of it, and so that no line of it can pass for another.
 std::string approval_text(json::Value approval);
 
-// Asks whoever sits there to decide now, and does so with the key at hand. They may leave it waiting.
-void offer_decision(Context& context, const std::string& approval_json);
+// Asks whoever sits there to decide now, and does so with the key at hand. They may leave it waiting. Nothing is asked
+// of what is decided already.
+void offer_decision(Context& context, const std::string& approval_id);
 
 }  // namespace sluice::cli

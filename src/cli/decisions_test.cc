@@ -162,11 +162,11 @@ TEST_F(DecisionsTest, On_a_terminal_with_a_key_at_hand_the_gate_can_be_opened_ri
   event("approval_required", 3, std::string(approval));
   event("resumed", 4, R"({"approval_id":"apr_1","decision":"approved"})");
   EXPECT_EQ(run({"chat", "--conversation", "con_1"}), exit_ok);
-  ASSERT_EQ(remote.asked.size(), 3u);
-  EXPECT_TRUE(remote.asked[1].starts_with("POST /v1/approvals/apr_01jzz000000000000000000001/approve "))
-      << remote.asked[1];
-  EXPECT_NE(remote.asked[1].find("pDz2-G0xImUYdYYYiOPLc27WLUdHj11dYzRzYY0v81M"), std::string::npos) << "bound";
-  EXPECT_EQ(remote.asked[2], "follow msg_1 3") << "the stream is read on where it was left";
+  ASSERT_EQ(remote.asked.size(), 4u);
+  EXPECT_TRUE(remote.asked[2].starts_with("POST /v1/approvals/apr_01jzz000000000000000000001/approve "))
+      << remote.asked[2];
+  EXPECT_NE(remote.asked[2].find("pDz2-G0xImUYdYYYiOPLc27WLUdHj11dYzRzYY0v81M"), std::string::npos) << "bound";
+  EXPECT_EQ(remote.asked[3], "follow msg_1 3") << "the stream is read on where it was left";
   EXPECT_EQ(console.output, "Hello there\n");
   EXPECT_FALSE(is_told("hunter2"));
 }
@@ -176,7 +176,17 @@ TEST_F(DecisionsTest, Whoever_is_asked_may_leave_it_waiting) {
   console.input = {""};
   event("approval_required", 3, std::string(approval));
   EXPECT_EQ(run({"send", "--conversation", "con_1", "hi"}), exit_ok);
-  EXPECT_EQ(remote.asked.size(), 2u);
+  EXPECT_EQ(remote.asked.size(), 3u);
+  EXPECT_EQ(last(), "follow msg_1 3");
+}
+
+TEST_F(DecisionsTest, Nothing_is_asked_of_a_gate_that_was_opened_since) {
+  console.terminal = console.person = true;
+  console.input = {"y"};
+  remote.answers["GET /v1/approvals/" + std::string(id)] = {200, R"({"status":"approved"})"};
+  event("approval_required", 3, std::string(approval));
+  EXPECT_EQ(run({"runs", "tail", "msg_1"}), exit_ok);
+  EXPECT_EQ(console.prompts, "");
   EXPECT_EQ(last(), "follow msg_1 3");
 }
 
