@@ -203,7 +203,7 @@ TEST_P(GateContract, A_run_may_begin_as_held_and_is_unfinished_after_a_restart_I
 // ── the audit chain ──
 
 void expect_whole(const std::vector<model::AuditEntry>& chain) {
-  std::string previous(32, '\0');
+  std::string previous;
   int64_t number = 0;
   for (const auto& entry : chain) {
     EXPECT_EQ(entry.number, ++number);

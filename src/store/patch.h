@@ -23,10 +23,10 @@ void apply(const model::Approval& decided, model::Approval& kept);
 std::optional<Error> refusal(const model::Approval& approval, const std::optional<model::Approval>& kept,
                              const std::optional<model::Approval>& open);
 
-// The end of the audit chain as it stands. Before the first entry its hash is all zeros.
+// The end of the audit chain as it stands. Before the first entry there is no hash.
 struct ChainEnd {
   int64_t number = 0;
-  std::string sha256 = std::string(32, '\0');
+  std::string sha256;
 };
 model::AuditEntry next_link(model::AuditEntry entry, const ChainEnd& end);
 

@@ -1,6 +1,7 @@
 """Calls for every operation of openapi/openapi.yaml: (path, body, the status it must get, and perhaps headers).
 
-Names in braces are things that test_openapi.py has made before; {none} is an id that nothing has.
+Names in braces are things that test_openapi.py has made before; {none} is an id that nothing has. A body that can be
+called is called with them.
 """
 CONVERSATION, MESSAGES = "/v1/conversations/{conversation}", "/v1/conversations/{conversation}/messages"
 AGENT, TENANT = "/v1/agents/{agent}", "/v1/tenants/{tenant}"
@@ -8,6 +9,7 @@ KEYS, APPROVERS = "/v1/tenants/{tenant}/keys", "/v1/tenants/{tenant}/approver-ke
 TOO_LARGE = b"x" * (4 * 1024 * 1024 + 1)
 ELSEWHERE = {"provider": "openai-chat", "name": "m", "base_url": "http://127.0.0.1:9/v1"}
 PUBLIC_KEY = "A" * 43  # 32 bytes in base64url
+FORGED = {"signature": {"key_id": "apk_" + "0" * 26, "algorithm": "hmac-sha256", "exp": 1, "value": "AAAA"}}
 
 EXAMPLES = {
     "listConversations": [
@@ -125,6 +127,38 @@ EXAMPLES = {
     "revokeApproverKey": [
         (APPROVERS + "/{approver}", None, 200),
         (APPROVERS + "/apk_{none}", None, 404)],
+    "getWebhookSecret": [
+        (TENANT + "/webhook-secret", None, 200),
+        ("/v1/tenants/tnt_{none}/webhook-secret", None, 404)],
+    "listAuditEntries": [
+        ("/v1/admin/audit?limit=100", None, 200),
+        ("/v1/admin/audit?tenant_id={own_tenant}&after=1&limit=1", None, 200),
+        ("/v1/admin/audit?after=x", None, 422)],
+    "verifyAudit": [("/v1/admin/audit/verify", {}, 200)],
+    "rotateVault": [("/v1/admin/vault/rotate", {}, 200)],
+    "listApprovals": [
+        ("/v1/approvals", None, 200),
+        ("/v1/approvals?status=pending&limit=1", None, 200),
+        ("/v1/approvals?status=x", None, 422)],
+    "getApproval": [
+        ("/v1/approvals/{approval_to_approve}", None, 200),
+        ("/v1/approvals/apr_{none}", None, 404)],
+    "approveApproval": [
+        ("/v1/approvals/{approval_to_approve}/approve", {}, 422),
+        ("/v1/approvals/{approval_to_approve}/approve", FORGED, 403),
+        ("/v1/approvals/apr_{none}/approve", FORGED, 404),
+        ("/v1/approvals/{approval_to_approve}/approve", lambda things: things["signed_approve"], 200),
+        ("/v1/approvals/{approval_to_approve}/approve", lambda things: things["signed_approve"], 409)],
+    "denyApproval": [
+        ("/v1/approvals/{approval_to_deny}/deny", FORGED | {"secrets": {"A_KEY": "a value"}}, 422),
+        ("/v1/approvals/{approval_to_deny}/deny", lambda things: things["signed_approve"], 403),
+        ("/v1/approvals/{approval_to_deny}/deny", lambda things: things["signed_deny"], 200),
+        ("/v1/approvals/apr_{none}/deny", FORGED, 404)],
+    "listRunEgress": [
+        ("/v1/runs/{run}/egress", None, 200),
+        ("/v1/runs/{run}/egress?starting_after=x", None, 422),
+        ("/v1/runs/run_{none}/egress", None, 404)],
+    "getCapacity": [("/v1/capacity", None, 200)],
     "getHealth": [("/healthz", None, 200)],
     "getReadiness": [("/readyz", None, 200)],
     "getMetrics": [("/metrics", None, 200)],
@@ -158,6 +192,16 @@ def object_examples(prefix, where, one, many, made, wrong, change):
     }
 
 
+def secret_examples(noun, path, destroyed, nobody=None):
+    some = {"secrets": {"A_KEY": "a value", "B_KEY": {"value": "a value", "hosts": ["api.example"], "places": ["header"]}}}
+    gone = [(nobody, None, 404)] if nobody else []
+    return {
+        f"put{noun}Secrets": [(path, some, 200), (path, {"secrets": {"a": "a value"}}, 422), (path, b"{", 400)],
+        f"list{noun}Secrets": [(path, None, 200)] + gone,
+        f"delete{noun}Secret": [(destroyed, None, 204), (destroyed, None, 404)],
+    }
+
+
 def callback_examples(noun, where):
     execution = where + "/{execution_" + noun.lower() + "}"
     token = {kind: {"Authorization": "{" + kind + "_" + noun.lower() + "}"} for kind in ("setup", "upload")}
@@ -187,6 +231,12 @@ for prefix, where in (("", "/v1"), ("Workspace", "/api/workspaces/{workspace}"))
                                             "\ndescription: d\n---\n"}]}, {"files": []}, None)
 EXAMPLES |= object_examples("Workspace", "/api/workspaces/{workspace}", "Agent", "Agents", {"name": "by workspace"}, {},
                             {"system_prompt": "Be kind."})
+EXAMPLES |= secret_examples("Conversation", CONVERSATION + "/secrets", CONVERSATION + "/secrets/A_KEY",
+                            "/v1/conversations/con_{none}/secrets")
+EXAMPLES["putConversationSecrets"] += [("/v1/conversations/{archived}/secrets", {"secrets": {"A_KEY": "a value"}}, 409)]
+EXAMPLES |= secret_examples("Agent", "/v1/agents/{first_agent}/secrets", "/v1/agents/{first_agent}/secrets/TO_DESTROY",
+                            "/v1/agents/agt_{none}/secrets")
+EXAMPLES |= secret_examples("Tenant", "/v1/secrets", "/v1/secrets/TO_DESTROY")
 EXAMPLES |= callback_examples("Agent", "/api/agents") | callback_examples("Sandbox", "/api/assistant/sandbox")
 EXAMPLES |= {
     "createExecution": [

@@ -152,7 +152,7 @@ class Forgery(GateTest):
     def test_I15_whatever_is_not_signed_exactly_so_is_refused_and_changes_nothing(self):
         now = int(time.time())
         good = self.approver.signature(self.approval)
-        other_key = self.admin.post(f"/v1/admin/tenants/{self.server.bootstrap['tenant_id']}/approver-keys",
+        other_key = self.admin.post(f"/v1/tenants/{self.server.bootstrap['tenant_id']}/approver-keys",
                                     {"name": "second", "algorithm": "hmac-sha256"}).json()
         cases = {
             "other key's secret": Approver(self.approver.key_id, "wrong" * 8).signature(self.approval),
@@ -182,16 +182,16 @@ class Forgery(GateTest):
 
     def test_I15_a_revoked_key_and_a_key_of_another_tenant_decide_nothing(self):
         tenant = self.server.bootstrap["tenant_id"]
-        made = self.admin.post(f"/v1/admin/tenants/{tenant}/approver-keys", {"name": "soon gone"}).json()
-        self.admin.delete(f"/v1/admin/tenants/{tenant}/approver-keys/{made['id']}")
+        made = self.admin.post(f"/v1/tenants/{tenant}/approver-keys", {"name": "soon gone"}).json()
+        self.admin.delete(f"/v1/tenants/{tenant}/approver-keys/{made['id']}")
         self.refused(Approver(made["id"], made["secret"]).signature(self.approval))
-        other = self.admin.post("/v1/admin/tenants", {"name": "other"}).json()["id"]
-        theirs = self.admin.post(f"/v1/admin/tenants/{other}/approver-keys", {"name": "theirs"}).json()
+        other = self.admin.post("/v1/tenants", {"name": "other"}).json()["id"]
+        theirs = self.admin.post(f"/v1/tenants/{other}/approver-keys", {"name": "theirs"}).json()
         self.refused(Approver(theirs["id"], theirs["secret"]).signature(self.approval))
 
     def test_I15_another_tenant_does_not_even_see_the_approval(self):
-        other = self.admin.post("/v1/admin/tenants", {"name": "stranger"}).json()["id"]
-        key = self.admin.post(f"/v1/admin/tenants/{other}/keys", {"name": "k"}).json()["secret"]
+        other = self.admin.post("/v1/tenants", {"name": "stranger"}).json()["id"]
+        key = self.admin.post(f"/v1/tenants/{other}/keys", {"name": "k"}).json()["secret"]
         stranger = self.server.client(key)
         self.assert_problem(stranger.get(f"/v1/approvals/{self.approval}"), 404, "not-found")
         answer = stranger.post(f"/v1/approvals/{self.approval}/approve",
@@ -214,7 +214,7 @@ class Forgery(GateTest):
         public = subprocess.run(["openssl", "pkey", "-in", home / "ed.pem", "-pubout", "-outform", "DER"], check=True,
                                 capture_output=True).stdout[-32:]
         tenant = self.server.bootstrap["tenant_id"]
-        made = self.admin.post(f"/v1/admin/tenants/{tenant}/approver-keys",
+        made = self.admin.post(f"/v1/tenants/{tenant}/approver-keys",
                                {"name": "ed", "algorithm": "ed25519", "public_key": base64url(public)})
         self.assertEqual(made.status, 201, made.body)
         exp = int(time.time()) + 60
@@ -244,7 +244,7 @@ class Forgery(GateTest):
 class Bound(GateTest):
     def test_I15_a_tenant_can_require_that_a_decision_is_bound_to_its_deed(self):
         tenant = self.server.bootstrap["tenant_id"]
-        answer = self.admin.patch(f"/v1/admin/tenants/{tenant}", {"settings": {"require_bound_decisions": True}})
+        answer = self.admin.patch(f"/v1/tenants/{tenant}", {"settings": {"require_bound_decisions": True}})
         self.assertEqual(answer.status, 200, answer.body)
         conversation = self.conversation()
         stream = self.client.send(conversation, "need API_KEY: a key\nsay done")
@@ -348,9 +348,9 @@ class Told(GateTest):
         hooks = Hooks(refusals=1)
         self.addCleanup(hooks.close)
         tenant = self.server.bootstrap["tenant_id"]
-        self.assertEqual(self.admin.patch(f"/v1/admin/tenants/{tenant}",
+        self.assertEqual(self.admin.patch(f"/v1/tenants/{tenant}",
                                           {"settings": {"webhook_url": hooks.url}}).status, 200)
-        secret = self.admin.get(f"/v1/admin/tenants/{tenant}/webhook-secret").json()["secret"]
+        secret = self.admin.get(f"/v1/tenants/{tenant}/webhook-secret").json()["secret"]
         conversation = self.conversation()
         stream = self.client.send(conversation, "ask May I?\nsay done")
         self.addCleanup(stream.close)

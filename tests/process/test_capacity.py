@@ -85,8 +85,8 @@ class Full(ServerTest):
         check_stream(self.client.events(done[0]["id"]))
 
     def test_I12_no_tenant_waits_behind_another_ones_crowd(self):
-        other = self.admin.post("/v1/admin/tenants", {"name": "small"}).json()["id"]
-        small = self.server.client(self.admin.post(f"/v1/admin/tenants/{other}/keys", {"name": "k"}).json()["secret"])
+        other = self.admin.post("/v1/tenants", {"name": "small"}).json()["id"]
+        small = self.server.client(self.admin.post(f"/v1/tenants/{other}/keys", {"name": "k"}).json()["secret"])
         run = self.occupy()
         crowd = [self.client.send(self.conversation(), f"say {i}", on_capacity="hold") for i in range(6)]
         for stream in crowd:

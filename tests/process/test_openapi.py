@@ -11,6 +11,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import jsonschema
 
+from gate_fixture import Approver
 from openapi_examples import EXAMPLES, FORM, FORM_TYPE, SKILL
 from server_process import ROOT, ServerTest
 from stream_grammar import check_stream
@@ -68,7 +69,23 @@ def make_things(test):
     things["key"] = admin.post(f"/v1/tenants/{tenant}/keys", {"name": "k"}).json()["id"]
     hmac = {"algorithm": "hmac-sha256"}
     things["approver"] = admin.post(f"/v1/tenants/{tenant}/approver-keys", hmac).json()["id"]
-    return things | make_materials(test)
+    return things | make_materials(test) | make_gates(test)
+
+
+def make_gates(test):
+    """Two runs that wait for a human, with what an approver says to them, and secrets to destroy."""
+    client, things = test.client, {}
+    approver = Approver.of(test.server)
+    for decision in ("approve", "deny"):
+        asking = client.send(test.conversation(), "ask Shall I go on?")
+        with asking.connection:
+            told = next(e for e in map(json.loads, asking.lines()) if e["type"] == "approval_required")
+        things["approval_to_" + decision] = told["data"]["id"]
+        things["signed_" + decision] = {"signature": approver.signature(told["data"]["id"], decision)}
+    for path in (f"/v1/agents/{client.get('/v1/agents').json()['data'][0]['id']}", "/v1"):
+        client.request("PUT", path + "/secrets", {"secrets": {"TO_DESTROY": "a value"}})
+    things["first_agent"] = client.get("/v1/agents").json()["data"][0]["id"]
+    return things
 
 
 def make_materials(test):
@@ -147,7 +164,7 @@ class TheServer(ServerTest):
                 self.assertIn(name, EXAMPLES, f"no example for {method.upper()} {path}: write one")
             for target, body, status, *headers in EXAMPLES.get(name, []):
                 seen.add(name)
-                target = target.format(**things)
+                target, body = target.format(**things), body(things) if callable(body) else body
                 with self.subTest(operation=name, target=target, body=str(body)[:60]):
                     pattern = "^" + re.sub(r"\\{[a-z_]+\\}", "[^/?]+", re.escape(path)) + r"(\?.*)?$"
                     self.assertRegex(target, pattern)

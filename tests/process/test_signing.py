@@ -58,7 +58,7 @@ class Examples(GateTest):
         subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", key], check=True, capture_output=True)
         public = subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-outform", "DER"], check=True,
                                 capture_output=True).stdout[-32:]
-        made = self.admin.post(f"/v1/admin/tenants/{self.server.bootstrap['tenant_id']}/approver-keys",
+        made = self.admin.post(f"/v1/tenants/{self.server.bootstrap['tenant_id']}/approver-keys",
                                {"name": "ed", "algorithm": "ed25519", "public_key": base64url(public)}).json()
         (language, code), = examples("sign-ed25519")
         approval, lines = self.gate()
