@@ -20,6 +20,7 @@
 #include "egress/egress.h"
 #include "egress/head_parser.h"
 #include "egress/house.h"
+#include "egress/upstream_fixture.h"
 #include "egress/wire_fixture.h"
 #include "world/fake_world.h"
 

@@ -4,16 +4,11 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
-#include <atomic>
 #include <chrono>
-#include <functional>
-#include <list>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "base/fd.h"
@@ -88,6 +83,8 @@ class Peer {
     session_.reset();
     fd_.reset();
   }
+  // From another thread: whoever waits here waits no longer.
+  void wake() { shutdown(fd_.get(), SHUT_RDWR); }
 
   Heard hear_request() {
     Heard out;
@@ -185,59 +182,5 @@ class Client final : public Peer {
     return fd;
   }
 };
-
-// A server that does for each connection what the script says, on threads of its own.
-class Upstream final {
- public:
-  using Script = std::function<void(Peer&)>;
-  // `context` null: in the clear.
-  explicit Upstream(Script script, SSL_CTX* context = nullptr) : script_(std::move(script)), context_(context) {
-    listener_ = listen_on_loopback(port_);
-    thread_ = std::thread([this] { accept_all(); });
-  }
-  ~Upstream() {
-    shutdown(listener_.get(), SHUT_RDWR);  // wakes accept()
-    thread_.join();
-    for (auto& thread : talks_) thread.join();
-  }
-  uint16_t port() const { return port_; }
-  int connections() const { return connections_; }
-
- private:
-  void accept_all() {
-    for (;;) {
-      OwnedFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (!fd) return;
-      ++connections_;
-      talks_.emplace_back([this, fd = std::move(fd)]() mutable {
-        Peer peer(std::move(fd));
-        if (context_ == nullptr || peer.accept_hands(context_)) script_(peer);
-      });
-    }
-  }
-
-  Script script_;
-  SSL_CTX* context_;
-  uint16_t port_ = 0;
-  OwnedFd listener_;
-  std::thread thread_;
-  std::list<std::thread> talks_;
-  std::atomic<int> connections_ = 0;
-};
-
-// Answers every request with what it heard: its first line, its fields and its body.
-inline void echo(Peer& peer) {
-  for (;;) {
-    const Heard heard = peer.hear_request();
-    if (heard.request.method.empty()) return;
-    std::string body = heard.request.method + " " + heard.request.target + "\n";
-    for (const auto& field : heard.request.fields.all()) body += field.name + ": " + field.value + "\n";
-    body += "\n" + heard.body;
-    if (!peer.say("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-                  (heard.request.method == "HEAD" ? "" : body))) {
-      return;
-    }
-  }
-}
 
 }  // namespace sluice::egress
