@@ -34,6 +34,10 @@ class ScriptedDispatcher final : public harness::Dispatcher {
   }
   bool reads_history(const model::Agent&) const override { return wants_history; }
 
+  void release(model::ConversationId conversation) override { released.push_back(conversation); }
+  void forget_parked(model::RunId run, model::ConversationId) override { forgotten.push_back(run); }
+  int warm_available() const override { return 3; }
+
   int working() const {
     int count = 0;
     for (const auto& job : jobs) count += job->listener != nullptr ? 1 : 0;
@@ -50,6 +54,9 @@ class ScriptedDispatcher final : public harness::Dispatcher {
   bool wants_history = false;
   bool proves_at_once = true;
   std::vector<Callback<void()>> unproven;
+  std::vector<model::ConversationId> released;
+  std::vector<model::RunId> forgotten;
+  int went_on = 0;
 
  private:
   world::Loop& loop_;
@@ -62,6 +69,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
       if (owner_.proves_at_once) return owner_.loop_.defer(std::move(gone));
       owner_.unproven.push_back(std::move(gone));
     }
+    void go_on() override { ++owner_.went_on; }
     ScriptedDispatcher& owner_;
     std::shared_ptr<Job> job_;
   };
@@ -98,7 +106,7 @@ class EngineTest : public testing::Test {
 
   void start_server() {
     store = std::make_unique<store::MemoryStore>(disk, loop);
-    engine = make_engine({*store, dispatcher, loop, ids, log, metrics}, {"http://test"});
+    engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, nullptr, &noticed}, options);
     bool recovered = false;
     engine->recover([&](Result<Unit> done) { recovered = bool(done); });
     loop.settle();
@@ -114,10 +122,11 @@ class EngineTest : public testing::Test {
     start_server();
   }
 
-  Send message(std::string content) {
+  Send message(std::string content) { return message_in(conversation, std::move(content)); }
+  Send message_in(model::ConversationId where, std::string content) {
     Send send;
     send.tenant = tenant.id;
-    send.conversation = conversation;
+    send.conversation = where;
     send.content = std::move(content);
     send.request_id = "req_test";
     return send;
@@ -147,6 +156,24 @@ class EngineTest : public testing::Test {
   void agent_finishes() {
     dispatcher.jobs.back()->listener->on_finished({3, 4});
     loop.settle();
+  }
+
+  // Another conversation of the same tenant.
+  model::ConversationId make_conversation(model::Runtime runtime = {}) {
+    model::Conversation made{.id = ids.make<model::ConversationId>(), .tenant_id = tenant.id, .agent_id = agent.id};
+    made.runtime = std::move(runtime);
+    store->create_conversation({made, "", {}}, [](Result<store::ConversationOutcome> done) { ASSERT_TRUE(done); });
+    loop.settle();
+    return made.id;
+  }
+  // How many were cancelled by now.
+  std::size_t cancel(const model::Run& run) {
+    const auto cancelled = std::make_shared<std::size_t>(0);
+    engine->cancel(tenant.id, run.id, [cancelled](std::variant<model::Run, model::Problem> answer) {
+      *cancelled = std::holds_alternative<model::Run>(answer) ? 1 : 0;
+    });
+    loop.settle();
+    return *cancelled;
   }
 
   // Everything a reader who asks now, from after `after`, gets to read.
@@ -203,6 +230,10 @@ class EngineTest : public testing::Test {
   world::IdSource ids{loop, entropy};
   store::MemoryDisk disk;
   ScriptedDispatcher dispatcher{loop};
+  vault::Sealer sealer{vault::parse_key_file("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s").take(), entropy};
+  int notices_seen = 0;
+  Callback<void()> noticed = [this] { ++notices_seen; };
+  EngineOptions options{"http://test"};
 
   model::Tenant tenant{.id = ids.make<model::TenantId>(), .name = "Acme"};
   model::Agent agent{.id = ids.make<model::AgentId>(), .tenant_id = tenant.id, .name = "default", .is_default = true};

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "engine/journal_reading.h"
+#include "engine/problems.h"
 
 namespace sluice::engine {
 namespace {
@@ -27,60 +28,91 @@ void LiveRun::mark_dirty() {
   if (!std::exchange(dirty_, true)) needs_.owner.on_dirty(run_.id);
 }
 
+LiveRun::Batch& LiveRun::batch() { return pending_.empty() ? pending_.emplace_back() : pending_.back(); }
+
 bool LiveRun::happen(Happening what) {
   const auto row = step(run_.state, what);
   if (!row) return false;
-  if (row->to != run_.state) state_to_write_ = row->to;
+  if (row->to != run_.state) batch().state = row->to;
   run_.state = row->to;
+  message_.status = model::message_status(run_.state);
   return true;
 }
 
+void LiveRun::add(model::EventKind kind, std::string body) {
+  batch().events.push_back({kind, needs_.loop.now(), std::move(body)});
+  mark_dirty();
+}
+
+// ── while it is held ────────────────────────────────────────────────────────────────────────────
+
+bool LiveRun::tell_place(Place place) {
+  if (run_.state != RunState::held) return false;
+  add(model::EventKind::queued, body_of(place));
+  return true;
+}
+
+void LiveRun::start() {
+  SLUICE_CHECK(happen(Happening::slot_freed) && happen(Happening::sandbox_ready));
+  add(model::EventKind::started, launch_->started_body);
+}
+
+void LiveRun::end_hold() {
+  if (!happen(Happening::hold_expired)) return;
+  auto problem =
+      problem_of(model::Slug::capacity_exhausted,
+                 "No slot became free within " + std::to_string(needs_.options.max_hold_seconds) + " seconds.");
+  add(model::EventKind::failed, problem_json(problem));
+}
+
 // ── what the agent says ─────────────────────────────────────────────────────────────────────────
+
+void LiveRun::work_by(std::unique_ptr<harness::Work> work) {
+  work_ = std::move(work);
+  work_over_ = false;
+  at_gate_ = false;
+}
 
 void LiveRun::on_event(model::RunEvent event) {
   if (is_over(run_.state) || run_.state == RunState::finishing) return;
   if (event.kind == model::EventKind::text) message_.content += event.body;
   steps_.see(event);
-  pending_.push_back(std::move(event));
+  batch().events.push_back(std::move(event));
   mark_dirty();
 }
 
 void LiveRun::on_finished(model::Usage usage) {
   if (is_over(run_.state) || run_.state == RunState::finishing) return;
-  SLUICE_CHECK(happen(Happening::result));
-  message_.status = model::message_status(run_.state);
+  if (!happen(Happening::result)) return on_failed({.detail = "The agent ended while it was to wait for a human."});
   message_.usage = usage;
-  end_with(model::EventKind::completed, model::to_json(message_));
+  add(model::EventKind::completed, model::to_json(message_));
 }
 
 void LiveRun::on_failed(model::Problem problem) {
   if (is_over(run_.state) || run_.state == RunState::finishing) return;
+  resolve_gate(model::ApprovalStatus::expired, "failure");
   SLUICE_CHECK(happen(Happening::error));
-  message_.status = model::message_status(run_.state);
   close_steps("The run ended before the tool call did.");
-  end_with(model::EventKind::failed, problem_json(problem));
+  add(model::EventKind::failed, problem_json(problem));
 }
 
 void LiveRun::close_steps(std::string_view why) {
-  for (auto& end : steps_.close(why, needs_.loop.now())) pending_.push_back(std::move(end));
-}
-
-void LiveRun::end_with(model::EventKind kind, std::string body) {
-  pending_.push_back({kind, needs_.loop.now(), std::move(body)});
-  mark_dirty();
+  for (auto& end : steps_.close(why, needs_.loop.now())) batch().events.push_back(std::move(end));
 }
 
 std::string LiveRun::problem_json(const model::Problem& problem) {
   problem_name_ = model::entry_of(problem.slug).name;
   std::string out;
-  model::append_json(out, problem, {needs_.public_base_url, "", request_id_});
+  model::append_json(out, problem, {needs_.options.public_base_url, "", request_id_});
   return out;
 }
 
 void LiveRun::cancel(Callback<void(Result<model::Run>)> done) {
   cancellers_.push_back(std::move(done));
   if (is_over(run_.state)) return;  // its end is being written; who asked hears of it then
+  resolve_gate(model::ApprovalStatus::expired, "cancel");
   SLUICE_CHECK(happen(Happening::cancel_requested));
+  if (is_over(run_.state)) add_cancelled_end();  // nobody worked on it
   mark_dirty();
 }
 
@@ -98,18 +130,25 @@ void LiveRun::wait_for_end(std::weak_ptr<Callback<void(Result<wire::Ending>)>> w
 
 void LiveRun::flush() {
   dirty_ = false;
-  if (writing_) return;
-  if (pending_.empty() && !state_to_write_) return;
+  if (writing_ || pending_.empty()) return;
   writing_ = true;
-  in_flight_ = std::move(pending_);
-  pending_.clear();
-  state_in_flight_ = std::exchange(state_to_write_, std::nullopt);
+  in_flight_ = std::move(pending_.front());
+  pending_.erase(pending_.begin());
 
-  store::Append append{.run = run_.id, .epoch = run_.epoch, .head = run_.head, .events = in_flight_};
-  if (state_in_flight_) {
+  store::Append append{.run = run_.id, .epoch = run_.epoch, .head = run_.head, .events = in_flight_.events};
+  if (in_flight_.state) {
     append.commit_class = store::CommitClass::boundary;
-    append.state = state_in_flight_;
-    if (is_over(*state_in_flight_)) append.assistant_message = message_;
+    append.state = in_flight_.state;
+  }
+  if (in_flight_.state && (in_flight_.gate || is_over(*in_flight_.state))) {
+    append.assistant_message = message_;
+    append.assistant_message->status = model::message_status(*in_flight_.state);
+  }
+  if (in_flight_.gate) {
+    append.approval = in_flight_.gate->approval;
+    append.secrets = in_flight_.gate->secrets;
+    append.audit = in_flight_.gate->audit;
+    append.notices = in_flight_.gate->notices;
   }
   needs_.store.append(std::move(append), [self = self_](Result<store::CommittedBatch> written) {
     if (*self != nullptr) (*self)->on_written(std::move(written));
@@ -120,21 +159,24 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   writing_ = false;
   if (!written) return on_refused(written.error());
   refusals_ = 0;
-  in_flight_.clear();
   run_.head.value += written.value().size();
-  const auto state = std::exchange(state_in_flight_, std::nullopt);
+  const auto done = std::exchange(in_flight_, {});
 
   const auto self = self_;
   tell(written.value());
   if (*self == nullptr) return;
-  if (state && is_over(*state)) return finish();
-  if (state == RunState::finishing) stop_work();
+  if (done.gate) on_gate_written(*done.gate);
+  if (*self == nullptr) return;
+  if (done.state && is_over(*done.state)) return finish();
+  if (done.state == RunState::finishing) stop_work();
+  if (done.state == RunState::parked) settle_in_park();
+  if (done.state == RunState::streaming && run_.state == RunState::streaming) needs_.owner.on_going(*this);
   flush();
 }
 
 // The wish to cancel is on disk. Now stop whoever works; the run is over when that is proven.
 void LiveRun::stop_work() {
-  if (!work_) return end_cancelled();
+  if (!has_work()) return end_cancelled();
   work_->stop([self = self_] {
     if (*self != nullptr) (*self)->end_cancelled();
   });
@@ -143,23 +185,19 @@ void LiveRun::stop_work() {
 void LiveRun::end_cancelled() {
   work_.reset();
   SLUICE_CHECK(happen(Happening::sandbox_lost));
-  message_.status = model::message_status(run_.state);
+  add_cancelled_end();
+}
+
+void LiveRun::add_cancelled_end() {
   close_steps("The run was cancelled.");
-  model::Problem problem;
-  problem.slug = model::Slug::run_cancelled;
-  problem.detail = "The run was cancelled by request.";
-  end_with(model::EventKind::cancelled, problem_json(problem));
+  const auto problem = problem_of(model::Slug::run_cancelled, "The run was cancelled by request.");
+  add(model::EventKind::cancelled, problem_json(problem));
 }
 
 void LiveRun::on_refused(const Error& why) {
   if (why.kind != ErrorKind::overloaded) return needs_.owner.on_lost(*this, why);
-  // Nothing was written, so nothing is lost: the same again, and whatever has come since.
-  in_flight_.insert(in_flight_.end(), std::make_move_iterator(pending_.begin()),
-                    std::make_move_iterator(pending_.end()));
-  pending_ = std::move(in_flight_);
-  in_flight_.clear();
-  if (!state_to_write_) state_to_write_ = state_in_flight_;
-  state_in_flight_.reset();
+  // Nothing was written, so nothing is lost: the same again.
+  pending_.insert(pending_.begin(), std::exchange(in_flight_, {}));
   const int64_t wait = std::min(full_disk_ms_max, full_disk_first_ms << std::min(refusals_++, 10));
   writing_ = true;  // until the timer: nobody else starts a write meanwhile
   again_ = needs_.loop.after({wait}, [this] {
@@ -173,51 +211,57 @@ void LiveRun::on_refused(const Error& why) {
 void LiveRun::attach(JournalReading& reading, const wire::Fold& fold, wire::Format format) {
   SLUICE_CHECK(fold.at() == run_.head);
   auto& audience = audiences_[static_cast<std::size_t>(format)];
-  if (!audience.fold) audience.fold = fold;
-  SLUICE_CHECK(audience.fold->next_seq() == fold.next_seq());
-  audience.readings.push_back(&reading);
+  if (!audience) audience = std::make_unique<Audience>(Audience{fold, {}});
+  SLUICE_CHECK(audience->fold.next_seq() == fold.next_seq());
+  audience->readings.push_back(&reading);
 }
 
 void LiveRun::detach(JournalReading& reading) {
   for (auto& audience : audiences_) {
-    std::replace(audience.readings.begin(), audience.readings.end(), &reading, static_cast<JournalReading*>(nullptr));
+    if (!audience) continue;
+    auto& readings = audience->readings;
+    std::replace(readings.begin(), readings.end(), &reading, static_cast<JournalReading*>(nullptr));
+    const bool empty = std::ranges::all_of(readings, [](const auto* left) { return left == nullptr; });
+    if (empty && !telling_) audience.reset();
   }
 }
 
 void LiveRun::tell(const store::CommittedBatch& news) {
   for (const auto& committed : news) {
+    const auto kind = committed.event().kind;
     if (auto ending = wire::ending_of(committed)) {
       ending_ = std::move(ending);
       run_.ended_at = committed.event().at;
     }
-  }
-  if (!std::exchange(first_told_, true)) {
-    needs_.first_event.observe_us(needs_.loop.monotonic_us() - accepted_us_);
+    if (kind == model::EventKind::queued || kind == model::EventKind::started || first_told_) continue;
+    first_told_ = true;
+    needs_.figures.first_event.observe_us(needs_.loop.monotonic_us() - accepted_us_);
   }
   const auto self = self_;
+  telling_ = true;
   for (auto& audience : audiences_) {
     tell_audience(audience, news);
     if (*self == nullptr) return;
   }
+  telling_ = false;
 }
 
-void LiveRun::tell_audience(Audience& audience, const store::CommittedBatch& news) {
-  auto& readings = audience.readings;
+void LiveRun::tell_audience(std::unique_ptr<Audience>& audience, const store::CommittedBatch& news) {
+  if (!audience) return;
+  auto& readings = audience->readings;
   std::erase(readings, nullptr);
-  if (readings.empty()) {
-    audience.fold.reset();
-    return;
-  }
   // Whoever cannot take more goes on alone from here, reading the journal at its own pace.
   for (auto& reading : readings) {
-    if (reading->full()) std::exchange(reading, nullptr)->fall_behind(*audience.fold);
+    if (reading->full()) std::exchange(reading, nullptr)->fall_behind(audience->fold);
   }
+  std::erase(readings, nullptr);
+  if (readings.empty()) return audience.reset();
   constexpr std::size_t envelope_bytes = 240;
   std::size_t size = 0;
   for (const auto& committed : news) size += envelope_bytes + committed.event().body.size();
   std::string lines;
   lines.reserve(size);
-  for (const auto& committed : news) audience.fold->apply(committed, lines);
+  for (const auto& committed : news) audience->fold.apply(committed, lines);
   if (lines.empty()) return;
   const auto shared = std::make_shared<const std::string>(std::move(lines));
   const auto self = self_;
@@ -228,15 +272,21 @@ void LiveRun::tell_audience(Audience& audience, const store::CommittedBatch& new
   }
 }
 
+template <typename Farewell>
+void LiveRun::dismiss_readers(Farewell farewell) {
+  telling_ = true;
+  for (auto& audience : audiences_) {
+    for (std::size_t i = 0; audience && i < audience->readings.size(); ++i) {
+      if (auto* reading = std::exchange(audience->readings[i], nullptr)) farewell(*reading);
+    }
+  }
+}
+
 void LiveRun::finish() {
   SLUICE_CHECK(ending_.has_value());
   work_.reset();
   const auto self = self_;
-  for (auto& audience : audiences_) {
-    for (std::size_t i = 0; i < audience.readings.size(); ++i) {
-      if (auto* reading = std::exchange(audience.readings[i], nullptr)) reading->end();
-    }
-  }
+  dismiss_readers([](JournalReading& reading) { reading.end(); });
   for (auto& weak : std::exchange(waiters_, {})) {
     if (const auto waiter = weak.lock()) (*waiter)(*ending_);
   }
@@ -248,15 +298,12 @@ void LiveRun::finish() {
 void LiveRun::abandon(const Error& why) {
   work_.reset();
   again_.cancel();
-  for (auto& audience : audiences_) {
-    for (std::size_t i = 0; i < audience.readings.size(); ++i) {
-      if (auto* reading = std::exchange(audience.readings[i], nullptr)) reading->lose(why);
-    }
-  }
+  dismiss_readers([&why](JournalReading& reading) { reading.lose(why); });
   for (auto& weak : std::exchange(waiters_, {})) {
     if (const auto waiter = weak.lock()) (*waiter)(why);
   }
   for (auto& done : std::exchange(cancellers_, {})) done(why);
+  if (gate_ && gate_->decided) std::exchange(gate_->decided, nullptr)(problem_of_store(why, "decision"));
 }
 
 }  // namespace sluice::engine

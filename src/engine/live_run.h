@@ -4,6 +4,8 @@
 // At most one append is under way; what comes meanwhile makes the next one, so a slow disk makes
 // larger batches, not a longer queue. Everything here is a fold of the journal plus what is not
 // written yet; dropping a LiveRun loses nothing that anyone was told.
+//
+// While it waits for a human (live_run_gate.cc) little of it is left: there may be ten thousand.
 #pragma once
 
 #include <array>
@@ -13,7 +15,10 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/gate_records.h"
+#include "engine/launch.h"
 #include "engine/open_steps.h"
+#include "engine/queue_board.h"
 #include "engine/run_lifecycle.h"
 
 namespace sluice::engine {
@@ -27,18 +32,35 @@ class LiveRun final : public harness::DispatchListener {
     virtual ~Owner() = default;
     // It has something to write; call flush() at the end of this turn.
     virtual void on_dirty(model::RunId run) = 0;
+    // That it goes on is on disk: it has been started, or was approved.
+    virtual void on_going(LiveRun& run) = 0;
+    // That it waits for a human is on disk.
+    virtual void on_parked(LiveRun& run, bool keeps_box) = 0;
+    // There is news for a webhook in the store.
+    virtual void on_notice() = 0;
     // The terminal event is on disk and told. The owner drops the run.
     virtual void on_over(LiveRun& run) = 0;
     // It cannot be written on: fenced out, or the store will not say. The owner drops the run.
     virtual void on_lost(LiveRun& run, const Error& why) = 0;
   };
 
+  struct Figures {
+    explicit Figures(world::Metrics& metrics);
+    world::Histogram& first_event;
+    world::Histogram& resumed;
+    world::Counter& required;
+    world::Counter& approved;
+    world::Counter& denied;
+    world::Counter& expired;
+  };
+
   struct Needs {
     Owner& owner;
     store::Store& store;
     world::Loop& loop;
-    world::Histogram& first_event;
-    const std::string& public_base_url;
+    world::IdSource& ids;
+    Figures& figures;
+    const EngineOptions& options;
   };
 
   // `message` is the assistant message as the journal so far makes it.
@@ -55,16 +77,41 @@ class LiveRun final : public harness::DispatchListener {
   // The first events of a run accepted just now: its first reader need not ask the store for them.
   void keep_opening(store::CommittedBatch opening) { opening_ = std::move(opening); }
   const store::CommittedBatch& opening() const { return opening_; }
+  // What the journal so far shows of its tool calls.
+  void remember_steps(OpenSteps steps) { steps_ = std::move(steps); }
 
-  void work_by(std::unique_ptr<harness::Work> work) { work_ = std::move(work); }
+  // ── while it is held ──
+  void keep_launch(Launch launch) { launch_ = std::make_unique<Launch>(std::move(launch)); }
+  Launch* launch() { return launch_.get(); }
+  std::unique_ptr<Launch> take_launch() { return std::move(launch_); }
+  // False when it is not held any more.
+  bool tell_place(Place place);
+  void start();
+  void end_hold();
+
+  // ── while it is worked on ──
+  void use_secrets(std::shared_ptr<vault::Secrets> secrets) { secrets_ = std::move(secrets); }
+  const std::shared_ptr<vault::Secrets>& secrets() const { return secrets_; }
+  void work_by(std::unique_ptr<harness::Work> work);
+  bool has_work() const { return work_ != nullptr && !work_over_; }
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
   // `done` gets the run once it is over, however it ended.
   void cancel(Callback<void(Result<model::Run>)> done);
-  // What the journal so far shows of its tool calls.
-  void remember_steps(OpenSteps steps) { steps_ = std::move(steps); }
   // The wish to cancel was on disk before a restart; nobody works on the run any more.
   void resume_cancelling();
   void wait_for_end(std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter);
+
+  // ── at a gate ──
+  void decide(Decision decision, Callback<void(DecideOutcome)> done);
+  // The gate was open before a restart, and is for so long.
+  void reopen_gate(model::Approval approval, Millis left);
+  // The approved one goes on, by the Work that waited.
+  void go_on();
+  // From the gate until it is worked on again: what was kept for that is still there.
+  bool at_gate() const { return at_gate_; }
+  void note_checkpoint() { at_gate_ = true; }
+  // Null when nobody is asked for anything.
+  const model::Approval* open_approval() const { return gate_ ? &gate_->approval : nullptr; }
 
   // The reader's fold stands at this run's head; from here on it gets what is written.
   void attach(JournalReading& reading, const wire::Fold& fold, wire::Format format);
@@ -77,50 +124,80 @@ class LiveRun final : public harness::DispatchListener {
   void on_event(model::RunEvent event) override;
   void on_finished(model::Usage usage) override;
   void on_failed(model::Problem problem) override;
+  void on_gate(harness::Gate gate) override;
 
  private:
   struct Audience {
-    std::optional<wire::Fold> fold;         // of everyone in `readings`
+    wire::Fold fold;                        // of everyone in `readings`
     std::vector<JournalReading*> readings;  // null: has left
+  };
+  // What one append carries. An approval is made by one and resolved by a later one.
+  struct Batch {
+    std::vector<model::RunEvent> events;
+    std::optional<RunState> state;
+    std::unique_ptr<GateRecords> gate;
+  };
+  struct OpenGate {
+    model::Approval approval;
+    bool keeps_box = false;
+    world::Timer expiry;
+    Callback<void(DecideOutcome)> decided;  // set while the decision is being written
+    int64_t decided_us = 0;
   };
 
   void mark_dirty();
+  // The one that what comes now belongs to.
+  Batch& batch();
   bool happen(Happening what);
-  void end_with(model::EventKind kind, std::string body);
+  void add(model::EventKind kind, std::string body);
   void close_steps(std::string_view why);
   std::string problem_json(const model::Problem& problem);
   void on_written(Result<store::CommittedBatch> written);
   void on_refused(const Error& why);
   void tell(const store::CommittedBatch& news);
-  void tell_audience(Audience& audience, const store::CommittedBatch& news);
+  void tell_audience(std::unique_ptr<Audience>& audience, const store::CommittedBatch& news);
+  template <typename Farewell>
+  void dismiss_readers(Farewell farewell);
   void stop_work();
   void end_cancelled();
+  void add_cancelled_end();
   void finish();
 
+  void watch_gate(Millis left);
+  void resolve_gate(model::ApprovalStatus status, std::string by, std::string detail = "");
+  void add_records(std::string actor, std::string detail);
+  void end_at_gate(Happening what, const model::Problem& problem);
+  void on_gate_written(const GateRecords& written);
+  void settle_in_park();
+
   Needs needs_;
-  model::Run run_;  // state: as decided, on disk once `state_to_write_` is empty
+  model::Run run_;  // state: as decided, on disk once no batch carries it
   model::Message message_;
   std::string request_id_;
   int64_t accepted_us_;
 
   OpenSteps steps_;
-  std::vector<model::RunEvent> pending_;
-  std::optional<RunState> state_to_write_;
-  std::vector<model::RunEvent> in_flight_;  // kept until the store answers: a full disk means again
-  std::optional<RunState> state_in_flight_;
+  std::vector<Batch> pending_;
+  Batch in_flight_;  // kept until the store answers: a full disk means again
   bool writing_ = false;
   bool dirty_ = false;
-  world::Timer again_;
+  bool first_told_ = false;
+  bool telling_ = false;
+  bool work_over_ = false;  // by its own word; it is dropped when it does not speak
+  bool at_gate_ = false;
   int refusals_ = 0;
+  world::Timer again_;
 
   store::CommittedBatch opening_;
+  std::unique_ptr<Launch> launch_;
+  std::unique_ptr<OpenGate> gate_;
+  std::shared_ptr<vault::Secrets> secrets_;
   std::unique_ptr<harness::Work> work_;
-  std::array<Audience, wire::format_count> audiences_;
+  std::array<std::unique_ptr<Audience>, wire::format_count> audiences_;
   std::vector<std::weak_ptr<Callback<void(Result<wire::Ending>)>>> waiters_;
   std::vector<Callback<void(Result<model::Run>)>> cancellers_;
   std::optional<wire::Ending> ending_;
   std::string_view problem_name_;
-  bool first_told_ = false;
 
   // The store's answer may come after this run is gone.
   std::shared_ptr<LiveRun*> self_;

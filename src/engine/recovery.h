@@ -7,8 +7,10 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/run_engine.h"
+#include "engine/run_past.h"
 
 namespace sluice::engine {
 
@@ -23,34 +25,13 @@ class Recovery {
   void start(Callback<void(Result<Unit>)> done);
 
  private:
-  // What the journal and the records say of one run.
-  struct Past {
-    model::Run run;
-    std::string told_text;
-    std::string told_reasoning;
-    std::string request_id;
-    std::string traceparent;
-    model::Message assistant_message;
-    model::Message user_message;
-    std::optional<std::string> repository_id;  // the conversation's
-    OpenSteps steps;
-    model::Position read_to;
-    bool damaged = false;  // something of it cannot be read
-  };
-
   void take_next();
   void take_over(const model::Run& run);
   void on_taken(const model::Run& run, Result<model::Run> taken);
-  void read_journal(const std::shared_ptr<Past>& past);
-  void on_journal(const std::shared_ptr<Past>& past, const Result<store::JournalPage>& page);
-  static void read_accepted(Past& past, std::string_view body);
-  void read_assistant_message(const std::shared_ptr<Past>& past);
-  void read_user_message(const std::shared_ptr<Past>& past);
-  void read_message(const std::shared_ptr<Past>& past, model::MessageId id, Callback<void(model::Message)> then);
-  void read_conversation(const std::shared_ptr<Past>& past);
-  void read_agent(const std::shared_ptr<Past>& past);
-  void take_up(const std::shared_ptr<Past>& past, Result<model::Agent> agent);
-  bool note_damage(Past& past, const Error& why);
+  void take_up(const RunPast& past);
+  // The reason why it cannot be carried on; empty: it can.
+  std::string obstacle(const RunPast& past) const;
+  void hold_again();
   void one_done();
   // This run cannot be taken up: later, not at all, or nothing can.
   void stumble(const model::Run& run, const Error& why);
@@ -65,6 +46,13 @@ class Recovery {
 
   RunEngine& engine_;
   std::deque<model::Run> waiting_;
+  struct Held {
+    Timestamp created_at;
+    model::RunId run;
+    int64_t told_position;
+    auto operator<=>(const Held&) const = default;
+  };
+  std::vector<Held> held_;  // they queue again when all are known, in their old order
   int under_way_ = 0;
   int stumbled_ = 0;  // of them: waiting for room on the disk
   world::Timer again_;

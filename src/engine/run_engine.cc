@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "engine/materials.h"
+#include "engine/problems.h"
 #include "engine/recovery.h"
 
 namespace sluice::engine {
@@ -11,43 +11,6 @@ namespace {
 
 constexpr int64_t reopen_first_ms = 100;
 constexpr int64_t reopen_ms_max = 5'000;
-
-model::Problem problem_of(model::Slug slug, std::string detail) {
-  model::Problem problem;
-  problem.slug = slug;
-  problem.detail = std::move(detail);
-  return problem;
-}
-
-model::Problem unavailable(std::string detail) {
-  auto problem = problem_of(model::Slug::unavailable, std::move(detail));
-  problem.retry_after_seconds = 1;
-  return problem;
-}
-
-model::Problem problem_of_store(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::not_found: return problem_of(model::Slug::not_found, error.what);
-    case ErrorKind::overloaded:
-      return unavailable("The store cannot write right now; nothing was created (" + error.what + ").");
-    case ErrorKind::unavailable:
-      return unavailable("The store did not say whether the message was kept. Retry with the same Idempotency-Key.");
-    case ErrorKind::invalid:
-    case ErrorKind::denied:
-    case ErrorKind::conflict:
-    case ErrorKind::corrupt: break;
-  }
-  return problem_of(model::Slug::internal, "The store refused the message.");
-}
-
-std::string accepted_body(const Send& send) {
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("request_id").string(send.request_id);
-  if (!send.traceparent.empty()) writer.key("traceparent").string(send.traceparent);
-  writer.end_object();
-  return body;
-}
 
 }  // namespace
 
@@ -58,11 +21,15 @@ RunEngine::Figures::Figures(world::Metrics& metrics)
       failed(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="failed")")),
       cancelled(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="cancelled")")),
       recovered(metrics.counter("sluice_runs_recovered_total", "Runs taken up again after a restart.")),
-      first_event(metrics.histogram("sluice_run_first_event_seconds", "From acceptance to the agent's first event.")),
       duration(metrics.histogram("sluice_run_seconds", "From acceptance to the end.")) {}
 
 RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
-    : needs_(needs), options_(std::move(options)), figures_(needs.metrics), self_(std::make_shared<RunEngine*>(this)) {}
+    : needs_(needs),
+      options_(std::move(options)),
+      figures_(needs.metrics),
+      run_figures_(needs.metrics),
+      admission_({*this, needs.loop, needs.metrics, needs.dispatcher}, options_),
+      self_(std::make_shared<RunEngine*>(this)) {}
 
 RunEngine::~RunEngine() { *self_ = nullptr; }
 
@@ -70,109 +37,8 @@ std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options) {
   return std::make_unique<RunEngine>(needs, std::move(options));
 }
 
-// ── a message comes in ──────────────────────────────────────────────────────────────────────────
-
-void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
-  auto shared = std::make_shared<Send>(std::move(send));
-  auto* made = std::get_if<model::Conversation>(&shared->conversation);
-  if (made == nullptr || made->agent_id != model::AgentId{}) return accept(std::move(shared), std::move(done));
-  // The stream's first event shows the conversation, so its agent must be known before it is written.
-  needs_.store.default_agent(shared->tenant,
-                             while_alive([this, shared, done = std::move(done)](Result<model::Agent> agent) mutable {
-                               if (!agent) return done(problem_of_store(agent.error()));
-                               std::get<model::Conversation>(shared->conversation).agent_id = agent.value().id;
-                               accept(shared, std::move(done));
-                             }));
-}
-
-void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
-  if (draining_) return done(unavailable("The server is stopping; nothing was created."));
-  if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
-  const auto now = needs_.loop.now();
-  const auto* existing = std::get_if<model::ConversationId>(&send->conversation);
-  const auto* made = std::get_if<model::Conversation>(&send->conversation);
-  const auto conversation = existing != nullptr ? *existing : made->id;
-
-  store::NewRun fresh;
-  fresh.user_message = {.id = needs_.ids.make<model::MessageId>(), .conversation_id = conversation};
-  fresh.user_message.content = send->content;
-  fresh.user_message.repository_id = send->repository_id;
-  fresh.user_message.skill_ids = send->skill_ids;
-  fresh.user_message.env = send->env;
-  fresh.user_message.env_name = send->env_name;
-  fresh.user_message.created_at = now;
-  fresh.assistant_message = {.id = needs_.ids.make<model::MessageId>(), .conversation_id = conversation};
-  fresh.assistant_message.role = model::Role::assistant;
-  fresh.assistant_message.status = model::MessageStatus::in_progress;
-  fresh.assistant_message.created_at = now;
-  fresh.run = {.id = needs_.ids.make<model::RunId>(), .tenant_id = send->tenant, .conversation_id = conversation};
-  fresh.run.user_message_id = fresh.user_message.id;
-  fresh.run.message_id = fresh.assistant_message.id;
-  fresh.run.created_at = now;
-  // A native run needs no room and no hands yet: it is admitted, started and streaming in one write.
-  fresh.run.state = step(step(RunState::accepted, Happening::admitted)->to, Happening::sandbox_ready)->to;
-  fresh.events.push_back({model::EventKind::accepted, now, accepted_body(*send)});
-  fresh.events.push_back({model::EventKind::started, now, ""});
-  if (made != nullptr) {
-    fresh.conversation = *made;
-    fresh.events.back().body = R"({"conversation":)" + model::to_json(*made) + "}";
-  }
-  fresh.idempotency = send->idempotency;
-
-  auto message = fresh.assistant_message;
-  needs_.store.accept(std::move(fresh), while_alive([this, send, message = std::move(message), done = std::move(done)](
-                                                        Result<store::AcceptOutcome> outcome) mutable {
-                        if (!outcome) {
-                          if (outcome.error().kind == ErrorKind::unavailable) store_fell_silent(outcome.error());
-                          return done(problem_of_store(outcome.error()));
-                        }
-                        done(on_accepted(*send, std::move(message), std::move(outcome).take()));
-                      }));
-}
-
-SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, store::AcceptOutcome outcome) {
-  if (auto* replay = std::get_if<store::Replay>(&outcome)) {
-    SLUICE_CHECK(replay->run.has_value());
-    return Sent{std::move(*replay->run), true};
-  }
-  if (std::holds_alternative<store::KeyConflict>(outcome)) {
-    return problem_of(model::Slug::idempotency_key_conflict,
-                      "This Idempotency-Key was used within 24 hours for a request with another body.");
-  }
-  if (std::holds_alternative<store::Archived>(outcome)) {
-    return problem_of(model::Slug::conversation_archived, "The conversation is archived; nothing was created.");
-  }
-  if (auto* busy = std::get_if<store::Busy>(&outcome)) {
-    auto problem = problem_of(model::Slug::conversation_busy,
-                              "The conversation is answering another message; nothing was created.");
-    problem.conflicting_resource_id = busy->run.id.text();
-    return problem;
-  }
-
-  auto& accepted = std::get<store::Accepted>(outcome);
-  figures_.accepted.add();
-  auto& live = enter(accepted.run, std::move(message), send.request_id);
-  live.keep_opening(std::move(accepted.events));
-
-  const bool filler = send.message_filler.value_or(accepted.conversation.filler_enabled.value_or(send.tenant_filler));
-  harness::Dispatch work{.run = accepted.run.id, .conversation = accepted.conversation.id};
-  work.agent = std::move(accepted.agent);
-  work.prompt = send.content;
-  work.filler = filler && send.streamed;
-  work.traceparent = send.traceparent;
-  model::Message asked;
-  asked.repository_id = send.repository_id;
-  asked.skill_ids = send.skill_ids;
-  asked.env = send.env;
-  asked.env_name = send.env_name;
-  const auto names = materials_named(work.agent, accepted.conversation.repository_id, asked);
-  work.materials.variables = asked.env.value_or(std::map<std::string, std::string>{});
-  start_work(accepted.run.id, std::move(work), names);
-  return Sent{std::move(accepted.run), false};
-}
-
 LiveRun& RunEngine::enter(const model::Run& run, model::Message message, std::string request_id) {
-  const LiveRun::Needs needs{*this, needs_.store, needs_.loop, figures_.first_event, options_.public_base_url};
+  const LiveRun::Needs needs{*this, needs_.store, needs_.loop, needs_.ids, run_figures_, options_};
   auto live = std::make_unique<LiveRun>(needs, run, std::move(message), std::move(request_id));
   auto& entered = *live;
   const bool fresh = live_.emplace(run.id, std::move(live)).second;
@@ -215,13 +81,17 @@ void RunEngine::on_over(LiveRun& run) {
                       {"request_id", run.request_id()}});
   }
   const auto id = record.id;
+  const auto conversation = record.conversation_id;
+  const bool at_gate = run.at_gate();
   live_.erase(id);
+  if (at_gate) needs_.dispatcher.forget_parked(id, conversation);
+  admission_.leave(id, true);
   note_left();
 }
 
 void RunEngine::note_left() {
   figures_.live.set(static_cast<int64_t>(live_.size()));
-  if (!draining_ || !live_.empty() || !drained_) return;
+  if (!draining_ || admission_.anyone_at_work() || !drained_) return;
   drain_timer_.cancel();
   needs_.loop.defer(std::exchange(drained_, nullptr));
 }
@@ -232,6 +102,7 @@ void RunEngine::on_lost(LiveRun& run, const Error& why) {
   // Fenced out: another server carries it on. Corrupt: a human must look. Either way not ours to tell.
   auto lost = std::move(live_.extract(run.run().id).mapped());
   lost->abandon(why);
+  admission_.leave(lost->run().id, true);
   note_left();
 }
 
@@ -315,7 +186,11 @@ void RunEngine::store_fell_silent(const Error& why) {
   // Not from inside a run's own callback: it would be dropped while it speaks.
   needs_.loop.defer(while_alive([this, why] {
     recovery_.reset();
-    for (auto& [id, run] : std::exchange(live_, {})) run->abandon(why);
+    for (auto& [id, run] : std::exchange(live_, {})) {
+      run->abandon(why);
+      run.reset();
+      admission_.leave(id, true);
+    }
     note_left();
     reopen_later();
   }));
@@ -356,7 +231,9 @@ void RunEngine::run_recovery() {
 
 void RunEngine::drain(Millis deadline, Callback<void()> done) {
   draining_ = true;
-  if (live_.empty()) return needs_.loop.defer(std::move(done));
+  admission_.stop();
+  // Whoever waits, for a slot or a human, is on disk as such: the next server goes on with it.
+  if (!admission_.anyone_at_work()) return needs_.loop.defer(std::move(done));
   drained_ = std::move(done);
   drain_timer_ = needs_.loop.after(deadline, [this] { std::exchange(drained_, nullptr)(); });
 }

@@ -1,5 +1,5 @@
-// The engine behind its door: the runs that are live, how one comes to be, and how the store is
-// taken up again after it fell silent.
+// The engine behind its door: the runs that are live, how one comes to be (run_accept.cc) and to be
+// worked on (run_start.cc), and how the store is taken up again after it fell silent.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/admission.h"
 #include "engine/engine.h"
 #include "engine/journal_reading.h"
 #include "engine/live_run.h"
@@ -15,7 +16,7 @@ namespace sluice::engine {
 
 class Recovery;
 
-class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns {
+class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns, private Admission::Host {
  public:
   RunEngine(EngineNeeds needs, EngineOptions options);
   ~RunEngine() override;
@@ -26,6 +27,13 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns 
   std::unique_ptr<Waiting> wait_for_end(const model::Run& run, Callback<void(Result<wire::Ending>)> done) override;
   void cancel(model::TenantId tenant, model::RunId run,
               Callback<void(std::variant<model::Run, model::Problem>)> done) override;
+  void decide(Decision decision, Callback<void(DecideOutcome)> done) override;
+  Capacity capacity() const override { return admission_.capacity(); }
+  model::SandboxNow sandbox_of(model::ConversationId conversation) const override;
+  std::optional<model::Problem> refusal_of_sticky(model::TenantId tenant,
+                                                  const model::TenantLimits& limits) const override;
+  void conversation_changed(const model::Conversation& conversation) override;
+  void secrets_changed(model::TenantId tenant) override;
   void store_fell_silent(const Error& why) override;
   void drain(Millis deadline, Callback<void()> done) override;
 
@@ -40,25 +48,43 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns 
     world::Counter& failed;
     world::Counter& cancelled;
     world::Counter& recovered;
-    world::Histogram& first_event;
     world::Histogram& duration;
   };
 
   void on_dirty(model::RunId run) override;
+  void on_going(LiveRun& run) override;
+  void on_parked(LiveRun& run, bool keeps_box) override;
+  void on_notice() override;
   void on_over(LiveRun& run) override;
   void on_lost(LiveRun& run, const Error& why) override;
   LiveRun* find(model::RunId run) override;
 
+  void on_turn(model::RunId run) override;
+  bool on_moved_up(model::RunId run, Place place) override;
+  void on_held_too_long(model::RunId run) override;
+
   void accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done);
+  store::NewRun fresh_run(const Send& send, model::RunId run, std::optional<Place> held);
   SendOutcome on_accepted(const Send& send, model::Message message, store::AcceptOutcome outcome);
+  SendOutcome take_in(const Send& send, model::Message message, store::Accepted accepted);
+  model::Problem no_room(bool would_wait) const;
   LiveRun& enter(const model::Run& run, model::Message message, std::string request_id);
-  // Finds what the run names, reads the history if the agent looks at it, and hands the work over.
+
+  // It has a slot: hands it over with what was kept for that, or with what its journal says.
+  void begin_work(LiveRun& live);
+  void read_on(model::RunId run);
+  void launch(LiveRun& live, Launch launch);
+  // Finds what the run names, its secrets, and the history if the agent looks at it; then dispatches.
   void start_work(model::RunId run, harness::Dispatch work, const store::MaterialNames& names);
+  void find_secrets(model::RunId run, harness::Dispatch work);
   void read_history(model::RunId run, harness::Dispatch work);
   void dispatch(model::RunId run, harness::Dispatch work);
+  void read_secrets(const LiveRun& live, store::Done<std::vector<model::SealedSecret>> done);
+  void give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed);
+  void refresh_secrets(model::RunId run, Callback<void()> then);
   void flush_dirty();
 
-  // A run is no longer here, for whatever reason.
+  // A run is no longer at work, for whatever reason.
   void note_left();
   using Cancelled = Callback<void(std::variant<model::Run, model::Problem>)>;
   void cancel_found(model::Run run, Cancelled done, int looks_left);
@@ -72,6 +98,8 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns 
   EngineNeeds needs_;
   EngineOptions options_;
   Figures figures_;
+  LiveRun::Figures run_figures_;
+  Admission admission_;
   std::unordered_map<model::RunId, std::unique_ptr<LiveRun>> live_;
   std::vector<model::RunId> dirty_;
   std::unique_ptr<Recovery> recovery_;

@@ -69,6 +69,7 @@ inline constexpr Row rows[] = {
 
     {held,      slot_freed,       starting,  Duty::launch},
     {held,      hold_expired,     failed,    Duty::none},
+    {held,      error,            failed,    Duty::none},
     {held,      cancel_requested, cancelled, Duty::none},
     {held,      runtime_cap,      failed,    Duty::none},
     {held,      server_restarted, held,      Duty::admit},

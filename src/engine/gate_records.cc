@@ -1,0 +1,57 @@
+#include "engine/gate_records.h"
+
+namespace sluice::engine {
+namespace {
+
+std::string detail_of(const model::Approval& approval) {
+  std::string detail;
+  json::Writer writer(detail);
+  writer.begin_object().key("run_id").string(approval.run_id.text());
+  if (approval.resolved_by) writer.key("resolved_by").string(*approval.resolved_by);
+  writer.end_object();
+  return detail;
+}
+
+std::string notice_body(const model::Notice& notice, const model::Approval& approval) {
+  std::string body;
+  json::Writer writer(body);
+  writer.begin_object().key("object").string("notice").key("id").string(notice.id.text());
+  writer.key("type").string(notice.kind).key("created_at").string(to_rfc3339(notice.created_at));
+  writer.key("data").raw(model::to_json(approval)).end_object();
+  return body;
+}
+
+}  // namespace
+
+model::Approval approval_of(harness::Gate gate, const model::Run& run, model::ApprovalId id, Timestamp now,
+                            int64_t lifetime_seconds) {
+  model::Approval approval{.id = id, .tenant_id = run.tenant_id, .conversation_id = run.conversation_id};
+  approval.message_id = run.message_id;
+  approval.run_id = run.id;
+  approval.reason = std::move(gate.reason);
+  approval.requested_items = std::move(gate.items);
+  approval.expires_at = {now.ms + lifetime_seconds * 1'000};
+  approval.created_at = approval.updated_at = now;
+  return approval;
+}
+
+GateRecords records_of(const model::Approval& approval, std::string actor, std::string detail, model::NoticeId notice) {
+  const bool raised = approval.status == model::ApprovalStatus::pending;
+  GateRecords records;
+  records.approval = approval;
+  model::AuditEntry entry{.tenant_id = approval.tenant_id};
+  entry.action = "approval." + std::string(raised ? "required" : model::name_of(approval.status));
+  entry.subject = approval.id.text();
+  entry.actor = std::move(actor);
+  entry.detail = detail.empty() ? detail_of(approval) : std::move(detail);
+  entry.at = approval.updated_at;
+  records.audit.push_back(std::move(entry));
+  model::Notice news{.id = notice, .tenant_id = approval.tenant_id};
+  news.kind = raised ? "approval.required" : "approval.resolved";
+  news.created_at = approval.updated_at;
+  news.body = notice_body(news, approval);
+  records.notices.push_back(std::move(news));
+  return records;
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,18 @@
+// All that is needed to hand a run to whoever works on it, kept while it waits for its slot.
+#pragma once
+
+#include <string>
+
+#include "harness/harness.h"
+#include "store/store.h"
+
+namespace sluice::engine {
+
+struct Launch {
+  harness::Dispatch work;
+  store::MaterialNames names;  // of what is still to be found for it
+  model::Runtime runtime;      // of its conversation
+  std::string started_body;    // of the `started` event, if that is still to be written
+};
+
+}  // namespace sluice::engine

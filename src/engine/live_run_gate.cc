@@ -1,0 +1,136 @@
+// A run at its gate: raised by whoever works, closed by a human, by time, or by the run's end.
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/live_run.h"
+#include "engine/problems.h"
+
+namespace sluice::engine {
+
+using model::ApprovalStatus;
+
+LiveRun::Figures::Figures(world::Metrics& metrics)
+    : first_event(metrics.histogram("sluice_run_first_event_seconds", "From acceptance to the agent's first event.")),
+      resumed(metrics.histogram("sluice_approval_resume_seconds", "From a decision to the event that tells of it.")),
+      required(metrics.counter("sluice_approvals_total", "Approvals, by what became of them.", R"(status="required")")),
+      approved(metrics.counter("sluice_approvals_total", "Approvals, by what became of them.", R"(status="approved")")),
+      denied(metrics.counter("sluice_approvals_total", "Approvals, by what became of them.", R"(status="denied")")),
+      expired(metrics.counter("sluice_approvals_total", "Approvals, by what became of them.", R"(status="expired")")) {}
+
+void LiveRun::on_gate(harness::Gate gate) {
+  work_over_ = !gate.keeps_box;
+  at_gate_ = true;
+  if (!happen(Happening::gate_raised)) return;  // it is being cancelled; what was kept goes with its end
+  const auto& options = needs_.options;
+  const auto lifetime = std::min(gate.lifetime_seconds > 0 ? gate.lifetime_seconds : options.approval_seconds,
+                                 options.approval_seconds_max);
+  auto checkpoint = std::move(gate.checkpoint);
+  gate_ = std::make_unique<OpenGate>();
+  gate_->keeps_box = gate.keeps_box;
+  gate_->approval =
+      approval_of(std::move(gate), run_, needs_.ids.make<model::ApprovalId>(), needs_.loop.now(), lifetime);
+  add_records("server", "");
+  add(model::EventKind::checkpoint, std::move(checkpoint));
+  add(model::EventKind::gate, model::to_json(gate_->approval));
+  watch_gate({lifetime * 1'000});
+}
+
+void LiveRun::reopen_gate(model::Approval approval, Millis left) {
+  SLUICE_CHECK(run_.state == RunState::parked);
+  at_gate_ = true;
+  gate_ = std::make_unique<OpenGate>();
+  gate_->approval = std::move(approval);
+  watch_gate(left);
+}
+
+void LiveRun::watch_gate(Millis left) {
+  gate_->expiry = needs_.loop.after(left, [this] {
+    resolve_gate(ApprovalStatus::expired, "expiry");
+    end_at_gate(Happening::gate_expired,
+                problem_of(model::Slug::approval_expired, "Nobody decided before the approval's time was over."));
+  });
+}
+
+void LiveRun::decide(Decision decision, Callback<void(DecideOutcome)> done) {
+  // While the first decision is being written the run is parked no more: a second one has come too late.
+  if (run_.state != RunState::parked || !gate_ || gate_->approval.id != decision.approval) {
+    return done(problem_of(model::Slug::approval_expired, "The approval is not open any more."));
+  }
+  gate_->decided = std::move(done);
+  gate_->decided_us = needs_.loop.monotonic_us();
+  gate_->approval.note = std::move(decision.note);
+  resolve_gate(decision.approve ? ApprovalStatus::approved : ApprovalStatus::denied, std::move(decision.resolved_by),
+               std::move(decision.audit_detail));
+  batch().gate->secrets = std::move(decision.secrets);
+  if (!decision.approve) {
+    std::string detail = "A human did not approve.";
+    if (gate_->approval.note) detail = "A human did not approve: " + *gate_->approval.note;
+    return end_at_gate(Happening::denied, problem_of(model::Slug::approval_denied, std::move(detail)));
+  }
+  SLUICE_CHECK(happen(Happening::approved));
+  std::string body;
+  json::Writer writer(body);
+  writer.begin_object().key("approval_id").string(gate_->approval.id.text());
+  writer.key("decision").string("approved").end_object();
+  add(model::EventKind::resumed, std::move(body));
+}
+
+// Nothing, unless somebody is being asked.
+void LiveRun::resolve_gate(ApprovalStatus status, std::string by, std::string detail) {
+  if (!gate_ || gate_->approval.status != ApprovalStatus::pending) return;
+  gate_->expiry.cancel();
+  auto& approval = gate_->approval;
+  approval.status = status;
+  const auto actor = by == "expiry" || by == "cancel" || by == "failure" ? "server" : by;
+  approval.resolved_by = std::move(by);
+  approval.resolved_at = approval.updated_at = needs_.loop.now();
+  add_records(actor, std::move(detail));
+}
+
+void LiveRun::add_records(std::string actor, std::string detail) {
+  if (batch().gate) pending_.emplace_back();
+  batch().gate = std::make_unique<GateRecords>(
+      records_of(gate_->approval, std::move(actor), std::move(detail), needs_.ids.make<model::NoticeId>()));
+}
+
+void LiveRun::end_at_gate(Happening what, const model::Problem& problem) {
+  SLUICE_CHECK(happen(what));
+  close_steps("The run ended at its gate.");
+  add(model::EventKind::failed, problem_json(problem));
+}
+
+void LiveRun::on_gate_written(const GateRecords& written) {
+  needs_.owner.on_notice();
+  const auto status = written.approval->status;
+  if (status == ApprovalStatus::pending) return needs_.figures.required.add();
+  auto& counter = status == ApprovalStatus::approved ? needs_.figures.approved
+                  : status == ApprovalStatus::denied ? needs_.figures.denied
+                                                     : needs_.figures.expired;
+  counter.add();
+  const auto closed = std::move(gate_);
+  if (status == ApprovalStatus::approved) {
+    needs_.figures.resumed.observe_us(needs_.loop.monotonic_us() - closed->decided_us);
+  }
+  if (closed->decided) closed->decided(closed->approval);
+}
+
+// Nobody works on it, and perhaps nobody reads it, for as long as a human takes.
+void LiveRun::settle_in_park() {
+  const bool keeps_box = gate_ && gate_->keeps_box;
+  if (!keeps_box) {
+    work_.reset();
+    secrets_.reset();
+  }
+  store::CommittedBatch().swap(opening_);
+  pending_.shrink_to_fit();
+  message_.content.shrink_to_fit();
+  needs_.owner.on_parked(*this, keeps_box);
+}
+
+void LiveRun::go_on() {
+  SLUICE_CHECK(has_work());
+  at_gate_ = false;
+  work_->go_on();
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,16 @@
+// What went wrong, as the engine tells it to whoever asked.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "model/model.h"
+
+namespace sluice::engine {
+
+model::Problem problem_of(model::Slug slug, std::string detail);
+model::Problem unavailable(std::string detail);
+// `what` was to be written.
+model::Problem problem_of_store(const Error& error, std::string_view what = "message");
+
+}  // namespace sluice::engine

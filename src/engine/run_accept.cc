@@ -1,0 +1,208 @@
+// How a message becomes a run: room is asked for first, then everything is written at once.
+#include "base/check.h"
+#include "engine/materials.h"
+#include "engine/problems.h"
+#include "engine/run_engine.h"
+
+namespace sluice::engine {
+namespace {
+
+std::string accepted_body(const Send& send, const model::Conversation* shown_later) {
+  std::string body;
+  json::Writer writer(body);
+  writer.begin_object().key("request_id").string(send.request_id);
+  if (!send.traceparent.empty()) writer.key("traceparent").string(send.traceparent);
+  if (shown_later != nullptr) writer.key("conversation").raw(model::to_json(*shown_later));
+  writer.end_object();
+  return body;
+}
+
+std::string started_body(const Send& send) {
+  const auto* made = std::get_if<model::Conversation>(&send.conversation);
+  return made == nullptr ? "" : R"({"conversation":)" + model::to_json(*made) + "}";
+}
+
+model::ConversationId conversation_of(const Send& send) {
+  const auto* existing = std::get_if<model::ConversationId>(&send.conversation);
+  return existing != nullptr ? *existing : std::get<model::Conversation>(send.conversation).id;
+}
+
+}  // namespace
+
+void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
+  auto shared = std::make_shared<Send>(std::move(send));
+  auto* made = std::get_if<model::Conversation>(&shared->conversation);
+  if (made == nullptr || made->agent_id != model::AgentId{}) return accept(std::move(shared), std::move(done));
+  // The stream's first event shows the conversation, so its agent must be known before it is written.
+  needs_.store.default_agent(shared->tenant,
+                             while_alive([this, shared, done = std::move(done)](Result<model::Agent> agent) mutable {
+                               if (!agent) return done(problem_of_store(agent.error()));
+                               std::get<model::Conversation>(shared->conversation).agent_id = agent.value().id;
+                               accept(shared, std::move(done));
+                             }));
+}
+
+void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
+  if (draining_) return done(unavailable("The server is stopping; nothing was created."));
+  if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
+  const auto run = needs_.ids.make<model::RunId>();
+  Place place;
+  const auto answer =
+      admission_.ask({run, send->tenant, conversation_of(*send), send->tenant_limits}, send->hold, place);
+  const bool refused = answer == Admission::Answer::refused;
+  if (refused && !send->idempotency) return done(no_room(send->hold));
+
+  auto fresh = fresh_run(*send, run, answer == Admission::Answer::held ? std::optional(place) : std::nullopt);
+  fresh.only_replay = refused;
+  auto message = fresh.assistant_message;
+  auto on_answer = [this, send, run, message = std::move(message),
+                    done = std::move(done)](Result<store::AcceptOutcome> outcome) mutable {
+    if (!outcome || !std::holds_alternative<store::Accepted>(outcome.value())) admission_.leave(run, false);
+    if (outcome) return done(on_accepted(*send, std::move(message), std::move(outcome).take()));
+    if (outcome.error().kind == ErrorKind::unavailable) store_fell_silent(outcome.error());
+    done(problem_of_store(outcome.error()));
+  };
+  needs_.store.accept(std::move(fresh), while_alive(std::move(on_answer)));
+}
+
+store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::optional<Place> held) {
+  const auto now = needs_.loop.now();
+  const auto conversation = conversation_of(send);
+  const auto* made = std::get_if<model::Conversation>(&send.conversation);
+  store::NewRun fresh;
+  fresh.user_message = {.id = needs_.ids.make<model::MessageId>(), .conversation_id = conversation};
+  fresh.user_message.content = send.content;
+  fresh.user_message.repository_id = send.repository_id;
+  fresh.user_message.skill_ids = send.skill_ids;
+  fresh.user_message.env = send.env;
+  fresh.user_message.env_name = send.env_name;
+  fresh.user_message.created_at = now;
+  fresh.assistant_message = {.id = needs_.ids.make<model::MessageId>(), .conversation_id = conversation};
+  fresh.assistant_message.role = model::Role::assistant;
+  fresh.assistant_message.status = model::MessageStatus::in_progress;
+  fresh.assistant_message.created_at = now;
+  fresh.run = {.id = run, .tenant_id = send.tenant, .conversation_id = conversation};
+  fresh.run.user_message_id = fresh.user_message.id;
+  fresh.run.message_id = fresh.assistant_message.id;
+  fresh.run.created_at = now;
+  if (made != nullptr) fresh.conversation = *made;
+  fresh.idempotency = send.idempotency;
+  if (held) {
+    fresh.run.state = step(RunState::accepted, Happening::pool_full)->to;
+    fresh.events.push_back({model::EventKind::accepted, now, accepted_body(send, made)});
+    fresh.events.push_back({model::EventKind::queued, now, body_of(*held)});
+  } else {
+    // Admitted, started and streaming in one write.
+    fresh.run.state = step(step(RunState::accepted, Happening::admitted)->to, Happening::sandbox_ready)->to;
+    fresh.events.push_back({model::EventKind::accepted, now, accepted_body(send, nullptr)});
+    fresh.events.push_back({model::EventKind::started, now, started_body(send)});
+  }
+  return fresh;
+}
+
+SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, store::AcceptOutcome outcome) {
+  if (auto* replay = std::get_if<store::Replay>(&outcome)) {
+    SLUICE_CHECK(replay->run.has_value());
+    return Sent{std::move(*replay->run), true};
+  }
+  if (std::holds_alternative<store::KeyConflict>(outcome)) {
+    return problem_of(model::Slug::idempotency_key_conflict,
+                      "This Idempotency-Key was used within 24 hours for a request with another body.");
+  }
+  if (std::holds_alternative<store::Archived>(outcome)) {
+    return problem_of(model::Slug::conversation_archived, "The conversation is archived; nothing was created.");
+  }
+  if (auto* busy = std::get_if<store::Busy>(&outcome)) {
+    auto problem = problem_of(model::Slug::conversation_busy,
+                              "The conversation is answering another message; nothing was created.");
+    problem.conflicting_resource_id = busy->run.id.text();
+    return problem;
+  }
+  if (std::holds_alternative<store::NotCreated>(outcome)) return no_room(send.hold);
+  return take_in(send, std::move(message), std::move(std::get<store::Accepted>(outcome)));
+}
+
+SendOutcome RunEngine::take_in(const Send& send, model::Message message, store::Accepted accepted) {
+  figures_.accepted.add();
+  const auto run = accepted.run;
+  auto& live = enter(run, std::move(message), send.request_id);
+  live.keep_opening(std::move(accepted.events));
+  admission_.confirm(run.id);
+
+  Launch launch;
+  auto& work = launch.work;
+  work.run = run.id;
+  work.conversation = accepted.conversation.id;
+  work.agent = std::move(accepted.agent);
+  work.prompt = send.content;
+  const bool filler = send.message_filler.value_or(accepted.conversation.filler_enabled.value_or(send.tenant_filler));
+  work.filler = filler && send.streamed;
+  work.traceparent = send.traceparent;
+  model::Message asked;
+  asked.repository_id = send.repository_id;
+  asked.skill_ids = send.skill_ids;
+  asked.env = send.env;
+  asked.env_name = send.env_name;
+  launch.names = materials_named(work.agent, accepted.conversation.repository_id, asked);
+  work.materials.variables = asked.env.value_or(std::map<std::string, std::string>{});
+  launch.runtime = accepted.conversation.runtime;
+  if (run.state == RunState::held) launch.started_body = started_body(send);
+  live.keep_launch(std::move(launch));
+  // One that is held may have got a slot while its acceptance was being written.
+  if (admission_.is_seated(run.id)) on_turn(run.id);
+  return Sent{run, false};
+}
+
+model::Problem RunEngine::no_room(bool would_wait) const {
+  auto problem = problem_of(model::Slug::capacity_exhausted,
+                            would_wait ? "All slots are taken and the queue is full; nothing was created."
+                                       : "All slots are taken; nothing was created.");
+  problem.retry_after_seconds = admission_.retry_hint_seconds();
+  return problem;
+}
+
+// ── its turn ────────────────────────────────────────────────────────────────────────────────────
+
+void RunEngine::on_turn(model::RunId run) {
+  auto* live = find(run);
+  if (live == nullptr) return;
+  if (live->run().state == RunState::held) return live->start();
+  if (live->run().state == RunState::streaming) begin_work(*live);
+}
+
+bool RunEngine::on_moved_up(model::RunId run, Place place) {
+  auto* live = find(run);
+  return live != nullptr && live->tell_place(place);
+}
+
+void RunEngine::on_held_too_long(model::RunId run) {
+  if (auto* live = find(run)) live->end_hold();
+}
+
+// ── sticky conversations ────────────────────────────────────────────────────────────────────────
+
+model::SandboxNow RunEngine::sandbox_of(model::ConversationId conversation) const {
+  auto now = admission_.sandbox_of(conversation);
+  if (now.state != model::SandboxState::parked) return now;
+  const auto live = live_.find(*admission_.run_of(conversation));
+  const auto* approval = live == live_.end() ? nullptr : live->second->open_approval();
+  if (approval != nullptr) now.expires_at = approval->expires_at;
+  return now;
+}
+
+std::optional<model::Problem> RunEngine::refusal_of_sticky(model::TenantId tenant,
+                                                           const model::TenantLimits& limits) const {
+  if (admission_.may_pin(tenant, limits)) return std::nullopt;
+  auto problem = problem_of(model::Slug::capacity_exhausted, "No more conversations may keep their sandbox right now.");
+  problem.retry_after_seconds = admission_.retry_hint_seconds();
+  return problem;
+}
+
+void RunEngine::conversation_changed(const model::Conversation& conversation) {
+  admission_.conversation_changed(conversation);
+  const auto run = admission_.run_of(conversation.id);
+  auto* live = run ? find(*run) : nullptr;
+  if (live != nullptr && live->launch() != nullptr) live->launch()->runtime = conversation.runtime;
+}
+
+}  // namespace sluice::engine

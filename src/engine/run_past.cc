@@ -1,0 +1,199 @@
+#include "engine/run_past.h"
+
+#include "engine/materials.h"
+#include "engine/run_lifecycle.h"
+
+namespace sluice::engine {
+namespace {
+
+constexpr std::size_t page_bytes = 256 * 1024;
+
+// Reads one thing after the other; kept alive by the answer it waits for.
+class PastReading final : public std::enable_shared_from_this<PastReading> {
+ public:
+  using Done = Callback<void(Result<std::shared_ptr<RunPast>>)>;
+  PastReading(store::Store& store, world::Log& log, model::Run run, Done done)
+      : store_(store), log_(log), past_(std::make_shared<RunPast>()), done_(std::move(done)) {
+    past_->run = std::move(run);
+    // What the records say of the message in the making, should they be damaged too.
+    past_->assistant_message = {.id = past_->run.message_id, .conversation_id = past_->run.conversation_id};
+    past_->assistant_message.role = model::Role::assistant;
+    past_->assistant_message.created_at = past_->run.created_at;
+  }
+
+  void read_journal() {
+    store_.journal(past_->run.id, read_to_, page_bytes,
+                   [self = shared_from_this()](const Result<store::JournalPage>& page) { self->on_journal(page); });
+  }
+
+ private:
+  void on_journal(const Result<store::JournalPage>& page) {
+    if (!page) return is_damage(page.error()) ? read_tenant() : done_(page.error());
+    for (const auto& committed : page.value().events) {
+      read_to_ = committed.position();
+      see(committed.event());
+    }
+    if (read_to_ < past_->run.head && !page.value().events.empty()) return read_journal();
+    read_tenant();
+  }
+
+  void see(const model::RunEvent& event) {
+    using enum model::EventKind;
+    past_->steps.see(event);
+    switch (event.kind) {
+      case accepted: return read_accepted(event.body);
+      case queued: return read_queued(event.body);
+      case checkpoint:
+        past_->checkpoint = event.body;
+        past_->acted_since_checkpoint = false;
+        return;
+      case text: past_->told_text += event.body; break;
+      case reasoning: past_->told_reasoning += event.body; break;
+      case gate:
+      case resumed:
+      case log: return;
+      case started:
+      case filler:
+      case usage:
+      case completed:
+      case failed:
+      case cancelled:
+      case step:
+      case output:
+      case file:
+      case diff:
+      case custom:
+      case egress: break;
+    }
+    past_->acted_since_checkpoint = true;
+  }
+
+  void read_accepted(std::string_view body) {
+    const auto document = json::Document::parse(body);
+    if (!document) return;
+    const auto root = document.value().root();
+    const auto text = [&](std::string_view name) {
+      const auto found = root.find(name);
+      return std::string(found ? found->string().value_or("") : "");
+    };
+    past_->request_id = text("request_id");
+    past_->traceparent = text("traceparent");
+    if (const auto made = root.find("conversation")) {
+      past_->started_body = R"({"conversation":)" + made->to_text() + "}";
+    }
+  }
+
+  void read_queued(std::string_view body) {
+    const auto document = json::Document::parse(body);
+    const auto position = document ? document.value().root().find("position") : std::nullopt;
+    if (position) past_->told_position = position->integer().value_or(0);
+  }
+
+  void read_tenant() {
+    store_.tenant(past_->run.tenant_id, [self = shared_from_this()](const Result<model::Tenant>& tenant) {
+      if (!tenant && !self->is_damage(tenant.error())) return self->done_(tenant.error());
+      if (tenant) self->past_->limits = tenant.value().limits;
+      self->read_assistant_message();
+    });
+  }
+
+  void read_assistant_message() {
+    read_message(past_->run.message_id, [self = shared_from_this()](model::Message message) {
+      self->past_->assistant_message = std::move(message);
+      self->past_->assistant_message.content = self->past_->told_text;
+      if (self->past_->run.state == RunState::parked) return self->read_approval();
+      self->read_user_message();
+    });
+  }
+
+  void read_approval() {
+    store_.open_approval(past_->run.id, [self = shared_from_this()](Result<model::Approval> approval) {
+      if (!approval && !self->is_damage(approval.error())) return self->done_(approval.error());
+      if (approval) self->past_->approval = std::move(approval).take();
+      self->done_(self->past_);
+    });
+  }
+
+  void read_user_message() {
+    read_message(past_->run.user_message_id, [self = shared_from_this()](model::Message message) {
+      self->past_->user_message = std::move(message);
+      self->read_conversation();
+    });
+  }
+
+  void read_conversation() {
+    store_.conversation(past_->run.tenant_id, past_->run.conversation_id,
+                        [self = shared_from_this()](Result<model::Conversation> conversation) {
+                          if (!conversation && !self->is_damage(conversation.error())) {
+                            return self->done_(conversation.error());
+                          }
+                          if (conversation) self->past_->conversation = std::move(conversation).take();
+                          self->read_agent();
+                        });
+  }
+
+  void read_agent() {
+    store_.agent(past_->run.tenant_id, past_->run.agent_id, [self = shared_from_this()](Result<model::Agent> agent) {
+      if (!agent && agent.error().kind != ErrorKind::not_found) return self->done_(agent.error());
+      if (agent) self->past_->agent = std::move(agent).take();
+      self->done_(self->past_);
+    });
+  }
+
+  // `then` gets the message; when it is damaged, what is known of the run is all there will be.
+  void read_message(model::MessageId id, Callback<void(model::Message)> then) {
+    store_.message(
+        past_->run.tenant_id, id,
+        [self = shared_from_this(), then = std::move(then)](const Result<store::StoredMessage>& stored) mutable {
+          auto message =
+              stored ? model::message_from_json(stored.value().json) : Result<model::Message>(stored.error());
+          if (message) return then(std::move(message).take());
+          if (!self->is_damage(message.error())) return self->done_(message.error());
+          self->past_->assistant_message.content = self->past_->told_text;
+          self->done_(self->past_);
+        });
+  }
+
+  // Is it one run's damage, rather than trouble of the whole store?
+  bool is_damage(const Error& why) {
+    if (why.kind != ErrorKind::corrupt && why.kind != ErrorKind::not_found) return false;
+    log_.write(world::LogLevel::error, "run is damaged", {{"run", past_->run.id.text()}, {"why", why.what}});
+    past_->damaged = true;
+    return true;
+  }
+
+  store::Store& store_;
+  world::Log& log_;
+  std::shared_ptr<RunPast> past_;
+  model::Position read_to_;
+  Done done_;
+};
+
+}  // namespace
+
+Launch RunPast::to_launch() const {
+  Launch launch;
+  auto& work = launch.work;
+  work.run = run.id;
+  work.conversation = run.conversation_id;
+  work.agent = *agent;
+  work.prompt = user_message.content;
+  work.traceparent = traceparent;
+  work.checkpoint = checkpoint;
+  work.materials.variables = user_message.env.value_or(std::map<std::string, std::string>{});
+  launch.names = materials_named(work.agent, conversation.repository_id, user_message);
+  launch.runtime = conversation.runtime;
+  launch.started_body = started_body;
+  if (run.state == RunState::held || !checkpoint.empty()) return launch;
+  work.resumed = true;
+  work.told_text = told_text;
+  work.told_reasoning = told_reasoning;
+  return launch;
+}
+
+void read_past(store::Store& store, world::Log& log, model::Run run,
+               Callback<void(Result<std::shared_ptr<RunPast>>)> done) {
+  std::make_shared<PastReading>(store, log, std::move(run), std::move(done))->read_journal();
+}
+
+}  // namespace sluice::engine

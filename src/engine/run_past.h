@@ -1,0 +1,43 @@
+// What the journal and the records say of a run that is to be carried on: after a restart, or after a
+// human agreed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/launch.h"
+#include "engine/open_steps.h"
+
+namespace sluice::engine {
+
+struct RunPast {
+  model::Run run;
+  std::string told_text;
+  std::string told_reasoning;
+  std::string request_id;
+  std::string traceparent;
+  std::string started_body;   // for a run that has not been started
+  int64_t told_position = 0;  // in the queue; 0: none
+  OpenSteps steps;
+  std::string checkpoint;               // the last one
+  bool acted_since_checkpoint = false;  // going on from there would do something twice
+  model::Message assistant_message;
+  model::Message user_message;
+  model::Conversation conversation;
+  std::optional<model::Agent> agent;  // empty: it does not exist any more
+  model::TenantLimits limits;
+  std::optional<model::Approval> approval;  // the pending one of a parked run
+  bool damaged = false;                     // something of it cannot be read
+
+  // What is to be dispatched, from the checkpoint if there is one. There must be an agent.
+  Launch to_launch() const;
+};
+
+// Reads the past of `run` at its head. Of a parked one only what is needed to wait on. Damage of this one run is
+// noted and logged; trouble of the whole store is an error. `done` never comes from inside.
+void read_past(store::Store& store, world::Log& log, model::Run run,
+               Callback<void(Result<std::shared_ptr<RunPast>>)> done);
+
+}  // namespace sluice::engine

@@ -1,0 +1,215 @@
+#include "engine/slot_pool.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <tuple>
+
+#include "base/check.h"
+
+namespace sluice::engine {
+namespace {
+
+constexpr int64_t turn_of_weight_one = 1'000'000'000;
+constexpr int64_t weight_max = 1'000'000;
+constexpr int64_t mean_weight = 8;              // one slot time counts an eighth
+constexpr int64_t first_guess_us = 10'000'000;  // before any run has ended
+constexpr int64_t hint_seconds_max = 24 * 3'600;
+
+}  // namespace
+
+int64_t SlotPool::Tenant::room() const {
+  if (max_running <= 0) return std::numeric_limits<int64_t>::max();
+  return std::max<int64_t>(0, max_running - taken - returning);
+}
+
+SlotPool::Tenant& SlotPool::know(model::TenantId tenant, const model::TenantLimits& limits) {
+  auto& known = tenants_[tenant];
+  known.max_running = limits.max_running;
+  known.stride = turn_of_weight_one / std::clamp<int64_t>(limits.weight, 1, weight_max);
+  return known;
+}
+
+void SlotPool::drop_if_idle(model::TenantId tenant) {
+  const auto found = tenants_.find(tenant);
+  if (found == tenants_.end()) return;
+  const auto& known = found->second;
+  if (known.taken == 0 && known.returning == 0 && known.held.empty()) tenants_.erase(found);
+}
+
+// ── slots ───────────────────────────────────────────────────────────────────────────────────────
+
+bool SlotPool::take(model::TenantId tenant, const model::TenantLimits& limits) {
+  auto& known = know(tenant, limits);
+  if (taken_ >= limits_.max_running || known.at_limit()) {
+    drop_if_idle(tenant);
+    return false;
+  }
+  ++taken_;
+  ++known.taken;
+  return true;
+}
+
+void SlotPool::give_back(model::TenantId tenant) {
+  auto& known = tenants_.at(tenant);
+  SLUICE_CHECK(known.taken > known.pinned);
+  --known.taken;
+  --taken_;
+  drop_if_idle(tenant);
+}
+
+// ── the queue ───────────────────────────────────────────────────────────────────────────────────
+
+bool SlotPool::has_room_to_wait(model::TenantId tenant, const model::TenantLimits& limits) const {
+  if (held_ >= limits_.max_held) return false;
+  const auto known = tenants_.find(tenant);
+  const auto waiting = known == tenants_.end() ? 0 : static_cast<int64_t>(known->second.held.size());
+  return limits.max_held <= 0 || waiting < limits.max_held;
+}
+
+int64_t SlotPool::hold(model::RunId run, model::TenantId tenant, const model::TenantLimits& limits) {
+  auto& mine = know(tenant, limits);
+  if (mine.held.empty()) mine.next_start = std::max(mine.next_start, virtual_now_);
+  const auto number = next_ticket_++;
+  mine.held.emplace(number, run);
+  const bool fresh = tickets_.emplace(run, Ticket{tenant, number}).second;
+  SLUICE_CHECK(fresh);
+  ++held_;
+
+  // How many have a turn before this one, by arithmetic: nobody came later, so equal turns go first.
+  const auto before_me = static_cast<int64_t>(mine.held.size()) - 1;
+  const bool passed_over = before_me >= mine.room();
+  const auto my_turn = mine.next_start + before_me * mine.stride;
+  int64_t position = before_me + 1;
+  for (const auto& [id, other] : tenants_) {
+    const auto count = static_cast<int64_t>(other.held.size());
+    if (id == tenant || count == 0) continue;
+    const auto open = std::min(count, other.room());
+    const auto until = my_turn < other.next_start ? 0 : (my_turn - other.next_start) / other.stride + 1;
+    position += passed_over ? std::max(open, std::min(count, until)) : std::min(open, until);
+  }
+  return position;
+}
+
+void SlotPool::await_return(model::RunId run, model::TenantId tenant, const model::TenantLimits& limits) {
+  ++know(tenant, limits).returning;
+  returning_.push_back({run, tenant});
+}
+
+bool SlotPool::forget(model::RunId run) {
+  if (const auto ticket = tickets_.find(run); ticket != tickets_.end()) {
+    const auto [tenant, number] = ticket->second;
+    tickets_.erase(ticket);
+    tenants_.at(tenant).held.erase(number);
+    --held_;
+    drop_if_idle(tenant);
+    return true;
+  }
+  const auto found = std::ranges::find(returning_, run, &Returning::run);
+  if (found == returning_.end()) return false;
+  const auto tenant = found->tenant;
+  returning_.erase(found);
+  --tenants_.at(tenant).returning;
+  drop_if_idle(tenant);
+  return true;
+}
+
+std::optional<model::RunId> SlotPool::next_returning() {
+  for (auto waiting = returning_.begin(); waiting != returning_.end(); ++waiting) {
+    auto& tenant = tenants_.at(waiting->tenant);
+    if (tenant.at_limit()) continue;
+    const auto run = waiting->run;
+    returning_.erase(waiting);
+    --tenant.returning;
+    ++tenant.taken;
+    ++taken_;
+    return run;
+  }
+  return std::nullopt;
+}
+
+std::optional<model::RunId> SlotPool::next() {
+  if (taken_ >= limits_.max_running) return std::nullopt;
+  if (auto run = next_returning()) return run;
+  Tenant* best = nullptr;
+  const auto key = [](const Tenant& tenant) { return std::tuple(tenant.next_start, tenant.held.begin()->first); };
+  for (auto& [id, tenant] : tenants_) {
+    if (tenant.held.empty() || tenant.at_limit()) continue;
+    if (best == nullptr || key(tenant) < key(*best)) best = &tenant;
+  }
+  if (best == nullptr) return std::nullopt;
+  const auto run = best->held.begin()->second;
+  best->held.erase(best->held.begin());
+  tickets_.erase(run);
+  --held_;
+  virtual_now_ = std::max(virtual_now_, best->next_start);
+  best->next_start += best->stride;
+  ++best->taken;
+  ++taken_;
+  return run;
+}
+
+std::vector<model::RunId> SlotPool::first_in_line(std::size_t count_max) const {
+  // Each tenant's next one, by whether it is passed over, by its turn, by when it came.
+  struct Candidate {
+    std::tuple<bool, int64_t, uint64_t> key;
+    int64_t before;  // of the same tenant
+    const Tenant* tenant;
+    std::map<uint64_t, model::RunId>::const_iterator at;
+    bool operator<(const Candidate& other) const { return key > other.key; }
+  };
+  std::priority_queue<Candidate> line;
+  const auto add = [&](const Tenant& tenant, std::map<uint64_t, model::RunId>::const_iterator at, int64_t before) {
+    if (at == tenant.held.end()) return;
+    line.push({{before >= tenant.room(), tenant.next_start + before * tenant.stride, at->first}, before, &tenant, at});
+  };
+  for (const auto& [id, tenant] : tenants_) add(tenant, tenant.held.begin(), 0);
+  std::vector<model::RunId> runs;
+  while (!line.empty() && runs.size() < count_max) {
+    const auto first = line.top();
+    line.pop();
+    runs.push_back(first.at->second);
+    add(*first.tenant, std::next(first.at), first.before + 1);
+  }
+  return runs;
+}
+
+// ── pins ────────────────────────────────────────────────────────────────────────────────────────
+
+bool SlotPool::may_pin(model::TenantId tenant, const model::TenantLimits& limits) const {
+  const auto known = tenants_.find(tenant);
+  const auto mine = known == tenants_.end() ? 0 : known->second.pinned;
+  return pinned_ < limits_.max_sticky && mine < limits.max_concurrent_sticky;
+}
+
+bool SlotPool::pin(model::TenantId tenant, const model::TenantLimits& limits) {
+  auto& known = tenants_.at(tenant);
+  if (!may_pin(tenant, limits)) return false;
+  SLUICE_CHECK(known.pinned < known.taken);
+  ++known.pinned;
+  ++pinned_;
+  return true;
+}
+
+void SlotPool::unpin(model::TenantId tenant) {
+  auto& known = tenants_.at(tenant);
+  SLUICE_CHECK(known.pinned > 0);
+  --known.pinned;
+  --pinned_;
+}
+
+// ── how long it takes ───────────────────────────────────────────────────────────────────────────
+
+void SlotPool::note_slot_time(int64_t us) {
+  const auto mean = mean_slot_us_.value_or(us);
+  mean_slot_us_ = mean + (us - mean) / mean_weight;
+}
+
+int64_t SlotPool::hint_seconds(int64_t position) const {
+  const double mean_seconds = static_cast<double>(mean_slot_us_.value_or(first_guess_us)) / 1e6;
+  const double wait = static_cast<double>(position) * mean_seconds / static_cast<double>(limits_.max_running);
+  const auto whole = static_cast<int64_t>(std::min(wait, static_cast<double>(hint_seconds_max)));
+  return std::max<int64_t>(1, whole + (static_cast<double>(whole) < wait ? 1 : 0));
+}
+
+}  // namespace sluice::engine
