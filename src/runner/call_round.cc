@@ -8,69 +8,215 @@ namespace sluice::runner {
 
 using model::EventKind;
 
-CallRound::CallRound(const Context& context, Hands* hands, std::vector<models::ToolCall> calls, int& step_count,
-                     CallRoundListener& listener)
-    : context_(context), hands_(hands), calls_(std::move(calls)), step_count_(step_count), listener_(listener) {}
+namespace {
+
+Asking asking_about(const egress::Question& question) {
+  if (question.alias.empty()) {
+    return {.reason = question.reason.empty() ? "A request to " + question.host + " must be allowed by a human."
+                                              : question.reason,
+            .items = {{.description = question.method + " requests to " + question.host, .hosts = {question.host}}}};
+  }
+  return {.reason = "A request to " + question.host + " uses " + vault::placeholder(question.alias) +
+                    ", which is not on file.",
+          .items = {{.kind = model::ItemKind::secret,
+                     .description = "Secret for " + question.method + " requests to " + question.host,
+                     .alias = question.alias,
+                     .hosts = {question.host}}}};
+}
+
+std::string refusal_of(const egress::Question& question) {
+  if (question.alias.empty())
+    return "Requests to " + question.host + " must be allowed by a human, and none can be asked.";
+  return vault::placeholder(question.alias) + " is not on file, and no human can be asked for it.";
+}
+
+std::string untimely(const egress::Question& question) {
+  if (question.alias.empty()) {
+    return "Requests to " + question.host +
+           " must be allowed by a human, who is asked only for a command that is waited for.";
+  }
+  return vault::placeholder(question.alias) + " is not on file: ask for it with request_secret before.";
+}
+
+}  // namespace
+
+CallRound::CallRound(Needs needs, CallState state, CallRoundListener& listener)
+    : needs_(needs), listener_(listener), state_(std::move(state)), began_us_(needs.context.loop.monotonic_us()) {}
 
 void CallRound::next() {
-  if (results_.size() == calls_.size()) return listener_.on_answered(std::move(results_));
-  step_id_ = "step_" + std::to_string(++step_count_);
-  step_began_us_ = context_.loop.monotonic_us();
-  if (!tell(EventKind::step, step_running(step_id_, call()))) return;
-  if (hands_ == nullptr || !is_tool(call().name)) {
+  if (state_.results.size() == state_.calls.size()) return listener_.on_answered(std::move(state_.results));
+  state_.step_id = "step_" + std::to_string(++needs_.step_count);
+  state_.step_used_ms = 0;
+  began_us_ = needs_.context.loop.monotonic_us();
+  if (tell(EventKind::step, step_running(state_.step_id, call()))) begin_call();
+}
+
+void CallRound::begin_call() {
+  if (is_ask_tool(call().name) && needs_.dispatch.may_ask) return begin_asking();
+  if (needs_.hands == nullptr || !is_tool(call().name)) {
     const auto warning = "The model called the tool " + call().name + ", which does not exist.";
     if (!tell(EventKind::log, log_body("warn", warning))) return;
     return answer({.text = "There is no tool named " + call().name + ". Go on without it.", .failed = true});
   }
-  auto plan = plan_tool(call(), context_.options.hands);
+  auto plan = plan_tool(call(), needs_.context.options.hands);
   if (!plan) return answer({.text = std::move(plan.error().what), .failed = true});
-  carry_out(std::move(plan).take());
+  plan_ = std::move(plan).take();
+  obey_policy();
 }
 
-void CallRound::carry_out(ToolPlan plan) {
-  plan_ = std::move(plan);
-  hands_->open([this, alive = lifeline_.watch()] {
+// Asking is never asked about, but it can be denied.
+void CallRound::begin_asking() {
+  const auto ruling = gates::rule_on_tool(needs_.dispatch.agent.policy, call().name);
+  if (ruling.effect == model::Effect::deny) return answer({.text = refusal_words(ruling), .failed = true});
+  auto asking = plan_asking(call());
+  if (!asking) return answer({.text = std::move(asking.error().what), .failed = true});
+  const auto& alias = asking.value().items[0].alias;
+  if (alias && needs_.dispatch.secrets && needs_.dispatch.secrets->find(*alias) != nullptr) {
+    return answer({.text = alias_words(*alias)});
+  }
+  wait(Asked::answer, std::move(asking).take());
+}
+
+void CallRound::obey_policy() {
+  const auto ruling = rule_on_call(needs_.dispatch.agent.policy, call(), plan_);
+  switch (ruling.effect) {
+    case model::Effect::allow: return carry_out();
+    case model::Effect::deny: return answer({.text = refusal_words(ruling), .failed = true});
+    case model::Effect::ask: break;
+  }
+  if (!needs_.dispatch.may_ask) return answer({.text = unasked_words(ruling), .failed = true});
+  wait(Asked::leave, runner::asking_about(ruling, call(), plan_));
+}
+
+void CallRound::carry_out() {
+  needs_.hands->open([this, alive = lifeline_.watch()] {
     if (alive.expired()) return;
     auto command = std::move(plan_.command);
     plan_.command = {.timeout_ms = command.timeout_ms};  // what words about its end need
     if (command.background) {
-      hands_->run_in_background(step_id_, std::move(command));
+      needs_.hands->run_in_background(state_.step_id, std::move(command));
       return answer(background_answer());
     }
-    const auto& options = context_.options.hands;
-    CommandListener& listener = *this;
-    run_ = std::make_unique<CommandRun>(*hands_->box(), std::move(command),
-                                        CommandBounds{.kept_chars_max = options.tool_result_chars_max,
-                                                      .told_bytes_max = options.tool_output_bytes_max,
-                                                      .tells_only_cut = !plan_.is_shell},
-                                        context_.loop, listener);
+    const auto& options = needs_.context.options.hands;
+    sent_before_ = needs_.hands->sent_for_good();
+    run_ = needs_.hands->run(std::move(command),
+                             {.kept_chars_max = options.tool_result_chars_max,
+                              .told_bytes_max = options.tool_output_bytes_max,
+                              .tells_only_cut = !plan_.is_shell},
+                             *this);
   });
 }
 
+// ── waiting for a human ─────────────────────────────────────────────────────────────────────────
+
+void CallRound::wait(Asked asked, Asking asking) {
+  if (run_ && !run_->tell()) return;
+  asking.reason = clean(std::move(asking.reason));
+  for (auto& item : asking.items) item.description = clean(std::move(item.description));
+  state_.asked = asked;
+  state_.items = asking.items;
+  state_.may_run_again = run_ == nullptr || needs_.hands->sent_for_good() == sent_before_;
+  const auto now_us = needs_.context.loop.monotonic_us();
+  state_.step_used_ms += (now_us - std::exchange(began_us_, now_us)) / 1000;
+  listener_.on_call_waits(std::move(asking));
+}
+
+void CallRound::go_on() {
+  began_us_ = needs_.context.loop.monotonic_us();
+  const auto asked = std::exchange(state_.asked, Asked::nothing);
+  const auto items = std::exchange(state_.items, {});
+  switch (asked) {
+    case Asked::nothing: return;
+    case Asked::leave: return run_again();
+    case Asked::answer: return answer({.text = approved_words(items)});
+    case Asked::passage: needs_.hands->allow_host(state_.host); break;
+    case Asked::secret: break;
+  }
+  if (run_) return look_at_questions();
+  questions_.clear();
+  if (state_.may_run_again) return run_again();
+  answer(
+      {.text = "The command was waiting for a human when it was ended. It had sent requests by then, so it was not run "
+               "again: see what it did before you repeat any of it. " +
+               approved_words(items),
+       .failed = true});
+}
+
+// From its start: nothing is left of what it was.
+void CallRound::run_again() {
+  auto plan = needs_.hands == nullptr || !is_tool(call().name)
+                  ? Result<ToolPlan>(Error{ErrorKind::unavailable, "The sandbox is not there any more."})
+                  : plan_tool(call(), needs_.context.options.hands);
+  if (!plan) return answer({.text = std::move(plan.error().what), .failed = true});
+  plan_ = std::move(plan).take();
+  carry_out();
+}
+
+void CallRound::hear(egress::Question question) {
+  if (!run_) {
+    // Of something in the background, or of the setup script: no call is there to wait.
+    return needs_.hands->settle(question.number, false,
+                                needs_.dispatch.may_ask ? untimely(question) : refusal_of(question));
+  }
+  questions_.push_back(std::move(question));
+  if (!is_waiting()) look_at_questions();
+}
+
+void CallRound::look_at_questions() {
+  for (; !questions_.empty(); questions_.pop_front()) {
+    const auto& question = questions_.front();
+    const auto& secrets = needs_.dispatch.secrets;
+    const bool is_settled = question.alias.empty() ? needs_.hands->is_allowed_host(question.host)
+                                                   : secrets && secrets->find(question.alias) != nullptr;
+    if (is_settled) {
+      needs_.hands->settle(question.number, true, "");
+    } else if (!needs_.dispatch.may_ask) {
+      needs_.hands->settle(question.number, false, refusal_of(question));
+    } else {
+      state_.host = question.host;
+      return wait(question.alias.empty() ? Asked::passage : Asked::secret, asking_about(question));
+    }
+  }
+}
+
+void CallRound::let_go() { run_.reset(); }
+
+// ── how calls end ───────────────────────────────────────────────────────────────────────────────
+
 void CallRound::on_printed(sandbox::Stream stream, std::string text) {
-  tell(EventKind::output, printed_body(step_id_, stream, text));
+  tell(EventKind::output, printed_body(state_.step_id, stream, text));
 }
 
 void CallRound::on_ended(sandbox::Exit exit, std::string printed) {
+  if (is_waiting()) {
+    // It did not live to see the answer; the limit of its time does not know of humans.
+    state_.may_run_again = state_.may_run_again && needs_.hands->sent_for_good() == sent_before_;
+    return run_.reset();
+  }
   auto said = answer_of(plan_, exit, std::move(printed));
   if (exit.cause != sandbox::ExitCause::box_lost) return answer(std::move(said));
-  if (end_step(said)) hands_->lose(exit.what);
+  if (end_step(said)) needs_.hands->lose(exit.what);
 }
 
 void CallRound::answer(ToolAnswer answer) {
+  run_.reset();
+  for (const auto& question : std::exchange(questions_, {})) {
+    needs_.hands->settle(question.number, false, "The command that asked is over.");
+  }
+  answer.text = clean(std::move(answer.text));
   if (!end_step(answer)) return;
-  results_.push_back({.call_id = call().id, .text = std::move(answer.text), .failed = answer.failed});
+  state_.results.push_back({.call_id = call().id, .text = std::move(answer.text), .failed = answer.failed});
   next();
 }
 
 bool CallRound::end_step(const ToolAnswer& answer) {
-  const auto took_ms = (context_.loop.monotonic_us() - step_began_us_) / 1000;
-  return tell(EventKind::step, step_ended(std::exchange(step_id_, {}), call().name, answer, took_ms));
+  const auto took_ms = state_.step_used_ms + (needs_.context.loop.monotonic_us() - began_us_) / 1000;
+  return tell(EventKind::step, step_ended(std::exchange(state_.step_id, {}), call().name, answer, took_ms));
 }
 
 void CallRound::break_off(const std::string& why) {
   run_.reset();
-  if (!step_id_.empty()) end_step({.text = why, .failed = true});
+  if (!state_.step_id.empty()) end_step({.text = why, .failed = true});
 }
 
 bool CallRound::tell(EventKind kind, std::string body) {

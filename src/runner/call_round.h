@@ -1,17 +1,23 @@
-// The tool calls of one round, answered one after another, each told as a step (S-9).
+// The tool calls of one round, answered one after another, each told as a step (S-9). Before a call is carried out the
+// agent's policy is asked; where a human must be, the round waits.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "harness/harness.h"
 #include "model/model.h"
 #include "models/models.h"
+#include "runner/ask_tools.h"
+#include "runner/call_state.h"
 #include "runner/command_run.h"
 #include "runner/hands.h"
 #include "runner/lifeline.h"
 #include "runner/model_call.h"
+#include "runner/tool_policy.h"
 #include "runner/tools.h"
 
 namespace sluice::runner {
@@ -20,44 +26,64 @@ class CallRoundListener {
  public:
   virtual ~CallRoundListener() = default;
   virtual void on_call_event(model::EventKind kind, std::string body) = 0;
+  // The round waits until go_on(), of this or of another that begins with its state().
+  virtual void on_call_waits(Asking asking) = 0;
   // The last that is heard: one for each call, in their order.
   virtual void on_answered(std::vector<models::ToolResult> results) = 0;
 };
 
 class CallRound final : private CommandListener {
  public:
-  // `context`, `hands` (null: there are none) and `listener` must outlive this. Steps are numbered on
-  // from `step_count`, so that a run's ids are unique.
-  CallRound(const Context& context, Hands* hands, std::vector<models::ToolCall> calls, int& step_count,
-            CallRoundListener& listener);
+  struct Needs {
+    const Context& context;
+    const harness::Dispatch& dispatch;
+    Hands* hands;     // null: there are none
+    int& step_count;  // steps are numbered on from it, so that a run's ids are unique
+  };
+  // All needs and `listener` must outlive this.
+  CallRound(Needs needs, CallState state, CallRoundListener& listener);
 
   // The listener is called from inside, and may drop this whenever it is called.
   void begin() { next(); }
+  // A human agreed to what the call that waits asked for.
+  void go_on();
+  // A request of the box waits at its way out.
+  void hear(egress::Question question);
   // The run ends here: the step that is running has failed. The listener may drop this.
   void break_off(const std::string& why);
+
+  // While it waits. The command is broken off: its box goes away.
+  void let_go();
+  const CallState& state() const { return state_; }
 
  private:
   void on_printed(sandbox::Stream stream, std::string text) override;
   void on_ended(sandbox::Exit exit, std::string printed) override;
 
   void next();
-  void carry_out(ToolPlan plan);
+  void begin_call();
+  void begin_asking();
+  void obey_policy();
+  void carry_out();
+  void run_again();
+  void look_at_questions();
+  void wait(Asked asked, Asking asking);
   void answer(ToolAnswer answer);
   // False when the listener dropped this.
   bool end_step(const ToolAnswer& answer);
   bool tell(model::EventKind kind, std::string body);
-  const models::ToolCall& call() const { return calls_[results_.size()]; }
+  const models::ToolCall& call() const { return state_.calls[state_.results.size()]; }
+  bool is_waiting() const { return state_.asked != Asked::nothing; }
+  std::string clean(std::string text) const { return scrubbed(needs_.dispatch.secrets, std::move(text)); }
 
-  const Context& context_;
-  Hands* const hands_;
-  const std::vector<models::ToolCall> calls_;
-  int& step_count_;
+  const Needs needs_;
   CallRoundListener& listener_;
 
-  std::vector<models::ToolResult> results_;
-  std::string step_id_;  // empty: none is running
-  int64_t step_began_us_ = 0;
+  CallState state_;
+  int64_t began_us_ = 0;  // of the step, or since it last waited
   ToolPlan plan_;
+  int64_t sent_before_ = 0;                 // for good, before the command began
+  std::deque<egress::Question> questions_;  // the first is the one that is asked
   Lifeline lifeline_;
   std::unique_ptr<CommandRun> run_;
 };

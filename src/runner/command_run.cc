@@ -12,9 +12,15 @@ constexpr std::size_t piece_bytes_max = 64 * 1024;  // of what is told at once
 
 }  // namespace
 
-CommandRun::CommandRun(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, world::Loop& loop,
-                       CommandListener& listener)
-    : bounds_(bounds), box_(box), loop_(loop), listener_(listener), excerpt_(bounds.kept_chars_max) {
+CommandRun::CommandRun(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, SharedSecrets secrets,
+                       world::Loop& loop, CommandListener& listener)
+    : bounds_(bounds),
+      box_(box),
+      loop_(loop),
+      listener_(listener),
+      scrubbed_out_(secrets),
+      scrubbed_err_(std::move(secrets)),
+      excerpt_(bounds.kept_chars_max) {
   if (command.argv[0] == "bash") {
     otherwise_ = command;
     otherwise_->argv[0] = "sh";
@@ -23,7 +29,8 @@ CommandRun::CommandRun(sandbox::Box& box, sandbox::Command command, CommandBound
 }
 
 void CommandRun::on_output(Stream stream, std::string_view bytes) {
-  take(stream, (stream == Stream::out ? out_ : err_).feed(bytes));
+  const bool is_out = stream == Stream::out;
+  take(stream, (is_out ? scrubbed_out_ : scrubbed_err_).push((is_out ? out_ : err_).feed(bytes)));
 }
 
 void CommandRun::take(Stream stream, std::string text) {
@@ -73,8 +80,8 @@ void CommandRun::on_exit(sandbox::Exit exit) {
     process_ = box_.start(*std::exchange(otherwise_, std::nullopt), *this);
     return;
   }
-  take(Stream::out, out_.end());
-  take(Stream::err, err_.end());
+  take(Stream::out, scrubbed_out_.push(out_.end()) + scrubbed_out_.finish());
+  take(Stream::err, scrubbed_err_.push(err_.end()) + scrubbed_err_.finish());
   if (bounds_.tells_only_cut && !excerpt_.is_cut()) gathered_.clear();
   if (!tell()) return;
   exit.what = to_utf8(exit.what);

@@ -1,5 +1,5 @@
-// A command in a box, from its start to its end: what it prints becomes text, gathered turn by turn,
-// and bounded, so that a flood costs no memory.
+// A command in a box, from its start to its end: what it prints becomes text without secrets, gathered turn by
+// turn, and bounded, so that a flood costs no memory.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include "base/callback.h"
 #include "runner/lifeline.h"
 #include "runner/output_text.h"
+#include "runner/scrubbed_text.h"
 #include "sandbox/sandbox.h"
 #include "world/world.h"
 
@@ -37,9 +38,12 @@ struct CommandBounds {
 // Dropping it kills the command, unless it is a background one, and nothing is heard any more.
 class CommandRun final : private sandbox::ProcessListener {
  public:
-  // `box`, `loop` and `listener` must outlive this. No callback comes from inside.
-  CommandRun(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, world::Loop& loop,
-             CommandListener& listener);
+  // `box`, `loop` and `listener` must outlive this. No callback comes from inside. What is printed is scrubbed.
+  CommandRun(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, SharedSecrets secrets,
+             world::Loop& loop, CommandListener& listener);
+
+  // Tells now what was gathered. False when the listener dropped this.
+  bool tell();
 
  private:
   struct Piece {
@@ -53,8 +57,6 @@ class CommandRun final : private sandbox::ProcessListener {
   void take(sandbox::Stream stream, std::string text);
   void gather(sandbox::Stream stream, std::string_view text);
   void tell_later();
-  // False when the listener dropped this.
-  bool tell();
 
   const CommandBounds bounds_;
   sandbox::Box& box_;
@@ -62,6 +64,8 @@ class CommandRun final : private sandbox::ProcessListener {
   CommandListener& listener_;
   Utf8Stream out_;
   Utf8Stream err_;
+  ScrubbedText scrubbed_out_;
+  ScrubbedText scrubbed_err_;
   Excerpt excerpt_;
   std::vector<Piece> gathered_;
   std::size_t told_bytes_ = 0;

@@ -24,15 +24,16 @@ std::string_view beginning_of(std::string_view text) {
 
 }  // namespace
 
-Filler::Filler(const Context& context, std::string_view message, std::string traceparent, FillerListener& listener)
+Filler::Filler(const Context& context, Setting setting, FillerListener& listener)
     : context_(context),
-      traceparent_(std::move(traceparent)),
+      traceparent_(std::move(setting.traceparent)),
       listener_(listener),
-      uses_model_(!context.options.filler.model_provider.empty()) {
+      uses_model_(!context.options.filler.model_provider.empty()),
+      phrase_count_(setting.phrase_count) {
   const auto& options = context_.options.filler;
   prompt_ = {.model = options.model_name,
              .system = std::string(instruction),
-             .turns = {{.role = model::Role::user, .text = std::string(beginning_of(message))}},
+             .turns = {{.role = model::Role::user, .text = std::string(beginning_of(setting.message))}},
              .max_output_tokens = output_tokens_max};
   wait(options.first_ms);
 }
@@ -55,7 +56,7 @@ void Filler::begin_phrase() {
 
 void Filler::ask() {
   const auto& options = context_.options.filler;
-  auto route = context_.providers.route({.provider = options.model_provider, .name = options.model_name});
+  auto route = context_.providers.route({.provider = options.model_provider, .name = options.model_name}, nullptr);
   if (!route) return give_up_model("", std::move(route.error().what));
   route_ = std::move(route).take();
   call_ = ask_model(context_,

@@ -22,11 +22,17 @@ class FillerListener {
 
 class Filler final : private ModelCallListener {
  public:
-  // `context` and `listener` must outlive this. `message` is what the user said.
-  Filler(const Context& context, std::string_view message, std::string traceparent, FillerListener& listener);
+  struct Setting {
+    std::string_view message;  // what the user said
+    std::string traceparent;
+    int64_t phrase_count = 0;  // of those told before
+  };
+  // `context` and `listener` must outlive this.
+  Filler(const Context& context, Setting setting, FillerListener& listener);
 
   // A phrase has begun and lacks its end.
   bool is_mid_phrase() const { return is_mid_phrase_; }
+  int64_t phrase_count() const { return phrase_count_; }
 
  private:
   void on_model_event(models::ModelEvent event) override;

@@ -1,7 +1,11 @@
 #include "runner/hands.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "runner/box_shelf.h"
 #include "runner/errand.h"
 #include "runner/file_herald.h"
 #include "runner/told.h"
@@ -18,41 +22,29 @@ constexpr std::size_t instructions_chars_max = 32'000;
 constexpr std::size_t setup_words_chars_max = 2'000;
 constexpr int64_t instructions_ms_max = 10'000;
 
-class Background final : public CommandListener {
- public:
-  using Tell = Callback<void(EventKind kind, std::string body)>;
-
-  Background(std::string step_id, Tell tell) : id_(std::move(step_id)), tell_(std::move(tell)) {}
-  void begin(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, world::Loop& loop) {
-    run_ = std::make_unique<CommandRun>(box, std::move(command), bounds, loop, *this);
-  }
-
- private:
-  void on_printed(sandbox::Stream stream, std::string text) override {
-    tell_(EventKind::output, printed_body(id_, stream, text));
-  }
-  void on_ended(sandbox::Exit exit, std::string) override {
-    if (exit.cause != sandbox::ExitCause::not_started) return;
-    tell_(EventKind::output, printed_body(id_, sandbox::Stream::err, "could not be started: " + exit.what));
-  }
-
-  const std::string id_;
-  Tell tell_;
-  std::unique_ptr<CommandRun> run_;
-};
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
 
 }  // namespace
 
-Hands::Hands(const Context& context, const harness::Dispatch& dispatch, HandsListener& listener)
+Hands::Hands(const Context& context, const harness::Dispatch& dispatch, HandsState state, HandsListener& listener)
     : context_(context),
       options_(context.options.hands),
       dispatch_(dispatch),
       listener_(listener),
       home_(layer_home(options_.state_dir, dispatch)),
-      box_(context.loop) {}
+      state_(std::move(state)),
+      ready_us_(context.loop.monotonic_us()) {
+  for (const auto& name : state_.parked_layers) held_count_ = std::max(held_count_, held_number(name));
+  if (dispatch_.keeps_box) context_.shelf->lend(dispatch_.conversation);
+}
 
 Hands::~Hands() {
-  if (phase_began_us_ == 0 || is_kept(dispatch_)) return;
+  if (dispatch_.keeps_box) context_.shelf->forget(dispatch_.conversation);
+  const bool has_home = phase_began_us_ != 0 || held_count_ != 0;
+  if (!has_home || is_kept(dispatch_) || is_parked_) return;
   context_.workers->run([home = home_] { (void)workspace::remove_tree(home); }, [] {});
 }
 
@@ -62,15 +54,25 @@ bool Hands::are_needed_at_once() const {
 
 std::string Hands::system_words() const {
   std::string words =
-      "You work in a sandbox of your own: a Linux machine without network, reached through your tools. Your workspace "
-      "is /workspace. Files that you put in /workspace/assets are handed to the user.";
+      "You work in a sandbox of your own: a Linux machine, reached through your tools. Your workspace is "
+      "/workspace. Files that you put in /workspace/assets are handed to the user.";
+  words += context_.egress == nullptr
+               ? " There is no network."
+               : " Requests leave it only by HTTP and HTTPS, through the proxy in the environment, to hosts that are "
+                 "allowed.";
+  if (const auto aliases = dispatch_.secrets ? dispatch_.secrets->aliases() : std::vector<std::string>();
+      !aliases.empty() && context_.egress != nullptr) {
+    words += " Secrets are put into requests on their way out, wherever you write";
+    for (const auto& alias : aliases) words += (&alias == &aliases.front() ? " " : ", ") + vault::placeholder(alias);
+    words += "; you never see their values.";
+  }
   if (!dispatch_.materials.skills.empty()) {
     words += "\n\nSkills you can use; read a skill's SKILL.md before you do:";
     for (const auto& skill : dispatch_.materials.skills) {
       words += "\n- " + skill.name + ": " + skill.description + " (/skills/" + skill.name + "/SKILL.md)";
     }
   }
-  if (!instructions_.empty()) words += "\n\nThe workspace's AGENTS.md:\n\n" + instructions_;
+  if (!state_.instructions.empty()) words += "\n\nThe workspace's AGENTS.md:\n\n" + state_.instructions;
   return words;
 }
 
@@ -79,13 +81,45 @@ void Hands::open(Callback<void()> ready) {
   SLUICE_CHECK(!then_);
   then_ = std::move(ready);
   phase_began_us_ = context_.loop.monotonic_us();
-  find_layers();
+  if (!take_kept_box()) find_layers();
+}
+
+bool Hands::take_kept_box() {
+  auto kept = context_.shelf->take(dispatch_.conversation, home_, dispatch_.materials.skills);
+  if (!kept) return false;
+  if (!dispatch_.keeps_box || !state_.parked_layers.empty()) {
+    kept->kill([] {});
+    return false;
+  }
+  live_ = std::move(kept);
+  live_->enter(*this);
+  live_->serve({dispatch_.run, dispatch_.agent.policy, dispatch_.secrets});
+  layers_ = live_->layers;
+  state_.instructions = live_->instructions;
+  // Not from inside open().
+  context_.loop.defer([this, alive = lifeline_.watch()] {
+    if (!alive.expired() && end_phase("sandbox", "Went on in the conversation's sandbox.")) be_ready();
+  });
+  return true;
 }
 
 void Hands::find_layers() {
   send<Result<workspace::Layers>>(
-      *context_.workers, lifeline_.watch(), [home = home_] { return read_layers(home); },
+      *context_.workers, lifeline_.watch(),
+      [work = layer_work(), compacts = dispatch_.keeps_box && state_.parked_layers.empty(),
+       held = held_paths()]() mutable -> Result<workspace::Layers> {
+        auto layers = read_layers(work.home);
+        if (!layers) return layers;
+        for (const auto& path : held) {
+          if (!is_there(path)) return Error{ErrorKind::not_found, "what the run changed before it waited is gone"};
+        }
+        work.below = std::move(layers).take();
+        return compacts ? compacted(work) : work.below;
+      },
       [this](Result<workspace::Layers> layers) {
+        if (!layers && layers.error().kind == ErrorKind::not_found) {
+          return fail(Slug::run_interrupted, "The run cannot go on: " + layers.error().what + ".");
+        }
         if (!layers) return fail(Slug::sandbox_failed, "The workspace cannot be read: " + layers.error().what + ".");
         layers_ = std::move(layers).take();
         fetch_repository();
@@ -125,62 +159,57 @@ void Hands::fetch_skills() {
 }
 
 sandbox::BoxRequest Hands::box_request() const {
-  sandbox::BoxRequest request{
-      .name = dispatch_.run.text(), .layers = layers_, .binds = skills_, .environment = dispatch_.materials.variables};
+  sandbox::BoxRequest request{.name = dispatch_.run.text(), .layers = held_paths(), .binds = skills_};
+  request.layers.insert(request.layers.end(), layers_.begin(), layers_.end());
+  if (context_.egress != nullptr) request.environment = egress::box_environment();
   request.environment["WORKSPACE_DIR"] = "/workspace";
   return request;
 }
 
 void Hands::open_box() {
-  box_.open(*context_.sandbox, box_request(), [this, alive = lifeline_.watch()](Result<Unit> opened) {
+  BoxUser& user = *this;
+  live_ = std::make_unique<LiveBox>(context_, user);
+  live_->layers = layers_;
+  live_->binds = skills_;
+  live_->home = home_;
+  live_->open(box_request(), [this, alive = lifeline_.watch()](Result<Unit> opened) {
     if (alive.expired()) return;
     if (!opened) return fail(Slug::sandbox_failed, "No sandbox could be opened: " + opened.error().what + ".");
-    box_.box()->on_lost([this, alive](std::string what) {
-      // Not from inside the box, which this drops.
-      context_.loop.defer([this, alive, what = std::move(what)] {
-        if (!alive.expired()) lose(what);
-      });
-    });
+    live_->serve({dispatch_.run, dispatch_.agent.policy, dispatch_.secrets});
     watch_files();
   });
 }
 
 void Hands::watch_files() {
   if (options_.watch_files) {
-    auto watching = context_.watcher->watch(box_.box()->workspace_fd(), {.ignored = options_.ignored_directories},
-                                            [this](std::vector<workspace::FileNews> news) { hear(std::move(news)); });
-    const auto alive = lifeline_.watch();
-    if (watching) {
-      watching_ = std::move(watching).take();
-    } else if (!tell(EventKind::log, log_body("warn", "Files are not watched: " + to_utf8(watching.error().what)))) {
+    const auto watched = live_->watch_files();
+    if (!watched &&
+        !tell(EventKind::log, log_body("warn", "Files are not watched: " + to_utf8(watched.error().what)))) {
       return;
     }
   }
-  const bool is_warm = box_.box()->was_warm();
+  const bool is_warm = live_->box()->was_warm();
   if (end_phase("sandbox", is_warm ? "Opened a sandbox that was waiting." : "Opened a sandbox.")) read_instructions();
 }
 
+// Once a run: the model goes on with what it was shown.
 void Hands::read_instructions() {
+  if (state_.were_open) return run_setup();
   doing_ = Doing::instructions;
-  CommandListener& listener = *this;
-  command_ = std::make_unique<CommandRun>(
-      *box_.box(), sandbox::Command{.argv = {"@read", "AGENTS.md", "1", "2000"}, .timeout_ms = instructions_ms_max},
-      CommandBounds{.kept_chars_max = instructions_chars_max}, context_.loop, listener);
+  command_ = run({.argv = {"@read", "AGENTS.md", "1", "2000"}, .timeout_ms = instructions_ms_max},
+                 {.kept_chars_max = instructions_chars_max}, *this);
 }
 
 void Hands::run_setup() {
   if (dispatch_.materials.setup_script.empty()) return be_ready();
   doing_ = Doing::setup;
-  CommandListener& listener = *this;
-  command_ = std::make_unique<CommandRun>(
-      *box_.box(),
-      sandbox::Command{.argv = {"bash", "-e", "-c", dispatch_.materials.setup_script},
-                       .timeout_ms = options_.setup_timeout_ms},
-      CommandBounds{.kept_chars_max = setup_words_chars_max, .told_bytes_max = options_.tool_output_bytes_max},
-      context_.loop, listener);
+  command_ =
+      run({.argv = {"bash", "-e", "-c", dispatch_.materials.setup_script}, .timeout_ms = options_.setup_timeout_ms},
+          {.kept_chars_max = setup_words_chars_max, .told_bytes_max = options_.tool_output_bytes_max}, *this);
 }
 
 void Hands::on_printed(sandbox::Stream, std::string text) {
+  if (state_.were_open) return;  // in a box that was opened again: it was told the first time
   while (text.ends_with('\n')) text.pop_back();
   if (!text.empty()) tell(EventKind::log, log_body("info", text));
 }
@@ -189,7 +218,7 @@ void Hands::on_ended(sandbox::Exit exit, std::string printed) {
   const bool is_well = exit.cause == sandbox::ExitCause::exited && exit.code == 0;
   if (exit.cause == sandbox::ExitCause::box_lost) return lose(exit.what);
   if (std::exchange(doing_, Doing::nothing) == Doing::instructions) {
-    if (is_well) instructions_ = std::move(printed);
+    if (is_well) live_->instructions = state_.instructions = std::move(printed);
     return run_setup();
   }
   if (!is_well) {
@@ -203,18 +232,33 @@ void Hands::on_ended(sandbox::Exit exit, std::string printed) {
 
 void Hands::be_ready() {
   is_ready_ = true;
+  state_.were_open = true;
   ready_us_ = context_.loop.monotonic_us();
   std::exchange(then_, nullptr)();
 }
 
-void Hands::run_in_background(std::string step_id, sandbox::Command command) {
-  auto background = std::make_unique<Background>(
-      std::move(step_id), [this](EventKind kind, std::string body) { tell(kind, std::move(body)); });
-  background->begin(*box_.box(), std::move(command), {.told_bytes_max = options_.tool_output_bytes_max}, context_.loop);
-  background_.push_back(std::move(background));
+sandbox::Command Hands::with_variables(sandbox::Command command) const {
+  for (const auto& [name, value] : dispatch_.materials.variables) command.environment.try_emplace(name, value);
+  return command;
 }
 
-void Hands::hear(std::vector<workspace::FileNews> news) {
+std::unique_ptr<CommandRun> Hands::run(sandbox::Command command, CommandBounds bounds, CommandListener& listener) {
+  return std::make_unique<CommandRun>(*live_->box(), with_variables(std::move(command)), bounds, dispatch_.secrets,
+                                      context_.loop, listener);
+}
+
+void Hands::run_in_background(std::string step_id, sandbox::Command command) {
+  live_->run_in_background(std::move(step_id), with_variables(std::move(command)), dispatch_.secrets);
+}
+
+void Hands::on_box_printed(const std::string& step_id, sandbox::Stream stream, std::string text) {
+  tell(EventKind::output, printed_body(step_id, stream, text));
+}
+
+void Hands::on_box_passage(egress::Passage passage) { tell(EventKind::egress, egress::to_json(passage)); }
+
+void Hands::on_box_files(std::vector<workspace::FileNews> news) {
+  for (auto& piece : news) piece.path = scrubbed(dispatch_.secrets, std::move(piece.path));
   if (context_.herald) context_.herald->tell(dispatch_.run, news, context_.loop.now());
   for (const auto& piece : news) {
     const bool is_overflow = piece.kind == workspace::FileNews::Kind::overflow;
@@ -237,20 +281,22 @@ bool Hands::end_phase(std::string_view phase, std::string_view words) {
   return !alive.expired();
 }
 
-void Hands::lose(const std::string& what) {
-  fail(Slug::sandbox_failed, "The sandbox went away" + (what.empty() ? std::string() : ": " + to_utf8(what)) + ".");
-}
-
 void Hands::fail(Slug slug, std::string detail) {
   if (std::exchange(has_failed_, true)) return;
   listener_.on_hands_failed(slug, std::move(detail));
 }
 
 void Hands::stop(Callback<void()> gone) {
-  watching_.reset();
-  if (!repository_fetch_) return box_.kill(std::move(gone));
-  repository_fetch_->stop(std::move(gone));
-  repository_fetch_.reset();
+  forget_held();
+  if (repository_fetch_) {
+    repository_fetch_->stop(std::move(gone));
+    repository_fetch_.reset();
+  } else if (live_) {
+    live_->kill(std::move(gone));
+    live_.reset();
+  } else {
+    context_.loop.defer(std::move(gone));
+  }
 }
 
 }  // namespace sluice::runner

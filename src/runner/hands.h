@@ -2,7 +2,8 @@
 // to the model, when there is a repository or a setup script), what is put into it, what is seen of
 // it from outside, and what comes out of it at the end.
 //
-// A run that fails or is stopped leaves its conversation's workspace as it was when it began.
+// A run that fails or is stopped leaves its conversation's workspace as it was when it began. One that
+// waits for a human holds what it changed in layers of its own (layer_shelf.h) and goes on over them.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,10 @@
 #include "harness/harness.h"
 #include "model/model.h"
 #include "runner/command_run.h"
-#include "runner/held_box.h"
 #include "runner/layer_shelf.h"
 #include "runner/lifeline.h"
+#include "runner/live_box.h"
+#include "runner/loop_checkpoint.h"
 #include "runner/model_call.h"
 #include "runner/repository_fetch.h"
 #include "runner/skill_fetch.h"
@@ -30,15 +32,17 @@ class HandsListener {
   virtual ~HandsListener() = default;
   virtual void on_hands_event(model::EventKind kind, std::string body) = 0;
   virtual void on_hands_phase(std::string_view phase, std::string_view words, int64_t duration_ms) = 0;
+  // A request waits at the box's way out, until settle().
+  virtual void on_hands_question(egress::Question question) = 0;
   // They are of no more use.
   virtual void on_hands_failed(model::Slug slug, std::string detail) = 0;
 };
 
-class Hands final : private CommandListener {
+class Hands final : private CommandListener, private BoxUser {
  public:
   // `context`, `dispatch` and `listener` must outlive this. The listener may drop this whenever it is
-  // called.
-  Hands(const Context& context, const harness::Dispatch& dispatch, HandsListener& listener);
+  // called. `state`: of the same run before it waited for a human.
+  Hands(const Context& context, const harness::Dispatch& dispatch, HandsState state, HandsListener& listener);
   ~Hands() override;
 
   // The model must not be asked before they are open.
@@ -48,15 +52,32 @@ class Hands final : private CommandListener {
 
   // `ready` when the box is there and set up: at once when it is already. Not again before it has come.
   void open(Callback<void()> ready);
-  // Null before that.
-  sandbox::Box* box() const { return box_.box(); }
+  // When they are open; both with the variables of the environment.
+  [[nodiscard]] std::unique_ptr<CommandRun> run(sandbox::Command command, CommandBounds bounds,
+                                                CommandListener& listener);
   // A command that goes on beside the others. What it prints is told as the step's.
   void run_in_background(std::string step_id, sandbox::Command command);
   // The box went away under a command.
   void lose(const std::string& what);
 
+  // ── the way out ──
+  void settle(uint64_t number, bool go_on, std::string_view words);
+  int64_t sent_for_good() const;
+  // By a human, for the rest of the run.
+  void allow_host(std::string host);
+  bool is_allowed_host(std::string_view host) const;
+
+  // ── waiting for a human ──
+  // Holds what was changed so far. Where the dispatch does not keep its box, that is killed first and proven gone.
+  void hold(Callback<void()> done);
+  // The wait is over, and the box is still there.
+  void go_on();
+  HandsState state() const;
+  // What was held is wanted no more: the run ends without it.
+  void forget_held();
+
   // Nobody works any more: tells the diff, hands back files, keeps the workspace. `text` is the
-  // answer. `done` is called at once when there is no box.
+  // answer. `done` is called at once when nothing was ever open.
   void finish(std::string text, Callback<void()> done);
   // Kills what there is; `gone` when that is proven, also after this is dropped.
   void stop(Callback<void()> gone);
@@ -65,7 +86,14 @@ class Hands final : private CommandListener {
   void on_printed(sandbox::Stream stream, std::string text) override;  // of the setup script
   void on_ended(sandbox::Exit exit, std::string printed) override;
 
+  void on_box_files(std::vector<workspace::FileNews> news) override;
+  void on_box_printed(const std::string& step_id, sandbox::Stream stream, std::string text) override;
+  void on_box_passage(egress::Passage passage) override;
+  void on_box_question(egress::Question question) override { listener_.on_hands_question(std::move(question)); }
+  void on_box_lost(std::string what) override { lose(what); }
+
   // One after another.
+  bool take_kept_box();
   void find_layers();
   void fetch_repository();
   void fetch_skills();
@@ -75,19 +103,28 @@ class Hands final : private CommandListener {
   void run_setup();
   void be_ready();
 
+  void hold_changes();
+  void take_held(Result<std::string> name);
+
+  void find_layers_to_end();
   void look_for_changes();
-  void tell_changes(Result<workspace::Diff> diff, Result<workspace::Assets> assets);
+  struct Made;
+  void tell_changes(Made made);
   void hand_back(workspace::Assets assets);
   void draft();
   void keep_draft(Result<LayerDraft> draft);
   void end();
 
-  void hear(std::vector<workspace::FileNews> news);
   // False when the listener dropped this.
   bool tell(model::EventKind kind, std::string body);
   bool end_phase(std::string_view phase, std::string_view words);
   void fail(model::Slug slug, std::string detail);
+  void fail_keeping(const std::string& why);
   sandbox::BoxRequest box_request() const;
+  LayerWork layer_work() const;
+  bool keeps_box() const;
+  std::vector<std::string> held_paths() const;
+  sandbox::Command with_variables(sandbox::Command command) const;
 
   const Context& context_;
   const HandsOptions& options_;
@@ -97,23 +134,26 @@ class Hands final : private CommandListener {
 
   enum class Doing : uint8_t { nothing, instructions, setup };
   Doing doing_ = Doing::nothing;
+  HandsState state_;      // but for the snapshot
+  std::string snapshot_;  // of the box while it waits: its name; empty: none
+  int held_count_ = 0;    // the number of the last that was held, perhaps in a life before this one
   bool is_ready_ = false;
+  bool is_waiting_ = false;  // with the box
+  bool is_parked_ = false;   // without
   bool has_failed_ = false;
-  Callback<void()> then_;  // of open() or finish()
+  Callback<void()> then_;  // of open(), hold() or finish()
   int64_t phase_began_us_ = 0;
   int64_t ready_us_ = 0;
   workspace::Layers layers_;
   std::vector<sandbox::Bind> skills_;
-  std::string instructions_;  // AGENTS.md
   std::string text_;
+  std::string gathered_;  // all that the run changed, as a layer; empty: that is what the box changed
 
   Lifeline lifeline_;
   std::unique_ptr<RepositoryFetch> repository_fetch_;
   std::unique_ptr<SkillFetch> skill_fetch_;
-  HeldBox box_;
-  std::unique_ptr<workspace::Watching> watching_;
+  std::unique_ptr<LiveBox> live_;  // null: not opened, or no more
   std::unique_ptr<CommandRun> command_;
-  std::vector<std::unique_ptr<CommandListener>> background_;  // each with its command
 };
 
 }  // namespace sluice::runner

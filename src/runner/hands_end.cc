@@ -1,9 +1,12 @@
-// How a run that used its hands ends well: the box is dead first, so nothing changes any more.
+// How a run that used its hands ends well. Unless the conversation keeps its box, that is dead first, so
+// nothing changes any more.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/fd.h"
+#include "runner/box_shelf.h"
 #include "runner/errand.h"
 #include "runner/hands.h"
 #include "runner/output_text.h"
@@ -16,54 +19,120 @@ using model::Slug;
 
 namespace {
 
-OwnedFd duplicate(int fd) { return OwnedFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+OwnedFd duplicate(int fd) { return OwnedFd(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+OwnedFd open_directory(const std::string& path) {
+  return OwnedFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
 
-struct Made {
+// Without those that runs before it left in the same box.
+Result<workspace::Assets> collect(int changes_fd, const std::string& kept, workspace::AssetRules rules) {
+  if (kept.empty()) return workspace::collect_assets(changes_fd, rules);
+  const auto earlier_fd = open_directory(kept);
+  auto earlier = workspace::collect_assets(earlier_fd.get(), rules);
+  if (!earlier) return earlier;
+  auto wider = rules;
+  for (const auto& file : earlier.value().files) {
+    ++wider.count_max;
+    wider.total_bytes_max += static_cast<int64_t>(file.bytes.size());
+  }
+  auto all = workspace::collect_assets(changes_fd, wider);
+  if (!all) return all;
+  std::erase_if(all.value().files, [&](const workspace::Asset& file) {
+    return std::ranges::any_of(earlier.value().files, [&](const workspace::Asset& old) {
+      return old.name == file.name && old.bytes == file.bytes;
+    });
+  });
+  return all;
+}
+
+// Its name is a file's, so what replaces a value in it must be one too.
+void scrub(workspace::Assets& assets, const SharedSecrets& secrets, const workspace::AssetRules& rules) {
+  if (!secrets || secrets->scrubber()->is_idle()) return;
+  for (auto& file : assets.files) {
+    file.name = scrubbed(secrets, std::move(file.name));
+    file.bytes = scrubbed(secrets, std::move(file.bytes));
+  }
+  auto admitted = workspace::admit_assets(std::move(assets.files), rules);
+  assets.files = std::move(admitted.files);
+  std::ranges::move(admitted.left_out, std::back_inserter(assets.left_out));
+}
+
+}  // namespace
+
+struct Hands::Made {
+  Result<std::string> gathered;  // empty: there was nothing to put together
   Result<workspace::Diff> diff;
   Result<workspace::Assets> assets;
 };
 
-}  // namespace
-
 void Hands::finish(std::string text, Callback<void()> done) {
-  if (!is_ready_) return done();
+  if (!is_ready_ && state_.parked_layers.empty()) return done();
   text_ = std::move(text);
   then_ = std::move(done);
   phase_began_us_ = ready_us_;
   if (!end_phase("run", "The agent has finished.")) return;
-  box_.kill([this, alive = lifeline_.watch()] {
+  if (!live_) return find_layers_to_end();
+  if (keeps_box()) return look_for_changes();
+  live_->kill([this, alive = lifeline_.watch()] {
     if (!alive.expired()) look_for_changes();
   });
 }
 
+// It changed something, waited, and needed no box any more.
+void Hands::find_layers_to_end() {
+  send<Result<workspace::Layers>>(
+      *context_.workers, lifeline_.watch(), [home = home_] { return read_layers(home); },
+      [this](Result<workspace::Layers> layers) {
+        if (!layers) return fail_keeping(layers.error().what);
+        layers_ = std::move(layers).take();
+        look_for_changes();
+      });
+}
+
 void Hands::look_for_changes() {
   const auto alive = lifeline_.watch();
-  if (watching_) watching_->settle();
+  if (live_) live_->settle_files();
   if (alive.expired()) return;
-  watching_.reset();
-  background_.clear();
   const bool wants_assets = dispatch_.supplies && dispatch_.supplies->wants_assets();
   // Descriptors of its own: the box may be dropped while another thread reads.
   send<Made>(
       *context_.workers, lifeline_.watch(),
-      [changes = duplicate(box_.box()->changes_fd()), wants_assets, below = layers_,
-       ignored = options_.ignored_directories, rules = workspace::AssetRules{.extensions = options_.asset_extensions}] {
-        return Made{workspace::diff(changes.get(), below, ignored, {}),
-                    wants_assets ? workspace::collect_assets(changes.get(), rules) : workspace::Assets{}};
+      [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1), wants_assets,
+       secrets = dispatch_.secrets, ignored = options_.ignored_directories,
+       rules = workspace::AssetRules{.extensions = options_.asset_extensions}]() mutable {
+        work.changes_fd = changes.get();
+        Made made{std::string(), workspace::Diff{}, workspace::Assets{}};
+        if (!work.held.empty() || !work.kept.empty()) {
+          made.gathered = gather_changes(work);
+          if (!made.gathered) return made;
+          changes = open_directory(made.gathered.value());
+        }
+        made.diff = workspace::diff(changes.get(), before(work), ignored, {});
+        if (wants_assets) made.assets = collect(changes.get(), work.kept, rules);
+        if (made.assets) scrub(made.assets.value(), secrets, rules);
+        return made;
       },
-      [this](Made made) { tell_changes(std::move(made.diff), std::move(made.assets)); });
+      [this](Made made) { tell_changes(std::move(made)); },
+      [](Made made) {
+        if (made.gathered) discard(LayerDraft{.from = made.gathered.value()});
+      });
 }
 
-void Hands::tell_changes(Result<workspace::Diff> diff, Result<workspace::Assets> assets) {
-  if (!diff) {
-    return fail(Slug::writeback_failed, "What the run changed cannot be read: " + diff.error().what + ".");
+void Hands::tell_changes(Made made) {
+  if (!made.gathered) return fail_keeping(made.gathered.error().what);
+  gathered_ = std::move(made.gathered).take();
+  if (!made.diff) {
+    return fail(Slug::writeback_failed, "What the run changed cannot be read: " + made.diff.error().what + ".");
   }
-  if (!assets) return fail(Slug::writeback_failed, "The run's files cannot be read: " + assets.error().what + ".");
-  if (!diff.value().text.empty() && !tell(EventKind::diff, diff_body(to_utf8(diff.value().text)))) return;
-  for (const auto& why : assets.value().left_out) {
+  if (!made.assets) {
+    return fail(Slug::writeback_failed, "The run's files cannot be read: " + made.assets.error().what + ".");
+  }
+  const auto& text = made.diff.value().text;
+  if (!text.empty() && !tell(EventKind::diff, diff_body(to_utf8(text)))) return;
+  for (const auto& why : made.assets.value().left_out) {
     if (!tell(EventKind::log, log_body("warn", "Not handed back: " + to_utf8(why)))) return;
   }
-  hand_back(std::move(assets).take());
+  hand_back(std::move(made.assets).take());
 }
 
 void Hands::hand_back(workspace::Assets assets) {
@@ -83,14 +152,9 @@ void Hands::hand_back(workspace::Assets assets) {
 
 void Hands::draft() {
   if (!is_kept(dispatch_)) return end();
-  LayerWork work{.changes_fd = -1,
-                 .home = home_,
-                 .below = layers_,
-                 .mark = dispatch_.run.text(),
-                 .owner = {options_.owner_uid, options_.owner_uid}};
   send<Result<LayerDraft>>(
       *context_.workers, lifeline_.watch(),
-      [work = std::move(work), changes = duplicate(box_.box()->changes_fd())]() mutable {
+      [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1)]() mutable {
         work.changes_fd = changes.get();
         return draft_layer(work);
       },
@@ -100,12 +164,25 @@ void Hands::draft() {
 
 void Hands::keep_draft(Result<LayerDraft> draft) {
   auto kept = draft ? keep(draft.value()) : Result<Unit>(std::move(draft.error()));
-  if (!kept) return fail(Slug::writeback_failed, "The workspace could not be kept: " + kept.error().what + ".");
+  if (!kept) return fail_keeping(kept.error().what);
+  gathered_.clear();
+  const bool replaces = live_ && !live_->kept.empty();
+  if (live_ && !draft.value().to.empty()) live_->kept = draft.value().to;
+  if (replaces) context_.workers->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
+  forget_held();
   end();
 }
 
+// Not over layers that go with the run.
+bool Hands::keeps_box() const { return dispatch_.keeps_box && state_.parked_layers.empty(); }
+
 void Hands::end() {
-  if (!end_phase("settle", is_kept(dispatch_) ? "Kept the workspace." : "The workspace is gone.")) return;
+  const bool stays = live_ && keeps_box();
+  if (stays) context_.shelf->give_back(dispatch_.conversation, std::move(live_));
+  const auto words = stays                ? "Kept the workspace and the sandbox."
+                     : is_kept(dispatch_) ? "Kept the workspace."
+                                          : "The workspace is gone.";
+  if (!end_phase("settle", words)) return;
   std::exchange(then_, nullptr)();
 }
 

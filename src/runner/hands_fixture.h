@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/digest.h"
+#include "egress/fake_egress.h"
 #include "runner/runner_fixture.h"
 #include "sandbox/fake_sandbox.h"
 #include "workspace/workspace.h"
@@ -93,6 +94,7 @@ class HandsTest : public RunnerTest {
   }
   ~HandsTest() override {
     work.reset();
+    runner.reset();
     loop.settle();
     EXPECT_EQ(watcher.watching, 0);
     EXPECT_TRUE(sandbox->boxes.empty());
@@ -133,12 +135,17 @@ class HandsTest : public RunnerTest {
     dispatch.conversation.ulid.bytes[15] = 1;
     dispatch.materials = materials;
     dispatch.supplies = supplies;
+    dispatch.secrets = secrets;
+    dispatch.may_ask = may_ask;
+    dispatch.keeps_box = keeps_box;
     return dispatch;
   }
   void begin(harness::Dispatch dispatch) {
     if (!runner) {
-      runner = make_native_runner(options, {client, loop, entropy, log, metrics, sandbox.get(), &watcher, &workers});
+      runner =
+          make_native_runner(options, {client, loop, entropy, log, metrics, sandbox.get(), &watcher, &workers, egress});
     }
+    last = dispatch;
     RunnerTest::begin(std::move(dispatch));
   }
   void begin(std::string prompt) { begin(dispatch_of(std::move(prompt))); }
@@ -176,6 +183,12 @@ class HandsTest : public RunnerTest {
   std::function<sandbox::FakeResult(sandbox::FakeBox&, const sandbox::Command&)> script;
   std::vector<sandbox::Command> commands;  // but for the shim's own
   uint8_t run_count = 0;
+
+  std::shared_ptr<vault::Secrets> secrets;
+  bool may_ask = false;
+  bool keeps_box = false;
+  egress::Egress* egress = nullptr;
+  harness::Dispatch last;
 };
 
 }  // namespace sluice::runner

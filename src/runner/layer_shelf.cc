@@ -1,10 +1,16 @@
 #include "runner/layer_shelf.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <system_error>
 
 #include "base/bytes.h"
@@ -17,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view whole_suffix = ".whole";
 constexpr std::string_view draft_suffix = ".part";
+constexpr std::string_view held_suffix = ".held";
 constexpr std::string_view unkept_prefix = "of-";
 constexpr std::string_view aside_prefix = "gone-";
 
@@ -42,6 +49,19 @@ std::string numbered(int number) {
   std::array<char, 16> text{};
   std::snprintf(text.data(), text.size(), "%04d", number);
   return text.data();
+}
+
+int top_of(const workspace::Layers& layers) {
+  return layers.empty() ? 0 : number_of(fs::path(layers.front()).filename().native());
+}
+
+// The number of the layer that a held one lies over; empty: it is none.
+std::optional<int> base_of(std::string_view name) {
+  const auto dot = name.find('.');
+  const auto held = name.find(held_suffix);
+  if (dot == std::string_view::npos || held == std::string_view::npos || held <= dot) return std::nullopt;
+  const auto number = name.substr(dot + 1, held - dot - 1);
+  return number == numbered(0) ? 0 : number_of(number);
 }
 
 std::string file_name(const std::string& path) { return fs::path(path).filename(); }
@@ -70,6 +90,39 @@ Result<Unit> freeze_draft(const LayerWork& work, const std::string& draft) {
   fs::create_directories(work.home, error);
   if (error) return failed("make", work.home, error);
   return workspace::freeze(work.changes_fd, draft, work.owner, {});
+}
+
+bool is_empty_directory(int fd) {
+  std::error_code error;
+  return fs::is_empty("/proc/self/fd/" + std::to_string(fd), error) && !error;
+}
+
+Result<Unit> hide(const fs::path& path, workspace::Owner owner) {
+  const bool made = mknod(path.c_str(), S_IFCHR, 0) == 0;
+  if (!made || (geteuid() == 0 && lchown(path.c_str(), owner.uid, owner.gid) != 0)) {
+    return failed("hide", path, std::error_code(errno, std::generic_category()));
+  }
+  return Unit{};
+}
+
+// What a box made and took away again leaves no trace in its changes. Over a layer that still has it, it must be
+// hidden.
+Result<Unit> hide_vanished(const fs::path& layer, const fs::path& earlier, workspace::Owner owner) {
+  auto names = names_in(earlier);
+  if (!names) return std::move(names.error());
+  for (const auto& name : names.value()) {
+    struct stat was {};
+    struct stat is {};
+    if (lstat((earlier / name).c_str(), &was) != 0 || S_ISCHR(was.st_mode)) continue;
+    if (lstat((layer / name).c_str(), &is) != 0) {
+      if (auto hidden = hide(layer / name, owner); !hidden) return hidden;
+      continue;
+    }
+    const bool is_opaque = getxattr((layer / name).c_str(), "user.overlay.opaque", nullptr, 0) > 0;
+    if (!S_ISDIR(was.st_mode) || !S_ISDIR(is.st_mode) || is_opaque) continue;
+    if (auto hidden = hide_vanished(layer / name, earlier / name, owner); !hidden) return hidden;
+  }
+  return Unit{};
 }
 
 }  // namespace
@@ -110,6 +163,7 @@ Result<workspace::Layers> read_layers(const std::string& home) {
   bool is_complete = false;
   for (const auto& name : names) {
     const auto path = home + "/" + name;
+    if (base_of(name)) continue;
     // Also what a draft was being written to, whose name goes on after the suffix.
     if (is_complete || name.find(draft_suffix) != std::string::npos) {
       // Best done now, but it can wait for the next time.
@@ -120,24 +174,100 @@ Result<workspace::Layers> read_layers(const std::string& home) {
     layers.push_back(path);
     is_complete = name.ends_with(whole_suffix);
   }
+  for (const auto& name : names) {
+    const auto base = base_of(name);
+    if (base && *base != top_of(layers)) (void)workspace::remove_tree(home + "/" + name);
+  }
   return layers;
 }
 
-Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max) {
-  const auto draft = work.home + "/" + work.mark + std::string(draft_suffix);
-  const int number = work.below.empty() ? 1 : number_of(file_name(work.below.front())) + 1;
-  std::error_code error;
-  if (fs::is_empty("/proc/self/fd/" + std::to_string(work.changes_fd), error) && !error) return LayerDraft{};
-  if (auto frozen = freeze_draft(work, draft); !frozen) {
-    remove_if_empty(work.home);
-    return std::move(frozen.error());
+workspace::Layers before(const LayerWork& work) {
+  auto layers = work.below;
+  if (!work.kept.empty()) layers.insert(layers.begin(), work.kept);
+  return layers;
+}
+
+Result<std::string> gather_changes(const LayerWork& work) {
+  auto draft = work.home + "/" + work.mark + std::string(draft_suffix);
+  auto layers = work.held;
+  if (work.changes_fd >= 0) {
+    if (auto frozen = freeze_draft(work, draft); !frozen) return std::move(frozen.error());
+    layers.insert(layers.begin(), draft);
   }
+  if (!work.held.empty()) {
+    const auto merged = work.home + "/" + work.mark + "-all" + std::string(draft_suffix);
+    auto done = workspace::merge(layers, merged, work.owner, {});
+    (void)workspace::remove_tree(draft);
+    if (!done) return std::move(done.error());
+    draft = merged;
+  }
+  if (work.kept.empty()) return draft;
+  if (auto hidden = hide_vanished(draft, work.kept, work.owner); !hidden) return std::move(hidden.error());
+  return draft;
+}
+
+Result<std::string> hold_changes(const LayerWork& work, int number) {
+  const auto top = work.kept.empty() ? top_of(work.below) : top_of({work.kept});
+  auto name = work.mark + "." + numbered(top) + std::string(held_suffix) + std::to_string(number);
+  const auto path = work.home + "/" + name;
+  if (is_empty_directory(work.changes_fd) && work.kept.empty()) return std::string();
+  (void)workspace::remove_tree(path);  // a server died after it was written and before that was known
+  if (auto frozen = freeze_draft(work, path); !frozen) return std::move(frozen.error());
+  if (work.kept.empty()) return name;
+  if (auto hidden = hide_vanished(path, work.kept, work.owner); !hidden) return std::move(hidden.error());
+  return name;
+}
+
+int held_number(std::string_view name) {
+  const auto at = name.find(held_suffix);
+  return at == std::string_view::npos ? 0 : std::atoi(std::string(name.substr(at + held_suffix.size())).c_str());
+}
+
+void remove_held(const std::string& state_dir, model::ConversationId conversation, model::RunId run) {
+  const auto homes = state_dir + "/workspaces/" + conversation.text();
+  const auto names = names_in(homes);
+  if (!names) return;
+  for (const auto& name : names.value()) remove_held_but(homes + "/" + name, run, {});
+}
+
+void remove_held_but(const std::string& home, model::RunId run, const std::vector<std::string>& kept) {
+  const auto names = names_in(home);
+  if (!names) return;
+  for (const auto& name : names.value()) {
+    if (!base_of(name) || !name.starts_with(run.text() + ".") || std::ranges::find(kept, name) != kept.end()) continue;
+    (void)workspace::remove_tree(home + "/" + name);
+  }
+  remove_if_empty(home);
+}
+
+Result<workspace::Layers> compacted(const LayerWork& work, int layers_max) {
+  if (std::ssize(work.below) < layers_max) return work.below;
+  const auto merged = work.home + "/" + work.mark + "-whole" + std::string(draft_suffix);
+  if (auto done = workspace::merge(work.below, merged, work.owner, {}); !done) return std::move(done.error());
+  const LayerDraft draft{merged, work.home + "/" + numbered(top_of(work.below) + 1) + std::string(whole_suffix)};
+  if (auto kept = keep(draft); !kept) return std::move(kept.error());
+  return workspace::Layers{draft.to};
+}
+
+Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max) {
+  auto draft = work.gathered;
+  if (draft.empty()) {
+    if (is_empty_directory(work.changes_fd)) return LayerDraft{};
+    draft = work.home + "/" + work.mark + std::string(draft_suffix);
+    if (auto frozen = freeze_draft(work, draft); !frozen) {
+      remove_if_empty(work.home);
+      return std::move(frozen.error());
+    }
+  }
+  if (!work.kept.empty()) return LayerDraft{draft, work.kept};
+  std::error_code error;
   if (fs::is_empty(draft, error) && !error) {
     (void)workspace::remove_tree(draft);
     remove_if_empty(work.home);
     return LayerDraft{};
   }
-  if (std::ssize(work.below) < layers_max) return LayerDraft{draft, work.home + "/" + numbered(number)};
+  const auto number = numbered(top_of(work.below) + 1);
+  if (std::ssize(work.below) < layers_max) return LayerDraft{draft, work.home + "/" + number};
 
   workspace::Layers all = work.below;
   all.insert(all.begin(), draft);
@@ -145,7 +275,7 @@ Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max) {
   auto done = workspace::merge(all, merged, work.owner, {});
   (void)workspace::remove_tree(draft);
   if (!done) return std::move(done.error());
-  return LayerDraft{merged, work.home + "/" + numbered(number) + std::string(whole_suffix)};
+  return LayerDraft{merged, work.home + "/" + number + std::string(whole_suffix)};
 }
 
 void discard(const Result<LayerDraft>& draft) {
@@ -156,6 +286,8 @@ void discard(const Result<LayerDraft>& draft) {
 
 Result<Unit> keep(const LayerDraft& draft) {
   if (draft.from.empty()) return Unit{};
+  // Both at once, so that whenever the server dies one of the two is there, whole.
+  if (renameat2(AT_FDCWD, draft.from.c_str(), AT_FDCWD, draft.to.c_str(), RENAME_EXCHANGE) == 0) return Unit{};
   std::error_code error;
   fs::rename(draft.from, draft.to, error);
   if (error) return failed("rename", draft.from, error);

@@ -120,7 +120,9 @@ class RepositoryTest : public HandsTest {
       return FakeResult{};
     };
   }
-  Result<std::vector<sandbox::Command>> planned() const { return clone_commands(*materials.repository, options.hands); }
+  Result<std::vector<sandbox::Command>> planned() const {
+    return clone_commands(*materials.repository, options.hands, secrets.get());
+  }
   std::string refusal() const {
     const auto plan = planned();
     return plan ? "allowed" : plan.error().what;

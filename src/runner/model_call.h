@@ -15,6 +15,7 @@
 
 namespace sluice::runner {
 
+class BoxShelf;
 class FileHerald;
 
 // What all work of one runner has in common.
@@ -29,7 +30,9 @@ struct Context {
   sandbox::Sandbox* sandbox = nullptr;
   workspace::Watcher* watcher = nullptr;
   world::Workers* workers = nullptr;
+  egress::Egress* egress = nullptr;    // null: nothing leaves a box
   std::unique_ptr<FileHerald> herald;  // null: nobody is told
+  std::unique_ptr<BoxShelf> shelf;     // null: there are no hands
 };
 
 class ModelCallListener {

@@ -4,10 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/json.h"
 #include "base/limits.h"
-#include "harness/envelope.h"
+#include "runner/ask_tools.h"
 #include "runner/tools.h"
 
 namespace sluice::runner {
@@ -15,7 +14,6 @@ namespace {
 
 using model::EventKind;
 using model::Slug;
-using models::FailureClass;
 using models::ModelEvent;
 
 models::Prompt prompt_of(const harness::Dispatch& dispatch) {
@@ -26,9 +24,6 @@ models::Prompt prompt_of(const harness::Dispatch& dispatch) {
   prompt.turns.push_back({.role = model::Role::user, .text = dispatch.prompt});
   return prompt;
 }
-
-// Words from outside, for a JSON string and for a person.
-std::string_view readable(std::string_view words) { return is_utf8(words) ? words : "(not readable as text)"; }
 
 std::string warning(std::string_view text) {
   std::string body;
@@ -80,46 +75,58 @@ bool needs_sandbox(const harness::Materials& materials) {
 
 NativeLoop::NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch,
                        harness::DispatchListener& listener)
-    : context_(std::move(context)), dispatch_(std::move(dispatch)), listener_(listener) {
+    : context_(std::move(context)),
+      dispatch_(std::move(dispatch)),
+      listener_(listener),
+      telling_(context_->loop, dispatch_.secrets, listener) {
   context_->loop.defer([this, alive = lifeline_.watch()] {
     if (!alive.expired()) start();
   });
 }
 
 void NativeLoop::start() {
-  auto route = context_->providers.route(dispatch_.agent.model);
+  auto route = context_->providers.route(dispatch_.agent.model, dispatch_.secrets.get());
   if (!route) return fail(Slug::agent_misconfigured, std::move(route.error().what));
   route_ = std::move(route).take();
-  const bool is_offline = route_.dialect == nullptr;
-  if (dispatch_.resumed && is_offline) replay_ = Replay(dispatch_.told_text, dispatch_.told_reasoning);
-  if (dispatch_.resumed && !is_offline && !dispatch_.told_text.empty()) return fail_replay();
-
   if (context_->sandbox == nullptr && needs_sandbox(dispatch_.materials)) {
     return fail(Slug::sandbox_failed,
                 "The run needs a sandbox for its repository, skills or setup script, and there is none on this server "
                 "(`sluice doctor` says why).");
   }
-
   prompt_ = prompt_of(dispatch_);
-  runtime_ = context_->loop.after(Millis{dispatch_.agent.limits.max_runtime_seconds * 1000}, [this] {
-    fail(Slug::runtime_exceeded,
-         "The run took longer than the agent's " + std::to_string(dispatch_.agent.limits.max_runtime_seconds) + " s.");
-  });
-  if (dispatch_.filler && dispatch_.told_text.empty()) {
-    FillerListener& listener = *this;
-    filler_ = std::make_unique<Filler>(*context_, dispatch_.prompt, dispatch_.traceparent, listener);
-  }
-  if (context_->sandbox == nullptr) return ask();
-  take_up_hands();
+  if (!dispatch_.checkpoint.empty()) return take_up_checkpoint();
+
+  const bool is_offline = route_.dialect == nullptr;
+  if (dispatch_.resumed && is_offline) telling_.skip(Replay(dispatch_.told_text, dispatch_.told_reasoning));
+  if (dispatch_.resumed && !is_offline && !dispatch_.told_text.empty()) return fail_replay();
+  has_spoken_ = !dispatch_.told_text.empty();
+  begin_clocks();
+  take_up_hands({});
+  if (!hands_ || !hands_->are_needed_at_once()) return ask();
+  hands_->open([this] { ask(); });
 }
 
 // The box itself is opened by the first tool, so that the first word need not wait for it.
-void NativeLoop::take_up_hands() {
-  HandsListener& listener = *this;
-  hands_ = std::make_unique<Hands>(*context_, dispatch_, listener);
-  prompt_.tools = tool_specs();
-  if (!hands_->are_needed_at_once()) return ask();
-  hands_->open([this] { ask(); });
+void NativeLoop::take_up_hands(HandsState state) {
+  if (context_->sandbox != nullptr) {
+    HandsListener& listener = *this;
+    hands_ = std::make_unique<Hands>(*context_, dispatch_, std::move(state), listener);
+    prompt_.tools = tool_specs();
+  }
+  if (!dispatch_.may_ask) return;
+  for (auto& tool : ask_tool_specs()) prompt_.tools.push_back(std::move(tool));
+}
+
+void NativeLoop::begin_clocks() {
+  const auto seconds = dispatch_.agent.limits.max_runtime_seconds;
+  runtime_began_us_ = context_->loop.monotonic_us();
+  runtime_ = context_->loop.after(Millis{std::max<int64_t>(0, seconds * 1000 - runtime_used_ms_)}, [this, seconds] {
+    fail(Slug::runtime_exceeded, "The run took longer than the agent's " + std::to_string(seconds) + " s.");
+  });
+  if (!dispatch_.filler || has_spoken_) return;
+  FillerListener& listener = *this;
+  filler_ = std::make_unique<Filler>(*context_, Filler::Setting{dispatch_.prompt, dispatch_.traceparent, filler_count_},
+                                     listener);
 }
 
 void NativeLoop::ask() {
@@ -134,7 +141,7 @@ void NativeLoop::ask() {
                      .traceparent = dispatch_.traceparent,
                      .idle_ms_max = context_->options.model_idle_ms_max,
                      .total_ms_max = context_->options.model_total_ms_max,
-                     .replay = &replay_},
+                     .replay = &telling_.replay()},
                     *this);
 }
 
@@ -152,33 +159,39 @@ void NativeLoop::on_model_event(ModelEvent event) {
     case ModelEvent::Kind::stop: return end_round();
     case ModelEvent::Kind::failure:
       route_.figures->count_failure(name_of(event.failure.failure_class));
-      return meet(setback_of(std::move(event.failure)));
+      return meet(setback_of(route_, event.failure));
   }
 }
 
 void NativeLoop::hear_text(std::string text) {
   if (text.empty() || !is_bounded(text.size())) return;
-  if (filler_) {
-    const bool is_mid_phrase = filler_->is_mid_phrase();
-    filler_.reset();
-    const auto alive = lifeline_.watch();
-    if (is_mid_phrase) tell(EventKind::filler, " ");
-    if (alive.expired()) return;
-  }
+  const auto alive = lifeline_.watch();
+  end_filler();
+  if (alive.expired()) return;
+  has_spoken_ = true;
   round_.text += text;
   round_.told_bytes += text.size();
-  const auto rest = replay_.text(text);
-  if (!rest) return fail_replay();
-  if (rest->size() == text.size()) return tell(EventKind::text, std::move(text));
-  if (!rest->empty()) tell(EventKind::text, std::string(*rest));
+  speak(EventKind::text, std::move(text));
 }
 
 void NativeLoop::hear_reasoning(std::string text) {
   if (text.empty() || !is_bounded(text.size())) return;
   round_.told_bytes += text.size();
-  const auto rest = replay_.reasoning(text);
-  if (!rest) return fail_replay();
-  if (!rest->empty()) tell(EventKind::reasoning, std::string(*rest));
+  speak(EventKind::reasoning, std::move(text));
+}
+
+void NativeLoop::speak(EventKind kind, std::string text) {
+  const auto alive = lifeline_.watch();
+  telling_.speak(kind, std::move(text));
+  if (!alive.expired() && telling_.is_another_story()) fail_replay();
+}
+
+void NativeLoop::end_filler() {
+  if (!filler_) return;
+  const bool is_mid_phrase = filler_->is_mid_phrase();
+  filler_count_ = filler_->phrase_count();
+  filler_.reset();
+  if (is_mid_phrase) telling_.speak(EventKind::filler, " ");
 }
 
 bool NativeLoop::is_bounded(std::size_t more_bytes) {
@@ -195,11 +208,14 @@ void NativeLoop::end_round() {
   usage_.input_tokens += round_.usage.input_tokens;
   usage_.output_tokens += round_.usage.output_tokens;
   const bool is_last = round_.calls.empty();
-  if (is_last && !replay_.is_over()) return fail_replay();
-
   const auto alive = lifeline_.watch();
+  telling_.flush();
+  if (alive.expired()) return;
+  if (telling_.is_another_story() || (is_last && !telling_.replay().is_over())) return fail_replay();
+
   if (!is_last || round_count_ > 1) tell_usage();
   if (alive.expired()) return;
+  round_.text = telling_.scrubbed(std::move(round_.text));
   if (dispatch_.supplies) said_ += round_.text;
   if (is_last) return finish();
   if (round_count_ > rounds_max(dispatch_, context_->options)) {
@@ -208,15 +224,16 @@ void NativeLoop::end_round() {
   }
   auto calls = std::exchange(round_.calls, {});
   prompt_.turns.push_back({.role = model::Role::assistant, .text = std::move(round_.text), .calls = calls});
-  answer_calls(std::move(calls));
+  // Only of tools that do not exist may a resumed run have told before: steps cannot be done again.
+  if (!telling_.replay().is_over()) return fail_replay();
+  take_up_calls({.calls = std::move(calls)});
+  calls_->begin();
 }
 
-void NativeLoop::answer_calls(std::vector<models::ToolCall> calls) {
-  // Only of tools that do not exist may a resumed run have told before: steps cannot be done again.
-  if (!replay_.is_over()) return fail_replay();
+void NativeLoop::take_up_calls(CallState state) {
   CallRoundListener& listener = *this;
-  calls_ = std::make_unique<CallRound>(*context_, hands_.get(), std::move(calls), step_count_, listener);
-  calls_->begin();
+  calls_ = std::make_unique<CallRound>(CallRound::Needs{*context_, dispatch_, hands_.get(), step_count_},
+                                       std::move(state), listener);
 }
 
 void NativeLoop::on_answered(std::vector<models::ToolResult> results) {
@@ -237,50 +254,10 @@ void NativeLoop::finish() {
 
 // ── what goes wrong ─────────────────────────────────────────────────────────────────────────────
 
-NativeLoop::Setback NativeLoop::setback_of(models::Failure failure) const {
-  const std::string who = "The model provider \"" + route_.provider + "\"";
-  const std::string said = ": " + std::string(readable(failure.what));
-  const bool may_retry = models::may_retry(failure.failure_class);
-  const auto name = name_of(failure.failure_class);
-  switch (failure.failure_class) {
-    case FailureClass::unauthorized: {
-      std::string what = who + " does not accept the server's key";
-      if (route_.dialect != nullptr) what += " (" + std::string(route_.dialect->key_variable()) + ")";
-      if (route_.key_withheld) what += ", which is not sent to the base_url that the agent names";
-      return {name, Slug::agent_misconfigured, what + said};
-    }
-    case FailureClass::rate_limited:
-      return {name, Slug::model_error, who + " limits the rate of requests" + said, may_retry, failure.retry_after_ms};
-    case FailureClass::overloaded:
-      return {name, Slug::model_error, who + " is overloaded" + said, may_retry, failure.retry_after_ms};
-    case FailureClass::server_error:
-      return {name, Slug::model_error, who + " failed" + said, may_retry, failure.retry_after_ms};
-    case FailureClass::cut: return {name, Slug::model_error, who + " broke off its answer" + said, may_retry};
-    case FailureClass::rejected: return {name, Slug::model_error, who + " refused" + said};
-    case FailureClass::garbled: break;
-  }
-  return {name, Slug::model_error, who + " answered what cannot be understood" + said};
-}
-
 void NativeLoop::on_unanswered(net::CallFailure failure, std::string what) {
   route_.figures->count_failure(name_of(failure));
-  const std::string who = "The model provider \"" + route_.provider + "\" ";
-  const std::string said = ": " + std::string(readable(what));
-  const auto name = name_of(failure);
-  switch (failure) {
-    // Not asked again: it has cost minutes already.
-    case net::CallFailure::timed_out: {
-      const auto detail = who + "did not answer in time" + said;
-      return give_up({name, Slug::model_timeout, detail}, detail);
-    }
-    case net::CallFailure::refused: {
-      const auto detail = who + "cannot be asked" + said;
-      return give_up({name, Slug::agent_misconfigured, detail}, detail);
-    }
-    case net::CallFailure::unreachable:
-    case net::CallFailure::cut: break;
-  }
-  meet({name, Slug::model_error, who + "cannot be reached" + said, true});
+  const auto setback = setback_of(route_, failure, what);
+  setback.may_retry ? meet(setback) : give_up(setback, setback.what);
 }
 
 void NativeLoop::meet(const Setback& setback) {
@@ -336,7 +313,7 @@ void NativeLoop::retry_later(const Setback& setback) {
                        {"attempt", int64_t{attempt_}},
                        {"retry_in_ms", wait_ms}});
   log_words(setback.what);
-  tell(EventKind::log, retry_warning(setback.what, attempt_++, wait_ms));
+  telling_.tell(EventKind::log, retry_warning(setback.what, attempt_++, wait_ms));
 }
 
 void NativeLoop::fail_replay() {
@@ -346,25 +323,17 @@ void NativeLoop::fail_replay() {
 
 // ── what is told ────────────────────────────────────────────────────────────────────────────────
 
-void NativeLoop::on_filler(std::string text) { tell(EventKind::filler, std::move(text)); }
+void NativeLoop::on_filler(std::string text) { telling_.speak(EventKind::filler, std::move(text)); }
 
 void NativeLoop::on_filler_trouble(std::string what) {
   context_->log.write(world::LogLevel::warn, "filler model failed",
                       {{"run", dispatch_.run.text()}, {"provider", context_->options.filler.model_provider}});
   log_words(what);
-  tell(EventKind::log, warning("No filler from the small model: " + std::string(readable(what))));
-}
-
-void NativeLoop::on_hands_phase(std::string_view phase, std::string_view words, int64_t duration_ms) {
-  listener_.on_event(harness::phase_event(phase, readable(words), duration_ms, context_->loop.now()));
-}
-
-void NativeLoop::tell(EventKind kind, std::string body) {
-  listener_.on_event({.kind = kind, .at = context_->loop.now(), .body = std::move(body)});
+  telling_.tell(EventKind::log, warning("No filler from the small model: " + std::string(readable(what))));
 }
 
 void NativeLoop::tell_usage() {
-  if (!replay_.is_over()) return;
+  if (!telling_.replay().is_over()) return;
   std::string body;
   json::Writer(body)
       .begin_object()
@@ -373,17 +342,18 @@ void NativeLoop::tell_usage() {
       .key("output_tokens")
       .integer(usage_.output_tokens)
       .end_object();
-  tell(EventKind::usage, std::move(body));
+  telling_.tell(EventKind::usage, std::move(body));
 }
 
 void NativeLoop::fail(Slug slug, std::string detail, std::optional<int64_t> retry_after_ms) {
-  if (calls_) {
-    const auto alive = lifeline_.watch();
-    calls_->break_off(detail);
-    if (alive.expired()) return;
-  }
+  const auto alive = lifeline_.watch();
+  telling_.flush();
+  if (alive.expired()) return;
+  if (calls_) calls_->break_off(telling_.scrubbed(detail));
+  if (alive.expired()) return;
+  if (hands_) hands_->forget_held();
   stop_all();
-  model::Problem problem{.slug = slug, .detail = std::move(detail)};
+  model::Problem problem{.slug = slug, .detail = telling_.scrubbed(std::move(detail))};
   if (retry_after_ms) problem.retry_after_seconds = (*retry_after_ms + 999) / 1000;
   listener_.on_failed(std::move(problem));
 }

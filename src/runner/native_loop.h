@@ -1,5 +1,5 @@
 // One dispatch of a native agent: asks the model, tells what it says, answers its tool calls, asks
-// again; until the model is done, or it cannot go on.
+// again; until the model is done, or it cannot go on without a human, or not at all.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,10 @@
 #include "runner/filler.h"
 #include "runner/hands.h"
 #include "runner/lifeline.h"
+#include "runner/loop_checkpoint.h"
 #include "runner/model_call.h"
-#include "runner/replay.h"
+#include "runner/setback.h"
+#include "runner/telling.h"
 
 namespace sluice::runner {
 
@@ -29,6 +31,7 @@ class NativeLoop final : public harness::Work,
   NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch, harness::DispatchListener& listener);
 
   void stop(Callback<void()> gone) override;
+  void go_on() override;
 
  private:
   // From one question to the model's `stop`.
@@ -39,43 +42,43 @@ class NativeLoop final : public harness::Work,
     std::size_t told_bytes = 0;  // text and reasoning, also in the life before this one
   };
 
-  // Why a question got no answer, and what that means if it is not asked again.
-  struct Setback {
-    std::string_view failure_class;
-    model::Slug slug;
-    std::string what;
-    bool may_retry = false;
-    std::optional<int64_t> retry_after_ms;
-  };
-
   void on_model_event(models::ModelEvent event) override;
   void on_unanswered(net::CallFailure failure, std::string what) override;
   void on_filler(std::string text) override;
   void on_filler_trouble(std::string what) override;
-  void on_hands_event(model::EventKind kind, std::string body) override { tell(kind, std::move(body)); }
-  void on_hands_phase(std::string_view phase, std::string_view words, int64_t duration_ms) override;
+  void on_hands_event(model::EventKind kind, std::string body) override { telling_.tell(kind, std::move(body)); }
+  void on_hands_phase(std::string_view phase, std::string_view words, int64_t duration_ms) override {
+    telling_.tell_phase(phase, readable(words), duration_ms);
+  }
+  void on_hands_question(egress::Question question) override;
   void on_hands_failed(model::Slug slug, std::string detail) override { fail(slug, std::move(detail)); }
-  void on_call_event(model::EventKind kind, std::string body) override { tell(kind, std::move(body)); }
+  void on_call_event(model::EventKind kind, std::string body) override { telling_.tell(kind, std::move(body)); }
+  void on_call_waits(Asking asking) override;
   void on_answered(std::vector<models::ToolResult> results) override;
 
   void start();
-  void take_up_hands();
+  void take_up_hands(HandsState state);
+  void take_up_calls(CallState state);
+  void take_up_checkpoint();
+  // Of what counts against it while it works, not while it waits.
+  void begin_clocks();
   void ask();
   void hear_text(std::string text);
   void hear_reasoning(std::string text);
+  void speak(model::EventKind kind, std::string text);
+  void end_filler();
   // Whether what was said so far is within bounds; if not, the work has ended.
   bool is_bounded(std::size_t more_bytes);
   void end_round();
-  void answer_calls(std::vector<models::ToolCall> calls);
   void finish();
-  Setback setback_of(models::Failure failure) const;
+  std::string checkpoint() const;
+  void raise_gate();
   void meet(const Setback& setback);
   void retry_later(const Setback& setback);
   void give_up(const Setback& setback, std::string detail);
   void log_words(std::string_view what) const;
   void fail_replay();
 
-  void tell(model::EventKind kind, std::string body);
   void tell_usage();
   void fail(model::Slug slug, std::string detail, std::optional<int64_t> retry_after_ms = std::nullopt);
   void stop_all();
@@ -85,7 +88,7 @@ class NativeLoop final : public harness::Work,
   harness::DispatchListener& listener_;
   Route route_;
   models::Prompt prompt_;
-  Replay replay_;
+  Telling telling_;
 
   Round round_;
   int round_count_ = 1;
@@ -94,6 +97,12 @@ class NativeLoop final : public harness::Work,
   std::size_t said_bytes_ = 0;
   std::string said_;  // where the files go, the whole answer goes too
   model::Usage usage_;
+  bool has_spoken_ = false;  // real words: no more filler
+  int64_t filler_count_ = 0;
+  int64_t runtime_used_ms_ = 0;  // before it last waited
+  int64_t runtime_began_us_ = 0;
+  Asking asking_;            // what a human will be asked, as soon as the workspace is held
+  bool is_waiting_ = false;  // with its box, for go_on()
 
   Lifeline lifeline_;
   world::Timer runtime_;

@@ -19,6 +19,38 @@ std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\
 
 std::string label_of(std::string_view provider) { return "provider=" + quoted(provider); }
 
+// Whoever may edit an agent may name any URL; the operator's key goes only where the operator said.
+Result<Unit> add_own_key(Route& route, const Provider& provider, const std::string& own_url,
+                         const std::string& default_url) {
+  if (route.endpoint.base_url == own_url) {
+    route.endpoint.api_key = provider.api_key;
+  } else {
+    route.key_withheld = !provider.api_key.empty();
+  }
+  if (provider.api_key.empty() && route.endpoint.base_url == default_url) {
+    return Error{ErrorKind::invalid, "The model provider " + quoted(route.provider) + " has no API key: set " +
+                                         std::string(route.dialect->key_variable()) +
+                                         " in the server's environment, or give the agent's model a key_alias."};
+  }
+  return Unit{};
+}
+
+Result<Unit> add_secret_key(Route& route, const std::string& alias, const vault::Secrets* secrets) {
+  const auto* const secret = secrets == nullptr ? nullptr : secrets->find(alias);
+  if (secret == nullptr) {
+    return Error{ErrorKind::invalid, "The agent's model key " + quoted(alias) +
+                                         " is not on file: supply a secret of that alias for the agent or its tenant."};
+  }
+  const auto host = host_of(route.endpoint.base_url);
+  if (!may_be_sent(*secret, host)) {
+    return Error{ErrorKind::invalid, "The agent's model key " + quoted(alias) + " is bound to other hosts than " +
+                                         std::string(host) + ", where the agent's model is asked."};
+  }
+  route.endpoint.api_key = secret->value;
+  route.key_alias = alias;
+  return Unit{};
+}
+
 std::string without_trailing_slash(std::string url) {
   while (url.ends_with('/')) url.pop_back();
   return url;
@@ -64,7 +96,7 @@ bool Providers::is_offline(const model::ModelChoice& choice) const {
   return found != known_.end() && found->second.provider.dialect == offline;
 }
 
-Result<Route> Providers::route(const model::ModelChoice& choice) const {
+Result<Route> Providers::route(const model::ModelChoice& choice, const vault::Secrets* secrets) const {
   const auto found = known_.find(choice.provider);
   if (found == known_.end()) {
     std::vector<std::string_view> names;
@@ -87,21 +119,14 @@ Result<Route> Providers::route(const model::ModelChoice& choice) const {
   const std::string& own_url = provider.base_url.empty() ? default_url : provider.base_url;
   route.endpoint.base_url = without_trailing_slash(choice.base_url.value_or(own_url));
   if (route.endpoint.base_url.empty()) route.endpoint.base_url = own_url;
-  // Whoever may edit an agent may name any URL; this server calls only those the operator allows, and
-  // the operator's key goes only where the operator said.
-  if (route.endpoint.base_url == own_url) {
-    route.endpoint.api_key = provider.api_key;
-  } else if (!is_allowed(route.endpoint.base_url, agent_base_urls_)) {
+  if (route.endpoint.base_url != own_url && !is_allowed(route.endpoint.base_url, agent_base_urls_)) {
     return Error{ErrorKind::invalid, "The agent's base_url " + quoted(route.endpoint.base_url) +
                                          " is not one that this server may call. Its operator can allow it in the "
                                          "configuration: models.agent_base_urls takes the beginnings of such URLs."};
-  } else {
-    route.key_withheld = !provider.api_key.empty();
   }
-  if (provider.api_key.empty() && route.endpoint.base_url == default_url) {
-    return Error{ErrorKind::invalid, "The model provider " + quoted(choice.provider) + " has no API key: set " +
-                                         std::string(route.dialect->key_variable()) + " in the server's environment."};
-  }
+  auto added = choice.key_alias ? add_secret_key(route, *choice.key_alias, secrets)
+                                : add_own_key(route, provider, own_url, default_url);
+  if (!added) return std::move(added.error());
   return route;
 }
 

@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "models/models.h"
 #include "runner/runner.h"
+#include "vault/vault.h"
 #include "world/world.h"
 
 namespace sluice::runner {
@@ -37,6 +38,7 @@ struct Route {
   const models::Dialect* dialect = nullptr;  // null: offline
   models::Endpoint endpoint;
   bool key_withheld = false;  // there is a key, but it is not for this URL
+  std::string key_alias;      // of the secret that is the key; empty: it is the server's own
   const ProviderFigures* figures = nullptr;
 };
 
@@ -46,7 +48,8 @@ class Providers {
 
   // `invalid`, in words for whoever configured the agent, when there is no way. Routes live no
   // longer than this.
-  Result<Route> route(const model::ModelChoice& choice) const;
+  // `secrets` (null: none) are looked into for the choice's key_alias.
+  Result<Route> route(const model::ModelChoice& choice, const vault::Secrets* secrets) const;
 
   bool is_offline(const model::ModelChoice& choice) const;
 

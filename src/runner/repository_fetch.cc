@@ -65,14 +65,31 @@ std::map<std::string, std::string> git_environment() {
       {"GIT_CONFIG_GLOBAL", "/dev/null"}, {"GIT_SSH_COMMAND", "ssh -oBatchMode=yes"},   {"LC_ALL", "C"}};
 }
 
-Result<Unit> add_credential(std::map<std::string, std::string>& environment, const std::string& alias,
-                            const Place& place, const HandsOptions& options) {
+// "user:password", or a token alone, for which forges take any user.
+GitCredential credential_of(const vault::Secret& secret) {
+  const auto colon = secret.value.find(':');
+  if (colon == std::string::npos) return {.username = "x-access-token", .password = secret.value};
+  return {.username = secret.value.substr(0, colon), .password = secret.value.substr(colon + 1)};
+}
+
+std::optional<GitCredential> find_credential(const std::string& alias, const HandsOptions& options,
+                                             const vault::Secrets* secrets) {
+  if (const auto* const secret = secrets == nullptr ? nullptr : secrets->find(alias)) return credential_of(*secret);
   const auto found = options.git_credentials.find(alias);
-  if (found == options.git_credentials.end()) {
-    return Error{ErrorKind::denied, "there is no credential \"" + alias + "\" on this server"};
+  if (found == options.git_credentials.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<Unit> add_credential(std::map<std::string, std::string>& environment, const std::string& alias,
+                            const Place& place, const HandsOptions& options, const vault::Secrets* secrets) {
+  const auto found = find_credential(alias, options, secrets);
+  if (!found) return Error{ErrorKind::denied, "there is no credential \"" + alias + "\" on this server"};
+  const auto* const secret = secrets == nullptr ? nullptr : secrets->find(alias);
+  if (secret != nullptr && !may_be_sent(*secret, host_of(place.authority))) {
+    return Error{ErrorKind::denied, "the secret \"" + alias + "\" is bound to other hosts"};
   }
-  if (!is_host(place.authority, found->second.host)) {
-    return Error{ErrorKind::denied, "the credential \"" + alias + "\" is for " + found->second.host + " only"};
+  if (secret == nullptr && !is_host(place.authority, found->host)) {
+    return Error{ErrorKind::denied, "the credential \"" + alias + "\" is for " + found->host + " only"};
   }
   const bool is_local = is_host(place.authority, "localhost") || is_host(place.authority, "127.0.0.1");
   if (place.scheme != "https" && !(place.scheme == "http" && is_local)) {
@@ -81,7 +98,7 @@ Result<Unit> add_credential(std::map<std::string, std::string>& environment, con
   environment["GIT_CONFIG_COUNT"] = "1";
   environment["GIT_CONFIG_KEY_0"] =
       "http." + std::string(place.scheme) + "://" + std::string(place.authority) + "/.extraHeader";
-  environment["GIT_CONFIG_VALUE_0"] = "Authorization: Basic " + secret_of(found->second);
+  environment["GIT_CONFIG_VALUE_0"] = "Authorization: Basic " + secret_of(*found);
   return Unit{};
 }
 
@@ -104,7 +121,7 @@ std::vector<std::string> git(std::vector<std::string> rest) {
 }  // namespace
 
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
-                                                     const HandsOptions& options) {
+                                                     const HandsOptions& options, const vault::Secrets* secrets) {
   const auto place = place_of(repository.url);
   if (!place) {
     return Error{ErrorKind::invalid, "its url must begin with https://, http://, ssh:// or git://"};
@@ -118,7 +135,7 @@ Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUs
   }
   auto environment = git_environment();
   if (repository.credential_alias) {
-    auto added = add_credential(environment, *repository.credential_alias, *place, options);
+    auto added = add_credential(environment, *repository.credential_alias, *place, options, secrets);
     if (!added) return std::move(added.error());
   }
   std::vector<std::vector<std::string>> lines;
@@ -156,7 +173,7 @@ RepositoryFetch::RepositoryFetch(const HandsOptions& options, const harness::Dis
 }
 
 void RepositoryFetch::begin() {
-  auto commands = clone_commands(*dispatch_.materials.repository, options_);
+  auto commands = clone_commands(*dispatch_.materials.repository, options_, secrets());
   if (!commands) return finish(std::move(commands.error()));
   commands_ = std::move(commands).take();
   box_.open(needs_.sandbox, {.name = dispatch_.run.text() + "-repository", .network = sandbox::Network::host},
@@ -176,7 +193,8 @@ void RepositoryFetch::run_next() {
   }
   CommandListener& listener = *this;
   run_ = std::make_unique<CommandRun>(*box_.box(), std::move(commands_[next_command_++]),
-                                      CommandBounds{.kept_chars_max = git_words_chars_max}, needs_.loop, listener);
+                                      CommandBounds{.kept_chars_max = git_words_chars_max}, dispatch_.secrets,
+                                      needs_.loop, listener);
 }
 
 void RepositoryFetch::on_ended(sandbox::Exit exit, std::string printed) {
@@ -191,7 +209,7 @@ void RepositoryFetch::on_ended(sandbox::Exit exit, std::string printed) {
 void RepositoryFetch::run_without_depth() {
   auto repository = *dispatch_.materials.repository;
   repository.depth = 0;
-  auto commands = clone_commands(repository, options_);
+  auto commands = clone_commands(repository, options_, secrets());
   if (!commands) return finish(std::move(commands.error()));
   commands_ = std::move(commands).take();
   --next_command_;
@@ -204,8 +222,9 @@ void RepositoryFetch::run_without_depth() {
 std::string RepositoryFetch::shown(std::string words) const {
   const auto& alias = dispatch_.materials.repository->credential_alias;
   if (!alias) return words;
-  const auto& credential = options_.git_credentials.at(*alias);
-  for (const auto& secret : {credential.password, secret_of(credential)}) {
+  const auto credential = find_credential(*alias, options_, secrets());
+  if (!credential) return words;
+  for (const auto& secret : {credential->password, secret_of(*credential)}) {
     if (secret.empty()) continue;
     for (auto at = words.find(secret); at != words.npos; at = words.find(secret, at)) {
       words.replace(at, secret.size(), "…");

@@ -1,6 +1,7 @@
 // A repository, cloned in a box of its own that has the network and nothing else, and frozen into the
 // first layer of a workspace. The credential is in the environment of git there, and nowhere else:
-// not in its arguments, not in a file, not in the agent's box.
+// not in its arguments, not in a file, not in the agent's box. It is a secret in reach of the run, or one of the
+// operator's.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ namespace sluice::runner {
 // The commands that fetch it, in order. `denied` or `invalid`, in words for whoever made the
 // repository, when it may not be fetched.
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
-                                                     const HandsOptions& options);
+                                                     const HandsOptions& options, const vault::Secrets* secrets);
 
 class RepositoryFetch final : private CommandListener {
  public:
@@ -53,6 +54,7 @@ class RepositoryFetch final : private CommandListener {
   void finish(Result<workspace::Layers> layers);
   // Without anything that is the credential's.
   std::string shown(std::string words) const;
+  const vault::Secrets* secrets() const { return dispatch_.secrets.get(); }
 
   const HandsOptions& options_;
   const harness::Dispatch& dispatch_;

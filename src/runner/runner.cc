@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runner/box_shelf.h"
 #include "runner/file_herald.h"
 #include "runner/host_command.h"
 #include "runner/layer_shelf.h"
@@ -24,6 +25,19 @@ class NativeRunner final : public harness::Dispatcher {
   }
 
   bool reads_history(const model::Agent& agent) const override { return !context_->providers.is_offline(agent.model); }
+
+  void release(model::ConversationId conversation) override {
+    if (context_->shelf) context_->shelf->release(conversation);
+  }
+
+  void forget_parked(model::RunId run, model::ConversationId conversation) override {
+    if (context_->workers == nullptr) return;
+    context_->workers->run([state_dir = context_->options.hands.state_dir, run,
+                            conversation] { remove_held(state_dir, conversation, run); },
+                           [] {});
+  }
+
+  int warm_available() const override { return context_->sandbox == nullptr ? 0 : context_->sandbox->warm_available(); }
 
  private:
   const std::shared_ptr<const Context> context_;  // shared with the work, which may outlive the dispatcher
@@ -59,7 +73,8 @@ std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, R
   auto herald = make_herald(options.hands.file_hooks, needs);
   return std::make_unique<NativeRunner>(std::make_shared<const Context>(
       Context{std::move(options), std::move(providers), needs.client, needs.loop, needs.entropy, needs.log,
-              needs.sandbox, needs.watcher, needs.workers, std::move(herald)}));
+              needs.sandbox, needs.watcher, needs.workers, needs.egress, std::move(herald),
+              has_hands ? std::make_unique<BoxShelf>() : nullptr}));
 }
 
 }  // namespace sluice::runner

@@ -21,10 +21,13 @@ struct HeardDispatch final : harness::DispatchListener {
   std::vector<model::RunEvent> events;
   std::optional<model::Usage> usage;
   std::optional<model::Problem> problem;
+  std::optional<harness::Gate> gate;  // the last there was
+  int gate_count = 0;
   std::function<void()> after_event, after_end;
 
   void on_event(model::RunEvent event) override {
     EXPECT_FALSE(is_over());
+    EXPECT_FALSE(gate) << "nothing is told while a human is waited for";
     events.push_back(std::move(event));
     if (after_event) after_event();
   }
@@ -37,6 +40,12 @@ struct HeardDispatch final : harness::DispatchListener {
     EXPECT_FALSE(is_over());
     problem = std::move(why);
     if (after_end) after_end();
+  }
+
+  void on_gate(harness::Gate raised) override {
+    EXPECT_FALSE(is_over() || gate);
+    gate = std::move(raised);
+    ++gate_count;
   }
 
   bool is_over() const { return usage || problem; }

@@ -150,7 +150,7 @@ constexpr std::array list_arguments = {
 };
 
 constexpr std::array tools = {
-    Tool{"bash", "Runs a command in the sandbox, in /workspace. There is no network.", bash_arguments, plan_bash},
+    Tool{"bash", "Runs a command in the sandbox, in /workspace.", bash_arguments, plan_bash},
     Tool{"read", "Shows a text file.", read_arguments, plan_read},
     Tool{"write", "Writes a file, and the directories it needs; what was in it is gone.", write_arguments, plan_write},
     Tool{"edit", "Replaces text in a file.", edit_arguments, plan_edit},

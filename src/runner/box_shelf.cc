@@ -1,0 +1,52 @@
+#include "runner/box_shelf.h"
+
+#include <utility>
+
+namespace sluice::runner {
+namespace {
+
+bool has_skills(const LiveBox& box, const std::vector<harness::SkillUse>& skills) {
+  if (box.binds.size() != skills.size()) return false;
+  for (std::size_t i = 0; i < skills.size(); ++i) {
+    if (box.binds[i].to != "/skills/" + skills[i].name || !box.binds[i].from.ends_with("/" + skills[i].sha256)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<LiveBox> BoxShelf::take(model::ConversationId conversation, const std::string& home,
+                                        const std::vector<harness::SkillUse>& skills) {
+  const auto found = boxes_.find(conversation);
+  if (found == boxes_.end()) return nullptr;
+  auto box = std::move(found->second);
+  boxes_.erase(found);
+  if (box->home == home && has_skills(*box, skills)) return box;
+  box->kill([] {});
+  return nullptr;
+}
+
+void BoxShelf::give_back(model::ConversationId conversation, std::unique_ptr<LiveBox> box) {
+  lent_.erase(conversation);
+  box->leave();
+  if (released_.erase(conversation) > 0) return box->kill([] {});
+  box->when_lost([this, conversation] { boxes_.erase(conversation); });
+  boxes_[conversation] = std::move(box);
+}
+
+void BoxShelf::forget(model::ConversationId conversation) {
+  lent_.erase(conversation);
+  released_.erase(conversation);
+}
+
+void BoxShelf::release(model::ConversationId conversation) {
+  if (lent_.contains(conversation)) released_.insert(conversation);
+  const auto found = boxes_.find(conversation);
+  if (found == boxes_.end()) return;
+  found->second->kill([] {});
+  boxes_.erase(found);
+}
+
+}  // namespace sluice::runner

@@ -1,0 +1,165 @@
+// What leaves a box, and what waits at its way out: I-17.
+#include "runner/gate_fixture.h"
+
+namespace sluice::runner {
+namespace {
+
+using model::EventKind;
+using sandbox::FakeResult;
+using Bodies = std::vector<std::string>;
+
+class EgressGate : public GateTest {
+ protected:
+  EgressGate() {
+    // The first command waits for its request; one that is run again gets through.
+    script = [this](auto&, auto&) {
+      return commands.size() == 1 || hangs ? FakeResult{.hangs = true} : FakeResult{.out = "reached"};
+    };
+  }
+  egress::FakeWay& way() { return way_out.way(); }
+  // Its request went through: the command that hangs ends well.
+  void end_command() {
+    if (!keeps_box) return;
+    box().say(box().commands.size() - 1, sandbox::Stream::out, "reached");
+    box().end(box().commands.size() - 1, {});
+    loop.settle();
+  }
+  bool hangs = false;
+};
+
+INSTANTIATE_TEST_SUITE_P(Placements, EgressGate, testing::Values(Placement::pooled, Placement::sticky),
+                         name_of_placement);
+
+TEST_P(EgressGate, A_box_is_served_as_its_run_s_guest) {
+  agent.policy = {{.subject = model::Subject::host, .pattern = "api.example.com"}};
+  begin("$ curl\n");
+  ASSERT_TRUE(way().guest);
+  EXPECT_EQ(way().guest->run, last.run);
+  EXPECT_EQ(way().guest->policy, agent.policy);
+  EXPECT_EQ(way().guest->secrets, secrets);
+  for (const auto& [name, value] : egress::box_environment()) EXPECT_EQ(box().request.environment.at(name), value);
+  way().pass({.host = "api.example.com", .port = 443, .method = "GET", .status = 200});
+  ASSERT_EQ(heard.bodies(EventKind::egress).size(), 1u);
+  EXPECT_NE(heard.bodies(EventKind::egress)[0].find(R"("host":"api.example.com")"), std::string::npos);
+}
+
+TEST_P(EgressGate, I_17_A_request_that_lacks_its_secret_waits_for_a_human) {
+  begin("$ curl\nsay {{last}}");
+  const auto number = way().ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN"});
+  loop.settle();
+  ASSERT_TRUE(heard.gate);
+  EXPECT_EQ(heard.gate->reason, "A request to api.example.com uses {{secret:TOKEN}}, which is not on file.");
+  EXPECT_EQ(heard.gate->items,
+            (std::vector<model::RequestedItem>{{.kind = model::ItemKind::secret,
+                                                .description = "Secret for GET requests to api.example.com",
+                                                .alias = "TOKEN",
+                                                .hosts = {"api.example.com"}}}));
+  approve({{.alias = "TOKEN", .value = "very-hidden"}});
+  if (keeps_box) {
+    EXPECT_TRUE(way().settled.at(number).go_on);
+  } else {
+    EXPECT_EQ(commands.size(), 2u) << "it is run again from its start";
+  }
+  end_command();
+  EXPECT_EQ(heard.text(), "reached");
+  EXPECT_EQ(steps().size(), 2u) << "it is one step, however often it began";
+}
+
+TEST_P(EgressGate, Questions_wait_their_turn_and_what_is_settled_is_not_asked_again) {
+  hangs = true;
+  begin("$ curl\nsay {{last}}");
+  way().ask({.host = "a.example", .method = "GET", .alias = "ONE"});
+  loop.settle();
+  ASSERT_TRUE(heard.gate);
+  if (keeps_box) {
+    way().ask({.host = "a.example", .method = "GET", .alias = "ONE"});
+    way().ask({.host = "b.example", .method = "GET", .alias = "TWO"});
+    loop.settle();
+    EXPECT_EQ(heard.gate_count, 1);
+  }
+  approve({{.alias = "ONE", .value = "very-hidden"}});
+  if (!keeps_box) {
+    way().ask({.host = "b.example", .method = "GET", .alias = "TWO"});
+    loop.settle();
+  }
+  ASSERT_TRUE(heard.gate);
+  EXPECT_EQ(heard.gate->items[0].alias, "TWO");
+  hangs = false;
+  approve({{.alias = "ONE", .value = "very-hidden"}, {.alias = "TWO", .value = "too-hidden"}});
+  end_command();
+  EXPECT_EQ(heard.text(), "reached");
+}
+
+TEST_P(EgressGate, A_host_that_a_human_allowed_is_allowed_for_the_rest_of_the_run) {
+  hangs = true;
+  begin("$ curl\nsay {{last}}");
+  way().ask({.host = "a.example", .method = "POST", .reason = "Not every day."});
+  loop.settle();
+  ASSERT_TRUE(heard.gate);
+  EXPECT_EQ(heard.gate->reason, "Not every day.");
+  EXPECT_EQ(heard.gate->items[0].kind, model::ItemKind::action);
+  EXPECT_EQ(heard.gate->items[0].description, "POST requests to a.example");
+  approve();
+  const auto again = way().ask({.host = "a.example", .method = "POST"});
+  loop.settle();
+  EXPECT_FALSE(heard.gate);
+  EXPECT_TRUE(way().settled.at(again).go_on);
+}
+
+TEST_P(EgressGate, What_was_sent_for_good_is_not_sent_twice) {
+  if (keeps_box) return;  // there the command lives on
+  begin("$ curl\nsay {{last}}");
+  way().pass({.host = "a.example", .port = 443, .method = "POST", .status = 201});
+  way().ask({.host = "a.example", .method = "GET", .alias = "TOKEN"});
+  loop.settle();
+  approve({{.alias = "TOKEN", .value = "very-hidden"}});
+  EXPECT_EQ(commands.size(), 1u);
+  EXPECT_NE(heard.text().find("It had sent requests by then, so it was not run again"), std::string::npos)
+      << heard.text();
+  EXPECT_NE(heard.text().find("{{secret:TOKEN}} is on file"), std::string::npos) << heard.text();
+}
+
+TEST_P(EgressGate, Where_nobody_can_be_asked_the_request_is_refused) {
+  may_ask = false;
+  begin("$ curl");
+  const auto number = way().ask({.host = "a.example", .method = "GET", .alias = "TOKEN"});
+  loop.settle();
+  EXPECT_FALSE(way().settled.at(number).go_on);
+  EXPECT_EQ(way().settled.at(number).words, "{{secret:TOKEN}} is not on file, and no human can be asked for it.");
+}
+
+TEST_P(EgressGate, What_asks_while_no_call_waits_is_refused) {
+  begin("call bash {\"command\":\"serve\",\"background\":true}\nsleep 1000\nsay Done.");
+  const auto number = way().ask({.host = "a.example", .method = "GET", .alias = "TOKEN"});
+  loop.settle();
+  EXPECT_FALSE(heard.gate);
+  EXPECT_FALSE(way().settled.at(number).go_on);
+}
+
+TEST_P(EgressGate, A_command_that_ends_while_a_human_thinks_is_run_again) {
+  if (!keeps_box) return;
+  begin("$ curl\nsay {{last}}");
+  way().ask({.host = "a.example", .method = "GET", .alias = "TOKEN"});
+  loop.settle();
+  ASSERT_TRUE(heard.gate);
+  pass(options.hands.tool_timeout_ms);
+  approve({{.alias = "TOKEN", .value = "very-hidden"}});
+  EXPECT_EQ(commands.size(), 2u);
+  EXPECT_EQ(heard.text(), "reached");
+}
+
+TEST_P(EgressGate, A_box_that_is_lost_while_a_human_thinks_is_opened_again) {
+  if (!keeps_box) return;
+  begin("write a.txt: one\nask May I?\nread a.txt\nsay {{last}}");
+  ASSERT_TRUE(heard.gate);
+  box().lose("the kernel took it");
+  loop.settle();
+  approve();
+  EXPECT_EQ(heard.text(), "one");
+  EXPECT_TRUE(heard.usage);
+  EXPECT_EQ(sandbox->opened, 2);
+  EXPECT_EQ(layers(), (Bodies{"0001"}));
+}
+
+}  // namespace
+}  // namespace sluice::runner

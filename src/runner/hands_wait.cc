@@ -1,0 +1,124 @@
+// How a run that used its hands waits for a human, with its box or without, and what it may send meanwhile.
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fd.h"
+#include "runner/errand.h"
+#include "runner/hands.h"
+#include "runner/output_text.h"
+
+namespace sluice::runner {
+
+using model::Slug;
+
+std::vector<std::string> Hands::held_paths() const {
+  std::vector<std::string> paths;
+  for (const auto& name : state_.parked_layers) paths.push_back(home_ + "/" + name);
+  return paths;
+}
+
+LayerWork Hands::layer_work() const {
+  LayerWork work{.changes_fd = -1,
+                 .home = home_,
+                 .below = layers_,
+                 .mark = dispatch_.run.text(),
+                 .owner = {options_.owner_uid, options_.owner_uid},
+                 .held = held_paths(),
+                 .gathered = gathered_};
+  if (live_) work.kept = live_->kept;
+  return work;
+}
+
+void Hands::hold(Callback<void()> done) {
+  if (!live_) {
+    is_parked_ = !dispatch_.keeps_box;
+    return done();
+  }
+  then_ = std::move(done);
+  if (dispatch_.keeps_box) return hold_changes();
+  live_->kill([this, alive = lifeline_.watch()] {
+    if (alive.expired()) return;
+    live_->settle_files();
+    if (!alive.expired()) hold_changes();
+  });
+}
+
+void Hands::hold_changes() {
+  send<Result<std::string>>(
+      *context_.workers, lifeline_.watch(),
+      [work = layer_work(), number = ++held_count_,
+       changes = OwnedFd(fcntl(live_->box()->changes_fd(), F_DUPFD_CLOEXEC, 0))]() mutable {
+        work.changes_fd = changes.get();
+        return runner::hold_changes(work, number);
+      },
+      [this](Result<std::string> name) { take_held(std::move(name)); });
+}
+
+void Hands::take_held(Result<std::string> name) {
+  if (!name) return fail_keeping(name.error().what);
+  if (dispatch_.keeps_box) {
+    snapshot_ = std::move(name).take();
+    is_waiting_ = true;
+  } else {
+    if (!name.value().empty()) state_.parked_layers.insert(state_.parked_layers.begin(), std::move(name).take());
+    live_.reset();
+    is_ready_ = false;
+    is_parked_ = true;
+  }
+  std::exchange(then_, nullptr)();
+}
+
+HandsState Hands::state() const {
+  auto state = state_;
+  if (!snapshot_.empty()) state.parked_layers.insert(state.parked_layers.begin(), snapshot_);
+  return state;
+}
+
+void Hands::go_on() {
+  is_waiting_ = false;
+  if (held_count_ == 0) return;
+  context_.workers->run(
+      [home = home_, run = dispatch_.run, names = state().parked_layers] { remove_held_but(home, run, names); }, [] {});
+}
+
+void Hands::forget_held() {
+  if (held_count_ == 0) return;
+  context_.workers->run([home = home_, run = dispatch_.run] { remove_held_but(home, run, {}); }, [] {});
+}
+
+// While a human is waited for nobody needs the box: it is opened again over what was held.
+void Hands::lose(const std::string& what) {
+  if (!is_waiting_) {
+    return fail(Slug::sandbox_failed,
+                "The sandbox went away" + (what.empty() ? std::string() : ": " + to_utf8(what)) + ".");
+  }
+  is_waiting_ = false;
+  is_ready_ = false;
+  state_ = state();
+  snapshot_.clear();
+  live_.reset();
+}
+
+void Hands::settle(uint64_t number, bool go_on, std::string_view words) {
+  if (live_ && live_->outlet() != nullptr) live_->outlet()->settle(number, go_on, words);
+}
+
+int64_t Hands::sent_for_good() const {
+  return live_ && live_->outlet() != nullptr ? live_->outlet()->sent_for_good() : 0;
+}
+
+void Hands::allow_host(std::string host) {
+  if (!is_allowed_host(host)) state_.allowed_hosts.push_back(std::move(host));
+}
+
+bool Hands::is_allowed_host(std::string_view host) const {
+  return std::ranges::find(state_.allowed_hosts, host) != state_.allowed_hosts.end();
+}
+
+void Hands::fail_keeping(const std::string& why) {
+  fail(Slug::writeback_failed, "The workspace could not be kept: " + why + ".");
+}
+
+}  // namespace sluice::runner

@@ -1,0 +1,103 @@
+#include "runner/live_box.h"
+
+#include <utility>
+
+namespace sluice::runner {
+
+class LiveBox::Background final : private CommandListener {
+ public:
+  Background(LiveBox& box, std::string step_id, sandbox::Command command, SharedSecrets secrets)
+      : box_(box),
+        user_number_(box.user_count_),
+        id_(std::move(step_id)),
+        run_(*box.box(), std::move(command), {.told_bytes_max = box.context_.options.hands.tool_output_bytes_max},
+             std::move(secrets), box.context_.loop, *this) {}
+
+ private:
+  void on_printed(sandbox::Stream stream, std::string text) override { tell(stream, std::move(text)); }
+  void on_ended(sandbox::Exit exit, std::string) override {
+    if (exit.cause != sandbox::ExitCause::not_started) return;
+    tell(sandbox::Stream::err, "could not be started: " + exit.what);
+  }
+  // Another run has steps of the same names.
+  void tell(sandbox::Stream stream, std::string text) {
+    if (box_.user_ == nullptr || box_.user_count_ != user_number_) return;
+    box_.user_->on_box_printed(id_, stream, std::move(text));
+  }
+
+  LiveBox& box_;
+  const int user_number_;
+  const std::string id_;
+  CommandRun run_;
+};
+
+LiveBox::LiveBox(const Context& context, BoxUser& user) : context_(context), user_(&user), box_(context.loop) {}
+
+LiveBox::~LiveBox() = default;
+
+void LiveBox::open(sandbox::BoxRequest request, Callback<void(Result<Unit>)> then) {
+  box_.open(*context_.sandbox, std::move(request),
+            [this, alive = lifeline_.watch(), then = std::move(then)](Result<Unit> opened) mutable {
+              if (alive.expired()) return;
+              if (!opened) return then(std::move(opened));
+              box_.box()->on_lost([this, alive](std::string what) {
+                // Not from inside the box, which this drops.
+                context_.loop.defer([this, alive, what = std::move(what)]() mutable {
+                  if (!alive.expired()) hear_lost(std::move(what));
+                });
+              });
+              auto way_out = context_.egress != nullptr ? box_.box()->take_egress_listener() : OwnedFd();
+              if (way_out) outlet_ = context_.egress->open(std::move(way_out));
+              then(std::move(opened));
+            });
+}
+
+void LiveBox::hear_lost(std::string what) {
+  if (user_ != nullptr) return user_->on_box_lost(std::move(what));
+  if (when_lost_) std::exchange(when_lost_, nullptr)();
+}
+
+Result<Unit> LiveBox::watch_files() {
+  auto watching =
+      context_.watcher->watch(box_.box()->workspace_fd(), {.ignored = context_.options.hands.ignored_directories},
+                              [this](std::vector<workspace::FileNews> news) {
+                                if (user_ != nullptr) user_->on_box_files(std::move(news));
+                              });
+  if (!watching) return std::move(watching.error());
+  watching_ = std::move(watching).take();
+  return Unit{};
+}
+
+void LiveBox::settle_files() {
+  if (watching_) watching_->settle();
+}
+
+void LiveBox::run_in_background(std::string step_id, sandbox::Command command, SharedSecrets secrets) {
+  background_.push_back(
+      std::make_unique<Background>(*this, std::move(step_id), std::move(command), std::move(secrets)));
+}
+
+void LiveBox::serve(egress::Guest guest) {
+  if (outlet_) outlet_->serve(std::move(guest), *this);
+}
+
+void LiveBox::on_passage(egress::Passage passage) {
+  if (user_ != nullptr) user_->on_box_passage(std::move(passage));
+}
+
+void LiveBox::on_question(egress::Question question) {
+  if (user_ != nullptr) return user_->on_box_question(std::move(question));
+  outlet_->settle(question.number, false, "The agent's run is over.");
+}
+
+void LiveBox::leave() {
+  if (outlet_) outlet_->close_gate();
+  user_ = nullptr;
+}
+
+void LiveBox::kill(Callback<void()> gone) {
+  outlet_.reset();
+  box_.kill(std::move(gone));
+}
+
+}  // namespace sluice::runner

@@ -1,0 +1,90 @@
+// A box with all that belongs to it for as long as it lives: its way out, the watch on its files, what runs in its
+// background, and what lies below it. A run works in it; a conversation may keep it for its next run.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/callback.h"
+#include "egress/egress.h"
+#include "harness/harness.h"
+#include "model/model.h"
+#include "runner/command_run.h"
+#include "runner/held_box.h"
+#include "runner/lifeline.h"
+#include "runner/model_call.h"
+#include "workspace/workspace.h"
+
+namespace sluice::runner {
+
+// The run that works in it.
+class BoxUser {
+ public:
+  virtual ~BoxUser() = default;
+  virtual void on_box_files(std::vector<workspace::FileNews> news) = 0;
+  // By a command in the background.
+  virtual void on_box_printed(const std::string& step_id, sandbox::Stream stream, std::string text) = 0;
+  virtual void on_box_passage(egress::Passage passage) = 0;
+  virtual void on_box_question(egress::Question question) = 0;
+  // It ended by itself. May drop the box.
+  virtual void on_box_lost(std::string what) = 0;
+};
+
+class LiveBox final : private egress::OutletListener {
+ public:
+  // `context` and the user must outlive this, or leave it.
+  LiveBox(const Context& context, BoxUser& user);
+  ~LiveBox() override;
+
+  void open(sandbox::BoxRequest request, Callback<void(Result<Unit>)> then);
+  sandbox::Box* box() const { return box_.box(); }
+  // Null: there is none.
+  egress::Outlet* outlet() const { return outlet_.get(); }
+  // `unavailable` when its files cannot be watched.
+  Result<Unit> watch_files();
+  void settle_files();
+  void run_in_background(std::string step_id, sandbox::Command command, SharedSecrets secrets);
+  // From now on its requests are this guest's.
+  void serve(egress::Guest guest);
+
+  // Nobody's: its processes go on, its requests do not, and nobody hears of it.
+  void leave();
+  // Another run's.
+  void enter(BoxUser& user) {
+    user_ = &user;
+    ++user_count_;
+  }
+  // When it ends while it is nobody's.
+  void when_lost(Callback<void()> then) { when_lost_ = std::move(then); }
+
+  // Kills what is inside; `gone` when that is proven, also after this is dropped. Its descriptors stay good.
+  void kill(Callback<void()> gone);
+
+  // ── what lies below, as whoever opened it knows ──
+  workspace::Layers layers;          // the conversation's, when it was opened
+  std::string kept;                  // where what it changed was kept; empty: nowhere yet
+  std::vector<sandbox::Bind> binds;  // skills
+  std::string home;                  // of the layers
+  std::string instructions;          // AGENTS.md
+
+ private:
+  class Background;
+
+  void on_passage(egress::Passage passage) override;
+  void on_question(egress::Question question) override;
+  void hear_lost(std::string what);
+
+  const Context& context_;
+  BoxUser* user_;  // null: nobody's
+  int user_count_ = 1;
+  Callback<void()> when_lost_;
+  HeldBox box_;
+  std::unique_ptr<workspace::Watching> watching_;
+  std::vector<std::unique_ptr<Background>> background_;
+  std::unique_ptr<egress::Outlet> outlet_;
+  Lifeline lifeline_;
+};
+
+}  // namespace sluice::runner

@@ -1,0 +1,97 @@
+// How a run waits for a human: it says all that another life needs to go on, then goes away or stands still.
+#include <utility>
+
+#include "runner/native_loop.h"
+
+namespace sluice::runner {
+
+using model::Slug;
+
+void NativeLoop::on_call_waits(Asking asking) {
+  asking_ = std::move(asking);
+  const auto alive = lifeline_.watch();
+  end_filler();
+  if (!alive.expired()) telling_.flush();
+  if (alive.expired()) return;
+  runtime_used_ms_ += (context_->loop.monotonic_us() - runtime_began_us_) / 1000;
+  runtime_.cancel();
+  if (!dispatch_.keeps_box) calls_->let_go();
+  if (!hands_) return raise_gate();
+  hands_->hold([this] { raise_gate(); });
+}
+
+std::string NativeLoop::checkpoint() const {
+  LoopCheckpoint checkpoint{.calls = calls_->state(),
+                            .round_count = round_count_,
+                            .step_count = step_count_,
+                            .said_bytes = static_cast<int64_t>(said_bytes_),
+                            .has_spoken = has_spoken_,
+                            .filler_count = filler_count_,
+                            .runtime_used_ms = runtime_used_ms_,
+                            .usage = usage_};
+  const auto first = prompt_.turns.begin() + static_cast<std::ptrdiff_t>(dispatch_.history.size() + 1);
+  checkpoint.turns.assign(first, prompt_.turns.end());
+  for (auto& turn : checkpoint.turns) {
+    for (auto& call : turn.calls) call.arguments = scrubbed_json(dispatch_.secrets, std::move(call.arguments));
+  }
+  if (hands_) checkpoint.hands = hands_->state();
+  return to_json(checkpoint);
+}
+
+void NativeLoop::raise_gate() {
+  harness::Gate gate{.reason = std::move(asking_.reason),
+                     .items = std::move(asking_.items),
+                     .lifetime_seconds = asking_.lifetime_seconds,
+                     .checkpoint = checkpoint(),
+                     .keeps_box = dispatch_.keeps_box};
+  is_waiting_ = gate.keeps_box;
+  if (is_waiting_) {
+    telling_.pause();
+  } else {
+    stop_all();
+  }
+  listener_.on_gate(std::move(gate));
+}
+
+void NativeLoop::go_on() {
+  SLUICE_CHECK(std::exchange(is_waiting_, false));
+  context_->loop.defer([this, alive = lifeline_.watch()] {
+    if (alive.expired() || !calls_) return;
+    if (hands_) hands_->go_on();
+    telling_.go_on();
+    if (alive.expired()) return;
+    begin_clocks();
+    calls_->go_on();
+  });
+}
+
+void NativeLoop::take_up_checkpoint() {
+  auto read = checkpoint_from_json(dispatch_.checkpoint);
+  if (!read) {
+    return fail(Slug::run_interrupted,
+                "The run was approved but cannot go on: its checkpoint cannot be read, " + read.error().what + ".");
+  }
+  auto checkpoint = std::move(read).take();
+  for (auto& turn : checkpoint.turns) {
+    if (dispatch_.supplies) said_ += turn.text;
+    prompt_.turns.push_back(std::move(turn));
+  }
+  round_count_ = static_cast<int>(checkpoint.round_count);
+  step_count_ = static_cast<int>(checkpoint.step_count);
+  said_bytes_ = static_cast<std::size_t>(checkpoint.said_bytes);
+  has_spoken_ = checkpoint.has_spoken;
+  filler_count_ = checkpoint.filler_count;
+  runtime_used_ms_ = checkpoint.runtime_used_ms;
+  usage_ = checkpoint.usage;
+  take_up_hands(std::move(checkpoint.hands));
+  begin_clocks();
+  take_up_calls(std::move(checkpoint.calls));
+  calls_->go_on();
+}
+
+void NativeLoop::on_hands_question(egress::Question question) {
+  if (calls_) return calls_->hear(std::move(question));
+  hands_->settle(question.number, false, "No human can be asked at this point.");
+}
+
+}  // namespace sluice::runner
