@@ -12,6 +12,7 @@
 #include "api/api.h"
 #include "api/fake_exchange.h"
 #include "api/fake_mint.h"
+#include "base/bytes.h"
 #include "base/digest.h"
 #include "files/fake_contents.h"
 #include "harness/harness.h"
@@ -33,9 +34,14 @@ class PlayedAgent final : public harness::Dispatcher {
   }
   bool can_resume(const model::Agent&, std::string_view) const override { return false; }
   bool reads_history(const model::Agent&) const override { return false; }
+  void release(model::ConversationId conversation) override { released.push_back(conversation); }
+  void forget_parked(model::RunId run, model::ConversationId) override { forgotten.push_back(run); }
+  int warm_available() const override { return 3; }
 
   harness::Dispatch last;
   int dispatch_count = 0;
+  std::vector<model::ConversationId> released;
+  std::vector<model::RunId> forgotten;
   harness::DispatchListener* listener = nullptr;  // null: nobody works
 
  private:
@@ -48,9 +54,16 @@ class PlayedAgent final : public harness::Dispatcher {
       agent_.listener = nullptr;
       agent_.loop_.defer(std::move(gone));
     }
+    void go_on() override {}
     PlayedAgent& agent_;
   };
 };
+
+// As a key file would have it.
+inline vault::MasterKey master_key(char fill) {
+  std::string bytes(32, fill);
+  return {to_hex(sha256(bytes).substr(0, 4)), bytes};
+}
 
 // For loops over words.
 using Texts = std::vector<std::string>;
@@ -73,10 +86,17 @@ struct TenantInHand {
 class ApiTest : public testing::Test {
  protected:
   ApiTest() {
-    engine = engine::make_engine({store, agent, loop, ids, log, metrics}, {"http://test"});
+    make_engine({});
     make_surfaces({});
     acme = make_tenant("acme");
     other = make_tenant("other");
+  }
+
+  // Surfaces of before know the engine of before: make them anew.
+  void make_engine(engine::EngineOptions options) {
+    options.public_base_url = "http://test";
+    api.reset();
+    engine = engine::make_engine({store, agent, loop, ids, log, metrics, sealer}, std::move(options));
   }
 
   void make_surfaces(ApiOptions options) {
@@ -84,7 +104,8 @@ class ApiTest : public testing::Test {
     options.admin_key_sha256 = sha256(admin_key);
     options.version = "1.2.3";
     api.reset();
-    api = make_api({store, *engine, loop, ids, entropy, log, metrics, contents, workers, mint}, std::move(options));
+    api = make_api({store, *engine, loop, ids, entropy, log, metrics, contents, workers, mint, sealer},
+                   std::move(options));
   }
 
   TenantInHand make_tenant(const std::string& name) {
@@ -120,6 +141,9 @@ class ApiTest : public testing::Test {
   }
   Answer patch(std::string_view target, std::string body) {
     return ask_as("PATCH", target, {.key = acme.key, .body = std::move(body)});
+  }
+  Answer put(std::string_view target, std::string body) {
+    return ask_as("PUT", target, {.key = acme.key, .body = std::move(body)});
   }
   Answer remove(std::string_view target) { return ask_as("DELETE", target, {.key = acme.key}); }
   Answer admin(std::string method, std::string_view target, std::string body = "") {
@@ -166,6 +190,14 @@ class ApiTest : public testing::Test {
     loop.settle();
   }
 
+  // The agent cannot go on without a human; its box is gone.
+  void agent_asks(std::vector<model::RequestedItem> items) {
+    ASSERT_NE(agent.listener, nullptr);
+    harness::Gate gate{.reason = "It needs a human.", .items = std::move(items), .checkpoint = "{}"};
+    agent.listener->on_gate(std::move(gate));
+    loop.settle();
+  }
+
   bool logged(std::string_view words) const {
     for (const auto& line : log.lines) {
       if (line.find(words) != std::string::npos) return true;
@@ -182,6 +214,7 @@ class ApiTest : public testing::Test {
   store::MemoryDisk disk;
   store::MemoryStore store{disk, loop};
   PlayedAgent agent{loop};
+  vault::Sealer sealer{{master_key('k')}, entropy};
   files::FakeContents contents;
   world::FakeWorkers workers{loop};
   FakeMint mint{loop, ids};

@@ -54,12 +54,27 @@ class RoutesTest : public ApiTest {
               {"{tenant_id}", acme.id.text()},
               {"{key_id}", acme.key_id.text()},
               {"{approver_key_id}", apk->text("id")},
+              {"{approval_id}", make_approval()},
+              {"{alias}", "A_KEY"},
               {"{slug}", "not-found"}};
   }
 
+  // Of a run that waits for a human.
+  std::string make_approval() {
+    const auto stream = send(make_conversation(), "ask");
+    agent_asks({{.description = "Go on?"}});
+    const auto at = stream->body.find("apr_");
+    return at == std::string::npos ? "" : stream->body.substr(at, 30);
+  }
+
   // A body that is right for every operation that takes one.
-  static constexpr std::string_view any_body = R"({"content":"x","name":"x","algorithm":"hmac-sha256",
-      "url":"https://h/x","files":[{"path":"SKILL.md","content":"---\nname: pdf\ndescription: d\n---\n"}]})";
+  static std::string body_for(const Route& route) {
+    if (route.operation == "denyApproval") return R"({"signature":)" + std::string(signature) + "}";
+    return R"({"content":"x","name":"x","algorithm":"hmac-sha256","url":"https://h/x","secrets":{"A_KEY":"value"},
+        "files":[{"path":"SKILL.md","content":"---\nname: pdf\ndescription: d\n---\n"}],"signature":)" +
+           std::string(signature) + "}";
+  }
+  static constexpr std::string_view signature = R"({"key_id":"k","algorithm":"hmac-sha256","exp":1,"value":"v"})";
 
   std::vector<std::pair<std::string, std::string>> names_;
 };
@@ -100,8 +115,7 @@ TEST_F(RoutesTest, Without_a_good_key_every_closed_route_says_401) {
   for (const Route& route : routes()) {
     if (!is_guarded(route)) continue;
     for (const auto& key : Texts{"", "sk_int_unknown", other.key, "sk_adm_wrong", "nonsense"}) {
-      const auto answer =
-          ask_as(std::string(route.method), fill(route.path), {.key = key, .body = std::string(any_body)});
+      const auto answer = ask_as(std::string(route.method), fill(route.path), {.key = key, .body = body_for(route)});
       EXPECT_EQ(answer->status, 401) << route.operation << " with key '" << key << "'";
       EXPECT_EQ(answer->slug(), "unauthenticated");
       EXPECT_EQ(answer->header("WWW-Authenticate"), "Bearer");
@@ -114,8 +128,7 @@ TEST_F(RoutesTest, A_good_key_of_the_wrong_kind_is_403_on_every_closed_route) {
   for (const Route& route : routes()) {
     if (!is_guarded(route)) continue;
     const std::string& wrong = for_services(route) ? admin_key : acme.key;
-    const auto answer =
-        ask_as(std::string(route.method), fill(route.path), {.key = wrong, .body = std::string(any_body)});
+    const auto answer = ask_as(std::string(route.method), fill(route.path), {.key = wrong, .body = body_for(route)});
     EXPECT_EQ(answer->status, 403) << route.operation;
     EXPECT_EQ(answer->slug(), "insufficient-scope");
   }
@@ -125,13 +138,13 @@ TEST_F(RoutesTest, Another_tenants_things_are_404_on_every_route_that_names_one_
   make_things();
   for (const Route& route : routes()) {
     if (!for_services(route) || route.path.find('{') == std::string_view::npos) continue;
-    const Ask as_other{.key = other.key, .body = std::string(any_body)};
+    const Ask as_other{.key = other.key, .body = body_for(route)};
     const auto answer = ask_as(std::string(route.method), fill(route.path), as_other);
     EXPECT_EQ(answer->status, 404) << route.operation << " " << answer->body;
     EXPECT_EQ(answer->slug(), "not-found");
     EXPECT_EQ(answer->text("instance"), fill(route.path));
   }
-  EXPECT_EQ(agent.dispatch_count, 1);
+  EXPECT_EQ(agent.dispatch_count, 2);
   EXPECT_EQ(get("/v1/conversations/" + names_[0].second)->text("status"), "active");
 }
 
@@ -149,7 +162,7 @@ TEST_F(RoutesTest, A_malformed_id_in_a_path_is_404) {
         at = route.path.find('}', at);
       }
       const auto answer = ask_as(std::string(route.method), path,
-                                 {.key = for_admin(route) ? admin_key : acme.key, .body = std::string(any_body)});
+                                 {.key = for_admin(route) ? admin_key : acme.key, .body = body_for(route)});
       EXPECT_EQ(answer->status, route.access == Access::token ? 401 : 404) << route.operation << " " << word;
     }
   }
@@ -174,8 +187,7 @@ TEST_F(RoutesTest, A_suspended_tenant_reads_and_does_not_write_I_22) {
   admin("PATCH", "/v1/tenants/" + acme.id.text(), R"({"status":"suspended"})");
   for (const Route& route : routes()) {
     if (!for_services(route)) continue;
-    const auto answer =
-        ask_as(std::string(route.method), fill(route.path), {.key = acme.key, .body = std::string(any_body)});
+    const auto answer = ask_as(std::string(route.method), fill(route.path), {.key = acme.key, .body = body_for(route)});
     if (route.access == Access::service_write || route.access == Access::workspace_write) {
       EXPECT_EQ(answer->status, 403) << route.operation;
       EXPECT_EQ(answer->slug(), "tenant-suspended");

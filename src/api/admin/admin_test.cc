@@ -12,7 +12,7 @@ class AdminTest : public ApiTest {
 TEST_F(AdminTest, A_tenant_comes_with_a_default_agent_and_its_key_works_at_once) {
   const auto made = admin("POST", "/v1/tenants", R"({"name":"Beta","settings":{"filler_enabled":true}})");
   EXPECT_EQ(made->status, 201);
-  EXPECT_EQ(made->member("settings"), R"({"filler_enabled":true})");
+  EXPECT_NE(made->member("settings").find(R"("filler_enabled":true,"weight":1)"), std::string::npos);
   const auto path = made->header("Location");
   EXPECT_EQ(admin("GET", path)->body, made->body);
   const auto key = admin("POST", path + "/keys", R"({"name":"host"})");
@@ -43,6 +43,40 @@ TEST_F(AdminTest, A_tenant_is_changed_by_merging) {
     EXPECT_EQ(admin("PATCH", tenant_path(), body)->status, 422) << body;
   }
   EXPECT_EQ(admin("POST", "/v1/tenants", "{}")->status, 422);
+}
+
+TEST_F(AdminTest, A_tenants_settings_are_changed_one_by_one_and_cleared_together) {
+  make_surfaces({.webhook_signing_root = "root", .webhook_urls = {"https://host.example/hooks"}});
+  const auto defaults = admin("GET", tenant_path())->member("settings");
+  const std::string changed =
+      R"({"filler_enabled":false,"weight":7,"max_running":3,"max_held":4,"max_concurrent_sticky":2,)"
+      R"("max_sticky_ttl_seconds":600,"require_bound_decisions":true,"webhook_url":"https://host.example/hooks/a"})";
+  EXPECT_EQ(admin("PATCH", tenant_path(), R"({"settings":)" + changed + "}")->member("settings"), changed);
+  EXPECT_EQ(admin("PATCH", tenant_path(), R"({"settings":{}})")->member("settings"), changed);
+  const auto cleared = admin("PATCH", tenant_path(), R"({"settings":{"webhook_url":null}})")->member("settings");
+  EXPECT_NE(cleared.find(R"("weight":7)"), std::string::npos);
+  EXPECT_NE(cleared.find(R"("webhook_url":null)"), std::string::npos);
+  for (const auto& settings :
+       Texts{R"({"weight":0})", R"({"weight":1001})", R"({"weight":null})", R"({"max_running":-1})",
+             R"({"max_held":"1"})", R"({"max_sticky_ttl_seconds":59})", R"({"max_sticky_ttl_seconds":86401})",
+             R"({"require_bound_decisions":1})", R"({"webhook_url":""})", R"({"webhook_url":"ftp://host.example"})",
+             R"({"webhook_url":"https://elsewhere.example/hooks"})", R"({"webhook_url":"https://host.example/hooksx"})",
+             R"({"webhook_url":"https://a:b@host.example/hooks"})"}) {
+    EXPECT_EQ(admin("PATCH", tenant_path(), R"({"settings":)" + settings + "}")->status, 422) << settings;
+    EXPECT_EQ(admin("POST", "/v1/tenants", R"({"name":"x","settings":)" + settings + "}")->status, 422) << settings;
+  }
+  EXPECT_EQ(admin("PATCH", tenant_path(), R"({"settings":null})")->member("settings"), defaults);
+}
+
+TEST_F(AdminTest, A_tenants_webhook_secret_is_shown_to_the_operator_and_the_same_each_time) {
+  make_surfaces({.webhook_signing_root = "root"});
+  const auto secret = admin("GET", tenant_path() + "/webhook-secret");
+  EXPECT_EQ(secret->status, 200);
+  EXPECT_EQ(secret->header("Cache-Control"), "no-store");
+  EXPECT_TRUE(secret->text("secret").starts_with("whsec_")) << secret->body;
+  EXPECT_EQ(admin("GET", tenant_path() + "/webhook-secret")->body, secret->body);
+  EXPECT_NE(admin("GET", "/v1/tenants/" + other.id.text() + "/webhook-secret")->text("secret"), secret->text("secret"));
+  EXPECT_EQ(admin("GET", "/v1/tenants/tnt_00000000000000000000000000/webhook-secret")->status, 404);
 }
 
 TEST_F(AdminTest, Tenants_and_keys_are_listed_in_pages) {

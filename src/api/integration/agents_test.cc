@@ -9,7 +9,7 @@ TEST_F(AgentsTest, An_agent_is_created_changed_and_deleted) {
   const auto made = post("/v1/agents", R"({"name":"planner","system_prompt":"Plan.",
       "model":{"provider":"anthropic","name":"m","base_url":"https://x"},"limits":{"max_output_tokens":5}})");
   EXPECT_EQ(made->status, 201);
-  EXPECT_EQ(made->member("model"), R"({"provider":"anthropic","name":"m","base_url":"https://x"})");
+  EXPECT_EQ(made->member("model"), R"({"provider":"anthropic","name":"m","base_url":"https://x","key_alias":null})");
   EXPECT_EQ(made->member("limits"),
             R"({"max_output_tokens":5,"max_runtime_seconds":28800,"max_history_messages":200})");
   const auto path = made->header("Location");
@@ -144,6 +144,55 @@ TEST_F(AgentsTest, A_key_can_ask_who_it_is_I_18) {
   EXPECT_NE(self->member("approver_keys").find(kept->text("id")), std::string::npos);
   EXPECT_EQ(self->body.find(gone->text("id")), std::string::npos);
   EXPECT_EQ(self->body.find(kept->text("secret")), std::string::npos);
+}
+
+TEST_F(AgentsTest, I_16_a_policy_is_kept_as_it_was_given_and_replaced_as_a_whole) {
+  const std::string policy =
+      R"([{"effect":"allow","host":"api.example","secrets":["CRM_KEY"]},{"effect":"ask","command":"git push*",)"
+      R"("reason":"It leaves the house."},{"effect":"deny","tool":"bash"},{"effect":"ask","file":"/workspace/.env"}])";
+  const auto made = post("/v1/agents", R"({"name":"careful","policy":)" + policy + "}");
+  EXPECT_EQ(made->status, 201) << made->body;
+  EXPECT_EQ(made->member("policy"), policy);
+  const auto path = made->header("Location");
+  EXPECT_EQ(patch(path, R"({"name":"more careful"})")->member("policy"), policy);
+  EXPECT_EQ(patch(path, R"({"policy":[{"effect":"deny","host":"*"}]})")->member("policy"),
+            R"([{"effect":"deny","host":"*"}])");
+  EXPECT_EQ(patch(path, R"({"policy":null})")->member("policy"), "[]");
+}
+
+TEST_F(AgentsTest, I_16_a_rule_that_is_none_is_422_and_says_where) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"{}", "/policy"},
+      {"[1]", "/policy/0"},
+      {R"([{"host":"a.example"}])", "/policy/0/effect"},
+      {R"([{"effect":"maybe","host":"a.example"}])", "/policy/0/effect"},
+      {R"([{"effect":"allow"}])", "/policy/0/host"},
+      {R"([{"effect":"allow","host":"a.example"},{"effect":"deny","tool":"bash","host":"a.example"}])",
+       "/policy/1/host"},
+      {R"([{"effect":"allow","host":"not a host"}])", "/policy/0/host"},
+      {R"([{"effect":"allow","host":""}])", "/policy/0/host"},
+      {R"([{"effect":"allow","host":7}])", "/policy/0/host"},
+      {R"([{"effect":"allow","host":"a.example","secrets":["lower"]}])", "/policy/0/secrets/0"},
+      {R"([{"effect":"allow","tool":"bash","secrets":["A_KEY"]}])", "/policy/0/secrets"},
+      {R"([{"effect":"allow","tool":"bash","reason":1}])", "/policy/0/reason"}};
+  for (const auto& [policy, pointer] : wrong) {
+    const auto answer = post("/v1/agents", R"({"name":"x","policy":)" + policy + "}");
+    EXPECT_EQ(answer->status, 422) << policy;
+    EXPECT_NE(answer->body.find("\"" + pointer + "\""), std::string::npos) << policy << " " << answer->body;
+  }
+  std::string many;
+  for (int i = 0; i < 101; ++i) many += R"(,{"effect":"deny","tool":"bash"})";
+  EXPECT_EQ(post("/v1/agents", R"({"name":"x","policy":[)" + many.substr(1) + "]}")->status, 422);
+}
+
+TEST_F(AgentsTest, I_17_a_models_key_is_named_by_its_alias) {
+  const auto made = post("/v1/agents", R"({"name":"own key","model":{"provider":"anthropic","name":"m",
+      "key_alias":"MODEL_KEY"}})");
+  EXPECT_EQ(made->status, 201) << made->body;
+  EXPECT_NE(made->member("model").find(R"("key_alias":"MODEL_KEY")"), std::string::npos);
+  EXPECT_EQ(
+      post("/v1/agents", R"({"name":"y","model":{"provider":"anthropic","name":"m","key_alias":"sk-ant-1"}})")->status,
+      422);
 }
 
 }  // namespace

@@ -29,9 +29,14 @@ void list_approvals(const Asked& asked) {
   const auto page_query = read_page_query<model::ApprovalId>(query, findings);
   auto filter = read_filter(query);
   if (refused(asked, findings)) return;
-  asked->store().approvals(
-      asked->tenant().id, std::move(filter), page_query,
-      [asked, page_query](const Result<store::Page<model::Approval>>& page) { answer_page(asked, page_query, page); });
+  const auto conversation = filter.conversation;
+  asked->store().approvals(asked->tenant().id, std::move(filter), page_query,
+                           [asked, page_query, conversation](const Result<store::Page<model::Approval>>& page) {
+                             if (!conversation) return answer_page(asked, page_query, page);
+                             answer_page_of(asked, page_query, page, [&](auto then) {
+                               asked->store().conversation(asked->tenant().id, *conversation, std::move(then));
+                             });
+                           });
 }
 
 void get_approval(const Asked& asked) { get_row<model::Approval>(asked, &store::Store::approval); }
