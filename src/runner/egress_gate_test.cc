@@ -8,9 +8,9 @@ using model::EventKind;
 using sandbox::FakeResult;
 using Bodies = std::vector<std::string>;
 
-class EgressGate : public GateTest {
+class EgressStory : public GateStory {
  protected:
-  EgressGate() {
+  EgressStory() {
     // The first command waits for its request; one that is run again gets through.
     script = [this](auto&, auto&) {
       return commands.size() == 1 || hangs ? FakeResult{.hangs = true} : FakeResult{.out = "reached"};
@@ -25,6 +25,11 @@ class EgressGate : public GateTest {
     loop.settle();
   }
   bool hangs = false;
+};
+
+class EgressGate : public EgressStory, public testing::WithParamInterface<Placement> {
+ protected:
+  EgressGate() { keeps_box = GetParam() == Placement::sticky; }
 };
 
 INSTANTIATE_TEST_SUITE_P(Placements, EgressGate, testing::Values(Placement::pooled, Placement::sticky),
@@ -106,8 +111,7 @@ TEST_P(EgressGate, A_host_that_a_human_allowed_is_allowed_for_the_rest_of_the_ru
   EXPECT_TRUE(way().settled.at(again).go_on);
 }
 
-TEST_P(EgressGate, What_was_sent_for_good_is_not_sent_twice) {
-  if (keeps_box) return;  // there the command lives on
+TEST_F(EgressStory, What_was_sent_for_good_is_not_sent_twice) {
   begin("$ curl\nsay {{last}}");
   way().pass({.host = "a.example", .port = 443, .method = "POST", .status = 201});
   way().ask({.host = "a.example", .method = "GET", .alias = "TOKEN"});
@@ -136,8 +140,8 @@ TEST_P(EgressGate, What_asks_while_no_call_waits_is_refused) {
   EXPECT_FALSE(way().settled.at(number).go_on);
 }
 
-TEST_P(EgressGate, A_command_that_ends_while_a_human_thinks_is_run_again) {
-  if (!keeps_box) return;
+TEST_F(EgressStory, A_command_that_ends_while_a_human_thinks_is_run_again) {
+  keeps_box = true;
   begin("$ curl\nsay {{last}}");
   way().ask({.host = "a.example", .method = "GET", .alias = "TOKEN"});
   loop.settle();
@@ -148,8 +152,8 @@ TEST_P(EgressGate, A_command_that_ends_while_a_human_thinks_is_run_again) {
   EXPECT_EQ(heard.text(), "reached");
 }
 
-TEST_P(EgressGate, A_box_that_is_lost_while_a_human_thinks_is_opened_again) {
-  if (!keeps_box) return;
+TEST_F(EgressStory, A_box_that_is_lost_while_a_human_thinks_is_opened_again) {
+  keeps_box = true;
   begin("write a.txt: one\nask May I?\nread a.txt\nsay {{last}}");
   ASSERT_TRUE(heard.gate);
   box().lose("the kernel took it");
