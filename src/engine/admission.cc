@@ -50,7 +50,7 @@ void Admission::show() {
 // ── a run comes ─────────────────────────────────────────────────────────────────────────────────
 
 Admission::Answer Admission::ask(const Asking& asking, bool hold, Place& place) {
-  const bool leased = leases_.enter(asking.conversation);
+  const bool leased = leases_.enter(asking.conversation, asking.tenant);
   if (leased || pool_.take(asking.tenant, asking.limits)) {
     auto& seat = sit(asking);
     seat.leased = leased;
@@ -127,7 +127,7 @@ bool Admission::pin(model::RunId run, int64_t ttl_seconds) {
   SLUICE_CHECK(seat.standing == Standing::at_work);
   if (seat.leased) {
     leases_.set_ttl(seat.conversation, ttl_seconds);
-  } else if (leases_.enter(seat.conversation)) {
+  } else if (leases_.enter(seat.conversation, seat.tenant)) {
     // The lease was in use when this run asked, and is not any more: one slot is enough.
     seat.leased = true;
     pool_.give_back(seat.tenant);

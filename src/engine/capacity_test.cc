@@ -39,6 +39,7 @@ TEST_F(CapacityTest, A_full_pool_refuses_with_an_honest_hint_and_creates_nothing
   EXPECT_EQ(std::get<model::Problem>(outcome).slug, Slug::capacity_exhausted);
   EXPECT_GE(std::get<model::Problem>(outcome).retry_after_seconds.value_or(0), 1);
   EXPECT_EQ(disk.write_count(), writes);
+  EXPECT_EQ(send_refused(message("again")), Slug::conversation_busy) << "waiting for a slot would not help";
   EXPECT_TRUE(engine->capacity().at_capacity);
   loop.advance({30'000});
   agent_finishes();

@@ -70,6 +70,7 @@ TEST_F(GateTest, Approved_it_goes_on_from_its_checkpoint_on_the_same_stream_I_16
   EXPECT_EQ(audited(),
             (std::vector<std::string>{"approval.required by server", "approval.approved by approver_key:apk_1"}));
   EXPECT_TRUE(dispatcher.forgotten.empty());
+  EXPECT_NE(metrics.to_text().find(R"(sluice_approvals_total{status="approved"} 1)"), std::string::npos);
 }
 
 TEST_F(GateTest, Denied_expired_and_cancelled_are_told_apart_I_16) {

@@ -12,9 +12,9 @@ void Leases::begin(model::ConversationId conversation, model::TenantId tenant, i
   SLUICE_CHECK(fresh);
 }
 
-bool Leases::enter(model::ConversationId conversation) {
+bool Leases::enter(model::ConversationId conversation, model::TenantId tenant) {
   const auto found = leases_.find(conversation);
-  if (found == leases_.end() || found->second.in_use) return false;
+  if (found == leases_.end() || found->second.in_use || found->second.tenant != tenant) return false;
   found->second.in_use = true;
   found->second.timer.cancel();
   return true;

@@ -18,8 +18,8 @@ class Leases final {
   Leases(world::Loop& loop, Ended ended) : loop_(loop), ended_(std::move(ended)) {}
 
   void begin(model::ConversationId conversation, model::TenantId tenant, int64_t ttl_seconds);
-  // A run comes and uses it; false when there is none, or a run is using it.
-  bool enter(model::ConversationId conversation);
+  // A run comes and uses it; false when there is none of this tenant, or a run is using it.
+  bool enter(model::ConversationId conversation, model::TenantId tenant);
   // The run is over. False for `worked`: it came to nothing, so the lease is no longer for it.
   void leave(model::ConversationId conversation, bool worked);
   void set_ttl(model::ConversationId conversation, int64_t ttl_seconds);

@@ -144,6 +144,9 @@ TEST_F(PlacementTest, A_pinned_slot_is_the_conversations_own_though_the_pool_is_
   send_ok(message("pooled"));
   EXPECT_TRUE(engine->capacity().at_capacity);
   EXPECT_EQ(send_refused(message_in(make_conversation(), "no room")), Slug::capacity_exhausted);
+  auto foreign = message_in(where, "not yours");
+  foreign.tenant = ids.make<model::TenantId>();
+  EXPECT_EQ(send_refused(std::move(foreign)), Slug::capacity_exhausted) << "nobody else's";
   send_ok(message_in(where, "two"));
   EXPECT_EQ(engine->capacity().running, 2);
   EXPECT_EQ(engine->capacity().warm_available, 3);

@@ -50,7 +50,8 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
   const auto answer =
       admission_.ask({run, send->tenant, conversation_of(*send), send->tenant_limits}, send->hold, place);
   const bool refused = answer == Admission::Answer::refused;
-  if (refused && !send->idempotency) return done(no_room(send->hold));
+  // The store is asked all the same where it may know a better answer: the key, or that the conversation is busy.
+  if (refused && !send->idempotency && !admission_.run_of(conversation_of(*send))) return done(no_room(send->hold));
 
   auto fresh = fresh_run(*send, run, answer == Admission::Answer::held ? std::optional(place) : std::nullopt);
   fresh.only_replay = refused;
