@@ -182,11 +182,11 @@ class Forgery(GateTest):
 
     def test_I15_a_revoked_key_and_a_key_of_another_tenant_decide_nothing(self):
         tenant = self.server.bootstrap["tenant_id"]
-        made = self.admin.post(f"/v1/tenants/{tenant}/approver-keys", {"name": "soon gone"}).json()
+        made = self.admin.post(f"/v1/tenants/{tenant}/approver-keys", {"name": "soon gone", "algorithm": "hmac-sha256"}).json()
         self.admin.delete(f"/v1/tenants/{tenant}/approver-keys/{made['id']}")
         self.refused(Approver(made["id"], made["secret"]).signature(self.approval))
         other = self.admin.post("/v1/tenants", {"name": "other"}).json()["id"]
-        theirs = self.admin.post(f"/v1/tenants/{other}/approver-keys", {"name": "theirs"}).json()
+        theirs = self.admin.post(f"/v1/tenants/{other}/approver-keys", {"name": "theirs", "algorithm": "hmac-sha256"}).json()
         self.refused(Approver(theirs["id"], theirs["secret"]).signature(self.approval))
 
     def test_I15_another_tenant_does_not_even_see_the_approval(self):
@@ -299,7 +299,7 @@ class Restart(unittest.TestCase):
                 self.addCleanup(server.remove)
                 client, approver = server.client(), Approver.of(server)
                 conversation = client.post("/v1/conversations", {"runtime": {"mode": mode}}).json()["id"]
-                stream = client.send(conversation, "$ echo kept > before\nput Before. \nask May I?\n$ cat before\nput {{last}}")
+                stream = client.send(conversation, "$ echo kept > before\nput Before. \nask May I?\n$ cat before\nsay {{last}}")
                 before = []
                 for line in stream.lines():
                     before.append(line)

@@ -12,6 +12,31 @@ from gate_fixture import GateTest, Upstream
 from server_process import wait_until
 from stream_grammar import check_stream
 
+# Looks for the value wherever a file or a socket can be read; knows it backwards only, so as not to find itself.
+SEARCH = """
+import os, socket
+needle, looked, found = "{reversed}"[::-1].encode(), 0, []
+def look(where, data):
+    global looked
+    looked += 1
+    if needle in data: found.append(where)
+for top, directories, names in os.walk("/"):
+    if top == "/": directories[:] = [d for d in directories if d not in ("usr", "lib", "lib64", "bin", "sbin")]
+    for name in names:
+        path = os.path.join(top, name)
+        if name in ("mem", "kmsg", "pagemap") or not os.access(path, os.R_OK): continue
+        try:
+            with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file: look(path, file.read(1 << 22) or b"")
+        except OSError: pass
+for ask in (b"GET / HTTP/1.1\\r\\n\\r\\n", b"CONNECT crm.example:443 HTTP/1.1\\r\\n\\r\\n", b"\\x16\\x03\\x01", b""):
+    with socket.create_connection(("127.0.0.1", 3128), 5) as proxy:
+        proxy.sendall(ask)
+        proxy.shutdown(socket.SHUT_WR)
+        proxy.settimeout(5)
+        try: look("proxy", proxy.recv(65536))
+        except OSError: pass
+print("looked at", looked, "places, found", len(found), *found)
+"""
 SECRET = "crm-k3y/With+Odd=Letters&é-0123456789"
 
 
@@ -66,7 +91,7 @@ class Weave(EgressTest):
         stream = self.client.send(conversation, "\n".join([
             "put Starting the reconciliation. ",
             f"$ curl -sS {self.upstream.url}/invoices -H 'Authorization: Bearer {{{{secret:CRM_API_KEY}}}}'",
-            "put Reconciled against the CRM using {{secret:CRM_API_KEY}}: {{last}}"]))
+            "say Reconciled against the CRM using {{secret:CRM_API_KEY}}: {{last}}"]))
         self.addCleanup(stream.close)
         lines = stream.lines()
         events = self.until_gate(lines)
@@ -146,7 +171,8 @@ class Substitution(EgressTest):
         conversation = self.with_secret()
         self.answer_of("\n".join([
             "$ python3 -c \"import sys; sys.stdout.write('a'*3000000 + '{{' + 'secret:CRM_API_KEY}}' + 'b'*3000000)\" > big",
-            f"$ curl -sS {self.upstream.url}/big --data-binary @big"]), conversation)
+            f"$ curl -sS {self.upstream.url}/big -H 'Content-Type: application/octet-stream' --data-binary @big"]),
+            conversation)
         body = self.upstream.seen()[0]["body"]
         self.assertEqual(body, b"a" * 3_000_000 + SECRET.encode() + b"b" * 3_000_000)
 
@@ -185,7 +211,7 @@ class KeptIn(EgressTest):
         return said
 
     def code(self, url, more=""):
-        return f"curl -s -o /dev/null -w '%{{http_code}} %{{http_connect}}' {more} {url}"
+        return f"curl --noproxy '' -s -o /dev/null -w '%{{http_code}} %{{http_connect}}' {more} {url}"
 
     def test_I17_what_no_rule_allows_does_not_leave(self):
         said = self.refused(self.code("https://unknown.example/"))
@@ -217,13 +243,13 @@ class KeptIn(EgressTest):
 
     def test_I17_an_agent_that_searches_everything_finds_nothing(self):
         conversation = self.with_secret()
-        needle = SECRET[:12]
+        program = base64.b64encode(SEARCH.format(reversed=SECRET[:12][::-1]).encode()).decode()
         said = self.answer_of("\n".join([
-            f"$ curl -sS {self.upstream.url}/x -H 'X-Key: {{{{secret:CRM_API_KEY}}}}'",
-            f"$ (cat /proc/*/environ /proc/*/cmdline; grep -rasl --exclude-dir=sys '{needle[:6]}''{needle[6:]}' / ; "
-            f"env; cat /proc/net/unix) 2>/dev/null | grep -a '{needle[:6]}''{needle[6:]}' | wc -c",
+            f"$ curl -sS {self.upstream.url}/x -H 'X-Key: {{{{secret:CRM_API_KEY}}}}' -o answer & echo {program} | "
+            "base64 -d > search.py; python3 search.py; wait; python3 search.py",
             "say {{last}}"]), conversation)
-        self.assertEqual(said.strip().splitlines()[0].strip(), "0", said)
+        self.assertRegex(said, r"looked at \d{3,} places, found 0\n.*looked at \d{3,} places, found 0", said)
+        self.assertEqual(len(self.upstream.seen()), 1)
 
     def test_an_agent_cannot_decide_its_own_gate(self):
         events = self.ask(f"$ curl -s -o /dev/null -w '%{{http_code}}' -X POST {self.server.url}/v1/approvals/x/approve; "
