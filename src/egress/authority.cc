@@ -94,6 +94,7 @@ Result<std::unique_ptr<Authority>> Authority::open(const std::string& directory,
   out->leaf_key_ = fresh_key();
   std::error_code error;
   std::filesystem::create_directories(directory, error);
+  if (!error) std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
   if (error) return Error{ErrorKind::unavailable, "cannot make the directory " + directory + ": " + error.message()};
   // The key is written first: a key without a certificate is a making that a crash cut short.
   const bool made = std::filesystem::exists(directory + "/ca.pem", error);
