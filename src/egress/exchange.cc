@@ -38,8 +38,8 @@ Exchange::Fate Exchange::step() {
   while (stage_ == Stage::talking && fate_ == Fate::going) {
     bool moved = move_body();
     moved = move_answer() || moved;
-    if (upstream_) upstream_->settle();
-    client_.settle();
+    if (upstream_) moved = upstream_->settle() || moved;
+    moved = client_.settle() || moved;
     if (!moved) break;
   }
   return fate_;
@@ -200,19 +200,17 @@ bool Exchange::move_answer() {
                                     .keeps_client = errand_.keeps_client && body_taken_,
                                     .scrubber = premises_.scrubber()});
   }
-  std::string out;
   std::size_t taken = 0;
   if (arrival_ && client_.room() > 0) {
     std::string_view bytes = arrival_->begun() ? input.substr(0, client_.room()) : input;
     const std::size_t offered = bytes.size();
-    arrival_->feed(bytes, out);
+    arrival_->feed(bytes, client_.outgoing());
     taken = offered - bytes.size();
     upstream_->consume(taken);
   }
   const bool gone = upstream_->ended() || upstream_->state() == Stream::State::broken;
   const bool stuck = arrival_ && !arrival_->begun() && taken == 0;  // half a head, and no more comes
-  if (gone && arrival_ && !arrival_->done() && (upstream_->input().empty() || stuck)) arrival_->end(out);
-  client_.write(out);
+  if (gone && arrival_ && !arrival_->done() && (upstream_->input().empty() || stuck)) arrival_->end(client_.outgoing());
   if (arrival_ && arrival_->done()) {
     on_answered();
   } else if (arrival_ && arrival_->failed()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "egress/addresses.h"
 #include "egress/http_text.h"
 
 namespace sluice::egress {
@@ -80,8 +81,8 @@ bool is_dotted_quad(std::string_view host) {
 }
 
 bool is_ipv6(std::string_view host) {
-  return host.size() >= 2 && host.size() <= 45 && host.find(':') != std::string_view::npos &&
-         std::all_of(host.begin(), host.end(), [](char c) { return hex_digit(c) >= 0 || c == ':' || c == '.'; });
+  const auto address = parse_address(host);
+  return address && address->is_v6;
 }
 
 std::optional<Refusal> check_host(std::string_view host, bool in_brackets, Destination& out) {

@@ -110,6 +110,8 @@ TEST(HeadParser, Knows_an_address_however_it_is_spelt) {
   EXPECT_EQ(connect_status("0177.0.0.1:443"), 400) << "octal";
   EXPECT_EQ(connect_status("[::1%25eth0]:443"), 400) << "a zone";
   EXPECT_EQ(connect_status("[::1:443"), 400);
+  EXPECT_EQ(connect_status("[::::]:443"), 400);
+  EXPECT_EQ(connect_status("[1.2.3.4]:443"), 400);
   EXPECT_EQ(connect_status("a.test"), 400) << "no port";
 }
 

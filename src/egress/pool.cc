@@ -21,7 +21,8 @@ void Pool::put(const Destination& to, std::unique_ptr<Stream> stream) {
   stream->on_change([this, number, it = stream.get()] {
     if (it->state() != Stream::State::open || it->ended() || !it->input().empty()) drop(number);
   });
-  stream->settle();
+  stream->rest();
+  static_cast<void>(stream->settle());  // it has nothing to send, and is to be watched
   idle_.push_back({number, to, std::move(stream), reactor_.after({idle_ms_max}, [this, number] { drop(number); })});
 }
 

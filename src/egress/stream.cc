@@ -14,7 +14,6 @@ namespace sluice::egress {
 namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
-constexpr std::size_t keep_bytes = 64 * 1024;  // of a buffer that fell idle; the rest is given back
 
 }  // namespace
 
@@ -22,16 +21,16 @@ void ByteQueue::consume(std::size_t count) {
   SLUICE_CHECK(count <= size());
   front_ += count;
   if (front_ == bytes_.size()) {
-    if (bytes_.capacity() > keep_bytes) {
-      bytes_ = {};
-    } else {
-      bytes_.clear();
-    }
+    bytes_.clear();
     front_ = 0;
   } else if (front_ > bytes_.size() / 2) {
     bytes_.erase(0, front_);
     front_ = 0;
   }
+}
+
+void ByteQueue::rest() {
+  if (size() == 0) bytes_ = {};
 }
 
 Stream::Stream(world::Reactor& reactor, OwnedFd fd, State state)
@@ -47,11 +46,19 @@ Stream::~Stream() {
 }
 
 void Stream::secure(OpenSslPtr<SSL> session) {
-  SLUICE_CHECK(state_ == State::open && in_.size() == 0);
+  if (state_ != State::open || in_.size() > 0) {
+    breaks("bytes came before the TLS handshake");
+    return arrange();
+  }
   session_ = std::move(session);
   state_ = State::handshaking;
   shake_hands();
   arrange();
+}
+
+void Stream::rest() {
+  in_.rest();
+  out_.rest();
 }
 
 void Stream::break_off() {
@@ -61,10 +68,13 @@ void Stream::break_off() {
 
 void Stream::on_ready(world::Ready ready) {
   if (ready.hung_up) hung_up_ = true;
-  if (state_ == State::connecting) finish_connecting();
-  if (state_ == State::handshaking) shake_hands();
-  if (state_ == State::open) read_some();
-  if (state_ == State::open) flush();
+  if (state_ == State::connecting) {
+    finish_connecting();  // and reads nothing yet: it may be for TLS to read
+  } else {
+    if (state_ == State::handshaking) shake_hands();
+    if (state_ == State::open) read_some();
+    if (state_ == State::open) flush();
+  }
   arrange();
   if (!tell_) return;
   bool dropped = false;
@@ -123,11 +133,11 @@ bool Stream::read_once() {
     std::size_t got = 0;
     const int returned = SSL_read_ex(session_.get(), bytes, sizeof bytes, &got);
     if (returned != 1) return waits(returned, "reading under TLS"), false;
-    in_.append({bytes, got});
+    in_.back().append(bytes, got);
     return true;
   }
   const ssize_t got = recv(fd_.get(), bytes, sizeof bytes, 0);
-  if (got > 0) in_.append({bytes, static_cast<std::size_t>(got)});
+  if (got > 0) in_.back().append(bytes, static_cast<std::size_t>(got));
   if (got == 0) ended_ = true;
   if (got < 0 && errno == EINTR) return true;
   if (got < 0 && errno != EAGAIN) breaks(std::strerror(errno));
@@ -169,9 +179,11 @@ void Stream::finish_writing() {
   shutdown(fd_.get(), SHUT_WR);
 }
 
-void Stream::settle() {
+bool Stream::settle() {
+  const std::size_t before = unsent();
   if (state_ == State::open) flush();
   arrange();
+  return unsent() < before;
 }
 
 bool Stream::wants_input() const { return state_ == State::open && !ended_ && in_.size() < buffer_bytes_max; }

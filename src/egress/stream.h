@@ -23,9 +23,12 @@ class ByteQueue {
  public:
   std::string_view view() const { return std::string_view(bytes_).substr(front_); }
   std::size_t size() const { return bytes_.size() - front_; }
-  void append(std::string_view bytes) { bytes_.append(bytes); }
+  // Where to append.
+  std::string& back() { return bytes_; }
   void consume(std::size_t count);
   void clear() { consume(size()); }
+  // Gives back the memory that a long stream needed.
+  void rest();
 
  private:
   std::string bytes_;
@@ -55,17 +58,21 @@ class Stream final {
   void consume(std::size_t count) { in_.consume(count); }
   bool ended() const { return ended_; }  // the peer sends no more than input()
 
-  void write(std::string_view bytes) { out_.append(bytes); }
+  void write(std::string_view bytes) { out_.back().append(bytes); }
+  std::string& outgoing() { return out_.back(); }  // what is appended here is written
   std::size_t unsent() const { return out_.size(); }
   std::size_t room() const { return unsent() < buffer_bytes_max ? buffer_bytes_max - unsent() : 0; }
   // Once all is sent the peer is told that no more comes.
   void end_writing() { ends_ = true; }
   bool finished() const { return finished_; }  // and it was
+  // Nothing happens for a while.
+  void rest();
   // When this goes the peer sees a connection that broke, not one that ended.
   void break_off();
 
-  // Sends what can be sent, and asks the kernel to say when more can be done.
-  void settle();
+  // Sends what can be sent, and asks the kernel to say when more can be done. True: something left, so that there is
+  // room for more; whoever does not look again now is not told.
+  [[nodiscard]] bool settle();
 
  private:
   void on_ready(world::Ready ready);

@@ -15,9 +15,9 @@ bool Tunnel::step() {
     const std::size_t received = move(*upstream_, client_);
     sent_bytes_ += static_cast<int64_t>(sent);
     received_bytes_ += static_cast<int64_t>(received);
-    upstream_->settle();
-    client_.settle();
-    moved = sent + received > 0;
+    const bool upstream_sent = upstream_->settle();
+    const bool client_sent = client_.settle();
+    moved = sent + received > 0 || upstream_sent || client_sent;
   }
   const bool broke = client_.state() == Stream::State::broken || upstream_->state() == Stream::State::broken;
   if (broke) {

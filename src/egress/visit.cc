@@ -25,10 +25,11 @@ Visit::~Visit() { premises_.forget(*this); }
 void Visit::pump() {
   if (phase_ == Phase::over) return;
   moved_us_ = now_us();
-  while (phase_ != Phase::over && advance()) {
-  }
-  if (phase_ == Phase::over) return;
-  client_.settle();
+  do {
+    while (phase_ != Phase::over && advance()) {
+    }
+    if (phase_ == Phase::over) return;
+  } while (client_.settle());
   if (client_.state() == Stream::State::broken) leave();
 }
 
@@ -172,7 +173,7 @@ void Visit::look_into() {
 
 bool Visit::greet() {
   if (!secured_) {
-    client_.settle();
+    static_cast<void>(client_.settle());  // whether it left is asked next
     if (client_.unsent() > 0 || client_.state() != Stream::State::open) return false;
     secured_ = true;
     House& house = premises_.house();
@@ -221,7 +222,10 @@ bool Visit::exchange() {
   if (fate == Exchange::Fate::broken) passage.status = 0;
   tell(std::move(passage));
   spent_ = std::move(exchange_);
-  if (fate == Exchange::Fate::kept) return enter(Phase::head), true;
+  if (fate == Exchange::Fate::kept) {
+    client_.rest();
+    return enter(Phase::head), true;
+  }
   if (fate == Exchange::Fate::closing) return close(), true;
   end();
   return false;

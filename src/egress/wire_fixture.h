@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,18 +55,16 @@ class Peer {
     setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   }
 
-  bool shake_hands(OpenSslPtr<SSL_CTX> context, const std::string& host) {
-    context_ = std::move(context);
-    session_.reset(SSL_new(context_.get()));
-    SSL_set_fd(session_.get(), fd_.get());
-    SSL_set_tlsext_host_name(session_.get(), host.c_str());
-    SSL_set1_host(session_.get(), host.c_str());
-    return SSL_connect(session_.get()) == 1;
+  // Sessions are the house's own, for OpenSSL's raise SIGPIPE when the other side is gone.
+  bool shake_hands(const std::string& host, const std::string& ca_file) {
+    tls_ = Tls::make(ca_file).take();
+    session_ = tls_->connect({.host = host}, fd_.get());
+    return SSL_do_handshake(session_.get()) == 1;
   }
   bool accept_hands(SSL_CTX* context) {
-    session_.reset(SSL_new(context));
-    SSL_set_fd(session_.get(), fd_.get());
-    return SSL_accept(session_.get()) == 1;
+    tls_ = Tls::make("").take();
+    session_ = tls_->accept(context, fd_.get());
+    return SSL_do_handshake(session_.get()) == 1;
   }
 
   // False: the other side is gone.
@@ -155,7 +154,7 @@ class Peer {
   }
 
   OwnedFd fd_;
-  OpenSslPtr<SSL_CTX> context_;
+  std::unique_ptr<Tls> tls_;
   OpenSslPtr<SSL> session_;
   std::string heard_;
 };
@@ -163,12 +162,7 @@ class Peer {
 class Client final : public Peer {
  public:
   explicit Client(uint16_t port) : Peer(connected(port)) {}
-  bool start_tls(const std::string& host, const std::string& ca_file) {
-    OpenSslPtr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_load_verify_file(context.get(), ca_file.c_str());
-    return is_secure = shake_hands(std::move(context), host);
-  }
+  bool start_tls(const std::string& host, const std::string& ca_file) { return is_secure = shake_hands(host, ca_file); }
   bool is_secure = false;
 
  private:
