@@ -95,7 +95,7 @@ class Caller {
   void stand_in_line() {
     reader_.reset();
     rest_.clear();
-    const std::string body = R"({"initial_message":{"on_capacity":"hold","content":")" + options_.content + R"("}})";
+    const std::string body = R"({"on_capacity":"hold","initial_message":{"content":")" + options_.content + R"("}})";
     const std::string request =
         "POST /v1/conversations HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + options_.key +
         "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;

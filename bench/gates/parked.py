@@ -2,8 +2,9 @@
 
 The server's memory holds pages of its database (up to 64 MiB for the writer and 16 MiB for each reader) that have
 nothing to do with parking; so these caches are filled first, with other messages. What is weighed is anonymous memory:
-mapped files can be dropped. Once while the server lives, and once as a fresh process on the same directory, against
-the same before anything was parked: there, what the allocator kept from earlier traffic is out of the picture.
+mapped files can be dropped. Once while the server lives, and once as a fresh process on the same directory whose caches
+were filled again: there, what the allocator kept from the traffic of parking is out of the picture. Callers leave by a
+reset, which the server sees at once; what becomes of those who merely close is counted apart.
 """
 import base64
 import concurrent.futures
@@ -11,6 +12,9 @@ import hashlib
 import hmac
 import http.client
 import json
+import os
+import socket
+import struct
 import time
 
 from contender import Sluice, memory_kib_of, say, show
@@ -46,6 +50,10 @@ class Caller:
     def close(self):
         self.connection.close()
 
+    def reset(self):
+        self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+
 
 def events(answer):
     while line := answer.readline():
@@ -68,13 +76,13 @@ def fill_caches(server, count):
     caller.close()
 
 
-def park(server, count):
+def park(server, count, leave=Caller.reset):
     """[(approval, message), …] of runs whose callers have left."""
     def one(_):
         caller = Caller(server)
         answer = caller.open("POST", "/v1/conversations", {"initial_message": {"content": "ask go on?"}})
         asked = until(answer, "approval_required")["data"]
-        caller.close()
+        leave(caller)
         return asked["id"], asked["message_id"]
 
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -114,7 +122,7 @@ def wake(server, asked):
 
 
 def restart(server, parked):
-    """Seconds until the server that was killed listens again and knows its parked runs, and its memory then."""
+    """Seconds until the server that was killed listens again and knows its parked runs."""
     server.kill()
     began = time.monotonic()
     server.launch()
@@ -124,7 +132,16 @@ def restart(server, parked):
     caller.close()
     if known != parked:
         raise SystemExit(f"{known} parked runs after a restart instead of {parked}")
-    return seconds, memory_kib_of(server.process.pid, "RssAnon")
+    return seconds
+
+
+def connections_left(server, callers):
+    """How many connections are open two seconds after this many callers closed theirs."""
+    descriptors = f"/proc/{server.process.pid}/fd"
+    before = len(os.listdir(descriptors))
+    park(server, callers, Caller.close)
+    time.sleep(2)
+    return max(0, len(os.listdir(descriptors)) - before)
 
 
 def measure(rows, quick):
@@ -134,7 +151,7 @@ def measure(rows, quick):
     try:
         say("  filling the caches of the database")
         fill_caches(server, fillings)
-        empty_s, empty_kib = restart(server, 0)
+        empty_s = restart(server, 0)
         fill_caches(server, fillings)
         before_kib, before_rss = memory_kib_of(server.process.pid, "RssAnon"), server.rss_kib()
         say(f"  parking {count:,} runs")
@@ -145,12 +162,16 @@ def measure(rows, quick):
         rows.add(f"{count:,} parked runs: memory of each", "KiB", (after_kib - before_kib) / count,
                  f"with mapped files: {show((after_rss - before_rss) / count)}", at_most=4)
         rows.add("… parked a second", "/s", count / seconds)
-        parked_s, parked_kib = restart(server, count)
-        rows.add("… memory of each after a restart", "KiB", (parked_kib - empty_kib) / count, at_most=4)
+        parked_s = restart(server, count)
+        fill_caches(server, fillings)
+        again_kib = memory_kib_of(server.process.pid, "RssAnon")
+        rows.add("… memory of each after a restart", "KiB", (again_kib - before_kib) / count, at_most=4)
         rows.add("… killed, until it listens and knows them", "s", parked_s, f"none parked: {show(empty_s)}")
         say("  waking")
         times = wake(server, asked[:readers])
         rows.add(f"approval sent to `resumed` received, {readers} times, p50", "ms", times[len(times) // 2])
         rows.add("… p99", "ms", times[int(0.99 * (len(times) - 1))], at_most=20)
+        rows.add("100 callers of parked runs close: connections still open after 2 s", "", connections_left(server, 100),
+                 at_most=0)
     finally:
         server.stop()

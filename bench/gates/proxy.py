@@ -158,7 +158,7 @@ def latencies(scene):
 
 def throughputs(scene):
     """{way: MiB/s}, {way: CPU milliseconds of the hop for a GiB}: medians."""
-    rounds, size = (1, 64) if scene.quick else (5, BODY_MIB)
+    rounds, size = (1, 64) if scene.quick else (3, BODY_MIB)
     speeds, costs = {}, {}
     for _ in range(rounds):
         for name, make in scene.ways().items():
