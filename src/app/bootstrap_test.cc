@@ -25,7 +25,8 @@ class BootstrapTest : public testing::Test {
   Result<Opening> start(const std::string& admin_key = "") {
     auto data = DataDir::open(root);
     store::MemoryStore store(disk, *reactor);
-    auto opening = open_bootstrap({data.value(), store, *reactor, ids, entropy}, {"offline", "offline"}, admin_key);
+    auto opening =
+        open_bootstrap({data.value(), store, *reactor, ids, entropy, sealer}, {"offline", "offline"}, admin_key);
     if (opening) {
       const auto kept = keep_bootstrap(data.value(), opening.value().bootstrap);
       EXPECT_TRUE(kept);
@@ -56,6 +57,7 @@ class BootstrapTest : public testing::Test {
   std::string root;
   std::unique_ptr<world::Reactor> reactor = world::make_reactor().take();
   world::FakeEntropy entropy;
+  vault::Sealer sealer{vault::parse_key_file(vault::fresh_key_line(entropy)).take(), entropy};
   world::IdSource ids{*reactor, entropy};
   store::MemoryDisk disk;
 };

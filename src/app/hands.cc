@@ -118,9 +118,10 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
 
   const auto& driver = config.text("sandbox.driver");
   if (driver != "off") {
+    hands->resolvers_ = world::make_workers(needs.reactor, worker_count);
     auto ways_out = egress_options(config, data_dir);
     if (!ways_out) return ways_out.error();
-    auto egress = egress::make_egress(std::move(ways_out).take(), needs.reactor, *hands->workers_, needs.entropy,
+    auto egress = egress::make_egress(std::move(ways_out).take(), needs.reactor, *hands->resolvers_, needs.entropy,
                                       needs.log, needs.metrics);
     if (!egress) return std::move(egress.error()).in("egress");
     hands->egress_ = std::move(egress).take();

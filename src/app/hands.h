@@ -45,7 +45,8 @@ class Hands final {
   std::unique_ptr<sandbox::Sandbox> sandbox_;  // null: agents have no tools
   std::unique_ptr<workspace::Watcher> watcher_;
   std::unique_ptr<world::Workers> workers_;
-  std::unique_ptr<egress::Egress> egress_;  // null: without a sandbox nothing needs a way out of it
+  std::unique_ptr<world::Workers> resolvers_;  // looking up a name can take seconds; files must not wait for it
+  std::unique_ptr<egress::Egress> egress_;     // null: without a sandbox nothing needs a way out of it
   std::unique_ptr<harness::Dispatcher> dispatcher_;
 };
 

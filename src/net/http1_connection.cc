@@ -1,5 +1,7 @@
 #include "net/http1_connection.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -135,12 +137,24 @@ void Http1Connection::refuse(int status, std::string_view detail) {
 void Http1Connection::on_end_of_input() {
   half_closed_ = true;
   if (phase_ == Phase::answering && !(exchange_ && exchange_->leaves_at_half_close()))
-    return;  // it may still read the answer
+    return probe_peer();  // it may still read the answer
   if (phase_ == Phase::idle && !outbox_.empty()) {
     phase_ = Phase::closing;
   } else {
     close();
   }
+}
+
+// A peer that closed altogether looks the same as one that still listens, until something is sent; on a stream that is
+// quiet for days nothing is. The kernel's own probes find out: whoever is gone answers them with a reset, once its
+// kernel has forgotten the connection (a minute, as a rule).
+void Http1Connection::probe_peer() {
+  const int fd = transport_->fd();
+  const int on = 1;
+  const int seconds = context_.options.half_closed_probe_seconds;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
 }
 
 void Http1Connection::heed_half_close() {

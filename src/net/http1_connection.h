@@ -60,6 +60,7 @@ class Http1Connection final : public std::enable_shared_from_this<Http1Connectio
   void dispatch();
   void refuse(int status, std::string_view detail);
   void on_end_of_input();
+  void probe_peer();
 
   void flush();
   void send_queued();

@@ -117,6 +117,7 @@ struct ServerOptions {
   int64_t request_body_ms_max = limits::request_body_ms_max;
   int64_t keep_alive_idle_ms_max = limits::keep_alive_idle_ms_max;
   int64_t write_stall_ms_max = limits::write_stall_ms_max;
+  int half_closed_probe_seconds = 15;  // between two probes of a peer that has closed its sending half
 };
 
 class Server {

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 
 #include "net/live_server.h"
 
@@ -27,7 +28,10 @@ class StreamTest : public testing::Test {
                     stream->on_gone([this] { ++gone; });
                     stream->start(200, {{"Content-Type", "text/event-stream"}});
                   },
-                  {.request_head_ms_max = 50, .keep_alive_idle_ms_max = 50, .write_stall_ms_max = 300}};
+                  {.request_head_ms_max = 50,
+                   .keep_alive_idle_ms_max = 50,
+                   .write_stall_ms_max = 300,
+                   .half_closed_probe_seconds = 1}};
 };
 
 TEST_F(StreamTest, The_head_comes_at_once_and_each_write_is_a_chunk) {
@@ -86,6 +90,17 @@ TEST_F(StreamTest, A_caller_who_has_said_all_may_still_listen) {
   write("still there");
   EXPECT_TRUE(client.hear_until("there\r\n").ends_with("still there\r\n"));
   live.in_loop([&] { EXPECT_EQ(gone, 0); });
+}
+
+// I-8: readers of parked runs come and go for days; those who went must not hold connections until something is told.
+TEST_F(StreamTest, A_caller_who_closed_altogether_is_found_out_though_the_stream_is_quiet) {
+  RawClient client(live.port());
+  open(client);
+  client.hear_until("\r\n\r\n");
+  const int seconds = 1;  // how long the client's kernel remembers a connection that nobody has any more
+  setsockopt(client.fd(), IPPROTO_TCP, TCP_LINGER2, &seconds, sizeof seconds);
+  client.hang_up();
+  EXPECT_TRUE(live.becomes_true([&] { return gone == 1; }));
 }
 
 TEST_F(StreamTest, Work_that_must_not_outlive_its_caller_hears_of_a_half_close) {

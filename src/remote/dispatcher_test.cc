@@ -34,6 +34,7 @@ struct Heard final : harness::DispatchListener {
   std::optional<model::Usage> usage;
   std::optional<model::Problem> problem;
   std::function<void()> after_event;
+  void on_gate(harness::Gate) override { ADD_FAILURE() << "a runner elsewhere raises no gates"; }
 };
 
 // Takes nothing and has nothing; wants files or not.

@@ -19,6 +19,13 @@ Head head_of(const Spelling& spelling, uint32_t alias) {
   return head;
 }
 
+std::size_t size_of(const Head& head) { return head.text.size(); }
+
+// The byte at `end` and the one before it.
+std::size_t pair_of(std::string_view text, std::size_t end) {
+  return std::size_t{static_cast<uint8_t>(text[end - 1])} << 8 | static_cast<uint8_t>(text[end]);
+}
+
 }  // namespace
 
 Scrubber::Automaton::Automaton(const std::vector<Secret>& secrets) {
@@ -48,11 +55,15 @@ Scrubber::Automaton::Automaton(const std::vector<Secret>& secrets) {
     if (!tail.at_end()) patterns_.back().tails.push_back(tail);
   }
   link();
+  if (!heads.empty()) window_ = std::min<std::size_t>(255, std::ranges::min(heads, {}, size_of).text.size());
+  if (window_ >= 2) leaps_.assign(std::size_t{1} << 16, static_cast<uint8_t>(window_ - 1));
+  for (const auto& head : heads) measure_leap(head.text);
   for (auto& head : heads) OPENSSL_cleanse(head.text.data(), head.text.size());
 }
 
 Scrubber::Automaton::~Automaton() {
   OPENSSL_cleanse(label_.data(), label_.size());
+  OPENSSL_cleanse(leaps_.data(), leaps_.size());
   for (auto& value : values_) OPENSSL_cleanse(value.data(), value.size());
 }
 
@@ -88,6 +99,24 @@ void Scrubber::Automaton::link() {
       fail_[next] = state == root ? root : step(fail_[state], label_[next]);
     }
   }
+}
+
+void Scrubber::Automaton::measure_leap(std::string_view head) {
+  for (std::size_t end = 1; end < window_; ++end) {
+    auto& leap = leaps_[pair_of(head, end)];
+    leap = std::min(leap, static_cast<uint8_t>(window_ - 1 - end));
+  }
+}
+
+std::size_t Scrubber::Automaton::skip(std::string_view text, std::size_t at) const {
+  if (leaps_.empty()) return at;
+  std::size_t end = at + window_ - 1;
+  while (end < text.size()) {
+    const auto leap = leaps_[pair_of(text, end)];
+    if (leap == 0) break;
+    end += leap;
+  }
+  return end - (window_ - 1);
 }
 
 Scrubber::Automaton::State Scrubber::Automaton::first_child(State of) const {

@@ -42,10 +42,14 @@ struct Scrubber::Automaton {
   const Pattern* match_in(State state) const { return match_[state] == 0 ? nullptr : &patterns_[match_[state] - 1]; }
   const std::string& placeholder_of(const Pattern& pattern) const { return placeholders_[pattern.alias]; }
   bool is_idle() const { return patterns_.empty(); }
+  // From `at` on, in the root: a place at or before the next one where a spelling can begin. Looks at a few bytes
+  // of the text only, as Wu and Manber do.
+  std::size_t skip(std::string_view text, std::size_t at) const;
 
  private:
   void add(std::string_view head, std::vector<State>& path);
   void link();
+  void measure_leap(std::string_view head);
   State child(State of, char byte) const;
   State first_child(State of) const;
 
@@ -59,6 +63,8 @@ struct Scrubber::Automaton {
   std::vector<State> fail_;          // the state of its longest proper suffix
   std::vector<uint32_t> match_;      // 1 + the index in patterns_; 0: none
   std::array<State, 256> starts_{};  // the children of the root
+  std::size_t window_ = 0;           // the size of the shortest head
+  std::vector<uint8_t> leaps_;       // by the last two bytes of a window: how far it can move on
 };
 
 }  // namespace sluice::vault

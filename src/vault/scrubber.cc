@@ -41,7 +41,10 @@ struct ScrubStream::State {
     held += piece;
     std::string told;
     std::size_t from = 0;
-    while (at < held.size()) read(told, from);
+    while (at < held.size()) {
+      if (state == Automaton::root && !found && tails.empty()) at = automaton.skip(held, at);
+      if (at < held.size()) read(told, from);
+    }
     const auto open_at = at - automaton.depth_of(state);
     tell(told, from, found ? std::min(found_at, open_at) : open_at);
     held.erase(0, from);

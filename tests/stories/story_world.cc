@@ -87,7 +87,7 @@ void StoryWorld::start_server() {
   ++life_;
   store_ = std::make_unique<store::MemoryStore>(disk_, loop_);
   dispatcher_ = runner::make_native_runner({}, {client_, loop_, entropy_, log_, metrics_});
-  engine_ = engine::make_engine({*store_, *dispatcher_, loop_, ids_, log_, metrics_}, {"http://test"});
+  engine_ = engine::make_engine({*store_, *dispatcher_, loop_, ids_, log_, metrics_, sealer_}, {"http://test"});
   recovered_ = false;
   engine_->recover([this](Result<Unit> done) { recovered_ = bool(done); });
 }

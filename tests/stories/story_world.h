@@ -86,6 +86,7 @@ class StoryWorld {
 
   world::FakeLoop loop_;
   world::FakeEntropy entropy_;
+  vault::Sealer sealer_{vault::parse_key_file(vault::fresh_key_line(entropy_)).take(), entropy_};
   world::FakeLog log_;
   world::Metrics metrics_;
   world::IdSource ids_{loop_, entropy_};
