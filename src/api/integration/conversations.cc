@@ -54,9 +54,10 @@ std::optional<ConversationInput> read_conversation(const Asked& asked) {
   conversation.runtime = read_runtime(fields, asked->tenant().limits, {}).value_or(model::Runtime{});
   if (const auto message = fields.object("initial_message", initial_message_names)) {
     out.initial_message = read_message_input(*message);
+    out.hold = read_on_capacity(*message);
     refuse_secrets(*message);
   }
-  out.hold = read_on_capacity(fields);
+  out.hold |= read_on_capacity(fields);
   if (refused(asked, findings)) return std::nullopt;
 
   conversation.id = asked->ids().make<model::ConversationId>();
