@@ -46,7 +46,7 @@ void MemoryStore::approver_key(model::TenantId tenant, model::ApproverKeyId id, 
 
 std::optional<Error> MemoryStore::refusal_of_gate(const Append& append) {
   for (const auto& secret : append.secrets) {
-    if (auto refused = refusal_of_secret(secret)) return refused;
+    if (auto refused = refusal_of_owner(secret.tenant_id, secret.scope, secret.owner)) return refused;
   }
   if (!append.approval) return std::nullopt;
   std::optional<model::Approval> kept;
@@ -62,7 +62,9 @@ void MemoryStore::keep_gate(const Append& append) {
   if (append.approval && !disk_.approvals_.add(append.approval->id, *append.approval)) {
     apply(*append.approval, *disk_.approvals_.find(append.approval->id));
   }
-  keep_secrets(append.secrets);
+  auto secrets = append.secrets;
+  std::erase_if(secrets, [&](const model::SealedSecret& secret) { return refusal_of_secret(secret).has_value(); });
+  keep_secrets(secrets);
   keep_audit(append.audit);
   for (const auto& notice : append.notices) {
     const auto* tenant = disk_.tenants_.find(notice.tenant_id);

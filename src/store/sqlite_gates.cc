@@ -1,5 +1,7 @@
 #include "store/sqlite_gates.h"
 
+#include <algorithm>
+
 #include "store/patch.h"
 #include "store/sqlite_rows.h"
 
@@ -22,15 +24,16 @@ std::optional<Error> refusal_of_owner(Connection& db, model::TenantId tenant, mo
   return no_such("owner");
 }
 
-std::optional<Error> refusal_of_secrets(Connection& db, const std::vector<model::SealedSecret>& secrets) {
+std::optional<Error> refusal_of_owners(Connection& db, const std::vector<model::SealedSecret>& secrets) {
   for (const auto& secret : secrets) {
     if (auto refused = refusal_of_owner(db, secret.tenant_id, secret.scope, secret.owner)) return refused;
-    if (secret.scope == model::SecretScope::conversation &&
-        find_number(db, "SELECT number FROM conversations WHERE id = ? AND status = 'archived'", secret.owner)) {
-      return Error{ErrorKind::conflict, "the conversation is archived"};
-    }
   }
   return std::nullopt;
+}
+
+bool is_archived(Connection& db, const model::SealedSecret& secret) {
+  return secret.scope == model::SecretScope::conversation &&
+         find_number(db, "SELECT number FROM conversations WHERE id = ? AND status = 'archived'", secret.owner);
 }
 
 void keep_secrets(Connection& db, const std::vector<model::SealedSecret>& secrets) {
@@ -139,7 +142,7 @@ Result<model::ApproverKey> approver_key(Connection& db, model::TenantId tenant, 
 // ── what an append brings besides events ──
 
 std::optional<Error> refusal_of_gate(Connection& db, const Append& append) {
-  if (auto refused = refusal_of_secrets(db, append.secrets)) return refused;
+  if (auto refused = refusal_of_owners(db, append.secrets)) return refused;
   if (!append.approval) return std::nullopt;
   const auto& approval = *append.approval;
   return refusal(approval, find_row<model::Approval>(db, "SELECT * FROM approvals WHERE id = ?", approval.id),
@@ -148,7 +151,10 @@ std::optional<Error> refusal_of_gate(Connection& db, const Append& append) {
 
 void keep_gate(Connection& db, const Append& append) {
   if (append.approval) keep_approval(db, *append.approval);
-  keep_secrets(db, append.secrets);
+  // A run must not be lost because its conversation was archived while somebody decided.
+  auto secrets = append.secrets;
+  std::erase_if(secrets, [&](const model::SealedSecret& secret) { return is_archived(db, secret); });
+  keep_secrets(db, secrets);
   keep_audit(db, append.audit);
   for (const auto& notice : append.notices) {
     execute(db,
@@ -162,7 +168,10 @@ void keep_gate(Connection& db, const Append& append) {
 
 Result<Unit> put_secrets(Connection& db, const std::vector<model::SealedSecret>& secrets,
                          const std::vector<model::AuditEntry>& audit) {
-  if (auto refused = refusal_of_secrets(db, secrets)) return *std::move(refused);
+  if (auto refused = refusal_of_owners(db, secrets)) return *std::move(refused);
+  if (std::ranges::any_of(secrets, [&](const model::SealedSecret& secret) { return is_archived(db, secret); })) {
+    return Error{ErrorKind::conflict, "the conversation is archived"};
+  }
   keep_secrets(db, secrets);
   keep_audit(db, audit);
   return Unit{};

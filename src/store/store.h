@@ -115,7 +115,7 @@ struct Append {
   std::optional<model::Message> assistant_message;  // its new form; with a terminal state it frees the conversation
   // What a gate's opening or closing amounts to, in the same transaction.
   std::optional<model::Approval> approval;   // made, or changed
-  std::vector<model::SealedSecret> secrets;  // as by put_secrets()
+  std::vector<model::SealedSecret> secrets;  // as by put_secrets(); left out when the conversation is archived
   std::vector<model::AuditEntry> audit;
   std::vector<model::Notice> notices;  // kept only where the tenant has a webhook_url
 };

@@ -100,7 +100,21 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
                              "This approval is " + std::string(model::name_of(approval_.status)) + " already.");
     }
     resolved_by_ = "approver_key:" + key.id.text();
-    approve_ ? check_aliases() : decide();
+    if (!approve_) return decide();
+    secrets_.empty() ? check_aliases() : check_conversation();
+  }
+
+  // Nothing can be supplied to a conversation that is archived: its secrets are destroyed for good.
+  void check_conversation() {
+    asked_->store().conversation(
+        asked_->tenant().id, approval_.conversation_id,
+        [self = shared_from_this()](const Result<model::Conversation>& conversation) {
+          if (!conversation) return self->asked_->fail(conversation.error());
+          if (conversation.value().status == model::ConversationStatus::active) return self->check_aliases();
+          self->asked_->problem(model::Slug::conversation_archived,
+                                "The conversation is archived and takes no secrets. The approval is still pending: "
+                                "un-archive the conversation, deny, or cancel the run.");
+        });
   }
 
   // A key from before its secret was sealed, or one whose sealing key the operator took away: it must not count as

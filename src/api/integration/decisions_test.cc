@@ -249,6 +249,21 @@ TEST_F(DecisionsTest, I_17_secrets_that_are_asked_for_must_come_or_be_on_file) {
   EXPECT_EQ(audit_text().find("value-"), std::string::npos);
 }
 
+TEST_F(DecisionsTest, I_17_an_archived_conversation_takes_no_secrets_and_its_gate_stays) {
+  const auto key = make_key(acme);
+  park({a_secret("CRM_KEY", {"api.crm.example"})});
+  const auto archive = [&](std::string_view status_word) {
+    return patch("/v1/conversations/" + conversation, R"({"status":")" + std::string(status_word) + R"("})");
+  };
+  ASSERT_EQ(archive("archived")->status, 200);
+  const auto refused = approve(key, R"(,"secrets":{"CRM_KEY":"value-1234"})");
+  EXPECT_EQ(refused->status, 409) << refused->body;
+  EXPECT_NE(refused->body.find("/problems/conversation-archived"), std::string::npos);
+  EXPECT_EQ(status(), "pending");
+  ASSERT_EQ(archive("active")->status, 200);
+  EXPECT_EQ(approve(key, R"(,"secrets":{"CRM_KEY":"value-1234"})")->status, 200);
+}
+
 TEST_F(DecisionsTest, I_17_an_approver_can_name_other_hosts_than_were_asked_for) {
   const auto key = make_key(acme);
   park({a_secret("CRM_KEY", {"api.crm.example"})});
