@@ -123,7 +123,7 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
     if (!ways_out) return ways_out.error();
     auto egress = egress::make_egress(std::move(ways_out).take(), needs.reactor, *hands->resolvers_, needs.entropy,
                                       needs.log, needs.metrics);
-    if (!egress) return std::move(egress.error()).in("egress");
+    if (!egress) return egress.error();
     hands->egress_ = std::move(egress).take();
     options.ca_bundle_file = hands->egress_->ca_bundle_file();
     auto opened = sandbox::open_sandbox(options, needs.reactor, needs.log, needs.metrics);

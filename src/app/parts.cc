@@ -75,7 +75,7 @@ runner::RunnerOptions runner_options(const Config& config) {
 engine::EngineOptions engine_options(const Config& config, const std::string& public_base_url) {
   return {.public_base_url = public_base_url,
           .max_running = config.integer("capacity.max_running"),
-          .max_sticky = config.integer("capacity.max_sticky"),
+          .max_sticky = std::min(config.integer("capacity.max_sticky"), config.integer("capacity.max_running")),
           .max_held = config.integer("capacity.max_held"),
           .max_hold_seconds = config.integer("capacity.max_hold_seconds"),
           .approval_seconds = config.integer("approvals.expire_seconds"),
@@ -120,6 +120,13 @@ Result<Unit> check_providers(const Config& config) {
   return Unit{};
 }
 
+Result<Unit> check_bounds(const Config& config) {
+  const auto most = config.integer("approvals.expire_seconds_max");
+  if (config.integer("approvals.expire_seconds") <= most) return Unit{};
+  return wrong("approvals.expire_seconds must not be more than approvals.expire_seconds_max, which is " +
+               std::to_string(most));
+}
+
 // A short one could be guessed, and what does not look like an admin key is taken for another kind.
 Result<Unit> check_admin_key(const Config& config) {
   const auto& key = config.text("server.admin_key");
@@ -132,7 +139,7 @@ Result<Unit> check_admin_key(const Config& config) {
 }  // namespace
 
 Result<Unit> check_config(const Config& config) {
-  for (const auto check : {check_providers, check_tls, check_admin_key, check_git_credentials}) {
+  for (const auto check : {check_providers, check_tls, check_admin_key, check_git_credentials, check_bounds}) {
     if (auto fine = check(config); !fine) return fine;
   }
   return Unit{};

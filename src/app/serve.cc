@@ -111,6 +111,7 @@ class Serving final {
 
 Result<Unit> Serving::get_ready() {
   if (auto ready = open_ground(); !ready) return ready;
+  if (auto ready = check_seals(*store_, *reactor_, *sealer_); !ready) return ready;
   if (auto ready = open_hands(); !ready) return ready;
   auto opening = open_bootstrap({*data_, *store_, *reactor_, *ids_, *entropy_, *sealer_}, default_model(),
                                 config_.text("server.admin_key"));

@@ -36,6 +36,32 @@ Result<std::unique_ptr<vault::Sealer>> open_sealer(const Config& config, const D
   return seal_with(parse(line, path));
 }
 
+Result<Unit> check_seals(store::Store& store, world::Reactor& reactor, const vault::Sealer& sealer) {
+  constexpr int looked_at_max = 100;  // the newest key of a key file sealed them all, or is being put to use
+  std::optional<Result<store::Gates::SealedPage>> page;
+  store.sealed_page(0, looked_at_max, [&](Result<store::Gates::SealedPage> read) {
+    page.emplace(std::move(read));
+    reactor.stop();
+  });
+  while (!page) reactor.run();
+  if (!*page) return std::move(page->error()).in("read what is sealed");
+  const auto check = [&](model::TenantId tenant, const std::string& context, const std::string& sealed) {
+    const auto opened = sealer.open(tenant, context, sealed);
+    const bool is_strange = !opened && opened.error().kind == ErrorKind::not_found;
+    return is_strange ? Result<Unit>(unusable("the vault's key", opened.error().what +
+                                                                     "; secrets in the store are sealed under it. Give "
+                                                                     "the server that key (vault.key_file)"))
+                      : Result<Unit>(Unit{});
+  };
+  for (const auto& secret : page->value().secrets) {
+    if (auto fine = check(secret.tenant_id, vault::context_of(secret), secret.sealed); !fine) return fine;
+  }
+  for (const auto& key : page->value().keys) {
+    if (auto fine = check(key.tenant_id, vault::context_of(key.id), key.material); !fine) return fine;
+  }
+  return Unit{};
+}
+
 Result<std::string> add_vault_key(const Config& config, world::Entropy& entropy) {
   if (!config.text("vault.key").empty()) {
     return unusable("vault.key", "the key is given directly; put the next one on a line before it yourself");

@@ -5,6 +5,7 @@
 
 #include "app/config.h"
 #include "app/data_dir.h"
+#include "store/store.h"
 #include "vault/vault.h"
 #include "world/world.h"
 
@@ -12,6 +13,10 @@ namespace sluice::app {
 
 // vault.key wins over vault.key_file, and that over DIR/vault.key, which is made (0600) when nothing else is given.
 Result<std::unique_ptr<vault::Sealer>> open_sealer(const Config& config, const DataDir& data, world::Entropy& entropy);
+
+// Blocks: runs the reactor while the store works. `invalid` when the store holds what is sealed under a key that was
+// not given: a server that started would refuse every decision and send no secret, and nobody would know why.
+Result<Unit> check_seals(store::Store& store, world::Reactor& reactor, const vault::Sealer& sealer);
 
 // `sluice vault new-key`: puts a fresh key before the others of the key file; says which file that is.
 Result<std::string> add_vault_key(const Config& config, world::Entropy& entropy);

@@ -97,7 +97,8 @@ Result<client::Reply> send_decision(Context& context, const Decision& decision, 
   auto reply = context.remote.request(As::service, "POST", path, body);
   if (reply && reply.value().status == 403) {
     context.console.err("sluice: nothing was decided. Is " + harmless(key.key_id) +
-                        " a key of this tenant that is not revoked, and is this machine's clock right?\n");
+                        " a key of this tenant that is not revoked, and is this machine's clock right?" +
+                        (decision.bind ? "\n" : " Does the tenant require bound decisions (--bind)?\n"));
   }
   return reply;
 }
@@ -192,7 +193,10 @@ void offer_decision(Context& context, const std::string& approval_id) {
   const auto approval = document.value().root();
   const auto answer = context.console.read_line("decide now? y approves, n denies, Enter leaves it waiting> ");
   const bool approve = answer == "y" || answer == "yes";
-  if (!approve && answer != "n" && answer != "no") return;
+  if (!approve && answer != "n" && answer != "no") {
+    context.console.err("It waits until it is decided elsewhere or expires. Ctrl-C leaves; the run stays.\n");
+    return;
+  }
   Decision decision{.approval = *id,
                     .approve = approve,
                     .bind = true,

@@ -144,6 +144,25 @@ int verify_audit(Context& c) {
   return tell_chain(c, chain, expected);
 }
 
-int reseal_vault(Context& c) { return show(c, As::admin, "POST", "/v1/admin/vault/rotate"); }
+int reseal_vault(Context& c) {
+  const auto reply = c.remote.request(As::admin, "POST", "/v1/admin/vault/rotate", "");
+  if (const int code = tell(c, reply, fields_of); code != exit_ok) return code;
+  const auto document = json::Document::parse(reply.value().body);
+  if (!document) return exit_unknown;
+  const auto count = [&](std::string_view name) {
+    const auto value = document.value().root().find(name);
+    return value ? value->integer().value_or(0) : 0;
+  };
+  if (count("unreadable") > 0) {
+    c.console.err(
+        "sluice: some are sealed under a key that the server does not have; keep every line of the key file.\n");
+    return exit_failed;
+  }
+  if (count("resealed") == 0) {
+    c.console.err(
+        "Everything is under the server's current key. After `sluice vault new-key` it must be restarted first.\n");
+  }
+  return exit_ok;
+}
 
 }  // namespace sluice::cli

@@ -31,6 +31,16 @@ class FirstStart(ServerTest):
             others = 0o033 if path.suffix == ".pem" else 0o077
             self.assertEqual(stat.S_IMODE(path.stat().st_mode) & others, 0, f"others may read {path}")
 
+    def test_I17_does_not_start_without_the_key_that_its_secrets_are_sealed_under(self):
+        server = Server().start()
+        self.addCleanup(server.remove)
+        server.stop()
+        (server.data / "vault.key").unlink()
+        done = subprocess.run([BINARY, "serve", "--data", server.data, "--listen", "127.0.0.1:0"], capture_output=True,
+                              text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("vault.key_file", done.stderr)
+
     def test_writes_down_what_a_host_needs(self):
         boot = self.server.bootstrap
         self.assertEqual(set(boot), {"tenant_id", "service_key", "approver_key", "admin_key", "runner_key",

@@ -165,6 +165,7 @@ TEST_F(AgentsTest, I_16_a_rule_that_is_none_is_422_and_says_where) {
       {"{}", "/policy"},
       {"[1]", "/policy/0"},
       {R"([{"host":"a.example"}])", "/policy/0/effect"},
+      {R"([{"effect":"deny","command":"rm *","comand":"x"}])", "/policy/0/comand"},
       {R"([{"effect":"maybe","host":"a.example"}])", "/policy/0/effect"},
       {R"([{"effect":"allow"}])", "/policy/0/host"},
       {R"([{"effect":"allow","host":"a.example"},{"effect":"deny","tool":"bash","host":"a.example"}])",

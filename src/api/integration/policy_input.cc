@@ -1,5 +1,7 @@
 #include "api/integration/policy_input.h"
 
+#include <algorithm>
+
 #include "gates/gates.h"
 #include "vault/vault.h"
 
@@ -43,6 +45,12 @@ void read_secret_aliases(const Fields& fields, model::PolicyRule& out) {
 
 model::PolicyRule read_rule(const Fields& fields) {
   model::PolicyRule out;
+  // Elsewhere what is unknown is ignored; a rule that means less than its writer thinks is dangerous.
+  for (const auto& name : fields.names()) {
+    if (std::ranges::find(rule_names, name) == std::end(rule_names)) {
+      fields.refuse_at(name, "is no member of a rule: effect, tool, command, file, host, reason, secrets");
+    }
+  }
   fields.require("effect");
   if (fields.given("effect") && !fields.null("effect")) {
     out.effect = fields.word("effect", model::effect_named, "allow, ask, deny").value_or(out.effect);
