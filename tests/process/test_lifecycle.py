@@ -37,7 +37,7 @@ class FirstStart(ServerTest):
         server.stop()
         (server.data / "vault.key").unlink()
         done = subprocess.run([BINARY, "serve", "--data", server.data, "--listen", "127.0.0.1:0"], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=60, env=server.environment())
         self.assertEqual(done.returncode, 1)
         self.assertIn("vault.key_file", done.stderr)
 
