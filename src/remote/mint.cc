@@ -4,6 +4,7 @@
 #include "base/digest.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/json.h"
 #include "remote/remote.h"
 
 namespace sluice::remote {
@@ -85,7 +86,8 @@ std::string config_json(const harness::Dispatch& dispatch, const MintOptions& op
   writer.key("limits").begin_object();
   writer.key("max_runtime_seconds").integer(dispatch.agent.limits.max_runtime_seconds);
   writer.key("max_output_tokens").integer(dispatch.agent.limits.max_output_tokens).end_object();
-  writer.key("filler").boolean(dispatch.filler);
+  writer.key("filler").boolean(dispatch.filler).key("policy");
+  model::append_policy(writer, dispatch.agent.policy);
   writer.end_object();
   return out;
 }

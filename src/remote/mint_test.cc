@@ -114,5 +114,17 @@ TEST_F(Mint, Config_has_the_agent_its_materials_and_the_last_twenty_turns_S_4) {
   EXPECT_EQ(turns.back(), R"({"role":"user","content":"22"})");
 }
 
+// I-14, I-17: whoever carries the run must obey it.
+TEST_F(Mint, Config_has_the_policy_of_the_agent) {
+  EXPECT_EQ(at(made().execution.config_json, {"policy"}), "[]");
+  dispatch_.agent.policy = {
+      {.effect = model::Effect::deny, .subject = model::Subject::command, .pattern = "rm *", .reason = "No."},
+      {.subject = model::Subject::host, .pattern = "*.example", .secrets = {"K"}}};
+  const auto minted = made();
+  const auto answer = config_answer(minted.execution, options.bearer_secret);
+  EXPECT_EQ(at(answer, {"policy"}), R"([{"effect":"deny","command":"rm *","reason":"No."},)"
+                                    R"({"effect":"allow","host":"*.example","secrets":["K"]}])");
+}
+
 }  // namespace
 }  // namespace sluice::remote

@@ -50,7 +50,8 @@ Ruling rule_on_call(const model::Policy& policy, const models::ToolCall& call, c
 std::string refusal_words(const Ruling& ruling) { return "refused by policy: " + because(ruling); }
 
 std::string unasked_words(const Ruling& ruling) {
-  return "refused by policy: a human would have to be asked, and none can be here (" + because(ruling) + ")";
+  return "refused by policy: a human would have to be asked, and this runner cannot ask a human (" + because(ruling) +
+         ")";
 }
 
 Asking asking_about(const Ruling& ruling, const models::ToolCall& call, const ToolPlan& plan) {

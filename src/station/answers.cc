@@ -81,6 +81,10 @@ class Fields final {
       visit(Fields(element, at_ + "/" + std::string(name) + "/" + std::to_string(index++), fault_));
     });
   }
+  template <typename Visit>
+  void each_member(Visit visit) const {
+    object_.each_member(visit);
+  }
   void refuse(std::string_view name, std::string_view why) const {
     if (!fault_.empty()) return;
     fault_ = at_ + (name.empty() ? "" : "/" + std::string(name));
@@ -130,6 +134,33 @@ void read_turn(const Fields& fields, ConfigAnswer& out) {
   const auto role = model::role_named(fields.needed_text("role"));
   if (!role) fields.refuse("role", "is not user, assistant or system");
   out.history.push_back({role.value_or(model::Role::user), fields.needed_text("content")});
+}
+
+// Nothing in a rule is passed over: what is not understood might be what forbids.
+void read_rule(const Fields& fields, ConfigAnswer& out) {
+  model::PolicyRule rule{.reason = fields.text("reason")};
+  const auto effect = model::effect_named(fields.needed_text("effect"));
+  if (!effect) fields.refuse("effect", "is not allow, ask or deny");
+  rule.effect = effect.value_or(model::Effect::deny);
+  int subject_count = 0;
+  fields.each_member([&](std::string_view name, json::Value value) {
+    if (const auto subject = model::subject_named(name)) {
+      rule.subject = *subject;
+      rule.pattern = value.string().value_or("");
+      if (rule.pattern.empty()) fields.refuse(name, "is not a pattern");
+      ++subject_count;
+    } else if (name == "secrets") {
+      if (value.kind() != json::Kind::array) fields.refuse(name, "is not an array");
+      value.each_element([&](json::Value alias) {
+        if (!alias.string()) fields.refuse(name, "are not all aliases");
+        rule.secrets.emplace_back(alias.string().value_or(""));
+      });
+    } else if (name != "effect" && name != "reason") {
+      fields.refuse(name, "is nothing that this runner knows of rules");
+    }
+  });
+  if (subject_count != 1) fields.refuse("", "is not a rule on one of tool, command, file and host");
+  out.agent.policy.push_back(std::move(rule));
 }
 
 void read_around(const Fields& fields, ConfigAnswer& out) {
@@ -182,6 +213,7 @@ Result<ConfigAnswer> read_config(std::string_view text, const model::ModelChoice
   fields.each("skills", [&](const Fields& skill) { read_skill(skill, out); });
   fields.object("repository", [&](const Fields& repository) { read_repository(repository, out); });
   fields.each("conversation", [&](const Fields& turn) { read_turn(turn, out); });
+  fields.each("policy", [&](const Fields& rule) { read_rule(rule, out); });
   read_around(fields, out);
   if (out.bearer.empty() && !out.skills.empty()) {
     fields.refuse("callback", "has no token, without which skills cannot be fetched");

@@ -78,6 +78,42 @@ TEST(ConfigAnswer, A_skill_is_a_name_a_digest_and_a_way_to_fetch_it) {
   EXPECT_EQ(with("skl_1", "pdf", digest, ""), "/callback has no token, without which skills cannot be fetched");
 }
 
+// I-14, I-17
+TEST(ConfigAnswer, The_policy_is_the_agent_s) {
+  const auto read = read_config(
+      R"({"agent":{},"policy":[{"effect":"deny","command":"rm *","reason":"No."},{"effect":"ask","tool":"bash"},)"
+      R"({"effect":"allow","host":"*.example","secrets":["K","*"]}]})",
+      fallback);
+  ASSERT_TRUE(read) << read.error().what;
+  using model::Effect;
+  using model::Subject;
+  EXPECT_EQ(read.value().agent.policy,
+            (model::Policy{
+                {.effect = Effect::deny, .subject = Subject::command, .pattern = "rm *", .reason = "No."},
+                {.effect = Effect::ask, .subject = Subject::tool, .pattern = "bash"},
+                {.effect = Effect::allow, .subject = Subject::host, .pattern = "*.example", .secrets = {"K", "*"}}}));
+}
+
+TEST(ConfigAnswer, A_policy_that_cannot_be_read_opens_nothing) {
+  const auto with = [](std::string_view policy) {
+    return fault(R"({"agent":{},"policy":)" + std::string(policy) + "}");
+  };
+  EXPECT_EQ(with("[]"), "");
+  EXPECT_EQ(with("{}"), "/policy is not an array");
+  EXPECT_EQ(with(R"(["deny"])"), "/policy/0 is not an object");
+  EXPECT_EQ(with(R"([{"tool":"bash"}])"), "/policy/0/effect is missing");
+  EXPECT_EQ(with(R"([{"effect":"forbid","tool":"bash"}])"), "/policy/0/effect is not allow, ask or deny");
+  EXPECT_EQ(with(R"([{"effect":"deny","tool":7}])"), "/policy/0/tool is not a pattern");
+  EXPECT_EQ(with(R"([{"effect":"deny","tool":"a"},{"effect":"deny"}])"),
+            "/policy/1 is not a rule on one of tool, command, file and host");
+  EXPECT_EQ(with(R"([{"effect":"deny","tool":"a","host":"b"}])"),
+            "/policy/0 is not a rule on one of tool, command, file and host");
+  EXPECT_EQ(with(R"([{"effect":"allow","host":"a","secrets":"K"}])"), "/policy/0/secrets is not an array");
+  EXPECT_EQ(with(R"([{"effect":"allow","host":"a","secrets":[1]}])"), "/policy/0/secrets are not all aliases");
+  EXPECT_EQ(with(R"([{"effect":"allow","host":"a","only_at_night":true}])"),
+            "/policy/0/only_at_night is nothing that this runner knows of rules");
+}
+
 TEST(ConfigAnswer, Only_the_last_twenty_turns_are_replayed) {
   std::string turns;
   for (int i = 0; i < 25; ++i) {
