@@ -36,6 +36,7 @@ class PlayedAgent final : public harness::Dispatcher {
   bool reads_history(const model::Agent&) const override { return false; }
   void release(model::ConversationId conversation) override { released.push_back(conversation); }
   void forget_parked(model::RunId run, model::ConversationId) override { forgotten.push_back(run); }
+  bool keeps_boxes() const override { return true; }
   int warm_available() const override { return 3; }
 
   harness::Dispatch last;

@@ -100,6 +100,11 @@ bool Admission::is_seated(model::RunId run) const {
   return seat->second.standing == Standing::at_work || seat->second.standing == Standing::parked_in_slot;
 }
 
+bool Admission::is_at_work(model::RunId run) const {
+  const auto seat = seats_.find(run);
+  return seat != seats_.end() && seat->second.standing == Standing::at_work;
+}
+
 void Admission::come_back(model::RunId run) {
   auto& seat = seats_.at(run);
   stand(seat, Standing::returning);

@@ -73,6 +73,7 @@ class Admission final {
   void stop();
 
   // ── what there is ──
+  bool is_at_work(model::RunId run) const;
   bool anyone_at_work() const { return count(Standing::at_work) > 0; }
   bool may_pin(model::TenantId tenant, const model::TenantLimits& limits) const {
     return pool_.may_pin(tenant, limits);

@@ -36,6 +36,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
 
   void release(model::ConversationId conversation) override { released.push_back(conversation); }
   void forget_parked(model::RunId run, model::ConversationId) override { forgotten.push_back(run); }
+  bool keeps_boxes() const override { return has_boxes; }
   int warm_available() const override { return 3; }
 
   int working() const {
@@ -53,6 +54,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
   bool resumable = false;
   bool wants_history = false;
   bool proves_at_once = true;
+  bool has_boxes = true;
   std::vector<Callback<void()>> unproven;
   std::vector<model::ConversationId> released;
   std::vector<model::RunId> forgotten;

@@ -82,6 +82,10 @@ class GateTest : public EngineTest {
     return secret;
   }
 
+  static std::string detail_of(const DecideOutcome& outcome) {
+    const auto* problem = std::get_if<model::Problem>(&outcome);
+    return problem == nullptr ? "" : problem->detail;
+  }
   static bool is_refused_as_late(const DecideOutcome& outcome) {
     const auto* problem = std::get_if<model::Problem>(&outcome);
     return problem != nullptr && problem->slug == model::Slug::approval_expired;

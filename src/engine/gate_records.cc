@@ -1,5 +1,7 @@
 #include "engine/gate_records.h"
 
+#include "engine/problems.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -10,6 +12,14 @@ std::string detail_of(const model::Approval& approval) {
   if (approval.resolved_by) writer.key("resolved_by").string(*approval.resolved_by);
   writer.end_object();
   return detail;
+}
+
+// A gate that went with its run did not wait in vain: the chain tells it apart from one that nobody decided.
+std::string action_of(const model::Approval& approval) {
+  if (approval.status == model::ApprovalStatus::pending) return "approval.required";
+  if (approval.resolved_by == "cancel") return "approval.cancelled";
+  if (approval.resolved_by == "failure") return "approval.failed";
+  return "approval." + std::string(model::name_of(approval.status));
 }
 
 std::string notice_body(const model::Notice& notice, const model::Approval& approval) {
@@ -40,7 +50,7 @@ GateRecords records_of(const model::Approval& approval, std::string actor, std::
   GateRecords records;
   records.approval = approval;
   model::AuditEntry entry{.tenant_id = approval.tenant_id};
-  entry.action = "approval." + std::string(raised ? "required" : model::name_of(approval.status));
+  entry.action = action_of(approval);
   entry.subject = approval.id.text();
   entry.actor = std::move(actor);
   entry.detail = detail.empty() ? detail_of(approval) : std::move(detail);
@@ -52,6 +62,15 @@ GateRecords records_of(const model::Approval& approval, std::string actor, std::
   news.body = notice_body(news, approval);
   records.notices.push_back(std::move(news));
   return records;
+}
+
+model::Problem not_open(const model::Approval& approval) {
+  const auto by = approval.resolved_by.value_or("");
+  return problem_of(model::Slug::approval_expired, by == "cancel" ? "The run was cancelled, and the approval with it."
+                                                   : by == "failure" ? "The run failed, and the approval with it."
+                                                   : by == "expiry"
+                                                       ? "Nobody decided before the approval's time was over."
+                                                       : "The approval was decided already.");
 }
 
 }  // namespace sluice::engine

@@ -25,4 +25,7 @@ model::Approval approval_of(harness::Gate gate, const model::Run& run, model::Ap
 // `detail` is JSON; empty: the run, and by what it was resolved.
 GateRecords records_of(const model::Approval& approval, std::string actor, std::string detail, model::NoticeId notice);
 
+// Why it cannot be decided any more.
+model::Problem not_open(const model::Approval& approval);
+
 }  // namespace sluice::engine

@@ -101,11 +101,14 @@ TEST_F(GateTest, Denied_expired_and_cancelled_are_told_apart_I_16) {
   EXPECT_EQ(last_approval().status, ApprovalStatus::expired);
   EXPECT_EQ(last_approval().resolved_by, "cancel");
   EXPECT_EQ(stored_run(cancelled).state, RunState::cancelled);
+  const auto late = decide(decision());
+  EXPECT_TRUE(is_refused_as_late(late));
+  EXPECT_EQ(detail_of(late), "The run was cancelled, and the approval with it.");
   EXPECT_EQ(dispatcher.forgotten, (std::vector{denied.id, expired.id, cancelled.id}));
   EXPECT_EQ(engine->capacity().parked, 0);
   const std::vector<std::string> story = {"approval.required by server", "approval.denied by approver_key:apk_1",
                                           "approval.required by server", "approval.expired by server",
-                                          "approval.required by server", "approval.expired by server"};
+                                          "approval.required by server", "approval.cancelled by server"};
   EXPECT_EQ(audited(), story);
 }
 
@@ -152,7 +155,7 @@ TEST_F(GateTest, Another_tenants_approval_is_not_found) {
   EXPECT_EQ(last_approval().status, ApprovalStatus::pending);
 }
 
-TEST_F(GateTest, A_full_disk_delays_a_gate_and_its_decision_and_loses_neither) {
+TEST_F(GateTest, A_full_disk_delays_a_gate_and_loses_nothing) {
   const auto run = send_ok(message("hello"));
   for (int n = 0; n < 3; ++n) disk.fail_write(n, store::Fault::full);
   agent_asks();
@@ -161,20 +164,67 @@ TEST_F(GateTest, A_full_disk_delays_a_gate_and_its_decision_and_loses_neither) {
   loop.advance({10'000});
   EXPECT_EQ(stored_run(run).state, RunState::parked);
   EXPECT_EQ(dispatcher.working(), 0);
+}
 
-  for (int n = 0; n < 3; ++n) disk.fail_write(n, store::Fault::full);
-  bool answered = false;
-  engine->decide(decision(),
-                 [&](const DecideOutcome& outcome) { answered = std::holds_alternative<model::Approval>(outcome); });
+TEST_F(GateTest, A_decision_that_meets_a_full_disk_is_taken_back_and_said_so) {
+  const auto run = send_ok(message("hello"));
+  agent_begins_step();
+  agent_asks(60);
+  const auto asked = model::to_json(last_approval());
+  RememberingReader ana;
+  const auto reading = engine->read(run, wire::Format::trace, -1, ana);
   loop.settle();
-  EXPECT_FALSE(answered);
-  EXPECT_EQ(last_approval().status, ApprovalStatus::pending);
-  loop.advance({10'000});
-  EXPECT_TRUE(answered);
-  EXPECT_EQ(dispatcher.working(), 1);
+  const auto told = ana.text;
+  for (const bool approve : {true, false}) {
+    disk.fail_write(0, store::Fault::full);
+    auto made = decision(approve);
+    made.note = "a note";
+    made.secrets.push_back(sealed("CRM_API_KEY", "s3cr3t-value", conversation));
+    const auto outcome = decide(std::move(made));
+    ASSERT_TRUE(std::holds_alternative<model::Problem>(outcome));
+    EXPECT_EQ(std::get<model::Problem>(outcome).slug, Slug::unavailable);
+    EXPECT_EQ(detail_of(outcome), "The store cannot write right now; the approval is still pending.");
+    loop.advance({10'000});
+    EXPECT_EQ(model::to_json(last_approval()), asked);
+    EXPECT_EQ(stored_run(run).state, RunState::parked);
+    EXPECT_EQ(ana.text, told) << "nothing of it is left to be written";
+    EXPECT_EQ(engine->capacity().parked, 1);
+  }
+  EXPECT_EQ(audited().size(), 1U);
+  decide(decision());
+  ASSERT_EQ(dispatcher.working(), 1);
+  EXPECT_EQ(last_dispatch().secrets->find("CRM_API_KEY"), nullptr);
   agent_finishes();
   EXPECT_EQ(stored_run(run).state, RunState::completed);
-  EXPECT_EQ(approvals().size(), 1U);
+}
+
+TEST_F(GateTest, A_decision_that_was_taken_back_does_not_prolong_its_gate) {
+  const auto run = send_ok(message("hello"));
+  agent_asks(60);
+  loop.advance({50'000});
+  disk.fail_write(0, store::Fault::full);
+  decide(decision());
+  loop.advance({9'999});
+  EXPECT_EQ(stored_run(run).state, RunState::parked);
+  loop.advance({1});
+  EXPECT_EQ(stored_run(run).state, RunState::failed);
+  EXPECT_EQ(last_approval().resolved_by, "expiry");
+}
+
+TEST_F(GateTest, A_cancel_that_follows_a_decision_onto_a_full_disk_is_kept) {
+  for (const bool approve : {true, false}) {
+    const auto run = send_ok(message("hello"));
+    agent_asks();
+    const auto made = decision(approve);
+    for (int n = 0; n < 3; ++n) disk.fail_write(n, store::Fault::full);
+    int cancels = 0;
+    engine->decide(made, [](const DecideOutcome&) {});
+    engine->cancel(tenant.id, run.id, [&](const auto&) { ++cancels; });
+    loop.settle();
+    loop.advance({10'000});
+    EXPECT_EQ(cancels, 1);
+    EXPECT_TRUE(is_over(stored_run(run).state));
+  }
 }
 
 TEST_F(GateTest, A_gate_that_expires_before_the_disk_has_room_is_told_whole) {

@@ -59,6 +59,10 @@ bool JournalReading::join_live_run() {
     if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
   }
   if (fold_.at() != run->run().head) return false;
+  if (needs_.runs.is_left_to_next_server(run_)) {
+    lose({ErrorKind::unavailable, "the server stops; the next one goes on with the run"});
+    return true;
+  }
   mode_ = Mode::live;
   run->attach(*this, fold_, format_);
   return true;

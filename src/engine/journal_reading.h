@@ -15,6 +15,8 @@ class LiveRuns {
  public:
   virtual ~LiveRuns() = default;
   virtual LiveRun* find(model::RunId run) = 0;
+  // The server stops, and what comes next of the run does not come from this one.
+  virtual bool is_left_to_next_server(model::RunId run) const = 0;
 };
 
 class JournalReading final : public Reading {

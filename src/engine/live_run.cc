@@ -28,7 +28,9 @@ void LiveRun::mark_dirty() {
   if (!std::exchange(dirty_, true)) needs_.owner.on_dirty(run_.id);
 }
 
-LiveRun::Batch& LiveRun::batch() { return pending_.empty() ? pending_.emplace_back() : pending_.back(); }
+LiveRun::Batch& LiveRun::batch() {
+  return pending_.empty() || pending_.back().before ? pending_.emplace_back() : pending_.back();
+}
 
 bool LiveRun::happen(Happening what) {
   const auto row = step(run_.state, what);
@@ -66,6 +68,11 @@ void LiveRun::end_hold() {
 }
 
 // ── what the agent says ─────────────────────────────────────────────────────────────────────────
+
+void LiveRun::use_up_checkpoint(Callback<void()> then) {
+  add(model::EventKind::checkpoint, "");
+  batch().written = std::move(then);
+}
 
 void LiveRun::work_by(std::unique_ptr<harness::Work> work) {
   work_ = std::move(work);
@@ -136,10 +143,8 @@ void LiveRun::flush() {
   pending_.erase(pending_.begin());
 
   store::Append append{.run = run_.id, .epoch = run_.epoch, .head = run_.head, .events = in_flight_.events};
-  if (in_flight_.state) {
-    append.commit_class = store::CommitClass::boundary;
-    append.state = in_flight_.state;
-  }
+  if (in_flight_.state || in_flight_.written) append.commit_class = store::CommitClass::boundary;
+  append.state = in_flight_.state;
   if (in_flight_.state && (in_flight_.gate || is_over(*in_flight_.state))) {
     append.assistant_message = message_;
     append.assistant_message->status = model::message_status(*in_flight_.state);
@@ -160,7 +165,7 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   if (!written) return on_refused(written.error());
   refusals_ = 0;
   run_.head.value += written.value().size();
-  const auto done = std::exchange(in_flight_, {});
+  auto done = std::exchange(in_flight_, {});
 
   const auto self = self_;
   tell(written.value());
@@ -171,6 +176,7 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   if (done.state == RunState::finishing) stop_work();
   if (done.state == RunState::parked) settle_in_park();
   if (done.state == RunState::streaming && run_.state == RunState::streaming) needs_.owner.on_going(*this);
+  if (done.written) done.written();
   flush();
 }
 
@@ -196,8 +202,14 @@ void LiveRun::add_cancelled_end() {
 
 void LiveRun::on_refused(const Error& why) {
   if (why.kind != ErrorKind::overloaded) return needs_.owner.on_lost(*this, why);
-  // Nothing was written, so nothing is lost: the same again.
-  pending_.insert(pending_.begin(), std::exchange(in_flight_, {}));
+  // Nothing was written, so nothing is lost: a human can decide again, and all else is tried again.
+  auto refused = std::exchange(in_flight_, {});
+  if (can_take_back(refused)) {
+    auto decided = take_back(std::move(*refused.before));
+    if (!pending_.empty()) mark_dirty();
+    return decided(unavailable("The store cannot write right now; the approval is still pending."));
+  }
+  pending_.insert(pending_.begin(), std::move(refused));
   const int64_t wait = std::min(full_disk_ms_max, full_disk_first_ms << std::min(refusals_++, 10));
   writing_ = true;  // until the timer: nobody else starts a write meanwhile
   again_ = needs_.loop.after({wait}, [this] {
@@ -279,7 +291,9 @@ void LiveRun::dismiss_readers(Farewell farewell) {
     for (std::size_t i = 0; audience && i < audience->readings.size(); ++i) {
       if (auto* reading = std::exchange(audience->readings[i], nullptr)) farewell(*reading);
     }
+    audience.reset();
   }
+  telling_ = false;
 }
 
 void LiveRun::finish() {
@@ -295,13 +309,18 @@ void LiveRun::finish() {
   needs_.owner.on_over(*this);
 }
 
-void LiveRun::abandon(const Error& why) {
+void LiveRun::let_go(const Error& why) {
   work_.reset();
-  again_.cancel();
+  secrets_.reset();
   dismiss_readers([&why](JournalReading& reading) { reading.lose(why); });
   for (auto& weak : std::exchange(waiters_, {})) {
     if (const auto waiter = weak.lock()) (*waiter)(why);
   }
+}
+
+void LiveRun::abandon(const Error& why) {
+  again_.cancel();
+  let_go(why);
   for (auto& done : std::exchange(cancellers_, {})) done(why);
   if (gate_ && gate_->decided) std::exchange(gate_->decided, nullptr)(problem_of_store(why, "decision"));
 }

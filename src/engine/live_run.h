@@ -92,6 +92,8 @@ class LiveRun final : public harness::DispatchListener {
   // ── while it is worked on ──
   void use_secrets(std::shared_ptr<vault::Secrets> secrets) { secrets_ = std::move(secrets); }
   const std::shared_ptr<vault::Secrets>& secrets() const { return secrets_; }
+  // `then` when it is on disk that nobody may go on from its checkpoint again: who does so now may act.
+  void use_up_checkpoint(Callback<void()> then);
   void work_by(std::unique_ptr<harness::Work> work);
   bool has_work() const { return work_ != nullptr && !work_over_; }
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
@@ -118,6 +120,8 @@ class LiveRun final : public harness::DispatchListener {
   void detach(JournalReading& reading);
 
   void flush();
+  // It waits, and not for this server any more: who works, reads or waits along is let go.
+  void let_go(const Error& why);
   // Nothing more will be written here: readers and waiters are told so.
   void abandon(const Error& why);
 
@@ -131,16 +135,25 @@ class LiveRun final : public harness::DispatchListener {
     wire::Fold fold;                        // of everyone in `readings`
     std::vector<JournalReading*> readings;  // null: has left
   };
-  // What one append carries. An approval is made by one and resolved by a later one.
+  // What a human's decision changed before it was on disk.
+  struct Undecided {
+    model::Approval approval;
+    OpenSteps steps;
+  };
+  // What one append carries. An approval is made by one and resolved by a later one; a human's decision
+  // has one for itself, because it is taken back when the disk is full.
   struct Batch {
     std::vector<model::RunEvent> events;
     std::optional<RunState> state;
     std::unique_ptr<GateRecords> gate;
+    std::unique_ptr<Undecided> before;  // of a decision
+    Callback<void()> written;           // somebody waits for it
   };
   struct OpenGate {
     model::Approval approval;
     bool keeps_box = false;
     world::Timer expiry;
+    int64_t expires_us = 0;
     Callback<void(DecideOutcome)> decided;  // set while the decision is being written
     int64_t decided_us = 0;
   };
@@ -166,7 +179,12 @@ class LiveRun final : public harness::DispatchListener {
   void watch_gate(Millis left);
   void resolve_gate(model::ApprovalStatus status, std::string by, std::string detail = "");
   void add_records(std::string actor, std::string detail);
+  void resume();
+  void end_denied();
   void end_at_gate(Happening what, const model::Problem& problem);
+  bool can_take_back(const Batch& refused) const;
+  // Whoever decided is to be told.
+  Callback<void(DecideOutcome)> take_back(Undecided before);
   void on_gate_written(const GateRecords& written);
   void settle_in_park();
 

@@ -44,6 +44,7 @@ void LiveRun::reopen_gate(model::Approval approval, Millis left) {
 }
 
 void LiveRun::watch_gate(Millis left) {
+  gate_->expires_us = needs_.loop.monotonic_us() + left.value * 1'000;
   gate_->expiry = needs_.loop.after(left, [this] {
     resolve_gate(ApprovalStatus::expired, "expiry");
     end_at_gate(Happening::gate_expired,
@@ -53,26 +54,54 @@ void LiveRun::watch_gate(Millis left) {
 
 void LiveRun::decide(Decision decision, Callback<void(DecideOutcome)> done) {
   // While the first decision is being written the run is parked no more: a second one has come too late.
-  if (run_.state != RunState::parked || !gate_ || gate_->approval.id != decision.approval) {
-    return done(problem_of(model::Slug::approval_expired, "The approval is not open any more."));
+  if (!gate_ || gate_->approval.id != decision.approval) {
+    return done(problem_of(model::Slug::approval_expired, "The approval was decided already."));
   }
+  if (run_.state != RunState::parked) return done(not_open(gate_->approval));
+  auto before = std::make_unique<Undecided>(Undecided{gate_->approval, steps_});
+  pending_.emplace_back();
   gate_->decided = std::move(done);
   gate_->decided_us = needs_.loop.monotonic_us();
   gate_->approval.note = std::move(decision.note);
   resolve_gate(decision.approve ? ApprovalStatus::approved : ApprovalStatus::denied, std::move(decision.resolved_by),
                std::move(decision.audit_detail));
   batch().gate->secrets = std::move(decision.secrets);
-  if (!decision.approve) {
-    std::string detail = "A human did not approve.";
-    if (gate_->approval.note) detail = "A human did not approve: " + *gate_->approval.note;
-    return end_at_gate(Happening::denied, problem_of(model::Slug::approval_denied, std::move(detail)));
-  }
+  decision.approve ? resume() : end_denied();
+  pending_.back().before = std::move(before);
+}
+
+void LiveRun::end_denied() {
+  std::string detail = "A human did not approve.";
+  if (gate_->approval.note) detail = "A human did not approve: " + *gate_->approval.note;
+  end_at_gate(Happening::denied, problem_of(model::Slug::approval_denied, std::move(detail)));
+}
+
+void LiveRun::resume() {
   SLUICE_CHECK(happen(Happening::approved));
   std::string body;
   json::Writer writer(body);
   writer.begin_object().key("approval_id").string(gate_->approval.id.text());
   writer.key("decision").string("approved").end_object();
   add(model::EventKind::resumed, std::move(body));
+  // Whoever waited in its box acts as soon as this is on disk; whoever needs a slot first is marked when it has one.
+  if (has_work()) add(model::EventKind::checkpoint, "");
+}
+
+// Unless something that cannot be taken back has come after it.
+bool LiveRun::can_take_back(const Batch& refused) const {
+  const auto moves_on = [](const Batch& later) { return later.state.has_value(); };
+  return refused.before && cancellers_.empty() && std::ranges::none_of(pending_, moves_on);
+}
+
+Callback<void(DecideOutcome)> LiveRun::take_back(Undecided before) {
+  run_.state = RunState::parked;  // as it still is on disk
+  message_.status = model::message_status(run_.state);
+  steps_ = std::move(before.steps);
+  problem_name_ = {};
+  gate_->approval = std::move(before.approval);
+  const auto left_us = std::max<int64_t>(0, gate_->expires_us - needs_.loop.monotonic_us());
+  watch_gate({(left_us + 999) / 1'000});
+  return std::exchange(gate_->decided, nullptr);
 }
 
 // Nothing, unless somebody is being asked.

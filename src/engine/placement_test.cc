@@ -214,43 +214,22 @@ TEST_F(PlacementTest, A_clock_that_was_set_back_gives_a_gate_no_more_than_its_ti
   EXPECT_EQ(stored_run(run).state, RunState::failed);
 }
 
-TEST_F(PlacementTest, A_restart_after_the_approval_goes_on_unless_the_agent_had_acted) {
-  const auto first = send_ok(message("hello"));
-  agent_asks();
-  decide(decision());
-  agent_says(R"({"level":"info","text":"box opened"})", model::EventKind::log);
-  restart_server();
-  ASSERT_EQ(dispatcher.working(), 1) << "nothing was done since the checkpoint";
-  EXPECT_EQ(last_dispatch().checkpoint, R"({"round":1})");
+TEST_F(PlacementTest, A_server_that_has_no_boxes_of_its_own_keeps_none_I_21) {
+  dispatcher.has_boxes = false;
+  const auto refusal = engine->refusal_of_sticky(tenant.id, {});
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->slug, Slug::validation_error);
+  ASSERT_EQ(refusal->errors.size(), 1U);
+  EXPECT_EQ(refusal->errors[0].pointer, "/runtime/mode");
+  EXPECT_EQ(refusal->errors[0].message, "This server has no sandboxes of its own to keep.");
+  const auto run = send_ok(message_in(make_conversation(sticky()), "hello"));
+  EXPECT_FALSE(last_dispatch().keeps_box);
+  EXPECT_EQ(engine->capacity().sticky_active, 0);
   agent_finishes();
-  EXPECT_EQ(stored_run(first).state, RunState::completed);
-
-  const auto second = send_ok(message("again"));
-  agent_asks();
-  decide(decision());
-  agent_says("Half an");
-  restart_server();
-  EXPECT_EQ(dispatcher.working(), 0);
-  EXPECT_NE(read_all(second).find("run-interrupted"), std::string::npos);
-  EXPECT_EQ(dispatcher.forgotten, std::vector{second.id});
-}
-
-TEST_F(PlacementTest, A_run_that_waits_for_a_human_does_not_keep_a_server_from_stopping) {
-  const auto where = make_conversation(sticky());
-  send_ok(message_in(where, "done"));
-  agent_finishes();
-  send_ok(message("parked"));
-  agent_asks();
-  bool drained = false;
-  engine->drain({5'000}, [&] { drained = true; });
+  RememberingReader reader;
+  const auto reading = engine->read(run, wire::Format::full_ndjson, -1, reader);
   loop.settle();
-  EXPECT_TRUE(drained);
-  EXPECT_EQ(dispatcher.released, std::vector{where}) << "leases are released";
-  const auto outcome = decide(decision());
-  EXPECT_TRUE(std::holds_alternative<model::Approval>(outcome)) << "a decision is kept";
-  EXPECT_EQ(dispatcher.working(), 0) << "but nothing begins";
-  restart_server();
-  EXPECT_EQ(dispatcher.working(), 1);
+  EXPECT_NE(reader.text.find("has no sandboxes of its own to keep"), std::string::npos);
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ std::string Recovery::obstacle(const RunPast& past) const {
   if (past.run.state == RunState::parked) return "";
   if (!past.agent) return ", and the run's agent no longer exists.";
   if (past.run.state == RunState::held) return "";
-  if (!past.checkpoint.empty() && !past.acted_since_checkpoint) return "";
+  if (!past.checkpoint.empty() && !past.checkpoint_used) return "";
   // Its box died with the server. What a command did before is not known, so it is not done again.
   if (past.steps.saw_any() || !past.checkpoint.empty()) {
     return " while the agent was at work in its sandbox; what it did there is gone.";

@@ -193,6 +193,11 @@ model::SandboxNow RunEngine::sandbox_of(model::ConversationId conversation) cons
 
 std::optional<model::Problem> RunEngine::refusal_of_sticky(model::TenantId tenant,
                                                            const model::TenantLimits& limits) const {
+  if (!needs_.dispatcher.keeps_boxes()) {
+    auto problem = problem_of(model::Slug::validation_error, "The conversation cannot be placed like this here.");
+    problem.errors.push_back({"/runtime/mode", "This server has no sandboxes of its own to keep."});
+    return problem;
+  }
   if (admission_.may_pin(tenant, limits)) return std::nullopt;
   auto problem = problem_of(model::Slug::capacity_exhausted, "No more conversations may keep their sandbox right now.");
   problem.retry_after_seconds = admission_.retry_hint_seconds();

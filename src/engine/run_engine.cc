@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t reopen_first_ms = 100;
 constexpr int64_t reopen_ms_max = 5'000;
 
+Error server_stops() { return {ErrorKind::unavailable, "the server stops; the next one goes on with the run"}; }
+
 }  // namespace
 
 RunEngine::Figures::Figures(world::Metrics& metrics)
@@ -91,9 +93,7 @@ void RunEngine::on_over(LiveRun& run) {
 
 void RunEngine::note_left() {
   figures_.live.set(static_cast<int64_t>(live_.size()));
-  if (!draining_ || admission_.anyone_at_work() || !drained_) return;
-  drain_timer_.cancel();
-  needs_.loop.defer(std::exchange(drained_, nullptr));
+  if (draining_ && drained_ && !admission_.anyone_at_work()) end_drain();
 }
 
 void RunEngine::on_lost(LiveRun& run, const Error& why) {
@@ -125,14 +125,14 @@ class RunEngine::EndWaiting final : public Waiting {
 std::unique_ptr<Waiting> RunEngine::wait_for_end(const model::Run& run, Callback<void(Result<wire::Ending>)> done) {
   auto waiter = std::make_shared<Callback<void(Result<wire::Ending>)>>(std::move(done));
   if (auto* live = find(run.id)) {
-    live->wait_for_end(waiter);
+    join_waiters(*live, waiter);
   } else {
     needs_.store.run(
         run.tenant_id, run.id, while_alive([this, weak = std::weak_ptr(waiter)](Result<model::Run> found) {
           const auto still = weak.lock();
           if (!still) return;
           if (!found) return (*still)(found.error());
-          if (auto* again = find(found.value().id)) return again->wait_for_end(still);
+          if (auto* again = find(found.value().id)) return join_waiters(*again, still);
           if (!is_over(found.value().state)) {
             return (*still)(Error{ErrorKind::unavailable, "the run is not being carried on by this server"});
           }
@@ -148,6 +148,15 @@ std::unique_ptr<Waiting> RunEngine::wait_for_end(const model::Run& run, Callback
         }));
   }
   return std::make_unique<EndWaiting>(std::move(waiter));
+}
+
+void RunEngine::join_waiters(LiveRun& live, std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter) {
+  const auto id = live.run().id;
+  live.wait_for_end(std::move(waiter));
+  if (!is_left_to_next_server(id)) return;
+  needs_.loop.defer(while_alive([this, id] {
+    if (auto* left = find(id)) let_go(*left);
+  }));
 }
 
 void RunEngine::cancel(model::TenantId tenant, model::RunId run, Cancelled done) {
@@ -185,15 +194,20 @@ void RunEngine::store_fell_silent(const Error& why) {
   needs_.log.write(world::LogLevel::error, "store fell silent", {{"why", why.what}});
   // Not from inside a run's own callback: it would be dropped while it speaks.
   needs_.loop.defer(while_alive([this, why] {
-    recovery_.reset();
-    for (auto& [id, run] : std::exchange(live_, {})) {
-      run->abandon(why);
-      run.reset();
-      admission_.leave(id, true);
-    }
+    drop_all(why);
     note_left();
     reopen_later();
   }));
+}
+
+// Nothing is written: whoever reads the store next takes them up.
+void RunEngine::drop_all(const Error& why) {
+  recovery_.reset();
+  for (auto& [id, run] : std::exchange(live_, {})) {
+    run->abandon(why);
+    run.reset();
+    admission_.leave(id, true);
+  }
 }
 
 // At once the first time; later with growing patience, until a recovery has worked.
@@ -232,10 +246,37 @@ void RunEngine::run_recovery() {
 void RunEngine::drain(Millis deadline, Callback<void()> done) {
   draining_ = true;
   admission_.stop();
-  // Whoever waits, for a slot or a human, is on disk as such: the next server goes on with it.
-  if (!admission_.anyone_at_work()) return needs_.loop.defer(std::move(done));
   drained_ = std::move(done);
-  drain_timer_ = needs_.loop.after(deadline, [this] { std::exchange(drained_, nullptr)(); });
+  // Whoever waits, for a slot or a human, is on disk as such: the next server goes on with it.
+  std::vector<model::RunId> left;
+  for (const auto& [id, run] : live_) {
+    if (is_left_to_next_server(id)) left.push_back(id);
+  }
+  for (const auto& id : left) {
+    if (auto* run = find(id)) let_go(*run);
+  }
+  drain_timer_ = needs_.loop.after(deadline, [this] {
+    // Whoever still works must not see the boxes go: it would take that for an answer.
+    drop_all(server_stops());
+    end_drain();
+  });
+  note_left();
+}
+
+void RunEngine::end_drain() {
+  closed_ = true;
+  drain_timer_.cancel();
+  needs_.loop.defer(std::exchange(drained_, nullptr));
+}
+
+bool RunEngine::is_left_to_next_server(model::RunId run) const {
+  return draining_ && (closed_ || !admission_.is_at_work(run));
+}
+
+void RunEngine::let_go(LiveRun& run) {
+  // A box that was kept for its going on goes as well; its checkpoint does not.
+  if (run.run().state == RunState::parked) admission_.park(run.run().id, false);
+  run.let_go(server_stops());
 }
 
 }  // namespace sluice::engine

@@ -58,6 +58,7 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
   void on_over(LiveRun& run) override;
   void on_lost(LiveRun& run, const Error& why) override;
   LiveRun* find(model::RunId run) override;
+  bool is_left_to_next_server(model::RunId run) const override;
 
   void on_turn(model::RunId run) override;
   bool on_moved_up(model::RunId run, Place place) override;
@@ -78,7 +79,9 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
   void start_work(model::RunId run, harness::Dispatch work, const store::MaterialNames& names);
   void find_secrets(model::RunId run, harness::Dispatch work);
   void read_history(model::RunId run, harness::Dispatch work);
+  // Write, then do: from a checkpoint only once it is written that nobody may go on from it again.
   void dispatch(model::RunId run, harness::Dispatch work);
+  void hand_over(model::RunId run, harness::Dispatch work);
   void read_secrets(const LiveRun& live, store::Done<std::vector<model::SealedSecret>> done);
   void give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed);
   void refresh_secrets(model::RunId run, Callback<void()> then);
@@ -86,6 +89,10 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
 
   // A run is no longer at work, for whatever reason.
   void note_left();
+  void drop_all(const Error& why);
+  void let_go(LiveRun& run);
+  void end_drain();
+  void join_waiters(LiveRun& live, std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter);
   using Cancelled = Callback<void(std::variant<model::Run, model::Problem>)>;
   void cancel_found(model::Run run, Cancelled done, int looks_left);
   void reopen_later();
@@ -109,6 +116,7 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
   world::Timer reopen_timer_;
 
   bool draining_ = false;
+  bool closed_ = false;  // draining is over: nothing begins any more
   Callback<void()> drained_;
   world::Timer drain_timer_;
 

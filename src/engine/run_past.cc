@@ -44,14 +44,14 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
       case accepted: return read_accepted(event.body);
       case queued: return read_queued(event.body);
       case checkpoint:
-        past_->checkpoint = event.body;
-        past_->acted_since_checkpoint = false;
+        past_->checkpoint_used = event.body.empty();
+        if (!event.body.empty()) past_->checkpoint = event.body;
         return;
-      case text: past_->told_text += event.body; break;
-      case reasoning: past_->told_reasoning += event.body; break;
+      case text: past_->told_text += event.body; return;
+      case reasoning: past_->told_reasoning += event.body; return;
       case gate:
       case resumed:
-      case log: return;
+      case log:
       case started:
       case filler:
       case usage:
@@ -63,9 +63,8 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
       case file:
       case diff:
       case custom:
-      case egress: break;
+      case egress: return;
     }
-    past_->acted_since_checkpoint = true;
   }
 
   void read_accepted(std::string_view body) {

@@ -21,8 +21,8 @@ struct RunPast {
   std::string started_body;   // for a run that has not been started
   int64_t told_position = 0;  // in the queue; 0: none
   OpenSteps steps;
-  std::string checkpoint;               // the last one
-  bool acted_since_checkpoint = false;  // going on from there would do something twice
+  std::string checkpoint;        // the last one
+  bool checkpoint_used = false;  // somebody went on from there, and may have acted
   model::Message assistant_message;
   model::Message user_message;
   model::Conversation conversation;

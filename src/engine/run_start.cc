@@ -28,6 +28,7 @@ model::RunEvent warning(Timestamp at, std::string_view text) {
 // ── with its slot ───────────────────────────────────────────────────────────────────────────────
 
 void RunEngine::begin_work(LiveRun& live) {
+  if (closed_) return;
   const auto kept = live.take_launch();
   if (!kept) return read_on(live.run().id);
   launch(live, std::move(*kept));
@@ -55,11 +56,13 @@ void RunEngine::launch(LiveRun& live, Launch launch) {
   auto work = std::move(launch.work);
   work.may_ask = true;
   if (launch.runtime.mode == model::PlacementMode::sticky) {
-    work.keeps_box = admission_.pin(run, launch.runtime.sticky_ttl_seconds);
+    const bool has_boxes = needs_.dispatcher.keeps_boxes();
+    work.keeps_box = has_boxes && admission_.pin(run, launch.runtime.sticky_ttl_seconds);
     if (!work.keeps_box) {
-      live.on_event(warning(needs_.loop.now(),
-                            "As many conversations as may keep their sandbox do so already; this "
-                            "one's goes with the run."));
+      live.on_event(warning(needs_.loop.now(), has_boxes ? "As many conversations as may keep their sandbox do so "
+                                                           "already; this one's goes with the run."
+                                                         : "This server has no sandboxes of its own to keep; this "
+                                                           "conversation's goes with the run."));
     }
   }
   start_work(run, std::move(work), launch.names);
@@ -67,6 +70,7 @@ void RunEngine::launch(LiveRun& live, Launch launch) {
 
 void RunEngine::on_going(LiveRun& run) {
   const auto id = run.run().id;
+  if (closed_) return let_go(run);
   if (!run.has_work() && !admission_.is_seated(id)) return admission_.come_back(id);
   admission_.unpark(id);
   if (!run.has_work()) return begin_work(run);
@@ -78,6 +82,7 @@ void RunEngine::on_going(LiveRun& run) {
 
 void RunEngine::on_parked(LiveRun& run, bool keeps_box) {
   admission_.park(run.run().id, keeps_box);
+  if (draining_) let_go(run);
   note_left();
 }
 
@@ -91,9 +96,7 @@ void RunEngine::decide(Decision decision, Callback<void(DecideOutcome)> done) {
   auto found = [this, decision = std::move(decision),
                 done = std::move(done)](const Result<model::Approval>& approval) mutable {
     if (!approval) return done(problem_of_store(approval.error(), "decision"));
-    if (approval.value().status != model::ApprovalStatus::pending) {
-      return done(problem_of(model::Slug::approval_expired, "The approval is not open any more."));
-    }
+    if (approval.value().status != model::ApprovalStatus::pending) return done(not_open(approval.value()));
     if (auto* live = find(approval.value().run_id)) return live->decide(std::move(decision), std::move(done));
     done(unavailable("The run is not being carried on by this server right now; nothing was decided."));
   };
@@ -188,6 +191,12 @@ void RunEngine::read_history(model::RunId run, harness::Dispatch work) {
 }
 
 void RunEngine::dispatch(model::RunId run, harness::Dispatch work) {
+  if (work.checkpoint.empty()) return hand_over(run, std::move(work));
+  auto marked = [this, run, work = std::move(work)]() mutable { hand_over(run, std::move(work)); };
+  find(run)->use_up_checkpoint(std::move(marked));
+}
+
+void RunEngine::hand_over(model::RunId run, harness::Dispatch work) {
   auto* live = find(run);
   if (live->run().state != RunState::streaming) return;  // cancelled meanwhile
   live->work_by(needs_.dispatcher.dispatch(std::move(work), *live));

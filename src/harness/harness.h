@@ -147,6 +147,8 @@ class Dispatcher {
   virtual void release(model::ConversationId conversation) = 0;
   // A parked run ended at its gate: what was kept for its going on is removed.
   virtual void forget_parked(model::RunId run, model::ConversationId conversation) = 0;
+  // Whether it has boxes of its own, so that a conversation can keep one.
+  virtual bool keeps_boxes() const = 0;
   // Boxes that wait for work.
   virtual int warm_available() const = 0;
 };

@@ -55,7 +55,7 @@ struct Approval {
   std::string reason;
   std::vector<RequestedItem> requested_items;
   std::optional<std::string> note;         // of whoever decided
-  std::optional<std::string> resolved_by;  // "approver_key:apk_…", "expiry", "cancel"
+  std::optional<std::string> resolved_by;  // "approver_key:apk_…", "expiry", "cancel", "failure"
   std::optional<Timestamp> resolved_at;
   Timestamp expires_at;
   Timestamp created_at;

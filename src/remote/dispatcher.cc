@@ -21,6 +21,7 @@ class RemoteDispatcher final : public harness::Dispatcher {
   // Boxes are the runners' own, and a run elsewhere does not park.
   void release(model::ConversationId) override {}
   void forget_parked(model::RunId, model::ConversationId) override {}
+  bool keeps_boxes() const override { return false; }
   int warm_available() const override { return 0; }
 
  private:

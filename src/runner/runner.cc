@@ -37,6 +37,8 @@ class NativeRunner final : public harness::Dispatcher {
                            [] {});
   }
 
+  bool keeps_boxes() const override { return context_->sandbox != nullptr; }
+
   int warm_available() const override { return context_->sandbox == nullptr ? 0 : context_->sandbox->warm_available(); }
 
  private:

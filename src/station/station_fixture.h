@@ -29,6 +29,7 @@ class FakeDispatcher final : public harness::Dispatcher {
   bool reads_history(const model::Agent&) const override { return true; }
   void release(model::ConversationId) override {}
   void forget_parked(model::RunId, model::ConversationId) override {}
+  bool keeps_boxes() const override { return true; }
   int warm_available() const override { return 0; }
 
   void say(std::string text) { listener->on_event({model::EventKind::text, loop_.now(), std::move(text)}); }
