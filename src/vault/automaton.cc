@@ -3,19 +3,21 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace sluice::vault {
 namespace {
 
 struct Head {
   std::string text;
-  Spelling tail;
   uint32_t alias = 0;
+  std::optional<Spelling> tail;  // of a placeholder there is none
 };
 
 Head head_of(const Spelling& spelling, uint32_t alias) {
-  Head head{"", spelling, alias};
-  while (head.text.size() < head_bytes_max && !head.tail.at_end()) head.text += head.tail.take();
+  Head head{"", alias, spelling};
+  const auto size_max = spelling.is_base64() ? base64_head_max : head_bytes_max;
+  while (head.text.size() < size_max && !head.tail->at_end()) head.text += head.tail->take();
   return head;
 }
 
@@ -35,7 +37,10 @@ Scrubber::Automaton::Automaton(const std::vector<Secret>& secrets) {
     const auto alias = static_cast<uint32_t>(placeholders_.size());
     placeholders_.push_back(placeholder(secret.alias));
     values_.push_back(secret.value);
-    for (const auto& spelling : spellings_of(values_.back())) heads.push_back(head_of(spelling, alias));
+    const auto spellings = spellings_of(values_.back());
+    for (const auto& spelling : spellings) heads.push_back(head_of(spelling, alias));
+    // Else a value that stands in placeholders would be replaced in each of them, again and again.
+    if (!spellings.empty()) heads.push_back({placeholders_.back(), alias, {}});
   }
   std::ranges::stable_sort(heads, {}, &Head::text);  // of equal ones, the first secret's comes first
 
@@ -45,14 +50,21 @@ Scrubber::Automaton::Automaton(const std::vector<Secret>& secrets) {
   match_.push_back(0);
   std::vector<State> path = {root};
   std::string_view before;
-  for (const auto& [text, tail, alias] : heads) {
+  for (const auto& [text, alias, tail] : heads) {
     if (text != before) {
-      patterns_.push_back({alias, static_cast<uint32_t>(text.size()), {}});
+      patterns_.push_back({.alias = alias, .size = static_cast<uint32_t>(text.size())});
       add(text, path);
       match_[path.back()] = static_cast<uint32_t>(patterns_.size());
     }
     before = text;
-    if (!tail.at_end()) patterns_.back().tails.push_back(tail);
+    auto& pattern = patterns_.back();
+    if (!tail) {
+      pattern = {.alias = alias, .size = pattern.size, .is_marker = true};
+    } else if (!pattern.is_marker && !tail->at_end()) {
+      pattern.tails.push_back(*tail);
+    } else if (!pattern.is_marker) {
+      pattern.residue = std::max(pattern.residue, tail->residue());
+    }
   }
   link();
   if (!heads.empty()) window_ = std::min<std::size_t>(255, std::ranges::min(heads, {}, size_of).text.size());

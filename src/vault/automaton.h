@@ -27,7 +27,9 @@ struct Scrubber::Automaton {
   struct Pattern {
     uint32_t alias = 0;
     uint32_t size = 0;
-    std::vector<Spelling> tails;  // what may follow, if this is the head of something longer
+    bool is_marker = false;                               // a placeholder: it stands for itself
+    Spelling::Residue residue = Spelling::Residue::none;  // after it, when no tail follows
+    std::vector<Spelling> tails;                          // what may follow, if this is the head of something longer
   };
 
   explicit Automaton(const std::vector<Secret>& secrets);

@@ -14,12 +14,28 @@ Scrubber::~Scrubber() = default;
 
 bool Scrubber::is_idle() const { return automaton_->is_idle(); }
 
+namespace {
+
+constexpr std::size_t line_end_bytes_max = 2;
+constexpr std::size_t padding_max = 2;
+
+bool is_line_end(char c) { return c == '\n' || c == '\r'; }
+
+bool is_base64_digit(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/' ||
+         c == '-' || c == '_';
+}
+
+}  // namespace
+
+// Looks first at what costs little: most texts have no match at all. A placeholder is one, but says nothing.
 bool Scrubber::finds(std::string_view text) const {
   auto state = Automaton::root;
-  return std::ranges::any_of(text, [&](char byte) {
+  const bool matches = std::ranges::any_of(text, [&](char byte) {
     state = automaton_->step(state, byte);
     return automaton_->match_in(state) != nullptr;
   });
+  return matches && scrub(text) != text;
 }
 
 // ── in pieces ──
@@ -34,6 +50,11 @@ struct ScrubStream::State {
   const Automaton::Pattern* found = nullptr;  // a match that an earlier or a longer one may still replace
   std::size_t found_at = 0;
   std::vector<Spelling> tails;  // of the match before: what the text may go on with
+  // What is left out if it directly follows the match before, and is not itself the beginning of one. The digit before
+  // a match, which holds up to four bits of the value too, is told: to know it in time, the last letter of every piece
+  // would have to be held back, for any may come before a value.
+  bool drops_digit = false;
+  std::size_t drops_padding = 0;
 
   explicit State(const Automaton& of) : automaton(of) {}
 
@@ -45,7 +66,7 @@ struct ScrubStream::State {
       if (state == Automaton::root && !found && tails.empty()) at = automaton.skip(held, at);
       if (at < held.size()) read(told, from);
     }
-    const auto open_at = at - automaton.depth_of(state);
+    const auto open_at = tails.empty() ? at - automaton.depth_of(state) : from;
     tell(told, from, found ? std::min(found_at, open_at) : open_at);
     held.erase(0, from);
     at -= from;
@@ -62,11 +83,27 @@ struct ScrubStream::State {
     tails.clear();
     at = 0;
     state = Automaton::root;
+    expect_residue(Spelling::Residue::none);
     return told;
   }
 
  private:
+  void expect_residue(Spelling::Residue residue) {
+    drops_digit = residue == Spelling::Residue::digit;
+    drops_padding = residue == Spelling::Residue::none ? 0 : padding_max;
+  }
+
   void tell(std::string& told, std::size_t& from, std::size_t to) {
+    while (from < to && (drops_digit || drops_padding > 0)) {
+      const bool is_padding = held[from] == '=';
+      if (is_padding ? drops_padding == 0 : !(drops_digit && is_base64_digit(held[from]))) {
+        expect_residue(Spelling::Residue::none);
+        break;
+      }
+      drops_digit = false;
+      if (is_padding) --drops_padding;
+      ++from;
+    }
     if (to <= from) return;
     told.append(held, from, to - from);
     from = to;
@@ -74,16 +111,8 @@ struct ScrubStream::State {
 
   // One byte further.
   void read(std::string& told, std::size_t& from) {
-    const char byte = held[at];
-    if (!tails.empty()) {
-      for (auto tail = tails.begin(); tail != tails.end();) tail = tail->take() == byte ? tail + 1 : tails.erase(tail);
-      if (!tails.empty()) {
-        from = ++at;
-        std::erase_if(tails, [](const Spelling& tail) { return tail.at_end(); });
-        return;
-      }
-    }
-    state = automaton.step(state, byte);
+    if (!tails.empty()) return read_tail(from);
+    state = automaton.step(state, held[at]);
     ++at;
     const auto start = at - automaton.depth_of(state);
     if (found && start > found_at) return settle(told, from);
@@ -96,12 +125,35 @@ struct ScrubStream::State {
     }
   }
 
+  // The line ends between `from` and `at` are told if the tail does not go on after them.
+  void read_tail(std::size_t& from) {
+    const char byte = held[at];
+    std::size_t taken = 0;
+    for (auto& tail : tails) {
+      if (tail.take_if(byte)) std::swap(tails[taken++], tail);
+    }
+    if (taken == 0) {
+      std::erase_if(tails, [](const Spelling& tail) { return !tail.is_base64(); });
+      if (!tails.empty() && is_line_end(byte) && at - from < line_end_bytes_max) return void(++at);
+      tails.clear();
+      at = from;
+      return;
+    }
+    from = ++at;
+    tails.erase(tails.begin() + static_cast<std::ptrdiff_t>(taken), tails.end());
+    auto residue = Spelling::Residue::none;
+    for (const auto& tail : tails) residue = std::max(residue, tail.at_end() ? tail.residue() : residue);
+    std::erase_if(tails, [](const Spelling& tail) { return tail.at_end(); });
+    expect_residue(residue);
+  }
+
   // What was found is final. Reading goes on right after it.
   void settle(std::string& told, std::size_t& from) {
     tell(told, from, found_at);
     told += automaton.placeholder_of(*found);
     from = at = found_at + found->size;
     tails = found->tails;
+    expect_residue(found->residue);
     state = Automaton::root;
     found = nullptr;
   }

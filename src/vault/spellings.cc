@@ -10,6 +10,7 @@ namespace sluice::vault {
 namespace {
 
 constexpr std::size_t base64_digits_min = 6;  // shorter ones would be found in any text
+constexpr std::size_t broken_bytes_min = 8;   // what is broken into lines is long
 constexpr std::size_t line_bytes_min = 8;
 constexpr std::string_view upper_digits = "0123456789ABCDEF";
 constexpr std::string_view lower_digits = "0123456789abcdef";
@@ -17,23 +18,45 @@ constexpr std::string_view letters_and_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcde
 
 uint8_t octet(char c) { return static_cast<uint8_t>(c); }
 
+struct Character {
+  uint32_t point = 0;
+  std::size_t size = 0;  // 0: none of more than one byte begins here
+};
+Character character_at(std::string_view value, std::size_t at) {
+  const auto lead = octet(value[at]);
+  const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 0;
+  if (size == 0 || at + size > value.size()) return {};
+  uint32_t point = lead & (0xffu >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) point = point << 6 | (octet(value[at + i]) & 0x3f);
+  return {point, size};
+}
+
 // ── URLs ──
 struct UrlWay {
   std::string_view kept;  // besides letters and digits
   std::string_view space;
+  bool every_byte = false;  // letters and digits too
 };
-constexpr std::array<UrlWay, 7> url_ways = {{
-    {"-_.~", "%20"},                 // RFC 3986, and most libraries
-    {"-_.~", "+"},                   // Python's quote_plus, Go's QueryEscape
-    {"-_.~!'()*", "%20"},            // encodeURIComponent
-    {"-_.*", "+"},                   // forms in browsers, Java
-    {"-_.", "+"},                    // PHP's urlencode
-    {"-_.~/", "%20"},                // Python's quote
-    {"-_.~!$&'()*+,;=:@/?", "%20"},  // a path or query that is encoded only where it must be; encodeURI
+constexpr std::array<UrlWay, 12> url_ways = {{
+    {"-_.~", "%20"},                          // RFC 3986, and most libraries
+    {"-_.~", "+"},                            // Python's quote_plus, Go's QueryEscape
+    {"-_.~!'()*", "%20"},                     // encodeURIComponent
+    {"-_.*", "+"},                            // forms in browsers, Java
+    {"-_.", "+"},                             // PHP's urlencode
+    {"-_.~/", "%20"},                         // Python's quote
+    {"-_.~!$&'()*+,;=:@/?", "%20"},           // a path or query that is encoded only where it must be
+    {"-_.~!$&'()*+,;=:@/?#", "%20"},          // encodeURI
+    {"-_.~$&+,;=:@/", "%20"},                 // Go's paths
+    {"-_.~!$&()*+,;=:@/?[\\]^`{|}%", "%20"},  // a browser's query
+    {"-_.~!$&'()*+,;=:@/?#[]%", "%20"},       // Python's requests
+    {"", "%20", true},
 }};
 
 void add_to_url(std::string& out, char c, const UrlWay& way, std::string_view digits) {
-  if (letters_and_digits.find(c) != std::string_view::npos || way.kept.find(c) != std::string_view::npos) {
+  const bool is_kept = letters_and_digits.find(c) != std::string_view::npos
+                           ? !way.every_byte
+                           : way.kept.find(c) != std::string_view::npos;
+  if (is_kept) {
     out += c;
   } else if (c == ' ') {
     out += way.space;
@@ -48,15 +71,21 @@ struct JsonWay {
   bool slash;                // written as \/
   bool ascii;                // what is not ASCII is written as \uXXXX
   bool quote_as_code;        // \u0022, not \"
+  bool lower_wide = false;   // of what is not ASCII the digits are lower case, whatever they are elsewhere
 };
-constexpr std::array<JsonWay, 7> json_ways = {{
-    {"", false, false, false},        // JSON.stringify
-    {"", true, false, false},         // slashes too
-    {"", false, true, false},         // Python
-    {"", true, true, false},          // PHP
-    {"<>&", false, false, false},     // Go
-    {"<>&=\'", false, false, false},  // Java's Gson
-    {"<>&\'+`", false, true, true},   // .NET
+constexpr std::array<JsonWay, 12> json_ways = {{
+    {"", false, false, false},                 // JSON.stringify
+    {"", true, false, false},                  // slashes too
+    {"", false, true, false},                  // Python
+    {"", true, true, false},                   // PHP
+    {"<>&", false, false, false},              // Go
+    {"<>&=\'", false, false, false},           // Java's Gson
+    {"<>&\'+`\x7f", false, true, true},        // .NET
+    {"<>&\'+`\x7f", false, false, true},       // .NET, told to leave letters alone
+    {"<>&\'+`\x7f", false, true, true, true},  // the same, after another hand
+    {"<>&\'", false, false, true},             // Newtonsoft
+    {"<>&\'", true, true, true, true},         // PHP, told to be safe in HTML
+    {"<>&", false, true, false, true},         // Django
 }};
 
 void add_code_unit(std::string& out, uint32_t unit, std::string_view digits) {
@@ -64,13 +93,10 @@ void add_code_unit(std::string& out, uint32_t unit, std::string_view digits) {
   for (int shift = 12; shift >= 0; shift -= 4) out += digits[unit >> shift & 15];
 }
 
-// `value` is UTF-8 from `at` on, where a character of more than one byte begins. Returns its size; 0 if it is none.
+// Returns the size of the character; 0 if it is none of more than one byte.
 std::size_t add_wide(std::string& out, std::string_view value, std::size_t at, std::string_view digits) {
-  const auto lead = octet(value[at]);
-  const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 0;
-  if (size == 0 || at + size > value.size()) return 0;
-  uint32_t point = lead & (0xffu >> (size + 1));
-  for (std::size_t i = 1; i < size; ++i) point = point << 6 | (octet(value[at + i]) & 0x3f);
+  const auto [point, size] = character_at(value, at);
+  if (size == 0) return 0;
   if (point < 0x10000) {
     add_code_unit(out, point, digits);
   } else {
@@ -94,12 +120,76 @@ std::size_t add_to_json(std::string& out, std::string_view value, std::size_t at
     out += "\\/";
   } else if (octet(c) < 0x20 || c == '"' || way.as_code.find(c) != std::string_view::npos) {
     add_code_unit(out, octet(c), digits);
-  } else if (const auto size = octet(c) >= 0x80 && way.ascii ? add_wide(out, value, at, digits) : 0; size > 0) {
+  } else if (const auto size =
+                 octet(c) >= 0x80 && way.ascii ? add_wide(out, value, at, way.lower_wide ? lower_digits : digits) : 0;
+             size > 0) {
     return size;
   } else {
     out += c;
   }
   return 1;
+}
+
+// What a JSON string holds, written into another one.
+std::size_t add_to_nested_json(std::string& out, std::string_view value, std::size_t at, const JsonWay& inner,
+                               const JsonWay& outer, std::string_view digits) {
+  std::string once;
+  const auto taken = add_to_json(once, value, at, inner, digits);
+  for (std::size_t i = 0; i < once.size();) i += add_to_json(out, once, i, outer, digits);
+  return taken;
+}
+
+// ── HTML ──
+struct HtmlWay {
+  std::string_view quote;
+  std::string_view apostrophe;
+  std::string_view plus = "+";
+};
+constexpr std::array<HtmlWay, 8> html_ways = {{
+    {"\"", "'"},  // where neither can end an attribute
+    {"&quot;", "'"},
+    {"&quot;", "&#39;"},
+    {"&quot;", "&#039;"},
+    {"&quot;", "&#x27;"},
+    {"&quot;", "&apos;"},
+    {"&#34;", "&#39;"},           // Go
+    {"&#34;", "&#39;", "&#43;"},  // Go's templates
+}};
+
+void add_to_html(std::string& out, char c, const HtmlWay& way) {
+  switch (c) {
+    case '&': out += "&amp;"; break;
+    case '<': out += "&lt;"; break;
+    case '>': out += "&gt;"; break;
+    case '"': out += way.quote; break;
+    case '\'': out += way.apostrophe; break;
+    case '+': out += way.plus; break;
+    default: out += c;
+  }
+}
+
+// ── Latin-1 ──
+// UTF-8 that was read as Latin-1 and written as UTF-8 again.
+void add_misread(std::string& out, char c) {
+  if (octet(c) >= 0x80) out += static_cast<char>(0xc0 | octet(c) >> 6);
+  out += octet(c) >= 0x80 ? static_cast<char>(0x80 | (octet(c) & 0x3f)) : c;
+}
+
+std::size_t add_latin_1(std::string& out, std::string_view value, std::size_t at) {
+  const auto [point, size] = character_at(value, at);
+  out += size == 0 ? value[at] : static_cast<char>(point);
+  return std::max<std::size_t>(size, 1);
+}
+
+// How long it would be; 0: it has letters that Latin-1 has not, or none that are different there.
+std::size_t latin_1_size(std::string_view value) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < value.size(); ++count) {
+    const auto [point, size] = character_at(value, at);
+    if (point > 0xff) return 0;
+    at += std::max<std::size_t>(size, 1);
+  }
+  return count < value.size() ? count : 0;
 }
 
 // ── the value itself ──
@@ -135,6 +225,12 @@ char Spelling::take() {
   return pending_[pending_at_++];
 }
 
+bool Spelling::take_if(char byte) {
+  const char next = take();
+  if (next != byte) --pending_at_;
+  return next == byte;
+}
+
 std::string Spelling::rest() {
   std::string out;
   while (!at_end()) out += take();
@@ -146,6 +242,19 @@ void Spelling::add_next() {
     case Way::plain: pending_ += value_[at_++]; break;
     case Way::url: add_to_url(pending_, value_[at_++], url_ways.at(row_), digits_); break;
     case Way::json: at_ += add_to_json(pending_, value_, at_, json_ways.at(row_), digits_); break;
+    case Way::json_in_plain_json:
+      at_ += add_to_nested_json(pending_, value_, at_, json_ways.at(row_), json_ways.front(), digits_);
+      break;
+    case Way::json_in_json:
+      at_ += add_to_nested_json(pending_, value_, at_, json_ways.at(row_), json_ways.at(row_), digits_);
+      break;
+    case Way::html: add_to_html(pending_, value_[at_++], html_ways.at(row_)); break;
+    case Way::hex:
+      (pending_ += digits_[octet(value_[at_]) >> 4]) += digits_[octet(value_[at_]) & 15];
+      ++at_;
+      break;
+    case Way::misread: add_misread(pending_, value_[at_++]); break;
+    case Way::latin_1: at_ += add_latin_1(pending_, value_, at_); break;
     case Way::base64: add_base64_digit(); break;
   }
 }
@@ -156,17 +265,27 @@ Spelling Spelling::base64(std::string_view value, std::size_t before, std::strin
   Spelling made(value, Way::base64, before, last_two);
   made.at_ = (before * 8 + 5) / 6;
   made.end_ = (before + value.size()) * 8 / 6;
+  made.residue_ = (before + value.size()) % 3 == 0 ? Residue::none : Residue::digit;
   return made;
 }
 
-// Of a value that nothing follows, the last digit is known too. Padding is no secret.
+// Of a value that nothing follows, the last digit is known too.
 Spelling Spelling::base64_alone(std::string_view value, std::string_view last_two) {
   Spelling made(value, Way::base64, 0, last_two);
   made.end_ = (value.size() * 8 + 5) / 6;
+  made.residue_ = value.size() % 3 == 0 ? Residue::none : Residue::padding;
+  return made;
+}
+
+Spelling Spelling::broken(std::size_t after, std::string_view line_end) const {
+  Spelling made = *this;
+  made.break_at_ = at_ + after;
+  made.line_end_ = line_end;
   return made;
 }
 
 void Spelling::add_base64_digit() {
+  if (at_ == break_at_) pending_ += line_end_;
   const auto byte_at = [&](std::size_t at) {
     return at < row_ || at - row_ >= value_.size() ? 0u : uint32_t{octet(value_[at - row_])};
   };
@@ -174,6 +293,25 @@ void Spelling::add_base64_digit() {
   const auto digit = (byte_at(byte) << 8 | byte_at(byte + 1)) >> (10 - at_ * 6 % 8) & 63;
   pending_ += digit < 62 ? letters_and_digits[digit] : digits_[digit - 62];
   ++at_;
+}
+
+// Lines may end anywhere in it; how long they are need not be known. After its head, line ends are overlooked.
+void Spelling::add_base64(std::string_view value, std::vector<Spelling>& spellings) {
+  const auto add = [&](const Spelling& spelling) {
+    if (spelling.at_ + base64_digits_min <= spelling.end_) spellings.push_back(spelling);
+  };
+  const auto add_broken = [&](const Spelling& spelling) {
+    const auto size = std::min(spelling.end_ - spelling.at_, base64_head_max);
+    for (std::size_t after = 1; after < size; ++after) {
+      for (const std::string_view line_end : {"\n", "\r\n"}) add(spelling.broken(after, line_end));
+    }
+  };
+  for (const std::string_view last_two : {"+/", "-_"}) {
+    for (std::size_t before = 0; before < 3; ++before) add(base64(value, before, last_two));
+    add(base64_alone(value, last_two));
+  }
+  if (value.size() < broken_bytes_min) return;
+  for (std::size_t before = 0; before < 3; ++before) add_broken(base64(value, before, "+/"));
 }
 
 std::vector<Spelling> spellings_of(std::string_view value) {
@@ -188,16 +326,18 @@ std::vector<Spelling> spellings_of(std::string_view value) {
       spellings.push_back(Spelling(value, Way::url, row, digits));
     }
     for (std::size_t row = 0; row < json_ways.size(); ++row) {
-      spellings.push_back(Spelling(value, Way::json, row, digits));
+      for (const auto way : {Way::json, Way::json_in_plain_json, Way::json_in_json}) {
+        spellings.push_back(Spelling(value, way, row, digits));
+      }
     }
+    spellings.push_back(Spelling(value, Way::hex, 0, digits));
   }
-  const auto add_base64 = [&](const Spelling& spelling) {
-    if (spelling.at_ + base64_digits_min <= spelling.end_) spellings.push_back(spelling);
-  };
-  for (const std::string_view last_two : {"+/", "-_"}) {
-    for (std::size_t before = 0; before < 3; ++before) add_base64(Spelling::base64(value, before, last_two));
-    add_base64(Spelling::base64_alone(value, last_two));
+  for (std::size_t row = 0; row < html_ways.size(); ++row) {
+    spellings.push_back(Spelling(value, Way::html, row, {}));
   }
+  spellings.push_back(Spelling(value, Way::misread, 0, {}));
+  if (latin_1_size(value) >= value_bytes_min) spellings.push_back(Spelling(value, Way::latin_1, 0, {}));
+  Spelling::add_base64(value, spellings);
   return spellings;
 }
 

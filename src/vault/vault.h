@@ -99,8 +99,10 @@ std::vector<Secret> open_all(const Sealer& sealer, const std::vector<model::Seal
                              std::vector<std::string>& unreadable);
 
 // ── scrubbing ──
-// Finds every value: plain, base64 (at each of its three alignments, both alphabets), URL-encoded (each common way of
-// it), and as a JSON string has it. What is found becomes `{{secret:ALIAS}}`.
+// Finds every value: plain, base64 (at each of its three alignments, both alphabets, broken into lines), hexadecimal,
+// URL-encoded, escaped for HTML, as a JSON string has it and as a JSON string inside of one has it (each common way of
+// these), in Latin-1, and as UTF-8 that was taken for Latin-1. What is found becomes `{{secret:ALIAS}}`, and what is
+// such a placeholder stays it.
 class Scrubber {
  public:
   explicit Scrubber(const std::vector<Secret>& secrets);
