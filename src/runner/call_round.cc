@@ -1,5 +1,6 @@
 #include "runner/call_round.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runner/told.h"
@@ -9,6 +10,9 @@ namespace sluice::runner {
 using model::EventKind;
 
 namespace {
+
+constexpr std::size_t named_paths_max = 5;
+static_assert(named_paths_max < changed_paths_max, "that there are more is seen");
 
 Asking asking_about(const egress::Question& question) {
   if (question.alias.empty()) {
@@ -36,6 +40,25 @@ std::string untimely(const egress::Question& question) {
            " must be allowed by a human, who is asked only for a command that is waited for.";
   }
   return vault::placeholder(question.alias) + " is not on file: ask for it with request_secret before.";
+}
+
+// Why a command that a human was asked for is not run from its start again, and what may be done about it.
+std::string unrepeated_words(const CallState& state, Asked asked, const std::vector<model::RequestedItem>& items) {
+  std::string words = "The command was waiting for ";
+  words += asked == Asked::passage ? "leave to send requests to " + state.host
+                                   : vault::placeholder(items.empty() ? "" : items[0].alias.value_or(""));
+  words += " when it was ended. It had ";
+  if (!state.may_run_again) words += state.changed.empty() ? "sent requests" : "sent requests and ";
+  if (!state.changed.empty()) {
+    words += "changed files (";
+    for (std::size_t i = 0; i < std::min(state.changed.size(), named_paths_max); ++i) {
+      words += (i == 0 ? "" : ", ") + state.changed[i];
+    }
+    words += state.changed.size() > named_paths_max ? " and more)" : ")";
+  }
+  words += " by then, so it was not run again. " + approved_words(items);
+  if (asked == Asked::passage) words += " Requests to " + state.host + " are allowed now.";
+  return words + " See what it did, then run it again or go on from there.";
 }
 
 }  // namespace
@@ -115,6 +138,7 @@ void CallRound::wait(Asked asked, Asking asking) {
   for (auto& item : asking.items) item.description = clean(std::move(item.description));
   state_.asked = asked;
   state_.items = asking.items;
+  state_.changed.clear();
   state_.may_run_again = run_ == nullptr || needs_.hands->sent_for_good() == sent_before_;
   const auto now_us = needs_.context.loop.monotonic_us();
   state_.step_used_ms += (now_us - std::exchange(began_us_, now_us)) / 1000;
@@ -129,17 +153,25 @@ void CallRound::go_on() {
     case Asked::nothing: return;
     case Asked::leave: return run_again();
     case Asked::answer: return answer({.text = approved_words(items)});
-    case Asked::passage: needs_.hands->allow_host(state_.host); break;
+    case Asked::passage:
     case Asked::secret: break;
   }
+  if (needs_.hands == nullptr) return run_again();
+  if (asked == Asked::passage) needs_.hands->allow_host(state_.host);
   if (run_) return look_at_questions();
   questions_.clear();
-  if (state_.may_run_again) return run_again();
-  answer(
-      {.text = "The command was waiting for a human when it was ended. It had sent requests by then, so it was not run "
-               "again: see what it did before you repeat any of it. " +
-               approved_words(items),
-       .failed = true});
+  // Where the box stayed, the command may have ended only now.
+  needs_.hands->find_changed([this, asked, items, alive = lifeline_.watch()](const std::vector<std::string>& paths) {
+    if (alive.expired()) return;
+    if (!paths.empty()) note_changed(paths);
+    repeat_or_tell(asked, items);
+  });
+}
+
+// Only what left no trace is repeated: neither outside nor in the workspace, which is as the first attempt left it.
+void CallRound::repeat_or_tell(Asked asked, const std::vector<model::RequestedItem>& items) {
+  if (state_.may_run_again && state_.changed.empty()) return run_again();
+  answer({.text = unrepeated_words(state_, asked, items), .failed = true});
 }
 
 // From its start: nothing is left of what it was.
@@ -180,6 +212,11 @@ void CallRound::look_at_questions() {
 }
 
 void CallRound::let_go() { run_.reset(); }
+
+void CallRound::note_changed(const std::vector<std::string>& paths) {
+  state_.changed.clear();
+  for (const auto& path : paths) state_.changed.push_back(clean(to_utf8(path)));
+}
 
 // ── how calls end ───────────────────────────────────────────────────────────────────────────────
 

@@ -54,6 +54,8 @@ class CallRound final : private CommandListener {
 
   // While it waits. The command is broken off: its box goes away.
   void let_go();
+  // What the command that waits changed in the workspace.
+  void note_changed(const std::vector<std::string>& paths);
   const CallState& state() const { return state_; }
 
  private:
@@ -65,6 +67,7 @@ class CallRound final : private CommandListener {
   void begin_asking();
   void obey_policy();
   void carry_out();
+  void repeat_or_tell(Asked asked, const std::vector<model::RequestedItem>& items);
   void run_again();
   void look_at_questions();
   void wait(Asked asked, Asking asking);

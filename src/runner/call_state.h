@@ -29,6 +29,7 @@ struct CallState {
   std::vector<model::RequestedItem> items;  // what was asked for
   std::string host;                         // of Asked::passage
   bool may_run_again = true;                // its command has sent nothing that must not be sent twice
+  std::vector<std::string> changed;         // by its command, for people; empty: nothing in the workspace
 };
 
 }  // namespace sluice::runner

@@ -123,6 +123,56 @@ TEST_F(EgressStory, What_was_sent_for_good_is_not_sent_twice) {
   EXPECT_NE(heard.text().find("{{secret:TOKEN}} is on file"), std::string::npos) << heard.text();
 }
 
+TEST_F(EgressStory, I_17_What_changed_the_workspace_is_not_run_again_from_its_start) {
+  script = [this](auto& box, auto&) {
+    put(box.changes() + "/out/a.txt", "half");
+    return FakeResult{.hangs = commands.size() == 1};
+  };
+  begin("$ mkdir out && curl\nsay {{last}}");
+  way().ask({.host = "a.example", .method = "GET", .alias = "TOKEN"});
+  loop.settle();
+  approve({{.alias = "TOKEN", .value = "very-hidden"}});
+  EXPECT_EQ(commands.size(), 1u);
+  EXPECT_TRUE(
+      heard.text().starts_with("The command was waiting for {{secret:TOKEN}} when it was ended. It had changed "
+                               "files (out/a.txt) by then, so it was not run again."))
+      << heard.text();
+  EXPECT_TRUE(heard.text().ends_with("See what it did, then run it again or go on from there.")) << heard.text();
+  EXPECT_NE(steps().back().find("failed"), std::string::npos) << steps().back();
+}
+
+TEST_F(EgressStory, All_that_kept_a_command_from_being_run_again_is_told) {
+  script = [this](auto& box, auto&) {
+    for (const auto* name : {"1", "2", "3", "4", "5", "6", "7"}) put(box.changes() + "/" + name, "x");
+    return FakeResult{.hangs = commands.size() == 1};
+  };
+  begin("$ curl\nsay {{last}}");
+  way().pass({.host = "a.example", .port = 443, .method = "POST", .status = 201});
+  way().ask({.host = "a.example", .method = "POST"});
+  loop.settle();
+  approve();
+  EXPECT_EQ(commands.size(), 1u);
+  EXPECT_TRUE(
+      heard.text().starts_with("The command was waiting for leave to send requests to a.example when it was "
+                               "ended. It had sent requests and changed files ("))
+      << heard.text();
+  EXPECT_NE(heard.text().find(" and more) by then"), std::string::npos) << heard.text();
+  EXPECT_NE(heard.text().find("Requests to a.example are allowed now."), std::string::npos) << heard.text();
+}
+
+TEST_F(EgressStory, A_command_that_changes_something_and_ends_while_a_human_thinks_is_not_run_again) {
+  keeps_box = true;
+  begin("$ curl\nsay {{last}}");
+  way().ask({.host = "a.example", .method = "GET", .alias = "TOKEN"});
+  loop.settle();
+  ASSERT_TRUE(heard.gate);
+  put(box().changes() + "/a.txt", "late");
+  pass(options.hands.tool_timeout_ms);
+  approve({{.alias = "TOKEN", .value = "very-hidden"}});
+  EXPECT_EQ(commands.size(), 1u);
+  EXPECT_NE(heard.text().find("It had changed files (a.txt) by then"), std::string::npos) << heard.text();
+}
+
 TEST_P(EgressGate, Where_nobody_can_be_asked_the_request_is_refused) {
   may_ask = false;
   begin("$ curl");

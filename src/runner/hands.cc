@@ -243,6 +243,7 @@ sandbox::Command Hands::with_variables(sandbox::Command command) const {
 }
 
 std::unique_ptr<CommandRun> Hands::run(sandbox::Command command, CommandBounds bounds, CommandListener& listener) {
+  mark_ = mark_changes(live_->box()->changes_fd());
   return std::make_unique<CommandRun>(*live_->box(), with_variables(std::move(command)), bounds, dispatch_.secrets,
                                       context_.loop, listener);
 }

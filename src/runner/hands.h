@@ -15,6 +15,7 @@
 #include "base/callback.h"
 #include "harness/harness.h"
 #include "model/model.h"
+#include "runner/changed_paths.h"
 #include "runner/command_run.h"
 #include "runner/layer_shelf.h"
 #include "runner/lifeline.h"
@@ -57,6 +58,9 @@ class Hands final : private CommandListener, private BoxUser {
                                                 CommandListener& listener);
   // A command that goes on beside the others. What it prints is told as the step's.
   void run_in_background(std::string step_id, sandbox::Command command);
+  // What the last command to run() changed in the workspace; nothing once its box is gone. At once, or when it is
+  // known.
+  void find_changed(Callback<void(std::vector<std::string>)> then);
   // The box went away under a command.
   void lose(const std::string& what);
 
@@ -70,6 +74,8 @@ class Hands final : private CommandListener, private BoxUser {
   // ── waiting for a human ──
   // Holds what was changed so far. Where the dispatch does not keep its box, that is killed first and proven gone.
   void hold(Callback<void()> done);
+  // What find_changed() found when it was held.
+  const std::vector<std::string>& held_changed() const { return held_changed_; }
   // The wait is over, and the box is still there.
   void go_on();
   HandsState state() const;
@@ -103,6 +109,7 @@ class Hands final : private CommandListener, private BoxUser {
   void run_setup();
   void be_ready();
 
+  void find_held_changed();
   void hold_changes();
   void take_held(Result<std::string> name);
 
@@ -136,7 +143,9 @@ class Hands final : private CommandListener, private BoxUser {
   Doing doing_ = Doing::nothing;
   HandsState state_;      // but for the snapshot
   std::string snapshot_;  // of the box while it waits: its name; empty: none
-  int held_count_ = 0;    // the number of the last that was held, perhaps in a life before this one
+  std::vector<std::string> held_changed_;
+  ChangeMark mark_;     // of the last command
+  int held_count_ = 0;  // the number of the last that was held, perhaps in a life before this one
   bool is_ready_ = false;
   bool is_waiting_ = false;  // with the box
   bool is_parked_ = false;   // without

@@ -37,11 +37,29 @@ void Hands::hold(Callback<void()> done) {
     return done();
   }
   then_ = std::move(done);
-  if (dispatch_.keeps_box) return hold_changes();
+  if (dispatch_.keeps_box) return find_held_changed();
   live_->kill([this, alive = lifeline_.watch()] {
     if (alive.expired()) return;
     live_->settle_files();
-    if (!alive.expired()) hold_changes();
+    if (!alive.expired()) find_held_changed();
+  });
+}
+
+void Hands::find_changed(Callback<void(std::vector<std::string>)> then) {
+  if (!live_) return then({});
+  send<std::vector<std::string>>(
+      *context_.workers, lifeline_.watch(),
+      [mark = mark_, changes = OwnedFd(fcntl(live_->box()->changes_fd(), F_DUPFD_CLOEXEC, 0))] {
+        return changed_since(changes.get(), mark);
+      },
+      std::move(then));
+}
+
+// Before it is held: that may change the modes of what its owner made unreadable.
+void Hands::find_held_changed() {
+  find_changed([this](std::vector<std::string> paths) {
+    held_changed_ = std::move(paths);
+    hold_changes();
   });
 }
 

@@ -45,19 +45,22 @@ void write_turns(json::Writer& writer, const std::vector<models::PromptTurn>& tu
   writer.end_array();
 }
 
+void write_names(json::Writer& writer, const std::vector<std::string>& names) {
+  writer.begin_array();
+  for (const auto& name : names) writer.string(name);
+  writer.end_array();
+}
+
 void write_state(json::Writer& writer, const CallState& state) {
   writer.begin_object().key("results");
   write_results(writer, state.results);
   writer.key("step_id").string(state.step_id).key("step_used_ms").integer(state.step_used_ms);
   writer.key("asked").string(asked_names[static_cast<std::size_t>(state.asked)]).key("items");
   model::append_items(writer, state.items);
-  writer.key("host").string(state.host).key("may_run_again").boolean(state.may_run_again).end_object();
-}
-
-void write_names(json::Writer& writer, const std::vector<std::string>& names) {
-  writer.begin_array();
-  for (const auto& name : names) writer.string(name);
-  writer.end_array();
+  writer.key("host").string(state.host).key("may_run_again").boolean(state.may_run_again);
+  writer.key("changed");
+  write_names(writer, state.changed);
+  writer.end_object();
 }
 
 void write_hands(json::Writer& writer, const HandsState& hands) {
@@ -126,7 +129,8 @@ class Reading {
                     .step_used_ms = number(from, "step_used_ms"),
                     .items = model::items_from_json(member(from, "items", json::Kind::array)),
                     .host = text(from, "host"),
-                    .may_run_again = flag(from, "may_run_again")};
+                    .may_run_again = flag(from, "may_run_again"),
+                    .changed = names(from, "changed")};
     const auto asked = text(from, "asked");
     for (std::size_t i = 0; i < asked_names.size(); ++i) {
       if (asked_names[i] == asked) state.asked = static_cast<Asked>(i);

@@ -17,7 +17,10 @@ void NativeLoop::on_call_waits(Asking asking) {
   runtime_.cancel();
   if (!dispatch_.keeps_box) calls_->let_go();
   if (!hands_) return raise_gate();
-  hands_->hold([this] { raise_gate(); });
+  hands_->hold([this] {
+    calls_->note_changed(hands_->held_changed());
+    raise_gate();
+  });
 }
 
 std::string NativeLoop::checkpoint() const {
