@@ -43,6 +43,9 @@ void Arrival::take_head(std::string_view& bytes, std::string& out) {
 void Arrival::on_head(ResponseHead head, std::string& out) {
   if (head.status == 101) return fail("it wants to speak another protocol, which nobody asked for");
   if (head.status < 200) return pass_on_interim(std::move(head), out);
+  if (head.status == 206 && terms_.whole_only) {
+    return fail("it answered with a part (206), which nobody asked for and which cannot be looked through for secrets");
+  }
   BodyPlan plan;
   if (const auto refusal = plan_body(head, terms_.method, plan)) return fail(refusal->words);
   const std::string* const coding = head.fields.find("Content-Encoding");

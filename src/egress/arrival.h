@@ -22,6 +22,7 @@ class Arrival {
     std::string method;
     int client_minor_version = 1;
     bool keeps_client = true;
+    bool whole_only = false;  // a part of an answer could be a part of a value, which nobody finds
     std::shared_ptr<const vault::Scrubber> scrubber;  // null: there is nothing to look for
   };
   explicit Arrival(Terms terms) : terms_(std::move(terms)) {}

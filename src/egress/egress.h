@@ -73,6 +73,9 @@ class Outlet {
   // From now on requests are this guest's; `listener` hears of them. What was under way for the guest
   // before is broken off.
   virtual void serve(Guest guest, OutletListener& listener) = 0;
+  // Ends what is under way and gives what is to be told of it, and what was on its way to the listener: neither is told
+  // by serve(), by close_gate() or when this is dropped, for they must not call back. The guest stays.
+  [[nodiscard]] virtual std::vector<Passage> break_off() = 0;
   // Nobody's: whatever comes is refused, and what waits too.
   virtual void close_gate() = 0;
   // The request goes on (its secret is looked for again), or is refused with these words.
@@ -90,7 +93,8 @@ struct EgressOptions {
   bool plaintext_secrets = false;                     // secrets may go into http:// requests
   int64_t connect_ms_max = 10'000;
   int64_t idle_ms_max = 300'000;
-  int64_t question_ms_max = 0;  // 0: as long as the run lives
+  int64_t head_ms_max = 30'000;  // from the first byte of a request's head to its last
+  int64_t question_ms_max = 0;   // 0: as long as the run lives
   int connections_per_box_max = 256;
 };
 

@@ -87,14 +87,14 @@ void Exchange::prepare_head() {
   query_ = errand_.target.query;
   if (stopped_by(substitute_head(fields_, query_, judge_))) return;
   const Destination& to = errand_.target.to;
-  const bool may_grow = premises_.takes_secrets(to) && (to.tls || premises_.house().options.plaintext_secrets);
-  looks_through_ = may_grow || premises_.scrubber() != nullptr;
+  may_grow_ = premises_.takes_secrets(to) && (to.tls || premises_.house().options.plaintext_secrets);
+  looks_through_ = may_grow_ || premises_.scrubber() != nullptr;
   sent_plan_ = errand_.body;
   if (errand_.body.framing == Framing::length && errand_.body.length <= collected_bytes_max) {
     stage_ = Stage::collecting;
     return;
   }
-  if (errand_.body.framing == Framing::length && may_grow) sent_plan_ = {Framing::chunked, 0};
+  if (errand_.body.framing == Framing::length && may_grow_) sent_plan_ = {Framing::chunked, 0};
   connect();
 }
 
@@ -162,6 +162,11 @@ void Exchange::begin_talking(std::unique_ptr<Stream> upstream) {
   stage_ = Stage::talking;
   upstream_ = std::move(upstream);
   upstream_->on_change([this] { wake_(); });
+  // What is echoed in parts could be put together by the box. A body that streams may yet get its secrets.
+  whole_only_ = !aliases_.empty() || (may_grow_ && !body_taken_);
+  if (whole_only_) {
+    for (const auto name : {"Range", "If-Range"}) fields_.remove(name);
+  }
   upstream_->write(upstream_head(
       {.errand = errand_, .fields = fields_, .query = query_, .body = sent_plan_, .identity = looks_through_}));
   // A body that was collected is kept until it is answered, for a connection from the pool may be dead.
@@ -198,6 +203,7 @@ bool Exchange::move_answer() {
     arrival_.emplace(Arrival::Terms{.method = errand_.head.method,
                                     .client_minor_version = errand_.head.minor_version,
                                     .keeps_client = errand_.keeps_client && body_taken_,
+                                    .whole_only = whole_only_,
                                     .scrubber = premises_.scrubber()});
   }
   std::size_t taken = 0;

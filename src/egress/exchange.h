@@ -84,6 +84,8 @@ class Exchange final {
   bool body_taken_ = false;
   BodyPlan sent_plan_;
   bool looks_through_ = false;
+  bool may_grow_ = false;    // secrets may be put in
+  bool whole_only_ = false;  // no part of the answer may be asked for
   bool welcomed_body_ = false;
 
   std::unique_ptr<Dial> dial_;

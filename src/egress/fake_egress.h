@@ -35,6 +35,7 @@ struct FakeWay {
   int gate_closings = 0;
   std::map<uint64_t, Answer> settled;  // by the question's number
   int64_t sent_for_good = 0;           // of this guest; set back by the next
+  std::vector<Passage> under_way;      // what break_off() gives
   bool dropped = false;
 
   // A request meets a gate. Gives the question's number.
@@ -70,6 +71,7 @@ class FakeOutlet final : public Outlet {
     way_->listener = &listener;
     way_->sent_for_good = 0;
   }
+  std::vector<Passage> break_off() override { return std::exchange(way_->under_way, {}); }
   void close_gate() override {
     ++way_->gate_closings;
     forget();

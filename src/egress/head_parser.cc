@@ -160,6 +160,13 @@ std::optional<std::size_t> head_size(std::string_view bytes) {
   return end + 4;
 }
 
+bool has_bare_line_feed(std::string_view bytes) {
+  for (auto at = bytes.find('\n'); at != std::string_view::npos; at = bytes.find('\n', at + 1)) {
+    if (at == 0 || bytes[at - 1] != '\r') return true;
+  }
+  return false;
+}
+
 std::optional<Refusal> parse_head(std::string_view text, RequestHead& out) {
   const auto line = take_line(text);
   if (!line) return malformed("a line does not end with CR LF");

@@ -60,6 +60,9 @@ struct ResponseHead {
 // How many bytes the head at the front of `bytes` has, its empty line included, once it is all there.
 std::optional<std::size_t> head_size(std::string_view bytes);
 
+// Does a line end without a CR? Such a head may never end.
+bool has_bare_line_feed(std::string_view bytes);
+
 // `text` is a whole head, its empty line included.
 std::optional<Refusal> parse_head(std::string_view text, RequestHead& out);
 std::optional<Refusal> parse_head(std::string_view text, ResponseHead& out);

@@ -15,14 +15,15 @@ constexpr int64_t accept_pause_ms = 100;  // when there are no descriptors left
 class BoxOutlet final : public Outlet {
  public:
   BoxOutlet(std::shared_ptr<House> house, OwnedFd listener_fd);
-  ~BoxOutlet() override { break_off(); }
+  ~BoxOutlet() override { end_visits(); }
 
   void serve(Guest guest, OutletListener& listener) override {
-    break_off();
+    end_visits();
     premises_.welcome(std::move(guest), listener);
   }
+  std::vector<Passage> break_off() override;
   void close_gate() override {
-    break_off();
+    end_visits();
     premises_.see_off();
   }
   void settle(uint64_t number, bool go_on, std::string_view words) override { premises_.settle(number, go_on, words); }
@@ -35,7 +36,7 @@ class BoxOutlet final : public Outlet {
   void accept_all();
   void admit(OwnedFd fd);
   void bury(Visits::iterator visit);
-  void break_off();
+  void end_visits();
 
   std::shared_ptr<House> house_;
   Premises premises_;
@@ -91,7 +92,19 @@ void BoxOutlet::bury(Visits::iterator visit) {
   if (buried_.size() == 1) burial_ = house_->reactor.after({0}, [this] { buried_.clear(); });
 }
 
-void BoxOutlet::break_off() {
+std::vector<Passage> BoxOutlet::break_off() {
+  auto passages = premises_.take_untold();
+  for (const auto& visit : visits_) {
+    auto passage = visit->unfinished();
+    if (!passage) continue;
+    premises_.count(*passage);
+    passages.push_back(*std::move(passage));
+  }
+  end_visits();
+  return passages;
+}
+
+void BoxOutlet::end_visits() {
   house_->figures.connections.add(-static_cast<int64_t>(visits_.size()));
   visits_.clear();
   buried_.clear();

@@ -25,7 +25,7 @@ std::string words_of_denial(const std::string& host, const std::string& why) {
 void Premises::welcome(Guest guest, OutletListener& listener) {
   see_off();
   guest_ = std::move(guest);
-  ear_ = std::make_shared<OutletListener*>(&listener);
+  ear_ = std::make_shared<Ear>(&listener);
   sent_for_good_ = 0;
 }
 
@@ -101,7 +101,7 @@ void Premises::ask(Question question, Waiter& waiter) {
   question.number = ++last_number_;
   questions_[question.number] = {question.host, question.alias, {&waiter}};
   house_->reactor.defer([ear = std::weak_ptr(ear_), question = std::move(question)]() mutable {
-    if (const auto listener = ear.lock()) (*listener)->on_question(std::move(question));
+    if (const auto heard_by = ear.lock()) heard_by->listener->on_question(std::move(question));
   });
 }
 
@@ -118,7 +118,26 @@ void Premises::settle(uint64_t number, bool go_on, std::string_view words) {
   for (Waiter* const waiter : asked.waiters) waiter->on_settled(go_on, words);
 }
 
+std::vector<Passage> Premises::take_untold() {
+  if (!ear_) return {};
+  const auto passages = std::exchange(ear_->passages, {});
+  return {passages.begin(), passages.end()};
+}
+
 void Premises::tell(Passage passage) {
+  count(passage);
+  if (!ear_) return;
+  ear_->passages.push_back(std::move(passage));
+  house_->reactor.defer([ear = std::weak_ptr(ear_)] {
+    const auto heard_by = ear.lock();
+    if (!heard_by || heard_by->passages.empty()) return;
+    Passage next = std::move(heard_by->passages.front());
+    heard_by->passages.pop_front();
+    heard_by->listener->on_passage(std::move(next));
+  });
+}
+
+void Premises::count(const Passage& passage) {
   house_->figures.sent_bytes.add(static_cast<uint64_t>(passage.sent_bytes));
   house_->figures.received_bytes.add(static_cast<uint64_t>(passage.received_bytes));
   auto& figures = house_->figures;
@@ -131,9 +150,6 @@ void Premises::tell(Passage passage) {
     house_->log.write(world::LogLevel::info, "egress refused",
                       {{"host", passage.host}, {"method", passage.method}, {"why", passage.refused}});
   }
-  house_->reactor.defer([ear = std::weak_ptr(ear_), passage = std::move(passage)]() mutable {
-    if (const auto listener = ear.lock()) (*listener)->on_passage(std::move(passage));
-  });
 }
 
 }  // namespace sluice::egress

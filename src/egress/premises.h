@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,6 +55,9 @@ class Premises final {
 
   // ── what is told ──
   void tell(Passage passage);
+  // What was told and has not been heard yet; nobody will hear it after this.
+  std::vector<Passage> take_untold();
+  void count(const Passage& passage);
   void count_sent_for_good() { ++sent_for_good_; }
   int64_t sent_for_good() const { return sent_for_good_; }
 
@@ -67,8 +71,12 @@ class Premises final {
   std::shared_ptr<House> house_;  // shared with the Egress and its other outlets, whoever goes last
   Pool pool_;
   std::optional<Guest> guest_;
-  std::shared_ptr<OutletListener*> ear_;  // news on its way to a listener that was seen off finds it gone
-  std::set<std::string> let_through_;     // hosts that a human allowed this guest
+  struct Ear {
+    OutletListener* listener = nullptr;
+    std::deque<Passage> passages;  // on their way
+  };
+  std::shared_ptr<Ear> ear_;           // news on its way to a listener that was seen off finds it gone
+  std::set<std::string> let_through_;  // hosts that a human allowed this guest
   std::map<uint64_t, Asked> questions_;
   uint64_t last_number_ = 0;
   int64_t sent_for_good_ = 0;

@@ -65,14 +65,13 @@ bool Visit::take_head() {
     if (client_.ended()) close();
     return phase_ != Phase::head;
   }
-  began_us_ = now_us();
-  connects_ = false;
-  errand_ = {};
+  if (!head_has_begun_) begin_head();
   const auto size = head_size(input.substr(0, head_bytes_max));
   if (!size) {
     // What is no method will never be a request: TLS to a plain port has no line ends to wait for.
     const bool hopeless = !is_token(input.substr(0, 1)) && input.front() != '\r';
     if (hopeless) return answer(400, "this is not an HTTP request", false), true;
+    if (has_bare_line_feed(input)) return answer(400, "a line of the request does not end with CR LF", false), true;
     if (input.size() >= head_bytes_max) return answer(431, "the head of the request is too long", false), true;
     if (client_.ended()) close();
     return phase_ != Phase::head;
@@ -86,6 +85,16 @@ bool Visit::take_head() {
     on_head(std::move(head));
   }
   return true;
+}
+
+// However slowly the rest comes, it must come before long: a head of which there is always one byte more would keep
+// its connection for good.
+void Visit::begin_head() {
+  head_has_begun_ = true;
+  began_us_ = now_us();
+  connects_ = false;
+  errand_ = {};
+  timer_ = premises_.house().reactor.after({patience_ms()}, [this] { on_timer(); });
 }
 
 void Visit::on_head(RequestHead head) {
@@ -247,14 +256,33 @@ void Visit::answer(int status, std::string_view words, bool refused) {
 }
 
 // Fills in what it does not say: of the CONNECT, or of the head at hand.
-void Visit::tell(Passage passage) {
+Passage Visit::completed(Passage passage) const {
   if (passage.host.empty()) {
     passage.host = destination().host;
     passage.port = destination().port;
     passage.method = method();
   }
   passage.duration_ms = (now_us() - began_us_) / 1000;
-  premises_.tell(std::move(passage));
+  return passage;
+}
+
+std::optional<Passage> Visit::unfinished() const {
+  Passage passage;
+  switch (phase_) {
+    case Phase::greeting: break;
+    case Phase::tunnelling:
+      passage.sent_bytes = tunnel_->sent_bytes();
+      passage.received_bytes = tunnel_->received_bytes();
+      break;
+    case Phase::asking:
+    case Phase::dialing:
+    case Phase::exchanging:
+      if (exchange_) passage = exchange_->passage();
+      passage.status = 0;
+      break;
+    default: return std::nullopt;
+  }
+  return completed(std::move(passage));
 }
 
 void Visit::close() {
@@ -272,15 +300,8 @@ void Visit::leave() {
     case Phase::tunnelling:
       tell({.status = 200, .sent_bytes = tunnel_->sent_bytes(), .received_bytes = tunnel_->received_bytes()});
       break;
-    case Phase::asking:
-    case Phase::dialing:
-    case Phase::exchanging: {
-      Passage passage = exchange_ ? exchange_->passage() : Passage{};
-      passage.status = 0;
-      tell(std::move(passage));
-      break;
-    }
-    default: break;
+    default:
+      if (auto passage = unfinished()) premises_.tell(*std::move(passage));
   }
   end();
 }
@@ -298,11 +319,14 @@ void Visit::end() {
 
 void Visit::enter(Phase phase) {
   phase_ = phase;
+  head_has_begun_ = false;
   timer_ = premises_.house().reactor.after({patience_ms()}, [this] { on_timer(); });
 }
 
 int64_t Visit::patience_ms() const {
   switch (phase_) {
+    case Phase::head:
+      return head_has_begun_ ? premises_.house().options.head_ms_max : premises_.house().options.idle_ms_max;
     case Phase::greeting: return premises_.house().options.connect_ms_max;
     case Phase::lingering: return linger_ms_max;
     default: return premises_.house().options.idle_ms_max;
@@ -310,14 +334,21 @@ int64_t Visit::patience_ms() const {
 }
 
 void Visit::on_timer() {
-  const int64_t left_ms = patience_ms() - (now_us() - moved_us_) / 1000;
+  const int64_t since_us = head_has_begun_ ? began_us_ : moved_us_;
+  const int64_t left_ms = patience_ms() - (now_us() - since_us) / 1000;
   const bool waits_for_others = phase_ == Phase::asking || phase_ == Phase::dialing;  // who have deadlines of their own
   if (left_ms > 0 || waits_for_others) {
-    timer_ = premises_.house().reactor.after({std::max<int64_t>(left_ms, 1'000)}, [this] { on_timer(); });
+    timer_ = premises_.house().reactor.after({std::max<int64_t>(left_ms, head_has_begun_ ? 1 : 1'000)},
+                                             [this] { on_timer(); });
     return;
   }
-  if (phase_ != Phase::exchanging) return leave();
-  exchange_->time_out();
+  if (phase_ == Phase::exchanging) {
+    exchange_->time_out();
+  } else if (head_has_begun_) {
+    answer(408, "the rest of the request's head did not come", false);
+  } else {
+    return leave();
+  }
   pump();
 }
 

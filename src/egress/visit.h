@@ -24,6 +24,8 @@ class Visit final : public Waiter {
   ~Visit() override;
 
   void on_settled(bool go_on, std::string_view words) override;
+  // What is to be told if it ends now; nothing when no request is under way.
+  std::optional<Passage> unfinished() const;
 
  private:
   enum class Phase : uint8_t { head, asking, dialing, greeting, exchanging, tunnelling, lingering, over };
@@ -32,6 +34,7 @@ class Visit final : public Waiter {
   // True: there may be more to do at once.
   bool advance();
   bool take_head();
+  void begin_head();
   void on_head(RequestHead head);
   void on_connect(RequestHead head);
   void judge();
@@ -46,7 +49,8 @@ class Visit final : public Waiter {
 
   // Ends the request at hand with an answer of our own.
   void answer(int status, std::string_view words, bool refused);
-  void tell(Passage passage);
+  Passage completed(Passage passage) const;
+  void tell(Passage passage) { premises_.tell(completed(std::move(passage))); }
   void close();
   void leave();
   void end();
@@ -64,6 +68,7 @@ class Visit final : public Waiter {
   Callback<void()> on_over_;
   Phase phase_ = Phase::head;
   int64_t moved_us_ = 0;  // when anything last happened
+  bool head_has_begun_ = false;
   world::Timer timer_;
   world::Timer question_timer_;
 

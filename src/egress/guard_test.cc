@@ -1,0 +1,95 @@
+// What a box could try with time and with parts, and what is told of requests that others end.
+#include "egress/proxy_fixture.h"
+
+namespace sluice::egress {
+namespace {
+
+std::string get(const std::string& at, const std::string& fields) {
+  return "GET / HTTP/1.1\r\nHost: " + at + "\r\n" + fields + "\r\n";
+}
+
+constexpr std::string_view range = "Range: bytes=0-3\r\nIf-Range: \"x\"\r\n";
+constexpr std::string_view with_secret = "X-Key: {{secret:TOKEN}}\r\n";
+
+TEST_F(ProxyTest, I_17_A_request_with_a_secret_asks_for_no_part_of_an_answer) {
+  Ledger ledger;
+  Upstream upstream(ledger.answering(), certificate_of("api.test"));
+  start();
+  Client client = connect_tls(upstream);
+  const std::string host = at("api.test", upstream);
+  client.say(get(host, std::string(range) + std::string(with_secret)));
+  EXPECT_EQ(client.hear_answer().status, 200);
+  EXPECT_EQ(ledger.at(0).field("Range"), "(none)");
+  EXPECT_EQ(ledger.at(0).field("If-Range"), "(none)");
+  client.say(get(host, std::string(range)));
+  EXPECT_EQ(client.hear_answer().status, 200);
+  EXPECT_EQ(ledger.at(1).field("Range"), "bytes=0-3") << "without a secret, why not";
+}
+
+TEST_F(ProxyTest, I_17_A_part_that_answers_a_request_with_a_secret_is_a_bad_gateway) {
+  Ledger ledger;
+  Upstream upstream(
+      ledger.answering("HTTP/1.1 206 Partial\r\nContent-Range: bytes 0-3/9\r\nContent-Length: 4\r\n\r\ns3cr"),
+      certificate_of("api.test"));
+  start();
+  Client client = connect_tls(upstream);
+  const std::string host = at("api.test", upstream);
+  client.say(get(host, std::string(range)));
+  EXPECT_EQ(client.hear_answer().status, 206);
+  client.say(get(host, std::string(with_secret)));
+  const Heard answer = client.hear_answer();
+  EXPECT_EQ(answer.status, 502);
+  EXPECT_EQ(answer.body.find("s3cr\n"), std::string::npos) << answer.body;
+}
+
+TEST_F(ProxyTest, A_head_that_does_not_end_in_time_is_not_waited_for) {
+  options.head_ms_max = 50;
+  start();
+  Client client = connect();
+  client.say("GET http://other.test/ HTTP/1.1\r\nX: ");
+  EXPECT_EQ(client.hear_answer().status, 408);
+  EXPECT_TRUE(client.is_over());
+}
+
+TEST_F(ProxyTest, A_line_that_ends_in_a_bare_line_feed_is_refused_at_once) {
+  start();
+  Client client = connect();
+  client.say("GET http://other.test/ HTTP/1.1\nHost: other.test\n\n");
+  EXPECT_EQ(client.hear_answer().status, 400);
+  EXPECT_TRUE(client.is_over());
+}
+
+TEST_F(ProxyTest, I_17_What_is_broken_off_is_told_of) {
+  Upstream upstream([](Peer& peer) {
+    peer.say(peer.hear(4));
+    peer.hear_all();
+  });
+  start();
+  Client tunnel = connect();
+  tunnel.say("CONNECT " + at("blind.test", upstream) + " HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(tunnel.hear_answer("CONNECT").status, 200);
+  tunnel.say("ping");
+  EXPECT_EQ(tunnel.hear(4), "ping");
+  Client asking = connect();
+  asking.say("GET http://asked.test/ HTTP/1.1\r\nHost: asked.test\r\n\r\n");
+  ear.question();
+  std::vector<Passage> passages;
+  std::vector<Passage> again;
+  in_loop([&] {
+    passages = outlet->break_off();
+    again = outlet->break_off();
+  });
+  EXPECT_TRUE(tunnel.is_over());
+  ASSERT_EQ(passages.size(), 2u);
+  EXPECT_EQ(passages[0].method, "CONNECT");
+  EXPECT_EQ(passages[0].host, "blind.test");
+  EXPECT_EQ(passages[0].status, 0);
+  EXPECT_EQ(passages[0].sent_bytes, 4);
+  EXPECT_EQ(passages[0].received_bytes, 4);
+  EXPECT_EQ(passages[1].host, "asked.test");
+  EXPECT_EQ(passages[1].method, "GET");
+  EXPECT_TRUE(again.empty());
+}
+
+}  // namespace
+}  // namespace sluice::egress
