@@ -1,8 +1,9 @@
 """`sluice runner` serves any workspace that answers the callbacks (S-1, S-2, S-4, S-5, S-7, S-9, S-10), and carries
-the runs of a server that was told where it is (S-3, S-8)."""
+the runs of a server that was told where it is (S-3, S-8), by the agent's policy (I-14, I-17)."""
 import json
 import unittest
 
+from gate_fixture import Upstream
 from server_process import Server, wait_until
 from workspace_emulator import Workspace
 
@@ -210,6 +211,58 @@ class ServerWithRunnerTest(RunnerCase):
         last = json.loads(client.say(conversation, "say x")[-1])
         self.assertEqual(last["type"], "error")
         self.assertIn("runner-unavailable", json.dumps(last))
+
+
+class PolicyElsewhereTest(unittest.TestCase):
+    """I-14, I-17: on a runner elsewhere a policy holds as it does here, but nobody can be asked."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.upstream = Upstream()
+        cls.addClassCleanup(cls.upstream.close)
+        cls.runner = Runner("--sandbox.driver", "namespaces", "--sandbox.warm_target", "0",
+                            "--egress.host_addresses", "crm.example 127.0.0.1",
+                            "--egress.private_addresses", "127.0.0.1/32", "--egress.ca_file", cls.upstream.ca_file,
+                            env={"SLUICE_RUNNER_KEY": KEY})
+        cls.addClassCleanup(cls.runner.remove)
+        cls.runner.start()
+        cls.server = Server("--runner", cls.runner.url, "--sandbox.driver", "off", env={"SLUICE_RUNNER_KEY": KEY})
+        cls.addClassCleanup(cls.server.remove)
+        cls.server.start()
+        client = cls.server.client()
+        policy = [{"effect": "allow", "host": "crm.example", "secrets": ["TOKEN"]},
+                  {"effect": "deny", "command": "rm -rf*", "reason": "not that"},
+                  {"effect": "ask", "command": "git push*"}]
+        cls.agent = client.post("/v1/agents", {"name": "careful", "policy": policy}).json()["id"]
+
+    def say(self, script):
+        client = self.server.client()
+        conversation = client.post("/v1/conversations", {"agent_id": self.agent}).json()["id"]
+        events = [json.loads(line) for line in client.say(conversation, script)]
+        self.assertEqual(events[-1]["type"], "message_end", events[-1])
+        return events[-1]["data"]["message"]["content"]
+
+    def test_what_is_denied_is_refused(self):
+        self.assertIn("refused by policy: not that", self.say("$ rm -rf x\nsay {{last}}"))
+
+    def test_what_must_be_asked_is_refused_for_nobody_can_be(self):
+        said = self.say("$ git push\nsay {{last}}")
+        self.assertIn("refused by policy", said)
+        self.assertIn("this runner cannot ask a human", said)
+
+    def test_what_no_rule_is_on_is_done(self):
+        self.assertIn("hello", self.say("$ echo hello\nsay {{last}}"))
+
+    def test_a_host_that_is_allowed_can_be_reached_and_no_other(self):
+        url = f"https://crm.example:{self.upstream.port}/invoices"
+        self.assertIn('{"invoices":14}', self.say(f"$ curl -sS {url}\nsay {{{{last}}}}"))
+        self.assertNotIn("invoices", self.say("$ curl -sS https://other.example/x\nsay {{last}}"))
+
+    def test_an_alias_is_on_file_nowhere_there(self):
+        url = f"https://crm.example:{self.upstream.port}/with-secret"
+        said = self.say("$ curl -sS -H 'X-Key: {{secret:TOKEN}}' " + url + "\nsay {{last}}")
+        self.assertIn("is not on file, and no human can be asked for it", said)
+        self.assertNotIn("/with-secret", [request["path"] for request in self.upstream.seen()])
 
 
 if __name__ == "__main__":
