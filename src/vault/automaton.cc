@@ -38,7 +38,13 @@ Scrubber::Automaton::Automaton(const std::vector<Secret>& secrets) {
     placeholders_.push_back(placeholder(secret.alias));
     values_.push_back(secret.value);
     const auto spellings = spellings_of(values_.back());
-    for (const auto& spelling : spellings) heads.push_back(head_of(spelling, alias));
+    const auto first = heads.size();
+    for (const auto& spelling : spellings) {
+      auto head = head_of(spelling, alias);
+      // Most ways change nothing of most values.
+      const bool is_plain = heads.size() > first && head.tail->at_end() && head.text == heads[first].text;
+      if (!is_plain) heads.push_back(std::move(head));
+    }
     // Else a value that stands in placeholders would be replaced in each of them, again and again.
     if (!spellings.empty()) heads.push_back({placeholders_.back(), alias, {}});
   }

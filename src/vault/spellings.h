@@ -10,7 +10,7 @@
 namespace sluice::vault {
 
 // Of base64 less, for there are many ways to break it into lines, and the head has to be looked for in each.
-inline constexpr std::size_t base64_head_max = 48;
+inline constexpr std::size_t base64_head_max = 32;
 
 // A value written in one way, given a character at a time: all the ways of a long value together would be a hundred
 // times its size. The value must outlive it.
