@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from gate_fixture import GateTest
+from gate_fixture import GateTest, Upstream
 from server_process import wait_until
 
 STORY = ["write notes: one\nsay first", "$ echo two >> notes\nask go on?\n$ echo three >> notes; cat notes\nsay {{last}}",
@@ -95,6 +95,50 @@ class Placement(GateTest):
                 list(lines)
                 self.release(conversation)
                 self.assertIn("one", self.said(conversation, "$ cat notes\nsay {{last}}"))
+
+
+class PooledRepeat(GateTest):
+    """I-17: a command that waited for its secret in a box that is gone is run again only if it left no trace."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.upstream = Upstream()
+        cls.addClassCleanup(cls.upstream.close)
+        cls.flags = ("--sandbox.driver", "namespaces", "--egress.host_addresses", "crm.example 127.0.0.1",
+                     "--egress.private_addresses", "127.0.0.1/32", "--egress.ca_file", cls.upstream.ca_file)
+        super().setUpClass()
+
+    def said(self, *commands):
+        """What comes of the last of them, approved on the way."""
+        self.upstream.requests.clear()
+        self.policy({"effect": "allow", "host": "crm.example", "secrets": ["CRM_API_KEY"]})
+        stream = self.client.send(self.conversation(), "\n".join([*(f"$ {command}" for command in commands), "say {{last}}"]))
+        self.addCleanup(stream.close)
+        lines = stream.lines()
+        approval = self.until_gate(lines)[-1]["data"]["id"]
+        self.assertEqual(self.approve(approval, secrets={"CRM_API_KEY": "s3cr3t-value"}).status, 200)
+        end = json.loads(list(lines)[-1])
+        self.assertEqual(end["type"], "message_end", end)
+        return end["data"]["message"]["content"]
+
+    @property
+    def curl(self):
+        return f"curl -sS -H 'X-Key: {{{{secret:CRM_API_KEY}}}}' {self.upstream.url}/x"
+
+    def test_what_changed_nothing_is_run_again(self):
+        self.assertIn("invoices", self.said("ls -la; cat /etc/hostname > /tmp/elsewhere; " + self.curl))
+        self.assertEqual(len(self.upstream.seen()), 1)
+
+    def test_what_an_earlier_command_changed_does_not_count(self):
+        self.assertIn("invoices", self.said("mkdir out; echo one > out/a", "true; sleep 0.1", "cat out/a; " + self.curl))
+
+    def test_what_changed_something_is_told_of_and_not_run_again(self):
+        for command, path in (("mkdir out && ", "out"), ("echo x >> n; ", "n"), ("touch a; rm a; ", ".")):
+            with self.subTest(command):
+                said = self.said(command + self.curl)
+                self.assertIn(f"It had changed files ({path}) by then, so it was not run again", said)
+                self.assertIn("{{secret:CRM_API_KEY}} is on file", said)
+                self.assertEqual(self.upstream.seen(), [])
 
 
 if __name__ == "__main__":
