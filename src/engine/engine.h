@@ -151,8 +151,9 @@ class Engine {
   // unfinished run is taken up again.
   virtual void store_fell_silent(const Error& why) = 0;
 
-  // Accepts no more messages (503); `done` when no run is live, or at the deadline. Runs that are
-  // left are taken up by the next server.
+  // Accepts no more messages (503), and lets go whoever reads a run that waits for a slot or a human.
+  // `done` when nobody is at work, or at the deadline: then the work that is left is dropped, and nothing
+  // written of that. The next server takes those runs up.
   virtual void drain(Millis deadline, Callback<void()> done) = 0;
 };
 

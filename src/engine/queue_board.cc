@@ -8,8 +8,11 @@ namespace sluice::engine {
 namespace {
 
 constexpr std::size_t first_places = 10;
-constexpr Millis pass_every{250};
-constexpr std::size_t told_a_pass = 32;
+constexpr Millis first_after{10};
+constexpr Millis look_every{250};
+constexpr Millis slice_every{50};
+constexpr std::size_t told_a_slice = 6;
+constexpr std::size_t told_a_look = 20 * told_a_slice;
 
 }  // namespace
 
@@ -22,9 +25,7 @@ std::string body_of(Place place) {
 }
 
 QueueBoard::QueueBoard(const SlotPool& pool, world::Loop& loop, Tell tell)
-    : pool_(pool), loop_(loop), tell_(std::move(tell)), self_(std::make_shared<QueueBoard*>(this)) {}
-
-QueueBoard::~QueueBoard() { *self_ = nullptr; }
+    : pool_(pool), loop_(loop), tell_(std::move(tell)) {}
 
 void QueueBoard::add(model::RunId run, int64_t told_position) { told_[run] = told_position; }
 
@@ -33,11 +34,9 @@ void QueueBoard::remove(model::RunId run) { told_.erase(run); }
 void QueueBoard::note_change() {
   if (told_.empty()) return;
   if (!std::exchange(first_due_, true)) {
-    loop_.defer([self = self_] {
-      if (*self != nullptr) (*self)->tell_first();
-    });
+    first_timer_ = loop_.after(first_after, [this] { tell_first(); });
   }
-  if (told_.size() > first_places) tell_others_later();
+  if (told_.size() > first_places) tell_others_after(look_every);
 }
 
 bool QueueBoard::tell(model::RunId run, int64_t position) {
@@ -53,31 +52,37 @@ void QueueBoard::tell_first() {
   for (const auto& run : pool_.first_in_line(first_places)) tell(run, ++position);
 }
 
-void QueueBoard::tell_others_later() {
+void QueueBoard::tell_others_after(Millis span) {
   if (std::exchange(others_due_, true)) return;
-  others_timer_ = loop_.after(pass_every, [this] { tell_others(); });
+  others_timer_ = loop_.after(span, [this] { tell_others(); });
 }
 
 void QueueBoard::tell_others() {
   others_due_ = false;
-  struct Improvement {
-    model::RunId run;
-    int64_t position;
-    double by;  // as a share of what it was told last
-  };
-  std::vector<Improvement> improvements;
+  if (improvements_.empty()) find_improvements();
+  for (std::size_t i = 0; i < told_a_slice && !improvements_.empty(); ++i) {
+    tell(improvements_.back().run, improvements_.back().position);
+    improvements_.pop_back();
+    // All that the look found, or as many as it may bring back: the next one knows.
+    if (improvements_.empty()) tell_others_after(look_every);
+  }
+  if (!improvements_.empty()) tell_others_after(slice_every);
+}
+
+void QueueBoard::find_improvements() {
   int64_t position = 0;
   for (const auto& run : pool_.first_in_line(told_.size())) {
     const auto told = told_.find(run);
     if (++position <= static_cast<int64_t>(first_places) || told == told_.end() || told->second <= position) continue;
-    improvements.push_back(
+    improvements_.push_back(
         {run, position, static_cast<double>(told->second - position) / static_cast<double>(told->second)});
   }
-  const auto count = std::min(told_a_pass, improvements.size());
-  std::partial_sort(improvements.begin(), improvements.begin() + static_cast<std::ptrdiff_t>(count), improvements.end(),
+  const auto count = std::min(told_a_look, improvements_.size());
+  const auto last = improvements_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(improvements_.begin(), last, improvements_.end(),
                     [](const Improvement& a, const Improvement& b) { return a.by > b.by; });
-  for (std::size_t i = 0; i < count; ++i) tell(improvements[i].run, improvements[i].position);
-  if (count < improvements.size()) tell_others_later();
+  improvements_.erase(last, improvements_.end());
+  std::ranges::reverse(improvements_);
 }
 
 }  // namespace sluice::engine

@@ -1,11 +1,11 @@
 // Tells those who are held their places, which only ever improve (I-12), at a price that does not
-// grow with the queue: the first ten hear of every change, the others a few at a time, those first
-// whose place improved most.
+// grow with the queue and never comes before a freed slot's next run: the first ten hear of every change
+// a moment later, the others a few at a time, those first whose place improved most.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/slot_pool.h"
 #include "world/world.h"
@@ -24,9 +24,6 @@ class QueueBoard final {
   // True when it was told.
   using Tell = Callback<bool(model::RunId, Place)>;
   QueueBoard(const SlotPool& pool, world::Loop& loop, Tell tell);
-  ~QueueBoard();
-  QueueBoard(const QueueBoard&) = delete;
-  QueueBoard& operator=(const QueueBoard&) = delete;
 
   // It knows this place already.
   void add(model::RunId run, int64_t told_position);
@@ -35,11 +32,19 @@ class QueueBoard final {
   void note_change();
 
  private:
+  struct Improvement {
+    model::RunId run;
+    int64_t position;
+    double by;  // as a share of what it was told last
+  };
+
   void tell_first();
   void tell_others();
+  // Walks the whole queue.
+  void find_improvements();
   // True when there was something to tell.
   bool tell(model::RunId run, int64_t position);
-  void tell_others_later();
+  void tell_others_after(Millis span);
 
   const SlotPool& pool_;
   world::Loop& loop_;
@@ -47,8 +52,9 @@ class QueueBoard final {
   std::unordered_map<model::RunId, int64_t> told_;
   bool first_due_ = false;
   bool others_due_ = false;
+  std::vector<Improvement> improvements_;  // those still to be told, the greatest last
+  world::Timer first_timer_;
   world::Timer others_timer_;
-  std::shared_ptr<QueueBoard*> self_;  // a deferred call may come after this is gone
 };
 
 }  // namespace sluice::engine
