@@ -30,11 +30,15 @@ class ChangedPaths : public testing::Test {
     fs::create_directories((home / path).parent_path());
     std::ofstream(home / path) << "x";
   }
-  // Nothing that was done before is in the tick of the mark.
+  // Nothing that was done before is in the tick of the mark. The clock that ticks may lag behind the one by which a
+  // kernel stamps files that somebody looks at, so it is waited for.
   ChangeMark marked() const {
-    const auto before = mark_changes(fd.get());
-    auto mark = before;
-    while (mark.at.tv_sec == before.at.tv_sec && mark.at.tv_nsec == before.at.tv_nsec) mark = mark_changes(fd.get());
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    auto mark = mark_changes(fd.get());
+    while (std::pair(mark.at.tv_sec, mark.at.tv_nsec) <= std::pair(now.tv_sec, now.tv_nsec)) {
+      mark = mark_changes(fd.get());
+    }
     return mark;
   }
   Paths changed(const ChangeMark& mark) const { return changed_since(fd.get(), mark); }

@@ -48,6 +48,15 @@ TEST_P(EgressGate, A_box_is_served_as_its_run_s_guest) {
   EXPECT_NE(heard.bodies(EventKind::egress)[0].find(R"("host":"api.example.com")"), std::string::npos);
 }
 
+TEST_P(EgressGate, What_is_under_way_when_the_run_ends_is_in_its_log) {
+  begin("$ curl\nsay done");
+  way().under_way = {{.host = "slow.example", .port = 443, .method = "CONNECT", .sent_bytes = 7}};
+  box().end(box().commands.size() - 1, {});
+  loop.settle();
+  ASSERT_EQ(heard.bodies(EventKind::egress).size(), 1u);
+  EXPECT_NE(heard.bodies(EventKind::egress)[0].find(R"("host":"slow.example")"), std::string::npos);
+}
+
 TEST_P(EgressGate, I_17_A_request_that_lacks_its_secret_waits_for_a_human) {
   begin("$ curl\nsay {{last}}");
   const auto number = way().ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN"});

@@ -72,6 +72,12 @@ void Hands::finish(std::string text, Callback<void()> done) {
   phase_began_us_ = ready_us_;
   if (!end_phase("run", "The agent has finished.")) return;
   if (!live_) return find_layers_to_end();
+  // What background processes had under way ends here, and belongs into the run's egress log.
+  if (auto* outlet = live_->outlet()) {
+    for (auto& passage : outlet->break_off()) {
+      if (!tell(EventKind::egress, egress::to_json(passage))) return;
+    }
+  }
   if (keeps_box()) return look_for_changes();
   live_->kill([this, alive = lifeline_.watch()] {
     if (!alive.expired()) look_for_changes();

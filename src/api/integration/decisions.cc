@@ -95,12 +95,9 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
                                      .require_digests = asked_->tenant().require_bound_decisions};
     const auto proven = gates::check_decision({approval_, approve_, signature_, values}, key, rules, asked_->now());
     if (!proven) return refuse_signature(asked_, proven.error().what);
-    if (approval_.status != model::ApprovalStatus::pending) {
-      return asked_->problem(model::Slug::approval_expired,
-                             "This approval is " + std::string(model::name_of(approval_.status)) + " already.");
-    }
     resolved_by_ = "approver_key:" + key.id.text();
-    if (!approve_) return decide();
+    // The engine says why one that is closed is closed.
+    if (!approve_ || approval_.status != model::ApprovalStatus::pending) return decide();
     secrets_.empty() ? check_aliases() : check_conversation();
   }
 
