@@ -2,15 +2,15 @@
 agent ever sees, and everything else kept in."""
 import base64
 import json
+import os
 import pathlib
 import shutil
-import subprocess
+import threading
 import unittest
 import urllib.parse
 
-from gate_fixture import GateTest, Upstream
-from server_process import wait_until
-from stream_grammar import check_stream
+from gate_fixture import Approver, GateTest, Upstream
+from server_process import PATIENCE_S, Server, wait_until
 
 # Looks for the value wherever a file or a socket can be read; knows it backwards only, so as not to find itself.
 SEARCH = """
@@ -145,8 +145,47 @@ class Weave(EgressTest):
                 environment = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
             except OSError:
                 continue
-            if process.name != str(__import__("os").getpid()):
+            if process.name != str(os.getpid()):
                 assert_clean(process, environment)
+
+
+class Death(unittest.TestCase):
+    def test_I16_what_an_approval_let_out_is_not_sent_again_after_the_server_died(self):
+        for mode in ("pooled", "sticky"):
+            with self.subTest(mode):
+                arrived, go_on = threading.Event(), threading.Event()
+
+                def respond(_, arrived=arrived, go_on=go_on):
+                    arrived.set()
+                    go_on.wait(PATIENCE_S)
+                    return 200, {}, [b"late"]
+
+                upstream = Upstream(respond=respond)
+                self.addCleanup(upstream.close)
+                server = Server("--sandbox.driver", "namespaces", "--egress.host_addresses", "crm.example 127.0.0.1",
+                                "--egress.private_addresses", "127.0.0.0/8", "--egress.ca_file", upstream.ca_file).start()
+                self.addCleanup(server.remove)
+                client, approver = server.client(), Approver.of(server)
+                agent = client.get("/v1/agents").json()["data"][0]["id"]
+                client.patch(f"/v1/agents/{agent}", {"policy": [
+                    {"effect": "allow", "host": "crm.example", "secrets": ["K_EY"]}]})
+                conversation = client.post("/v1/conversations", {"runtime": {"mode": mode}}).json()["id"]
+                stream = client.send(conversation, f"$ curl -sS {upstream.url}/x --data '{{{{secret:K_EY}}}}'\nsay ok")
+                self.addCleanup(stream.close)
+                approval = next(e for e in map(json.loads, stream.lines()) if e["type"] == "approval_required")["data"]
+                decided = client.post(f"/v1/approvals/{approval['id']}/approve", {
+                    "signature": approver.signature(approval["id"]), "secrets": {"K_EY": SECRET}})
+                self.assertEqual(decided.status, 200, decided.body)
+                self.assertTrue(arrived.wait(PATIENCE_S), "the request arrives")
+                server.kill()
+                server.start()
+                message = wait_until(lambda: [m for m in server.client().get(
+                    f"/v1/conversations/{conversation}/messages").json()["data"] if m["status"] == "failed"], "it ends")[0]
+                last = json.loads(server.client().events(message["id"])[-1])
+                self.assertEqual(last["data"]["type"].rsplit("/", 1)[-1], "run-interrupted")
+                go_on.set()
+                self.assertEqual([r["method"] for r in upstream.seen()], ["POST"])
+                server.stop()
 
 
 class Substitution(EgressTest):
