@@ -231,13 +231,17 @@ class Substitution(EgressTest):
     def test_I17_tools_inside_trust_the_way_out_without_any_setup(self):
         conversation = self.with_secret()
         url = self.upstream.url
-        tools = {"curl": f"curl -sS {url}/t", "python3": f"python3 -c \"import urllib.request as u; print(u.urlopen('{url}/t').read().decode())\""}
-        if shutil.which("node"):
-            tools["node"] = ("node -e \"require('https').get({host:'127.0.0.1',port:3128,method:'CONNECT'},()=>{}).on('error',()=>{});"
-                             "console.log(require('tls').rootCertificates.length>0)\"")
+        tools = {
+            "curl": f"curl -sS {url}/t",
+            "python3": f"python3 -c \"import urllib.request as u; print(u.urlopen('{url}/t').read().decode())\"",
+            "node": "node -e \"const u = new URL('" + url + "'); require('http').request({host: '127.0.0.1', port: 3128, "
+                    "method: 'CONNECT', path: u.host}).on('connect', (_, socket) => require('https').get({host: u.hostname, port: u.port, "
+                    "path: '/t', socket, agent: false}, r => r.pipe(process.stdout))).end()\"",
+        }
         for name, command in tools.items():
-            with self.subTest(name):
-                self.assertIn("14" if name != "node" else "true", self.answer_of(f"$ {command}\nsay {{{{last}}}}", conversation))
+            if shutil.which(name, path="/usr/bin:/bin"):
+                with self.subTest(name):
+                    self.assertIn("14", self.answer_of(f"$ {command}\nsay {{{{last}}}}", conversation))
         self.assertIn("not found", self.answer_of(
             f"$ git ls-remote {url}/repo.git 2>&1 | grep -ci certificate || echo certificate trouble not found\nsay {{{{last}}}}",
             conversation))
