@@ -19,7 +19,7 @@ std::string id_of(const client::Reply& reply, std::string_view member) {
 // The conversation that was named, or one made now. Empty: said why, and `code` is set.
 std::string conversation_for(Context& context, int& code) {
   if (context.arguments.has("--conversation")) {
-    const auto id = context.arguments.flag("--conversation");
+    auto id = context.arguments.flag("--conversation");
     if (!context.arguments.has("--mode") && !context.arguments.has("--sticky-ttl-seconds")) return id;
     report_error(context.console, context.form(),
                  "--mode is for a new conversation; change this one with: " +

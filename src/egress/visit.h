@@ -23,7 +23,7 @@ class Visit final : public Waiter {
   Visit(Premises& premises, OwnedFd fd, Callback<void()> on_over);
   ~Visit() override;
 
-  void on_settled(bool go_on, std::string_view words) override;
+  void on_settled(bool goes_on, std::string_view words) override;
   // What is to be told if it ends now; nothing when no request is under way.
   std::optional<Passage> unfinished() const;
 

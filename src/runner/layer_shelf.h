@@ -59,7 +59,7 @@ int held_number(std::string_view name);
 // Removes all that a run held, wherever it is among the conversation's workspaces.
 void remove_held(const std::string& state_dir, model::ConversationId conversation, model::RunId run);
 // But for `names`.
-void remove_held_but(const std::string& home, model::RunId run, const std::vector<std::string>& names);
+void remove_held_but(const std::string& home, model::RunId run, const std::vector<std::string>& kept);
 
 // A layer that is written but does not count yet.
 struct LayerDraft {
