@@ -207,7 +207,7 @@ class Death(unittest.TestCase):
         wait_until(lambda: not [p for p in below if alive(p)], "no process outlives the server")
         server.start()
         client = server.client()
-        self.assertEqual(client.get(f"/v1/runs/{run}").json()["state"], "failed")
+        wait_until(lambda: client.get(f"/v1/runs/{run}").json()["state"] == "failed", "the run is told to be over")
         error = client.get(f"/v1/runs/{run}/result.json").json()["error"]
         self.assertTrue(error["type"].endswith("/run-interrupted"), error)
         again = client.send(conversation, "$ ls", query="?detail=full")
