@@ -55,7 +55,7 @@ class PlayedAgent final : public harness::Dispatcher {
       agent_.listener = nullptr;
       agent_.loop_.defer(std::move(gone));
     }
-    void go_on() override {}
+    void go_on(std::vector<model::ClientResult>) override {}
     PlayedAgent& agent_;
   };
 };

@@ -71,7 +71,7 @@ TEST_F(CapacityTest, A_held_run_is_told_its_place_and_starts_when_a_slot_is_free
   EXPECT_EQ(engine->capacity().held, 2);
   EXPECT_EQ(dispatcher.jobs.size(), 1U);
   RememberingReader ana;
-  const auto reading = engine->read(third, wire::Format::ndjson, -1, ana);
+  const auto reading = engine->read(third, {.format = wire::Format::ndjson, .after = -1}, ana);
   loop.settle();
   EXPECT_NE(ana.text.find(R"("message_id":null,"seq":0,"data":{"position":2)"), std::string::npos) << ana.text;
 
@@ -144,7 +144,7 @@ TEST_F(CapacityTest, A_replay_of_a_held_run_attaches_to_the_same_stream_I_12) {
   ASSERT_TRUE(std::holds_alternative<Sent>(outcome));
   EXPECT_TRUE(std::get<Sent>(outcome).replayed);
   RememberingReader ana;
-  const auto reading = engine->read(std::get<Sent>(outcome).run, wire::Format::ndjson, -1, ana);
+  const auto reading = engine->read(std::get<Sent>(outcome).run, {.format = wire::Format::ndjson, .after = -1}, ana);
   loop.settle();
   EXPECT_EQ(count_lines(ana.text), 1);
   EXPECT_EQ(engine->capacity().held, 1) << "no second place";

@@ -17,7 +17,7 @@ class DrainTest : public GateTest {
 TEST_F(DrainTest, At_the_deadline_work_is_dropped_and_the_run_left_to_the_next_server) {
   const auto run = send_ok(message("hello"));
   RememberingReader ana;
-  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   int heard = 0;
   const auto waiting = engine->wait_for_end(run, [&](const Result<wire::Ending>& ending) { heard += ending ? 0 : 1; });
   drain();
@@ -67,11 +67,11 @@ TEST_F(DrainTest, Whoever_reads_a_run_that_waits_is_let_go_at_once) {
   std::vector<std::unique_ptr<Waiting>> waits;
   int heard = 0;
   for (std::size_t i = 0; i < 3; ++i) {
-    readings.push_back(engine->read(waiting[i], wire::Format::ndjson, -1, readers[i]));
+    readings.push_back(engine->read(waiting[i], {.format = wire::Format::ndjson, .after = -1}, readers[i]));
     waits.push_back(engine->wait_for_end(waiting[i], [&](const Result<wire::Ending>& end) { heard += end ? 0 : 1; }));
   }
   RememberingReader bob;
-  const auto bobs = engine->read(working, wire::Format::ndjson, -1, bob);
+  const auto bobs = engine->read(working, {.format = wire::Format::ndjson, .after = -1}, bob);
   loop.settle();
   drain();
   EXPECT_FALSE(drained);
@@ -81,7 +81,7 @@ TEST_F(DrainTest, Whoever_reads_a_run_that_waits_is_let_go_at_once) {
   EXPECT_EQ(dispatcher.working(), 1) << "a box that waits is not kept for a server that goes";
 
   RememberingReader late;
-  const auto lates = engine->read(waiting[1], wire::Format::ndjson, -1, late);
+  const auto lates = engine->read(waiting[1], {.format = wire::Format::ndjson, .after = -1}, late);
   const auto wait = engine->wait_for_end(waiting[1], [&](const Result<wire::Ending>& end) { heard += end ? 0 : 1; });
   loop.settle();
   EXPECT_NE(late.text.find("approval_required"), std::string::npos) << "whoever comes now is told what there is";

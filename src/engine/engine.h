@@ -41,6 +41,7 @@ struct Send {
   std::optional<store::Idempotency> idempotency;
   std::string request_id;
   std::string traceparent;
+  model::RunExtras extras;
 };
 
 struct Sent {
@@ -58,6 +59,7 @@ struct Decision {
   std::optional<std::string> note;
   std::vector<model::SealedSecret> secrets;  // supplied with it
   std::string audit_detail;                  // JSON for the chain
+  model::GateAnswers answers;                // of an AG-UI client: the run that goes on, and what its tools answered
 };
 using DecideOutcome = std::variant<model::Approval, model::Problem>;
 
@@ -120,9 +122,9 @@ class Engine {
 
   virtual void send(Send send, Callback<void(SendOutcome)> done) = 0;
 
-  // Lines after `after` (-1: all), then live to the terminal. `reader` must outlive the Reading.
+  // What there is of the view, then live to its end. `reader` must outlive the Reading.
   // No callback comes from inside read().
-  [[nodiscard]] virtual std::unique_ptr<Reading> read(const model::Run& run, wire::Format format, int64_t after,
+  [[nodiscard]] virtual std::unique_ptr<Reading> read(const model::Run& run, const wire::View& view,
                                                       Reader& reader) = 0;
 
   // Calls back once with the terminal event.

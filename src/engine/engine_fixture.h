@@ -71,7 +71,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
       if (owner_.proves_at_once) return owner_.loop_.defer(std::move(gone));
       owner_.unproven.push_back(std::move(gone));
     }
-    void go_on() override { ++owner_.went_on; }
+    void go_on(std::vector<model::ClientResult>) override { ++owner_.went_on; }
     ScriptedDispatcher& owner_;
     std::shared_ptr<Job> job_;
   };
@@ -181,7 +181,7 @@ class EngineTest : public testing::Test {
   // Everything a reader who asks now, from after `after`, gets to read.
   std::string read_all(const model::Run& run, int64_t after = -1) {
     RememberingReader reader;
-    const auto reading = engine->read(run, wire::Format::ndjson, after, reader);
+    const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = after}, reader);
     loop.settle();
     return reader.text;
   }

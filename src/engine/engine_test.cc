@@ -10,7 +10,7 @@ using model::Slug;
 TEST_F(EngineTest, A_message_is_answered_and_its_end_is_byte_for_byte_the_stored_message_I_9) {
   const auto run = send_ok(message("hello"));
   RememberingReader ana;
-  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   loop.settle();
   EXPECT_EQ(count_lines(ana.text), 1) << "message_start is told before the agent speaks";
 
@@ -31,7 +31,7 @@ TEST_F(EngineTest, A_message_is_answered_and_its_end_is_byte_for_byte_the_stored
 TEST_F(EngineTest, Nothing_is_told_before_it_is_written) {
   const auto run = send_ok(message("hello"));
   RememberingReader ana;
-  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   loop.settle();
   disk.hold_answers(true);
   agent_says("secret until durable");
@@ -55,7 +55,7 @@ TEST_F(EngineTest, A_second_message_is_refused_while_one_is_answered_and_names_i
 TEST_F(EngineTest, A_reader_who_leaves_changes_nothing_for_the_run_I_8) {
   const auto run = send_ok(message("hello"));
   RememberingReader ana;
-  auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   loop.settle();
   reading.reset();
   agent_says("Nobody listens.");
@@ -67,7 +67,7 @@ TEST_F(EngineTest, A_reader_who_leaves_changes_nothing_for_the_run_I_8) {
 TEST_F(EngineTest, A_reader_who_returns_at_any_seq_reads_the_very_same_bytes_I_8) {
   const auto run = send_ok(message("hello"));
   RememberingReader ana;
-  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   loop.settle();
   agent_says("thinking", EventKind::reasoning);
   agent_says("One ");
@@ -78,7 +78,7 @@ TEST_F(EngineTest, A_reader_who_returns_at_any_seq_reads_the_very_same_bytes_I_8
   std::vector<std::unique_ptr<Reading>> readings;
   for (int64_t after = -1; after <= 3; ++after) {
     others.push_back(std::make_unique<RememberingReader>());
-    readings.push_back(engine->read(run, wire::Format::ndjson, after, *others.back()));
+    readings.push_back(engine->read(run, {.format = wire::Format::ndjson, .after = after}, *others.back()));
     loop.settle();
   }
   agent_says("three.");
@@ -97,8 +97,8 @@ TEST_F(EngineTest, A_slow_reader_reads_on_from_the_journal_and_misses_nothing) {
   const auto run = send_ok(message("hello"));
   RememberingReader fast;
   RememberingReader slow;
-  const auto first = engine->read(run, wire::Format::ndjson, -1, fast);
-  const auto second = engine->read(run, wire::Format::ndjson, -1, slow);
+  const auto first = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, fast);
+  const auto second = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, slow);
   loop.settle();
   slow.is_full = true;
   for (int i = 0; i < 10; ++i) agent_says("word ");
@@ -126,7 +126,7 @@ TEST_F(EngineTest, A_reader_that_is_full_after_each_page_gets_every_page_when_it
 
   RememberingReader slow;
   slow.fills_at_each_take = true;
-  const auto reading = engine->read(run, wire::Format::ndjson, -1, slow);
+  const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, slow);
   int pages = 0;
   for (std::size_t before = 1; before != slow.text.size(); ++pages) {
     before = slow.text.size();
@@ -305,7 +305,7 @@ TEST_F(EngineTest, Whatever_way_a_run_ends_each_of_its_steps_does_S_9) {  // S-9
   };
   const auto ends_of = [&](const model::Run& run) {
     RememberingReader reader;
-    const auto reading = engine->read(run, wire::Format::trace, -1, reader);
+    const auto reading = engine->read(run, {.format = wire::Format::trace, .after = -1}, reader);
     loop.settle();
     EXPECT_TRUE(reader.ended);
     return reader.text;

@@ -11,7 +11,7 @@ using model::Slug;
 TEST_F(GateTest, A_run_that_needs_a_human_parks_and_everything_says_so_at_once_I_14) {  // I-14
   const auto run = send_ok(message("Look it up."));
   RememberingReader ana;
-  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   agent_says("Let me see. ");
   const int writes = disk.write_count();
   agent_asks();
@@ -39,7 +39,7 @@ TEST_F(GateTest, Approved_it_goes_on_from_its_checkpoint_on_the_same_stream_I_16
   what.env_name = "lab";
   const auto run = send_ok(std::move(what));
   RememberingReader ana;
-  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   agent_says("Let me see. ");
   agent_asks();
   auto made = decision();
@@ -172,7 +172,7 @@ TEST_F(GateTest, A_decision_that_meets_a_full_disk_is_taken_back_and_said_so) {
   agent_asks(60);
   const auto asked = model::to_json(last_approval());
   RememberingReader ana;
-  const auto reading = engine->read(run, wire::Format::trace, -1, ana);
+  const auto reading = engine->read(run, {.format = wire::Format::trace, .after = -1}, ana);
   loop.settle();
   const auto told = ana.text;
   for (const bool approve : {true, false}) {
@@ -336,7 +336,7 @@ TEST_F(GateTest, A_step_that_was_running_at_the_gate_ends_where_the_agent_ends_i
              model::EventKind::step);
   agent_finishes();
   RememberingReader reader;
-  const auto reading = engine->read(run, wire::Format::trace, -1, reader);
+  const auto reading = engine->read(run, {.format = wire::Format::trace, .after = -1}, reader);
   loop.settle();
   EXPECT_NE(reader.text.find(R"("succeeded")"), std::string::npos);
   EXPECT_EQ(reader.text.find(R"("failed")"), std::string::npos);
@@ -356,7 +356,7 @@ TEST_F(GateTest, Secrets_in_reach_are_opened_and_follow_their_rows) {
   EXPECT_EQ(secrets->find("FIRST")->value, "value one");
   EXPECT_EQ(secrets->find("BROKEN"), nullptr);
   RememberingReader reader;
-  const auto reading = engine->read(run, wire::Format::full_ndjson, -1, reader);
+  const auto reading = engine->read(run, {.format = wire::Format::full_ndjson, .after = -1}, reader);
   loop.settle();
   EXPECT_NE(reader.text.find("BROKEN"), std::string::npos) << "what cannot be opened is named";
 

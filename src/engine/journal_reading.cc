@@ -9,12 +9,12 @@ constexpr std::size_t page_bytes = 256 * 1024;
 
 }  // namespace
 
-JournalReading::JournalReading(Needs needs, const model::Run& run, wire::Format format, int64_t after, Reader& reader)
+JournalReading::JournalReading(Needs needs, const model::Run& run, const wire::View& view, Reader& reader)
     : needs_(needs),
       run_(run.id),
-      format_(format),
+      format_(view.format),
       reader_(reader),
-      fold_(format, run, after),
+      fold_(view, run),
       self_(std::make_shared<JournalReading*>(this)) {
   needs_.loop.defer([self = self_] {
     if (*self != nullptr) (*self)->go_on();

@@ -27,7 +27,7 @@ class JournalReading final : public Reading {
     world::Loop& loop;
   };
 
-  JournalReading(Needs needs, const model::Run& run, wire::Format format, int64_t after, Reader& reader);
+  JournalReading(Needs needs, const model::Run& run, const wire::View& view, Reader& reader);
   ~JournalReading() override;
 
   void more() override;

@@ -159,7 +159,7 @@ void LiveRun::settle_in_park() {
 void LiveRun::go_on() {
   SLUICE_CHECK(has_work());
   at_gate_ = false;
-  work_->go_on();
+  work_->go_on({});
 }
 
 }  // namespace sluice::engine

@@ -18,7 +18,7 @@ class PlacementTest : public GateTest {
   std::string tell_story(const model::Runtime& runtime) {
     const auto run = send_ok(message_in(make_conversation(runtime), "Look it up."));
     RememberingReader ana;
-    const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+    const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
     agent_says("Let me see. ");
     agent_asks();
     decide(decision());
@@ -130,7 +130,7 @@ TEST_F(PlacementTest, Caps_on_sticky_conversations_hold_and_the_run_goes_on_with
   const auto second = send_sticky();
   EXPECT_FALSE(last_dispatch().keeps_box);
   RememberingReader reader;
-  const auto reading = engine->read(second, wire::Format::full_ndjson, -1, reader);
+  const auto reading = engine->read(second, {.format = wire::Format::full_ndjson, .after = -1}, reader);
   loop.settle();
   EXPECT_NE(reader.text.find("may keep their sandbox"), std::string::npos) << "it is told why";
 }
@@ -227,7 +227,7 @@ TEST_F(PlacementTest, A_server_that_has_no_boxes_of_its_own_keeps_none_I_21) {
   EXPECT_EQ(engine->capacity().sticky_active, 0);
   agent_finishes();
   RememberingReader reader;
-  const auto reading = engine->read(run, wire::Format::full_ndjson, -1, reader);
+  const auto reading = engine->read(run, {.format = wire::Format::full_ndjson, .after = -1}, reader);
   loop.settle();
   EXPECT_NE(reader.text.find("has no sandboxes of its own to keep"), std::string::npos);
 }

@@ -61,7 +61,7 @@ TEST_F(EngineTest, Recovering_twice_is_recovering_once) {
 TEST_F(EngineTest, A_writer_that_was_fenced_out_falls_silent) {
   const auto run = send_ok(message("hello"));
   RememberingReader ana;
-  const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+  const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   loop.settle();
   store->take_over(run.id, stored_run(run).epoch, [](Result<model::Run> taken) { ASSERT_TRUE(taken); });
   loop.settle();
@@ -94,7 +94,7 @@ TEST_F(EngineTest, When_the_store_will_not_say_the_run_is_taken_up_anew_and_told
     dispatcher.resumable = true;
     const auto run = send_ok(message("hello"));
     RememberingReader ana;
-    const auto reading = engine->read(run, wire::Format::ndjson, -1, ana);
+    const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
     loop.settle();
     disk.fail_write(0, fault);
     agent_says("uncertain ");

@@ -108,9 +108,8 @@ void RunEngine::on_lost(LiveRun& run, const Error& why) {
 
 // ── readers ─────────────────────────────────────────────────────────────────────────────────────
 
-std::unique_ptr<Reading> RunEngine::read(const model::Run& run, wire::Format format, int64_t after, Reader& reader) {
-  return std::make_unique<JournalReading>(JournalReading::Needs{*this, needs_.store, needs_.loop}, run, format, after,
-                                          reader);
+std::unique_ptr<Reading> RunEngine::read(const model::Run& run, const wire::View& view, Reader& reader) {
+  return std::make_unique<JournalReading>(JournalReading::Needs{*this, needs_.store, needs_.loop}, run, view, reader);
 }
 
 class RunEngine::EndWaiting final : public Waiting {

@@ -23,7 +23,7 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
 
   void recover(Callback<void(Result<Unit>)> done) override;
   void send(Send send, Callback<void(SendOutcome)> done) override;
-  std::unique_ptr<Reading> read(const model::Run& run, wire::Format format, int64_t after, Reader& reader) override;
+  std::unique_ptr<Reading> read(const model::Run& run, const wire::View& view, Reader& reader) override;
   std::unique_ptr<Waiting> wait_for_end(const model::Run& run, Callback<void(Result<wire::Ending>)> done) override;
   void cancel(model::TenantId tenant, model::RunId run,
               Callback<void(std::variant<model::Run, model::Problem>)> done) override;

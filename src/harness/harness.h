@@ -77,6 +77,7 @@ struct Dispatch {
   int64_t max_rounds = 0;  // of model calls that end in tool calls; 0: as many as the runner allows
   bool filler = false;
   std::string traceparent;  // W3C; empty: none
+  model::RunExtras extras;  // what the message brought along
 
   std::shared_ptr<vault::Secrets> secrets;  // in reach of the run; null: none
   bool may_ask = false;                     // a human can be asked; otherwise what must be asked for is refused
@@ -86,6 +87,7 @@ struct Dispatch {
   // When a parked run goes on without the Work that raised its gate: what Gate::checkpoint said. The
   // gate was approved.
   std::string checkpoint;
+  std::vector<model::ClientResult> results;  // that came with the approval: of the client's own tools
 
   // When a restarted server takes the work up again: what the journal shows was told already. The
   // agent must go on right after it, without repeating a byte.
@@ -109,7 +111,8 @@ struct Gate {
 class DispatchListener {
  public:
   virtual ~DispatchListener() = default;
-  // Kinds text, reasoning, filler, log, usage, step, output, file, diff, custom and egress, stamped.
+  // Kinds text, reasoning, filler, log, usage, step, output, file, diff, custom, egress, replaced, call, subagent and
+  // subagent_text, stamped.
   virtual void on_event(model::RunEvent event) = 0;
   virtual void on_finished(model::Usage usage) = 0;
   virtual void on_failed(model::Problem problem) = 0;
@@ -125,7 +128,7 @@ class Work {
   // more. Not called twice; `gone` never comes from inside.
   virtual void stop(Callback<void()> gone) = 0;
   // Its gate was approved; secrets that came with it are in Dispatch::secrets. Only while it waits.
-  virtual void go_on() = 0;
+  virtual void go_on(std::vector<model::ClientResult> results) = 0;
 };
 
 class Dispatcher {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> effect_names = {"allow", "ask", "deny"};
 constexpr std::array<std::string_view, 4> subject_names = {"tool", "command", "file", "host"};
-constexpr std::array<std::string_view, 2> item_kind_names = {"action", "secret"};
+constexpr std::array<std::string_view, 3> item_kind_names = {"action", "secret", "client_tool"};
 constexpr std::array<std::string_view, 4> approval_status_names = {"pending", "approved", "denied", "expired"};
 constexpr std::array<std::string_view, 3> secret_scope_names = {"conversation", "agent", "tenant"};
 constexpr std::array<std::string_view, 2> placement_mode_names = {"pooled", "sticky"};

@@ -33,13 +33,22 @@ std::optional<Effect> effect_named(std::string_view name);
 std::optional<Subject> subject_named(std::string_view name);
 
 // ── approvals (I-14) ──
-enum class ItemKind : uint8_t { action, secret };
+enum class ItemKind : uint8_t { action, secret, client_tool };
+
+// A call that the client itself carries out; its result is what is waited for.
+struct ClientCall {
+  std::string id;  // the step's
+  std::string name;
+  std::string arguments;  // JSON
+  bool operator==(const ClientCall&) const = default;
+};
 
 struct RequestedItem {
   ItemKind kind = ItemKind::action;
   std::string description;
   std::optional<std::string> alias;  // of a secret
   std::vector<std::string> hosts;    // where it would go; empty: where the agent's policy lets it go
+  std::optional<ClientCall> call;    // of a client_tool; of an action: the call that is asked about, if there is one
   bool operator==(const RequestedItem&) const = default;
 };
 
@@ -126,7 +135,7 @@ inline constexpr int64_t sticky_ttl_seconds_min = 60;
 inline constexpr int64_t sticky_ttl_seconds_max = 86'400;
 
 struct Runtime {
-  std::string agent_type = "native";
+  std::string agent_type;  // empty, until the conversation is made: its agent's
   PlacementMode mode = PlacementMode::pooled;
   int64_t sticky_ttl_seconds = 900;
   bool operator==(const Runtime&) const = default;

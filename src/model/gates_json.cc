@@ -37,6 +37,10 @@ void append_items(json::Writer& writer, const std::vector<RequestedItem>& items)
     writer.begin_object().key("kind").string(name_of(item.kind)).key("description").string(item.description);
     if (item.alias) writer.key("alias").string(*item.alias);
     if (!item.hosts.empty()) append_texts(writer, "hosts", item.hosts);
+    if (item.call) {
+      writer.key("call").begin_object().key("id").string(item.call->id).key("name").string(item.call->name);
+      writer.key("arguments").string(item.call->arguments).end_object();
+    }
     writer.end_object();
   }
   writer.end_array();
@@ -47,9 +51,13 @@ std::vector<RequestedItem> items_from_json(json::Value value) {
   value.each_element([&](json::Value item) {
     RequestedItem made;
     if (text_of(item, "kind") == name_of(ItemKind::secret)) made.kind = ItemKind::secret;
+    if (text_of(item, "kind") == name_of(ItemKind::client_tool)) made.kind = ItemKind::client_tool;
     made.description = text_of(item, "description");
     if (item.find("alias")) made.alias = text_of(item, "alias");
     made.hosts = texts_of(item, "hosts");
+    if (const auto call = item.find("call")) {
+      made.call = ClientCall{text_of(*call, "id"), text_of(*call, "name"), text_of(*call, "arguments")};
+    }
     items.push_back(std::move(made));
   });
   return items;

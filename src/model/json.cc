@@ -101,6 +101,7 @@ void append_json(std::string& out, const Tenant& tenant) {
   writer.key("max_concurrent_sticky").integer(limits.max_concurrent_sticky);
   writer.key("max_sticky_ttl_seconds").integer(limits.max_sticky_ttl_seconds);
   writer.key("require_bound_decisions").boolean(tenant.require_bound_decisions);
+  writer.key("agui_unsigned_approvals").boolean(tenant.agui_unsigned_approvals);
   writer.key("webhook_url").string_or_null(tenant.webhook_url).end_object();
   writer.key("metadata");
   append_metadata(writer, tenant.metadata);
@@ -150,6 +151,7 @@ void append_json(std::string& out, const Agent& agent) {
   append_id_or_null(writer, "environment_id", agent.environment_id);
   writer.key("policy");
   append_policy(writer, agent.policy);
+  append_kit_members(writer, agent.kit);
   writer.key("is_default").boolean(agent.is_default);
   append_time(writer, "created_at", agent.created_at);
   append_time(writer, "updated_at", agent.updated_at);

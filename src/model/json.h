@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "model/gates.h"
+#include "model/kit.h"
 #include "model/objects.h"
 #include "model/records.h"
 
@@ -43,6 +44,15 @@ void append_policy(json::Writer& writer, const Policy& policy);
 // Of what append_policy() wrote; what else there is in it is left out, and an unknown effect denies.
 Policy policy_from_json(json::Value value);
 void append_runtime(json::Writer& writer, const Runtime& runtime, const SandboxNow& now);
+
+// The members that an agent has of it. What kit_from_json() does not find is as in a new one.
+void append_kit_members(json::Writer& writer, const AgentKit& kit);
+AgentKit kit_from_json(json::Value value);
+// The members that an `accepted` event has of it; none for one that is empty.
+void append_extras_members(json::Writer& writer, const RunExtras& extras);
+RunExtras extras_from_json(json::Value value);
+std::string to_json(const GateAnswers& answers);
+GateAnswers answers_from_json(json::Value value);
 
 void append_metadata(json::Writer& writer, const Metadata& metadata);
 Metadata metadata_from_json(json::Value value);

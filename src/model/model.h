@@ -4,6 +4,7 @@
 #include "model/gates.h"
 #include "model/ids.h"
 #include "model/json.h"
+#include "model/kit.h"
 #include "model/objects.h"
 #include "model/problem.h"
 #include "model/records.h"

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "model/gates.h"
 #include "model/ids.h"
+#include "model/kit.h"
 
 namespace sluice::model {
 
@@ -27,6 +28,7 @@ struct Tenant {
   TenantLimits limits;
   bool require_bound_decisions = false;    // decisions must sign digests of what they decide
   std::optional<std::string> webhook_url;  // told when approvals are raised and resolved
+  bool agui_unsigned_approvals = false;    // an AG-UI client's answer to an interrupt counts without a signature
   Metadata metadata;
   Timestamp created_at;
   Timestamp updated_at;
@@ -82,6 +84,7 @@ struct Agent {
   std::vector<SkillId> skill_ids;               // always at hand; a message's skill_ids come on top
   std::optional<EnvironmentId> environment_id;  // for messages that name none
   Policy policy;
+  AgentKit kit;
   bool is_default = false;  // used by conversations that name no agent; one per tenant
   Timestamp created_at;
   Timestamp updated_at;

@@ -35,6 +35,11 @@ std::string_view name_of(EventKind kind) {
     case EventKind::resumed: return "resumed";
     case EventKind::egress: return "egress";
     case EventKind::checkpoint: return "checkpoint";
+    case EventKind::replaced: return "replaced";
+    case EventKind::call: return "call";
+    case EventKind::subagent: return "subagent";
+    case EventKind::subagent_text: return "subagent_text";
+    case EventKind::answers: return "answers";
   }
   return "unknown";
 }

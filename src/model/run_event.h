@@ -35,6 +35,13 @@ enum class EventKind : uint8_t {
   resumed = 18,     // the human agreed. body: {"approval_id","decision":"approved"}
   egress = 19,      // a request left the sandbox, or was kept from it. body: {"host","method","status",…}
   checkpoint = 20,  // from where a parked run goes on; never told. body: the dispatcher's own
+  replaced = 21,    // the text so far is taken back but for its first bytes; what follows stands instead.
+                    // body: {"kept_bytes"}
+  call = 22,        // a tool call is being written, before its step runs. body: {"id","name"} first, then {"id","args"}
+                    // for each piece of the arguments' JSON; perhaps with "subagent"
+  subagent = 23,    // an agent that the agent set to work. body: {"id","name","status","step_id"?,…}
+  subagent_text = 24,  // what it says. body: {"id","text"} or {"id","reasoning"}
+  answers = 25,        // what came with the word to go on, right before `resumed`; never told. body: GateAnswers
 };
 
 std::string_view name_of(EventKind kind);

@@ -24,7 +24,7 @@ class RemoteWork final : public harness::Work, private net::CallListener {
 
   void stop(Callback<void()> gone) override;
   // A runner elsewhere raises no gates.
-  void go_on() override { SLUICE_CHECK(false); }
+  void go_on(std::vector<model::ClientResult>) override { SLUICE_CHECK(false); }
 
  private:
   void on_head(int status, const net::Headers& headers) override;

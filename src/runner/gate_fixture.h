@@ -23,7 +23,7 @@ class GateStory : public HandsTest {
     EXPECT_EQ(gate.keeps_box, keeps_box);
     if (!supplied.empty()) secrets->replace(std::move(supplied));
     if (gate.keeps_box) {
-      work->go_on();
+      work->go_on({});
       return loop.settle();
     }
     EXPECT_TRUE(sandbox->boxes.empty()) << "a parked run has no box";

@@ -31,7 +31,7 @@ class NativeLoop final : public harness::Work,
   NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch, harness::DispatchListener& listener);
 
   void stop(Callback<void()> gone) override;
-  void go_on() override;
+  void go_on(std::vector<model::ClientResult> results) override;
 
  private:
   // From one question to the model's `stop`.

@@ -56,7 +56,8 @@ void NativeLoop::raise_gate() {
   listener_.on_gate(std::move(gate));
 }
 
-void NativeLoop::go_on() {
+void NativeLoop::go_on(std::vector<model::ClientResult> results) {
+  (void)results;
   SLUICE_CHECK(std::exchange(is_waiting_, false));
   context_->loop.defer([this, alive = lifeline_.watch()] {
     if (alive.expired() || !calls_) return;

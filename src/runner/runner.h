@@ -4,6 +4,7 @@
 // Not its business: the journal, clients, who may run (engine).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "harness/harness.h"
 #include "models/models.h"
 #include "net/net.h"
+#include "runner/bridge_serving.h"
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
 #include "world/world.h"
@@ -67,6 +69,21 @@ struct HandsOptions {
   FileHooks file_hooks;
 };
 
+// Agent programs (harness/dialect.h).
+struct ProgramOptions {
+  std::map<std::string, std::string>
+      paths;  // agent type to the program's path in the box; what is missing is not installed
+  std::map<std::string, std::string>
+      folders;                       // agent type to the host's folder, bound at /opt/harness/TYPE; may be missing
+  int64_t start_ms_max = 60'000;     // to the first thing it says
+  int64_t silence_ms_max = 600'000;  // between two, while nobody is asked and no tool runs
+  int64_t end_ms_max = 10'000;       // from the end of its turn, or SIGTERM, to the end of its process
+};
+
+// Headers that prove to the tenant's server who calls: of a body, at a time.
+using SignWebhook =
+    std::function<std::vector<net::Header>(model::TenantId tenant, std::string_view body, Timestamp at)>;
+
 struct RunnerOptions {
   std::map<std::string, Provider> providers;  // "offline" is always there
   // Where an agent's own base_url may lead: the beginnings of URLs, or "*" for anywhere. A tenant names
@@ -80,6 +97,10 @@ struct RunnerOptions {
   int64_t model_idle_ms_max = 120'000;
   int64_t model_total_ms_max = 1'800'000;
   int tool_rounds_max = 50;
+  // Where tools may be, as agent_base_urls: tenants' webhooks, and servers of MCP.
+  std::vector<std::string> tool_urls;
+  int64_t tool_answer_bytes_max = 1 << 20;
+  ProgramOptions programs;
   HandsOptions hands;
 };
 
@@ -97,6 +118,8 @@ struct RunnerNeeds {
   workspace::Watcher* watcher = nullptr;
   world::Workers* workers = nullptr;
   egress::Egress* egress = nullptr;  // null: nothing leaves a box
+  ServeBridge serve_bridge;          // empty: what runs in a box reaches no tools of the host
+  SignWebhook sign_webhook;          // empty: no tool is called by webhook
 };
 
 // The needs must outlive the dispatcher and all its work. One at a time for one state_dir: it clears away what a

@@ -45,8 +45,8 @@ enum class Network : uint8_t {
 
 // A directory of the host that is seen inside, read-only.
 struct Bind {
-  std::string from;  // absolute, below SandboxOptions::state_dir
-  std::string to;    // "/skills/NAME"
+  std::string from;  // absolute, below SandboxOptions::state_dir or harness_dir
+  std::string to;    // "/skills/NAME", "/opt/harness/NAME"
 };
 
 struct BoxRequest {
@@ -59,6 +59,7 @@ struct BoxRequest {
 
 // A door in the box's own loopback that this side answers: made before anything in the box runs.
 inline constexpr uint16_t egress_port = 3128;
+inline constexpr uint16_t bridge_port = 3129;
 
 // How a command ended.
 enum class ExitCause : uint8_t {
@@ -88,8 +89,9 @@ struct Command {
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;  // on top of the box's
   std::string directory = "/workspace";
-  std::string input;       // its standard input; then end of file
-  int64_t timeout_ms = 0;  // 0: none. At the time the whole process group is killed.
+  std::string input;         // its standard input; then end of file
+  bool keeps_input = false;  // after `input` its standard input stays open: for Process::write()
+  int64_t timeout_ms = 0;    // 0: none. At the time the whole process group is killed.
   bool background =
       false;  // on_exit comes when argv[0]'s process ends, as always; but dropping the Process leaves it running
 };
@@ -112,6 +114,11 @@ class Process {
   virtual ~Process() = default;
   virtual void stop() = 0;              // SIGTERM, SIGKILL after a second
   virtual void pause(bool paused) = 0;  // reads no more output until told otherwise
+  // Of a command that keeps its input: more of it, in order, held here while the pipe is full; then its end. Neither
+  // has an effect once the command is over or has closed its input.
+  virtual void write(std::string_view bytes) = 0;
+  virtual void close_input() = 0;
+  virtual std::size_t unwritten_bytes() const = 0;
 };
 
 class Box {
@@ -132,6 +139,8 @@ class Box {
   // Accepts what is sent to 127.0.0.1:egress_port inside; nonblocking. Once; empty the second time, and for a box
   // with the host's network. While nobody has taken it, connections wait.
   virtual OwnedFd take_egress_listener() = 0;
+  // The same for 127.0.0.1:bridge_port.
+  virtual OwnedFd take_bridge_listener() = 0;
 
   // Called once, if the box ends without kill().
   virtual void on_lost(Callback<void(std::string what)> then) = 0;
@@ -165,6 +174,7 @@ class Sandbox {
 struct SandboxOptions {
   std::string driver = "namespaces";
   std::string state_dir;                 // layers, bundles: what requests may name lies below it
+  std::string harness_dir;               // agent programs: what binds may name too; empty: none
   std::string root;                      // an image directory; empty: made of the host's own /usr, /bin, /lib, /etc …
   std::string ca_bundle_file;            // lies over /etc/ssl/certs/ca-certificates.crt in every box; empty: the host's
   std::vector<std::string> extra_paths;  // more of the host's directories, read-only, at their own place

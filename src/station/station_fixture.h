@@ -53,7 +53,7 @@ class FakeDispatcher final : public harness::Dispatcher {
       ++dispatcher_.stopped;
       timer_ = dispatcher_.loop_.after(Millis{dispatcher_.stopping_ms}, std::move(gone));
     }
-    void go_on() override {}
+    void go_on(std::vector<model::ClientResult>) override {}
 
    private:
     FakeDispatcher& dispatcher_;

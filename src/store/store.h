@@ -29,6 +29,7 @@
 #include "store/gates.h"
 #include "store/objects.h"
 #include "store/questions.h"
+#include "store/threads.h"
 #include "world/world.h"
 
 namespace sluice::store {
@@ -88,7 +89,8 @@ struct NewRun {
   model::Run run;                       // run.head and epoch are the store's to set: epoch 1
   std::vector<model::RunEvent> events;  // the journal's first
   std::optional<Idempotency> idempotency;
-  bool only_replay = false;  // there is no room for it: nothing is created, but a known key is answered
+  std::optional<AguiRun> agui;  // kept with it; its `run` and `conversation_id` are the store's to set
+  bool only_replay = false;     // there is no room for it: nothing is created, but a known key is answered
 };
 
 struct Accepted {
@@ -118,6 +120,7 @@ struct Append {
   std::vector<model::SealedSecret> secrets;  // as by put_secrets(); left out when the conversation is archived
   std::vector<model::AuditEntry> audit;
   std::vector<model::Notice> notices;  // kept only where the tenant has a webhook_url
+  std::optional<AguiRun> agui;         // the AG-UI run that goes on from here
 };
 
 // A message as it is kept: its exact JSON.
@@ -142,7 +145,7 @@ struct KeyHolder {
   model::Tenant tenant;
 };
 
-class Store : public Objects, public Gates {
+class Store : public Objects, public Gates, public Threads {
  public:
   // ── tenants, keys, agents (all boundary) ──
   // With its default agent.

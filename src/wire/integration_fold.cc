@@ -68,7 +68,8 @@ void IntegrationFold::apply(const store::Committed& news, std::string& out) {
     case EventKind::gate: tell("approval_required", event, out); break;
     case EventKind::resumed: tell("resumed", event, out); break;
     case EventKind::accepted:
-    case EventKind::checkpoint: break;
+    case EventKind::checkpoint:
+    case EventKind::answers: break;
     case EventKind::reasoning:
     case EventKind::log:
     case EventKind::usage:
@@ -78,6 +79,10 @@ void IntegrationFold::apply(const store::Committed& news, std::string& out) {
     case EventKind::diff:
     case EventKind::custom:
     case EventKind::egress:
+    case EventKind::replaced:
+    case EventKind::call:
+    case EventKind::subagent:
+    case EventKind::subagent_text:
       if (is_full(format_)) tell_more(event, out);
       break;
   }

@@ -68,9 +68,12 @@ void TraceFold::end(const model::RunEvent& event, std::string& out) {
   harness::append_result_line(out, answer, message.usage, event.at, profile_);
 }
 
-Fold::Fold(Format format, const model::Run& run, int64_t after)
-    : fold_(is_trace(format) ? std::variant<IntegrationFold, TraceFold>(TraceFold(format, after))
-                             : std::variant<IntegrationFold, TraceFold>(
-                                   IntegrationFold(format, run.conversation_id, run.message_id, after))) {}
+Fold::Fold(const View& view, const model::Run& run) : fold_(make(view, run)) {}
+
+Fold::Any Fold::make(const View& view, const model::Run& run) {
+  if (is_agui(view.format)) return AguiFold(view, run);
+  if (is_trace(view.format)) return TraceFold(view.format, view.after);
+  return IntegrationFold(view.format, run.conversation_id, run.message_id, view.after);
+}
 
 }  // namespace sluice::wire

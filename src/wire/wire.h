@@ -13,22 +13,10 @@
 #include "harness/envelope.h"
 #include "model/model.h"
 #include "store/store.h"
+#include "wire/agui_fold.h"
+#include "wire/view.h"
 
 namespace sluice::wire {
-
-// Which surface, and how its events are framed.
-enum class Format : uint8_t {
-  ndjson,       // the Integration API's events (I-6), one a line
-  sse,          // the same, one a frame
-  full_ndjson,  // with what the run does besides: log, reasoning, usage, step, output, file, diff, custom, egress
-  full_sse,
-  trace,           // the runner's lines (S-9): log, step, result, error
-  extended_trace,  // with everything else
-};
-inline constexpr int format_count = 6;
-constexpr bool is_sse(Format format) { return format == Format::sse || format == Format::full_sse; }
-constexpr bool is_full(Format format) { return format == Format::full_ndjson || format == Format::full_sse; }
-constexpr bool is_trace(Format format) { return format == Format::trace || format == Format::extended_trace; }
 
 // Events of the Integration API (I-5, I-6), one a line or one a frame.
 class IntegrationFold {
@@ -85,10 +73,10 @@ class TraceFold {
   std::size_t round_at_ = 0;  // where in it the last step ended
 };
 
-// Either, as the format says.
+// Any of them, as the format says.
 class Fold {
  public:
-  Fold(Format format, const model::Run& run, int64_t after);
+  Fold(const View& view, const model::Run& run);
 
   void apply(const store::Committed& news, std::string& out) {
     std::visit([&](auto& fold) { fold.apply(news, out); }, fold_);
@@ -102,9 +90,17 @@ class Fold {
   bool ended() const {
     return std::visit([](const auto& fold) { return fold.ended(); }, fold_);
   }
+  // How often an AG-UI stream would have broken its protocol's rules.
+  int64_t violations() const {
+    const auto* agui = std::get_if<AguiFold>(&fold_);
+    return agui == nullptr ? 0 : agui->violations();
+  }
 
  private:
-  std::variant<IntegrationFold, TraceFold> fold_;
+  using Any = std::variant<IntegrationFold, TraceFold, AguiFold>;
+  static Any make(const View& view, const model::Run& run);
+
+  Any fold_;
 };
 
 // What a caller who does not stream needs to know of the end.

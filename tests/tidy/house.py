@@ -18,22 +18,23 @@ ROOMS = {
     "notices": "base model world net store",
     "wire": "base model store harness",
     "models": "base model",
+    "mcp": "base model",
     "harness": "base model vault",
     "files": "base",
     "sandbox": "base world",
     "workspace": "base world",
-    "runner": "base model world net models harness sandbox workspace gates vault egress",
+    "runner": "base model world net models mcp harness sandbox workspace gates vault egress",
     "engine": "base model world store wire harness vault gates",
     "remote": "base model world net store harness",
     "client": "base world net",
     "station": "base model world net harness",
     "api": "base model world net store files workspace wire harness engine gates vault notices",
     "cli": "base model world net client gates",
-    "app": "base model world net store files sandbox workspace wire models harness runner engine remote client station "
+    "app": "base model world net store files sandbox workspace wire models mcp harness runner engine remote client station "
            "gates vault egress notices api cli",
 }
 DOORLESS = {"base", "model"}  # all of their headers may be included singly
-SECOND_DOORS = {"engine/materials.h", "harness/envelope.h", "world/metrics.h"}
+SECOND_DOORS = {"engine/materials.h", "harness/dialect.h", "harness/envelope.h", "world/metrics.h"}
 # What only tests may include: fakes, fixtures, the suites that several backends share.
 FOR_TESTS = re.compile(r"(^|/)(fake|memory|contract)_[a-z_]+\.(h|cc)$|_(fixture|contract|test)\.(h|cc)$")
 

@@ -28,7 +28,7 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
     });
     asked_->surface().open_answers.keep(shared_from_this());
     if (exchange.gone()) return close("caller left");
-    reading_ = asked_->engine().read(run, format_, after, *this);
+    reading_ = asked_->engine().read(run, {.format = format_, .after = after}, *this);
     if (wire::is_sse(format_)) watch_quiet(quiet_us_max);
   }
 

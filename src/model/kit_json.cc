@@ -1,0 +1,164 @@
+// Agents' kits, and what comes with messages and answers, as JSON.
+#include "model/json.h"
+
+namespace sluice::model {
+namespace {
+
+void append_texts(json::Writer& writer, const std::vector<std::string>& texts) {
+  writer.begin_array();
+  for (const auto& text : texts) writer.string(text);
+  writer.end_array();
+}
+
+std::string text_of(json::Value object, std::string_view name) {
+  const auto value = object.find(name);
+  return std::string(value ? value->string().value_or("") : "");
+}
+
+std::optional<std::string> text_if_there(json::Value object, std::string_view name) {
+  const auto value = object.find(name);
+  if (!value || !value->string()) return std::nullopt;
+  return std::string(*value->string());
+}
+
+std::string json_of(json::Value object, std::string_view name, std::string_view otherwise) {
+  const auto value = object.find(name);
+  return value ? value->to_text() : std::string(otherwise);
+}
+
+void each_in(json::Value object, std::string_view name, const std::function<void(json::Value)>& visit) {
+  if (const auto list = object.find(name)) list->each_element(visit);
+}
+
+std::vector<std::string> texts_in(json::Value object, std::string_view name) {
+  std::vector<std::string> texts;
+  each_in(object, name, [&](json::Value item) { texts.emplace_back(item.string().value_or("")); });
+  return texts;
+}
+
+std::map<std::string, std::string> map_in(json::Value object, std::string_view name) {
+  std::map<std::string, std::string> map;
+  if (const auto found = object.find(name)) map = metadata_from_json(*found);
+  return map;
+}
+
+void append_tool_members(json::Writer& writer, const HostTool& tool) {
+  writer.key("name").string(tool.name).key("description").string(tool.description);
+  writer.key("parameters").raw(tool.parameters);
+}
+
+HostTool tool_from_json(json::Value value) {
+  return {text_of(value, "name"), text_of(value, "description"), json_of(value, "parameters", "{}")};
+}
+
+void append_server(json::Writer& writer, const McpServer& server) {
+  writer.begin_object().key("name").string(server.name);
+  if (!server.url.empty()) {
+    writer.key("url").string(server.url);
+    if (!server.headers.empty()) append_metadata(writer.key("headers"), server.headers);
+  } else {
+    append_texts(writer.key("command"), server.command);
+    if (!server.environment.empty()) append_metadata(writer.key("environment"), server.environment);
+  }
+  writer.end_object();
+}
+
+void append_agui(json::Writer& writer, const AguiNames& agui) {
+  writer.begin_object().key("thread_id").string(agui.thread_id).key("run_id").string(agui.run_id);
+  if (agui.parent_run_id) writer.key("parent_run_id").string(*agui.parent_run_id);
+  writer.key("messages").raw(agui.messages).end_object();
+}
+
+}  // namespace
+
+void append_kit_members(json::Writer& writer, const AgentKit& kit) {
+  writer.key("agent_type").string(kit.agent_type);
+  append_texts(writer.key("command"), kit.command);
+  writer.key("mcp_servers").begin_array();
+  for (const auto& server : kit.mcp_servers) append_server(writer, server);
+  writer.end_array().key("tools").begin_array();
+  for (const auto& webhook : kit.tools) {
+    writer.begin_object();
+    append_tool_members(writer, webhook.tool);
+    writer.key("url").string(webhook.url).key("timeout_seconds").integer(webhook.timeout_seconds).end_object();
+  }
+  writer.end_array().key("code_mode").boolean(kit.code_mode);
+}
+
+AgentKit kit_from_json(json::Value value) {
+  AgentKit kit;
+  if (const auto type = text_of(value, "agent_type"); !type.empty()) kit.agent_type = type;
+  kit.command = texts_in(value, "command");
+  each_in(value, "mcp_servers", [&](json::Value item) {
+    kit.mcp_servers.push_back({text_of(item, "name"), text_of(item, "url"), map_in(item, "headers"),
+                               texts_in(item, "command"), map_in(item, "environment")});
+  });
+  each_in(value, "tools", [&](json::Value item) {
+    const auto seconds = item.find("timeout_seconds");
+    kit.tools.push_back({tool_from_json(item), text_of(item, "url"), seconds ? seconds->integer().value_or(60) : 60});
+  });
+  const auto code_mode = value.find("code_mode");
+  kit.code_mode = code_mode && code_mode->boolean().value_or(false);
+  return kit;
+}
+
+void append_extras_members(json::Writer& writer, const RunExtras& extras) {
+  if (extras.session_id) writer.key("session_id").string(*extras.session_id);
+  if (!extras.client_tools.empty()) {
+    writer.key("client_tools").begin_array();
+    for (const auto& tool : extras.client_tools) {
+      append_tool_members(writer.begin_object(), tool);
+      writer.end_object();
+    }
+    writer.end_array();
+  }
+  if (!extras.context.empty()) {
+    writer.key("context").begin_array();
+    for (const auto& note : extras.context) {
+      writer.begin_object().key("description").string(note.description).key("value").string(note.value).end_object();
+    }
+    writer.end_array();
+  }
+  if (extras.agui) append_agui(writer.key("agui"), *extras.agui);
+}
+
+RunExtras extras_from_json(json::Value value) {
+  RunExtras extras;
+  extras.session_id = text_if_there(value, "session_id");
+  each_in(value, "client_tools", [&](json::Value item) { extras.client_tools.push_back(tool_from_json(item)); });
+  each_in(value, "context", [&](json::Value item) {
+    extras.context.push_back({text_of(item, "description"), text_of(item, "value")});
+  });
+  if (const auto agui = value.find("agui")) {
+    extras.agui = AguiNames{text_of(*agui, "thread_id"), text_of(*agui, "run_id"),
+                            text_if_there(*agui, "parent_run_id"), json_of(*agui, "messages", "[]")};
+  }
+  return extras;
+}
+
+std::string to_json(const GateAnswers& answers) {
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object();
+  if (answers.agui_run_id) writer.key("agui_run_id").string(*answers.agui_run_id);
+  writer.key("results").begin_array();
+  for (const auto& result : answers.results) {
+    writer.begin_object().key("call_id").string(result.call_id).key("content").string(result.content);
+    writer.key("failed").boolean(result.failed).end_object();
+  }
+  writer.end_array().end_object();
+  return out;
+}
+
+GateAnswers answers_from_json(json::Value value) {
+  GateAnswers answers;
+  answers.agui_run_id = text_if_there(value, "agui_run_id");
+  each_in(value, "results", [&](json::Value item) {
+    const auto failed = item.find("failed");
+    answers.results.push_back(
+        {text_of(item, "call_id"), text_of(item, "content"), failed && failed->boolean().value_or(false)});
+  });
+  return answers;
+}
+
+}  // namespace sluice::model

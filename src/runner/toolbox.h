@@ -1,0 +1,60 @@
+// The tools that a run is given besides those of its box: webhooks of the tenant, servers of MCP at a URL or in the
+// box, a script that calls the others, and the client's own. The native loop calls them, and so does an agent program,
+// through the bridge; neither knows who carries them out.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/callback.h"
+#include "harness/harness.h"
+#include "model/model.h"
+#include "models/models.h"
+#include "runner/model_call.h"
+#include "runner/tools.h"
+
+namespace sluice::runner {
+
+class Hands;
+
+class HostCallListener {
+ public:
+  virtual ~HostCallListener() = default;
+  // A custom event while it runs: `value` is JSON.
+  virtual void on_host_custom(std::string_view name, std::string_view value) = 0;
+  // What it prints, as it comes.
+  virtual void on_host_output(std::string_view text) = 0;
+  // The last that is heard.
+  virtual void on_host_answer(ToolAnswer answer) = 0;
+};
+
+// A call under way. Dropping it ends it; the listener hears nothing more.
+class HostCall {
+ public:
+  virtual ~HostCall() = default;
+};
+
+class Toolbox {
+ public:
+  virtual ~Toolbox() = default;
+
+  // `ready` once what must be asked for its tools has answered, or has not: what is missing is logged by `log`, and
+  // left out. At once when nothing must be asked. Servers in the box need its hands to be open.
+  virtual void open(Callback<void(std::string_view level, std::string words)> log, Callback<void()> ready) = 0;
+  // All but the box's own. Names are unique; the first of a name counts.
+  virtual const std::vector<model::HostTool>& tools() const = 0;
+  virtual bool has(std::string_view name) const = 0;
+  // Carried out by the client between two of its requests: the run waits for it at a gate.
+  virtual bool is_of_client(std::string_view name) const = 0;
+  // Of a tool that it has, and that is not the client's. `listener` must outlive the HostCall. No callback comes from
+  // inside.
+  [[nodiscard]] virtual std::unique_ptr<HostCall> call(const models::ToolCall& call, std::string_view step_id,
+                                                       HostCallListener& listener) = 0;
+};
+
+// `context`, `dispatch` and `hands` (null: there are none) must outlive it.
+std::unique_ptr<Toolbox> make_toolbox(const Context& context, const harness::Dispatch& dispatch, Hands* hands);
+
+}  // namespace sluice::runner
