@@ -87,7 +87,9 @@ void Cell::heard(Packet packet) {
 }
 
 void Cell::on_init_ready(Packet packet) {
-  if (packet.head.a == 1 && !packet.descriptors.empty()) {
+  if (packet.head.a == box::door_count && packet.descriptors.size() >= box::door_count) {
+    bridge_listener = std::move(packet.descriptors.back());
+    packet.descriptors.pop_back();
     egress_listener = std::move(packet.descriptors.back());
     packet.descriptors.pop_back();
   }
@@ -118,6 +120,7 @@ void Cell::kill() {
 void Cell::strike() {
   dying_ = true;
   egress_listener.reset();
+  bridge_listener.reset();
   // Without its line an init that is not born yet ends as soon as it looks.
   if (pidfd_) syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   for (const auto& [command, running] : commands_) running->forget_line();

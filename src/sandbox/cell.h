@@ -66,6 +66,7 @@ class Cell final {
   Callback<void(std::string)> lost;         // of the Box
   std::vector<Callback<void()>> when_dead;  // of kill(): called by the Sandbox, with the proof
   OwnedFd egress_listener;                  // until the Box takes it, or the end
+  OwnedFd bridge_listener;                  // likewise
 
  private:
   void heard(Packet packet);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,8 @@ class FakeProcess final : public Process {
     bool dropped = false;
     bool paused = false;
     bool stopped = false;
+    std::string input;          // what was written after command.input
+    bool input_closed = false;  // from the start, unless the command keeps it
     std::vector<std::pair<Stream, std::string>> unread;
     std::optional<Exit> ended;
     world::Timer timer;
@@ -51,6 +54,12 @@ class FakeProcess final : public Process {
     state_->paused = paused;
     if (!paused) loop_.defer([state = state_] { flush(*state); });
   }
+
+  void write(std::string_view bytes) override {
+    if (!state_->input_closed && !state_->ended) state_->input += bytes;
+  }
+  void close_input() override { state_->input_closed = true; }
+  std::size_t unwritten_bytes() const override { return 0; }
 
   static void say(State& state, Stream stream, std::string bytes) {
     if (state.listener == nullptr || state.ended || bytes.empty()) return;

@@ -35,6 +35,7 @@ class FakeBox final : public Box {
   int changes_fd() const override { return changes_fd_; }
   bool was_warm() const override { return true; }
   OwnedFd take_egress_listener() override;
+  OwnedFd take_bridge_listener() override;
   void on_lost(Callback<void(std::string)> then) override { lost_ = std::move(then); }
   void kill(Callback<void()> done) override;
 
@@ -44,6 +45,7 @@ class FakeBox final : public Box {
   std::vector<std::shared_ptr<FakeProcess::State>> commands;  // all that were started, in order
   bool killed = false;
   bool egress_taken = false;
+  bool bridge_taken = false;
 
   // The box goes away under whoever uses it.
   void lose(std::string what) {
@@ -103,6 +105,7 @@ class FakeSandbox final : public Sandbox {
   // ── for the test ──
   std::function<FakeResult(FakeBox&, const Command&)> script;  // none: commands end at once, silent, with 0
   std::function<OwnedFd(FakeBox&)> egress_listener;            // what a box gives out, once; none: an empty one
+  std::function<OwnedFd(FakeBox&)> bridge_listener;            // likewise
   int warm = 0;                                                // what warm_available() says
   std::optional<Error> open_fails_with;                        // the next open only
   bool hold_kills = false;                                     // done of kill() waits for release_kills()
@@ -149,6 +152,7 @@ inline std::unique_ptr<Process> FakeBox::start(Command command, ProcessListener&
   auto state = std::make_shared<FakeProcess::State>();
   state->command = std::move(command);
   state->listener = &listener;
+  state->input_closed = !state->command.keeps_input;
   commands.push_back(state);
   if (state->command.timeout_ms > 0) {
     state->deadline = loop_.after({state->command.timeout_ms},
@@ -172,6 +176,11 @@ inline std::unique_ptr<Process> FakeBox::start(Command command, ProcessListener&
 inline OwnedFd FakeBox::take_egress_listener() {
   if (std::exchange(egress_taken, true) || request.network == Network::host || !sandbox_.egress_listener) return {};
   return sandbox_.egress_listener(*this);
+}
+
+inline OwnedFd FakeBox::take_bridge_listener() {
+  if (std::exchange(bridge_taken, true) || request.network == Network::host || !sandbox_.bridge_listener) return {};
+  return sandbox_.bridge_listener(*this);
 }
 
 inline void FakeBox::kill(Callback<void()> done) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "sandbox/cell.h"
 #include "sandbox/sandbox.h"
@@ -15,6 +16,9 @@ class RunningProcess final : public Process {
   ~RunningProcess() override { running_->drop(); }
   void stop() override { running_->stop(); }
   void pause(bool paused) override { running_->pause(paused); }
+  void write(std::string_view bytes) override { running_->write(bytes); }
+  void close_input() override { running_->close_input(); }
+  std::size_t unwritten_bytes() const override { return running_->unwritten_bytes(); }
 
  private:
   const std::shared_ptr<Running> running_;
@@ -53,6 +57,10 @@ class NamespacesBox final : public Box {
   OwnedFd take_egress_listener() override {
     Cell* const cell = cells_->find(number_);
     return cell == nullptr ? OwnedFd() : std::move(cell->egress_listener);
+  }
+  OwnedFd take_bridge_listener() override {
+    Cell* const cell = cells_->find(number_);
+    return cell == nullptr ? OwnedFd() : std::move(cell->bridge_listener);
   }
   void on_lost(Callback<void(std::string)> then) override {
     if (Cell* const cell = cells_->find(number_)) cell->lost = std::move(then);

@@ -11,7 +11,7 @@ namespace {
 
 static_assert(static_cast<int>(MountKind::read_only) == static_cast<int>(box::Act::read_only));
 static_assert(flag_read_only == box::act_read_only && flag_nosuid == box::act_nosuid);
-static_assert(egress_port == box::egress_port);
+static_assert(egress_port == box::egress_port && bridge_port == box::bridge_port);
 static_assert(flag_nodev == box::act_nodev && flag_noexec == box::act_noexec);
 
 // Where an init that is being claimed finds `path`, which is below `state_dir`.

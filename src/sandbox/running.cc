@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 namespace sluice::sandbox {
 namespace {
@@ -33,6 +34,7 @@ Running::Running(world::Reactor& reactor, ProcessListener& listener, Command& co
       listener_(&listener),
       background_(command.background),
       signal_(std::move(signal)),
+      keeps_input_(command.keeps_input),
       input_(std::move(command.input)) {
   if (command.timeout_ms <= 0) return;
   deadline_ = reactor_.after({command.timeout_ms}, [this] {
@@ -62,18 +64,41 @@ void Running::watch_output() {
 void Running::write_input() {
   const auto keep = shared_from_this();
   while (input_done_ < input_.size()) {
-    const ssize_t put = write(in_.fd.get(), input_.data() + input_done_, input_.size() - input_done_);
+    const ssize_t put = ::write(in_.fd.get(), input_.data() + input_done_, input_.size() - input_done_);
     if (put < 0 && errno == EAGAIN) {
       if (!in_.watch) {
         in_.watch = reactor_.watch(in_.fd.get(), {.write = true}, [this](world::Ready) { write_input(); });
       }
       return;
     }
-    if (put < 0 && errno != EINTR) break;  // it does not want to read
+    if (put < 0 && errno != EINTR) {  // it does not want to read
+      keeps_input_ = false;
+      break;
+    }
     if (put > 0) input_done_ += static_cast<std::size_t>(put);
   }
+  if (!keeps_input_) return drop_input();
+  input_.clear();
+  input_done_ = 0;
+  in_.watch.reset();
+}
+
+void Running::drop_input() {
   in_ = {};
   input_ = {};
+  input_done_ = 0;
+}
+
+void Running::write(std::string_view bytes) {
+  if (!in_.fd || !keeps_input_) return;
+  if (input_done_ > input_.size() / 2) input_.erase(0, std::exchange(input_done_, 0));
+  input_ += bytes;
+  if (!in_.watch) write_input();
+}
+
+void Running::close_input() {
+  if (!in_.fd || !std::exchange(keeps_input_, false)) return;
+  if (!in_.watch) write_input();
 }
 
 void Running::read(Stream stream, int pieces_max) {
@@ -128,7 +153,7 @@ void Running::on_exited(Exit exit) {
   if (is_over_) return;
   exit_ = std::move(exit);
   deadline_.cancel();
-  in_ = {};
+  drop_input();
   // What the command left behind may hold the pipes for hours; a moment is granted to what is in them.
   patience_ = reactor_.after(pipe_patience, [this] {
     waited_ = true;
@@ -151,7 +176,7 @@ void Running::finish() {
 void Running::end(Exit exit) {
   const auto keep = shared_from_this();
   if (std::exchange(is_over_, true)) return;
-  in_ = {};
+  drop_input();
   out_ = {};
   err_ = {};
   deadline_.cancel();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/fd.h"
 #include "sandbox/sandbox.h"
@@ -31,6 +32,9 @@ class Running final : public std::enable_shared_from_this<Running> {
 
   void stop();
   void pause(bool paused);
+  void write(std::string_view bytes);
+  void close_input();
+  std::size_t unwritten_bytes() const { return input_.size() - input_done_; }
   void drop();  // by the caller: nothing is heard from here on
 
   // By the box: the command is over. Output that is still in the pipes comes first.
@@ -53,6 +57,7 @@ class Running final : public std::enable_shared_from_this<Running> {
   void read(Stream stream, int pieces_max);
   void watch_output();
   void write_input();
+  void drop_input();
   void finish_if_drained();
   void finish();
   void kill(int signal) {
@@ -64,7 +69,8 @@ class Running final : public std::enable_shared_from_this<Running> {
   ProcessListener* listener_;  // null: nobody listens
   const bool background_;
   Signal signal_;
-  std::string input_;
+  bool keeps_input_;   // its end is not in sight: close_input() tells
+  std::string input_;  // what the pipe has not taken, and before it what it has
   std::size_t input_done_ = 0;
   Pipe in_, out_, err_;
   bool paused_ = false;

@@ -21,7 +21,7 @@
 #include <initializer_list>
 
 #include "sandbox/box/commands.h"
-#include "sandbox/box/egress.h"
+#include "sandbox/box/doors.h"
 #include "sandbox/box/steps.h"
 #include "sandbox/box/zygote.h"
 
@@ -118,7 +118,7 @@ void bound_tables() {
   write_file("/proc/sys/user/max_user_namespaces", "0", 1);
 }
 
-bool build(const Zygote& zygote, Message& order, int& egress_listener, Trouble& trouble) {
+bool build(const Zygote& zygote, Message& order, int (&doors)[door_count], int& open_count, Trouble& trouble) {
   Reader fields(order.payload, order.head.payload_bytes);
   const uint64_t namespaces = fields.number();
   const uint64_t uid = fields.number();
@@ -131,8 +131,8 @@ bool build(const Zygote& zygote, Message& order, int& egress_listener, Trouble& 
   bound_tables();
   if ((namespaces & CLONE_NEWNET) != 0) {
     raise_loopback();
-    egress_listener = open_egress_listener(trouble);
-    if (egress_listener < 0) return false;
+    if (!open_doors(doors, trouble)) return false;
+    open_count = door_count;
   }
 
   // Mounts that came along from the zygote are locked to each other; a copy of them has one top that is ours.
@@ -193,11 +193,11 @@ void be_init(const Zygote& zygote, Message& order, int go) {
   prctl(PR_SET_NAME, "sluice-init");
 
   Trouble trouble;
-  int egress_listener = -1;
-  if (!build(zygote, order, egress_listener, trouble)) give_up(line, trouble);
-  const int has_listener = egress_listener >= 0 ? 1 : 0;
-  send(line, Head{.verb = Verb::ready, .a = has_listener}, &egress_listener, has_listener);
-  if (has_listener != 0) close(egress_listener);
+  int doors[door_count] = {-1, -1};
+  int open_count = 0;
+  if (!build(zygote, order, doors, open_count, trouble)) give_up(line, trouble);
+  send(line, Head{.verb = Verb::ready, .a = open_count}, doors, open_count);
+  for (int i = 0; i < open_count; ++i) close(doors[i]);
   Message asked;
   if (receive(line, asked) == Received::end || asked.head.verb != Verb::claim) _exit(0);
   int shown[2] = {-1, -1};

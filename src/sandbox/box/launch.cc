@@ -16,7 +16,7 @@
 #include <initializer_list>
 
 #include "sandbox/box/commands.h"
-#include "sandbox/box/egress.h"
+#include "sandbox/box/doors.h"
 #include "sandbox/box/line.h"
 #include "sandbox/box/steps.h"
 
@@ -131,22 +131,24 @@ int run_launch() {
   return 1;
 }
 
-int run_guest(bool makes_egress_listener) {
+int run_guest(bool has_doors) {
   // The runtime gave this process the box's own user: without this, commands could look into it.
   prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_NAME, "sluice-init");
   fcntl(server_descriptor, F_SETFD, FD_CLOEXEC);
   close_range(server_descriptor + 1, ~0u, 0);
   // The pid that the server knows it by is not ours to tell; a descriptor is the same to both.
-  int shown[2] = {static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)), -1};
+  int shown[1 + door_count] = {static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0))};
   if (shown[0] < 0) return 1;
+  int doors[door_count] = {-1, -1};
   Trouble trouble;
-  if (makes_egress_listener && (shown[1] = open_egress_listener(trouble)) < 0) {
+  if (has_doors && !open_doors(doors, trouble)) {
     send(server_descriptor, Head{.verb = Verb::failed}, nullptr, 0, trouble.what, strlen(trouble.what));
     return 1;
   }
-  const Head ready = {.verb = Verb::ready, .a = makes_egress_listener ? 1 : 0};
-  if (!send(server_descriptor, ready, shown, makes_egress_listener ? 2 : 1)) return 1;
+  memcpy(shown + 1, doors, sizeof doors);
+  const Head ready = {.verb = Verb::ready, .a = has_doors ? door_count : 0};
+  if (!send(server_descriptor, ready, shown, has_doors ? 1 + door_count : 1)) return 1;
   close_range(server_descriptor + 1, ~0u, 0);
   return serve_commands(server_descriptor);
 }

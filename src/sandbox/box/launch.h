@@ -8,6 +8,6 @@
 namespace sluice::sandbox::box {
 
 int run_launch();
-int run_guest(bool makes_egress_listener);
+int run_guest(bool has_doors);
 
 }  // namespace sluice::sandbox::box

@@ -32,8 +32,9 @@ enum class Verb : uint32_t {
   claim,
   start,
   signal,
-  // From an init. ready: if `a` is 1, the last descriptor is the egress listener; under an OCI runtime the first is a
-  // pidfd. claimed: descriptors are the workspace and its changes. failed: payload says why.
+  // From an init. ready: `a` is how many of the last descriptors are listeners: none, or of egress_port and of
+  // bridge_port; under an OCI runtime the first is a pidfd. claimed: descriptors are the workspace and its changes.
+  // failed: payload says why.
   // not_started: number, `a` is errno, `b` a Stumble. exited: number, `a` as wait(2) tells it,
   // `b` microseconds of processor, `c` most bytes of memory.
   ready,
@@ -63,8 +64,10 @@ inline constexpr int descriptors_max = 8;
 // The descriptor of the box program on which its server speaks.
 inline constexpr int server_descriptor = 3;
 
-// On the box's own loopback: what the server answers. The same as sandbox::egress_port.
+// On the box's own loopback: what the server answers. The same as sandbox::egress_port and bridge_port.
 inline constexpr int egress_port = 3128;
+inline constexpr int bridge_port = 3129;
+inline constexpr int door_count = 2;
 
 // A step of a plan; the same numbers as MountKind.
 enum class Act : uint8_t { bind, tmpfs, proc, devpts, directory, link, file, mask, read_only };

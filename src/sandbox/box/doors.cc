@@ -1,4 +1,4 @@
-#include "sandbox/box/egress.h"
+#include "sandbox/box/doors.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -7,11 +7,13 @@
 
 namespace sluice::sandbox::box {
 
-int open_egress_listener(Trouble& trouble) {
+namespace {
+
+int listen_on(int port, Trouble& trouble) {
   constexpr int waiting_max = 256;
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(egress_port);
+  address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   // No SO_REUSEADDR, no SO_REUSEPORT: nobody inside can listen in this place too.
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -19,9 +21,20 @@ int open_egress_listener(Trouble& trouble) {
       listen(listener, waiting_max) == 0) {
     return listener;
   }
-  trouble.say("listen on 127.0.0.1:%d in the box", egress_port);
+  trouble.say("listen on 127.0.0.1:%d in the box", port);
   if (listener >= 0) close(listener);
   return -1;
+}
+
+}  // namespace
+
+bool open_doors(int (&doors)[door_count], Trouble& trouble) {
+  doors[0] = listen_on(egress_port, trouble);
+  if (doors[0] < 0) return false;
+  doors[1] = listen_on(bridge_port, trouble);
+  if (doors[1] >= 0) return true;
+  close(doors[0]);
+  return false;
 }
 
 }  // namespace sluice::sandbox::box
