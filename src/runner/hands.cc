@@ -248,6 +248,10 @@ std::unique_ptr<CommandRun> Hands::run(sandbox::Command command, CommandBounds b
                                       context_.loop, listener);
 }
 
+std::unique_ptr<sandbox::Process> Hands::start(sandbox::Command command, sandbox::ProcessListener& listener) {
+  return live_->box()->start(with_variables(std::move(command)), listener);
+}
+
 void Hands::run_in_background(std::string step_id, sandbox::Command command) {
   live_->run_in_background(std::move(step_id), with_variables(std::move(command)), dispatch_.secrets);
 }

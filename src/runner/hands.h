@@ -56,6 +56,9 @@ class Hands final : private CommandListener, private BoxUser {
   // When they are open; both with the variables of the environment.
   [[nodiscard]] std::unique_ptr<CommandRun> run(sandbox::Command command, CommandBounds bounds,
                                                 CommandListener& listener);
+  // A program whose streams are the caller's own: nothing of it is told, and run() does not know it. With the variables
+  // too. `listener` must outlive the Process, which must not outlive this.
+  [[nodiscard]] std::unique_ptr<sandbox::Process> start(sandbox::Command command, sandbox::ProcessListener& listener);
   // A command that goes on beside the others. What it prints is told as the step's.
   void run_in_background(std::string step_id, sandbox::Command command);
   // What the last command to run() changed in the workspace; nothing once its box is gone. At once, or when it is

@@ -33,6 +33,8 @@ struct Context {
   egress::Egress* egress = nullptr;    // null: nothing leaves a box
   std::unique_ptr<FileHerald> herald;  // null: nobody is told
   std::unique_ptr<BoxShelf> shelf;     // null: there are no hands
+  ServeBridge serve_bridge;            // empty: what runs in a box reaches no tools of the host
+  SignWebhook sign_webhook;            // empty: no tool is called by webhook
 };
 
 class ModelCallListener {

@@ -73,10 +73,10 @@ std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, R
   if (has_hands) clear_unkept(options.hands.state_dir, *needs.workers);
   Providers providers(options, needs.metrics);
   auto herald = make_herald(options.hands.file_hooks, needs);
-  return std::make_unique<NativeRunner>(std::make_shared<const Context>(
-      Context{std::move(options), std::move(providers), needs.client, needs.loop, needs.entropy, needs.log,
-              needs.sandbox, needs.watcher, needs.workers, needs.egress, std::move(herald),
-              has_hands ? std::make_unique<BoxShelf>() : nullptr}));
+  return std::make_unique<NativeRunner>(std::make_shared<const Context>(Context{
+      std::move(options), std::move(providers), needs.client, needs.loop, needs.entropy, needs.log, needs.sandbox,
+      needs.watcher, needs.workers, needs.egress, std::move(herald), has_hands ? std::make_unique<BoxShelf>() : nullptr,
+      std::move(needs.serve_bridge), std::move(needs.sign_webhook)}));
 }
 
 }  // namespace sluice::runner

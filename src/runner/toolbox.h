@@ -24,13 +24,13 @@ class HostCallListener {
   virtual ~HostCallListener() = default;
   // A custom event while it runs: `value` is JSON.
   virtual void on_host_custom(std::string_view name, std::string_view value) = 0;
-  // What it prints, as it comes.
+  // What it prints, as it comes; without values of secrets.
   virtual void on_host_output(std::string_view text) = 0;
-  // The last that is heard.
+  // The last that is heard. Without values of secrets, and no longer than a result may be.
   virtual void on_host_answer(ToolAnswer answer) = 0;
 };
 
-// A call under way. Dropping it ends it; the listener hears nothing more.
+// A call under way. Dropping it ends it, also from inside of what the listener is told; nothing more is heard.
 class HostCall {
  public:
   virtual ~HostCall() = default;
@@ -41,7 +41,8 @@ class Toolbox {
   virtual ~Toolbox() = default;
 
   // `ready` once what must be asked for its tools has answered, or has not: what is missing is logged by `log`, and
-  // left out. At once when nothing must be asked. Servers in the box need its hands to be open.
+  // left out. At once when nothing must be asked. Where a server is in the box, its hands are opened. `log` may be
+  // called for as long as this lives.
   virtual void open(Callback<void(std::string_view level, std::string words)> log, Callback<void()> ready) = 0;
   // All but the box's own. Names are unique; the first of a name counts.
   virtual const std::vector<model::HostTool>& tools() const = 0;
