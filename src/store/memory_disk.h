@@ -118,6 +118,7 @@ class MemoryDisk {
   int64_t secret_count_ = 0;  // that were ever made
   std::vector<model::AuditEntry> audit_;
   Table<model::NoticeId, NoticeRow> notices_;
+  std::vector<AguiRun> agui_runs_;  // a thread is what the runs of its name have in common
 
   int write_count_ = 0;
   std::map<int, Fault> faults_;  // by the count of the write that fails

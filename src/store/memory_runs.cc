@@ -40,7 +40,7 @@ Result<ConversationOutcome> MemoryStore::create(const NewConversation& made) {
   if (auto replayed = replay<ConversationOutcome>(made.idempotency, conversation.created_at)) return *replayed;
   const auto agent = agent_for(conversation.tenant_id, conversation.agent_id);
   if (!agent) return agent.error();
-  conversation.agent_id = agent.value();
+  settle(*disk_.agents_.find(agent.value()), conversation);
   if (!disk_.conversations_.add(conversation.id, {conversation, std::nullopt, {}})) {
     return Error{ErrorKind::conflict, "there is such a conversation already"};
   }
@@ -133,18 +133,22 @@ void MemoryStore::accept(NewRun made, Done<AcceptOutcome> done) {
 
 Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
   if (auto replayed = replay<AcceptOutcome>(made.idempotency, made.run.created_at)) return *replayed;
+  if (!made.conversation && conversation_of(made.run.tenant_id, made.run.conversation_id) == nullptr) {
+    return no_such("conversation");
+  }
+  const auto names = names_of(made);
+  if (auto refused = refusal_of_names(names)) return *refused;
   if (made.conversation) {
     const auto agent = agent_for(made.run.tenant_id, made.conversation->agent_id);
     if (!agent) return agent.error();
     if (made.only_replay) return AcceptOutcome(NotCreated{});
     auto conversation = *made.conversation;
-    conversation.agent_id = agent.value();
+    settle(*disk_.agents_.find(agent.value()), conversation);
     if (!disk_.conversations_.add(conversation.id, {conversation, std::nullopt, {}})) {
       return Error{ErrorKind::conflict, "there is such a conversation already"};
     }
   }
   auto* row = conversation_of(made.run.tenant_id, made.run.conversation_id);
-  if (row == nullptr) return no_such("conversation");
   if (row->conversation.status == model::ConversationStatus::archived) return AcceptOutcome(Archived{});
   if (row->flight) return AcceptOutcome(Busy{disk_.runs_.find(*row->flight)->run});
   if (made.only_replay) return AcceptOutcome(NotCreated{});
@@ -160,6 +164,7 @@ Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
   run.head = {made.events.size()};
   disk_.runs_.add(run.id, {run, made.events});
   keep(made.idempotency, {{}, run.id, {}, run.created_at});
+  keep_names(names);
 
   Accepted accepted{row->conversation, *disk_.agents_.find(run.agent_id), run, {}};
   for (const auto& event : made.events) accepted.events.push_back(commit(event, {accepted.events.size() + 1}));
@@ -175,6 +180,7 @@ Result<CommittedBatch> MemoryStore::append(Append& append) {
   if (row == nullptr) return no_such("run");
   if (auto refused = refusal(append, row->run)) return *refused;
   if (auto refused = refusal_of_gate(append)) return *refused;
+  if (auto refused = refusal_of_names(append.agui)) return *refused;
   CommittedBatch batch;
   for (const auto& event : append.events) batch.push_back(commit(event, {row->run.head.value + batch.size() + 1}));
   row->events.insert(row->events.end(), append.events.begin(), append.events.end());
@@ -182,6 +188,7 @@ Result<CommittedBatch> MemoryStore::append(Append& append) {
   if (append.assistant_message) disk_.messages_.find(row->run.message_id)->message = *append.assistant_message;
   if (model::is_over(row->run.state)) disk_.conversations_.find(row->run.conversation_id)->flight.reset();
   keep_gate(append);
+  keep_names(append.agui);
   return batch;
 }
 

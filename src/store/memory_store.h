@@ -123,6 +123,12 @@ class MemoryStore final : public Store {
   void notice_taken(model::NoticeId id, Done<Unit> done) override;
   void notice_failed(model::NoticeId id, Timestamp again_at, Done<Unit> done) override;
 
+  void thread(model::TenantId tenant, std::string thread_id, Done<model::ConversationId> done) override;
+  void thread_of(model::ConversationId conversation, Done<std::optional<std::string>> done) override;
+  void agui_run(model::TenantId tenant, std::string thread_id, std::string run_id, Done<AguiRun> done) override;
+  void agui_run_named(model::TenantId tenant, std::string run_id, Done<AguiRun> done) override;
+  void agui_runs_of(model::RunId run, Done<std::vector<AguiRun>> done) override;
+
   void reopen(Done<Unit> done) override;
   bool broken() const override { return disk_.broken_; }
   void tidy_up(Timestamp now, Done<int> done) override;
@@ -165,6 +171,8 @@ class MemoryStore final : public Store {
   void drop_secrets(model::SecretScope scope, Ulid owner);
   void keep_audit(const std::vector<model::AuditEntry>& entries);
   void drop_notices(model::TenantId tenant);
+  std::optional<Error> refusal_of_names(const std::optional<AguiRun>& names);
+  void keep_names(const std::optional<AguiRun>& names);
 
   Result<ConversationOutcome> create(const NewConversation& made);
   Result<AcceptOutcome> accept(const NewRun& made);

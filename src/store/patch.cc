@@ -18,6 +18,7 @@ void apply(const TenantPatch& patch, Timestamp at, model::Tenant& tenant) {
   set(patch.limits, tenant.limits);
   set(patch.require_bound_decisions, tenant.require_bound_decisions);
   set(patch.webhook_url, tenant.webhook_url);
+  set(patch.agui_unsigned_approvals, tenant.agui_unsigned_approvals);
   set(patch.metadata, tenant.metadata);
   tenant.updated_at = at;
 }
@@ -30,8 +31,14 @@ void apply(const AgentPatch& patch, Timestamp at, model::Agent& agent) {
   set(patch.skill_ids, agent.skill_ids);
   set(patch.environment_id, agent.environment_id);
   set(patch.policy, agent.policy);
+  set(patch.kit, agent.kit);
   if (patch.is_default.value_or(false)) agent.is_default = true;
   agent.updated_at = at;
+}
+
+void settle(const model::Agent& agent, model::Conversation& conversation) {
+  conversation.agent_id = agent.id;
+  if (conversation.runtime.agent_type.empty()) conversation.runtime.agent_type = agent.kit.agent_type;
 }
 
 void apply(const ConversationPatch& patch, Timestamp at, model::Conversation& conversation) {
@@ -39,7 +46,11 @@ void apply(const ConversationPatch& patch, Timestamp at, model::Conversation& co
   set(patch.user_id, conversation.user_id);
   set(patch.filler_enabled, conversation.filler_enabled);
   set(patch.repository_id, conversation.repository_id);
-  set(patch.runtime, conversation.runtime);
+  if (patch.runtime) {
+    auto agent_type = std::move(conversation.runtime.agent_type);
+    conversation.runtime = *patch.runtime;
+    conversation.runtime.agent_type = std::move(agent_type);
+  }
   set(patch.metadata, conversation.metadata);
   set(patch.status, conversation.status);
   set(patch.agent_id, conversation.agent_id);
@@ -83,6 +94,27 @@ std::optional<Error> refusal(const Append& append, const model::Run& run) {
                                           std::to_string(run.head.value) + ", not at " +
                                           std::to_string(append.head.value)};
   }
+  return std::nullopt;
+}
+
+std::optional<AguiRun> names_of(const NewRun& made) {
+  auto names = made.agui;
+  if (!names) return names;
+  names->tenant_id = made.run.tenant_id;
+  names->conversation_id = made.run.conversation_id;
+  names->run = made.run.id;
+  return names;
+}
+
+std::optional<Error> refusal(const AguiRun& named, const KnownNames& known) {
+  const auto refuse = [](std::string what) { return Error{ErrorKind::conflict, std::move(what)}; };
+  if (known.conversation && *known.conversation != named.conversation_id) {
+    return refuse("thread " + named.thread_id + " belongs to another conversation");
+  }
+  if (known.thread && *known.thread != named.thread_id) {
+    return refuse("conversation " + named.conversation_id.text() + " belongs to another thread");
+  }
+  if (known.has_run) return refuse("thread " + named.thread_id + " has a run " + named.run_id + " already");
   return std::nullopt;
 }
 

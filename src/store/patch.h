@@ -7,6 +7,8 @@ namespace sluice::store {
 
 void apply(const TenantPatch& patch, Timestamp at, model::Tenant& tenant);
 void apply(const AgentPatch& patch, Timestamp at, model::Agent& agent);
+// What a conversation takes from its agent when it is made.
+void settle(const model::Agent& agent, model::Conversation& conversation);
 void apply(const ConversationPatch& patch, Timestamp at, model::Conversation& conversation);
 void apply(const RepositoryPatch& patch, Timestamp at, model::Repository& repository);
 void apply(const EnvironmentPatch& patch, Timestamp at, model::Environment& environment);
@@ -22,6 +24,15 @@ void apply(const model::Approval& decided, model::Approval& kept);
 // Two who decide at once are told apart here: the second finds it decided (I-14).
 std::optional<Error> refusal(const model::Approval& approval, const std::optional<model::Approval>& kept,
                              const std::optional<model::Approval>& open);
+
+// What is known of the names that somebody gives.
+struct KnownNames {
+  std::optional<model::ConversationId> conversation;  // that the thread belongs to
+  std::optional<std::string> thread;                  // of the conversation
+  bool has_run = false;                               // the thread has a run of that name
+};
+std::optional<Error> refusal(const AguiRun& named, const KnownNames& known);
+std::optional<AguiRun> names_of(const NewRun& made);
 
 // The end of the audit chain as it stands. Before the first entry there is no hash.
 struct ChainEnd {

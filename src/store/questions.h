@@ -17,7 +17,7 @@ struct ConversationPatch {
   std::optional<std::optional<std::string>> user_id;
   std::optional<std::optional<bool>> filler_enabled;
   std::optional<std::optional<std::string>> repository_id;
-  std::optional<model::Runtime> runtime;
+  std::optional<model::Runtime> runtime;  // its agent_type is left as it is
   std::optional<model::Metadata> metadata;
   std::optional<model::ConversationStatus> status;
   std::optional<model::AgentId> agent_id;
@@ -30,6 +30,7 @@ struct TenantPatch {
   std::optional<model::TenantLimits> limits;
   std::optional<bool> require_bound_decisions;
   std::optional<std::optional<std::string>> webhook_url;
+  std::optional<bool> agui_unsigned_approvals;
   std::optional<model::Metadata> metadata;
 };
 
@@ -41,6 +42,7 @@ struct AgentPatch {
   std::optional<std::vector<model::SkillId>> skill_ids;
   std::optional<std::optional<model::EnvironmentId>> environment_id;
   std::optional<model::Policy> policy;
+  std::optional<model::AgentKit> kit;
   std::optional<bool> is_default;  // true only; the former default steps down in the same transaction
 };
 

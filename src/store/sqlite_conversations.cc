@@ -27,7 +27,7 @@ Result<ConversationOutcome> create_conversation(Connection& db, const NewConvers
   const auto agent = agent_for(db, made.conversation.tenant_id, made.conversation.agent_id);
   if (!agent) return agent.error();
   auto conversation = made.conversation;
-  conversation.agent_id = agent.value().id;
+  settle(agent.value(), conversation);
   insert_conversation(db, conversation);
   if (made.idempotency) keep_key(db, *made.idempotency, std::nullopt, made.response_body, at);
   return ConversationOutcome(Unit{});

@@ -60,7 +60,7 @@ void Query::read_one(uint8_t& field) { field = static_cast<uint8_t>(sqlite3_colu
 template <typename Field, typename Take>
 void Query::read_json(Field& field, Take take) {
   const auto text = bytes();
-  field.clear();
+  field = {};
   if (text == "{}" || text == "[]") return;
   const auto document = json::Document::parse(text);
   if (!document) return db_.fail_corrupt("a row has a column that is not JSON");
@@ -69,6 +69,7 @@ void Query::read_json(Field& field, Take take) {
 
 void Query::read_one(model::Metadata& field) { read_json(field, model::metadata_from_json); }
 void Query::read_one(model::Policy& field) { read_json(field, model::policy_from_json); }
+void Query::read_one(model::AgentKit& field) { read_json(field, model::kit_from_json); }
 void Query::read_one(std::vector<model::RequestedItem>& field) { read_json(field, model::items_from_json); }
 void Query::read_one(std::vector<std::string>& field) {
   read_json(field, [](json::Value value) {

@@ -90,6 +90,7 @@ class Query {
   void read_one(std::string& field) { field = bytes(); }
   void read_one(model::Metadata& field);
   void read_one(model::Policy& field);
+  void read_one(model::AgentKit& field);
   void read_one(std::vector<model::RequestedItem>& field);
   void read_one(std::vector<std::string>& field);
   void read_one(model::TenantStatus& field) { read_word(field, model::tenant_status_named(bytes())); }

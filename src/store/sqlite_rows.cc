@@ -7,7 +7,7 @@ int64_t read_row(Query& query, model::Tenant& tenant) {
   query.read(number, tenant.id, tenant.name, tenant.status, tenant.filler_enabled, tenant.metadata, tenant.created_at,
              tenant.updated_at, tenant.limits.weight, tenant.limits.max_running, tenant.limits.max_held,
              tenant.limits.max_concurrent_sticky, tenant.limits.max_sticky_ttl_seconds, tenant.require_bound_decisions,
-             tenant.webhook_url);
+             tenant.webhook_url, tenant.agui_unsigned_approvals);
   return number;
 }
 
@@ -28,7 +28,7 @@ int64_t read_row(Query& query, model::Agent& agent) {
   query.read(number, agent.id, agent.tenant_id, agent.name, agent.system_prompt, agent.model.provider, agent.model.name,
              agent.model.base_url, agent.limits.max_output_tokens, agent.limits.max_runtime_seconds,
              agent.limits.max_history_messages, agent.is_default, agent.created_at, agent.updated_at, agent.skill_ids,
-             agent.environment_id, agent.policy, agent.model.key_alias);
+             agent.environment_id, agent.policy, agent.model.key_alias, agent.kit);
   return number;
 }
 
@@ -104,6 +104,12 @@ int64_t read_row(Query& query, model::AuditEntry& entry) {
   return entry.number;
 }
 
+int64_t read_row(Query& query, AguiRun& run) {
+  int64_t number = 0;
+  query.read(number, run.tenant_id, run.thread_id, run.run_id, run.conversation_id, run.run, run.segment);
+  return number;
+}
+
 bool has_tenant(Connection& db, model::TenantId id) {
   return find_number(db, "SELECT number FROM tenants WHERE id = ?", id).has_value();
 }
@@ -119,6 +125,15 @@ std::string policy_text(const model::Policy& policy) {
   std::string text;
   json::Writer writer(text);
   model::append_policy(writer, policy);
+  return text;
+}
+
+std::string kit_text(const model::AgentKit& kit) {
+  std::string text;
+  json::Writer writer(text);
+  writer.begin_object();
+  model::append_kit_members(writer, kit);
+  writer.end_object();
   return text;
 }
 

@@ -27,10 +27,12 @@ int64_t read_row(Query& query, model::RunFile& file);
 int64_t read_row(Query& query, model::Approval& approval);
 int64_t read_row(Query& query, model::SealedSecret& secret);
 int64_t read_row(Query& query, model::AuditEntry& entry);
+int64_t read_row(Query& query, AguiRun& run);
 
 // As JSON, which is how they are kept.
 std::string metadata_text(const model::Metadata& metadata);
 std::string policy_text(const model::Policy& policy);
+std::string kit_text(const model::AgentKit& kit);
 std::string items_text(const std::vector<model::RequestedItem>& items);
 std::string list_text(const std::vector<std::string>& texts);
 

@@ -4,6 +4,7 @@
 #include "store/sqlite_gates.h"
 #include "store/sqlite_records.h"
 #include "store/sqlite_rows.h"
+#include "store/sqlite_threads.h"
 
 namespace sluice::store::sql {
 
@@ -60,6 +61,8 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   }
   auto found = destination_of(db, made);
   if (!found) return found.error();
+  const auto names = names_of(made);
+  if (auto refused = refusal_of_names(db, names)) return *std::move(refused);
   auto& [conversation, number, flight] = found.value();
   if (conversation.status == model::ConversationStatus::archived) return AcceptOutcome(Archived{});
   if (flight) {
@@ -70,7 +73,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   if (!agent) return agent.error();
   if (made.only_replay) return AcceptOutcome(NotCreated{});
 
-  conversation.agent_id = agent.value().id;
+  settle(agent.value(), conversation);
   conversation.last_message_at = made.user_message.created_at;
   if (number == 0) {
     number = insert_conversation(db, conversation);
@@ -92,6 +95,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
           run.tenant_id, run.conversation_id, run.user_message_id, run.message_id, run.agent_id, run.state,
           run.epoch.value, run.head.value, run.created_at, run.ended_at, number, open.message, Blob{open.rows.bytes()});
   execute(db, "INSERT INTO flights VALUES (?, ?)", number, open.number);
+  keep_names(db, names);
   if (made.idempotency) keep_key(db, *made.idempotency, open.number, std::nullopt, run.created_at);
   if (!db.failure()) open_runs.enter(run.id, std::move(open));
   return AcceptOutcome(Accepted{std::move(conversation), std::move(agent).take(), std::move(run), {}});
@@ -109,6 +113,7 @@ Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append
   run.head = open->rows.head();
   if (auto refused = refusal(append, run)) return *std::move(refused);
   if (auto refused = refusal_of_gate(db, append)) return *std::move(refused);
+  if (auto refused = refusal_of_names(db, append.agui)) return *std::move(refused);
   apply(append, run);
 
   const int64_t row = insert_batch(db, open->number, append.events, run.head);
@@ -119,6 +124,7 @@ Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append
             model::to_json(*append.assistant_message), open->message);
   }
   keep_gate(db, append);
+  keep_names(db, append.agui);
   // Flow leaves the run's row as it is: a page for each of many quiet runs is what it would cost.
   if (!append.state) return row;
   execute(db, "UPDATE runs SET state = ?, head = ?, ended_at = ?, journal_rows = ? WHERE number = ?", run.state,

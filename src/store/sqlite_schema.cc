@@ -15,7 +15,7 @@ constexpr int64_t application_id = 0x534C5543;  // "SLUC"; on disk, never change
 //
 // `number` is the order in which rows were made, and what rows of other tables refer to. Columns are
 // read and written in the order they have here.
-constexpr std::array<const char*, 3> steps = {R"sql(
+constexpr std::array<const char*, 4> steps = {R"sql(
 CREATE TABLE tenants (
   number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, name TEXT NOT NULL, status TEXT NOT NULL,
   filler_enabled INTEGER NOT NULL, metadata TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
@@ -182,6 +182,22 @@ CREATE TABLE notices (
   created_at INTEGER NOT NULL, due_at INTEGER NOT NULL, attempts INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX notices_by_due_time ON notices (due_at);
+)sql",
+                                              R"sql(
+ALTER TABLE tenants ADD COLUMN agui_unsigned_approvals INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE agents ADD COLUMN kit TEXT NOT NULL DEFAULT '{}';
+
+-- What AG-UI clients call our conversations and runs.
+CREATE TABLE threads (
+  number INTEGER PRIMARY KEY, tenant_id BLOB NOT NULL, thread_id TEXT NOT NULL, conversation_id BLOB NOT NULL UNIQUE,
+  UNIQUE (tenant_id, thread_id)
+) STRICT;
+CREATE TABLE agui_runs (
+  number INTEGER PRIMARY KEY, tenant_id BLOB NOT NULL, thread_id TEXT NOT NULL, run_id TEXT NOT NULL,
+  conversation_id BLOB NOT NULL, run BLOB NOT NULL, segment INTEGER NOT NULL, UNIQUE (tenant_id, thread_id, run_id)
+) STRICT;
+CREATE INDEX agui_runs_by_name ON agui_runs (tenant_id, run_id);
+CREATE INDEX agui_runs_of_run ON agui_runs (run, segment);
 )sql"};
 
 int64_t number_of(Connection& db, std::string_view sql) {

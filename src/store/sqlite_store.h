@@ -114,6 +114,12 @@ class SqliteStore final : public Store {
   void notice_taken(model::NoticeId id, Done<Unit> done) override;
   void notice_failed(model::NoticeId id, Timestamp again_at, Done<Unit> done) override;
 
+  void thread(model::TenantId tenant, std::string thread_id, Done<model::ConversationId> done) override;
+  void thread_of(model::ConversationId conversation, Done<std::optional<std::string>> done) override;
+  void agui_run(model::TenantId tenant, std::string thread_id, std::string run_id, Done<AguiRun> done) override;
+  void agui_run_named(model::TenantId tenant, std::string run_id, Done<AguiRun> done) override;
+  void agui_runs_of(model::RunId run, Done<std::vector<AguiRun>> done) override;
+
   void reopen(Done<Unit> done) override;
   bool broken() const override { return writer_.broken(); }
   void tidy_up(Timestamp now, Done<int> done) override;

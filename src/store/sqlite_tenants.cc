@@ -9,11 +9,11 @@ namespace sluice::store::sql {
 namespace {
 
 void insert_agent(Connection& db, const model::Agent& agent) {
-  execute(db, "INSERT INTO agents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", agent.id,
+  execute(db, "INSERT INTO agents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", agent.id,
           agent.tenant_id, agent.name, agent.system_prompt, agent.model.provider, agent.model.name,
           agent.model.base_url, agent.limits.max_output_tokens, agent.limits.max_runtime_seconds,
           agent.limits.max_history_messages, agent.is_default, agent.created_at, agent.updated_at, agent.skill_ids,
-          agent.environment_id, policy_text(agent.policy), agent.model.key_alias);
+          agent.environment_id, policy_text(agent.policy), agent.model.key_alias, kit_text(agent.kit));
 }
 
 void step_down(Connection& db, model::TenantId tenant, Timestamp at) {
@@ -32,10 +32,11 @@ bool name_is_taken(Connection& db, model::TenantId tenant, std::string_view name
 
 Result<Unit> create_tenant(Connection& db, const model::Tenant& tenant, const model::Agent& default_agent) {
   if (has_tenant(db, tenant.id)) return Error{ErrorKind::conflict, "there is such a tenant already"};
-  execute(db, "INSERT INTO tenants VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", tenant.id, tenant.name,
+  execute(db, "INSERT INTO tenants VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", tenant.id, tenant.name,
           tenant.status, tenant.filler_enabled, metadata_text(tenant.metadata), tenant.created_at, tenant.updated_at,
           tenant.limits.weight, tenant.limits.max_running, tenant.limits.max_held, tenant.limits.max_concurrent_sticky,
-          tenant.limits.max_sticky_ttl_seconds, tenant.require_bound_decisions, tenant.webhook_url);
+          tenant.limits.max_sticky_ttl_seconds, tenant.require_bound_decisions, tenant.webhook_url,
+          tenant.agui_unsigned_approvals);
   auto agent = default_agent;
   agent.tenant_id = tenant.id;
   agent.is_default = true;
@@ -51,11 +52,11 @@ Result<model::Tenant> update_tenant(Connection& db, model::TenantId id, const Te
   execute(db,
           "UPDATE tenants SET name = ?, status = ?, filler_enabled = ?, metadata = ?, updated_at = ?, weight = ?, "
           "max_running = ?, max_held = ?, max_concurrent_sticky = ?, max_sticky_ttl_seconds = ?, "
-          "require_bound_decisions = ?, webhook_url = ? WHERE id = ?",
+          "require_bound_decisions = ?, webhook_url = ?, agui_unsigned_approvals = ? WHERE id = ?",
           changed.name, changed.status, changed.filler_enabled, metadata_text(changed.metadata), changed.updated_at,
           changed.limits.weight, changed.limits.max_running, changed.limits.max_held,
           changed.limits.max_concurrent_sticky, changed.limits.max_sticky_ttl_seconds, changed.require_bound_decisions,
-          changed.webhook_url, id);
+          changed.webhook_url, changed.agui_unsigned_approvals, id);
   if (patch.webhook_url && !changed.webhook_url) drop_notices(db, id);
   return found;
 }
@@ -168,11 +169,11 @@ Result<model::Agent> update_agent(Connection& db, model::TenantId tenant, model:
   execute(db,
           "UPDATE agents SET name = ?, system_prompt = ?, model_provider = ?, model_name = ?, model_base_url = ?, "
           "max_output_tokens = ?, max_runtime_seconds = ?, max_history_messages = ?, is_default = ?, updated_at = ?, "
-          "skill_ids = ?, environment_id = ?, policy = ?, model_key_alias = ? WHERE id = ?",
+          "skill_ids = ?, environment_id = ?, policy = ?, model_key_alias = ?, kit = ? WHERE id = ?",
           changed.name, changed.system_prompt, changed.model.provider, changed.model.name, changed.model.base_url,
           changed.limits.max_output_tokens, changed.limits.max_runtime_seconds, changed.limits.max_history_messages,
           changed.is_default, changed.updated_at, changed.skill_ids, changed.environment_id,
-          policy_text(changed.policy), changed.model.key_alias, id);
+          policy_text(changed.policy), changed.model.key_alias, kit_text(changed.kit), id);
   return found;
 }
 

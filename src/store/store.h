@@ -89,7 +89,7 @@ struct NewRun {
   model::Run run;                       // run.head and epoch are the store's to set: epoch 1
   std::vector<model::RunEvent> events;  // the journal's first
   std::optional<Idempotency> idempotency;
-  std::optional<AguiRun> agui;  // kept with it; its `run` and `conversation_id` are the store's to set
+  std::optional<AguiRun> agui;  // kept with it; the tenant, conversation and run in it are the store's to set
   bool only_replay = false;     // there is no room for it: nothing is created, but a known key is answered
 };
 
@@ -120,7 +120,7 @@ struct Append {
   std::vector<model::SealedSecret> secrets;  // as by put_secrets(); left out when the conversation is archived
   std::vector<model::AuditEntry> audit;
   std::vector<model::Notice> notices;  // kept only where the tenant has a webhook_url
-  std::optional<AguiRun> agui;         // the AG-UI run that goes on from here
+  std::optional<AguiRun> agui;         // the AG-UI run that goes on from here, of the same conversation and run
 };
 
 // A message as it is kept: its exact JSON.
