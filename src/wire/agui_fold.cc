@@ -7,5 +7,7 @@ void AguiFold::apply(const store::Committed& news, std::string&) { at_ = news.po
 AguiHistory::AguiHistory(const model::Run&) {}
 void AguiHistory::apply(const store::Committed&) {}
 std::string AguiHistory::messages() const { return {}; }
+void AguiHistory::set_user_text(std::string) {}
+std::string AguiHistory::interrupts(Format) const { return {}; }
 
 }  // namespace sluice::wire

@@ -39,9 +39,14 @@ class AguiFold {
 class AguiHistory {
  public:
   explicit AguiHistory(const model::Run& run);
+  // Where the client's own messages do not say it.
+  void set_user_text(std::string text);
   void apply(const store::Committed& news);
   // Of this run: the user's message, then what the agent said and called, as JSON objects with commas between them.
   std::string messages() const;
+  // Of the gate that waits for an answer, the interrupts that its segment's RUN_FINISHED tells to a peer of that kind
+  // (TanStack's answers them from here after a reload), as JSON objects with commas between them; empty: none waits.
+  std::string interrupts(Format format) const;
 };
 
 }  // namespace sluice::wire

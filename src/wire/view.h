@@ -23,7 +23,10 @@ enum class Format : uint8_t {
 };
 inline constexpr int format_count = 12;
 constexpr bool is_agui(Format format) { return format >= Format::agui_sse; }
-constexpr bool is_sse(Format format) { return format == Format::sse || format == Format::full_sse; }
+constexpr bool is_sse(Format format) {
+  return format == Format::sse || format == Format::full_sse || format == Format::agui_sse ||
+         format == Format::agui_old_sse || format == Format::agui_tanstack_sse;
+}
 constexpr bool is_full(Format format) { return format == Format::full_ndjson || format == Format::full_sse; }
 constexpr bool is_trace(Format format) { return format == Format::trace || format == Format::extended_trace; }
 
