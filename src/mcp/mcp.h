@@ -1,19 +1,31 @@
 // The Model Context Protocol, as a server and as a client: JSON-RPC messages in, JSON-RPC messages out. Pure; whoever
 // uses it moves the bytes, over HTTP (Streamable HTTP, one POST a message) or over a program's standard streams (one
-// message a line).
+// message a line), and bounds how long a message may be.
+//
+// Not its business: sessions of HTTP, who may call what, how long an answer may take.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
-#include "base/result.h"
 #include "model/model.h"
 
 namespace sluice::mcp {
+
+// The newest version of the protocol that is spoken here; older ones are answered in kind.
+inline constexpr std::string_view newest_version = "2025-11-25";
+
+inline constexpr std::size_t tools_max = 512;                     // of one server: more than any model can read
+inline constexpr std::size_t pages_max = 64;                      // a list whose cursor never ends
+inline constexpr std::size_t schema_bytes_max = 64 * 1024;        // of one tool; a larger one is left out
+inline constexpr std::size_t description_bytes_max = 16 * 1024;   // what is longer is cut
+inline constexpr std::size_t answer_bytes_max = 4 * 1024 * 1024;  // of text; what is longer is cut
+inline constexpr std::size_t notice_bytes_max = 16 * 1024;        // a longer one is cut, and told without its JSON
+inline constexpr std::size_t refusals_max = 64;                   // of a server's own requests, waiting to be sent
 
 struct ToolAnswer {
   std::string text;
@@ -26,7 +38,7 @@ struct Incoming {
   enum class Kind : uint8_t {
     answered,      // `reply` is the answer
     notification,  // nothing is answered
-    call,          // of a tool: answer it with reply_to_call()
+    call,          // of a tool that is offered: answer it with reply_to_call()
     cancelled,     // `call_key`: the caller does not wait any more
   };
   Kind kind = Kind::notification;
@@ -40,8 +52,8 @@ struct Incoming {
 
 struct ServerCard {
   std::string name = "sluice";
-  std::string version;
-  std::string instructions;
+  std::string version = "1";
+  std::string instructions;  // empty: none
 };
 
 class Server {
@@ -51,10 +63,16 @@ class Server {
   Incoming take(std::string_view message) const;
 
  private:
+  Incoming answer(std::string_view method, std::string id, json::Value params) const;
+  Incoming begin_call(std::string id, json::Value params) const;
+  std::string greeting(json::Value params) const;
+
   ServerCard card_;
   std::vector<model::HostTool> tools_;
+  std::string listing_;  // the answer to tools/list
 };
 
+// Both texts must be UTF-8.
 std::string reply_to_call(std::string_view call_key, const ToolAnswer& answer);
 std::string progress_notice(std::string_view progress_token, int64_t progress, std::string_view words);
 
@@ -69,11 +87,10 @@ struct FromServer {
   enum class Kind : uint8_t {
     ready,   // its tools are known: Client::tools()
     answer,  // of the call `number`
-    notice,  // text: progress or a log line of the call `number` (0: of none); json: as it came
-    failed,  // it cannot be used: text
-    nothing,
+    notice,  // text: progress of the call `number`, or a log line (number 0); json: its parameters as they came
+    failed,  // it cannot be used: text. The last that is heard.
   };
-  Kind kind = Kind::nothing;
+  Kind kind = Kind::notice;
   uint64_t number = 0;
   ToolAnswer result;
   std::string text;
@@ -82,28 +99,51 @@ struct FromServer {
 
 class Client {
  public:
-  explicit Client(std::string name);
+  // `version`: of this program.
+  explicit Client(std::string name, std::string version = "1");
 
   // The first message. Then, after each take(): what is to be sent next, until it is empty.
   Outgoing begin();
+  // One message of the server's, or a batch of them. What is no message is a notice: programs print banners.
   std::vector<FromServer> take(std::string_view message);
   std::vector<Outgoing> take_output();
-  // The servers' own names, without a prefix.
+  // The server's own names, without a prefix.
   const std::vector<model::HostTool>& tools() const { return tools_; }
-  // `number` names it from here on.
+  // As agreed; empty before. For the header MCP-Protocol-Version.
+  const std::string& protocol_version() const { return protocol_version_; }
+  // Once it is ready. `number` names it from here on, and must not be that of a call under way; `arguments`: a JSON
+  // object.
   Outgoing call(uint64_t number, std::string_view tool, std::string_view arguments);
+  // Nothing is heard of it any more.
   Outgoing cancel(uint64_t number);
 
  private:
-  std::string name_;
+  enum class Stage : uint8_t { greeting, listing, ready, failed };
+
+  void take_one(json::Value message, std::vector<FromServer>& told);
+  void take_response(uint64_t id, json::Value message, std::vector<FromServer>& told);
+  void take_greeting(json::Value message, std::vector<FromServer>& told);
+  void take_page(json::Value message, std::vector<FromServer>& told);
+  void take_notification(std::string_view method, json::Value params, std::vector<FromServer>& told) const;
+  void take_request(std::string_view method, json::Value id);
+  void take_tool(json::Value tool);
+  void ask_page(std::string_view cursor);
+  void fail(std::string words, std::vector<FromServer>& told);
+
+  const std::string name_;
+  const std::string version_;
+  std::string protocol_version_;
   std::vector<model::HostTool> tools_;
   std::vector<Outgoing> output_;
-  uint64_t next_id_ = 1;
-  uint64_t listing_id_ = 0;
-  bool is_ready_ = false;
+  Stage stage_ = Stage::greeting;
+  uint64_t last_id_ = 0;
+  uint64_t asked_id_ = 0;  // of the greeting or the page that is waited for
+  std::size_t page_count_ = 0;
+  std::map<uint64_t, uint64_t> calls_;  // id to number
 };
 
-// "crm__lookup" for the tool `lookup` of the server `crm`: letters, digits, `_` and `-` only, 64 at most.
+// "crm__lookup" for the tool `lookup` of the server `crm`: letters, digits, `_` and `-` only, a letter first, 64 at
+// most. What is longer is cut and told apart by a digest.
 std::string joined_name(std::string_view server, std::string_view tool);
 
 }  // namespace sluice::mcp
