@@ -52,7 +52,7 @@ bool Hands::are_needed_at_once() const {
   return dispatch_.materials.repository.has_value() || !dispatch_.materials.setup_script.empty();
 }
 
-std::string Hands::system_words() const {
+std::string Hands::place_words() const {
   std::string words =
       "You work in a sandbox of your own: a Linux machine, reached through your tools. Your workspace is "
       "/workspace. Files that you put in /workspace/assets are handed to the user.";
@@ -72,6 +72,11 @@ std::string Hands::system_words() const {
       words += "\n- " + skill.name + ": " + skill.description + " (/skills/" + skill.name + "/SKILL.md)";
     }
   }
+  return words;
+}
+
+std::string Hands::system_words() const {
+  auto words = place_words();
   if (!state_.instructions.empty()) words += "\n\nThe workspace's AGENTS.md:\n\n" + state_.instructions;
   return words;
 }
@@ -161,6 +166,7 @@ void Hands::fetch_skills() {
 sandbox::BoxRequest Hands::box_request() const {
   sandbox::BoxRequest request{.name = dispatch_.run.text(), .layers = held_paths(), .binds = skills_};
   request.layers.insert(request.layers.end(), layers_.begin(), layers_.end());
+  request.binds.insert(request.binds.end(), binds_.begin(), binds_.end());
   if (context_.egress != nullptr) request.environment = egress::box_environment();
   request.environment["WORKSPACE_DIR"] = "/workspace";
   return request;

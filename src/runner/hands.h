@@ -50,7 +50,11 @@ class Hands final : private CommandListener, private BoxUser {
   bool are_needed_at_once() const;
   // What the model is told of them, after the agent's own system prompt.
   std::string system_words() const;
+  // The same for an agent that reads the workspace's AGENTS.md by itself.
+  std::string place_words() const;
 
+  // Before they are opened: a directory of the host that is seen in the box besides the skills.
+  void bind(sandbox::Bind bind) { binds_.push_back(std::move(bind)); }
   // `ready` when the box is there and set up: at once when it is already. Not again before it has come.
   void open(Callback<void()> ready);
   // When they are open; both with the variables of the environment.
@@ -59,6 +63,8 @@ class Hands final : private CommandListener, private BoxUser {
   // A program whose streams are the caller's own: nothing of it is told, and run() does not know it. With the variables
   // too. `listener` must outlive the Process, which must not outlive this.
   [[nodiscard]] std::unique_ptr<sandbox::Process> start(sandbox::Command command, sandbox::ProcessListener& listener);
+  // When they are open. Null: what runs in the box reaches no tools of the host.
+  Bridge* bridge() const { return live_ ? live_->bridge() : nullptr; }
   // A command that goes on beside the others. What it prints is told as the step's.
   void run_in_background(std::string step_id, sandbox::Command command);
   // What the last command to run() changed in the workspace; nothing once its box is gone. At once, or when it is
@@ -158,6 +164,7 @@ class Hands final : private CommandListener, private BoxUser {
   int64_t ready_us_ = 0;
   workspace::Layers layers_;
   std::vector<sandbox::Bind> skills_;
+  std::vector<sandbox::Bind> binds_;
   std::string text_;
   std::string gathered_;  // all that the run changed, as a layer; empty: that is what the box changed
 

@@ -104,7 +104,7 @@ void Hands::look_for_changes() {
   send<Made>(
       *context_.workers, lifeline_.watch(),
       [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1), wants_assets,
-       secrets = dispatch_.secrets, ignored = options_.ignored_directories,
+       secrets = dispatch_.secrets, ignored = ignored_directories(options_),
        rules = workspace::AssetRules{.extensions = options_.asset_extensions}]() mutable {
         work.changes_fd = changes.get();
         Made made{std::string(), workspace::Diff{}, workspace::Assets{}};

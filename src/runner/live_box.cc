@@ -2,7 +2,15 @@
 
 #include <utility>
 
+#include "harness/dialect.h"
+
 namespace sluice::runner {
+
+std::vector<std::string> ignored_directories(const HandsOptions& options) {
+  auto names = options.ignored_directories;
+  names.emplace_back(harness::state_dir.substr(harness::state_dir.rfind('/') + 1));
+  return names;
+}
 
 class LiveBox::Background final : private CommandListener {
  public:
@@ -48,8 +56,21 @@ void LiveBox::open(sandbox::BoxRequest request, Callback<void(Result<Unit>)> the
               });
               auto way_out = context_.egress != nullptr ? box_.box()->take_egress_listener() : OwnedFd();
               if (way_out) outlet_ = context_.egress->open(std::move(way_out));
+              open_bridge();
               then(std::move(opened));
             });
+}
+
+void LiveBox::open_bridge() {
+  auto door = context_.serve_bridge ? box_.box()->take_bridge_listener() : OwnedFd();
+  if (!door) return;
+  auto bridge = Bridge::open(context_.serve_bridge, std::move(door));
+  if (bridge) {
+    bridge_ = std::move(bridge).take();
+  } else {
+    context_.log.write(world::LogLevel::error, "a sandbox has no bridge to the host's tools",
+                       {{"why", bridge.error().what}});
+  }
 }
 
 void LiveBox::hear_lost(std::string what) {
@@ -59,7 +80,7 @@ void LiveBox::hear_lost(std::string what) {
 
 Result<Unit> LiveBox::watch_files() {
   auto watching =
-      context_.watcher->watch(box_.box()->workspace_fd(), {.ignored = context_.options.hands.ignored_directories},
+      context_.watcher->watch(box_.box()->workspace_fd(), {.ignored = ignored_directories(context_.options.hands)},
                               [this](std::vector<workspace::FileNews> news) {
                                 if (user_ != nullptr) user_->on_box_files(std::move(news));
                               });

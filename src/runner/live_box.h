@@ -11,6 +11,7 @@
 #include "egress/egress.h"
 #include "harness/harness.h"
 #include "model/model.h"
+#include "runner/bridge.h"
 #include "runner/command_run.h"
 #include "runner/held_box.h"
 #include "runner/lifeline.h"
@@ -32,6 +33,9 @@ class BoxUser {
   virtual void on_box_lost(std::string what) = 0;
 };
 
+// Directories that are not watched and not compared: what the options say, and where agent programs keep their state.
+std::vector<std::string> ignored_directories(const HandsOptions& options);
+
 class LiveBox final : private egress::OutletListener {
  public:
   // `context` and the user must outlive this, or leave it.
@@ -42,6 +46,8 @@ class LiveBox final : private egress::OutletListener {
   sandbox::Box* box() const { return box_.box(); }
   // Null: there is none.
   egress::Outlet* outlet() const { return outlet_.get(); }
+  // Null: what runs inside reaches no tools of the host.
+  Bridge* bridge() const { return bridge_.get(); }
   // `unavailable` when its files cannot be watched.
   Result<Unit> watch_files();
   void settle_files();
@@ -74,6 +80,7 @@ class LiveBox final : private egress::OutletListener {
 
   void on_passage(egress::Passage passage) override;
   void on_question(egress::Question question) override;
+  void open_bridge();
   void hear_lost(std::string what);
 
   const Context& context_;
@@ -84,6 +91,7 @@ class LiveBox final : private egress::OutletListener {
   std::unique_ptr<workspace::Watching> watching_;
   std::vector<std::unique_ptr<Background>> background_;
   std::unique_ptr<egress::Outlet> outlet_;
+  std::unique_ptr<Bridge> bridge_;
   Lifeline lifeline_;
 };
 

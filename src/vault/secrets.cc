@@ -28,44 +28,71 @@ Result<Unit> check_value(std::string_view value) {
 
 struct Secrets::State {
   std::vector<Secret> now;
+  std::vector<Secret> pinned;
   std::vector<Secret> ever;  // each value once: what is not in `now` may still come back from the network
   std::shared_ptr<const Scrubber> scrubber = std::make_shared<const Scrubber>(std::vector<Secret>());
 
   State() = default;
   ~State() {
-    for (auto* list : {&now, &ever}) {
+    for (auto* list : {&now, &pinned, &ever}) {
       for (auto& secret : *list) OPENSSL_cleanse(secret.value.data(), secret.value.size());
     }
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
+
+  void scrub_too(std::vector<Secret> more);
 };
 
 Secrets::Secrets() : state_(std::make_unique<State>()) {}
 Secrets::~Secrets() = default;
 
-void Secrets::replace(std::vector<Secret> secrets) {
-  auto ever = secrets;
-  for (auto& before : state_->ever) {
-    if (std::ranges::find(ever, before.value, &Secret::value) == ever.end()) {
-      ever.push_back(std::move(before));
+namespace {
+
+void wipe(std::vector<Secret>& secrets) {
+  for (auto& secret : secrets) OPENSSL_cleanse(secret.value.data(), secret.value.size());
+}
+
+const Secret* find_in(const std::vector<Secret>& secrets, std::string_view alias) {
+  const auto found = std::ranges::find(secrets, alias, &Secret::alias);
+  return found == secrets.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void Secrets::State::scrub_too(std::vector<Secret> more) {
+  for (auto& before : ever) {
+    if (std::ranges::find(more, before.value, &Secret::value) == more.end()) {
+      more.push_back(std::move(before));
     } else {
       OPENSSL_cleanse(before.value.data(), before.value.size());
     }
   }
-  state_->ever = std::move(ever);
-  state_->scrubber = std::make_shared<const Scrubber>(state_->ever);
+  ever = std::move(more);
+  scrubber = std::make_shared<const Scrubber>(ever);
+}
 
-  for (auto& secret : state_->now) OPENSSL_cleanse(secret.value.data(), secret.value.size());
+void Secrets::replace(std::vector<Secret> secrets) {
+  state_->scrub_too(secrets);
+  wipe(state_->now);
   state_->now.clear();
   for (auto& secret : secrets) {
-    if (!find(secret.alias)) state_->now.push_back(std::move(secret));
+    if (!find_in(state_->now, secret.alias)) state_->now.push_back(std::move(secret));
   }
 }
 
+void Secrets::pin(Secret secret) {
+  state_->scrub_too({secret});
+  for (auto& before : state_->pinned) {
+    if (before.alias == secret.alias) OPENSSL_cleanse(before.value.data(), before.value.size());
+  }
+  std::erase_if(state_->pinned, [&](const Secret& before) { return before.alias == secret.alias; });
+  state_->pinned.push_back(std::move(secret));
+}
+
 const Secret* Secrets::find(std::string_view alias) const {
-  const auto found = std::ranges::find(state_->now, alias, &Secret::alias);
-  return found == state_->now.end() ? nullptr : &*found;
+  const auto* const found = find_in(state_->now, alias);
+  return found != nullptr ? found : find_in(state_->pinned, alias);
 }
 
 std::vector<std::string> Secrets::aliases() const {

@@ -55,6 +55,23 @@ TEST(Secrets, I_17_Values_that_were_replaced_or_taken_away_are_still_scrubbed) {
   EXPECT_TRUE(secrets.scrubber()->finds("first-value"));
 }
 
+TEST(Secrets, H_2_One_that_is_pinned_stays_is_not_listed_and_gives_way_to_others_of_its_alias) {
+  Secrets secrets;
+  secrets.pin({"MODEL", "the-key-of-the-house", {"api.example.com"}, model::place_header});
+  secrets.replace({{"OTHER", "another-one"}});
+  EXPECT_EQ(secrets.aliases(), (std::vector<std::string>{"OTHER"}));
+  ASSERT_NE(secrets.find("MODEL"), nullptr);
+  EXPECT_EQ(secrets.find("MODEL")->hosts, (std::vector<std::string>{"api.example.com"}));
+  EXPECT_EQ(secrets.scrubber()->scrub("the-key-of-the-house"), "{{secret:MODEL}}");
+  secrets.replace({{"MODEL", "of-the-conversation"}});
+  EXPECT_EQ(secrets.find("MODEL")->value, "of-the-conversation");
+  secrets.replace({});
+  EXPECT_EQ(secrets.find("MODEL")->value, "the-key-of-the-house");
+  secrets.pin({"MODEL", "another-key-of-the-house"});
+  EXPECT_EQ(secrets.find("MODEL")->value, "another-key-of-the-house");
+  EXPECT_TRUE(secrets.scrubber()->finds("the-key-of-the-house")) << "what was pinned before is still scrubbed";
+}
+
 TEST(Secrets, A_value_that_comes_back_under_another_alias_bears_the_alias_it_has_now) {
   Secrets secrets;
   secrets.replace({{"BEFORE", "the-same-value"}});

@@ -84,9 +84,12 @@ class Secrets {
 
   // Instead of all there were, in order of precedence: the first of an alias counts.
   void replace(std::vector<Secret> secrets);
+  // One that is not among those: it stays when they are replaced, is not listed, and counts only where none of them has
+  // its alias. Instead of an earlier one of the same alias.
+  void pin(Secret secret);
   const Secret* find(std::string_view alias) const;
   std::vector<std::string> aliases() const;
-  // Changes with every replace(). Never null.
+  // Changes with every replace() and pin(). Never null.
   std::shared_ptr<const Scrubber> scrubber() const;
 
  private:
