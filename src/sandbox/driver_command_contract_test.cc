@@ -66,6 +66,63 @@ TEST_P(DriverCommands, Input_arrives_whole_and_then_ends) {
   EXPECT_EQ(story.run(*box, {.argv = {"true"}, .input = big}).exit.code, 0);
 }
 
+TEST_P(DriverCommands, Kept_input_is_answered_as_it_comes_and_ends_when_told) {
+  BoxStory story(options());
+  const auto box = story.open();
+  Heard heard(story);
+  const auto process = box->start({.argv = {"cat"}, .input = "one\n", .keeps_input = true}, heard);
+  story.until([&] { return heard.out == "one\n"; }, "the first of it");
+  process->write("two\n");
+  story.until([&] { return heard.out == "one\ntwo\n"; }, "the second");
+  process->write("three\n");
+  process->close_input();
+  process->write("nobody hears this");
+  story.until([&] { return heard.exit.has_value(); }, "the end");
+  EXPECT_EQ(heard.out, "one\ntwo\nthree\n");
+  EXPECT_EQ(heard.exit->code, 0);
+  EXPECT_EQ(process->unwritten_bytes(), 0U);
+  process->write("nor this");
+  process->close_input();
+}
+
+TEST_P(DriverCommands, Kept_input_waits_here_for_a_slow_reader_and_none_of_it_is_lost) {
+  BoxStory story(options());
+  const auto box = story.open();
+  Heard heard(story);
+  const auto process =
+      box->start({.argv = {"bash", "-c", "read -r go; echo up; cat | sha256sum"}, .keeps_input = true}, heard);
+  std::string all;
+  process->write("go\n");
+  for (int i = 0; i < 64; ++i) {
+    const std::string piece(100'000, static_cast<char>('a' + i % 26));
+    all += piece;
+    process->write(piece);
+    EXPECT_LE(process->unwritten_bytes(), all.size() + 3);
+  }
+  EXPECT_GT(process->unwritten_bytes(), 0U) << "six megabytes do not fit into a pipe";
+  process->close_input();
+  story.until([&] { return heard.exit.has_value(); }, "the sum");
+  EXPECT_EQ(process->unwritten_bytes(), 0U);
+  const Ran sum = story.run(*box, {.argv = {"sha256sum"}, .input = all});
+  EXPECT_EQ(heard.out, "up\n" + sum.out);
+}
+
+TEST_P(DriverCommands, Input_that_a_command_has_closed_is_dropped) {
+  BoxStory story(options());
+  const auto box = story.open();
+  Heard heard(story);
+  const auto process =
+      box->start({.argv = {"bash", "-c", "exec <&-; echo shut; sleep 1000000.25"}, .keeps_input = true}, heard);
+  story.until([&] { return heard.out == "shut\n"; }, "the command");
+  process->write(std::string(1 << 20, 'x'));
+  story.until([&] { return process->unwritten_bytes() == 0; }, "it to be given up");
+  process->write("more");
+  EXPECT_EQ(process->unwritten_bytes(), 0U);
+  process->stop();
+  story.until([&] { return heard.exit.has_value(); }, "the end");
+  EXPECT_EQ(heard.exit->cause, ExitCause::stopped);
+}
+
 TEST_P(DriverCommands, The_environment_is_the_boxs_and_the_commands_and_nobody_elses) {
   setenv("SLUICE_TEST_CANARY", "must-not-come-in", 1);
   BoxStory story(options());
@@ -204,6 +261,30 @@ TEST_P(DriverCommands, What_is_bound_in_is_read_only) {
   EXPECT_NE(story.run(*box, sh("echo x > /skills/one/SKILL.md")).exit.code, 0);
   EXPECT_NE(story.run(*box, sh("touch /skills/one/new")).exit.code, 0);
   EXPECT_NE(story.run(*box, sh("rm -f /skills/one/SKILL.md")).exit.code, 0);
+}
+
+TEST_P(DriverCommands, An_agent_program_lies_elsewhere_on_the_host_and_runs_read_only) {
+  std::string pattern = std::filesystem::temp_directory_path() / "sluice-programs-XXXXXX";
+  const std::filesystem::path programs = mkdtemp(pattern.data());
+  chmod(programs.c_str(), 0755);
+  SandboxOptions chosen = options();
+  chosen.harness_dir = programs;
+  {
+    BoxStory story(chosen);
+    // Installed while the server runs.
+    std::filesystem::create_directory(programs / "tool");
+    std::ofstream(programs / "tool/run") << "#!/bin/sh\necho runs\n";
+    chmod((programs / "tool/run").c_str(), 0755);
+    std::filesystem::create_directory(programs / "other");
+    const std::string skill = story.directory("skill", {{"SKILL.md", "read me"}});
+    const auto box = story.open({.binds = {{programs / "tool", "/opt/harness/tool"}, {skill, "/skills/one"}}});
+    EXPECT_EQ(story.run(*box, {.argv = {"/opt/harness/tool/run"}}).out, "runs\n");
+    EXPECT_EQ(story.run(*box, sh("ls /opt/harness /skills")).out, "/opt/harness:\ntool\n\n/skills:\none\n");
+    EXPECT_NE(story.run(*box, sh("echo x >> /opt/harness/tool/run || touch /opt/harness/x")).exit.code, 0);
+    EXPECT_EQ(story.run(*story.open(), sh("ls /opt/harness")).out, "") << "only who asks for it";
+    EXPECT_FALSE(story.try_open({.binds = {{programs / "none", "/opt/harness/none"}}}));
+  }
+  std::filesystem::remove_all(programs);
 }
 
 TEST_P(DriverCommands, A_request_may_not_name_what_lies_outside_the_state_directory) {

@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 constexpr const char* certificates = "/etc/ssl/certs/ca-certificates.crt";
 
 // Says a word to the door, tells that it did, and shows the answer.
-Command knock(const std::string& word) {
+Command knock(const std::string& word, uint16_t port = egress_port) {
   return {.argv = {"bash", "-c",
-                   "exec 3<>/dev/tcp/127.0.0.1/3128 && echo " + word +
+                   "exec 3<>/dev/tcp/127.0.0.1/" + std::to_string(port) + " && echo " + word +
                        " >&3 && echo sent && read -r answer <&3 && echo \"$answer\""}};
 }
 
@@ -148,8 +148,29 @@ TEST_P(EgressContract, The_listener_is_given_once_and_never_for_the_hosts_networ
   const auto box = story.open();
   EXPECT_TRUE(box->take_egress_listener());
   EXPECT_FALSE(box->take_egress_listener());
+  EXPECT_TRUE(box->take_bridge_listener());
+  EXPECT_FALSE(box->take_bridge_listener());
   const auto online = story.open({.network = Network::host});
   EXPECT_FALSE(online->take_egress_listener());
+  EXPECT_FALSE(online->take_bridge_listener());
+}
+
+TEST_P(EgressContract, The_bridge_is_a_door_of_its_own) {
+  BoxStory story(options());
+  const auto box = story.open();
+  const OwnedFd way_out = box->take_egress_listener();
+  const OwnedFd bridge = box->take_bridge_listener();
+  ASSERT_TRUE(way_out && bridge);
+  EXPECT_NE(fcntl(bridge.get(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_NE(fcntl(bridge.get(), F_GETFD) & FD_CLOEXEC, 0);
+  Heard heard(story);
+  const auto process = box->start(knock("ping", bridge_port), heard);
+  const OwnedFd connection = accept_one(story, bridge);
+  EXPECT_EQ(read_line(story, connection), "ping\n");
+  say(connection, "pong\n");
+  story.until([&] { return heard.exit.has_value(); }, "the answer");
+  EXPECT_EQ(heard.out, "sent\npong\n") << heard.err;
+  EXPECT_FALSE(has_waiting(way_out));
 }
 
 // I-17: who answers there is handed secrets, so nobody but the server may.
@@ -160,8 +181,10 @@ TEST_P(EgressContract, Nobody_but_the_server_has_the_listener) {
   const auto process = box->start(sh("echo up; exec sleep 1000000.5"), heard);
   story.until([&] { return heard.out == "up\n"; }, "the command");
   const OwnedFd listener = box->take_egress_listener();
-  ASSERT_TRUE(listener);
+  const OwnedFd bridge = box->take_bridge_listener();
+  ASSERT_TRUE(listener && bridge);
   EXPECT_EQ(holders_of(listener), 1) << "this test itself";
+  EXPECT_EQ(holders_of(bridge), 1) << "this test itself";
   const OwnedFd second(fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
   EXPECT_EQ(holders_of(listener), 2) << "or the count counts nothing";
 }
@@ -185,6 +208,7 @@ TEST_P(EgressContract, A_killed_box_takes_its_listener_and_its_connections_along
   const auto idle = story.open();
   story.kill(*idle);
   EXPECT_FALSE(idle->take_egress_listener());
+  EXPECT_FALSE(idle->take_bridge_listener());
 
   const auto box = story.open();
   const OwnedFd listener = box->take_egress_listener();

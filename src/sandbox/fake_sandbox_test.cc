@@ -89,6 +89,27 @@ TEST_F(FakeSandboxes, Fail_to_open_lose_boxes_and_delay_kills_when_told) {
   EXPECT_TRUE(dead);
 }
 
+TEST_F(FakeSandboxes, Keep_what_is_written_to_a_command) {
+  auto box = open();
+  sandbox.script = [](FakeBox&, const Command&) { return FakeResult{.hangs = true}; };
+  Heard heard;
+  const auto kept = box->start({.argv = {"agent"}, .keeps_input = true}, heard);
+  const auto plain = box->start({.argv = {"cat"}, .input = "all"}, heard);
+  loop.settle();
+  const auto& states = sandbox.boxes.at(0)->commands;
+  kept->write("one ");
+  kept->write("two");
+  EXPECT_FALSE(states.at(0)->input_closed);
+  kept->close_input();
+  kept->write(" three");
+  EXPECT_EQ(states.at(0)->input, "one two");
+  EXPECT_TRUE(states.at(0)->input_closed);
+  EXPECT_EQ(kept->unwritten_bytes(), 0U);
+  plain->write("more");
+  EXPECT_EQ(states.at(1)->input, "");
+  EXPECT_TRUE(states.at(1)->input_closed);
+}
+
 TEST_F(FakeSandboxes, Give_out_the_listener_of_the_test_once) {
   EXPECT_FALSE(open()->take_egress_listener()) << "no test said what to give out";
   int ends[2];
@@ -101,6 +122,18 @@ TEST_F(FakeSandboxes, Give_out_the_listener_of_the_test_once) {
   EXPECT_EQ(box->take_egress_listener().get(), ends[1]);
   EXPECT_TRUE(sandbox.boxes.at(0)->egress_taken);
   EXPECT_FALSE(box->take_egress_listener());
+}
+
+TEST_F(FakeSandboxes, Give_out_the_bridge_of_the_test_once) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const OwnedFd ours(ends[0]);
+  sandbox.bridge_listener = [&](FakeBox&) { return OwnedFd(ends[1]); };
+  auto box = open();
+  EXPECT_FALSE(sandbox.boxes.at(0)->bridge_taken);
+  EXPECT_EQ(box->take_bridge_listener().get(), ends[1]);
+  EXPECT_TRUE(sandbox.boxes.at(0)->bridge_taken);
+  EXPECT_FALSE(box->take_bridge_listener());
 }
 
 TEST_F(FakeSandboxes, Show_the_layers_in_the_workspace) {

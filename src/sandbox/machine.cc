@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 7> host_entries = {"bin", "lib", "lib32", "lib64", "libx32", "sbin", "usr"};
 // What a box gets of its own, whatever an image has there.
-constexpr std::array<std::string_view, 8> own_entries = {"dev",    "home", "proc", "run",
-                                                         "skills", "sys",  "tmp",  "workspace"};
+constexpr std::array<std::string_view, 9> own_entries = {"dev",    "home", "opt", "proc",     "run",
+                                                         "skills", "sys",  "tmp", "workspace"};
 
 std::string read_text(const char* path) {
   std::ostringstream text;
@@ -48,6 +48,18 @@ std::vector<RootEntry> root_entries(const std::string& image) {
     if (std::ranges::find(own_entries, entry.path().filename().string()) == own_entries.end()) {
       add_entry(entry.path(), entries);
     }
+  }
+  std::ranges::sort(entries, {}, &RootEntry::name);
+  return entries;
+}
+
+std::vector<RootEntry> opt_entries(const SandboxOptions& options) {
+  std::vector<RootEntry> entries;
+  std::error_code ignored;
+  const fs::path opt = opt_source(options);
+  if (opt.empty() || !fs::is_directory(fs::symlink_status(opt, ignored))) return entries;
+  for (const auto& entry : fs::directory_iterator(opt, ignored)) {
+    if ("/opt" / entry.path().filename() != programs_path) add_entry(entry.path(), entries);
   }
   std::ranges::sort(entries, {}, &RootEntry::name);
   return entries;
@@ -119,6 +131,7 @@ Machine probe_machine(const SandboxOptions& options) {
   machine.tmpfs_xattrs = tmpfs_keeps_attributes();
   find_controllers(machine);
   machine.root = root_entries(options.root);
+  machine.opt = opt_entries(options);
   machine.etc = etc_entries();
   machine.certificates = find_certificates(options.root);
   machine.resolv_conf = read_text("/etc/resolv.conf");

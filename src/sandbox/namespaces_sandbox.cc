@@ -122,8 +122,8 @@ Result<Unit> NamespacesSandbox::start_zygote() {
   zygote_pidfd_ = OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, zygote_, 0)));
 
   const uint64_t first_seat = zygotes_++ * seats_of_a_zygote + 1;
-  const Site site = {staging_, options_.state_dir, static_cast<uint64_t>(options_.warm_target) + spare_seats,
-                     first_seat};
+  const Site site = {staging_, options_.state_dir, options_.harness_dir,
+                     static_cast<uint64_t>(options_.warm_target) + spare_seats, first_seat};
   Packet first = {{.verb = box::Verb::prepare}, {}, prepare_order(warm_plan_, machine_, site, groups_.controllers())};
   first.descriptors.push_back(std::move(filter.value()));
   for (auto& group : groups_.open()) first.descriptors.push_back(std::move(group));
@@ -190,7 +190,7 @@ std::string NamespacesSandbox::make_upper(uint32_t number) const {
 }
 
 void NamespacesSandbox::claim(Cell& cell, Opening opening) {
-  cell.claim(claim_order(opening.plan, options_.state_dir), opening.plan.environment);
+  cell.claim(claim_order(opening.plan, options_.state_dir, options_.harness_dir), opening.plan.environment);
   openings_.emplace(cell.number(), std::move(opening));
 }
 

@@ -28,11 +28,12 @@ Machine some_machine() {
 Plan some_plan(Network network = Network::none) {
   SandboxOptions options;
   options.state_dir = "/state";
+  options.harness_dir = "/programs";
   options.limits.cpu_percent_max = 150;
   BoxRequest request;
   request.name = "golden";
   request.layers = {"/state/layers/b", "/state/layers/a"};
-  request.binds = {{"/state/skills/pdf", "/skills/pdf"}};
+  request.binds = {{"/state/skills/pdf", "/skills/pdf"}, {"/programs/codex", "/opt/harness/codex"}};
   request.environment = {{"COLOUR", "red"}};
   request.network = network;
   return make_plan(options, request, some_machine()).take();

@@ -14,18 +14,25 @@ static_assert(flag_read_only == box::act_read_only && flag_nosuid == box::act_no
 static_assert(egress_port == box::egress_port && bridge_port == box::bridge_port);
 static_assert(flag_nodev == box::act_nodev && flag_noexec == box::act_noexec);
 
-// Where an init that is being claimed finds `path`, which is below `state_dir`.
-std::string place_of(std::string_view path, std::string_view state_dir) {
-  return "state" + std::string(path.substr(state_dir.size()));
+// What an init that is being claimed sees of the host.
+struct Sources {
+  std::string_view state_dir;
+  std::string_view harness_dir;
+};
+
+std::string place_of(std::string_view path, const Sources& sources) {
+  const std::string_view rest = path.substr(std::min(path.size(), sources.state_dir.size()));
+  if (path.starts_with(sources.state_dir) && rest.starts_with('/')) return "state" + std::string(rest);
+  return "harness" + std::string(path.substr(sources.harness_dir.size()));
 }
 
-void put_steps(const Plan& plan, Stage stage, std::string_view state_dir, Payload& payload) {
+void put_steps(const Plan& plan, Stage stage, const Sources& sources, Payload& payload) {
   const auto is_of_stage = [&](const Mount& mount) { return mount.stage == stage; };
   payload.number(static_cast<uint64_t>(std::ranges::count_if(plan.mounts, is_of_stage)));
   for (const auto& mount : plan.mounts) {
     if (!is_of_stage(mount)) continue;
     std::string source = mount.source;
-    if (stage == Stage::claim && mount.kind == MountKind::bind) source = place_of(source, state_dir);
+    if (stage == Stage::claim && mount.kind == MountKind::bind) source = place_of(source, sources);
     payload.number(static_cast<uint64_t>(mount.kind)).number(mount.flags);
     payload.text(source).text(mount.target).text(mount.options);
   }
@@ -58,7 +65,7 @@ std::string prepare_order(const Plan& plan, const Machine& machine, const Site& 
   Payload payload;
   payload.number(machine.is_root ? 1 : 0).number(machine.uid).number(machine.gid);
   payload.number(site.seats).number(site.first_seat);
-  payload.text(site.staging).text(site.state_dir);
+  payload.text(site.staging).text(site.state_dir).text(site.harness_dir);
   payload.number(machine.control_groups == ControlGroups::unified ? 1 : 0).number(plan.group_limits.size());
   for (const auto& limit : plan.group_limits) {
     const auto group = std::ranges::find(controllers, limit.controller) - controllers.begin();
@@ -66,7 +73,7 @@ std::string prepare_order(const Plan& plan, const Machine& machine, const Site& 
     payload.number(machine.control_groups == ControlGroups::unified ? 0 : static_cast<uint64_t>(group));
     payload.text(limit.file).text(limit.value);
   }
-  put_steps(plan, Stage::root, site.state_dir, payload);
+  put_steps(plan, Stage::root, {}, payload);
   return payload.take();
 }
 
@@ -88,13 +95,14 @@ std::string build_order(const Plan& plan, std::string_view upper_instead) {
   return payload.take();
 }
 
-std::string claim_order(const Plan& plan, std::string_view state_dir) {
+std::string claim_order(const Plan& plan, std::string_view state_dir, std::string_view harness_dir) {
+  const Sources sources = {state_dir, harness_dir};
   Payload payload;
-  put_steps(plan, Stage::claim, state_dir, payload);
+  put_steps(plan, Stage::claim, sources, payload);
   std::string lower;
   for (const auto& layer : plan.workspace.layers) {
     if (!lower.empty()) lower += ':';
-    append_escaped(lower, place_of(layer, state_dir));
+    append_escaped(lower, place_of(layer, sources));
   }
   payload.text(lower);
   return payload.take();

@@ -10,9 +10,10 @@
 namespace sluice::sandbox {
 
 struct Site {
-  std::string staging;    // an empty directory of ours that the zygote mounts its tree on
-  std::string state_dir;  // real, without links
-  uint64_t seats = 0;     // to keep waiting
+  std::string staging;      // an empty directory of ours that the zygote mounts its tree on
+  std::string state_dir;    // real, without links
+  std::string harness_dir;  // empty: none
+  uint64_t seats = 0;       // to keep waiting
   uint64_t first_seat = 1;
 };
 
@@ -21,6 +22,6 @@ std::string prepare_order(const Plan& plan, const Machine& machine, const Site& 
                           const std::vector<std::string>& controllers);
 // `upper_instead`: relative to the state directory; empty where the upper layer is a tmpfs.
 std::string build_order(const Plan& plan, std::string_view upper_instead);
-std::string claim_order(const Plan& plan, std::string_view state_dir);
+std::string claim_order(const Plan& plan, std::string_view state_dir, std::string_view harness_dir);
 
 }  // namespace sluice::sandbox

@@ -10,7 +10,7 @@ namespace sluice::sandbox {
 namespace {
 
 constexpr uint8_t shut = flag_nosuid | flag_nodev;
-constexpr std::string_view skills_path = "/skills";
+constexpr std::string_view opt_path = "/opt";
 
 constexpr std::array<std::string_view, 14> etc_as_is = {
     "alternatives", "ca-certificates.conf", "debian_version", "fonts",
@@ -49,6 +49,14 @@ bool is_below(std::string_view path, std::string_view directory) {
   return is_plain(path) && path.starts_with(directory) && path.substr(directory.size()).starts_with('/');
 }
 
+bool is_entry_of(std::string_view path, std::string_view directory) {
+  return is_below(path, directory) && path.find('/', directory.size() + 1) == path.npos;
+}
+
+bool is_program(std::string_view path, const SandboxOptions& options) {
+  return !options.harness_dir.empty() && is_below(path, options.harness_dir);
+}
+
 bool is_variable(std::string_view name, std::string_view value) {
   return !name.empty() && name.find('=') == name.npos && name.find('\0') == name.npos && value.find('\0') == value.npos;
 }
@@ -68,18 +76,22 @@ std::optional<Error> fault_of(const SandboxOptions& options, const BoxRequest& r
     }
   }
   for (const auto& bind : request.binds) {
-    if (!is_below(bind.from, options.state_dir)) {
-      return invalid("bind " + bind.from + " of box " + request.name + " is not below " + options.state_dir);
-    }
-    if (!is_below(bind.to, skills_path) || std::ranges::count(bind.to, '/') != 2) {
-      return invalid("bind to " + bind.to + " of box " + request.name + ": must be /skills/NAME");
-    }
+    if (is_below(bind.from, options.state_dir) || is_program(bind.from, options)) continue;
+    return invalid("bind " + bind.from + " of box " + request.name + " is not below " + options.state_dir +
+                   (options.harness_dir.empty() ? "" : " or " + options.harness_dir));
+  }
+  for (const auto& bind : request.binds) {
+    if (is_entry_of(bind.to, skills_path) || is_entry_of(bind.to, programs_path)) continue;
+    return invalid("bind to " + bind.to + " of box " + request.name + ": must be /skills/NAME or /opt/harness/NAME");
   }
   for (const auto& [name, value] : request.environment) {
     if (!is_variable(name, value)) return invalid("'" + name + "' cannot be an environment variable");
   }
   for (const auto& path : options.extra_paths) {
     if (!is_plain(path)) return invalid("extra path '" + path + "' must be absolute, without '..' and '//'");
+  }
+  if (!options.harness_dir.empty() && !is_plain(options.harness_dir)) {
+    return invalid("harness directory '" + options.harness_dir + "' must be absolute, without '..' and '//'");
   }
   if (options.ca_bundle_file.empty()) return std::nullopt;
   if (!is_plain(options.ca_bundle_file)) {
@@ -119,6 +131,18 @@ void plan_etc(const SandboxOptions& options, const Machine& machine, Mounts& mou
   }
 }
 
+void plan_opt(const SandboxOptions& options, const Machine& machine, Mounts& mounts) {
+  const std::string source = opt_source(options);
+  for (const auto& entry : machine.opt) {
+    const std::string path = std::string(opt_path) + "/" + entry.name;
+    if (entry.link.empty()) {
+      mounts.add(MountKind::bind, path, source + "/" + entry.name, flag_read_only | shut);
+    } else {
+      mounts.add(MountKind::link, path, entry.link);
+    }
+  }
+}
+
 // After all else of the root, over which it lies.
 void plan_certificates(const SandboxOptions& options, const CertificatePlace& place, Mounts& mounts) {
   if (options.ca_bundle_file.empty()) return;
@@ -149,7 +173,10 @@ void plan_root(const SandboxOptions& options, const Machine& machine, std::vecto
     }
   }
   plan_etc(options, machine, mounts);
-  for (const auto& path : options.extra_paths) mounts.add(MountKind::bind, path, path, flag_read_only | shut);
+  plan_opt(options, machine, mounts);
+  for (const auto& path : options.extra_paths) {
+    if (path != opt_path) mounts.add(MountKind::bind, path, path, flag_read_only | shut);
+  }
   plan_certificates(options, machine.certificates, mounts);
   for (const auto name : device_names) {
     const std::string path = "/dev/" + std::string(name);
@@ -160,7 +187,8 @@ void plan_root(const SandboxOptions& options, const Machine& machine, std::vecto
   mounts.add(MountKind::link, "/dev/stdout", "/proc/self/fd/1");
   mounts.add(MountKind::link, "/dev/stderr", "/proc/self/fd/2");
   mounts.add(MountKind::link, "/dev/ptmx", "pts/ptmx");
-  for (const auto path : {"/dev/pts", "/dev/shm", "/home/agent", "/proc", "/run", "/skills", "/tmp", "/workspace"}) {
+  for (const auto path :
+       {"/dev/pts", "/dev/shm", "/home/agent", "/opt/harness", "/proc", "/run", "/skills", "/tmp", "/workspace"}) {
     mounts.add(MountKind::directory, path);
   }
   const bool has_var = std::ranges::any_of(machine.root, [](const RootEntry& entry) { return entry.name == "var"; });
@@ -186,11 +214,16 @@ void plan_box(const SandboxOptions& options, const BoxRequest& request, const Ma
 }
 
 void plan_claim(const BoxRequest& request, std::vector<Mount>& into) {
-  if (request.binds.empty()) return;
   Mounts mounts(Stage::claim, into);
-  mounts.add(MountKind::tmpfs, skills_path, {}, shut, "mode=0755,size=65536");
-  for (const auto& bind : request.binds) mounts.add(MountKind::bind, bind.to, bind.from, flag_read_only | shut);
-  mounts.add(MountKind::read_only, skills_path);
+  for (const auto directory : {skills_path, programs_path}) {
+    const auto is_here = [&](const Bind& bind) { return is_entry_of(bind.to, directory); };
+    if (std::ranges::none_of(request.binds, is_here)) continue;
+    mounts.add(MountKind::tmpfs, directory, {}, shut, "mode=0755,size=65536");
+    for (const auto& bind : request.binds) {
+      if (is_here(bind)) mounts.add(MountKind::bind, bind.to, bind.from, flag_read_only | shut);
+    }
+    mounts.add(MountKind::read_only, directory);
+  }
 }
 
 std::vector<ResourceLimit> plan_resources(const Limits& limits, bool memory_is_counted) {
@@ -230,6 +263,11 @@ std::vector<GroupLimit> plan_groups(const Limits& limits, const Machine& machine
 }  // namespace
 
 std::span<const std::string_view> etc_paths() { return etc_as_is; }
+
+std::string opt_source(const SandboxOptions& options) {
+  if (std::ranges::find(options.extra_paths, opt_path) != options.extra_paths.end()) return std::string(opt_path);
+  return options.root.empty() ? "" : options.root + std::string(opt_path);
+}
 
 Result<Plan> make_plan(const SandboxOptions& options, const BoxRequest& request, const Machine& machine) {
   if (auto fault = fault_of(options, request, machine)) return *std::move(fault);

@@ -47,10 +47,15 @@ struct Machine {
   ControlGroups control_groups = ControlGroups::none;
   std::map<std::string, std::string> controllers;  // "memory", "pids", "cpu" -> directory that our groups go into
   std::vector<RootEntry> root;                     // of the image, or of the host
+  std::vector<RootEntry> opt;                      // of opt_source(), but for programs_path
   std::vector<std::string> etc;                    // what exists of etc_paths()
   CertificatePlace certificates;                   // where SandboxOptions::ca_bundle_file is to lie
   std::string resolv_conf;                         // the text of the host's own
 };
+
+// The directory that boxes see as /opt, entry by entry, so that programs_path can be among them; empty: none. An
+// image's own, or the host's if it is one of extra_paths.
+std::string opt_source(const SandboxOptions& options);
 
 // Names below /etc that a box made of the host's directories gets as they are.
 std::span<const std::string_view> etc_paths();
@@ -162,10 +167,12 @@ inline constexpr uint32_t box_uid = 1000;
 inline constexpr uint32_t box_gid = 1000;
 inline constexpr std::string_view workspace_path = "/workspace";
 inline constexpr std::string_view home_path = "/home/agent";
+inline constexpr std::string_view skills_path = "/skills";
+inline constexpr std::string_view programs_path = "/opt/harness";
 inline constexpr std::string_view certificates_path = "/etc/ssl/certs/ca-certificates.crt";
 
-// `invalid` when a request names what it must not: a layer or a bind outside state_dir, a bind that
-// is not to go to /skills/NAME, a variable that is no variable.
+// `invalid` when a request names what it must not: a layer outside state_dir, a bind outside state_dir
+// and harness_dir, a bind that is not to go to /skills/NAME or /opt/harness/NAME, a variable that is no variable.
 Result<Plan> make_plan(const SandboxOptions& options, const BoxRequest& request, const Machine& machine);
 
 // For people, and for golden files.

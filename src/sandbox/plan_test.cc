@@ -43,6 +43,7 @@ Machine as_user() {
 SandboxOptions options() {
   SandboxOptions options;
   options.state_dir = "/var/lib/sluice/boxes";
+  options.harness_dir = "/var/lib/sluice/harness";
   options.extra_paths = {"/opt/tools"};
   options.ca_bundle_file = "/var/lib/sluice/egress/bundle.pem";
   options.limits.cpu_percent_max = 150;
@@ -53,7 +54,8 @@ BoxRequest request() {
   BoxRequest request;
   request.name = "golden";
   request.layers = {"/var/lib/sluice/boxes/layers/top", "/var/lib/sluice/boxes/layers/base"};
-  request.binds = {{"/var/lib/sluice/boxes/skills/1", "/skills/review"}};
+  request.binds = {{"/var/lib/sluice/harness/codex", "/opt/harness/codex"},
+                   {"/var/lib/sluice/boxes/skills/1", "/skills/review"}};
   request.environment = {{"CI", "1"}, {"HOME", "/workspace"}};
   return request;
 }
@@ -100,10 +102,40 @@ TEST(Plan, Refuses_what_lies_outside_the_state_directory) {
   EXPECT_NE(fault_of({.layers = {std::string("/var/lib/sluice/boxes/a\0b", 25)}}), "");
   EXPECT_NE(fault_of({.binds = {{"/root", "/skills/a"}}}), "");
   for (const std::string to :
-       {"/etc", "/skills", "/skills/", "/skills/a/b", "/skills/..", "skills/a", "/skills/../etc"}) {
+       {"/etc", "/skills", "/skills/", "/skills/a/b", "/skills/..", "skills/a", "/skills/../etc", "/opt", "/opt/a",
+        "/opt/harness", "/opt/harness/", "/opt/harness/a/b", "/opt/harness/..", "/opt/harness-not/a"}) {
     EXPECT_NE(fault_of({.binds = {{"/var/lib/sluice/boxes/a", to}}}), "") << to;
   }
   EXPECT_EQ(fault_of({.binds = {{"/var/lib/sluice/boxes/a", "/skills/a"}}}), "");
+  EXPECT_EQ(fault_of({.binds = {{"/var/lib/sluice/harness/a", "/opt/harness/a"}}}), "");
+  EXPECT_NE(fault_of({.binds = {{"/var/lib/sluice/harness/../a", "/opt/harness/a"}}}), "");
+  EXPECT_NE(fault_of({.layers = {"/var/lib/sluice/harness/a"}}), "") << "programs are no workspace";
+  SandboxOptions without = options();
+  without.harness_dir.clear();
+  EXPECT_NE(fault_of({.binds = {{"/var/lib/sluice/harness/a", "/opt/harness/a"}}}, without), "");
+  without.harness_dir = "/var/lib/../harness";
+  EXPECT_NE(fault_of({}, without), "");
+}
+
+TEST(Plan, Lays_out_opt_entry_by_entry_so_that_programs_fit_in) {
+  Machine machine = as_root();
+  machine.opt = {{"link", "/usr/lib/x"}, {"vendor", ""}};
+  SandboxOptions given = options();
+  given.extra_paths = {"/opt", "/srv/data"};
+  const auto plan = make_plan(given, {}, machine);
+  ASSERT_TRUE(plan);
+  std::vector<std::string> seen;
+  for (const auto& mount : plan.value().mounts) {
+    if (mount.target.starts_with("/opt") || mount.target.starts_with("/srv")) {
+      seen.push_back(mount.target + " " + mount.source);
+    }
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"/opt/link /usr/lib/x", "/opt/vendor /opt/vendor", "/srv/data /srv/data",
+                                            "/opt/harness "}));
+  given.root = "/images/debian";
+  EXPECT_EQ(opt_source(given), "/opt");
+  given.extra_paths.clear();
+  EXPECT_EQ(opt_source(given), "/images/debian/opt");
 }
 
 TEST(Plan, Refuses_variables_that_are_none) {

@@ -25,7 +25,7 @@
 #include "sandbox/box/steps.h"
 #include "sandbox/box/zygote.h"
 
-// While a box waits, /workspace is a tmpfs with upper, work, lower and state in it, covered by an
+// While a box waits, /workspace is a tmpfs with upper, work, lower, harness and state in it, covered by an
 // overlay of an empty lower layer. Init works in that tmpfs, below the cover, where no path leads. A
 // claim without layers finds its workspace ready; one with layers lays a second overlay on top.
 namespace sluice::sandbox::box {
@@ -73,7 +73,7 @@ bool lay_overlay(const char* upper, const char* work, const char* lower, Trouble
 
 // `options` of the tmpfs; or, where the kernel keeps no attributes there, the place of a directory
 // below the state directory that stands in for it.
-bool furnish_workspace(const char* options, const char* instead, Trouble& trouble) {
+bool furnish_workspace(const Zygote& zygote, const char* options, const char* instead, Trouble& trouble) {
   char path[PATH_MAX];
   if (*instead == 0) {
     if (mount("tmpfs", drawer_path, "tmpfs", MS_NOSUID | MS_NODEV, options) != 0)
@@ -82,11 +82,14 @@ bool furnish_workspace(const char* options, const char* instead, Trouble& troubl
     snprintf(path, sizeof path, "%s/%s", state_path, instead);
     if (mount(path, drawer_path, nullptr, MS_BIND, nullptr) != 0) return trouble.say("bind the upper layer");
   }
-  for (const char* name : {"upper", "work", "lower", "upper-2", "work-2", "state"}) {
+  for (const char* name : {"upper", "work", "lower", "upper-2", "work-2", "harness", "state"}) {
     snprintf(path, sizeof path, "%s/%s", drawer_path, name);
     if (mkdir(path, 0755) != 0) return trouble.say("make %s", path);
   }
-  return mount(state_path, path, nullptr, MS_BIND | MS_REC, nullptr) == 0 || trouble.say("bind the state directory");
+  if (mount(state_path, path, nullptr, MS_BIND | MS_REC, nullptr) != 0) return trouble.say("bind the state directory");
+  if (!zygote.has_harness) return true;
+  snprintf(path, sizeof path, "%s/harness", drawer_path);
+  return mount(harness_path, path, nullptr, MS_BIND | MS_REC, nullptr) == 0 || trouble.say("bind the agent programs");
 }
 
 bool move_into_tree(Trouble& trouble) {
@@ -138,7 +141,7 @@ bool build(const Zygote& zygote, Message& order, int (&doors)[door_count], int& 
   // Mounts that came along from the zygote are locked to each other; a copy of them has one top that is ours.
   if (mount(tree_path, tree_path, nullptr, MS_BIND | MS_REC, nullptr) != 0) return trouble.say("bind the tree");
   const char* const upper_options = fields.text();
-  if (!furnish_workspace(upper_options, fields.text(), trouble)) return false;
+  if (!furnish_workspace(zygote, upper_options, fields.text(), trouble)) return false;
   Reader limits = fields;
   const uint64_t limit_count = fields.number();
   for (uint64_t i = 0; i < limit_count * 3; ++i) fields.number();
@@ -171,6 +174,7 @@ bool claim(const Zygote& zygote, Message& order, int (&shown)[2], Trouble& troub
   shown[0] = open(workspace_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   shown[1] = open(upper, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (shown[0] < 0 || shown[1] < 0) return trouble.say("open the workspace");
+  if (zygote.has_harness && umount2("harness", MNT_DETACH) != 0) return trouble.say("leave the agent programs");
   if (umount2("state", MNT_DETACH) != 0 || chdir("/") != 0) return trouble.say("leave the state directory");
   return drop_privileges(zygote, trouble);
 }

@@ -40,9 +40,9 @@ bool enter_namespaces(bool is_root, uint64_t uid, uint64_t gid, Trouble& trouble
   return true;
 }
 
-// Below the staging directory: the tree of boxes, the state directory, and a proc, without which
+// Below the staging directory: the tree of boxes, the state directory, the agent programs, and a proc, without which
 // the kernel lets no user namespace mount its own.
-bool furnish(const char* staging, const char* state, Reader& steps, Trouble& trouble) {
+bool furnish(const char* staging, const char* state, const char* harness, Reader& steps, Trouble& trouble) {
   char path[PATH_MAX];
   const auto below = [&](const char* name) {
     snprintf(path, sizeof path, "%s%s", staging, name);
@@ -59,6 +59,10 @@ bool furnish(const char* staging, const char* state, Reader& steps, Trouble& tro
   if (!take_steps(steps, path, nullptr, trouble)) return false;
   if (mkdir(below(state_path), 0755) != 0 || mount(state, path, nullptr, MS_BIND | MS_REC, nullptr) != 0) {
     return trouble.say("bind %s", state);
+  }
+  if (*harness != 0 &&
+      (mkdir(below(harness_path), 0755) != 0 || mount(harness, path, nullptr, MS_BIND | MS_REC, nullptr) != 0)) {
+    return trouble.say("bind %s", harness);
   }
   if (mkdir(below("/proc"), 0755) != 0 || mount("/proc", path, nullptr, MS_BIND | MS_REC, nullptr) != 0) {
     return trouble.say("bind /proc");
@@ -95,6 +99,8 @@ bool prepare(Zygote& zygote, Message& message, Trouble& trouble) {
   zygote.first_seat = fields.number();
   const char* const staging = fields.text();
   const char* const state = fields.text();
+  const char* const harness = fields.text();
+  zygote.has_harness = *harness != 0;
   read_groups(zygote, fields, message);
   if (message.descriptor_count < 1 || !read_filter(zygote, message.descriptors[0]))
     return trouble.say("read the filter");
@@ -103,7 +109,7 @@ bool prepare(Zygote& zygote, Message& message, Trouble& trouble) {
   umask(022);
   syscall(SYS_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, nullptr);  // the server's keys stay the server's
   if (!enter_namespaces(zygote.is_root, uid, gid, trouble)) return false;
-  if (!furnish(staging, state, fields, trouble) || !move_into(staging, trouble)) return false;
+  if (!furnish(staging, state, harness, fields, trouble) || !move_into(staging, trouble)) return false;
   prctl(PR_SET_DUMPABLE, 0);
   return true;
 }

@@ -20,8 +20,9 @@ inline constexpr int group_limits_max = 16;
 inline constexpr int seats_max = 64;
 
 // Where things are in the zygote's own tree.
-inline constexpr const char* tree_path = "/tree";    // the root of boxes
-inline constexpr const char* state_path = "/state";  // the server's state directory
+inline constexpr const char* tree_path = "/tree";        // the root of boxes
+inline constexpr const char* state_path = "/state";      // the server's state directory
+inline constexpr const char* harness_path = "/harness";  // its agent programs, if it has any
 
 struct GroupLimit {
   int group = 0;  // index of Zygote::groups
@@ -35,6 +36,7 @@ struct Zygote {
   uint64_t seat_target = 0;
   uint64_t first_seat = 1;
   sock_fprog filter{};
+  bool has_harness = false;
   bool groups_are_unified = false;
   int groups[groups_max];  // directories that a box's own groups are made in
   int group_count = 0;
