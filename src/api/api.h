@@ -31,6 +31,7 @@ struct ApiOptions {
   int64_t decision_horizon_seconds = 900;  // how far ahead a decision's signature may expire
   std::string webhook_signing_root;        // tenants' webhook secrets are derived from it
   std::vector<std::string> webhook_urls;   // where tenants may be told: the beginnings of URLs, or "*"
+  std::vector<std::string> tool_urls;      // where agents' tools may be: the same
 };
 
 // The tokens stand here in the clear, to be handed over and forgotten.

@@ -142,6 +142,11 @@ std::optional<bool> Fields::boolean(std::string_view name, Null null) const {
   return found ? found->boolean() : std::nullopt;
 }
 
+std::optional<std::string> Fields::object_text(std::string_view name) const {
+  const auto found = value(name, Kind::object, Null::as_absent);
+  return found ? std::optional(found->to_text()) : std::nullopt;
+}
+
 std::optional<int64_t> Fields::integer(std::string_view name, int64_t least, int64_t most) const {
   const auto found = value(name, Kind::integer, Null::as_absent);
   if (!found) return std::nullopt;
@@ -188,7 +193,8 @@ std::optional<std::map<std::string, std::string>> Fields::env(std::string_view n
   return out;
 }
 
-std::optional<std::vector<std::string>> Fields::texts(std::string_view name, std::size_t count_max) const {
+std::optional<std::vector<std::string>> Fields::texts(std::string_view name, std::size_t count_max,
+                                                      TextRule rule) const {
   const auto found = value(name, Kind::array, Null::as_absent);
   if (!found) return std::nullopt;
   if (found->size() > count_max) {
@@ -202,7 +208,7 @@ std::optional<std::vector<std::string>> Fields::texts(std::string_view name, std
     append_pointer(at, std::to_string(index++));
     const auto text = element.string();
     if (!text) return findings_.refuse(std::move(at), "must be a string");
-    if (auto fault = fault_of(*text, name_rule)) return findings_.refuse(std::move(at), std::move(*fault));
+    if (auto fault = fault_of(*text, rule)) return findings_.refuse(std::move(at), std::move(*fault));
     out.emplace_back(*text);
   });
   return out;

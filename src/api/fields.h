@@ -77,11 +77,14 @@ class Fields final {
   std::optional<bool> boolean(std::string_view name, Null null = Null::as_absent) const;
   std::optional<int64_t> integer(std::string_view name, int64_t least, int64_t most) const;
   std::optional<model::Metadata> metadata(std::string_view name) const;
-  std::optional<std::vector<std::string>> texts(std::string_view name, std::size_t count_max) const;
+  std::optional<std::vector<std::string>> texts(std::string_view name, std::size_t count_max,
+                                                TextRule rule = name_rule) const;
   std::optional<std::map<std::string, std::string>> env(std::string_view name) const;
   std::optional<Fields> object(std::string_view name, NameList known, Null null = Null::as_absent) const;
   // A list of objects.
   std::optional<std::vector<Fields>> objects(std::string_view name, NameList known, std::size_t count_max) const;
+  // An object of the caller's own making, as compact JSON.
+  std::optional<std::string> object_text(std::string_view name) const;
   // The names that are there, known or not, in order.
   std::vector<std::string> names() const;
 

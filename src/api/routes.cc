@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "api/admin/handlers.h"
+#include "api/agui/handlers.h"
 #include "api/executions/handlers.h"
 #include "api/integration/handlers.h"
 #include "api/operations/handlers.h"
@@ -29,6 +30,13 @@ constexpr Route table[] = {
      integration::update_conversation},
     {"DELETE", "/v1/conversations/{conversation_id}", "archiveConversation", Access::service_write,
      integration::archive_conversation},
+
+    {"POST", "/agui", "startAguiRun", Access::service_write, agui::start_run},
+    {"GET", "/agui", "findAguiRun", Access::service, agui::find_again},
+    {"DELETE", "/agui", "cancelAguiRun", Access::service, agui::cancel},
+    {"POST", "/agui/{agent}", "startAguiRunOfAgent", Access::service_write, agui::start_run},
+    {"GET", "/agui/{agent}", "findAguiRunOfAgent", Access::service, agui::find_again},
+    {"DELETE", "/agui/{agent}", "cancelAguiRunOfAgent", Access::service, agui::cancel},
 
     {"GET", "/v1/runs", "listRuns", Access::service, integration::list_runs},
     {"GET", "/v1/runs/{run_id}", "getRun", Access::service, integration::get_run},

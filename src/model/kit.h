@@ -90,6 +90,7 @@ struct ClientResult {
 // What came with the word to go on: the body of an `answers` event.
 struct GateAnswers {
   std::optional<std::string> agui_run_id;  // of the AG-UI run that goes on from here
+  std::string agui_thread_id;              // where that is one; not part of the event
   std::vector<ClientResult> results;
   bool operator==(const GateAnswers&) const = default;
 };

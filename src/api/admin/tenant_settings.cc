@@ -5,10 +5,15 @@
 namespace sluice::api::admin {
 namespace {
 
-constexpr std::string_view settings_names[] = {"filler_enabled",        "weight",
-                                               "max_running",           "max_held",
-                                               "max_concurrent_sticky", "max_sticky_ttl_seconds",
-                                               "webhook_url",           "require_bound_decisions"};
+constexpr std::string_view settings_names[] = {"filler_enabled",
+                                               "weight",
+                                               "max_running",
+                                               "max_held",
+                                               "max_concurrent_sticky",
+                                               "max_sticky_ttl_seconds",
+                                               "webhook_url",
+                                               "require_bound_decisions",
+                                               "agui_unsigned_approvals"};
 constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2048};
 constexpr int64_t count_max = 1'000'000;
 
@@ -40,7 +45,7 @@ void check_webhook_url(const Fields& settings, const std::string& url, std::span
 void read_settings(const Fields& fields, const model::Tenant& before, std::span<const std::string> webhook_urls,
                    store::TenantPatch& patch) {
   if (fields.null("settings")) {
-    patch.filler_enabled = patch.require_bound_decisions = false;
+    patch.filler_enabled = patch.require_bound_decisions = patch.agui_unsigned_approvals = false;
     patch.limits = model::TenantLimits{};
     patch.webhook_url = std::optional<std::string>{};
     return;
@@ -49,6 +54,7 @@ void read_settings(const Fields& fields, const model::Tenant& before, std::span<
   if (!settings) return;
   patch.filler_enabled = settings->boolean("filler_enabled", Null::refused);
   patch.require_bound_decisions = settings->boolean("require_bound_decisions", Null::refused);
+  patch.agui_unsigned_approvals = settings->boolean("agui_unsigned_approvals", Null::refused);
   patch.limits = read_limits(*settings, before.limits);
   patch.webhook_url = settings->text_or_cleared("webhook_url", url_rule);
   if (patch.webhook_url && *patch.webhook_url) check_webhook_url(*settings, **patch.webhook_url, webhook_urls);

@@ -2,6 +2,7 @@
 
 #include "api/integration/base_url.h"
 #include "api/integration/handlers.h"
+#include "api/integration/kit_input.h"
 #include "api/integration/named_materials.h"
 #include "api/integration/policy_input.h"
 #include "api/rows.h"
@@ -10,8 +11,9 @@
 namespace sluice::api::integration {
 namespace {
 
-constexpr std::string_view agent_names[] = {"name",      "system_prompt",  "model",  "limits",
-                                            "skill_ids", "environment_id", "policy", "is_default"};
+constexpr std::string_view agent_names[] = {"name",           "system_prompt", "model",      "limits",     "skill_ids",
+                                            "environment_id", "policy",        "is_default", "agent_type", "command",
+                                            "mcp_servers",    "tools",         "code_mode"};
 constexpr std::string_view model_names[] = {"provider", "name", "base_url", "key_alias"};
 constexpr std::string_view limit_names[] = {"max_output_tokens", "max_runtime_seconds", "max_history_messages"};
 
@@ -124,6 +126,7 @@ void create_agent(const Asked& asked) {
   agent.skill_ids = read_skills(fields).value_or(std::vector<model::SkillId>{});
   agent.environment_id = read_environment(fields).value_or(std::nullopt);
   agent.policy = read_policy(fields).value_or(model::Policy{});
+  agent.kit = read_kit(asked, fields, {});
   agent.is_default = fields.boolean("is_default").value_or(false);
   if (refused(asked, findings)) return;
 
@@ -141,9 +144,10 @@ void create_agent(const Asked& asked) {
 
 void get_agent(const Asked& asked) { get_row<model::Agent>(asked, &store::Store::agent); }
 
-void update_agent(const Asked& asked) {
-  const auto id = asked->path_id<model::AgentId>();
-  if (!id) return asked->not_found();
+namespace {
+
+// `before`: what the agent is made of now, where the caller changes some of it.
+void patch_agent(const Asked& asked, model::AgentId id, const std::optional<model::AgentKit>& before) {
   const auto body = read_body(asked);
   if (!body) return;
   Findings findings;
@@ -156,19 +160,35 @@ void update_agent(const Asked& asked) {
   patch.skill_ids = read_skills(fields);
   patch.environment_id = read_environment(fields);
   patch.policy = read_policy(fields);
+  if (before) patch.kit = read_kit(asked, fields, *before);
   patch.is_default = fields.boolean("is_default", Null::refused);
   if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");
   if (refused(asked, findings)) return;
 
   auto named = named_by_agent(patch.skill_ids.value_or(std::vector<model::SkillId>{}),
                               patch.environment_id.value_or(std::nullopt));
-  find_materials(asked, std::move(named), [asked, id = *id, patch = std::move(patch)](const auto&) mutable {
+  find_materials(asked, std::move(named), [asked, id, patch = std::move(patch)](const auto&) mutable {
     const std::string name = patch.name.value_or("");
     asked->store().update_agent(asked->tenant().id, id, std::move(patch), asked->now(),
                                 [asked, name](const Result<model::Agent>& agent) {
                                   if (!agent) return fail(asked, agent.error(), name);
                                   asked->answer_json(200, model::to_json(agent.value()));
                                 });
+  });
+}
+
+}  // namespace
+
+void update_agent(const Asked& asked) {
+  const auto id = asked->path_id<model::AgentId>();
+  if (!id) return asked->not_found();
+  const auto body = read_body(asked);
+  if (!body) return;
+  Findings findings;
+  if (!names_kit(Fields(body->root(), "", agent_names, findings))) return patch_agent(asked, *id, std::nullopt);
+  asked->store().agent(asked->tenant().id, *id, [asked, id = *id](const Result<model::Agent>& agent) {
+    if (!agent) return asked->fail(agent.error());
+    patch_agent(asked, id, agent.value().kit);
   });
 }
 

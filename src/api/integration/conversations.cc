@@ -118,15 +118,18 @@ void create_with_message(const Asked& asked, ConversationInput input) {
 
 void create(const Asked& asked, ConversationInput input) {
   if (input.initial_message) return create_with_message(asked, std::move(input));
-  // An agent that was named is not looked for here: a replay is told even when it is gone since.
-  if (input.conversation.agent_id != model::AgentId{}) return create_plainly(asked, std::move(input));
-  // The answer names the default agent.
-  asked->store().default_agent(asked->tenant().id,
-                               [asked, input = std::move(input)](const Result<model::Agent>& agent) mutable {
-                                 if (!agent) return asked->fail(agent.error());
-                                 input.conversation.agent_id = agent.value().id;
-                                 create_plainly(asked, std::move(input));
-                               });
+  // The answer names the agent and what kind it is. One that is not there is the store's to refuse: a replay is told
+  // even when the agent is gone since.
+  const auto named = input.conversation.agent_id;
+  auto found = [asked, input = std::move(input)](const Result<model::Agent>& agent) mutable {
+    if (!agent && agent.error().kind != ErrorKind::not_found) return asked->fail(agent.error());
+    auto& type = input.conversation.runtime.agent_type;
+    if (agent) input.conversation.agent_id = agent.value().id;
+    if (type.empty()) type = agent ? agent.value().kit.agent_type : model::AgentKit{}.agent_type;
+    create_plainly(asked, std::move(input));
+  };
+  if (named == model::AgentId{}) return asked->store().default_agent(asked->tenant().id, std::move(found));
+  asked->store().agent(asked->tenant().id, named, std::move(found));
 }
 
 std::optional<std::optional<bool>> read_filler_patch(const Fields& fields) {

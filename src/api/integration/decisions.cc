@@ -1,14 +1,10 @@
-// A human's decision on an approval (I-15). It counts only when an approver key of the tenant signed
-// it: the service key that carries it may belong to a host that must not decide.
-//
-// Nothing about the approval is told or changed before the signature is proven.
+#include "api/integration/decisions.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "api/integration/handlers.h"
-#include "api/integration/secret_input.h"
-#include "gates/gates.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -24,56 +20,23 @@ void refuse_signature(const Asked& asked, std::string_view why) {
   asked->problem(model::Slug::approval_signature_invalid, why);
 }
 
-gates::Signature read_signature(const Fields& fields) {
-  gates::Signature out;
-  fields.require("signature");
-  const auto given = fields.object("signature", signature_names);
-  if (!given) return out;
-  for (const auto* name : {"key_id", "algorithm", "exp", "value"}) given->require(name);
-  out.key_id = given->text("key_id", any_text).value_or("");
-  out.algorithm = given->text("algorithm", any_text).value_or("");
-  constexpr auto any = std::numeric_limits<int64_t>();
-  out.exp = given->integer("exp", any.min(), any.max()).value_or(0);
-  out.value = given->text("value", any_text).value_or("");
-  out.items_digest = given->text("items_digest", any_text);
-  out.secrets_digest = given->text("secrets_digest", any_text);
-  return out;
-}
-
-// One decision on its way. Kept alive by the answer it waits for.
+// A human's decision (I-15). It counts only when an approver key of the tenant signed it: the service key that carries
+// it may belong to a host that must not decide. Kept alive by the answer it waits for.
 class Deciding final : public std::enable_shared_from_this<Deciding> {
  public:
-  Deciding(const Asked& asked, bool approve) : asked_(asked), approve_(approve) {}
+  Deciding(const Asked& asked, model::Approval approval, DecisionInput input,
+           Callback<void(const model::Approval&)> done)
+      : asked_(asked), approval_(std::move(approval)), input_(std::move(input)), done_(std::move(done)) {}
 
   void begin() {
-    const auto id = asked_->path_id<model::ApprovalId>();
-    if (!id) return asked_->not_found();
-    if (!read()) return;
-    asked_->store().approval(asked_->tenant().id, *id, [self = shared_from_this()](Result<model::Approval> approval) {
-      if (!approval) return self->asked_->fail(approval.error());
-      self->approval_ = std::move(approval).take();
-      self->find_key();
-    });
+    if (input_.signature) return find_key();
+    resolved_by_ = "agui_client";
+    complete();
   }
 
  private:
-  bool read() {
-    const auto body = read_body(asked_);
-    if (!body) return false;
-    Findings findings;
-    const Fields fields(body->root(), "", decision_names, findings);
-    signature_ = read_signature(fields);
-    note_ = fields.text("note", note_rule);
-    if (approve_) {
-      secrets_ = read_secrets(fields);
-    } else if (fields.given("secrets") && !fields.null("secrets")) {
-      fields.refuse("secrets", "come with an approval; a denial needs none");
-    }
-    return !refused(asked_, findings);
-  }
-
   void find_key() {
-    const auto id = model::ApproverKeyId::parse(signature_.key_id);
+    const auto id = model::ApproverKeyId::parse(input_.signature->key_id);
     if (!id) return refuse_signature(asked_, "No approver key of this tenant has that key_id.");
     asked_->store().approver_key(asked_->tenant().id, *id, [self = shared_from_this()](Result<model::ApproverKey> key) {
       if (key) return self->verify(std::move(key).take());
@@ -90,15 +53,20 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
       key.material = std::move(opened).take();
     }
     std::map<std::string, std::string> values;
-    for (const auto& secret : secrets_) values.emplace(secret.alias, secret.value);
+    for (const auto& secret : input_.secrets) values.emplace(secret.alias, secret.value);
     const gates::DecisionRules rules{.horizon_seconds = asked_->surface().options.decision_horizon_seconds,
                                      .require_digests = asked_->tenant().require_bound_decisions};
-    const auto proven = gates::check_decision({approval_, approve_, signature_, values}, key, rules, asked_->now());
+    const auto proven =
+        gates::check_decision({approval_, input_.approve, *input_.signature, values}, key, rules, asked_->now());
     if (!proven) return refuse_signature(asked_, proven.error().what);
     resolved_by_ = "approver_key:" + key.id.text();
+    complete();
+  }
+
+  void complete() {
     // The engine says why one that is closed is closed.
-    if (!approve_ || approval_.status != model::ApprovalStatus::pending) return decide();
-    secrets_.empty() ? check_aliases() : check_conversation();
+    if (!input_.approve || approval_.status != model::ApprovalStatus::pending) return decide();
+    input_.secrets.empty() ? check_aliases() : check_conversation();
   }
 
   // Nothing can be supplied to a conversation that is archived: its secrets are destroyed for good.
@@ -124,7 +92,7 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
   }
 
   bool is_supplied(const std::string& alias) const {
-    return std::ranges::any_of(secrets_, [&](const SecretInput& secret) { return secret.alias == alias; });
+    return std::ranges::any_of(input_.secrets, [&](const SecretInput& secret) { return secret.alias == alias; });
   }
 
   // What is asked for must be supplied, or be on file by now.
@@ -158,7 +126,7 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
 
   // A secret that is asked for one host goes nowhere else, unless the approver says so.
   void bind_to_hosts() {
-    for (auto& secret : secrets_) {
+    for (auto& secret : input_.secrets) {
       const auto item = std::ranges::find_if(approval_.requested_items, [&](const model::RequestedItem& one) {
         return one.kind == model::ItemKind::secret && one.alias == secret.alias;
       });
@@ -169,12 +137,18 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
   std::string audit_detail() const {
     std::string out;
     json::Writer writer(out);
-    writer.begin_object().key("exp").integer(signature_.exp).key("algorithm").string(signature_.algorithm);
-    writer.key("signature").string(signature_.value);
-    writer.key("items_digest").string_or_null(signature_.items_digest);
-    // Not the digest itself: a short secret could be guessed from it.
-    writer.key("secrets_bound").boolean(signature_.secrets_digest.has_value()).key("aliases").begin_array();
-    for (const auto& secret : secrets_) writer.string(secret.alias);
+    writer.begin_object();
+    if (const auto& signature = input_.signature) {
+      writer.key("exp").integer(signature->exp).key("algorithm").string(signature->algorithm);
+      writer.key("signature").string(signature->value);
+      writer.key("items_digest").string_or_null(signature->items_digest);
+      // Not the digest itself: a short secret could be guessed from it.
+      writer.key("secrets_bound").boolean(signature->secrets_digest.has_value());
+    } else {
+      writer.key("signature").null();
+    }
+    writer.key("aliases").begin_array();
+    for (const auto& secret : input_.secrets) writer.string(secret.alias);
     writer.end_array().key("sent_by").string("service_key:" + asked_->holder().key.id.text()).end_object();
     return out;
   }
@@ -183,33 +157,84 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
     bind_to_hosts();
     engine::Decision decision{.tenant = asked_->tenant().id,
                               .approval = approval_.id,
-                              .approve = approve_,
+                              .approve = input_.approve,
                               .resolved_by = resolved_by_,
-                              .note = note_,
-                              .audit_detail = audit_detail()};
+                              .note = input_.note,
+                              .audit_detail = audit_detail(),
+                              .answers = std::move(input_.answers)};
     const auto& conversation = approval_.conversation_id;
-    decision.secrets =
-        seal(asked_, {model::SecretScope::conversation, conversation.ulid, conversation.text()}, std::move(secrets_));
+    decision.secrets = seal(asked_, {model::SecretScope::conversation, conversation.ulid, conversation.text()},
+                            std::move(input_.secrets));
     asked_->set_run(approval_.run_id);
-    asked_->engine().decide(std::move(decision), [asked = asked_](const engine::DecideOutcome& outcome) {
-      if (const auto* problem = std::get_if<model::Problem>(&outcome)) return asked->problem(*problem);
-      asked->answer_json(200, model::to_json(std::get<model::Approval>(outcome)));
+    asked_->engine().decide(std::move(decision), [self = shared_from_this()](const engine::DecideOutcome& outcome) {
+      if (const auto* problem = std::get_if<model::Problem>(&outcome)) return self->asked_->problem(*problem);
+      self->done_(std::get<model::Approval>(outcome));
     });
   }
 
   Asked asked_;
-  bool approve_;
-  gates::Signature signature_;
-  std::vector<SecretInput> secrets_;
-  std::optional<std::string> note_;
   model::Approval approval_;
+  DecisionInput input_;
+  Callback<void(const model::Approval&)> done_;
   std::string resolved_by_;
   std::vector<std::string> missing_;  // aliases asked for and not supplied
 };
 
+// Empty when it was wrong and the caller has been told so.
+std::optional<DecisionInput> read_decision(const Asked& asked, bool approve) {
+  const auto body = read_body(asked);
+  if (!body) return std::nullopt;
+  Findings findings;
+  const Fields fields(body->root(), "", decision_names, findings);
+  DecisionInput out{.approve = approve, .signature = read_signature(fields), .note = read_note(fields)};
+  if (approve) {
+    out.secrets = read_secrets(fields);
+  } else if (fields.given("secrets") && !fields.null("secrets")) {
+    fields.refuse("secrets", "come with an approval; a denial needs none");
+  }
+  if (refused(asked, findings)) return std::nullopt;
+  return out;
+}
+
+void decide_as_asked(const Asked& asked, bool approve) {
+  const auto id = asked->path_id<model::ApprovalId>();
+  if (!id) return asked->not_found();
+  auto input = read_decision(asked, approve);
+  if (!input) return;
+  asked->store().approval(
+      asked->tenant().id, *id, [asked, input = std::move(*input)](Result<model::Approval> approval) mutable {
+        if (!approval) return asked->fail(approval.error());
+        decide_on(asked, std::move(approval).take(), std::move(input),
+                  [asked](const model::Approval& decided) { asked->answer_json(200, model::to_json(decided)); });
+      });
+}
+
 }  // namespace
 
-void approve_approval(const Asked& asked) { std::make_shared<Deciding>(asked, true)->begin(); }
-void deny_approval(const Asked& asked) { std::make_shared<Deciding>(asked, false)->begin(); }
+gates::Signature read_signature(const Fields& fields) {
+  gates::Signature out;
+  fields.require("signature");
+  const auto given = fields.object("signature", signature_names);
+  if (!given) return out;
+  for (const auto* name : {"key_id", "algorithm", "exp", "value"}) given->require(name);
+  out.key_id = given->text("key_id", any_text).value_or("");
+  out.algorithm = given->text("algorithm", any_text).value_or("");
+  constexpr auto any = std::numeric_limits<int64_t>();
+  out.exp = given->integer("exp", any.min(), any.max()).value_or(0);
+  out.value = given->text("value", any_text).value_or("");
+  out.items_digest = given->text("items_digest", any_text);
+  out.secrets_digest = given->text("secrets_digest", any_text);
+  return out;
+}
+
+std::optional<std::string> read_note(const Fields& fields) { return fields.text("note", note_rule); }
+
+void decide_on(const Asked& asked, model::Approval approval, DecisionInput input,
+               Callback<void(const model::Approval&)> done) {
+  std::make_shared<Deciding>(asked, std::move(approval), std::move(input), std::move(done))->begin();
+}
+
+void approve_approval(const Asked& asked) { decide_as_asked(asked, true); }
+void deny_approval(const Asked& asked) { decide_as_asked(asked, false); }
 
 }  // namespace sluice::api::integration

@@ -1,5 +1,6 @@
 #include "api/integration/message_input.h"
 
+#include "api/integration/kit_input.h"
 #include "api/request_context.h"
 #include "base/digest.h"
 
@@ -48,6 +49,7 @@ MessageInput read_message_input(const Fields& fields) {
   MessageInput out = read_materials(fields);
   out.content = fields.text("content", content_rule).value_or("");
   out.filler = read_filler(fields);
+  out.session_id = read_session_id(fields, "session_id");
   return out;
 }
 
@@ -81,6 +83,7 @@ engine::Send send_of(const Asked& asked, MessageInput input,
   out.tenant_limits = asked->tenant().limits;
   out.tenant_filler = asked->tenant().filler_enabled;
   out.message_filler = input.filler;
+  out.extras.session_id = std::move(input.session_id);
   out.request_id = asked->request_id();
   out.traceparent = std::string(asked->traceparent());
   return out;

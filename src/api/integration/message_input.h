@@ -18,12 +18,13 @@ struct MessageInput {
   std::optional<std::map<std::string, std::string>> env;
   std::optional<std::string> env_name;  // instead of variables
   std::optional<bool> filler;
+  std::optional<std::string> session_id;  // of the agent program, to go on with (H-3)
 };
 
 // Of createMessage; initial_message knows all but the last.
 inline constexpr std::string_view message_names[] = {"content", "repository_id", "skill_ids",  "env",
-                                                     "filler",  "secrets",       "on_capacity"};
-inline constexpr NameList initial_message_names = NameList(message_names).first(6);
+                                                     "filler",  "secrets",       "session_id", "on_capacity"};
+inline constexpr NameList initial_message_names = NameList(message_names).first(7);
 
 MessageInput read_message_input(const Fields& fields);
 // Of it, what names repository, skills and environment.

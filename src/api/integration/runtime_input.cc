@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "api/integration/kit_input.h"
+
 namespace sluice::api::integration {
 namespace {
 
@@ -11,14 +13,17 @@ constexpr std::string_view runtime_names[] = {"agent_type", "mode", "sticky_ttl_
 
 std::optional<model::Runtime> read_runtime(const Fields& fields, const model::TenantLimits& limits,
                                            const model::Runtime& before) {
-  if (fields.null("runtime")) return model::Runtime{};
+  if (fields.null("runtime")) return model::Runtime{.agent_type = before.agent_type};
   const auto inner = fields.object("runtime", runtime_names);
   if (!inner) return std::nullopt;
   model::Runtime out = before;
   const auto agent_type = inner->text("agent_type", name_rule);
-  if (agent_type && *agent_type != before.agent_type) {
-    inner->refuse("agent_type", "must be " + before.agent_type);
+  if (agent_type && !model::is_agent_type(*agent_type)) {
+    inner->refuse("agent_type", "must be one of " + agent_type_words());
+  } else if (agent_type && !before.agent_type.empty() && *agent_type != before.agent_type) {
+    inner->refuse("agent_type", "is " + before.agent_type + " and cannot be changed: a session belongs to its program");
   }
+  out.agent_type = agent_type.value_or(before.agent_type);
   if (inner->null("mode")) {
     out.mode = model::Runtime{}.mode;
   } else {

@@ -16,9 +16,9 @@ constexpr std::string_view keep_alive = ": keep-alive\n\n";
 // terminal was told, the caller left, the journal was lost.
 class Stream final : public OpenAnswer, public engine::Reader, public std::enable_shared_from_this<Stream> {
  public:
-  Stream(const Asked& asked, wire::Format format) : asked_(asked), format_(format) {}
+  Stream(const Asked& asked, const wire::View& view) : asked_(asked), view_(view) {}
 
-  void open(const model::Run& run, int64_t after) {
+  void open(const model::Run& run) {
     net::Exchange& exchange = asked_->exchange();
     exchange.on_drained([weak = weak_from_this()] {
       if (const auto stream = weak.lock()) stream->drained();
@@ -28,8 +28,8 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
     });
     asked_->surface().open_answers.keep(shared_from_this());
     if (exchange.gone()) return close("caller left");
-    reading_ = asked_->engine().read(run, {.format = format_, .after = after}, *this);
-    if (wire::is_sse(format_)) watch_quiet(quiet_us_max);
+    reading_ = asked_->engine().read(run, view_, *this);
+    if (wire::is_sse(view_.format)) watch_quiet(quiet_us_max);
   }
 
   void take(SharedBytes lines) override {
@@ -79,7 +79,7 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
   }
 
   Asked asked_;
-  wire::Format format_;
+  const wire::View view_;
   std::unique_ptr<engine::Reading> reading_;
   world::Timer quiet_;
   int64_t spoke_us_ = asked_->surface().needs.loop.monotonic_us();
@@ -159,7 +159,8 @@ void open_stream(const Asked& asked, StreamOpening opening) {
     asked->exchange().finish();
     return asked->stream_ended("complete");
   }
-  std::make_shared<Stream>(asked, opening.format)->open(opening.run, opening.after);
+  const wire::View view{.format = opening.format, .after = opening.after, .segment = opening.segment};
+  std::make_shared<Stream>(asked, view)->open(opening.run);
 }
 
 void answer_at_end(const Asked& asked, const engine::Sent& sent) {

@@ -11,6 +11,7 @@ struct StreamOpening {
   wire::Format format = wire::Format::ndjson;
   int64_t after = -1;  // the last seq the caller has
   bool replayed = false;
+  int64_t segment = 0;  // of an AG-UI view
 };
 
 // 200, then the lines. When the caller leaves, the stream ends and the run does not (I-8).

@@ -1,0 +1,74 @@
+#include "api/agui/named_run.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/integration/streaming.h"
+#include "base/limits.h"
+
+namespace sluice::api::agui {
+
+Seen read_seen(std::string_view id, std::string_view run_id, std::string_view name, Findings& findings) {
+  if (id == "-1") return {.is_named = true};
+  Seen out{.is_named = true};
+  const bool is_of_run = id.size() > run_id.size() + 1 && id.starts_with(run_id) && id[run_id.size()] == '-';
+  const auto number = is_of_run ? id.substr(run_id.size() + 1) : std::string_view();
+  const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), out.after);
+  if (number.empty() || failed != std::errc() || end != number.data() + number.size() || out.after < 0) {
+    findings.refuse(std::string(name), "must be the id of a frame of this run, as its stream gave it");
+  }
+  return out;
+}
+
+void with_named_run(const Asked& asked, std::string thread_id, std::string run_id,
+                    Callback<void(const store::AguiRun&)> then) {
+  auto found = [asked, then = std::move(then)](const Result<store::AguiRun>& named) mutable {
+    if (named) return then(named.value());
+    if (named.error().kind != ErrorKind::not_found) return asked->fail(named.error());
+    asked->problem(model::Slug::not_found, "There is no AG-UI run of that name.");
+  };
+  const auto tenant = asked->tenant().id;
+  if (thread_id.empty()) return asked->store().agui_run_named(tenant, std::move(run_id), std::move(found));
+  asked->store().agui_run(tenant, std::move(thread_id), std::move(run_id), std::move(found));
+}
+
+void stream_named(const Asked& asked, const store::AguiRun& named, wire::Format format, int64_t after) {
+  asked->store().run(
+      asked->tenant().id, named.run, [asked, format, after, segment = named.segment](const Result<model::Run>& run) {
+        if (!run) return asked->fail(run.error());
+        integration::open_stream(asked, {.run = run.value(), .format = format, .after = after, .segment = segment});
+      });
+}
+
+namespace {
+
+void look_for_agent(const Asked& asked, std::string name, std::optional<model::AgentId> after,
+                    Callback<void(const model::Agent&)> then) {
+  const store::PageQuery<model::AgentId> query{.limit = limits::page_max, .starting_after = after};
+  asked->store().agents(
+      asked->tenant().id, query,
+      [asked, name = std::move(name), then = std::move(then)](const Result<store::Page<model::Agent>>& page) mutable {
+        if (!page) return asked->fail(page.error());
+        const auto& rows = page.value().rows;
+        const auto found = std::ranges::find(rows, name, &model::Agent::name);
+        if (found != rows.end()) return then(*found);
+        if (!page.value().has_more) {
+          return asked->problem(model::Slug::not_found, "This tenant has no agent of that id or name.");
+        }
+        look_for_agent(asked, std::move(name), rows.back().id, std::move(then));
+      });
+}
+
+}  // namespace
+
+void with_agent(const Asked& asked, std::string name, Callback<void(const model::Agent&)> then) {
+  const auto id = model::AgentId::parse(name);
+  if (!id) return look_for_agent(asked, std::move(name), std::nullopt, std::move(then));
+  asked->store().agent(asked->tenant().id, *id,
+                       [asked, then = std::move(then)](const Result<model::Agent>& agent) mutable {
+                         if (!agent) return asked->fail(agent.error());
+                         then(agent.value());
+                       });
+}
+
+}  // namespace sluice::api::agui

@@ -1,0 +1,53 @@
+// What an AG-UI client posts to start a run, or to go on with one (RunAgentInput).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/fields.h"
+#include "api/integration/decisions.h"
+#include "api/request_context.h"
+#include "wire/wire.h"
+
+namespace sluice::api::agui {
+
+// Who asks, because what one of them needs another one refuses.
+enum class Peer : uint8_t {
+  current,   // AG-UI 1.0 and later: says its protocolVersion
+  old,       // before 1.0
+  tanstack,  // TanStack AI: has `data`, or the header X-Run-Id
+};
+
+// An answer to an interrupt.
+struct ResumeEntry {
+  std::string interrupt_id;
+  bool is_cancelled = false;  // the user declined to answer
+  std::optional<bool> approved;
+  std::string payload;  // JSON, or the text itself where it is one
+  bool has_payload = false;
+  std::optional<gates::Signature> signature;
+  std::vector<integration::SecretInput> secrets;
+  std::optional<std::string> note;
+};
+
+struct RunInput {
+  Peer peer = Peer::old;
+  model::RunExtras extras;                   // with the client's names
+  std::string prompt;                        // of the user's message, if that is the last; empty: it is not
+  std::vector<model::ClientResult> results;  // of the tool messages after the last word of user or agent
+  std::vector<ResumeEntry> resume;
+  bool hold = false;  // when all slots are taken: wait, rather than be refused
+  const model::AguiNames& names() const { return *extras.agui; }
+};
+
+// Empty when it was wrong and the caller has been told so.
+std::optional<RunInput> read_run_input(const Asked& asked);
+
+// In the form that the caller accepts: server-sent events, or one a line.
+wire::Format format_for(const Asked& asked, Peer peer);
+
+// "client_tool_step_3" is what TanStack calls the wait for the call step_3.
+inline constexpr std::string_view client_tool_prefix = "client_tool_";
+
+}  // namespace sluice::api::agui

@@ -1,0 +1,254 @@
+// POST: a new run, an answer to one that waits, or somebody who was cut off and comes back with the same words.
+#include <algorithm>
+
+#include "api/agui/handlers.h"
+#include "api/agui/named_run.h"
+#include "api/agui/run_input.h"
+#include "api/integration/message_input.h"
+
+namespace sluice::api::agui {
+namespace {
+
+bool is_of_client(const model::Approval& approval) {
+  return std::ranges::all_of(approval.requested_items, [](const model::RequestedItem& item) {
+    return item.kind == model::ItemKind::client_tool && item.call;
+  });
+}
+
+// Kept alive by the answer it waits for.
+class Starting final : public std::enable_shared_from_this<Starting> {
+ public:
+  Starting(const Asked& asked, RunInput input)
+      : asked_(asked), input_(std::move(input)), format_(format_for(asked, input_.peer)) {}
+
+  void begin() {
+    Findings findings;
+    if (const auto last = asked_->header("Last-Event-ID")) {
+      seen_ = read_seen(*last, input_.names().run_id, "Last-Event-ID", findings);
+    }
+    if (refused(asked_, findings)) return;
+    const auto& agent = asked_->path_param(0);
+    if (agent.empty()) return find_run();
+    const auto name = net::percent_decode(agent);
+    if (!name) return asked_->not_found();
+    with_agent(asked_, *name, [self = shared_from_this()](const model::Agent& found) {
+      self->agent_ = found.id;
+      self->find_run();
+    });
+  }
+
+ private:
+  template <typename Found, typename Missing>
+  auto found_or(Found found, Missing missing) {
+    return [self = shared_from_this(), found, missing](auto result) {
+      if (result) return found(*self, std::move(result).take());
+      if (result.error().kind != ErrorKind::not_found) return self->asked_->fail(result.error());
+      missing(*self);
+    };
+  }
+
+  // The same run again is the same stream again.
+  void find_run() {
+    asked_->store().agui_run(
+        asked_->tenant().id, input_.names().thread_id, input_.names().run_id,
+        found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
+                 [](Starting& self) {
+                   if (!self.seen_.is_named) return self.find_thread();
+                   self.asked_->problem(model::Slug::not_found,
+                                        "The thread has no run of that name to come back to. Leave Last-Event-ID out "
+                                        "to start it.");
+                 }));
+  }
+
+  void come_back(const store::AguiRun& named) { stream_named(asked_, named, format_, seen_.after); }
+
+  void find_thread() {
+    asked_->store().thread(asked_->tenant().id, input_.names().thread_id,
+                           found_or([](Starting& self, model::ConversationId id) { self.find_conversation(id); },
+                                    [](Starting& self) { self.start_thread(); }));
+  }
+
+  void find_conversation(model::ConversationId id) {
+    asked_->store().conversation(
+        asked_->tenant().id, id, [self = shared_from_this()](const Result<model::Conversation>& conversation) {
+          if (!conversation) return self->asked_->fail(conversation.error());
+          const auto& agent = conversation.value().agent_id;
+          if (self->agent_ && *self->agent_ != agent) {
+            return self->asked_->invalid("agent", "is not the thread's, which is " + agent.text());
+          }
+          self->find_waiting(conversation.value().id);
+        });
+  }
+
+  // Only the newest run of a conversation can be one that is not over.
+  void find_waiting(model::ConversationId conversation) {
+    asked_->store().runs(asked_->tenant().id, conversation, {.limit = 1},
+                         [self = shared_from_this(), conversation](const Result<store::Page<model::Run>>& page) {
+                           if (!page) return self->asked_->fail(page.error());
+                           const auto& rows = page.value().rows;
+                           if (rows.empty() || rows[0].state != model::RunState::parked)
+                             return self->send(conversation);
+                           self->find_approval(rows[0].id, conversation);
+                         });
+  }
+
+  void find_approval(model::RunId run, model::ConversationId conversation) {
+    asked_->store().open_approval(
+        run, found_or([](Starting& self, const model::Approval& approval) { self.answer(approval); },
+                      [conversation](Starting& self) { self.send(conversation); }));
+  }
+
+  // ── something that waits ──
+  void answer(const model::Approval& approval) {
+    if (input_.resume.empty() && input_.results.empty()) {
+      return asked_->problem(model::Slug::conversation_busy, "A run of this thread waits for an answer to " +
+                                                                 approval.id.text() +
+                                                                 ": resume it, or cancel it, before the next message.");
+    }
+    is_of_client(approval) ? give_results(approval) : decide(approval);
+  }
+
+  void give_results(const model::Approval& approval) {
+    integration::DecisionInput decision{.approve = true};
+    decision.answers.agui_run_id = input_.names().run_id;
+    Findings findings;
+    for (const auto& item : approval.requested_items) {
+      if (auto result = result_of(item.call->id)) {
+        decision.answers.results.push_back(std::move(*result));
+      } else {
+        findings.refuse("/messages", "must end with the result of every call that waits; there is none for " +
+                                         item.call->id + " (" + item.call->name + ")");
+      }
+    }
+    refuse_strangers(approval, findings);
+    if (refused(asked_, findings)) return;
+    hand_on(approval, std::move(decision));
+  }
+
+  std::optional<model::ClientResult> result_of(const std::string& call_id) const {
+    for (const auto& entry : input_.resume) {
+      if (entry.interrupt_id != std::string(client_tool_prefix) + call_id) continue;
+      if (!entry.is_cancelled) return model::ClientResult{call_id, entry.payload, false};
+      return model::ClientResult{call_id, entry.has_payload ? entry.payload : "The user declined to run the tool.",
+                                 true};
+    }
+    const auto found = std::ranges::find(input_.results, call_id, &model::ClientResult::call_id);
+    return found == input_.results.end() ? std::nullopt : std::optional(*found);
+  }
+
+  void refuse_strangers(const model::Approval& approval, Findings& findings) const {
+    const auto waits = [&](std::string_view call_id) {
+      return std::ranges::any_of(approval.requested_items,
+                                 [&](const model::RequestedItem& item) { return item.call->id == call_id; });
+    };
+    for (const auto& result : input_.results) {
+      if (!waits(result.call_id)) findings.refuse("/messages", "no call " + result.call_id + " waits for a result");
+    }
+    for (std::size_t i = 0; i < input_.resume.size(); ++i) {
+      std::string_view id = input_.resume[i].interrupt_id;
+      if (!id.starts_with(client_tool_prefix) || !waits(id.substr(client_tool_prefix.size()))) {
+        findings.refuse("/resume/" + std::to_string(i) + "/interruptId", "names nothing that waits for an answer");
+      }
+    }
+  }
+
+  void decide(const model::Approval& approval) {
+    Findings findings;
+    const ResumeEntry* ours = nullptr;
+    for (std::size_t i = 0; i < input_.resume.size(); ++i) {
+      const auto at = "/resume/" + std::to_string(i);
+      const auto& entry = input_.resume[i];
+      if (entry.interrupt_id != approval.id.text()) {
+        findings.refuse(at + "/interruptId", "names nothing that waits for an answer; " + approval.id.text() + " does");
+      } else if (ours != nullptr) {
+        findings.refuse(at + "/interruptId", "is answered twice");
+      } else if (!entry.is_cancelled && !entry.approved) {
+        findings.refuse(at + "/payload/approved", "is required: true or false");
+      } else {
+        ours = &entry;
+      }
+    }
+    if (findings.errors.empty() && ours == nullptr) {
+      findings.refuse("/resume", "must answer every interrupt that waits: " + approval.id.text());
+    }
+    if (refused(asked_, findings)) return;
+    if (!ours->signature && !asked_->tenant().agui_unsigned_approvals) {
+      return asked_->problem(model::Slug::approval_signature_invalid,
+                             "This tenant's approvals must be signed: put the signature into the entry's "
+                             "metadata.signature, or have the operator set agui_unsigned_approvals.");
+    }
+    integration::DecisionInput decision{.approve = !ours->is_cancelled && *ours->approved,
+                                        .signature = ours->signature,
+                                        .secrets = ours->secrets,
+                                        .note = ours->note};
+    if (ours->is_cancelled && !decision.note) decision.note = "The user declined to answer.";
+    if (!decision.approve) decision.secrets.clear();
+    decision.answers.agui_run_id = input_.names().run_id;
+    hand_on(approval, std::move(decision));
+  }
+
+  void hand_on(const model::Approval& approval, integration::DecisionInput decision) {
+    decision.answers.agui_thread_id = input_.names().thread_id;
+    integration::decide_on(asked_, approval, std::move(decision),
+                           [self = shared_from_this()](const model::Approval&) { self->follow(); });
+  }
+
+  // What was decided is on disk, and with it the name of the run that goes on.
+  void follow() {
+    with_named_run(asked_, input_.names().thread_id, input_.names().run_id,
+                   [self = shared_from_this()](const store::AguiRun& named) { self->come_back(named); });
+  }
+
+  // ── something new ──
+  void start_thread() {
+    model::Conversation conversation;
+    conversation.id = asked_->ids().make<model::ConversationId>();
+    conversation.tenant_id = asked_->tenant().id;
+    conversation.agent_id = agent_.value_or(model::AgentId{});
+    conversation.created_at = conversation.updated_at = conversation.last_message_at = asked_->now();
+    send(std::move(conversation));
+  }
+
+  void send(std::variant<model::ConversationId, model::Conversation> conversation) {
+    Findings findings;
+    if (!input_.resume.empty()) findings.refuse("/resume/0/interruptId", "names nothing that waits for an answer");
+    for (const auto& result : input_.results) {
+      findings.refuse("/messages", "no call " + result.call_id + " waits for a result");
+    }
+    if (findings.errors.empty() && input_.prompt.empty()) {
+      findings.refuse("/messages", "must end with a message of the user that says something");
+    }
+    if (refused(asked_, findings)) return;
+    auto send = integration::send_of(asked_, {.content = input_.prompt}, std::move(conversation));
+    send.hold = input_.hold;
+    send.extras = input_.extras;
+    asked_->engine().send(std::move(send), [self = shared_from_this()](const engine::SendOutcome& outcome) {
+      if (const auto* problem = std::get_if<model::Problem>(&outcome)) return self->look_again(*problem);
+      self->come_back({.run = std::get<engine::Sent>(outcome).run.id});
+    });
+  }
+
+  // Another request with the same words may have been quicker: then it is that one's run.
+  void look_again(const model::Problem& problem) {
+    asked_->store().agui_run(asked_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                             found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
+                                      [problem](Starting& self) { self.asked_->problem(problem); }));
+  }
+
+  Asked asked_;
+  const RunInput input_;
+  const wire::Format format_;
+  Seen seen_;
+  std::optional<model::AgentId> agent_;
+};
+
+}  // namespace
+
+void start_run(const Asked& asked) {
+  if (integration::refused_while_draining(asked)) return;
+  auto input = read_run_input(asked);
+  if (!input) return;
+  std::make_shared<Starting>(asked, std::move(*input))->begin();
+}
+
+}  // namespace sluice::api::agui

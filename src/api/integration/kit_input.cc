@@ -1,0 +1,176 @@
+#include "api/integration/kit_input.h"
+
+#include <algorithm>
+
+#include "net/net.h"
+
+namespace sluice::api::integration {
+namespace {
+
+constexpr std::string_view server_names[] = {"name", "url", "headers", "command", "environment"};
+constexpr std::string_view tool_names[] = {"name", "description", "parameters", "url", "timeout_seconds"};
+constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2'048};
+constexpr TextRule description_rule{.chars_max = 4'000};
+constexpr std::size_t servers_max = 16;
+constexpr std::size_t tools_max = 64;
+constexpr std::size_t words_max = 64;
+constexpr TextRule word_rule{.chars_max = 4'096, .bytes_max = 4'096};
+constexpr std::size_t schema_bytes_max = 32'768;
+constexpr int64_t tool_seconds_max = 3'600;
+
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_server_name(std::string_view name) {
+  const auto fits = [](char c) { return is_lower(c) || is_digit(c) || c == '_' || c == '-'; };
+  return !name.empty() && name.size() <= 32 && name[0] != '_' && name[0] != '-' && std::ranges::all_of(name, fits);
+}
+
+bool is_tool_name(std::string_view name) {
+  const auto fits = [](char c) { return is_lower(c) || is_upper(c) || is_digit(c) || c == '_' || c == '-'; };
+  return !name.empty() && name.size() <= 64 && (is_lower(name[0]) || is_upper(name[0])) &&
+         std::ranges::all_of(name, fits);
+}
+
+bool is_session_id(std::string_view text) {
+  const auto fits = [](char c) {
+    return is_lower(c) || is_upper(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
+  };
+  return !text.empty() && text.size() <= 128 && text[0] != '-' && text[0] != '.' && std::ranges::all_of(text, fits);
+}
+
+std::vector<std::string> read_command(const Fields& fields, std::string_view name) {
+  auto words = fields.texts(name, words_max, word_rule).value_or(std::vector<std::string>{});
+  if (!words.empty() && words[0].empty()) fields.refuse_at(std::string(name) + "/0", "must name a program");
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].find('\0') != std::string::npos) {
+      fields.refuse_at(std::string(name) + "/" + std::to_string(i), "must not contain NUL");
+    }
+  }
+  return words;
+}
+
+std::string read_url(const Asked& asked, const Fields& fields) {
+  auto url = fields.text("url", url_rule).value_or("");
+  if (url.empty()) return url;
+  if (!net::is_plain_url(url)) {
+    fields.refuse("url", "must be an http or https URL without credentials, query or fragment");
+  } else if (!net::is_allowed(url, asked->surface().options.tool_urls)) {
+    fields.refuse("url", "is not among the URLs where this server may call tools (its configuration, tools.urls)");
+  }
+  return url;
+}
+
+void refuse_unknown(const Fields& fields, NameList known, std::string_view what) {
+  for (const auto& name : fields.names()) {
+    if (std::ranges::find(known, name) == known.end()) fields.refuse(name, "is no member of " + std::string(what));
+  }
+}
+
+model::McpServer read_server(const Asked& asked, const Fields& fields) {
+  refuse_unknown(fields, server_names, "an MCP server: name, url, headers, command, environment");
+  model::McpServer out;
+  fields.require("name");
+  out.name = fields.text("name", name_rule).value_or("");
+  if (!out.name.empty() && !is_server_name(out.name)) {
+    fields.refuse("name", "must be lower case letters, digits, _ and -, at most 32: ^[a-z0-9][a-z0-9_-]{0,31}$");
+  }
+  out.url = read_url(asked, fields);
+  out.headers = fields.metadata("headers").value_or(std::map<std::string, std::string>{});
+  out.command = read_command(fields, "command");
+  out.environment = fields.env("environment").value_or(std::map<std::string, std::string>{});
+  const bool has_url = fields.given("url") && !fields.null("url");
+  if (has_url == !out.command.empty()) fields.refuse("url", "is needed, or else command; not both");
+  if (!has_url && !out.headers.empty()) fields.refuse("headers", "belong to a url");
+  if (has_url && !out.environment.empty()) fields.refuse("environment", "belongs to a command");
+  return out;
+}
+
+std::vector<model::McpServer> read_servers(const Asked& asked, const Fields& fields) {
+  std::vector<model::McpServer> out;
+  const auto given = fields.objects("mcp_servers", server_names, servers_max);
+  for (const auto& server : given.value_or(std::vector<Fields>{})) {
+    out.push_back(read_server(asked, server));
+    const auto taken = std::ranges::find(out.begin(), out.end() - 1, out.back().name, &model::McpServer::name);
+    if (taken != out.end() - 1 && !out.back().name.empty()) server.refuse("name", "is named twice");
+  }
+  return out;
+}
+
+std::vector<model::WebhookTool> read_tools(const Asked& asked, const Fields& fields) {
+  std::vector<model::WebhookTool> out;
+  const auto given = fields.objects("tools", tool_names, tools_max);
+  for (const auto& tool : given.value_or(std::vector<Fields>{})) {
+    refuse_unknown(tool, tool_names, "a tool: name, description, parameters, url, timeout_seconds");
+    model::WebhookTool made{.tool = read_host_tool(tool)};
+    tool.require("url");
+    made.url = read_url(asked, tool);
+    made.timeout_seconds = tool.integer("timeout_seconds", 1, tool_seconds_max).value_or(made.timeout_seconds);
+    for (const auto& other : out) {
+      if (other.tool.name == made.tool.name && !made.tool.name.empty()) tool.refuse("name", "is named twice");
+    }
+    out.push_back(std::move(made));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool names_kit(const Fields& fields) {
+  return std::ranges::any_of(kit_names, [&](std::string_view name) { return fields.given(name); });
+}
+
+std::string agent_type_words() {
+  std::string words;
+  for (const auto type : model::agent_types) words += (words.empty() ? "" : ", ") + std::string(type);
+  return words;
+}
+
+model::HostTool read_host_tool(const Fields& fields) {
+  model::HostTool out;
+  fields.require("name");
+  out.name = fields.text("name", name_rule).value_or("");
+  if (!out.name.empty() && !is_tool_name(out.name)) {
+    fields.refuse("name", "must be letters, digits, _ and -, at most 64, and begin with a letter");
+  }
+  out.description = fields.text("description", description_rule).value_or("");
+  out.parameters = fields.object_text("parameters").value_or(R"({"type":"object"})");
+  if (out.parameters.size() > schema_bytes_max) {
+    fields.refuse("parameters", "must not be longer than " + std::to_string(schema_bytes_max) + " bytes");
+  }
+  return out;
+}
+
+model::AgentKit read_kit(const Asked& asked, const Fields& fields, const model::AgentKit& before) {
+  model::AgentKit out = before;
+  const model::AgentKit defaults;
+  if (fields.null("agent_type")) {
+    out.agent_type = defaults.agent_type;
+  } else if (const auto type = fields.text("agent_type", name_rule)) {
+    if (!model::is_agent_type(*type)) fields.refuse("agent_type", "must be one of " + agent_type_words());
+    out.agent_type = *type;
+  }
+  if (fields.given("command")) out.command = read_command(fields, "command");
+  if (out.agent_type == "acp" && out.command.empty()) {
+    fields.refuse("command", "is required for an agent of the type acp: the program and its arguments");
+  } else if (out.agent_type != "acp" && !out.command.empty()) {
+    fields.refuse("command", "belongs to agents of the type acp");
+  }
+  if (fields.given("mcp_servers")) out.mcp_servers = read_servers(asked, fields);
+  if (fields.given("tools")) out.tools = read_tools(asked, fields);
+  if (fields.given("code_mode")) out.code_mode = fields.boolean("code_mode").value_or(false);
+  return out;
+}
+
+std::optional<std::string> read_session_id(const Fields& fields, std::string_view name) {
+  auto text = fields.text(name, {.chars_max = 4'096});
+  if (!text) return std::nullopt;
+  if (!is_session_id(*text)) {
+    fields.refuse(name, "must be a session's id: letters, digits, _, - and ., at most 128");
+    return std::nullopt;
+  }
+  return text;
+}
+
+}  // namespace sluice::api::integration
