@@ -1,8 +1,9 @@
-// A run as AG-UI events (docs/agui.md): one RUN_STARTED, one terminal, everything that was opened closed before it,
-// START, CONTENT and END of their own, never null, never a chunk.
+// A run as AG-UI events (docs/formats/agui.md): one RUN_STARTED, one terminal, everything that was opened closed before
+// it, START, CONTENT and END of their own, never null, never a chunk.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -12,41 +13,57 @@
 
 namespace sluice::wire {
 
+class AguiTeller;
+
 class AguiFold {
  public:
   AguiFold(const View& view, const model::Run& run);
+  AguiFold(const AguiFold& other);
+  AguiFold& operator=(const AguiFold& other);
+  AguiFold(AguiFold&&) noexcept;
+  AguiFold& operator=(AguiFold&&) noexcept;
+  ~AguiFold();
 
   // Appends the frames for `news` to `out`. Positions must be consecutive, from the journal's first: what is before the
   // segment is looked at and not told.
   void apply(const store::Committed& news, std::string& out);
 
-  int64_t next_seq() const { return next_seq_; }
+  int64_t next_seq() const;
   model::Position at() const { return at_; }
   // Of the segment: by the run's end, or by its next wait for a human.
-  bool ended() const { return ended_; }
+  bool ended() const;
   // How often an event would have broken the protocol's rules; the first ends the stream with RUN_ERROR.
-  int64_t violations() const { return violations_; }
+  int64_t violations() const;
 
  private:
-  View view_;
-  int64_t next_seq_ = 0;
+  std::unique_ptr<AguiTeller> teller_;
   model::Position at_;
-  bool ended_ = false;
-  int64_t violations_ = 0;
 };
 
 // What a thread's runs amount to, as AG-UI messages with the ids that the streams have: for whoever comes later.
 class AguiHistory {
  public:
   explicit AguiHistory(const model::Run& run);
-  // Where the client's own messages do not say it.
-  void set_user_text(std::string text);
+  AguiHistory(AguiHistory&&) noexcept;
+  AguiHistory& operator=(AguiHistory&&) noexcept;
+  ~AguiHistory();
+
   void apply(const store::Committed& news);
+  // For runs that no AG-UI client began: their journals do not have it.
+  void set_user_text(std::string text) { user_text_ = std::move(text); }
   // Of this run: the user's message, then what the agent said and called, as JSON objects with commas between them.
+  // What its subagents said is not among it.
   std::string messages() const;
-  // Of the gate that waits for an answer, the interrupts that its segment's RUN_FINISHED tells to a peer of that kind
-  // (TanStack's answers them from here after a reload), as JSON objects with commas between them; empty: none waits.
-  std::string interrupts(Format format) const;
+
+ private:
+  std::unique_ptr<AguiTeller> teller_;
+  std::string user_id_;
+  std::string user_text_;
 };
+
+// Tool calls of the native loop are counted in each run anew, and a client keeps those of a whole thread apart by their
+// ids: its id of a step is another then. And back, of whatever a client sends.
+std::string call_id_of(const model::Run& run, std::string_view step_id);
+std::string_view step_id_of(std::string_view call_id);
 
 }  // namespace sluice::wire

@@ -1,0 +1,32 @@
+#include "wire/agui_fold.h"
+#include "wire/agui_teller.h"
+
+namespace sluice::wire {
+
+// Nobody asks for a segment of that number: everything is looked at, nothing is told.
+AguiHistory::AguiHistory(const model::Run& run)
+    : teller_(std::make_unique<AguiTeller>(View{.format = Format::agui_tanstack_ndjson, .segment = INT64_MAX}, run)),
+      user_id_(run.user_message_id.text()) {}
+AguiHistory::AguiHistory(AguiHistory&&) noexcept = default;
+AguiHistory& AguiHistory::operator=(AguiHistory&&) noexcept = default;
+AguiHistory::~AguiHistory() = default;
+
+void AguiHistory::apply(const store::Committed& news) {
+  std::string nothing;
+  teller_->apply(news.event(), nothing);
+}
+
+std::string AguiHistory::messages() const {
+  std::string out = teller_->user_message();
+  if (out.empty()) {
+    json::Writer writer(out);
+    writer.begin_object().key("id").string(user_id_).key("role").string("user");
+    writer.key("content").string(user_text_).end_object();
+  }
+  std::string own;
+  teller_->transcript().append_json(own, false);
+  if (!own.empty()) out += ',';
+  return out += own;
+}
+
+}  // namespace sluice::wire
