@@ -1,0 +1,14 @@
+"""opencode, the real program, in the sandbox (H-1)."""
+import unittest
+
+from harness_fixture import HarnessTest
+from harness_stories import Stories
+
+
+class InTheBox(Stories, HarnessTest):
+    agent_type = "opencode"
+    more_flags = ("--harness.silence_ms_max", "20000")
+
+
+if __name__ == "__main__":
+    unittest.main()
