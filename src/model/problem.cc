@@ -97,6 +97,9 @@ constexpr std::array<SlugEntry, 44> registry = {{
      "The detail names it. Upload its bundle again, or take it out of skill_ids."},
     {Slug::setup_failed, "setup-failed", 500, "The environment's setup script failed",
      "Its last words are in the detail, all of them in the run's log. Correct the script and send the message again."},
+    {Slug::agent_failed, "agent-failed", 502, "The agent program failed",
+     "The detail says how: it ended without an answer, fell silent, or said what nobody understands. `sluice harness "
+     "check` tells whether it works on this server. Send the message again to retry."},
     {Slug::writeback_failed, "writeback-failed", 502, "What the run made could not be handed back",
      "The answer is kept, the workspace is as it was before the run. Send the message again."},
     {Slug::runner_unavailable, "runner-unavailable", 503, "No runner took the run",

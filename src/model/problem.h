@@ -53,6 +53,7 @@ enum class Slug : uint8_t {
   repository_failed,           // 502 in-band: the repository could not be fetched
   skill_failed,                // 500 in-band: a skill's bundle could not be had or used
   setup_failed,                // 500 in-band: the environment's script failed
+  agent_failed,                // 502 in-band: the agent program broke off, fell silent or told nonsense
   writeback_failed,            // 502 in-band: what the run made could not be handed back or kept
   runner_unavailable,          // 503 in-band: no runner took the run
   runner_lost,                 // 502 in-band: the runner went silent, broke off or told nonsense

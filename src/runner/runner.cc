@@ -8,23 +8,29 @@
 #include "runner/layer_shelf.h"
 #include "runner/model_call.h"
 #include "runner/native_loop.h"
+#include "runner/program_work.h"
 
 namespace sluice::runner {
 namespace {
+
+bool is_program(const model::Agent& agent) { return agent.kit.agent_type != "native"; }
 
 class NativeRunner final : public harness::Dispatcher {
  public:
   explicit NativeRunner(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
 
   std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
-    return std::make_unique<NativeLoop>(context_, std::move(dispatch), listener);
+    if (!is_program(dispatch.agent)) return std::make_unique<NativeLoop>(context_, std::move(dispatch), listener);
+    return std::make_unique<ProgramWork>(context_, std::move(dispatch), listener);
   }
 
   bool can_resume(const model::Agent& agent, std::string_view told_text) const override {
-    return told_text.empty() || context_->providers.is_offline(agent.model);
+    return told_text.empty() || (!is_program(agent) && context_->providers.is_offline(agent.model));
   }
 
-  bool reads_history(const model::Agent& agent) const override { return !context_->providers.is_offline(agent.model); }
+  bool reads_history(const model::Agent& agent) const override {
+    return is_program(agent) || !context_->providers.is_offline(agent.model);
+  }
 
   void release(model::ConversationId conversation) override {
     if (context_->shelf) context_->shelf->release(conversation);

@@ -1,0 +1,50 @@
+// What an agent program keeps in the conversation's workspace between its runs: its own home, and the name of the
+// session it goes on with. Both are in the same layers, so they always fit together.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/callback.h"
+#include "base/result.h"
+#include "harness/dialect.h"
+#include "runner/hands.h"
+#include "runner/lifeline.h"
+
+namespace sluice::runner {
+
+// Something that can be given to a program as the name of a session: it may have come from inside the box.
+bool is_session_id(std::string_view text);
+
+harness::LaunchFile session_file(std::string_view agent_type, std::string_view session_id);
+// What session_file() wrote for the same type; empty for anything else.
+std::string session_of(std::string_view text, std::string_view agent_type);
+
+// Reads and writes there, one thing at a time. Dropping it ends it.
+class ProgramHome final : private CommandListener {
+ public:
+  // `hands` are open and must outlive this.
+  explicit ProgramHome(Hands& hands) : hands_(hands) {}
+
+  // Empty: there is none. May drop this.
+  void read_session(std::string agent_type, Callback<void(std::string session_id)> then);
+  // All of them, in order; `unavailable`, in words, for the first that cannot be written. May drop this.
+  void write(std::vector<harness::LaunchFile> files, Callback<void(Result<Unit>)> then);
+
+ private:
+  void on_printed(sandbox::Stream, std::string) override {}
+  void on_ended(sandbox::Exit exit, std::string printed) override;
+  void write_next();
+
+  Hands& hands_;
+  std::string agent_type_;
+  Callback<void(std::string)> then_read_;
+  std::vector<harness::LaunchFile> files_;  // the last is the next
+  Callback<void(Result<Unit>)> then_written_;
+  std::unique_ptr<CommandRun> run_;
+};
+
+}  // namespace sluice::runner

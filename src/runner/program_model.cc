@@ -1,0 +1,55 @@
+#include "runner/program_model.h"
+
+#include <utility>
+
+#include "gates/gates.h"
+#include "runner/base_url.h"
+
+namespace sluice::runner {
+namespace {
+
+constexpr std::string_view no_key = "none";  // programs want to see one
+
+Error wrong(std::string what) { return {ErrorKind::invalid, std::move(what)}; }
+
+}  // namespace
+
+Result<ProgramModel> plan_program_model(const Route& route, const model::Agent& agent) {
+  const auto& type = agent.kit.agent_type;
+  ProgramModel planned{.access = {.name = agent.model.name}};
+  if (route.dialect == nullptr) {
+    if (type == "acp") return planned;
+    return wrong("The agent program " + type + " asks its model over HTTP, and \"" + route.provider +
+                 "\" is a model of this server's own: give the agent a model of another provider.");
+  }
+  planned.access.dialect = route.dialect->name();
+  planned.access.base_url = route.endpoint.base_url;
+  planned.access.key = no_key;
+  planned.host = gates::normal_host(host_of(route.endpoint.base_url)).value_or("");
+  if (planned.host.empty()) return wrong("The model's base URL " + route.endpoint.base_url + " names no host.");
+  if (gates::rule_on_host(policy_with(planned, agent.policy), planned.host).effect == model::Effect::deny) {
+    return wrong("The agent's policy denies requests to " + planned.host +
+                 ", where its model is asked. An agent program asks its model from inside the sandbox: take the rule "
+                 "away, or choose another model.");
+  }
+  if (route.endpoint.api_key.empty()) return planned;
+  planned.alias = route.key_alias.empty() ? std::string(model_key_alias) : route.key_alias;
+  planned.access.key = vault::placeholder(planned.alias);
+  if (!route.key_alias.empty()) return planned;
+  if (const auto checked = vault::check_value(route.endpoint.api_key); !checked) {
+    return wrong("The key of the model provider \"" + route.provider + "\" cannot be used: " + checked.error().what +
+                 ".");
+  }
+  planned.key = vault::Secret{planned.alias, route.endpoint.api_key, {planned.host}, model::place_header};
+  return planned;
+}
+
+model::Policy policy_with(const ProgramModel& model, model::Policy policy) {
+  if (model.host.empty()) return policy;
+  model::PolicyRule rule{.effect = model::Effect::allow, .subject = model::Subject::host, .pattern = model.host};
+  if (!model.alias.empty()) rule.secrets.push_back(model.alias);
+  policy.push_back(std::move(rule));
+  return policy;
+}
+
+}  // namespace sluice::runner

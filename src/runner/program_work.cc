@@ -1,0 +1,326 @@
+#include "runner/program_work.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "runner/output_text.h"
+#include "runner/program_policy.h"
+#include "runner/program_prompt.h"
+#include "runner/told.h"
+
+namespace sluice::runner {
+
+using harness::Heard;
+using model::EventKind;
+using model::Slug;
+
+namespace {
+
+constexpr std::string_view acp = "acp";
+
+std::vector<model::HostTool> tools_of(const Toolbox& toolbox, bool may_ask) {
+  auto tools = toolbox.tools();
+  if (!may_ask) return tools;
+  for (auto& tool : ask_tool_specs()) {
+    if (!toolbox.has(tool.name)) {
+      tools.push_back({std::move(tool.name), std::move(tool.description), std::move(tool.parameters)});
+    }
+  }
+  return tools;
+}
+
+}  // namespace
+
+ProgramWork::ProgramWork(std::shared_ptr<const Context> context, harness::Dispatch dispatch,
+                         harness::DispatchListener& listener, ProgramMakers makers)
+    : context_(std::move(context)),
+      makers_(std::move(makers)),
+      dispatch_([&] {
+        if (!dispatch.secrets) dispatch.secrets = std::make_shared<vault::Secrets>();
+        return std::move(dispatch);
+      }()),
+      listener_(listener),
+      telling_(context_->loop, dispatch_.secrets, listener),
+      steps_({.output_bytes_max = context_->options.hands.tool_output_bytes_max,
+              .result_chars_max = context_->options.hands.tool_result_chars_max,
+              .open_max = limits::runner_steps_max},
+             dispatch_.secrets) {
+  context_->loop.defer([this, alive = lifeline_.watch()] {
+    if (!alive.expired()) start();
+  });
+}
+
+// ── from nothing to a program at work ───────────────────────────────────────────────────────────
+
+void ProgramWork::start() {
+  if (dispatch_.resumed && !dispatch_.told_text.empty()) {
+    return fail(Slug::run_interrupted,
+                "The server restarted while the agent program was speaking, and it cannot go on where it stopped.");
+  }
+  if (context_->sandbox == nullptr) {
+    return fail(Slug::sandbox_failed, "The agent program " + agent_type() +
+                                          " runs in a sandbox, and there is none on this server (`sluice doctor` "
+                                          "says why).");
+  }
+  if (auto prepared = prepare(); !prepared) {
+    const bool is_of_agent = prepared.error().kind == ErrorKind::invalid;
+    return fail(is_of_agent ? Slug::agent_misconfigured : Slug::sandbox_failed, std::move(prepared.error().what));
+  }
+  if (!dispatch_.checkpoint.empty() && !take_up_checkpoint()) return;
+  begin_clocks();
+  HandsListener& listener = *this;
+  hands_ = std::make_unique<Hands>(*context_, dispatch_, std::move(hands_state_), listener);
+  const auto& folders = context_->options.programs.folders;
+  if (const auto folder = folders.find(agent_type()); folder != folders.end()) {
+    hands_->bind({.from = folder->second, .to = std::string(harness::program_dir) + "/" + agent_type()});
+  }
+  open_box();
+}
+
+Result<Unit> ProgramWork::prepare() {
+  const auto wrong = [](std::string what) { return Error{ErrorKind::invalid, std::move(what)}; };
+  if (program_path().empty()) {
+    return wrong(agent_type() == acp ? "The agent has the agent_type \"acp\" and no command: name the program to start."
+                                     : "The agent program " + agent_type() +
+                                           " is not installed on this server: `sluice harness install " + agent_type() +
+                                           "` installs it.");
+  }
+  if (const auto& id = dispatch_.extras.session_id; id && !is_session_id(*id)) {
+    return wrong("The session_id cannot be one of an agent program: letters, digits, '-', '_', '.' and ':' only.");
+  }
+  auto route = context_->providers.route(dispatch_.agent.model, dispatch_.secrets.get());
+  if (!route) return std::move(route.error());
+  figures_ = route.value().figures;
+  auto planned = plan_program_model(route.value(), dispatch_.agent);
+  if (!planned) return std::move(planned.error());
+  model_ = std::move(planned).take();
+  if (!model_.host.empty() && context_->egress == nullptr) {
+    return Error{ErrorKind::unavailable, "The agent program " + agent_type() +
+                                             " asks its model from inside its sandbox, and nothing leaves a sandbox of "
+                                             "this server: switch egress on."};
+  }
+  if (model_.key) dispatch_.secrets->pin(*model_.key);
+  dispatch_.agent.policy = policy_with(model_, std::move(dispatch_.agent.policy));
+  session_id_ = dispatch_.extras.session_id.value_or("");
+  auto launch = makers_.plan(assignment());
+  if (!launch) return wrong(launch.error().what + ".");
+  return Unit{};
+}
+
+std::string ProgramWork::program_path() const {
+  if (agent_type() == acp) return dispatch_.agent.kit.command.empty() ? "" : dispatch_.agent.kit.command[0];
+  const auto& paths = context_->options.programs.paths;
+  const auto found = paths.find(agent_type());
+  return found == paths.end() ? "" : found->second;
+}
+
+void ProgramWork::begin_clocks() {
+  const auto seconds = dispatch_.agent.limits.max_runtime_seconds;
+  runtime_began_us_ = now_us();
+  runtime_ = context_->loop.after(Millis{std::max<int64_t>(0, seconds * 1000 - runtime_used_ms_)}, [this, seconds] {
+    fail(Slug::runtime_exceeded, "The run took longer than the agent's " + std::to_string(seconds) + " s.");
+  });
+  if (!dispatch_.filler || has_spoken_) return;
+  FillerListener& listener = *this;
+  filler_ = std::make_unique<Filler>(*context_, Filler::Setting{dispatch_.prompt, dispatch_.traceparent, filler_count_},
+                                     listener);
+}
+
+void ProgramWork::open_box() {
+  phase_ = Phase::opening;
+  hands_->open([this] {
+    home_ = std::make_unique<ProgramHome>(*hands_);
+    if (!session_id_.empty() || !resumed_.empty()) return open_toolbox();
+    home_->read_session(agent_type(), [this](std::string session_id) {
+      session_id_ = std::move(session_id);
+      open_toolbox();
+    });
+  });
+}
+
+void ProgramWork::open_toolbox() {
+  toolbox_ = make_toolbox(*context_, dispatch_, hands_.get());
+  toolbox_->open([this](std::string_view level,
+                        std::string words) { telling_.tell(EventKind::log, log_body(level, to_utf8(words))); },
+                 [this] { write_files(); });
+}
+
+harness::Assignment ProgramWork::assignment() const {
+  harness::Assignment assignment{.agent_type = agent_type(),
+                                 .command = dispatch_.agent.kit.command,
+                                 .program = program_path(),
+                                 .model = model_.access,
+                                 .system_prompt = {},
+                                 .prompt = prompt(),
+                                 .session_id = std::nullopt,
+                                 .asks = may_object(dispatch_.agent.policy),
+                                 .may_defer = dispatch_.may_ask && !dispatch_.keeps_box,
+                                 .tools = {},
+                                 .bridge_url = {},
+                                 .variables = dispatch_.materials.variables};
+  if (!session_id_.empty()) assignment.session_id = session_id_;
+  if (hands_) assignment.system_prompt = program_system_prompt(dispatch_, hands_->place_words());
+  if (toolbox_) assignment.tools = tools_of(*toolbox_, dispatch_.may_ask);
+  if (!assignment.tools.empty() && hands_->bridge() != nullptr) assignment.bridge_url = bridge_mcp_url;
+  return assignment;
+}
+
+std::string ProgramWork::prompt() const {
+  if (resumed_.empty() || session_id_.empty()) return program_prompt(dispatch_, !session_id_.empty());
+  if (is_deferred_) return {};
+  std::string words;
+  for (const auto& call : resumed_) {
+    if (!words.empty()) words += "\n\n";
+    words += call.name.empty() ? "What you were waiting for was allowed by a human meanwhile. Go on with your work."
+                               : harness::resume_prompt({.id = {}, .name = call.name, .arguments = call.arguments});
+  }
+  return words;
+}
+
+void ProgramWork::write_files() {
+  auto launch = makers_.plan(assignment());
+  if (!launch) return fail(Slug::agent_misconfigured, launch.error().what + ".");
+  auto files = std::move(launch.value().files);
+  files.push_back({.path = std::string(harness::state_dir) + "/.gitignore", .text = "*\n"});
+  home_->write(std::move(files), [this](Result<Unit> written) {
+    if (!written) return fail(Slug::sandbox_failed, "The agent program's files: " + written.error().what + ".");
+    start_program();
+  });
+}
+
+void ProgramWork::start_program() {
+  const auto given = assignment();
+  auto launch = makers_.plan(given);
+  if (!launch) return fail(Slug::agent_misconfigured, launch.error().what + ".");
+  BridgeUser& user = *this;
+  if (!given.bridge_url.empty()) {
+    door_ = std::make_unique<McpDoor>(context_->loop, *hands_->bridge(), given.tools, user);
+  }
+  dialect_ = makers_.dialect(given);
+  phase_ = Phase::running;
+  raw_.clear();
+  complaints_.clear();
+  is_deferred_ = false;
+  is_input_closed_ = false;
+  is_turn_over_ = false;
+  resumed_.clear();
+  started_us_ = now_us();
+  heard_us_ = 0;
+  sandbox::ProcessListener& listener = *this;
+  process_ = hands_->start({.argv = std::move(launch.value().argv),
+                            .environment = std::move(launch.value().environment),
+                            .input = dialect_->opening(),
+                            .keeps_input = true},
+                           listener);
+  watch_silence();
+}
+
+// ── what goes wrong, and the end ────────────────────────────────────────────────────────────────
+
+void ProgramWork::on_hands_phase(std::string_view phase, std::string_view words, int64_t duration_ms) {
+  telling_.tell_phase(phase, to_utf8(words), duration_ms);
+}
+
+void ProgramWork::on_filler_trouble(std::string what) {
+  telling_.tell(EventKind::log, log_body("warn", "No filler from the small model: " + to_utf8(what)));
+}
+
+bool ProgramWork::tell(Story story) {
+  const auto alive = lifeline_.watch();
+  for (auto& told : story) {
+    telling_.tell(told.kind, std::move(told.body));
+    if (alive.expired()) return false;
+  }
+  return true;
+}
+
+// The process is given time to end by itself: what it still writes to its home belongs to the session.
+void ProgramWork::finish_turn() {
+  phase_ = Phase::ending;
+  silence_.cancel();
+  for (const auto& question : std::exchange(questions_, {})) {
+    if (question.from == Question::From::way_out) hands_->settle(question.number, false, "The agent's turn is over.");
+  }
+  errands_.clear();
+  if (!process_) return conclude();
+  pump();
+  if (!std::exchange(is_input_closed_, true)) process_->close_input();
+  end_ = context_->loop.after(Millis{context_->options.programs.end_ms_max}, [this] { process_->stop(); });
+}
+
+void ProgramWork::conclude() {
+  phase_ = Phase::finishing;
+  end_.cancel();
+  process_.reset();
+  door_.reset();
+  toolbox_.reset();
+  if (figures_ != nullptr) figures_->count_tokens(usage_);
+  const auto alive = lifeline_.watch();
+  end_filler();
+  if (!alive.expired()) telling_.flush();
+  if (alive.expired()) return;
+  if (tell(steps_.break_off("The agent program did not say how this ended.", now_us()))) keep_session();
+}
+
+void ProgramWork::keep_session() {
+  if (session_id_.empty()) return finish();
+  home_ = std::make_unique<ProgramHome>(*hands_);
+  home_->write({session_file(agent_type(), session_id_)}, [this](Result<Unit> written) {
+    if (!written) return fail(Slug::writeback_failed, "The session could not be kept: " + written.error().what + ".");
+    finish();
+  });
+}
+
+void ProgramWork::finish() {
+  hands_->finish(said(), [this] {
+    const model::Usage usage{usage_before_.input_tokens + usage_.input_tokens,
+                             usage_before_.output_tokens + usage_.output_tokens};
+    stop_all();
+    listener_.on_finished(usage);
+  });
+}
+
+void ProgramWork::fail(Slug slug, std::string detail) {
+  const auto alive = lifeline_.watch();
+  process_.reset();
+  telling_.flush();
+  if (alive.expired()) return;
+  detail = clean(to_utf8(detail));
+  if (!tell(steps_.break_off(detail, now_us()))) return;
+  context_->log.write(
+      world::LogLevel::warn, "agent program failed",
+      {{"run", dispatch_.run.text()}, {"agent_type", agent_type()}, {"problem", model::entry_of(slug).name}});
+  if (hands_) hands_->forget_held();
+  stop_all();
+  listener_.on_failed({.slug = slug, .detail = std::move(detail)});
+}
+
+void ProgramWork::stop(Callback<void()> gone) {
+  // Before its box, in which they are.
+  process_.reset();
+  door_.reset();
+  errands_.clear();
+  toolbox_.reset();
+  home_.reset();
+  auto hands = std::move(hands_);
+  stop_all();
+  if (!hands) return context_->loop.defer(std::move(gone));
+  hands->stop(std::move(gone));
+}
+
+void ProgramWork::stop_all() {
+  runtime_.cancel();
+  silence_.cancel();
+  end_.cancel();
+  filler_.reset();
+  process_.reset();
+  door_.reset();
+  errands_.clear();
+  toolbox_.reset();
+  home_.reset();
+  hands_.reset();
+}
+
+}  // namespace sluice::runner
