@@ -166,13 +166,15 @@ class FoundAgain(AguiTest):
         thread, run = self.names()
         asked = user("say One.\n$ echo two\nsay {{last}}")
         events = [e for _, e in self.stream(body_of("tanstack", thread, run, [asked]))]
-        found = self.client.get(f"/agui?threadId={thread}").json()
-        self.assertEqual((found["activeRun"], found["interrupts"]), (None, None))
+        found = self.client.get(f"/agui?threadId={thread}&protocolVersion=1.0").json()
+        self.assertEqual((found["activeRun"], found["interrupts"], found["page"]), (None, None, {"truncated": False}))
         ids = [m["id"] for m in found["messages"]]
         self.assertEqual(ids[0], asked["id"])
         told = {e["messageId"] for e in events if e["type"] in ("TEXT_MESSAGE_START", "TOOL_CALL_RESULT")}
         self.assertLessEqual(told, set(ids))
         self.assertEqual([m["role"] for m in found["messages"]][:3], ["user", "assistant", "tool"])
+        shown = self.client.get(f"/agui?threadId={thread}").json()["messages"]
+        self.assertEqual([part["type"] for part in shown[1]["parts"]], ["text", "tool-call", "tool-result"])
         empty = self.client.get("/agui?threadId=never-heard-of").json()
         self.assertEqual((empty["messages"], empty["activeRun"]), ([], None))
 

@@ -5,6 +5,7 @@
 #include "api/agui/handlers.h"
 #include "api/agui/named_run.h"
 #include "api/agui/run_input.h"
+#include "api/agui/ui_messages.h"
 #include "api/integration/journal_walk.h"
 
 namespace sluice::api::agui {
@@ -86,7 +87,10 @@ class Hydrating final : public std::enable_shared_from_this<Hydrating> {
 
   void tell() {
     const bool waits = !newest_.empty() && runs_.back().state == model::RunState::parked;
-    std::string body = R"({"messages":[)" + messages_ + R"(],"activeRun":)";
+    const auto messages = "[" + messages_ + "]";
+    const bool is_tanstack =
+        format_ == wire::Format::agui_tanstack_sse || format_ == wire::Format::agui_tanstack_ndjson;
+    std::string body = R"({"messages":)" + (is_tanstack ? ui_messages(messages) : messages) + R"(,"activeRun":)";
     json::Writer writer(body);
     if (newest_.empty() || waits) {
       writer.null();
@@ -101,8 +105,8 @@ class Hydrating final : public std::enable_shared_from_this<Hydrating> {
     } else {
       body += "null";
     }
-    body += R"(,"page":{"hasMore":)" + std::string(has_more_ ? "true" : "false") + R"(,"before":)";
-    has_more_ ? json::append_string(body, runs_.front().id.text()) : void(body += "null");
+    body += R"(,"page":{"truncated":)" +
+            std::string(has_more_ ? R"(true,"cursor":")" + runs_.front().id.text() + '"' : "false");
     body += "}}";
     asked_->answer_json(200, std::move(body));
   }
@@ -124,7 +128,7 @@ void hydrate(const Asked& asked, const Query& query, std::string thread_id, wire
   std::optional<model::RunId> before;
   if (const auto text = query.find("before")) {
     before = model::RunId::parse(*text);
-    if (!before) query.refuse("before", "must be what `page.before` of the page before says");
+    if (!before) query.refuse("before", "must be the `page.cursor` of the page before");
   }
   if (refused(asked, findings)) return;
   std::make_shared<Hydrating>(asked, format, static_cast<int>(limit), before)->begin(std::move(thread_id));

@@ -15,6 +15,11 @@ bool is_of_client(const model::Approval& approval) {
   });
 }
 
+// The client's name for a call of the run that waits.
+std::string call_id_of(const model::Approval& approval, const model::RequestedItem& item) {
+  return wire::call_id_of({.message_id = approval.message_id}, item.call->id);
+}
+
 // Kept alive by the answer it waits for.
 class Starting final : public std::enable_shared_from_this<Starting> {
  public:
@@ -113,11 +118,13 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     decision.answers.agui_run_id = input_.names().run_id;
     Findings findings;
     for (const auto& item : approval.requested_items) {
-      if (auto result = result_of(item.call->id)) {
+      const auto call_id = call_id_of(approval, item);
+      if (auto result = result_of(call_id)) {
+        result->call_id = item.call->id;
         decision.answers.results.push_back(std::move(*result));
       } else {
-        findings.refuse("/messages", "must end with the result of every call that waits; there is none for " +
-                                         item.call->id + " (" + item.call->name + ")");
+        findings.refuse("/messages", "must end with the result of every call that waits; there is none for " + call_id +
+                                         " (" + item.call->name + ")");
       }
     }
     refuse_strangers(approval, findings);
@@ -138,8 +145,9 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   void refuse_strangers(const model::Approval& approval, Findings& findings) const {
     const auto waits = [&](std::string_view call_id) {
-      return std::ranges::any_of(approval.requested_items,
-                                 [&](const model::RequestedItem& item) { return item.call->id == call_id; });
+      return std::ranges::any_of(approval.requested_items, [&](const model::RequestedItem& item) {
+        return call_id_of(approval, item) == call_id;
+      });
     };
     for (const auto& result : input_.results) {
       if (!waits(result.call_id)) findings.refuse("/messages", "no call " + result.call_id + " waits for a result");
