@@ -61,6 +61,10 @@ std::string unrepeated_words(const CallState& state, Asked asked, const std::vec
   return words + " See what it did, then run it again or go on from there.";
 }
 
+std::string gone_words(const std::string& tool) {
+  return is_tool(tool) ? "The sandbox is not there any more." : "The tool " + tool + " is not there any more.";
+}
+
 }  // namespace
 
 CallRound::CallRound(Needs needs, CallState state, CallRoundListener& listener)
@@ -76,6 +80,7 @@ void CallRound::next() {
 
 void CallRound::begin_call() {
   if (is_ask_tool(call().name) && needs_.dispatch.may_ask) return begin_asking();
+  if (is_host_call()) return obey_policy();
   if (needs_.hands == nullptr || !is_tool(call().name)) {
     const auto warning = "The model called the tool " + call().name + ", which does not exist.";
     if (!tell(EventKind::log, log_body("warn", warning))) return;
@@ -101,17 +106,26 @@ void CallRound::begin_asking() {
 }
 
 void CallRound::obey_policy() {
-  const auto ruling = rule_on_call(needs_.dispatch.agent.policy, call(), plan_);
+  const auto& policy = needs_.dispatch.agent.policy;
+  const auto ruling = is_host_call() ? rule_on_host_call(policy, call()) : rule_on_call(policy, call(), plan_);
   switch (ruling.effect) {
     case model::Effect::allow: return carry_out();
     case model::Effect::deny: return answer({.text = refusal_words(ruling), .failed = true});
     case model::Effect::ask: break;
   }
   if (!needs_.dispatch.may_ask) return answer({.text = unasked_words(ruling), .failed = true});
-  wait(Asked::leave, runner::asking_about(ruling, call(), plan_));
+  auto asking = is_host_call() ? runner::asking_about(ruling, call()) : runner::asking_about(ruling, call(), plan_);
+  asking.items[0].call = model::ClientCall{state_.step_id, call().name, call().arguments};
+  wait(Asked::leave, std::move(asking));
 }
 
 void CallRound::carry_out() {
+  if (!is_host_call()) return carry_out_in_box();
+  if (needs_.toolbox.is_of_client(call().name)) return ask_client();
+  host_call_ = needs_.toolbox.call(call(), state_.step_id, *this);
+}
+
+void CallRound::carry_out_in_box() {
   needs_.hands->open([this, alive = lifeline_.watch()] {
     if (alive.expired()) return;
     auto command = std::move(plan_.command);
@@ -135,7 +149,10 @@ void CallRound::carry_out() {
 void CallRound::wait(Asked asked, Asking asking) {
   if (run_ && !run_->tell()) return;
   asking.reason = clean(std::move(asking.reason));
-  for (auto& item : asking.items) item.description = clean(std::move(item.description));
+  for (auto& item : asking.items) {
+    item.description = clean(std::move(item.description));
+    if (item.call) item.call->arguments = scrubbed_json(needs_.dispatch.secrets, std::move(item.call->arguments));
+  }
   state_.asked = asked;
   state_.items = asking.items;
   state_.changed.clear();
@@ -145,14 +162,16 @@ void CallRound::wait(Asked asked, Asking asking) {
   listener_.on_call_waits(std::move(asking));
 }
 
-void CallRound::go_on() {
+void CallRound::go_on(const std::vector<model::ClientResult>& results) {
   began_us_ = needs_.context.loop.monotonic_us();
   const auto asked = std::exchange(state_.asked, Asked::nothing);
   const auto items = std::exchange(state_.items, {});
+  if (!tell_unknown(asked == Asked::client ? items : std::vector<model::RequestedItem>(), results)) return;
   switch (asked) {
     case Asked::nothing: return;
     case Asked::leave: return run_again();
     case Asked::answer: return answer({.text = approved_words(items)});
+    case Asked::client: return take_client_results(items, results);
     case Asked::passage:
     case Asked::secret: break;
   }
@@ -176,8 +195,9 @@ void CallRound::repeat_or_tell(Asked asked, const std::vector<model::RequestedIt
 
 // From its start: nothing is left of what it was.
 void CallRound::run_again() {
+  if (is_host_call()) return carry_out();
   auto plan = needs_.hands == nullptr || !is_tool(call().name)
-                  ? Result<ToolPlan>(Error{ErrorKind::unavailable, "The sandbox is not there any more."})
+                  ? Result<ToolPlan>(Error{ErrorKind::unavailable, gone_words(call().name)})
                   : plan_tool(call(), needs_.context.options.hands);
   if (!plan) return answer({.text = std::move(plan.error().what), .failed = true});
   plan_ = std::move(plan).take();
@@ -211,7 +231,10 @@ void CallRound::look_at_questions() {
   }
 }
 
-void CallRound::let_go() { run_.reset(); }
+void CallRound::let_go() {
+  run_.reset();
+  host_call_.reset();
+}
 
 void CallRound::note_changed(const std::vector<std::string>& paths) {
   state_.changed.clear();
@@ -236,14 +259,18 @@ void CallRound::on_ended(sandbox::Exit exit, std::string printed) {
 }
 
 void CallRound::answer(ToolAnswer answer) {
-  run_.reset();
+  let_go();
   for (const auto& question : std::exchange(questions_, {})) {
     needs_.hands->settle(question.number, false, "The command that asked is over.");
   }
+  if (record(std::move(answer))) next();
+}
+
+bool CallRound::record(ToolAnswer answer) {
   answer.text = clean(std::move(answer.text));
-  if (!end_step(answer)) return;
+  if (!end_step(answer)) return false;
   state_.results.push_back({.call_id = call().id, .text = std::move(answer.text), .failed = answer.failed});
-  next();
+  return true;
 }
 
 bool CallRound::end_step(const ToolAnswer& answer) {
@@ -252,8 +279,15 @@ bool CallRound::end_step(const ToolAnswer& answer) {
 }
 
 void CallRound::break_off(const std::string& why) {
-  run_.reset();
-  if (!state_.step_id.empty()) end_step({.text = why, .failed = true});
+  let_go();
+  const ToolAnswer broken{.text = why, .failed = true};
+  if (state_.asked != Asked::client) {
+    if (!state_.step_id.empty()) end_step(broken);
+    return;
+  }
+  for (const auto& item : std::exchange(state_.items, {})) {
+    if (!tell(EventKind::step, step_ended(item.call->id, item.call->name, broken, state_.step_used_ms))) return;
+  }
 }
 
 bool CallRound::tell(EventKind kind, std::string body) {

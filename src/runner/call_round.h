@@ -1,5 +1,6 @@
 // The tool calls of one round, answered one after another, each told as a step (S-9). Before a call is carried out the
-// agent's policy is asked; where a human must be, the round waits.
+// agent's policy is asked; where a human must be, the round waits. It waits too for what the client carries out itself:
+// for all such calls that follow each other at once.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "runner/lifeline.h"
 #include "runner/model_call.h"
 #include "runner/tool_policy.h"
+#include "runner/toolbox.h"
 #include "runner/tools.h"
 
 namespace sluice::runner {
@@ -32,12 +34,13 @@ class CallRoundListener {
   virtual void on_answered(std::vector<models::ToolResult> results) = 0;
 };
 
-class CallRound final : private CommandListener {
+class CallRound final : private CommandListener, private HostCallListener {
  public:
   struct Needs {
     const Context& context;
     const harness::Dispatch& dispatch;
-    Hands* hands;     // null: there are none
+    Hands* hands;  // null: there are none
+    Toolbox& toolbox;
     int& step_count;  // steps are numbered on from it, so that a run's ids are unique
   };
   // All needs and `listener` must outlive this.
@@ -45,14 +48,14 @@ class CallRound final : private CommandListener {
 
   // The listener is called from inside, and may drop this whenever it is called.
   void begin() { next(); }
-  // A human agreed to what the call that waits asked for.
-  void go_on();
+  // A human agreed to what the call that waits asked for, or the client gave results.
+  void go_on(const std::vector<model::ClientResult>& results);
   // A request of the box waits at its way out.
   void hear(egress::Question question);
   // The run ends here: the step that is running has failed. The listener may drop this.
   void break_off(const std::string& why);
 
-  // While it waits. The command is broken off: its box goes away.
+  // While it waits. The command is broken off: its box goes away. So may the toolbox.
   void let_go();
   // What the command that waits changed in the workspace.
   void note_changed(const std::vector<std::string>& paths);
@@ -61,21 +64,32 @@ class CallRound final : private CommandListener {
  private:
   void on_printed(sandbox::Stream stream, std::string text) override;
   void on_ended(sandbox::Exit exit, std::string printed) override;
+  void on_host_custom(std::string_view name, std::string_view value) override;
+  void on_host_output(std::string_view text) override;
+  void on_host_answer(ToolAnswer answer) override { this->answer(std::move(answer)); }
 
   void next();
   void begin_call();
   void begin_asking();
   void obey_policy();
   void carry_out();
+  void carry_out_in_box();
+  void ask_client();
+  void take_client_results(const std::vector<model::RequestedItem>& items,
+                           const std::vector<model::ClientResult>& results);
+  // False when the listener dropped this.
+  bool tell_unknown(const std::vector<model::RequestedItem>& items, const std::vector<model::ClientResult>& results);
   void repeat_or_tell(Asked asked, const std::vector<model::RequestedItem>& items);
   void run_again();
   void look_at_questions();
   void wait(Asked asked, Asking asking);
   void answer(ToolAnswer answer);
   // False when the listener dropped this.
+  bool record(ToolAnswer answer);
   bool end_step(const ToolAnswer& answer);
   bool tell(model::EventKind kind, std::string body);
   const models::ToolCall& call() const { return state_.calls[state_.results.size()]; }
+  bool is_host_call() const { return needs_.toolbox.has(call().name); }
   bool is_waiting() const { return state_.asked != Asked::nothing; }
   std::string clean(std::string text) const { return scrubbed(needs_.dispatch.secrets, std::move(text)); }
 
@@ -89,6 +103,7 @@ class CallRound final : private CommandListener {
   std::deque<egress::Question> questions_;  // the first is the one that is asked
   Lifeline lifeline_;
   std::unique_ptr<CommandRun> run_;
+  std::unique_ptr<HostCall> host_call_;
 };
 
 }  // namespace sluice::runner

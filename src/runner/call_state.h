@@ -18,6 +18,7 @@ enum class Asked : uint8_t {
   answer,   // request_approval, request_secret: it is answered
   secret,   // its command's request needs a secret: the request goes on, or the command is run again
   passage,  // the same for a host
+  client,   // the client carries it out, and those after it that `items` name: they are answered with its results
 };
 
 struct CallState {

@@ -228,7 +228,9 @@ TEST_P(GateTest, What_the_policy_asks_about_is_done_once_a_human_agreed) {
   begin("$ deploy now\nsay {{last}}");
   ASSERT_TRUE(heard.gate);
   EXPECT_EQ(heard.gate->reason, "Deployments are serious.");
-  EXPECT_EQ(heard.gate->items, (std::vector<model::RequestedItem>{{.description = "Run: deploy now"}}));
+  EXPECT_EQ(heard.gate->items, (std::vector<model::RequestedItem>{
+                                   {.description = "Run: deploy now",
+                                    .call = model::ClientCall{"step_1", "bash", R"({"command":"deploy now"})"}}}));
   EXPECT_TRUE(commands.empty());
   approve();
   EXPECT_EQ(heard.text(), "deployed");

@@ -1,5 +1,6 @@
 #include "runner/loop_checkpoint.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int64_t version = 1;
 
-constexpr std::array<std::string_view, 5> asked_names = {"nothing", "leave", "answer", "secret", "passage"};
+constexpr std::array<std::string_view, 6> asked_names = {"nothing", "leave", "answer", "secret", "passage", "client"};
 
 void write_calls(json::Writer& writer, const std::vector<models::ToolCall>& calls) {
   writer.begin_array();
@@ -69,6 +70,11 @@ void write_hands(json::Writer& writer, const HandsState& hands) {
   writer.key("instructions").string(hands.instructions).key("were_open").boolean(hands.were_open).key("allowed_hosts");
   write_names(writer, hands.allowed_hosts);
   writer.end_object();
+}
+
+bool are_of_calls(const CallState& state) {
+  return !state.items.empty() && state.items.size() <= state.calls.size() - state.results.size() &&
+         std::ranges::all_of(state.items, [](const auto& item) { return item.call.has_value(); });
 }
 
 // Reads what must be there; notes when something is not.
@@ -138,6 +144,7 @@ class Reading {
     if (state.asked == Asked::nothing || state.results.size() >= state.calls.size() || state.step_id.empty()) {
       blame("no call waits in it");
     }
+    if (state.asked == Asked::client && !are_of_calls(state)) blame("its items are not those of its calls");
     return state;
   }
   void blame(std::string what) {

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "runner/ask_tools.h"
+#include "runner/told.h"
 #include "runner/tools.h"
 
 namespace sluice::runner {
@@ -18,17 +19,10 @@ using models::ModelEvent;
 
 models::Prompt prompt_of(const harness::Dispatch& dispatch) {
   models::Prompt prompt{.model = dispatch.agent.model.name,
-                        .system = dispatch.agent.system_prompt,
                         .max_output_tokens = dispatch.agent.limits.max_output_tokens};
   for (const auto& turn : dispatch.history) prompt.turns.push_back({.role = turn.role, .text = turn.content});
   prompt.turns.push_back({.role = model::Role::user, .text = dispatch.prompt});
   return prompt;
-}
-
-std::string warning(std::string_view text) {
-  std::string body;
-  json::Writer(body).begin_object().key("level").string("warn").key("text").string(readable(text)).end_object();
-  return body;
 }
 
 std::string retry_warning(std::string_view text, int attempt, int64_t retry_in_ms) {
@@ -102,8 +96,9 @@ void NativeLoop::start() {
   has_spoken_ = !dispatch_.told_text.empty();
   begin_clocks();
   take_up_hands({});
-  if (!hands_ || !hands_->are_needed_at_once()) return ask();
-  hands_->open([this] { ask(); });
+  const auto begin = [this] { open_toolbox([this] { ask(); }); };
+  if (!hands_ || !hands_->are_needed_at_once()) return begin();
+  hands_->open(begin);
 }
 
 // The box itself is opened by the first tool, so that the first word need not wait for it.
@@ -113,8 +108,22 @@ void NativeLoop::take_up_hands(HandsState state) {
     hands_ = std::make_unique<Hands>(*context_, dispatch_, std::move(state), listener);
     prompt_.tools = tool_specs();
   }
-  if (!dispatch_.may_ask) return;
-  for (auto& tool : ask_tool_specs()) prompt_.tools.push_back(std::move(tool));
+  if (dispatch_.may_ask) {
+    for (auto& tool : ask_tool_specs()) prompt_.tools.push_back(std::move(tool));
+  }
+  toolbox_ = make_toolbox(*context_, dispatch_, hands_.get());
+}
+
+// The model must know what it can call before it is asked.
+void NativeLoop::open_toolbox(Callback<void()> ready) {
+  toolbox_->open([this](std::string_view level,
+                        std::string words) { telling_.tell(EventKind::log, log_body(level, readable(words))); },
+                 [this, ready = std::move(ready)]() mutable {
+                   for (const auto& tool : toolbox_->tools()) {
+                     prompt_.tools.push_back({tool.name, tool.description, tool.parameters});
+                   }
+                   ready();
+                 });
 }
 
 void NativeLoop::begin_clocks() {
@@ -131,10 +140,7 @@ void NativeLoop::begin_clocks() {
 
 void NativeLoop::ask() {
   round_ = {};
-  if (hands_) {
-    const auto& own = dispatch_.agent.system_prompt;
-    prompt_.system = own + (own.empty() ? "" : "\n\n") + hands_->system_words();
-  }
+  prompt_.system = system_words();
   call_ = ask_model(*context_,
                     {.route = route_,
                      .prompt = prompt_,
@@ -143,6 +149,16 @@ void NativeLoop::ask() {
                      .total_ms_max = context_->options.model_total_ms_max,
                      .replay = &telling_.replay()},
                     *this);
+}
+
+std::string NativeLoop::system_words() const {
+  auto words = dispatch_.agent.system_prompt;
+  const auto add = [&](const std::string& more) { words += (words.empty() ? "" : "\n\n") + more; };
+  if (hands_) add(hands_->system_words());
+  if (dispatch_.extras.context.empty()) return words;
+  add("What the client says of its situation:");
+  for (const auto& note : dispatch_.extras.context) add(note.description + ":\n" + note.value);
+  return words;
 }
 
 // ── what the model says ─────────────────────────────────────────────────────────────────────────
@@ -232,7 +248,7 @@ void NativeLoop::end_round() {
 
 void NativeLoop::take_up_calls(CallState state) {
   CallRoundListener& listener = *this;
-  calls_ = std::make_unique<CallRound>(CallRound::Needs{*context_, dispatch_, hands_.get(), step_count_},
+  calls_ = std::make_unique<CallRound>(CallRound::Needs{*context_, dispatch_, hands_.get(), *toolbox_, step_count_},
                                        std::move(state), listener);
 }
 
@@ -248,6 +264,7 @@ void NativeLoop::finish() {
     stop_all();
     listener_.on_finished(usage_);
   };
+  toolbox_.reset();  // what it runs in the box must not be there when that is kept
   if (!hands_) return end();
   hands_->finish(std::move(said_), end);
 }
@@ -329,7 +346,7 @@ void NativeLoop::on_filler_trouble(std::string what) {
   context_->log.write(world::LogLevel::warn, "filler model failed",
                       {{"run", dispatch_.run.text()}, {"provider", context_->options.filler.model_provider}});
   log_words(what);
-  telling_.tell(EventKind::log, warning("No filler from the small model: " + std::string(readable(what))));
+  telling_.tell(EventKind::log, log_body("warn", "No filler from the small model: " + std::string(readable(what))));
 }
 
 void NativeLoop::tell_usage() {
@@ -371,6 +388,7 @@ void NativeLoop::stop_all() {
   filler_.reset();
   call_.reset();
   calls_.reset();
+  toolbox_.reset();
   hands_.reset();
 }
 

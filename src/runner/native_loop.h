@@ -18,6 +18,7 @@
 #include "runner/model_call.h"
 #include "runner/setback.h"
 #include "runner/telling.h"
+#include "runner/toolbox.h"
 
 namespace sluice::runner {
 
@@ -58,11 +59,13 @@ class NativeLoop final : public harness::Work,
 
   void start();
   void take_up_hands(HandsState state);
+  void open_toolbox(Callback<void()> ready);
   void take_up_calls(CallState state);
   void take_up_checkpoint();
   // Of what counts against it while it works, not while it waits.
   void begin_clocks();
   void ask();
+  std::string system_words() const;
   void hear_text(std::string text);
   void hear_reasoning(std::string text);
   void speak(model::EventKind kind, std::string text);
@@ -110,6 +113,7 @@ class NativeLoop final : public harness::Work,
   std::unique_ptr<Filler> filler_;
   std::unique_ptr<ModelCall> call_;
   std::unique_ptr<Hands> hands_;  // null: none, or no more
+  std::unique_ptr<Toolbox> toolbox_;
   std::unique_ptr<CallRound> calls_;
 };
 

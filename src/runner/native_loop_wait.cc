@@ -15,7 +15,10 @@ void NativeLoop::on_call_waits(Asking asking) {
   if (alive.expired()) return;
   runtime_used_ms_ += (context_->loop.monotonic_us() - runtime_began_us_) / 1000;
   runtime_.cancel();
-  if (!dispatch_.keeps_box) calls_->let_go();
+  if (!dispatch_.keeps_box) {
+    calls_->let_go();
+    toolbox_.reset();
+  }
   if (!hands_) return raise_gate();
   hands_->hold([this] {
     calls_->note_changed(hands_->held_changed());
@@ -57,15 +60,14 @@ void NativeLoop::raise_gate() {
 }
 
 void NativeLoop::go_on(std::vector<model::ClientResult> results) {
-  (void)results;
   SLUICE_CHECK(std::exchange(is_waiting_, false));
-  context_->loop.defer([this, alive = lifeline_.watch()] {
+  context_->loop.defer([this, alive = lifeline_.watch(), results = std::move(results)] {
     if (alive.expired() || !calls_) return;
     if (hands_) hands_->go_on();
     telling_.go_on();
     if (alive.expired()) return;
     begin_clocks();
-    calls_->go_on();
+    calls_->go_on(results);
   });
 }
 
@@ -90,7 +92,7 @@ void NativeLoop::take_up_checkpoint() {
   take_up_hands(std::move(checkpoint.hands));
   begin_clocks();
   take_up_calls(std::move(checkpoint.calls));
-  calls_->go_on();
+  open_toolbox([this] { calls_->go_on(dispatch_.results); });
 }
 
 void NativeLoop::on_hands_question(egress::Question question) {

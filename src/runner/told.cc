@@ -85,12 +85,12 @@ std::string diff_body(std::string_view diff) {
   return body;
 }
 
-std::string overflow_body() {
+std::string custom_body(std::string_view name, std::string_view value) {
   std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("name").string("sandbox.file.overflow").key("value").begin_object().end_object();
-  writer.end_object();
+  json::Writer(body).begin_object().key("name").string(name).key("value").raw(value).end_object();
   return body;
 }
+
+std::string overflow_body() { return custom_body("sandbox.file.overflow", "{}"); }
 
 }  // namespace sluice::runner

@@ -19,6 +19,7 @@ std::string step_ended(std::string_view id, std::string_view name, const ToolAns
 std::string printed_body(std::string_view id, sandbox::Stream stream, std::string_view text);
 std::string log_body(std::string_view level, std::string_view text);  // valid UTF-8
 std::string file_body(const workspace::FileNews& news, Timestamp at);
+std::string custom_body(std::string_view name, std::string_view value);  // `value`: JSON
 std::string diff_body(std::string_view diff);
 std::string overflow_body();
 

@@ -28,8 +28,19 @@ const std::string& path_of(const ToolPlan& plan) {
 
 const std::string& asked_about(const ToolPlan& plan) { return plan.is_shell ? command_of(plan) : path_of(plan); }
 
+Ruling unless_too_long(Ruling ruling, std::string_view shown) {
+  if (ruling.effect != Effect::ask || shown.size() <= shown_bytes_max) return ruling;
+  ruling.effect = Effect::deny;
+  ruling.reason = "a human would have to be asked, and it is too long to be shown to one";
+  return ruling;
+}
+
 std::string because(const Ruling& ruling) {
   return ruling.reason.empty() ? "the rule on \"" + ruling.pattern + "\"" : ruling.reason;
+}
+
+std::string reason_of(const Ruling& ruling) {
+  return ruling.reason.empty() ? "The agent's policy wants a human asked before this." : ruling.reason;
 }
 
 }  // namespace
@@ -40,11 +51,11 @@ Ruling rule_on_call(const model::Policy& policy, const models::ToolCall& call, c
   auto of_work =
       plan.is_shell ? gates::rule_on_command(policy, command_of(plan)) : gates::rule_on_file(policy, path_of(plan));
   auto ruling = strictness(of_work.effect) > strictness(of_tool.effect) ? std::move(of_work) : std::move(of_tool);
-  if (ruling.effect == Effect::ask && asked_about(plan).size() > shown_bytes_max) {
-    ruling.effect = Effect::deny;
-    ruling.reason = "a human would have to be asked, and it is too long to be shown to one";
-  }
-  return ruling;
+  return unless_too_long(std::move(ruling), asked_about(plan));
+}
+
+Ruling rule_on_host_call(const model::Policy& policy, const models::ToolCall& call) {
+  return unless_too_long(gates::rule_on_tool(policy, call.name), call.arguments);
 }
 
 std::string refusal_words(const Ruling& ruling) { return "refused by policy: " + because(ruling); }
@@ -55,8 +66,12 @@ std::string unasked_words(const Ruling& ruling) {
 }
 
 Asking asking_about(const Ruling& ruling, const models::ToolCall& call, const ToolPlan& plan) {
-  return {.reason = ruling.reason.empty() ? "The agent's policy wants a human asked before this." : ruling.reason,
+  return {.reason = reason_of(ruling),
           .items = {{.description = (plan.is_shell ? "Run: " : call.name + ": ") + asked_about(plan)}}};
+}
+
+Asking asking_about(const Ruling& ruling, const models::ToolCall& call) {
+  return {.reason = reason_of(ruling), .items = {{.description = call.name + ": " + call.arguments}}};
 }
 
 }  // namespace sluice::runner

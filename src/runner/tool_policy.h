@@ -13,6 +13,8 @@ namespace sluice::runner {
 
 // The strictest of what it says of the tool, of the command (bash), and of the path (the other tools of the sandbox).
 gates::Ruling rule_on_call(const model::Policy& policy, const models::ToolCall& call, const ToolPlan& plan);
+// Of a tool that is carried out elsewhere: what it says of its name.
+gates::Ruling rule_on_host_call(const model::Policy& policy, const models::ToolCall& call);
 
 // Why it is not done, for the model.
 std::string refusal_words(const gates::Ruling& ruling);
@@ -20,5 +22,6 @@ std::string refusal_words(const gates::Ruling& ruling);
 std::string unasked_words(const gates::Ruling& ruling);
 // What a human is asked about it.
 Asking asking_about(const gates::Ruling& ruling, const models::ToolCall& call, const ToolPlan& plan);
+Asking asking_about(const gates::Ruling& ruling, const models::ToolCall& call);
 
 }  // namespace sluice::runner

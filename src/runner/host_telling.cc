@@ -1,0 +1,48 @@
+#include "runner/host_telling.h"
+
+#include <utility>
+
+#include "runner/output_text.h"
+
+namespace sluice::runner {
+namespace {
+
+constexpr std::size_t name_bytes_max = 128;
+
+}  // namespace
+
+HostTelling::HostTelling(const Context& context, SharedSecrets secrets, HostCallListener& listener)
+    : options_(context.options.hands), secrets_(std::move(secrets)), listener_(listener), printed_(secrets_) {}
+
+bool HostTelling::custom(std::string_view name, std::string_view value) {
+  name = utf8_prefix(name, name_bytes_max);
+  const bool has_prefix = name.find_first_of(".:") != std::string_view::npos;
+  const auto alive = lifeline_.watch();
+  listener_.on_host_custom(has_prefix ? std::string(name) : "tool." + std::string(name), value);
+  return !alive.expired();
+}
+
+bool HostTelling::output(std::string text) { return print(printed_.push(std::move(text))); }
+
+bool HostTelling::print(std::string text) {
+  if (text.empty() || is_cut_) return true;
+  const auto fits = utf8_prefix(text, options_.tool_output_bytes_max - printed_bytes_).size();
+  printed_bytes_ += fits;
+  if (fits < text.size()) {
+    is_cut_ = true;
+    text.resize(fits);
+    text += "\n… output cut: more than " + std::to_string(options_.tool_output_bytes_max) + " bytes …\n";
+  }
+  const auto alive = lifeline_.watch();
+  listener_.on_host_output(text);
+  return !alive.expired();
+}
+
+void HostTelling::answer(ToolAnswer answer) {
+  if (!print(printed_.finish())) return;
+  Excerpt excerpt(options_.tool_result_chars_max);
+  excerpt.append(scrubbed(secrets_, to_utf8(answer.text)));
+  listener_.on_host_answer({.text = excerpt.text(), .failed = answer.failed});
+}
+
+}  // namespace sluice::runner

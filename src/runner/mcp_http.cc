@@ -1,0 +1,210 @@
+#include "runner/mcp_http.h"
+
+#include <algorithm>
+#include <deque>
+#include <list>
+#include <string>
+#include <utility>
+
+#include "base/json.h"
+#include "base/sse.h"
+#include "gates/gates.h"
+#include "runner/base_url.h"
+#include "runner/http_answer.h"
+#include "runner/lifeline.h"
+
+namespace sluice::runner {
+namespace {
+
+constexpr int64_t short_ms_max = 10'000;  // for what is no call of a tool
+constexpr std::string_view placeholder_begin = "{{secret:";
+constexpr std::string_view placeholder_end = "}}";
+
+Error denied(std::string what) { return {ErrorKind::denied, std::move(what)}; }
+
+Result<std::string> with_secrets(const harness::Dispatch& dispatch, std::string_view text, std::string_view host) {
+  std::string out;
+  for (auto at = text.find(placeholder_begin); at != std::string_view::npos; at = text.find(placeholder_begin)) {
+    const auto begin = at + placeholder_begin.size();
+    const auto end = text.find(placeholder_end, begin);
+    if (end == std::string_view::npos) break;
+    const auto alias = text.substr(begin, end - begin);
+    const auto* secret = dispatch.secrets ? dispatch.secrets->find(alias) : nullptr;
+    if (secret == nullptr) return denied(vault::placeholder(alias) + " is not on file");
+    if ((secret->places & model::place_header) == 0 ||
+        !gates::secret_may_go(dispatch.agent.policy, alias, secret->hosts, host)) {
+      return denied(vault::placeholder(alias) + " may not be sent to " + std::string(host) + " in a header");
+    }
+    out.append(text.substr(0, at)).append(secret->value);
+    text.remove_prefix(end + placeholder_end.size());
+  }
+  out.append(text);
+  if (std::ranges::any_of(out, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; })) {
+    return denied("a header's value has a line break or another control character in it");
+  }
+  return out;
+}
+
+// Does a dialogue go on after it? An answer has an id and no method.
+bool is_response(std::string_view message) {
+  const auto document = json::Document::parse(message);
+  return document && document.value().root().find("id") && !document.value().root().find("method");
+}
+
+class McpHttp final : public McpCarrier {
+ public:
+  McpHttp(const Context& context, std::string url, std::vector<net::Header> headers, McpCarrierListener& listener)
+      : context_(context), url_(std::move(url)), headers_(std::move(headers)), listener_(listener) {}
+
+  void send(mcp::Outgoing message, uint64_t number) override {
+    if (number != 0) return post(std::move(message), number);
+    waiting_.push_back(std::move(message));
+    post_next();
+  }
+  void leave(uint64_t number) override {
+    std::erase_if(posts_, [&](const auto& post) { return post->number == number; });
+  }
+  void agree_on(std::string_view version) override { version_ = version; }
+
+ private:
+  struct Post final : net::CallListener {
+    Post(McpHttp& of, uint64_t of_call, bool has_answer) : carrier(of), number(of_call), expects_answer(has_answer) {}
+    void on_head(int code, const net::Headers& headers) override {
+      status = code;
+      is_stream = status / 100 == 2 && media_type_of(headers) == "text/event-stream";
+      const auto session = headers.find("mcp-session-id");
+      if (session && carrier.session_.empty()) carrier.session_ = *session;
+    }
+    void on_body(std::string_view bytes) override { carrier.hear(*this, bytes); }
+    void on_end(net::CallEnd end) override { carrier.end(*this, end); }
+
+    McpHttp& carrier;
+    const uint64_t number;
+    const bool expects_answer;
+    bool is_answered = false;
+    int status = 0;
+    bool is_stream = false;
+    std::size_t byte_count = 0;
+    SseReader reader;
+    std::string body;
+    Lifeline lifeline;
+    std::unique_ptr<net::Call> call;
+  };
+
+  // The dialogue's own messages go one after another: what follows a greeting must not overtake it.
+  void post_next() {
+    const bool is_busy = std::ranges::any_of(posts_, [](const auto& post) { return post->number == 0; });
+    if (waiting_.empty() || is_busy) return;
+    auto message = std::move(waiting_.front());
+    waiting_.pop_front();
+    post(std::move(message), 0);
+  }
+
+  void post(mcp::Outgoing message, uint64_t number) {
+    const auto ms_max = number == 0 ? short_ms_max : context_.options.hands.tool_timeout_ms_max;
+    net::ClientRequest request{.method = "POST",
+                               .url = url_,
+                               .body = std::move(message.message),
+                               .idle_ms_max = ms_max,
+                               .total_ms_max = ms_max};
+    request.headers.add("Content-Type", "application/json");
+    request.headers.add("Accept", "application/json, text/event-stream");
+    if (!session_.empty()) request.headers.add("Mcp-Session-Id", session_);
+    if (!version_.empty()) request.headers.add("MCP-Protocol-Version", version_);
+    for (const auto& [name, value] : headers_) request.headers.add(name, value);
+    auto made = std::make_unique<Post>(*this, number, message.expects_answer);
+    made->call = context_.client.call(std::move(request), *made);
+    posts_.push_back(std::move(made));
+  }
+
+  void hear(Post& post, std::string_view bytes) {
+    post.byte_count += bytes.size();
+    const auto bytes_max = static_cast<std::size_t>(context_.options.tool_answer_bytes_max);
+    if (post.byte_count > bytes_max) {
+      return fail(post, "its answer is longer than " + std::to_string(bytes_max) + " bytes");
+    }
+    if (!post.is_stream) {
+      post.body.append(bytes);
+      return;
+    }
+    const auto events = post.reader.feed(bytes);
+    if (!events) return fail(post, "its answer is no stream of events: " + events.error().what);
+    const auto alive = post.lifeline.watch();
+    for (const auto& event : events.value()) {
+      if (!event.data.empty()) take(post, event.data);
+      if (alive.expired()) return;
+    }
+    if (post.number == 0 && post.is_answered) drop(post);
+  }
+
+  void end(Post& post, const net::CallEnd& end) {
+    if (end.failure) return fail(post, "its answer did not come: " + end.what);
+    if (post.status / 100 != 2) return fail(post, "it answered with " + status_words(post.status, post.body));
+    const auto alive = post.lifeline.watch();
+    const auto body = std::move(post.body);
+    if (!body.empty()) take(post, body);
+    if (alive.expired()) return;
+    const bool is_missed = post.expects_answer && !post.is_answered;
+    is_missed ? fail(post, "its answer ended without a result") : drop(post);
+  }
+
+  // May drop the post, and this.
+  void take(Post& post, std::string_view message) {
+    if (post.number == 0 && is_response(message)) post.is_answered = true;
+    listener_.on_mcp_message(message);
+  }
+
+  void fail(Post& post, std::string why) {
+    const auto number = post.number;
+    const bool matters = post.expects_answer;
+    if (number != 0) why += ". Whether it did its work is unknown, and it is not called again.";
+    const auto alive = lifeline_.watch();
+    remove(post);
+    if (matters) listener_.on_mcp_unanswered(number, std::move(why));
+    if (!alive.expired()) post_next();
+  }
+  void drop(Post& post) {
+    remove(post);
+    post_next();
+  }
+  void remove(Post& post) {
+    std::erase_if(posts_, [&](const auto& one) { return one.get() == &post; });
+  }
+
+  const Context& context_;
+  const std::string url_;
+  const std::vector<net::Header> headers_;
+  McpCarrierListener& listener_;
+  std::string session_;
+  std::string version_;
+  std::deque<mcp::Outgoing> waiting_;
+  Lifeline lifeline_;
+  std::list<std::unique_ptr<Post>> posts_;
+};
+
+}  // namespace
+
+Result<std::vector<net::Header>> mcp_headers(const Context& context, const harness::Dispatch& dispatch,
+                                             const model::McpServer& server) {
+  if (!net::is_allowed(server.url, context.options.tool_urls)) {
+    return denied("this server calls tools only at the URLs that its configuration names (tools.urls)");
+  }
+  const std::string host(host_of(server.url));
+  if (gates::rule_on_host(dispatch.agent.policy, host).effect != model::Effect::allow) {
+    return denied("the agent's policy does not allow " + host);
+  }
+  std::vector<net::Header> headers;
+  for (const auto& [name, value] : server.headers) {
+    auto filled = with_secrets(dispatch, value, host);
+    if (!filled) return std::move(filled.error());
+    headers.push_back({name, std::move(filled).take()});
+  }
+  return headers;
+}
+
+std::unique_ptr<McpCarrier> make_mcp_http(const Context& context, std::string url, std::vector<net::Header> headers,
+                                          McpCarrierListener& listener) {
+  return std::make_unique<McpHttp>(context, std::move(url), std::move(headers), listener);
+}
+
+}  // namespace sluice::runner

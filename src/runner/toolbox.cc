@@ -1,0 +1,194 @@
+#include "runner/toolbox.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "runner/ask_tools.h"
+#include "runner/hands.h"
+#include "runner/lifeline.h"
+#include "runner/mcp_http.h"
+#include "runner/mcp_link.h"
+#include "runner/mcp_stdio.h"
+#include "runner/script_tool.h"
+#include "runner/webhook_call.h"
+
+namespace sluice::runner {
+namespace {
+
+constexpr int64_t http_open_ms_max = 10'000;
+constexpr int64_t stdio_open_ms_max = 30'000;  // a program has to start first
+
+// Who carries a tool out.
+struct Bearer {
+  enum class Kind : uint8_t { webhook, mcp, script, client };
+  Kind kind = Kind::client;
+  const model::WebhookTool* webhook = nullptr;
+  McpLink* link = nullptr;
+  std::string own_name;  // as the server of MCP calls it
+};
+
+class HostTools final : public Toolbox {
+ public:
+  HostTools(const Context& context, const harness::Dispatch& dispatch, Hands* hands)
+      : context_(context), dispatch_(dispatch), kit_(dispatch.agent.kit), hands_(hands) {}
+
+  void open(Callback<void(std::string_view, std::string)> log, Callback<void()> ready) override {
+    log_ = std::move(log);
+    ready_ = std::move(ready);
+    waited_for_ = 1;
+    const auto alive = lifeline_.watch();
+    for (const auto& server : kit_.mcp_servers) {
+      links_.push_back(std::make_unique<McpLink>(context_, dispatch_, server.name));
+      if (!server.url.empty()) open_http(*links_.back(), server);
+      if (alive.expired()) return;
+    }
+    open_in_box();
+    if (!alive.expired()) settle();
+  }
+
+  const std::vector<model::HostTool>& tools() const override { return tools_; }
+  bool has(std::string_view name) const override { return find(name) != nullptr; }
+  bool is_of_client(std::string_view name) const override {
+    const auto* bearer = find(name);
+    return bearer != nullptr && bearer->kind == Bearer::Kind::client;
+  }
+
+  std::unique_ptr<HostCall> call(const models::ToolCall& call, std::string_view step_id,
+                                 HostCallListener& listener) override {
+    const auto* bearer = find(call.name);
+    SLUICE_CHECK(bearer != nullptr && bearer->kind != Bearer::Kind::client);
+    if (bearer->kind == Bearer::Kind::webhook) {
+      return call_webhook(context_, dispatch_, *bearer->webhook, call, step_id, listener);
+    }
+    if (bearer->kind == Bearer::Kind::mcp) return bearer->link->call(bearer->own_name, call, listener);
+    return run_script(context_, dispatch_, *hands_, *this, call, listener);
+  }
+
+ private:
+  // ── servers of MCP ──
+  void open_http(McpLink& link, const model::McpServer& server) {
+    auto headers = mcp_headers(context_, dispatch_, server);
+    if (!headers) return leave_out(server.name, headers.error().what);
+    ++waited_for_;
+    link.open(make_mcp_http(context_, server.url, std::move(headers).take(), link), http_open_ms_max,
+              [this, &link](std::string trouble) { hear_opened(link, trouble); });
+  }
+
+  void open_in_box() {
+    const auto is_in_box = [](const model::McpServer& server) { return server.url.empty(); };
+    if (std::ranges::none_of(kit_.mcp_servers, is_in_box)) return;
+    if (hands_ == nullptr) {
+      const auto alive = lifeline_.watch();
+      for (const auto& server : kit_.mcp_servers) {
+        if (is_in_box(server)) leave_out(server.name, "it runs in a sandbox, and there is none on this server");
+        if (alive.expired()) return;
+      }
+      return;
+    }
+    ++waited_for_;
+    hands_->open([this, alive = lifeline_.watch()] {
+      if (alive.expired()) return;
+      for (std::size_t i = 0; i < links_.size(); ++i) {
+        if (kit_.mcp_servers[i].url.empty()) start_in_box(*links_[i], kit_.mcp_servers[i]);
+      }
+      settle();
+    });
+  }
+
+  void start_in_box(McpLink& link, const model::McpServer& server) {
+    ++waited_for_;
+    auto log = [this, &server](const std::string& line) { log_("debug", "MCP server " + server.name + ": " + line); };
+    link.open(start_mcp_stdio(*hands_, server, log, link), stdio_open_ms_max,
+              [this, &link](std::string trouble) { hear_opened(link, trouble); });
+  }
+
+  void hear_opened(McpLink& link, const std::string& trouble) {
+    const auto alive = lifeline_.watch();
+    if (!trouble.empty()) leave_out(link.server(), trouble);
+    if (!alive.expired()) settle();
+  }
+
+  void leave_out(const std::string& server, const std::string& why) {
+    log_("warn", "The tools of the MCP server \"" + server + "\" are left out: " + why + ".");
+  }
+
+  // ── which tools there are ──
+  void settle() {
+    if (--waited_for_ > 0) return;
+    const auto alive = lifeline_.watch();
+    list_webhooks();
+    if (alive.expired()) return;
+    list_mcp();
+    if (alive.expired()) return;
+    if (kit_.code_mode && hands_ != nullptr) add(script_tool(tools_), {.kind = Bearer::Kind::script});
+    for (const auto& tool : dispatch_.extras.client_tools) {
+      if (alive.expired()) return;
+      add(tool, {.kind = Bearer::Kind::client});
+    }
+    if (!alive.expired()) std::exchange(ready_, nullptr)();
+  }
+
+  void list_webhooks() {
+    const auto alive = lifeline_.watch();
+    for (const auto& webhook : kit_.tools) {
+      if (!context_.sign_webhook) {
+        log_("warn", "The tool " + webhook.tool.name + " is left out: webhooks cannot be signed here.");
+      } else {
+        add(webhook.tool, {.kind = Bearer::Kind::webhook, .webhook = &webhook});
+      }
+      if (alive.expired()) return;
+    }
+  }
+
+  void list_mcp() {
+    const auto alive = lifeline_.watch();
+    for (const auto& link : links_) {
+      for (const auto& tool : link->tools()) {
+        auto shown = tool;
+        shown.name = mcp::joined_name(link->server(), tool.name);
+        add(std::move(shown), {.kind = Bearer::Kind::mcp, .link = link.get(), .own_name = tool.name});
+        if (alive.expired()) return;
+      }
+    }
+  }
+
+  // May drop this.
+  void add(model::HostTool tool, Bearer bearer) {
+    if (is_taken(tool.name)) {
+      return log_("warn", "A tool named " + tool.name + " is left out: there is another of that name.");
+    }
+    tools_.push_back(std::move(tool));
+    bearers_.push_back(std::move(bearer));
+  }
+
+  bool is_taken(std::string_view name) const {
+    const bool is_in_box = hands_ != nullptr && kit_.agent_type == "native" && is_tool(name);
+    return is_in_box || (dispatch_.may_ask && is_ask_tool(name)) || has(name);
+  }
+
+  const Bearer* find(std::string_view name) const {
+    const auto found = std::ranges::find(tools_, name, &model::HostTool::name);
+    return found == tools_.end() ? nullptr : &bearers_[static_cast<std::size_t>(found - tools_.begin())];
+  }
+
+  const Context& context_;
+  const harness::Dispatch& dispatch_;
+  const model::AgentKit& kit_;
+  Hands* const hands_;
+  Callback<void(std::string_view, std::string)> log_;
+  Callback<void()> ready_;
+  int waited_for_ = 0;
+  std::vector<model::HostTool> tools_;
+  std::vector<Bearer> bearers_;  // of the tool at the same place
+  Lifeline lifeline_;
+  std::vector<std::unique_ptr<McpLink>> links_;
+};
+
+}  // namespace
+
+std::unique_ptr<Toolbox> make_toolbox(const Context& context, const harness::Dispatch& dispatch, Hands* hands) {
+  return std::make_unique<HostTools>(context, dispatch, hands);
+}
+
+}  // namespace sluice::runner
