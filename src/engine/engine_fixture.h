@@ -59,10 +59,10 @@ class ScriptedDispatcher final : public harness::Dispatcher {
   std::vector<model::ConversationId> released;
   std::vector<model::RunId> forgotten;
   int went_on = 0;
+  std::vector<model::ClientResult> results;  // of the last time
 
  private:
   world::Loop& loop_;
-
   struct JobWork final : harness::Work {
     JobWork(ScriptedDispatcher& owner, std::shared_ptr<Job> job) : owner_(owner), job_(std::move(job)) {}
     ~JobWork() override { job_->listener = nullptr; }
@@ -71,7 +71,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
       if (owner_.proves_at_once) return owner_.loop_.defer(std::move(gone));
       owner_.unproven.push_back(std::move(gone));
     }
-    void go_on(std::vector<model::ClientResult>) override { ++owner_.went_on; }
+    void go_on(std::vector<model::ClientResult> results) override { ++owner_.went_on, owner_.results = results; }
     ScriptedDispatcher& owner_;
     std::shared_ptr<Job> job_;
   };

@@ -1,5 +1,7 @@
 #include "engine/gate_records.h"
 
+#include <algorithm>
+
 #include "engine/problems.h"
 
 namespace sluice::engine {
@@ -33,6 +35,24 @@ std::string notice_body(const model::Notice& notice, const model::Approval& appr
 
 }  // namespace
 
+bool is_of_client(const model::Approval& approval) {
+  const auto of_client = [](const model::RequestedItem& item) { return item.kind == model::ItemKind::client_tool; };
+  return !approval.requested_items.empty() && std::ranges::all_of(approval.requested_items, of_client);
+}
+
+std::optional<model::Problem> refusal_of_results(const model::Approval& approval,
+                                                 const std::vector<model::ClientResult>& results) {
+  auto problem = problem_of(model::Slug::validation_error, "Every call that waits needs its result.");
+  for (const auto& item : approval.requested_items) {
+    if (item.kind != model::ItemKind::client_tool || !item.call) continue;
+    if (std::ranges::find(results, item.call->id, &model::ClientResult::call_id) != results.end()) continue;
+    problem.errors.push_back(
+        {"/results", "There is none for the call " + item.call->id + " of " + item.call->name + "."});
+  }
+  if (problem.errors.empty()) return std::nullopt;
+  return problem;
+}
+
 model::Approval approval_of(harness::Gate gate, const model::Run& run, model::ApprovalId id, Timestamp now,
                             int64_t lifetime_seconds) {
   model::Approval approval{.id = id, .tenant_id = run.tenant_id, .conversation_id = run.conversation_id};
@@ -49,6 +69,7 @@ GateRecords records_of(const model::Approval& approval, std::string actor, std::
   const bool raised = approval.status == model::ApprovalStatus::pending;
   GateRecords records;
   records.approval = approval;
+  if (is_of_client(approval)) return records;
   model::AuditEntry entry{.tenant_id = approval.tenant_id};
   entry.action = action_of(approval);
   entry.subject = approval.id.text();

@@ -8,6 +8,7 @@
 
 #include "harness/harness.h"
 #include "model/model.h"
+#include "store/store.h"
 
 namespace sluice::engine {
 
@@ -16,13 +17,20 @@ struct GateRecords {
   std::vector<model::SealedSecret> secrets;
   std::vector<model::AuditEntry> audit;
   std::vector<model::Notice> notices;
+  std::optional<store::AguiRun> agui;  // the AG-UI run that goes on from here
 };
+
+// It waits for the client's own tools: nobody is asked, so nobody is told and nothing is proven.
+bool is_of_client(const model::Approval& approval);
+// Why the run cannot go on with these results; empty when each call that it waits for has one.
+std::optional<model::Problem> refusal_of_results(const model::Approval& approval,
+                                                 const std::vector<model::ClientResult>& results);
 
 // The approval that asks for what the gate needs.
 model::Approval approval_of(harness::Gate gate, const model::Run& run, model::ApprovalId id, Timestamp now,
                             int64_t lifetime_seconds);
 
-// `detail` is JSON; empty: the run, and by what it was resolved.
+// Of a client's gate only the approval. `detail` is JSON; empty: the run, and by what it was resolved.
 GateRecords records_of(const model::Approval& approval, std::string actor, std::string detail, model::NoticeId notice);
 
 // Why it cannot be decided any more.

@@ -12,7 +12,7 @@ constexpr std::size_t page_bytes = 256 * 1024;
 JournalReading::JournalReading(Needs needs, const model::Run& run, const wire::View& view, Reader& reader)
     : needs_(needs),
       run_(run.id),
-      format_(view.format),
+      view_(view),
       reader_(reader),
       fold_(view, run),
       self_(std::make_shared<JournalReading*>(this)) {
@@ -34,8 +34,9 @@ void JournalReading::fall_behind(const wire::Fold& fold) {
   mode_ = Mode::catching_up;
 }
 
-void JournalReading::end() {
+void JournalReading::end(const wire::Fold& fold) {
   mode_ = Mode::over;
+  if (const auto count = fold.violations(); count > 0) needs_.violations.add(static_cast<uint64_t>(count));
   reader_.end();
 }
 
@@ -56,7 +57,10 @@ bool JournalReading::join_live_run() {
   if (fold_.at() == model::Position{} && run->run().head.value == opening.size()) {
     std::string lines;
     for (const auto& committed : opening) fold_.apply(committed, lines);
+    const auto self = self_;
     if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
+    if (*self == nullptr) return true;
+    if (fold_.ended()) return end(fold_), true;
   }
   if (fold_.at() != run->run().head) return false;
   if (needs_.runs.is_left_to_next_server(run_)) {
@@ -64,7 +68,7 @@ bool JournalReading::join_live_run() {
     return true;
   }
   mode_ = Mode::live;
-  run->attach(*this, fold_, format_);
+  run->attach(*this, fold_, view_);
   return true;
 }
 
@@ -83,7 +87,7 @@ void JournalReading::on_page(Result<store::JournalPage> page) {
   const auto self = self_;
   if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
   if (*self == nullptr) return;
-  if (fold_.ended()) return end();
+  if (fold_.ended()) return end(fold_);
   // Nothing more to read, no end, and nobody at work on it: the journal stops in the middle.
   if (page.value().events.empty() && needs_.runs.find(run_) == nullptr) {
     return lose({ErrorKind::unavailable, "the run is not being carried on by this server"});

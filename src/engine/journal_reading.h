@@ -25,6 +25,7 @@ class JournalReading final : public Reading {
     LiveRuns& runs;
     store::Store& store;
     world::Loop& loop;
+    world::Counter& violations;  // of AG-UI's rules, in streams that ended here
   };
 
   JournalReading(Needs needs, const model::Run& run, const wire::View& view, Reader& reader);
@@ -36,7 +37,8 @@ class JournalReading final : public Reading {
   bool full() const { return reader_.full(); }
   void deliver(const SharedBytes& lines) { reader_.take(lines); }
   void fall_behind(const wire::Fold& fold);
-  void end();
+  // `fold` is what told it all.
+  void end(const wire::Fold& fold);
   void lose(const Error& why);
 
  private:
@@ -49,7 +51,7 @@ class JournalReading final : public Reading {
 
   Needs needs_;
   model::RunId run_;
-  wire::Format format_;
+  wire::View view_;
   Reader& reader_;
   wire::Fold fold_;
   Mode mode_ = Mode::catching_up;

@@ -83,6 +83,10 @@ void LiveRun::work_by(std::unique_ptr<harness::Work> work) {
 void LiveRun::on_event(model::RunEvent event) {
   if (is_over(run_.state) || run_.state == RunState::finishing) return;
   if (event.kind == model::EventKind::text) message_.content += event.body;
+  if (event.kind == model::EventKind::replaced && !model::take_back(message_.content, event.body)) {
+    event.kind = model::EventKind::log;
+    event.body = R"({"level":"warn","text":"The agent took text back that it had not told; nothing was changed."})";
+  }
   steps_.see(event);
   batch().events.push_back(std::move(event));
   mark_dirty();
@@ -154,6 +158,7 @@ void LiveRun::flush() {
     append.secrets = in_flight_.gate->secrets;
     append.audit = in_flight_.gate->audit;
     append.notices = in_flight_.gate->notices;
+    append.agui = in_flight_.gate->agui;
   }
   needs_.store.append(std::move(append), [self = self_](Result<store::CommittedBatch> written) {
     if (*self != nullptr) (*self)->on_written(std::move(written));
@@ -201,14 +206,17 @@ void LiveRun::add_cancelled_end() {
 }
 
 void LiveRun::on_refused(const Error& why) {
-  if (why.kind != ErrorKind::overloaded) return needs_.owner.on_lost(*this, why);
+  const bool name_is_taken = why.kind == ErrorKind::invalid && in_flight_.gate && in_flight_.gate->agui;
+  if (why.kind != ErrorKind::overloaded && !name_is_taken) return needs_.owner.on_lost(*this, why);
   // Nothing was written, so nothing is lost: a human can decide again, and all else is tried again.
   auto refused = std::exchange(in_flight_, {});
   if (can_take_back(refused)) {
     auto decided = take_back(std::move(*refused.before));
     if (!pending_.empty()) mark_dirty();
+    if (name_is_taken) return decided(name_taken(why, "decided"));
     return decided(unavailable("The store cannot write right now; the approval is still pending."));
   }
+  if (name_is_taken) refused.gate->agui.reset();  // what came after it counts more than a name that is not free
   pending_.insert(pending_.begin(), std::move(refused));
   const int64_t wait = std::min(full_disk_ms_max, full_disk_first_ms << std::min(refusals_++, 10));
   writing_ = true;  // until the timer: nobody else starts a write meanwhile
@@ -220,22 +228,31 @@ void LiveRun::on_refused(const Error& why) {
 
 // ── telling ─────────────────────────────────────────────────────────────────────────────────────
 
-void LiveRun::attach(JournalReading& reading, const wire::Fold& fold, wire::Format format) {
+void LiveRun::attach(JournalReading& reading, const wire::Fold& fold, const wire::View& view) {
   SLUICE_CHECK(fold.at() == run_.head);
-  auto& audience = audiences_[static_cast<std::size_t>(format)];
-  if (!audience) audience = std::make_unique<Audience>(Audience{fold, {}});
-  SLUICE_CHECK(audience->fold.next_seq() == fold.next_seq());
-  audience->readings.push_back(&reading);
+  auto found = std::ranges::find_if(audiences_, [&](const auto& audience) {
+    return audience->format == view.format && audience->segment == view.segment;
+  });
+  if (found == audiences_.end()) {
+    audiences_.push_back(std::make_unique<Audience>(Audience{view.format, view.segment, fold, {}}));
+    found = std::prev(audiences_.end());
+  }
+  SLUICE_CHECK((*found)->fold.next_seq() == fold.next_seq());
+  (*found)->readings.push_back(&reading);
 }
 
 void LiveRun::detach(JournalReading& reading) {
   for (auto& audience : audiences_) {
-    if (!audience) continue;
     auto& readings = audience->readings;
     std::replace(readings.begin(), readings.end(), &reading, static_cast<JournalReading*>(nullptr));
-    const bool empty = std::ranges::all_of(readings, [](const auto* left) { return left == nullptr; });
-    if (empty && !telling_) audience.reset();
   }
+  if (!telling_) forget_empty_audiences();
+}
+
+void LiveRun::forget_empty_audiences() {
+  std::erase_if(audiences_, [](const auto& audience) {
+    return std::ranges::all_of(audience->readings, [](const auto* left) { return left == nullptr; });
+  });
 }
 
 void LiveRun::tell(const store::CommittedBatch& news) {
@@ -245,62 +262,74 @@ void LiveRun::tell(const store::CommittedBatch& news) {
       ending_ = std::move(ending);
       run_.ended_at = committed.event().at;
     }
+    if (kind == model::EventKind::resumed) ++resumed_count_;
     if (kind == model::EventKind::queued || kind == model::EventKind::started || first_told_) continue;
     first_told_ = true;
     needs_.figures.first_event.observe_us(needs_.loop.monotonic_us() - accepted_us_);
   }
   const auto self = self_;
   telling_ = true;
-  for (auto& audience : audiences_) {
-    tell_audience(audience, news);
+  for (std::size_t i = 0; i < audiences_.size(); ++i) {
+    tell_audience(*audiences_[i], news);
     if (*self == nullptr) return;
   }
   telling_ = false;
+  forget_empty_audiences();
 }
 
-void LiveRun::tell_audience(std::unique_ptr<Audience>& audience, const store::CommittedBatch& news) {
-  if (!audience) return;
-  auto& readings = audience->readings;
+void LiveRun::tell_audience(Audience& audience, const store::CommittedBatch& news) {
+  auto& readings = audience.readings;
   std::erase(readings, nullptr);
   // Whoever cannot take more goes on alone from here, reading the journal at its own pace.
   for (auto& reading : readings) {
-    if (reading->full()) std::exchange(reading, nullptr)->fall_behind(audience->fold);
+    if (reading->full()) std::exchange(reading, nullptr)->fall_behind(audience.fold);
   }
   std::erase(readings, nullptr);
-  if (readings.empty()) return audience.reset();
+  if (readings.empty()) return;
   constexpr std::size_t envelope_bytes = 240;
   std::size_t size = 0;
   for (const auto& committed : news) size += envelope_bytes + committed.event().body.size();
   std::string lines;
   lines.reserve(size);
-  for (const auto& committed : news) audience->fold.apply(committed, lines);
-  if (lines.empty()) return;
+  for (const auto& committed : news) audience.fold.apply(committed, lines);
   const auto shared = std::make_shared<const std::string>(std::move(lines));
   const auto self = self_;
   // By index: a reader may leave, and take others with it, while it is being told.
-  for (std::size_t i = 0; i < readings.size(); ++i) {
+  for (std::size_t i = 0; i < readings.size() && !shared->empty(); ++i) {
     if (readings[i] != nullptr) readings[i]->deliver(shared);
     if (*self == nullptr) return;
   }
+  // What they wanted to see is over, and the run is not.
+  if (audience.fold.ended() && !ending_) {
+    dismiss(audience, [](JournalReading& reading, const wire::Fold& fold) { reading.end(fold); });
+  }
+}
+
+template <typename Farewell>
+bool LiveRun::dismiss(Audience& audience, Farewell farewell) {
+  const auto self = self_;
+  for (std::size_t i = 0; i < audience.readings.size(); ++i) {
+    if (auto* reading = std::exchange(audience.readings[i], nullptr)) farewell(*reading, audience.fold);
+    if (*self == nullptr) return false;
+  }
+  return true;
 }
 
 template <typename Farewell>
 void LiveRun::dismiss_readers(Farewell farewell) {
   telling_ = true;
-  for (auto& audience : audiences_) {
-    for (std::size_t i = 0; audience && i < audience->readings.size(); ++i) {
-      if (auto* reading = std::exchange(audience->readings[i], nullptr)) farewell(*reading);
-    }
-    audience.reset();
+  for (std::size_t i = 0; i < audiences_.size(); ++i) {
+    if (!dismiss(*audiences_[i], farewell)) return;
   }
   telling_ = false;
+  audiences_.clear();
 }
 
 void LiveRun::finish() {
   SLUICE_CHECK(ending_.has_value());
   work_.reset();
   const auto self = self_;
-  dismiss_readers([](JournalReading& reading) { reading.end(); });
+  dismiss_readers([](JournalReading& reading, const wire::Fold& fold) { reading.end(fold); });
   for (auto& weak : std::exchange(waiters_, {})) {
     if (const auto waiter = weak.lock()) (*waiter)(*ending_);
   }
@@ -312,7 +341,7 @@ void LiveRun::finish() {
 void LiveRun::let_go(const Error& why) {
   work_.reset();
   secrets_.reset();
-  dismiss_readers([&why](JournalReading& reading) { reading.lose(why); });
+  dismiss_readers([&why](JournalReading& reading, const wire::Fold&) { reading.lose(why); });
   for (auto& weak : std::exchange(waiters_, {})) {
     if (const auto waiter = weak.lock()) (*waiter)(why);
   }

@@ -8,7 +8,6 @@
 // While it waits for a human (live_run_gate.cc) little of it is left: there may be ten thousand.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,6 +78,8 @@ class LiveRun final : public harness::DispatchListener {
   const store::CommittedBatch& opening() const { return opening_; }
   // What the journal so far shows of its tool calls.
   void remember_steps(OpenSteps steps) { steps_ = std::move(steps); }
+  // How often it went on after a gate.
+  void remember_resumed(int64_t count) { resumed_count_ = count; }
 
   // ── while it is held ──
   void keep_launch(Launch launch) { launch_ = std::make_unique<Launch>(std::move(launch)); }
@@ -116,7 +117,7 @@ class LiveRun final : public harness::DispatchListener {
   const model::Approval* open_approval() const { return gate_ ? &gate_->approval : nullptr; }
 
   // The reader's fold stands at this run's head; from here on it gets what is written.
-  void attach(JournalReading& reading, const wire::Fold& fold, wire::Format format);
+  void attach(JournalReading& reading, const wire::Fold& fold, const wire::View& view);
   void detach(JournalReading& reading);
 
   void flush();
@@ -131,7 +132,10 @@ class LiveRun final : public harness::DispatchListener {
   void on_gate(harness::Gate gate) override;
 
  private:
+  // Those to whom the same lines are told.
   struct Audience {
+    wire::Format format;
+    int64_t segment;
     wire::Fold fold;                        // of everyone in `readings`
     std::vector<JournalReading*> readings;  // null: has left
   };
@@ -156,6 +160,7 @@ class LiveRun final : public harness::DispatchListener {
     int64_t expires_us = 0;
     Callback<void(DecideOutcome)> decided;  // set while the decision is being written
     int64_t decided_us = 0;
+    std::vector<model::ClientResult> results;  // that came with the decision
   };
 
   void mark_dirty();
@@ -168,9 +173,13 @@ class LiveRun final : public harness::DispatchListener {
   void on_written(Result<store::CommittedBatch> written);
   void on_refused(const Error& why);
   void tell(const store::CommittedBatch& news);
-  void tell_audience(std::unique_ptr<Audience>& audience, const store::CommittedBatch& news);
+  void tell_audience(Audience& audience, const store::CommittedBatch& news);
+  // False when the run itself went with its readers.
+  template <typename Farewell>
+  bool dismiss(Audience& audience, Farewell farewell);
   template <typename Farewell>
   void dismiss_readers(Farewell farewell);
+  void forget_empty_audiences();
   void stop_work();
   void end_cancelled();
   void add_cancelled_end();
@@ -179,6 +188,7 @@ class LiveRun final : public harness::DispatchListener {
   void watch_gate(Millis left);
   void resolve_gate(model::ApprovalStatus status, std::string by, std::string detail = "");
   void add_records(std::string actor, std::string detail);
+  void add_answers(model::GateAnswers answers);
   void resume();
   void end_denied();
   void end_at_gate(Happening what, const model::Problem& problem);
@@ -209,9 +219,11 @@ class LiveRun final : public harness::DispatchListener {
   store::CommittedBatch opening_;
   std::unique_ptr<Launch> launch_;
   std::unique_ptr<OpenGate> gate_;
+  std::vector<model::ClientResult> results_;  // for the Work that waits
+  int64_t resumed_count_ = 0;                 // on disk
   std::shared_ptr<vault::Secrets> secrets_;
   std::unique_ptr<harness::Work> work_;
-  std::array<std::unique_ptr<Audience>, wire::format_count> audiences_;
+  std::vector<std::unique_ptr<Audience>> audiences_;
   std::vector<std::weak_ptr<Callback<void(Result<wire::Ending>)>>> waiters_;
   std::vector<Callback<void(Result<model::Run>)>> cancellers_;
   std::optional<wire::Ending> ending_;

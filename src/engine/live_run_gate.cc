@@ -58,6 +58,9 @@ void LiveRun::decide(Decision decision, Callback<void(DecideOutcome)> done) {
     return done(problem_of(model::Slug::approval_expired, "The approval was decided already."));
   }
   if (run_.state != RunState::parked) return done(not_open(gate_->approval));
+  if (decision.approve) {
+    if (auto refused = refusal_of_results(gate_->approval, decision.answers.results)) return done(*std::move(refused));
+  }
   auto before = std::make_unique<Undecided>(Undecided{gate_->approval, steps_});
   pending_.emplace_back();
   gate_->decided = std::move(done);
@@ -66,8 +69,24 @@ void LiveRun::decide(Decision decision, Callback<void(DecideOutcome)> done) {
   resolve_gate(decision.approve ? ApprovalStatus::approved : ApprovalStatus::denied, std::move(decision.resolved_by),
                std::move(decision.audit_detail));
   batch().gate->secrets = std::move(decision.secrets);
+  add_answers(std::move(decision.answers));
   decision.approve ? resume() : end_denied();
   pending_.back().before = std::move(before);
+}
+
+// Before `resumed`, or the end: whoever reads the journal knows then which AG-UI run it is that begins.
+void LiveRun::add_answers(model::GateAnswers answers) {
+  if (!answers.agui_run_id && answers.results.empty()) return;
+  if (answers.agui_run_id && !answers.agui_thread_id.empty()) {
+    batch().gate->agui = {.tenant_id = run_.tenant_id,
+                          .thread_id = answers.agui_thread_id,
+                          .run_id = *answers.agui_run_id,
+                          .conversation_id = run_.conversation_id,
+                          .run = run_.id,
+                          .segment = resumed_count_ + 1};
+  }
+  add(model::EventKind::answers, model::to_json(answers));
+  gate_->results = std::move(answers.results);
 }
 
 void LiveRun::end_denied() {
@@ -99,6 +118,7 @@ Callback<void(DecideOutcome)> LiveRun::take_back(Undecided before) {
   steps_ = std::move(before.steps);
   problem_name_ = {};
   gate_->approval = std::move(before.approval);
+  gate_->results.clear();
   const auto left_us = std::max<int64_t>(0, gate_->expires_us - needs_.loop.monotonic_us());
   watch_gate({(left_us + 999) / 1'000});
   return std::exchange(gate_->decided, nullptr);
@@ -129,15 +149,20 @@ void LiveRun::end_at_gate(Happening what, const model::Problem& problem) {
 }
 
 void LiveRun::on_gate_written(const GateRecords& written) {
-  needs_.owner.on_notice();
+  if (!written.notices.empty()) needs_.owner.on_notice();
   const auto status = written.approval->status;
-  if (status == ApprovalStatus::pending) return needs_.figures.required.add();
+  const bool asks_human = !is_of_client(*written.approval);
+  if (status == ApprovalStatus::pending) {
+    if (asks_human) needs_.figures.required.add();
+    return;
+  }
   auto& counter = status == ApprovalStatus::approved ? needs_.figures.approved
                   : status == ApprovalStatus::denied ? needs_.figures.denied
                                                      : needs_.figures.expired;
-  counter.add();
+  if (asks_human) counter.add();
   const auto closed = std::move(gate_);
-  if (status == ApprovalStatus::approved) {
+  if (has_work()) results_ = std::move(closed->results);
+  if (status == ApprovalStatus::approved && asks_human) {
     needs_.figures.resumed.observe_us(needs_.loop.monotonic_us() - closed->decided_us);
   }
   if (closed->decided) closed->decided(closed->approval);
@@ -159,7 +184,7 @@ void LiveRun::settle_in_park() {
 void LiveRun::go_on() {
   SLUICE_CHECK(has_work());
   at_gate_ = false;
-  work_->go_on({});
+  work_->go_on(std::exchange(results_, {}));
 }
 
 }  // namespace sluice::engine

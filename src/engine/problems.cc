@@ -15,6 +15,10 @@ model::Problem unavailable(std::string detail) {
   return problem;
 }
 
+model::Problem name_taken(const Error& error, std::string_view done) {
+  return problem_of(model::Slug::name_conflict, "Nothing was " + std::string(done) + ": " + error.what + ".");
+}
+
 model::Problem problem_of_store(const Error& error, std::string_view what) {
   const std::string it(what);
   switch (error.kind) {

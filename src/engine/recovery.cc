@@ -90,6 +90,7 @@ void Recovery::take_up(const RunPast& past) {
   engine_.admission_.enter({run.id, run.tenant_id, run.conversation_id, past.limits});
   engine_.figures_.recovered.add();
   live.remember_steps(past.steps);
+  live.remember_resumed(past.resumed_count);
   if (!past.checkpoint.empty()) live.note_checkpoint();
 
   // Cancelling was on disk already: pressing the button again repeats its duty.

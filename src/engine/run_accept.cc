@@ -13,6 +13,7 @@ std::string accepted_body(const Send& send, const model::Conversation* shown_lat
   writer.begin_object().key("request_id").string(send.request_id);
   if (!send.traceparent.empty()) writer.key("traceparent").string(send.traceparent);
   if (shown_later != nullptr) writer.key("conversation").raw(model::to_json(*shown_later));
+  model::append_extras_members(writer, send.extras);
   writer.end_object();
   return body;
 }
@@ -31,15 +32,23 @@ model::ConversationId conversation_of(const Send& send) {
 
 void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
   auto shared = std::make_shared<Send>(std::move(send));
-  auto* made = std::get_if<model::Conversation>(&shared->conversation);
-  if (made == nullptr || made->agent_id != model::AgentId{}) return accept(std::move(shared), std::move(done));
+  const auto* made = std::get_if<model::Conversation>(&shared->conversation);
+  const bool is_default = made != nullptr && made->agent_id == model::AgentId{};
+  if (made == nullptr || (!is_default && !made->runtime.agent_type.empty())) {
+    return accept(std::move(shared), std::move(done));
+  }
   // The stream's first event shows the conversation, so its agent must be known before it is written.
-  needs_.store.default_agent(shared->tenant,
-                             while_alive([this, shared, done = std::move(done)](Result<model::Agent> agent) mutable {
-                               if (!agent) return done(problem_of_store(agent.error()));
-                               std::get<model::Conversation>(shared->conversation).agent_id = agent.value().id;
-                               accept(shared, std::move(done));
-                             }));
+  auto settle = [this, shared, done = std::move(done)](const Result<model::Agent>& agent) mutable {
+    auto& conversation = std::get<model::Conversation>(shared->conversation);
+    if (!agent && agent.error().kind != ErrorKind::not_found) return done(problem_of_store(agent.error()));
+    if (agent) {
+      conversation.agent_id = agent.value().id;
+      if (conversation.runtime.agent_type.empty()) conversation.runtime.agent_type = agent.value().kit.agent_type;
+    }
+    accept(shared, std::move(done));  // where there is no such agent the store says so, or knows the key
+  };
+  if (is_default) return needs_.store.default_agent(shared->tenant, while_alive(std::move(settle)));
+  needs_.store.agent(shared->tenant, made->agent_id, while_alive(std::move(settle)));
 }
 
 void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
@@ -61,6 +70,7 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
     if (!outcome || !std::holds_alternative<store::Accepted>(outcome.value())) admission_.leave(run, false);
     if (outcome) return done(on_accepted(*send, std::move(message), std::move(outcome).take()));
     if (outcome.error().kind == ErrorKind::unavailable) store_fell_silent(outcome.error());
+    if (outcome.error().kind == ErrorKind::invalid) return done(name_taken(outcome.error(), "created"));
     done(problem_of_store(outcome.error()));
   };
   needs_.store.accept(std::move(fresh), while_alive(std::move(on_answer)));
@@ -88,6 +98,7 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::opti
   fresh.run.created_at = now;
   if (made != nullptr) fresh.conversation = *made;
   fresh.idempotency = send.idempotency;
+  if (const auto& agui = send.extras.agui) fresh.agui = {.thread_id = agui->thread_id, .run_id = agui->run_id};
   if (held) {
     fresh.run.state = step(RunState::accepted, Happening::pool_full)->to;
     fresh.events.push_back({model::EventKind::accepted, now, accepted_body(send, made)});
@@ -135,7 +146,9 @@ SendOutcome RunEngine::take_in(const Send& send, model::Message message, store::
   work.run = run.id;
   work.conversation = accepted.conversation.id;
   work.agent = std::move(accepted.agent);
+  work.agent.kit.agent_type = accepted.conversation.runtime.agent_type;
   work.prompt = send.content;
+  work.extras = send.extras;
   const bool filler = send.message_filler.value_or(accepted.conversation.filler_enabled.value_or(send.tenant_filler));
   work.filler = filler && send.streamed;
   work.traceparent = send.traceparent;

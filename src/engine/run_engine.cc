@@ -23,7 +23,9 @@ RunEngine::Figures::Figures(world::Metrics& metrics)
       failed(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="failed")")),
       cancelled(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="cancelled")")),
       recovered(metrics.counter("sluice_runs_recovered_total", "Runs taken up again after a restart.")),
-      duration(metrics.histogram("sluice_run_seconds", "From acceptance to the end.")) {}
+      duration(metrics.histogram("sluice_run_seconds", "From acceptance to the end.")),
+      violations(metrics.counter("sluice_agui_violations_total",
+                                 "Events that would have broken AG-UI's rules, by the streams that had them.")) {}
 
 RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
     : needs_(needs),
@@ -109,7 +111,8 @@ void RunEngine::on_lost(LiveRun& run, const Error& why) {
 // ── readers ─────────────────────────────────────────────────────────────────────────────────────
 
 std::unique_ptr<Reading> RunEngine::read(const model::Run& run, const wire::View& view, Reader& reader) {
-  return std::make_unique<JournalReading>(JournalReading::Needs{*this, needs_.store, needs_.loop}, run, view, reader);
+  return std::make_unique<JournalReading>(JournalReading::Needs{*this, needs_.store, needs_.loop, figures_.violations},
+                                          run, view, reader);
 }
 
 class RunEngine::EndWaiting final : public Waiting {

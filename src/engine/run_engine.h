@@ -49,6 +49,7 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
     world::Counter& cancelled;
     world::Counter& recovered;
     world::Histogram& duration;
+    world::Counter& violations;
   };
 
   void on_dirty(model::RunId run) override;

@@ -49,8 +49,10 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
         return;
       case text: past_->told_text += event.body; return;
       case reasoning: past_->told_reasoning += event.body; return;
-      case gate:
-      case resumed:
+      case replaced: return read_replaced(event.body);
+      case gate: past_->results.clear(); return;
+      case answers: return read_answers(event.body);
+      case resumed: ++past_->resumed_count; return;
       case log:
       case started:
       case filler:
@@ -63,8 +65,21 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
       case file:
       case diff:
       case custom:
-      case egress: return;
+      case egress:
+      case call:
+      case subagent:
+      case subagent_text: return;
     }
+  }
+
+  void read_replaced(std::string_view body) {
+    if (model::take_back(past_->told_text, body)) return;
+    log_.write(world::LogLevel::warn, "event makes no sense", {{"run", past_->run.id.text()}, {"kind", "replaced"}});
+  }
+
+  void read_answers(std::string_view body) {
+    const auto document = json::Document::parse(body);
+    if (document) past_->results = model::answers_from_json(document.value().root()).results;
   }
 
   void read_accepted(std::string_view body) {
@@ -77,6 +92,7 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
     };
     past_->request_id = text("request_id");
     past_->traceparent = text("traceparent");
+    past_->extras = model::extras_from_json(root);
     if (const auto made = root.find("conversation")) {
       past_->started_body = R"({"conversation":)" + made->to_text() + "}";
     }
@@ -134,7 +150,10 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
   void read_agent() {
     store_.agent(past_->run.tenant_id, past_->run.agent_id, [self = shared_from_this()](Result<model::Agent> agent) {
       if (!agent && agent.error().kind != ErrorKind::not_found) return self->done_(agent.error());
-      if (agent) self->past_->agent = std::move(agent).take();
+      if (agent) {
+        self->past_->agent = std::move(agent).take();
+        self->past_->agent->kit.agent_type = self->past_->conversation.runtime.agent_type;
+      }
       self->done_(self->past_);
     });
   }
@@ -178,6 +197,8 @@ Launch RunPast::to_launch() const {
   work.agent = *agent;
   work.prompt = user_message.content;
   work.traceparent = traceparent;
+  work.extras = extras;
+  work.results = results;
   work.checkpoint = checkpoint;
   work.materials.variables = user_message.env.value_or(std::map<std::string, std::string>{});
   launch.names = materials_named(work.agent, conversation.repository_id, user_message);

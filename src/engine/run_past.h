@@ -18,8 +18,11 @@ struct RunPast {
   std::string told_reasoning;
   std::string request_id;
   std::string traceparent;
-  std::string started_body;   // for a run that has not been started
-  int64_t told_position = 0;  // in the queue; 0: none
+  model::RunExtras extras;
+  int64_t resumed_count = 0;                 // how often a human let it go on
+  std::vector<model::ClientResult> results;  // that came with the last time
+  std::string started_body;                  // for a run that has not been started
+  int64_t told_position = 0;                 // in the queue; 0: none
   OpenSteps steps;
   std::string checkpoint;        // the last one
   bool checkpoint_used = false;  // somebody went on from there, and may have acted

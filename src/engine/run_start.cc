@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "engine/client_history.h"
 #include "engine/materials.h"
 #include "engine/problems.h"
 #include "engine/run_engine.h"
@@ -179,13 +180,17 @@ void RunEngine::read_history(model::RunId run, harness::Dispatch work) {
       std::min<int64_t>(work.agent.limits.max_history_messages, static_cast<int64_t>(limits::history_messages_max));
   needs_.store.history(
       conversation, user_message, static_cast<int>(count_max),
-      while_alive([this, run, work = std::move(work)](Result<std::vector<store::Turn>> turns) mutable {
+      while_alive([this, run, count_max, work = std::move(work)](Result<std::vector<store::Turn>> turns) mutable {
         auto* found = find(run);
         if (found == nullptr) return;
         if (!turns) {
           return found->fail(problem_of(model::Slug::internal, "The conversation's history could not be read."));
         }
         for (auto& turn : turns.value()) work.history.push_back({turn.role, std::move(turn.content)});
+        // The first message of a thread may bring along what was said elsewhere.
+        if (work.history.empty() && work.extras.agui) {
+          work.history = client_history(work.extras.agui->messages, static_cast<std::size_t>(count_max));
+        }
         dispatch(run, std::move(work));
       }));
 }

@@ -29,6 +29,7 @@ class LineWriter final {
 struct Member {
   std::string_view in_body;
   std::string_view in_line;
+  Profile least = Profile::plain;
 };
 
 struct JsonKind {
@@ -40,10 +41,11 @@ struct JsonKind {
 
 constexpr Member log_members[] = {
     {"level", "level"}, {"text", "message"}, {"phase", "phase"}, {"durationMs", "durationMs"}};
-constexpr Member step_members[] = {{"id", "id"},      {"name", "name"},     {"status", "status"},
-                                   {"args", "args"},  {"result", "result"}, {"durationMs", "durationMs"},
-                                   {"error", "error"}};
-constexpr Member output_members[] = {{"id", "id"}, {"stream", "stream"}, {"text", "text"}};
+constexpr Member step_members[] = {{"id", "id"},         {"name", "name"},
+                                   {"status", "status"}, {"args", "args"},
+                                   {"result", "result"}, {"durationMs", "durationMs"},
+                                   {"error", "error"},   {"subagent", "subagent", Profile::extended}};
+constexpr Member output_members[] = {{"id", "id"}, {"stream", "stream"}, {"text", "text"}, {"subagent", "subagent"}};
 constexpr Member file_members[] = {{"type", "event"}, {"path", "path"}};
 constexpr Member diff_members[] = {{"diff", "diff"}};
 constexpr Member custom_members[] = {{"name", "name"}, {"value", "value"}};
@@ -57,6 +59,11 @@ constexpr Member egress_members[] = {{"host", "host"},
                                      {"aliases", "aliases"},
                                      {"refused", "refused"},
                                      {"duration_ms", "duration_ms"}};
+constexpr Member replaced_members[] = {{"kept_bytes", "kept_bytes"}};
+constexpr Member call_members[] = {{"id", "id"}, {"name", "name"}, {"args", "args"}, {"subagent", "subagent"}};
+constexpr Member subagent_members[] = {
+    {"id", "id"}, {"name", "name"}, {"status", "status"}, {"step_id", "step_id"}, {"error", "error"}};
+constexpr Member subagent_text_members[] = {{"id", "id"}, {"text", "text"}, {"reasoning", "reasoning"}};
 constexpr Member queued_members[] = {{"position", "position"}, {"retry_hint_seconds", "retry_hint_seconds"}};
 constexpr Member gate_members[] = {
     {"id", "approval_id"}, {"reason", "reason"}, {"requested_items", "requested_items"}, {"expires_at", "expires_at"}};
@@ -72,12 +79,16 @@ constexpr JsonKind json_kinds[] = {
     {EventKind::custom, Profile::extended, "custom", custom_members},
     {EventKind::usage, Profile::extended, "usage", usage_members},
     {EventKind::egress, Profile::extended, "egress", egress_members},
+    {EventKind::replaced, Profile::extended, "replaced", replaced_members},
+    {EventKind::call, Profile::extended, "call", call_members},
+    {EventKind::subagent, Profile::extended, "subagent", subagent_members},
+    {EventKind::subagent_text, Profile::extended, "subagent_text", subagent_text_members},
     {EventKind::queued, Profile::extended, "queued", queued_members},
     {EventKind::gate, Profile::extended, "approval_required", gate_members},
     {EventKind::resumed, Profile::extended, "resumed", resumed_members},
 };
 
-void append_json_kind(std::string& out, const JsonKind& kind, const model::RunEvent& event) {
+void append_json_kind(std::string& out, const JsonKind& kind, const model::RunEvent& event, Profile profile) {
   // Parsed rather than spliced: a body with a line break in it would be two lines.
   const auto document = json::Document::parse(event.body);
   if (!document || document.value().root().kind() != json::Kind::object) {
@@ -88,6 +99,7 @@ void append_json_kind(std::string& out, const JsonKind& kind, const model::RunEv
   }
   LineWriter line(out, kind.type);
   for (const auto& member : kind.members) {
+    if (profile < member.least) continue;
     if (const auto value = document.value().root().find(member.in_body)) {
       line->key(member.in_line).raw(value->to_text());
     }
@@ -107,7 +119,7 @@ void append_text_line(std::string& out, std::string_view type, const model::RunE
 void append_line(std::string& out, const model::RunEvent& event, Profile profile) {
   for (const auto& kind : json_kinds) {
     if (kind.kind != event.kind) continue;
-    if (kind.least <= profile) append_json_kind(out, kind, event);
+    if (kind.least <= profile) append_json_kind(out, kind, event, profile);
     return;
   }
   if (profile == Profile::plain) return;

@@ -18,8 +18,8 @@ namespace sluice::harness {
 
 enum class Profile : uint8_t {
   plain,     // log, step, result, error
-  extended,  // also delta, reasoning, output, file, diff, custom, usage, egress; of a server also queued,
-             // approval_required and resumed, which no runner tells
+  extended,  // also delta, reasoning, output, file, diff, custom, usage, egress, replaced, call, subagent,
+             // subagent_text; of a server also queued, approval_required and resumed, which no runner tells
 };
 
 // Appends the event's line, or nothing when the profile has none for it. A body that is not what

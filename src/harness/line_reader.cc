@@ -18,6 +18,7 @@ using Words = std::span<const std::string_view>;
 constexpr std::string_view levels[] = {"debug", "info", "warn", "error"};
 constexpr std::string_view statuses[] = {"running", "succeeded", "failed"};
 constexpr std::string_view streams[] = {"stdout", "stderr"};
+constexpr std::string_view subagent_statuses[] = {"started", "finished", "failed"};
 constexpr std::string_view file_events[] = {"create", "change", "delete"};
 
 // Takes the members of one line into a body, in the order asked for, and remembers the first that
@@ -129,6 +130,33 @@ Result<Line> read_egress(Value line, Timestamp at) {
       .event(EventKind::egress, at);
 }
 
+Result<Line> read_subagent(Value line, Timestamp at) {
+  return BodyReader(line)
+      .text("id", "id")
+      .text("name", "name")
+      .word("status", "status", subagent_statuses)
+      .optional_text("step_id")
+      .optional_text("error")
+      .event(EventKind::subagent, at);
+}
+
+Result<Line> read_call(Value line, Timestamp at) {
+  return BodyReader(line)
+      .text("id", "id")
+      .optional_text("name")
+      .optional_text("args")
+      .optional_text("subagent")
+      .event(EventKind::call, at);
+}
+
+Result<Line> read_subagent_text(Value line, Timestamp at) {
+  return BodyReader(line)
+      .text("id", "id")
+      .optional_text("text")
+      .optional_text("reasoning")
+      .event(EventKind::subagent_text, at);
+}
+
 Result<Line> read_result(Value line) {
   const auto message = line.find("message");
   if (!message || !message->string()) return Error{ErrorKind::corrupt, "its member message is not a string"};
@@ -169,6 +197,7 @@ Result<Line> read_typed(std::string_view type, Value line, Timestamp at) {
         .text("id", "id")
         .word("stream", "stream", streams)
         .text("text", "text")
+        .optional_text("subagent")
         .event(EventKind::output, at);
   }
   if (type == "file") {
@@ -182,6 +211,10 @@ Result<Line> read_typed(std::string_view type, Value line, Timestamp at) {
   if (type == "custom") return read_custom(line, at);
   if (type == "usage") return BodyReader(line).count("input_tokens").count("output_tokens").event(EventKind::usage, at);
   if (type == "egress") return read_egress(line, at);
+  if (type == "replaced") return BodyReader(line).count("kept_bytes").event(EventKind::replaced, at);
+  if (type == "call") return read_call(line, at);
+  if (type == "subagent") return read_subagent(line, at);
+  if (type == "subagent_text") return read_subagent_text(line, at);
   if (type == "result") return read_result(line);
   if (type == "error") return read_error(line);
   return Error{ErrorKind::corrupt, "its type is unknown"};
@@ -245,6 +278,7 @@ Result<Line> LineReader::read_step(json::Value line, Timestamp at) {
                    .optional_value("result")
                    .optional_count("durationMs")
                    .optional_text("error")
+                   .optional_text("subagent")
                    .event(EventKind::step, at);
   if (!event) return event;
   const auto id = text_of(line, "id");

@@ -54,6 +54,10 @@ RunExtras extras_from_json(json::Value value);
 std::string to_json(const GateAnswers& answers);
 GateAnswers answers_from_json(json::Value value);
 
+// Cuts the text told so far to what a `replaced` event keeps of it, at a character's border. False, and nothing is cut,
+// when its body makes no sense.
+bool take_back(std::string& told, std::string_view replaced_body);
+
 void append_metadata(json::Writer& writer, const Metadata& metadata);
 Metadata metadata_from_json(json::Value value);
 

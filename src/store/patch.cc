@@ -107,7 +107,7 @@ std::optional<AguiRun> names_of(const NewRun& made) {
 }
 
 std::optional<Error> refusal(const AguiRun& named, const KnownNames& known) {
-  const auto refuse = [](std::string what) { return Error{ErrorKind::conflict, std::move(what)}; };
+  const auto refuse = [](std::string what) { return Error{ErrorKind::invalid, std::move(what)}; };
   if (known.conversation && *known.conversation != named.conversation_id) {
     return refuse("thread " + named.thread_id + " belongs to another conversation");
   }

@@ -212,14 +212,14 @@ TEST_P(SecretContract, An_agent_keeps_its_policy_and_the_alias_of_its_key) {
 
 // I-21
 TEST_P(SecretContract, A_conversation_keeps_where_its_runs_are_carried_out) {
-  EXPECT_EQ(get(&Store::conversation, tenant, conversation).runtime, model::Runtime{});
+  EXPECT_EQ(get(&Store::conversation, tenant, conversation).runtime, model::Runtime{"native"});
   auto made = a_conversation(tenant);
   made.runtime = {"codex", model::PlacementMode::sticky, 120};
   get(&Store::create_conversation, NewConversation{made, "", {}});
   restart();
   EXPECT_EQ(get(&Store::conversation, tenant, made.id).runtime, made.runtime);
   ConversationPatch patch;
-  patch.runtime = model::Runtime{"native", model::PlacementMode::pooled, 900};
+  patch.runtime = model::Runtime{"codex", model::PlacementMode::pooled, 900};
   get(&Store::update_conversation, tenant, made.id, patch, Timestamp{5});
   restart();
   EXPECT_EQ(get(&Store::conversation, tenant, made.id).runtime, *patch.runtime);

@@ -10,7 +10,10 @@
 
 namespace sluice::store {
 
-// What takes a database back to an earlier schema.
+// What takes a database back to an earlier schema, one at a time.
+inline constexpr const char* back_to_third =
+    "DROP TABLE threads; DROP TABLE agui_runs; ALTER TABLE tenants DROP COLUMN agui_unsigned_approvals; "
+    "ALTER TABLE agents DROP COLUMN kit; PRAGMA user_version = 3";
 inline constexpr const char* back_to_second =
     "DROP TABLE approvals; DROP TABLE secrets; DROP TABLE audit; DROP TABLE notices; "
     "ALTER TABLE tenants DROP COLUMN weight; ALTER TABLE tenants DROP COLUMN max_running; "

@@ -25,6 +25,7 @@ TEST_F(SqliteFiles, A_database_of_the_second_schema_is_brought_up_to_date_with_w
   const model::ApproverKey key{.id = make_id<model::ApproverKeyId>(), .tenant_id = tenant, .material = "m"};
   get(&Store::create_approver_key, key);
   store_.reset();
+  tell(path, back_to_third);
   tell(path, back_to_second);
   open();
   EXPECT_EQ(get(&Store::tenant, tenant).limits, model::TenantLimits{});
@@ -32,12 +33,41 @@ TEST_F(SqliteFiles, A_database_of_the_second_schema_is_brought_up_to_date_with_w
   EXPECT_FALSE(get(&Store::tenant, tenant).webhook_url);
   EXPECT_TRUE(get(&Store::default_agent, tenant).policy.empty());
   EXPECT_FALSE(get(&Store::default_agent, tenant).model.key_alias);
-  EXPECT_EQ(get(&Store::conversation, tenant, conversation.id).runtime, model::Runtime{});
+  EXPECT_EQ(get(&Store::conversation, tenant, conversation.id).runtime, model::Runtime{"native"});
   EXPECT_EQ(get(&Store::conversation, tenant, conversation.id).metadata, conversation.metadata);
   EXPECT_EQ(get(&Store::approver_key, tenant, key.id).material, "m");
   const auto park = a_park(*this, begun);
   get(&Store::append, park);
   EXPECT_EQ(get(&Store::open_approval, begun.run.id).id, park.approval->id);
+}
+
+TEST_F(SqliteFiles, A_database_of_the_third_schema_is_brought_up_to_date_with_what_is_in_it) {
+  open();
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant);
+  store_.reset();
+  tell(path, back_to_third);
+  open();
+  EXPECT_FALSE(get(&Store::tenant, tenant).agui_unsigned_approvals);
+  EXPECT_EQ(get(&Store::default_agent, tenant).kit, model::AgentKit{});
+  EXPECT_EQ(get(&Store::conversation, tenant, conversation.id).runtime.agent_type, "native");
+  auto made = a_run(tenant, conversation.id);
+  made.agui = AguiRun{.thread_id = "t", .run_id = "r"};
+  const auto begun = accepted(made);
+  EXPECT_EQ(get(&Store::agui_run, tenant, "t", "r").run, begun.run.id);
+}
+
+TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_a_name) {
+  open(120);
+  const auto tenant = make_tenant();
+  auto made = a_run(tenant, make_conversation(tenant).id);
+  made.agui = AguiRun{.thread_id = "t", .run_id = std::string(500'000, 'x')};
+  EXPECT_EQ(refused(&Store::accept, made), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&Store::thread, tenant, "t"), ErrorKind::not_found);
+  EXPECT_TRUE(get(&Store::unfinished_runs).empty());
+  made.agui->run_id = "r";
+  const auto begun = accepted(made);
+  EXPECT_EQ(get(&Store::agui_run, tenant, "t", "r").run, begun.run.id);
 }
 
 // I-14: an answer means that the disk has it.

@@ -70,6 +70,7 @@ TEST_F(SqliteFiles, A_database_of_the_first_schema_is_brought_up_to_date) {
   open();
   const auto tenant = make_tenant();
   store_.reset();
+  tell(path, back_to_third);
   tell(path, back_to_second);
   tell(path,
        "DROP TABLE repositories; DROP TABLE skills; DROP TABLE environments; DROP TABLE executions; "

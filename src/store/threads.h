@@ -30,9 +30,9 @@ class Threads {
 
   virtual ~Threads() = default;
 
-  // A thread is made by the first accept() that names it, together with its conversation, and belongs to it for ever.
-  // An accept() that would make it a second time for another conversation is `conflict`; so is one, or an append, that
-  // names an AG-UI run which the thread has.
+  // A thread is made by the first accept() or append() that names it, and belongs to that conversation for ever, as the
+  // conversation to it. One that names another thread than the conversation's, or an AG-UI run which the thread has, is
+  // `invalid`: asked again with another name it may work, unlike one that was fenced out (`conflict`).
   // `not_found` when the tenant has no such thread.
   virtual void thread(model::TenantId tenant, std::string thread_id, Answer<model::ConversationId> done) = 0;
   // The thread that a conversation belongs to; empty when it has none.

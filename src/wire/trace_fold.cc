@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/json.h"
 #include "wire/wire.h"
@@ -46,6 +48,9 @@ void TraceFold::apply(const store::Committed& news, std::string& out) {
   at_ = news.position();
   const auto& event = news.event();
   if (event.kind == EventKind::text) text_ += event.body;
+  if (event.kind == EventKind::replaced && model::take_back(text_, event.body)) {
+    round_at_ = std::min(round_at_, text_.size());
+  }
   if (event.kind == EventKind::step) round_at_ = text_.size();
 
   std::string line;

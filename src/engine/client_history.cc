@@ -1,0 +1,51 @@
+#include "engine/client_history.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+
+namespace sluice::engine {
+namespace {
+
+// A content is a text, or a list of parts, of which those that are text count.
+std::string text_of(json::Value message) {
+  const auto content = message.find("content");
+  if (!content) return {};
+  if (const auto text = content->string()) return std::string(*text);
+  std::string out;
+  content->each_element([&](json::Value part) {
+    const auto text = part.find("text");
+    if (!text || !text->string()) return;
+    if (!out.empty()) out += '\n';
+    out += *text->string();
+  });
+  return out;
+}
+
+}  // namespace
+
+std::vector<harness::HistoryTurn> client_history(std::string_view messages, std::size_t count_max) {
+  std::vector<harness::HistoryTurn> turns;
+  const auto document = json::Document::parse(messages);
+  if (!document) return turns;
+  document.value().root().each_element([&](json::Value message) {
+    const auto name = message.find("role");
+    const auto role = name ? model::role_named(name->string().value_or("")) : std::nullopt;
+    if (role == model::Role::user || role == model::Role::assistant) turns.push_back({*role, text_of(message)});
+  });
+  while (!turns.empty() && turns.back().role != model::Role::user) turns.pop_back();
+  if (!turns.empty()) turns.pop_back();
+  std::erase_if(turns, [](const harness::HistoryTurn& turn) { return turn.content.empty(); });
+
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  while (count < std::min(count_max, turns.size())) {
+    bytes += turns[turns.size() - count - 1].content.size();
+    if (bytes > limits::history_bytes_max) break;
+    ++count;
+  }
+  turns.erase(turns.begin(), turns.end() - static_cast<std::ptrdiff_t>(count));
+  return turns;
+}
+
+}  // namespace sluice::engine
