@@ -151,6 +151,20 @@ TEST_F(CommandsTest, An_agent_is_described_by_flags) {
   EXPECT_EQ(remote.asked.back(), R"(PATCH /v1/agents/agt_1 {"skill_ids":[],"environment_id":null})");
 }
 
+TEST_F(CommandsTest, H_1_an_agent_is_a_program_and_has_a_kit) {
+  run({"agents", "create", "c", "--type", "codex"});
+  EXPECT_EQ(remote.asked.back(), R"(POST /v1/agents {"name":"c","agent_type":"codex"})");
+  const auto kit = testing::TempDir() + "/kit.json";
+  std::ofstream(kit) << R"({"command":["agent","--acp"],"code_mode":true})";
+  run({"agents", "update", "agt_1", "--type", "acp", "--kit", kit});
+  EXPECT_EQ(remote.asked.back(),
+            R"(PATCH /v1/agents/agt_1 {"agent_type":"acp","command":["agent","--acp"],"code_mode":true})");
+  std::ofstream(kit) << R"({"comand":["agent"]})";
+  EXPECT_EQ(run({"agents", "update", "agt_1", "--kit", kit}), exit_usage);
+  run({"conversations", "create", "--type", "opencode"});
+  EXPECT_EQ(remote.asked.back(), R"(POST /v1/conversations {"runtime":{"agent_type":"opencode"}})");
+}
+
 TEST_F(CommandsTest, A_problem_is_printed_and_fails) {
   remote.status = 404;
   remote.answer = R"({"title":"Not found","status":404,"request_id":"req_1"})";

@@ -17,6 +17,8 @@ constexpr Flag agent_flags[] = {
     {"--skill", "ID[,ID…]", "skills that its runs have at hand, in place of those it had; '': none"},
     {"--environment", "ID", "the environment that its runs work in; '': none"},
     {"--policy", "FILE", "a JSON list of rules: what its runs may do, must ask for and must not do"},
+    {"--type", "TYPE", "which program is the agent: native, claude-code, codex, opencode, grok-build or acp"},
+    {"--kit", "FILE", "a JSON object with any of command (of acp), mcp_servers, tools, code_mode"},
     {"--default", "", "make it the tenant's default agent"},
 };
 constexpr Flag repository_flags[] = {
@@ -54,7 +56,8 @@ using enum As;
 constexpr Command table[] = {
     {"agents list", "", 0, 0, service, paged, "list agents", "  sluice agents list\n", list_agents},
     {"agents create", "NAME", 1, 1, service, std::span(agent_flags).subspan(1), "make an agent",
-     "  sluice agents create writer --provider anthropic --model claude-sonnet-4-5 --system 'You write.'\n",
+     "  sluice agents create writer --provider anthropic --model claude-sonnet-4-5 --system 'You write.'\n"
+     "  sluice agents create coder --type claude-code --provider anthropic --model claude-opus-5-5\n",
      create_agent},
     {"agents show", "ID", 1, 1, service, no_flags, "print one agent", "  sluice agents show agt_01k…\n", show_agent},
     {"agents update", "ID", 1, 1, service, agent_flags, "change an agent; what is not given stays",

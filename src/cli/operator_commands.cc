@@ -22,6 +22,7 @@ constexpr Flag tenant_update_flags[] = {
     {"--max-concurrent-sticky", "N", "sticky sandboxes at once"},
     {"--max-sticky-ttl-seconds", "N", "the longest that a conversation may keep one"},
     {"--require-bound-decisions", "yes|no", "decisions must sign what is asked for and what is supplied"},
+    {"--agui-unsigned-approvals", "yes|no", "AG-UI clients' answers to interrupts count without a signature"},
     {"--filler", "yes|no", "bridge silences with filler"},
     {"--webhook-url", "URL", "told when approvals are raised and resolved; '': nobody"},
 };

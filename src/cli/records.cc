@@ -1,4 +1,5 @@
 // Conversations, messages, runs and agents.
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -15,6 +16,8 @@ constexpr std::pair<std::string_view, std::string_view> limit_flags[] = {
     {"--max-runtime-seconds", "max_runtime_seconds"},
     {"--max-history-messages", "max_history_messages"},
 };
+
+constexpr std::string_view kit_members[] = {"command", "mcp_servers", "tools", "code_mode"};
 
 Result<Unit> write_model(json::Writer& writer, const Arguments& arguments) {
   if (arguments.has("--provider") != arguments.has("--model")) {
@@ -34,16 +37,39 @@ Result<Unit> write_model(json::Writer& writer, const Arguments& arguments) {
   return Unit{};
 }
 
-// The rules in a file, as the API takes them; what they mean is for the server to judge.
-Result<std::string> read_policy(const std::string& path) {
+// What is in a file, as the API takes it; what it means is for the server to judge.
+Result<json::Document> read_json(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   if (!file) return Error{ErrorKind::invalid, path + " cannot be read"};
-  const auto document = json::Document::parse(text.str());
+  auto document = json::Document::parse(text.str());
   if (!document) return Error{ErrorKind::invalid, path + ": " + document.error().what};
+  return document;
+}
+
+Result<std::string> read_policy(const std::string& path) {
+  const auto document = read_json(path);
+  if (!document) return document.error();
   if (document.value().root().kind() == json::Kind::array) return document.value().root().to_text();
   return Error{ErrorKind::invalid, path + R"( must be a list of rules: [{"effect":"allow","host":"api.example.com"}])"};
+}
+
+Result<Unit> write_kit(json::Writer& writer, const Arguments& arguments) {
+  if (!arguments.has("--kit")) return Unit{};
+  const auto path = arguments.flag("--kit");
+  const auto document = read_json(path);
+  if (!document) return document.error();
+  if (document.value().root().kind() != json::Kind::object) {
+    return Error{ErrorKind::invalid, path + R"( must be an object: {"code_mode":true,"tools":[…]})"};
+  }
+  std::string stranger;
+  document.value().root().each_member([&](std::string_view name, json::Value value) {
+    if (std::ranges::find(kit_members, name) == std::end(kit_members)) stranger = name;
+    writer.key(name).raw(value.to_text());
+  });
+  if (stranger.empty()) return Unit{};
+  return Error{ErrorKind::invalid, path + ": " + stranger + " is none of command, mcp_servers, tools, code_mode"};
 }
 
 // What the flags say about an agent, as the API wants it. `invalid` in words.
@@ -76,6 +102,8 @@ Result<std::string> agent_body(const Arguments& arguments, const std::string& na
     if (!policy) return policy.error();
     writer.key("policy").raw(policy.value());
   }
+  if (arguments.has("--type")) writer.key("agent_type").string(arguments.flag("--type"));
+  if (const auto written = write_kit(writer, arguments); !written) return written.error();
   if (arguments.has("--default")) writer.key("is_default").boolean(true);
   writer.end_object();
   return body;
@@ -110,8 +138,12 @@ constexpr Column conversation_columns[] = {
     {"ID", "id"}, {"STATUS", "status"}, {"LAST MESSAGE", "last_message_at"}, {"USER", "user_id"}, {"TITLE", "title"}};
 constexpr Column run_columns[] = {
     {"ID", "id"}, {"STATE", "state"}, {"CREATED", "created_at"}, {"ENDED", "ended_at"}, {"MESSAGE", "message_id"}};
-constexpr Column agent_columns[] = {
-    {"ID", "id"}, {"NAME", "name"}, {"PROVIDER", "model.provider"}, {"MODEL", "model.name"}, {"DEFAULT", "is_default"}};
+constexpr Column agent_columns[] = {{"ID", "id"},
+                                    {"NAME", "name"},
+                                    {"TYPE", "agent_type"},
+                                    {"PROVIDER", "model.provider"},
+                                    {"MODEL", "model.name"},
+                                    {"DEFAULT", "is_default"}};
 
 }  // namespace
 
@@ -124,8 +156,9 @@ Result<int64_t> count_of(const Arguments& arguments, std::string_view flag) {
 }
 
 Result<Unit> write_runtime(json::Writer& writer, const Arguments& arguments) {
-  if (!arguments.has("--mode") && !arguments.has("--sticky-ttl-seconds")) return Unit{};
+  if (!arguments.has("--mode") && !arguments.has("--sticky-ttl-seconds") && !arguments.has("--type")) return Unit{};
   writer.key("runtime").begin_object();
+  if (arguments.has("--type")) writer.key("agent_type").string(arguments.flag("--type"));
   if (arguments.has("--mode")) writer.key("mode").string(arguments.flag("--mode"));
   if (arguments.has("--sticky-ttl-seconds")) {
     const auto seconds = count_of(arguments, "--sticky-ttl-seconds");

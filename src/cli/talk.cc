@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 
 #include "base/bytes.h"
@@ -20,9 +21,10 @@ std::string id_of(const client::Reply& reply, std::string_view member) {
 std::string conversation_for(Context& context, int& code) {
   if (context.arguments.has("--conversation")) {
     auto id = context.arguments.flag("--conversation");
-    if (!context.arguments.has("--mode") && !context.arguments.has("--sticky-ttl-seconds")) return id;
+    const auto names = {"--mode", "--sticky-ttl-seconds", "--type"};
+    if (std::ranges::none_of(names, [&](const char* name) { return context.arguments.has(name); })) return id;
     report_error(context.console, context.form(),
-                 "--mode is for a new conversation; change this one with: " +
+                 "--mode and --type are for a new conversation; change this one's mode with: " +
                      context.hints.command("conversations update " + shell_quoted(id) + " --mode MODE"));
     code = exit_usage;
     return "";

@@ -7,9 +7,11 @@ namespace {
 constexpr Flag mode_flag{"--mode", "pooled|sticky",
                          "where a new conversation's runs are carried out; sticky keeps the sandbox"};
 constexpr Flag ttl_flag{"--sticky-ttl-seconds", "N", "how long a sticky sandbox is kept after the last activity"};
+constexpr Flag type_flag{"--type", "TYPE", "which program is the new conversation's agent; absent: as the agent says"};
 constexpr Flag chat_flags[] = {
     {"--conversation", "ID", "go on with this conversation; absent: a new one"},
     {"--agent", "ID", "the agent of a new conversation; absent: the tenant's default"},
+    type_flag,
     mode_flag,
     ttl_flag,
     repository_flag,
@@ -25,6 +27,7 @@ constexpr Flag conversation_create_flags[] = {
     {"--title", "TEXT", "its title"},
     {"--user", "ID", "whose it is"},
     repository_flag,
+    type_flag,
     mode_flag,
     ttl_flag,
 };

@@ -33,7 +33,9 @@ constexpr std::pair<std::string_view, std::string_view> tenant_counts[] = {
     {"--max-sticky-ttl-seconds", "max_sticky_ttl_seconds"},
 };
 constexpr std::pair<std::string_view, std::string_view> tenant_switches[] = {
-    {"--require-bound-decisions", "require_bound_decisions"}, {"--filler", "filler_enabled"}};
+    {"--require-bound-decisions", "require_bound_decisions"},
+    {"--agui-unsigned-approvals", "agui_unsigned_approvals"},
+    {"--filler", "filler_enabled"}};
 
 // What the flags say about a tenant, as the API wants it. `invalid` in words.
 Result<std::string> tenant_body(const Arguments& arguments) {
