@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/callback.h"
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/result.h"
 #include "world/world.h"
@@ -133,6 +134,9 @@ class Server {
 
 Result<std::unique_ptr<Server>> serve(world::Reactor& reactor, ServerOptions options, Handler handler, Refusal refusal,
                                       world::Metrics& metrics);
+// The same on a TCP socket that listens already, without TLS: the options' address and port do not count.
+Result<std::unique_ptr<Server>> serve_on(OwnedFd listener, world::Reactor& reactor, ServerOptions options,
+                                         Handler handler, Refusal refusal, world::Metrics& metrics);
 
 // ── client ──────────────────────────────────────────────────────────────────────────────────────
 

@@ -241,4 +241,16 @@ Result<std::unique_ptr<Server>> serve(world::Reactor& reactor, ServerOptions opt
   return std::unique_ptr<Server>(std::move(server));
 }
 
+Result<std::unique_ptr<Server>> serve_on(OwnedFd listener, world::Reactor& reactor, ServerOptions options,
+                                         Handler handler, Refusal refusal, world::Metrics& metrics) {
+  Address address;
+  if (getsockname(listener.get(), address.raw(), &address.size) != 0) return socket_error("serve a listening socket");
+  set_options(listener.get(), options.write_stall_ms_max);
+  if (!refusal) refusal = plain_refusal;
+  auto server =
+      std::make_unique<Http1Server>(reactor, std::move(options), std::move(handler), std::move(refusal), metrics);
+  server->begin(Fd(listener.release()), port_of(address), nullptr);
+  return std::unique_ptr<Server>(std::move(server));
+}
+
 }  // namespace sluice::net
