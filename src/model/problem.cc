@@ -7,7 +7,7 @@
 namespace sluice::model {
 namespace {
 
-constexpr std::array<SlugEntry, 44> registry = {{
+constexpr std::array<SlugEntry, 45> registry = {{
     {Slug::malformed_request, "malformed-request", 400, "The request could not be read",
      "The body is not valid JSON in UTF-8, or the HTTP request itself is malformed. Correct it and send it again."},
     {Slug::unauthenticated, "unauthenticated", 401, "No valid key was given",
