@@ -80,6 +80,16 @@ struct ProgramOptions {
   int64_t end_ms_max = 10'000;       // from the end of its turn, or SIGTERM, to the end of its process
 };
 
+// Scripts of the tool run_script (H-7).
+struct ScriptOptions {
+  int64_t timeout_ms = 30'000;  // of one that names none
+  int64_t timeout_ms_max = 600'000;
+  int64_t memory_mib_max = 128;
+  int64_t calls_max = 100;  // of tools
+  int64_t console_lines_max = 1'000;
+  std::size_t console_bytes_max = 512 * 1024;
+};
+
 // Headers that prove to the tenant's server who calls: of a body, at a time.
 using SignWebhook =
     std::function<std::vector<net::Header>(model::TenantId tenant, std::string_view body, Timestamp at)>;
@@ -101,6 +111,7 @@ struct RunnerOptions {
   std::vector<std::string> tool_urls;
   int64_t tool_answer_bytes_max = 1 << 20;
   ProgramOptions programs;
+  ScriptOptions scripts;
   HandsOptions hands;
 };
 
