@@ -236,7 +236,9 @@ std::vector<ResourceLimit> plan_resources(const Limits& limits, bool memory_is_c
   add("nofile", RLIMIT_NOFILE, limits.open_files_max);
   add("nproc", RLIMIT_NPROC, limits.processes_max);
   add("fsize", RLIMIT_FSIZE, limits.file_bytes_max);
-  if (!memory_is_counted) add("data", RLIMIT_DATA, limits.memory_bytes_max);
+  // Counts what is reserved, of which a language's runtime uses half at best: at the bare limit a program that keeps
+  // within it would spend its time collecting garbage.
+  if (!memory_is_counted) add("data", RLIMIT_DATA, 2 * limits.memory_bytes_max);
   return list;
 }
 
