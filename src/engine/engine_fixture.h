@@ -71,7 +71,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
       if (owner_.proves_at_once) return owner_.loop_.defer(std::move(gone));
       owner_.unproven.push_back(std::move(gone));
     }
-    void go_on(std::vector<model::ClientResult> results) override { ++owner_.went_on, owner_.results = results; }
+    void go_on(std::vector<model::ClientResult> given) override { ++owner_.went_on, owner_.results = given; }
     ScriptedDispatcher& owner_;
     std::shared_ptr<Job> job_;
   };
