@@ -386,6 +386,24 @@ TEST_P(BoxServerTest, One_that_ends_is_left_out_or_its_tools_fail_in_words) {
       << heard.text();
 }
 
+TEST_P(BoxServerTest, A_box_that_is_lost_takes_the_run_with_it_unless_it_waits) {
+  begin("call files__lookup {}\nsay {{last}}");
+  greet();
+  box().lose("out of memory");
+  loop.settle();
+  expect_problem(model::Slug::sandbox_failed, "out of memory");
+  if (!keeps_box) return;
+  heard = {};
+  begin("ask May I?\ncall files__lookup {}\nsay {{last}}");
+  greet();
+  box().lose("out of memory");
+  loop.settle();
+  give({});
+  pass(0);
+  ASSERT_TRUE(heard.usage) << (heard.problem ? heard.problem->detail : "");
+  EXPECT_NE(heard.text().find("the server \"files\" is not there: it ended"), std::string::npos) << heard.text();
+}
+
 TEST_P(BoxServerTest, One_that_says_nothing_is_left_out_in_time) {
   begin("say Hello.");
   EXPECT_EQ(heard.text(), "");

@@ -54,6 +54,7 @@ class RealHands : public testing::Test {
     dispatch.conversation.ulid.bytes[15] = 1;
     dispatch.agent.model = {.provider = "offline", .name = "offline"};
     dispatch.agent.limits.max_runtime_seconds = 60;
+    dispatch.agent.kit = kit;
     dispatch.materials = materials;
     dispatch.prompt = std::move(prompt);
     if (!runner) {
@@ -82,6 +83,7 @@ class RealHands : public testing::Test {
   std::unique_ptr<net::FakeClient> client;
   RunnerOptions options;
   harness::Materials materials;
+  model::AgentKit kit;
   HeardDispatch heard;
   std::unique_ptr<harness::Dispatcher> runner;
   std::unique_ptr<harness::Work> work;
