@@ -1,23 +1,33 @@
 #include "app/box_trial.h"
 
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
+
+#include "workspace/workspace.h"
 
 namespace sluice::app {
 namespace {
+
+constexpr std::size_t output_bytes_max = 64 * 1024;
+
+Error unavailable(std::string what) { return {ErrorKind::unavailable, std::move(what)}; }
 
 class Trial final : private sandbox::ProcessListener {
  public:
   Trial(world::Reactor& reactor, sandbox::Sandbox& sandbox) : reactor_(reactor), sandbox_(sandbox) {}
 
-  Result<int64_t> run() {
+  Result<BoxTrial> run(sandbox::BoxRequest request, sandbox::Command command) {
     const int64_t began_us = reactor_.monotonic_us();
-    sandbox_.open({.name = "trial"}, [this](Result<std::unique_ptr<sandbox::Box>> made) {
+    sandbox_.open(std::move(request), [&](Result<std::unique_ptr<sandbox::Box>> made) {
       if (!made) return end(made.error());
       box_ = std::move(made).take();
-      process_ = box_->start({.argv = {"true"}}, *this);
+      process_ = box_->start(std::move(command), *this);
     });
-    while (!trouble_ && !exit_) reactor_.run();
-    const int64_t took_us = reactor_.monotonic_us() - began_us;
+    while (!trouble_ && !has_ended_) reactor_.run();
+    trial_.took_us = reactor_.monotonic_us() - began_us;
     process_.reset();
     box_.reset();
     bool closed = false;
@@ -27,15 +37,17 @@ class Trial final : private sandbox::ProcessListener {
     });
     while (!closed) reactor_.run();
     if (trouble_) return *trouble_;
-    if (exit_->cause == sandbox::ExitCause::exited && exit_->code == 0) return took_us;
-    return Error{ErrorKind::unavailable, "a command in it ended as " + std::string(name_of(exit_->cause)) + " " +
-                                             std::to_string(exit_->code) + " " + exit_->what};
+    return std::move(trial_);
   }
 
  private:
-  void on_output(sandbox::Stream, std::string_view) override {}
+  void on_output(sandbox::Stream stream, std::string_view bytes) override {
+    auto& kept = stream == sandbox::Stream::out ? trial_.out : trial_.err;
+    kept += bytes.substr(0, output_bytes_max - std::min(output_bytes_max, kept.size()));
+  }
   void on_exit(sandbox::Exit exit) override {
-    exit_ = std::move(exit);
+    trial_.exit = std::move(exit);
+    has_ended_ = true;
     reactor_.stop();
   }
   void end(Error why) {
@@ -47,23 +59,49 @@ class Trial final : private sandbox::ProcessListener {
   sandbox::Sandbox& sandbox_;
   std::unique_ptr<sandbox::Box> box_;
   std::unique_ptr<sandbox::Process> process_;
-  std::optional<sandbox::Exit> exit_;
+  BoxTrial trial_;
+  bool has_ended_ = false;
   std::optional<Error> trouble_;
 };
 
-}  // namespace
-
-Result<std::string> try_a_box(const sandbox::SandboxOptions& options) {
+Result<BoxTrial> try_there(const sandbox::SandboxOptions& options, sandbox::BoxRequest request,
+                           sandbox::Command command) {
   auto reactor = world::make_reactor();
   if (!reactor) return reactor.error();
   world::Metrics metrics;
   const auto log = world::make_stderr_log(world::LogFormat::human, world::LogLevel::error);
   const auto sandbox = sandbox::open_sandbox(options, *reactor.value(), *log, metrics);
   if (!sandbox) return sandbox.error();
-  const auto took_us = Trial(*reactor.value(), *sandbox.value()).run();
-  if (!took_us) return took_us.error();
-  return "cold, in " + std::to_string(took_us.value() / 1000) + "." + std::to_string(took_us.value() / 100 % 10) +
-         " ms (driver " + std::string(sandbox.value()->driver()) + ")";
+  auto trial = Trial(*reactor.value(), *sandbox.value()).run(std::move(request), std::move(command));
+  if (trial) trial.value().driver = sandbox.value()->driver();
+  return trial;
+}
+
+}  // namespace
+
+Result<BoxTrial> try_in_a_box(sandbox::SandboxOptions options, sandbox::BoxRequest request, sandbox::Command command) {
+  std::string place = "/tmp/sluice-trial-XXXXXX";
+  if (mkdtemp(place.data()) == nullptr) return unavailable("/tmp is not writable; not tried");
+  chmod(place.c_str(), 0755);
+  options.state_dir = place;
+  options.warm_target = 0;
+  // Made by the first start, or by the first install.
+  if (!std::filesystem::is_directory(options.harness_dir)) options.harness_dir.clear();
+  auto trial = try_there(options, std::move(request), std::move(command));
+  if (auto gone = workspace::remove_tree(place); !gone && trial) return std::move(gone.error());
+  return trial;
+}
+
+Result<std::string> try_a_box(const sandbox::SandboxOptions& options) {
+  const auto trial = try_in_a_box(options, {.name = "trial"}, {.argv = {"true"}});
+  if (!trial) return trial.error();
+  const auto& [took_us, driver, exit, out, err] = trial.value();
+  if (exit.cause != sandbox::ExitCause::exited || exit.code != 0) {
+    return unavailable("a command in it ended as " + std::string(name_of(exit.cause)) + " " +
+                       std::to_string(exit.code) + " " + exit.what);
+  }
+  return "cold, in " + std::to_string(took_us / 1000) + "." + std::to_string(took_us / 100 % 10) + " ms (driver " +
+         driver + ")";
 }
 
 }  // namespace sluice::app

@@ -83,7 +83,15 @@ constexpr Key keys[] = {
     {"tools.result_chars_max", integer, "30000", "What a model is shown of a tool's result.", "", 1000},
     {"tools.output_bytes_max", integer, "4194304", "What a run's trace keeps of one tool call's output.", "", 1000},
     {"tools.rounds_max", integer, "50", "Rounds of tool calls in one run.", "", 1},
+    {"tools.urls", list, "*",
+     "Where agents' webhook tools and MCP servers may be: the beginnings of URLs, or * for anywhere."},
     {"tools.setup_seconds", integer, "600", "Time of an environment's setup script.", "", 1},
+
+    {"harness.dir", text, "",
+     "Directory of the agent programs that sluice harness install puts there. Empty: harness in the data directory."},
+    {"harness.start_ms_max", integer, "60000", "Time for an agent program to say its first word.", "", 1},
+    {"harness.silence_ms_max", integer, "600000",
+     "Silence of an agent program that counts as a failure, while nobody is asked and no tool runs.", "", 1},
 
     {"files.watch", boolean, "true", "Tell each file of a workspace that comes, changes or goes, while it does."},
     {"files.ignored", list, ".git|node_modules", "Directories of which nothing is told, wherever they are."},

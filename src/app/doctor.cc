@@ -19,6 +19,7 @@
 #include "app/data_dir.h"
 #include "app/hands.h"
 #include "app/parts.h"
+#include "app/programs.h"
 #include "base/json.h"
 #include "client/client.h"
 #include "net/net.h"
@@ -49,6 +50,7 @@ class Examination final {
     look_at_server();
     look_at_providers();
     look_at_sandbox();
+    look_at_programs();
     return std::move(findings_);
   }
 
@@ -67,7 +69,8 @@ class Examination final {
   void look_at_key(client::Session& session, world::Reactor& reactor);
   void look_at_providers();
   void look_at_sandbox();
-  void look_at_a_box(sandbox::SandboxOptions options);
+  void look_at_a_box(const sandbox::SandboxOptions& options);
+  void look_at_programs();
 
   bool a_server_holds_it() const;
   static Result<client::Reply> get(client::Session& session, world::Reactor& reactor, std::string path);
@@ -224,25 +227,28 @@ void Examination::look_at_providers() {
 void Examination::look_at_sandbox() {
   const auto& driver = config_.text("sandbox.driver");
   if (driver == "off") return say(Verdict::poor, "sandbox", "off: agents have no tools; sandbox.driver says so");
-  auto options = sandbox_options(config_, data_);
+  const auto options = sandbox_options(config_, data_);
   for (const auto& ability : sandbox::probe_abilities(options)) {
     say(ability.there ? Verdict::good : Verdict::poor, "sandbox: " + ability.name, ability.means);
   }
-  look_at_a_box(std::move(options));
+  look_at_a_box(options);
 }
 
 // The proof: a box in a directory of its own, in which a command runs.
-void Examination::look_at_a_box(sandbox::SandboxOptions options) {
+void Examination::look_at_a_box(const sandbox::SandboxOptions& options) {
   const auto verdict = config_.text("sandbox.driver") == "auto" ? Verdict::poor : Verdict::bad;
-  std::string place = "/tmp/sluice-doctor-XXXXXX";
-  if (mkdtemp(place.data()) == nullptr) return say(Verdict::poor, "sandbox", "/tmp is not writable; not tried");
-  chmod(place.c_str(), 0755);
-  options.state_dir = place;
-  options.warm_target = 0;
   const auto tried = try_a_box(options);
-  if (const auto gone = workspace::remove_tree(place); !gone) say(Verdict::poor, "sandbox", gone.error().what);
   if (tried) return say(Verdict::good, "sandbox", "a command ran in a box, " + tried.value());
   say(verdict, "sandbox", "no box can be made, so agents have no tools: " + tried.error().what);
+}
+
+// None is needed by all: only agents of its type miss it.
+void Examination::look_at_programs() {
+  if (config_.text("sandbox.driver") == "off") return;
+  for (const auto& found : look_for_programs(sandbox_options(config_, data_))) {
+    const bool is_odd = found.place == ProgramPlace::hidden || !found.is_tested();
+    say(is_odd ? Verdict::poor : Verdict::good, "program " + std::string(found.program->agent_type), found.words());
+  }
 }
 
 std::string_view name_of(Verdict verdict) {

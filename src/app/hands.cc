@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "app/parts.h"
-#include "runner/runner.h"
+#include "app/programs.h"
 
 namespace sluice::app {
 namespace {
@@ -52,12 +52,42 @@ runner::HandsOptions hands_options(const Config& config, const std::string& stat
   return options;
 }
 
+// Boxes hold it from their beginning; what is installed later is seen all the same.
+Result<Unit> make_harness_dir(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::create_directories(path, error)) fs::permissions(path, fs::perms(0755), error);
+  if (error) return Error{ErrorKind::unavailable, "harness.dir: make " + path + ": " + error.message()};
+  return Unit{};
+}
+
+// What agents speak of the programs, and what an operator may want to know of them.
+void take_programs(const sandbox::SandboxOptions& boxes, world::Log& log, runner::ProgramOptions& to) {
+  const auto found = look_for_programs(boxes);
+  add_programs(found, to);
+  for (const auto& one : found) {
+    if (one.place == ProgramPlace::missing || (one.is_usable() && one.is_tested())) continue;
+    log.write(world::LogLevel::warn, "agent program",
+              {{"agent_type", std::string(one.program->agent_type)}, {"what", one.words()}});
+  }
+}
+
+// One for each box: small, because what asks is in that box.
+runner::ServeBridge bridge_server(world::Reactor& reactor, world::Metrics& metrics) {
+  return [&reactor, &metrics](OwnedFd listener, net::Handler handler) {
+    net::ServerOptions options;
+    options.connections_max = 64;
+    return net::serve_on(std::move(listener), reactor, std::move(options), std::move(handler), {}, metrics);
+  };
+}
+
 }  // namespace
 
 sandbox::SandboxOptions sandbox_options(const Config& config, const std::string& data_dir) {
   sandbox::SandboxOptions options;
   options.driver = config.text("sandbox.driver") == "oci" ? "oci" : "namespaces";
   options.state_dir = std::filesystem::absolute(data_dir) / "sandbox";
+  options.harness_dir = harness_dir(config, data_dir);
   options.root = config.text("sandbox.root");
   options.extra_paths = config.list("sandbox.extra_paths");
   options.warm_target = static_cast<int>(std::min<int64_t>(config.integer("sandbox.warm_target"), 256));
@@ -110,6 +140,7 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
   if (mkdir(options.state_dir.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error{ErrorKind::unavailable, "make " + options.state_dir + ": " + std::strerror(errno)};
   }
+  if (auto made = make_harness_dir(options.harness_dir); !made) return std::move(made.error());
   std::unique_ptr<Hands> hands(new Hands());
   hands->workers_ = world::make_workers(needs.reactor, worker_count);
   auto watcher = workspace::make_watcher(needs.reactor, needs.metrics);
@@ -143,9 +174,12 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
     runner_needs.watcher = hands->watcher_.get();
     runner_needs.workers = hands->workers_.get();
     runner_needs.egress = hands->egress_.get();
+    runner_needs.serve_bridge = bridge_server(needs.reactor, needs.metrics);
   }
   auto running = runner_options(config);
   running.hands = hands_options(config, options.state_dir);
+  if (hands->sandbox_) take_programs(options, needs.log, running.programs);
+  runner_needs.sign_webhook = std::move(needs.sign_webhook);
   hands->dispatcher_ = runner::make_native_runner(std::move(running), runner_needs);
   return hands;
 }

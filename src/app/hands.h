@@ -9,6 +9,7 @@
 #include "egress/egress.h"
 #include "harness/harness.h"
 #include "net/net.h"
+#include "runner/runner.h"
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
 #include "world/world.h"
@@ -21,6 +22,7 @@ struct HandsNeeds {
   world::Entropy& entropy;
   world::Log& log;
   world::Metrics& metrics;
+  runner::SignWebhook sign_webhook = nullptr;  // none: no tool is called by webhook
 };
 
 sandbox::SandboxOptions sandbox_options(const Config& config, const std::string& data_dir);

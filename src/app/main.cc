@@ -7,6 +7,7 @@
 
 #include "app/app.h"
 #include "app/hands.h"
+#include "app/harness_commands.h"
 #include "app/runner_main.h"
 #include "app/vault_key.h"
 #include "base/bytes.h"
@@ -79,6 +80,7 @@ std::string program_help() {
          "  config                    print the configuration in force\n"
          "  doctor                    say what this machine can and cannot do\n"
          "  sandbox plan              print how a box is made\n"
+         "  harness install|list|check  fetch agent programs, list and try them\n"
          "  vault new-key             put a fresh key before the vault's others\n"
          "  version                   print the version\n\n"
          "commands that talk to a server:\n" +
@@ -124,6 +126,7 @@ int with_config(std::string_view program, std::string_view command, std::vector<
                     : command == "runner"  ? runner_help
                     : command == "config"  ? config_help
                     : command == "sandbox" ? sandbox_help
+                    : command == "harness" ? harness_help
                     : command == "vault"   ? vault_help
                                            : doctor_help;
   if (take_switch(flags, "--help") || take_switch(flags, "-h")) {
@@ -136,11 +139,13 @@ int with_config(std::string_view program, std::string_view command, std::vector<
     print(stdout, reference_page());
     return cli::exit_ok;
   }
+  const auto order = command == "harness" ? take_harness_order(flags) : HarnessOrder{};
   const auto config = Config::read({flags, environment});
   if (!config) return complain(config.error().what, form);
   if (command == "serve") return serve(config.value(), version, program);
   if (command == "runner") return run_runner(config.value(), version);
   if (command == "doctor") return doctor(config.value(), form);
+  if (command == "harness") return run_harness(order, config.value(), form);
   if (command == "vault") return add_key(config.value(), program, form);
   if (command == "sandbox") {
     const auto options = sandbox_options(config.value(), config.value().text("server.data"));
@@ -153,7 +158,8 @@ int with_config(std::string_view program, std::string_view command, std::vector<
 
 int no_such_command(const std::string& command, Form form) {
   auto words = cli::first_words();
-  for (const auto* word : {"serve", "runner", "config", "doctor", "sandbox", "version"}) words.emplace_back(word);
+  for (const auto* word : {"serve", "runner", "config", "doctor", "sandbox", "harness", "version"})
+    words.emplace_back(word);
   const auto meant = nearest(command, words);
   return complain("there is no command " + command +
                       (meant ? "; did you mean " + std::string(*meant) + "?" : "; sluice --help lists them"),
@@ -190,6 +196,14 @@ int run(std::string_view program, const std::vector<std::string>& words) {
       return asks ? cli::exit_ok : cli::exit_usage;
     }
     return with_config(program, command, {words.begin() + 2, words.end()}, environment);
+  }
+  if (command == "harness") {
+    const bool asks = words.size() > 1 && (words[1] == "--help" || words[1] == "-h");
+    if (words.size() > 1 && (asks || is_harness_verb(words[1]))) {
+      return with_config(program, command, {words.begin() + 1, words.end()}, environment);
+    }
+    print(stderr, harness_help);
+    return cli::exit_usage;
   }
   // The other words of the vault are for a server.
   if (command == "vault" && words.size() > 1 && words[1] == "new-key") {

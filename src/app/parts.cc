@@ -69,6 +69,9 @@ runner::RunnerOptions runner_options(const Config& config) {
   options.model_idle_ms_max = config.integer("models.idle_seconds") * 1000;
   options.model_total_ms_max = config.integer("models.total_seconds") * 1000;
   options.tool_rounds_max = static_cast<int>(std::min<int64_t>(config.integer("tools.rounds_max"), 10'000));
+  options.tool_urls = config.list("tools.urls");
+  options.programs.start_ms_max = config.integer("harness.start_ms_max");
+  options.programs.silence_ms_max = config.integer("harness.silence_ms_max");
   return options;
 }
 
@@ -112,10 +115,16 @@ Result<Unit> check_providers(const Config& config) {
     return Error{ErrorKind::invalid, std::string(key) + " names no provider: \"" + named + "\"" +
                                          (meant ? "; did you mean " + std::string(*meant) + "?" : "")};
   }
-  for (const auto& url : config.list("models.agent_base_urls")) {
-    if (runner::is_agent_base_url_rule(url)) continue;
-    return wrong("models.agent_base_urls: \"" + url + "\" must be * or the beginning of a URL, such as " +
-                 "https://models.example or http://127.0.0.1:11434/v1");
+  return Unit{};
+}
+
+Result<Unit> check_urls(const Config& config) {
+  for (const auto* key : {"models.agent_base_urls", "tools.urls"}) {
+    for (const auto& url : config.list(key)) {
+      if (runner::is_agent_base_url_rule(url)) continue;
+      return wrong(std::string(key) + ": \"" + url + "\" must be * or the beginning of a URL, such as " +
+                   "https://models.example or http://127.0.0.1:11434/v1");
+    }
   }
   return Unit{};
 }
@@ -139,7 +148,8 @@ Result<Unit> check_admin_key(const Config& config) {
 }  // namespace
 
 Result<Unit> check_config(const Config& config) {
-  for (const auto check : {check_providers, check_tls, check_admin_key, check_git_credentials, check_bounds}) {
+  for (const auto check :
+       {check_providers, check_urls, check_tls, check_admin_key, check_git_credentials, check_bounds}) {
     if (auto fine = check(config); !fine) return fine;
   }
   return Unit{};

@@ -66,6 +66,9 @@ class Serving final {
   void tidy_up_after(Millis delay);
   bool has_tls() const { return !config_.text("server.tls_cert").empty(); }
   std::string runner_key() const;
+  // Derived, so that it is good after a restart and stored nowhere else. Once the bootstrap is open.
+  std::string webhook_signing_root() const { return sha256("webhooks\n" + opening_.bootstrap.admin_key); }
+  std::vector<net::Header> sign_webhook(model::TenantId tenant, std::string_view body, Timestamp at) const;
   remote::MintOptions mint_options() const;
   model::ModelChoice default_model() const {
     return {config_.text("models.default_provider"), config_.text("models.default_model"), std::nullopt};
@@ -167,7 +170,9 @@ Result<Unit> Serving::open_hands() {
   auto contents = files::open_directory(data_->file("files"));
   if (!contents) return contents.error();
   contents_ = std::move(contents).take();
-  auto hands = Hands::open(config_, data_->path(), {*reactor_, *client_, *entropy_, *log_, metrics_});
+  auto hands = Hands::open(config_, data_->path(),
+                           {*reactor_, *client_, *entropy_, *log_, metrics_,
+                            [this](auto tenant, auto body, auto at) { return sign_webhook(tenant, body, at); }});
   if (!hands) return hands.error();
   hands_ = std::move(hands).take();
   return Unit{};
@@ -198,10 +203,14 @@ harness::Dispatcher& Serving::build_dispatcher() {
   return *remote_;
 }
 
+std::vector<net::Header> Serving::sign_webhook(model::TenantId tenant, std::string_view body, Timestamp at) const {
+  const auto secret = notices::webhook_secret(webhook_signing_root(), tenant);
+  return {{"Sluice-Signature", notices::signature(secret, std::to_string(at.ms / 1000), body)}};
+}
+
 void Serving::build_house() {
   storeroom_.emplace(StoreroomNeeds{*store_, *contents_, hands_->workers(), *reactor_, *ids_, *log_});
-  // Derived, so that it is good after a restart and stored nowhere else.
-  const auto webhook_root = sha256("webhooks\n" + opening_.bootstrap.admin_key);
+  const auto webhook_root = webhook_signing_root();
   post_ = notices::make_post({.signing_root = webhook_root, .webhook_urls = config_.list("webhooks.urls")}, *store_,
                              *client_, *reactor_, *log_, metrics_);
   engine_ = engine::make_engine(
@@ -224,7 +233,8 @@ void Serving::build_house() {
                         .provider_names = config_.provider_names(),
                         .decision_horizon_seconds = config_.integer("approvals.decision_horizon_seconds"),
                         .webhook_signing_root = webhook_root,
-                        .webhook_urls = config_.list("webhooks.urls")});
+                        .webhook_urls = config_.list("webhooks.urls"),
+                        .tool_urls = config_.list("tools.urls")});
   post_->nudge();
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -148,10 +149,10 @@ struct Program {
   std::string_view agent_type;  // "claude-code"
   std::string_view package;     // "@anthropic-ai/claude-code"
   std::string_view version;     // pinned: what the dialect was tested with
-  std::string_view binary;      // below the installed package's folder, for this machine
+  std::string_view binary;      // below the folder that it is installed into, for this machine
   std::string_view name;        // as it is found in PATH: "claude"
 };
-const std::vector<Program>& programs();
+std::span<const Program> programs();
 const Program* find_program(std::string_view agent_type);
 // "claude-code.session-id"
 std::string session_event_name(std::string_view agent_type);

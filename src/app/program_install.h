@@ -1,0 +1,20 @@
+// Puts an agent program, at the version that its dialect was tested with, into a directory that boxes see read-only.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "harness/dialect.h"
+
+namespace sluice::app {
+
+// Beside an installed program: {"agent_type","package","version"}. Written last: where it is, the program is whole.
+inline constexpr std::string_view program_record = "sluice-program.json";
+
+// Fetches it by npm into DIRECTORY/TYPE, whole or not at all; what is there is replaced at once. Packages' own scripts
+// are not run, but for one that unpacks the program, which gets a home of its own. Errors say what is missing, and what
+// to do.
+Result<Unit> install_program(const harness::Program& program, const std::string& directory);
+
+}  // namespace sluice::app

@@ -1,0 +1,160 @@
+#include "app/program_install.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "app/child_process.h"
+#include "app/data_dir.h"
+#include "app/fake_npm_fixture.h"
+#include "base/fd.h"
+
+// H-1: agent programs at the versions that they were tested with.
+namespace sluice::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class InstallTest : public FakeNpm {
+ protected:
+  std::string complaint() const {
+    const auto done = install_program(codex, programs);
+    return done ? "no complaint" : done.error().what;
+  }
+  // Nothing but what every directory of programs has.
+  bool is_empty() const {
+    for (const auto& entry : fs::directory_iterator(programs)) {
+      if (entry.path().filename() != ".lock") return false;
+    }
+    return true;
+  }
+  const harness::Program& codex = *harness::find_program("codex");
+};
+
+TEST_F(InstallTest, Puts_the_tested_version_in_place_with_a_record_of_it) {
+  npm_installs(codex);
+  const auto done = install_program(codex, programs);
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_EQ(access((programs / "codex" / codex.binary).c_str(), X_OK), 0);
+  const auto record = read_small_file(programs / "codex/sluice-program.json");
+  ASSERT_TRUE(record && record.value());
+  EXPECT_EQ(*record.value(), "{\"agent_type\":\"codex\",\"package\":\"@openai/codex\",\"version\":\"0.166.0\"}\n");
+  EXPECT_FALSE(fs::exists(programs / "codex.part"));
+  EXPECT_NE(calls().find("@openai/codex@0.166.0"), std::string::npos) << calls();
+  EXPECT_NE(calls().find("--ignore-scripts"), std::string::npos) << "packages' scripts are strangers";
+}
+
+TEST_F(InstallTest, What_boxes_are_to_read_is_readable_whatever_the_umask) {
+  npm_installs(codex);
+  const mode_t before = umask(077);
+  const auto done = install_program(codex, programs);
+  EXPECT_EQ(umask(before), 077) << "and it is left as it was";
+  ASSERT_TRUE(done) << done.error().what;
+  for (const auto& path : {programs, programs / "codex", programs / "codex/sluice-program.json"}) {
+    EXPECT_EQ(fs::status(path).permissions() & fs::perms(0044), fs::perms(0044)) << path;
+  }
+}
+
+TEST_F(InstallTest, Replaces_what_is_there_and_what_a_killed_one_left) {
+  write(programs / "codex/old", "old");
+  write(programs / "codex.part/half", "half");
+  npm_installs(codex);
+  ASSERT_TRUE(install_program(codex, programs));
+  EXPECT_FALSE(fs::exists(programs / "codex/old"));
+  EXPECT_FALSE(fs::exists(programs / "codex/half"));
+  EXPECT_TRUE(fs::exists(programs / "codex/sluice-program.json"));
+  EXPECT_FALSE(fs::exists(programs / "codex.part"));
+}
+
+TEST_F(InstallTest, A_failed_one_leaves_the_one_before) {
+  npm_installs(codex);
+  ASSERT_TRUE(install_program(codex, programs));
+  npm_does("mkdir -p node_modules/half; exit 1");
+  EXPECT_NE(complaint(), "no complaint");
+  EXPECT_TRUE(fs::exists(programs / "codex" / codex.binary));
+  EXPECT_FALSE(fs::exists(programs / "codex.part"));
+}
+
+TEST_F(InstallTest, Says_that_npm_is_missing) {
+  setenv("PATH", (home / "bin").c_str(), 1);
+  EXPECT_EQ(complaint(), "npm is not in PATH: agent programs come from npm; install Node.js 20 or newer, which has it");
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(InstallTest, Says_that_the_registry_cannot_be_reached) {
+  npm_does("echo 'npm error code EAI_AGAIN' >&2; echo 'npm error a log is in /x' >&2; exit 1");
+  EXPECT_EQ(complaint(),
+            "npm cannot reach its registry (EAI_AGAIN): `npm config get registry` names it; behind a proxy set "
+            "HTTPS_PROXY");
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(InstallTest, Says_that_the_registry_does_not_have_it) {
+  npm_does("echo 'npm error code ETARGET' >&2; exit 1");
+  EXPECT_EQ(complaint(), "npm's registry has no @openai/codex@0.166.0: `npm config get registry` names it");
+}
+
+TEST_F(InstallTest, Says_what_npm_said_last_where_it_has_no_better_words) {
+  npm_does("echo 'npm warn old'; echo 'npm error it is Tuesday' >&2; echo; exit 7");
+  EXPECT_EQ(complaint(), "npm install @openai/codex@0.166.0 ended with 7: npm error it is Tuesday");
+}
+
+TEST_F(InstallTest, Refuses_another_version_than_it_asked_for) {
+  npm_installs(codex, "0.1.0");
+  EXPECT_EQ(complaint(), "npm installed @openai/codex 0.1.0, and not the version 0.166.0 that was asked for");
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(InstallTest, Refuses_a_package_without_a_program_for_this_machine) {
+  npm_does("mkdir -p node_modules/$package; echo '{\"version\":\"0.166.0\"}' >node_modules/$package/package.json");
+  EXPECT_NE(complaint().find("brought no program for this machine"), std::string::npos) << complaint();
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(InstallTest, Unpacks_a_compressed_program_with_a_home_of_its_own) {
+  const auto& grok = *harness::find_program("grok-build");
+  npm_does(
+      "mkdir -p node_modules/$package/bin; echo \"{\\\"version\\\":\\\"$version\\\"}\" "
+      ">node_modules/$package/package.json; echo >node_modules/$package/bin/postinstall.js");
+  write(home / "bin/node",
+        "#!/bin/sh\necho $HOME >$FAKE_HOME/was_home; touch bin/grok-native; chmod 755 bin/grok-native\n", 0755);
+  const auto done = install_program(grok, programs);
+  ASSERT_TRUE(done) << done.error().what;
+  std::string was_home;
+  std::ifstream(home / "was_home") >> was_home;
+  EXPECT_EQ(was_home, (programs / "grok-build.part/home").string());
+  EXPECT_FALSE(fs::exists(programs / "grok-build/home"));
+}
+
+TEST_F(InstallTest, Only_one_at_a_time) {
+  fs::create_directory(programs);
+  const OwnedFd lock(open((programs / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  ASSERT_EQ(flock(lock.get(), LOCK_EX), 0);
+  EXPECT_EQ(complaint(), "another sluice harness install is at work in " + programs.string());
+}
+
+TEST_F(InstallTest, Says_where_it_cannot_write) {
+  write(home / "file", "");
+  const auto done = install_program(codex, home / "file/below");
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().what, "write to " + (home / "file/below").string() + ": Not a directory");
+}
+
+TEST(Child, Tells_how_it_ended_and_the_last_of_what_it_said) {
+  const auto ended = run_child({.argv = {"sh", "-c", "pwd; echo $WORD; yes | head -c 100000; echo end >&2; kill -9 $$"},
+                                .directory = "/usr",
+                                .environment = {{"WORD", "given"}}});
+  ASSERT_TRUE(ended) << ended.error().what;
+  EXPECT_EQ(ended.value().code, 128 + 9);
+  EXPECT_LE(ended.value().output.size(), 40'000u);
+  EXPECT_TRUE(ended.value().output.ends_with("end\n"));
+  const auto words =
+      run_child({.argv = {"sh", "-c", "pwd; echo $WORD"}, .directory = "/usr", .environment = {{"WORD", "given"}}});
+  EXPECT_EQ(words.value().output, "/usr\ngiven\n");
+  const auto none = run_child({.argv = {"no-such-program"}, .directory = "", .environment = {}});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ErrorKind::not_found);
+}
+
+}  // namespace
+}  // namespace sluice::app

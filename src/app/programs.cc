@@ -1,0 +1,127 @@
+#include "app/programs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "app/data_dir.h"
+#include "app/program_install.h"
+#include "base/json.h"
+
+namespace sluice::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_below(const fs::path& path, const fs::path& directory) {
+  const auto [end, rest] = std::mismatch(directory.begin(), directory.end(), path.begin(), path.end());
+  return end == directory.end() && rest != path.end();
+}
+
+// A box made of an image has that image's /usr, and not ours.
+bool is_seen(const fs::path& file, const sandbox::SandboxOptions& boxes) {
+  const auto holds = [&](const std::string& directory) { return is_below(file, directory); };
+  return (boxes.root.empty() && holds("/usr")) || std::ranges::any_of(boxes.extra_paths, holds);
+}
+
+// The real file: what links lead to, some of which may lie where boxes do not see them.
+fs::path find_in_path(std::string_view name, std::string_view path) {
+  while (!path.empty()) {
+    const auto colon = std::min(path.find(':'), path.size());
+    const fs::path candidate = fs::path(path.substr(0, colon)) / name;
+    std::error_code none;
+    if (candidate.is_absolute() && fs::is_regular_file(candidate, none) && access(candidate.c_str(), X_OK) == 0) {
+      const auto real = fs::canonical(candidate, none);
+      if (!none) return real;
+    }
+    path.remove_prefix(std::min(colon + 1, path.size()));
+  }
+  return {};
+}
+
+std::string member_of(const fs::path& file, std::string_view member) {
+  const auto text = read_small_file(file);
+  if (!text || !text.value()) return "";
+  const auto parsed = json::Document::parse(*text.value());
+  if (!parsed) return "";
+  const auto found = parsed.value().root().find(member);
+  return found ? std::string(found->string().value_or("")) : "";
+}
+
+// Of the package that a file belongs to, if npm put it there.
+std::string version_beside(const fs::path& file, std::string_view package) {
+  for (auto at = file.parent_path(); at.has_relative_path(); at = at.parent_path()) {
+    const auto about = at / "package.json";
+    if (member_of(about, "name") == package) return member_of(about, "version");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view name_of(ProgramPlace place) {
+  switch (place) {
+    case ProgramPlace::installed: return "installed";
+    case ProgramPlace::path: return "PATH";
+    case ProgramPlace::hidden: return "hidden";
+    case ProgramPlace::missing: break;
+  }
+  return "missing";
+}
+
+std::string FoundProgram::words() const {
+  const std::string type(program->agent_type);
+  if (place == ProgramPlace::missing) return "not here; sluice harness install " + type + " puts it there";
+  if (place == ProgramPlace::hidden) {
+    return file + " is in PATH, but boxes do not see it: sluice harness install " + type +
+           ", or add its directory to sandbox.extra_paths";
+  }
+  const std::string where = (version.empty() ? "" : version + ", ") + (folder.empty() ? file : folder);
+  return is_tested() ? where : where + "; tested with " + std::string(program->version) + ", used all the same";
+}
+
+std::string harness_dir(const Config& config, const std::string& data_dir) {
+  const auto& chosen = config.text("harness.dir");
+  const auto path = fs::absolute(chosen.empty() ? fs::path(data_dir) / "harness" : fs::path(chosen)).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+FoundProgram look_for(const harness::Program& program, const sandbox::SandboxOptions& boxes, std::string_view path) {
+  FoundProgram found{.program = &program};
+  const auto folder = fs::path(boxes.harness_dir) / program.agent_type;
+  if (access((folder / program_record).c_str(), F_OK) == 0) {
+    found.place = ProgramPlace::installed;
+    found.folder = folder;
+    found.file = folder / program.binary;
+    found.in_box = fs::path(harness::program_dir) / program.agent_type / program.binary;
+    found.version = member_of(folder / program_record, "version");
+    return found;
+  }
+  const auto file = find_in_path(program.name, path);
+  if (file.empty()) return found;
+  found.file = file;
+  found.version = version_beside(file, program.package);
+  found.place = is_seen(file, boxes) ? ProgramPlace::path : ProgramPlace::hidden;
+  if (found.place == ProgramPlace::path) found.in_box = file;
+  return found;
+}
+
+std::vector<FoundProgram> look_for_programs(const sandbox::SandboxOptions& boxes) {
+  const char* const path = std::getenv("PATH");
+  std::vector<FoundProgram> all;
+  for (const auto& program : harness::programs()) all.push_back(look_for(program, boxes, path == nullptr ? "" : path));
+  return all;
+}
+
+void add_programs(const std::vector<FoundProgram>& found, runner::ProgramOptions& to) {
+  for (const auto& one : found) {
+    if (!one.is_usable()) continue;
+    const std::string type(one.program->agent_type);
+    to.paths[type] = one.in_box;
+    if (!one.folder.empty()) to.folders[type] = one.folder;
+  }
+}
+
+}  // namespace sluice::app
