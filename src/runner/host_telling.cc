@@ -40,9 +40,13 @@ bool HostTelling::print(std::string text) {
 
 void HostTelling::answer(ToolAnswer answer) {
   if (!print(printed_.finish())) return;
-  Excerpt excerpt(options_.tool_result_chars_max);
-  excerpt.append(scrubbed(secrets_, to_utf8(answer.text)));
-  listener_.on_host_answer({.text = excerpt.text(), .failed = answer.failed});
+  auto text = scrubbed(secrets_, to_utf8(answer.text));
+  if (!listener_.takes_whole_answer()) {
+    Excerpt excerpt(options_.tool_result_chars_max);
+    excerpt.append(text);
+    text = excerpt.text();
+  }
+  listener_.on_host_answer({.text = std::move(text), .failed = answer.failed});
 }
 
 }  // namespace sluice::runner

@@ -9,7 +9,8 @@ namespace sluice::runner {
 namespace {
 
 constexpr std::size_t value_bytes_max = 16 * 1024;  // of arguments and answers, as they are told
-constexpr std::size_t line_bytes_max = 8 * 1024;    // of the console
+constexpr std::size_t line_bytes_max = 8 * 1024;    // of the console, and of an error's message
+constexpr std::size_t name_bytes_max = 128;         // of an error
 constexpr std::size_t stack_bytes_max = 4 * 1024;
 
 std::string shortened(std::string_view text, std::size_t bytes_max) {
@@ -29,7 +30,8 @@ std::string bounded_json(std::string_view json) {
 }
 
 void write_error(json::Writer& writer, const ScriptError& error) {
-  writer.key("error").begin_object().key("name").string(error.name).key("message").string(error.message);
+  writer.key("error").begin_object().key("name").string(shortened(error.name, name_bytes_max));
+  writer.key("message").string(shortened(error.message, line_bytes_max));
   if (!error.stack.empty()) writer.key("stack").string(shortened(error.stack, stack_bytes_max));
   writer.end_object();
 }

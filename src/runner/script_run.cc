@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t line_bytes_max = limits::provider_line_bytes_max;  // a result without end
 constexpr std::size_t calls_at_once_max = 8;
-constexpr std::size_t unread_bytes_max = 4 * 1024 * 1024;  // of answers: a script that only ever calls
+constexpr std::size_t unread_bytes_max = 64 * 1024 * 1024;  // of answers: a script that only ever calls
+constexpr std::size_t name_bytes_max = 128;
 constexpr std::size_t last_words_chars_max = 2'000;
 constexpr int not_found_code = 127;  // of the shell that starts it
 
@@ -43,6 +44,7 @@ class ScriptRun::External final : public HostCallListener {
   void on_host_custom(std::string_view name, std::string_view value) override { run_.report_.custom(name, value); }
   void on_host_output(std::string_view text) override { run_.report_.printed(std::string(text)); }
   void on_host_answer(ToolAnswer answer) override { run_.take_answer(wanted_.id, std::move(answer)); }
+  bool takes_whole_answer() const override { return true; }
 
   ScriptRun& run_;
   const Wanted wanted_;
@@ -127,7 +129,7 @@ bool ScriptRun::want(json::Value call) {
   const auto id = call.find("id");
   const auto args = call.find("args");
   Wanted wanted{.id = id ? id->integer().value_or(0) : 0,
-                .tool = text_of(call.find("name")),
+                .tool = std::string(utf8_prefix(text_of(call.find("name")), name_bytes_max)),
                 .args = args ? args->to_text() : "null"};
   if (++call_count_ > options_.calls_max) return turn_down(wanted);
   queue_.push_back(std::move(wanted));
@@ -137,11 +139,7 @@ bool ScriptRun::want(json::Value call) {
 // Only the first past the limit is told: there may be no end of them.
 bool ScriptRun::turn_down(const Wanted& wanted) {
   const auto words = "A script may call tools " + std::to_string(options_.calls_max) + " times, and no more.";
-  send_answer(wanted.id, words, true);
-  if (process_->unwritten_bytes() > unread_bytes_max) {
-    break_off("The script was stopped: it calls tools without end and waits for none.");
-    return false;
-  }
+  if (!send_answer(wanted.id, words, true)) return false;
   if (call_count_ > options_.calls_max + 1) return true;
   return refuse(wanted, words);
 }
@@ -163,8 +161,7 @@ bool ScriptRun::call_next() {
 
 bool ScriptRun::call_now(Wanted wanted) {
   if (const auto words = refusal_of(wanted); !words.empty()) {
-    send_answer(wanted.id, words, true);
-    return refuse(wanted, words);
+    return send_answer(wanted.id, words, true) && refuse(wanted, words);
   }
   if (!report_.called(function_of(wanted.tool), wanted.args)) return false;
   const auto id = wanted.id;
@@ -194,26 +191,26 @@ void ScriptRun::take_answer(int64_t id, ToolAnswer answer) {
   const auto text = to_utf8(answer.text);
   const auto function = function_of(ended.mapped()->tool());
   const auto began_us = ended.mapped()->began_us();
-  send_answer(id, text, answer.failed);
+  if (!send_answer(id, text, answer.failed)) return;
   const bool is_there =
       answer.failed ? report_.refused(function, text, began_us) : report_.answered(function, text, began_us);
   if (is_there) call_next();
 }
 
-void ScriptRun::send_answer(int64_t id, std::string_view text, bool failed) {
-  if (!process_) return;
+bool ScriptRun::send_answer(int64_t id, std::string_view text, bool failed) {
   std::string line;
   json::Writer writer(line);
   writer.begin_object().key("id").integer(id).key("text").string(text).key("failed").boolean(failed).end_object();
   process_->write(line + "\n");
+  if (process_->unwritten_bytes() <= unread_bytes_max) return true;
+  break_off("The script was stopped: it calls tools, and does not read what they answer.");
+  return false;
 }
 
 // ── how it ends ─────────────────────────────────────────────────────────────────────────────────
 
+// What it had begun to say when it was killed is no message.
 void ScriptRun::on_exit(sandbox::Exit exit) {
-  for (const auto& line : lines_.end()) {
-    if (!take(line)) return;
-  }
   if (!report_.printed(printed_.end())) return;
   if (!result_ && !error_) error_ = error_of(exit);
   end();

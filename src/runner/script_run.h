@@ -55,7 +55,8 @@ class ScriptRun final : public HostCall, private sandbox::ProcessListener {
   // Why the call is not made; empty: it is.
   std::string refusal_of(const Wanted& wanted) const;
   void take_answer(int64_t id, ToolAnswer answer);
-  void send_answer(int64_t id, std::string_view text, bool failed);
+  // False when the script had to be stopped for it.
+  bool send_answer(int64_t id, std::string_view text, bool failed);
 
   ScriptError error_of(const sandbox::Exit& exit) const;
   bool leave_calls();

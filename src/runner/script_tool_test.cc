@@ -4,6 +4,7 @@
 #include "runner/file_herald.h"
 #include "runner/hands.h"
 #include "runner/hands_fixture.h"
+#include "runner/host_telling.h"
 #include "runner/script_fixture.h"
 
 namespace sluice::runner {
@@ -257,6 +258,30 @@ TEST_F(ScriptTool, Is_stopped_when_what_it_says_cannot_be_read) {
   run();
   say("{half");
   expect_failed("cannot be read");
+}
+
+TEST_F(ScriptTool, Is_judged_by_its_end_and_not_by_the_half_line_that_it_left) {
+  run();
+  box().say(last(), sandbox::Stream::out, R"({"console":{"level":"l)");
+  end({.cause = sandbox::ExitCause::timed_out, .code = 9});
+  expect_failed("it ran longer than 30000 ms");
+}
+
+TEST_F(ScriptTool, Has_the_whole_answer_of_a_tool_and_the_model_only_what_it_can_read) {
+  struct Whole final : HostCallListener {
+    void on_host_custom(std::string_view, std::string_view) override {}
+    void on_host_output(std::string_view) override {}
+    void on_host_answer(ToolAnswer answer) override { bytes = answer.text.size(); }
+    bool takes_whole_answer() const override { return true; }
+    std::size_t bytes = 0;
+  } whole;
+  const std::string text = "[" + std::string(100'000, '1') + "]";
+  run();
+  HostTelling(*context, nullptr, whole).answer({.text = text});
+  EXPECT_EQ(whole.bytes, text.size());
+  say(R"({"result":)" + text + "}");
+  end();
+  EXPECT_LT(host.answer->text.size(), 31'000u);
 }
 
 TEST_F(ScriptTool, Dropping_it_ends_the_script_and_what_it_called) {

@@ -26,8 +26,9 @@ class HostCallListener {
   virtual void on_host_custom(std::string_view name, std::string_view value) = 0;
   // What it prints, as it comes; without values of secrets.
   virtual void on_host_output(std::string_view text) = 0;
-  // The last that is heard. Without values of secrets, and no longer than a result may be.
+  // The last that is heard. Without values of secrets, and cut to what a model is shown, unless it is taken whole.
   virtual void on_host_answer(ToolAnswer answer) = 0;
+  virtual bool takes_whole_answer() const { return false; }
 };
 
 // A call under way. Dropping it ends it, also from inside of what the listener is told; nothing more is heard.
