@@ -98,21 +98,22 @@ Result<Unit> fetch(const harness::Program& program, const fs::path& into) {
   return Unit{};
 }
 
-// One package keeps its program compressed, and its script copies what it unpacks into $HOME too.
+// One package keeps its program compressed. Its own script would unpack it, and put a copy and a configuration into
+// $HOME besides; so node is only asked for what this takes.
 Result<Unit> unpack(const harness::Program& program, const fs::path& into) {
-  const auto package = into / "node_modules" / program.package;
-  if (fs::exists(into / program.binary) || !fs::exists(package / "bin/postinstall.js")) return Unit{};
-  const auto home = into / "home";
-  std::error_code ignored;
-  fs::create_directory(home, ignored);
-  auto ended = run_child({.argv = {"node", "bin/postinstall.js"},
-                          .directory = package,
-                          .environment = {{"HOME", home}, {"GROK_HOME", home / ".grok"}}});
-  fs::remove_all(home, ignored);
+  constexpr const char* script =
+      "const fs = require('fs'), [from, to] = process.argv.slice(1);"
+      "fs.writeFileSync(to, require('zlib').brotliDecompressSync(fs.readFileSync(from)), {mode: 0o755});"
+      "fs.unlinkSync(from)";
+  const fs::path binary = into / program.binary;
+  const fs::path packed = binary.string() + ".br";
+  if (fs::exists(binary) || !fs::exists(packed)) return Unit{};
+  auto ended = run_child({.argv = {"node", "-e", script, packed, binary}, .directory = into, .environment = {}});
   if (!ended) return std::move(ended.error()).in("unpack " + std::string(program.package));
   if (ended.value().code == 0) return Unit{};
-  return unavailable("unpack " + std::string(program.package) + ": " +
-                     std::string(last_line_with(ended.value().output, "")));
+  return unavailable("unpack " + std::string(program.package) + ": node ended with " +
+                     std::to_string(ended.value().code) + ": " +
+                     std::string(last_line_with(ended.value().output, "Error: ")));
 }
 
 Result<Unit> verify(const harness::Program& program, const fs::path& in) {

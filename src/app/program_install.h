@@ -13,8 +13,7 @@ namespace sluice::app {
 inline constexpr std::string_view program_record = "sluice-program.json";
 
 // Fetches it by npm into DIRECTORY/TYPE, whole or not at all; what is there is replaced at once. Packages' own scripts
-// are not run, but for one that unpacks the program, which gets a home of its own. Errors say what is missing, and what
-// to do.
+// are not run. Errors say what is missing, and what to do.
 Result<Unit> install_program(const harness::Program& program, const std::string& directory);
 
 }  // namespace sluice::app

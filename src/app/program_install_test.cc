@@ -111,19 +111,31 @@ TEST_F(InstallTest, Refuses_a_package_without_a_program_for_this_machine) {
   EXPECT_TRUE(is_empty());
 }
 
-TEST_F(InstallTest, Unpacks_a_compressed_program_with_a_home_of_its_own) {
+TEST_F(InstallTest, Unpacks_a_compressed_program_and_nothing_else) {
   const auto& grok = *harness::find_program("grok-build");
-  npm_does(
-      "mkdir -p node_modules/$package/bin; echo \"{\\\"version\\\":\\\"$version\\\"}\" "
-      ">node_modules/$package/package.json; echo >node_modules/$package/bin/postinstall.js");
-  write(home / "bin/node",
-        "#!/bin/sh\necho $HOME >$FAKE_HOME/was_home; touch bin/grok-native; chmod 755 bin/grok-native\n", 0755);
+  npm_does("binary=" + std::string(grok.binary) + R"(
+mkdir -p node_modules/$package $(dirname $binary)
+printf '{"version":"%s"}' $version >node_modules/$package/package.json
+printf '\033\007\000\370\045\024\252\020\105\202\012\001' >$binary.br
+)");
   const auto done = install_program(grok, programs);
   ASSERT_TRUE(done) << done.error().what;
-  std::string was_home;
-  std::ifstream(home / "was_home") >> was_home;
-  EXPECT_EQ(was_home, (programs / "grok-build.part/home").string());
-  EXPECT_FALSE(fs::exists(programs / "grok-build/home"));
+  const auto binary = programs / "grok-build" / grok.binary;
+  const auto unpacked = read_small_file(binary);
+  ASSERT_TRUE(unpacked && unpacked.value());
+  EXPECT_EQ(*unpacked.value(), "program\n");
+  EXPECT_EQ(access(binary.c_str(), X_OK), 0);
+  EXPECT_FALSE(fs::exists(binary.string() + ".br"));
+
+  npm_does("binary=" + std::string(grok.binary) + R"(
+mkdir -p node_modules/$package $(dirname $binary)
+printf '{"version":"%s"}' $version >node_modules/$package/package.json
+echo garbage >$binary.br
+)");
+  const auto spoilt = install_program(grok, programs);
+  ASSERT_FALSE(spoilt);
+  EXPECT_NE(spoilt.error().what.find("unpack @xai-official/grok: node ended with 1: Error: "), std::string::npos)
+      << spoilt.error().what;
 }
 
 TEST_F(InstallTest, Only_one_at_a_time) {

@@ -21,7 +21,8 @@ constexpr Program known[] = {
      "node_modules/@openai/codex-linux-" SLUICE_NPM_CPU "/vendor/" SLUICE_RUST_CPU "-unknown-linux-musl/bin/codex",
      "codex"},
     {"opencode", "opencode-ai", "1.18.33", "node_modules/opencode-linux-" SLUICE_NPM_CPU "/bin/opencode", "opencode"},
-    {"grok-build", "@xai-official/grok", "1.0.41", "node_modules/@xai-official/grok/bin/grok-native", "grok"},
+    {"grok-build", "@xai-official/grok", "1.0.41", "node_modules/@xai-official/grok-linux-" SLUICE_NPM_CPU "/bin/grok",
+     "grok"},
 };
 
 }  // namespace
