@@ -1,0 +1,186 @@
+#include "harness/acp_calls.h"
+
+#include <algorithm>
+
+#include "harness/json_line.h"
+
+namespace sluice::harness {
+namespace {
+
+using json::Value;
+
+constexpr std::size_t calls_max = 4096;    // a program that ends none of them
+constexpr std::size_t overlap_bytes = 64;  // by which output that lost its head is joined to what was told
+constexpr std::string_view bridge_prefixes[] = {"mcp__sluice__", "sluice__", "sluice_", "sluice.", "sluice/"};
+
+bool is_word(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+// The text parts of a call's content.
+std::string content_text(const Value& update) {
+  std::string text;
+  value_in(update, "content").each_element([&](const Value& part) {
+    if (text_in(part, "type") == "content") text += text_in(value_in(part, "content"), "text");
+  });
+  return text;
+}
+
+// Where there is no content, what the program has for itself: a text, or whatever it is.
+std::string raw_text(const Value& raw) {
+  if (raw.is_null()) return "";
+  const Value output = value_in(raw, "output");
+  // "OkayOutput" and what ends in "_for_prompt" are Grok's.
+  for (const Value& text : {raw, output, value_in(output, "OkayOutput"), value_in(raw, "output_for_prompt")})
+    if (text.string()) return std::string(*text.string());
+  std::string summary;
+  raw.each_member([&](std::string_view, const Value& part) {
+    if (summary.empty()) summary = text_in(part, "summary_for_prompt");
+  });
+  return summary.empty() ? raw.to_text() : summary;
+}
+
+std::string result_text(const Value& update) {
+  const Value raw = value_in(update, "rawOutput");
+  std::string text = content_text(update);
+  if (text.empty()) text = raw_text(raw);
+  const int64_t code = std::max(count_in(raw, "exit_code"), count_in(value_in(raw, "metadata"), "exit"));
+  if (code == 0) return text;
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  return text + "(exit code " + std::to_string(code) + ")";
+}
+
+// How much of `whole` was told before: its beginning or, when a program keeps only the end of a long output, what
+// overlaps.
+std::size_t told_of(std::string_view whole, std::string_view told) {
+  if (whole.starts_with(told)) return told.size();
+  const auto tail = told.substr(told.size() - std::min(told.size(), overlap_bytes));
+  const auto at = whole.rfind(tail);
+  return at == std::string_view::npos ? 0 : at + tail.size();
+}
+
+}  // namespace
+
+AcpCalls::AcpCalls(const Assignment& assignment) : agent_type_(assignment.agent_type) {
+  for (const model::HostTool& tool : assignment.tools) host_tools_.insert(tool.name);
+}
+
+std::string AcpCalls::without_prefix(std::string_view name) const {
+  for (const std::string_view prefix : bridge_prefixes)
+    if (name.starts_with(prefix) && host_tools_.contains(name.substr(prefix.size())))
+      return std::string(name.substr(prefix.size()));
+  return std::string(name);
+}
+
+// The protocol has titles for people, and kinds, but no names. What first comes as a title is often the name.
+std::string AcpCalls::name_of(const Value& update) const {
+  const Value meta = value_in(update, "_meta");
+  for (const auto name : {text_in(value_in(meta, "x.ai/tool"), "name"),
+                          text_in(value_in(meta, "claudeCode"), "toolName"), text_in(update, "title")})
+    if (is_word(without_prefix(name))) return without_prefix(name);
+  const auto kind = text_in(update, "kind");
+  return kind.empty() ? "tool" : std::string(kind);
+}
+
+AcpCalls::Call* AcpCalls::open(const Value& update) {
+  const std::string id(text_in(update, "toolCallId"));
+  if (id.empty()) return nullptr;
+  if (calls_.size() >= calls_max) std::erase_if(calls_, [](const auto& entry) { return entry.second.is_over; });
+  if (calls_.size() >= calls_max && !calls_.contains(id)) return nullptr;
+  Call& call = calls_[id];
+  if (call.call.id.empty()) call.call = {id, name_of(update), "{}"};
+  return call.is_over ? nullptr : &call;
+}
+
+void AcpCalls::take_in(Call& call, const Value& update) const {
+  if (call.is_told) return;
+  const Value raw = value_in(update, "rawInput");
+  if (raw.size() == 0) return;
+  // Grok reaches the tools of servers through one of its own.
+  if (const auto name = text_in(raw, "tool_name"); call.call.name == "use_tool" && !name.empty()) {
+    call.call.name = without_prefix(name);
+    call.call.arguments = object_in(raw, "tool_input");
+    return;
+  }
+  const Value as_written = value_in(value_in(value_in(update, "_meta"), "x.ai/tool"), "input");
+  if (as_written.size() > 0) {
+    call.call.arguments = as_written.to_text();
+  } else if (!text_in(raw, "variant").empty() && call.call.arguments != "{}") {
+    return;  // Grok's own form of what the model wrote, which came before
+  } else {
+    call.call.arguments = object_in(update, "rawInput");
+  }
+}
+
+void AcpCalls::run(Call& call, std::vector<Heard>& heard) const {
+  if (call.is_told) return;
+  call.is_told = true;
+  Heard& running = heard.emplace_back();
+  running.kind = Heard::Kind::call_running;
+  running.call = call.call;
+}
+
+void AcpCalls::hear(const Value& update, std::vector<Heard>& heard) {
+  Call* call = open(update);
+  if (call == nullptr) return;
+  take_in(*call, update);
+  const auto status = text_in(update, "status");
+  const bool is_over = status == "completed" || status == "failed";
+  // OpenCode begins with arguments that the model has not written yet.
+  const bool is_written = agent_type_ != "opencode" && call->call.arguments != "{}";
+  if (is_over || status == "in_progress" || is_written) run(*call, heard);
+  if (status == "in_progress") tell_output(*call, content_text(update), heard);
+  if (!is_over) return;
+  call->is_over = true;
+  call->output.clear();
+  Heard& ended = heard.emplace_back();
+  ended.kind = Heard::Kind::call_ended;
+  ended.call.id = call->call.id;
+  ended.text = result_text(update);
+  ended.failed = status == "failed";
+}
+
+void AcpCalls::tell_output(Call& call, std::string_view whole, std::vector<Heard>& heard) const {
+  const auto fresh = whole.substr(told_of(whole, call.output));
+  if (fresh.empty()) return;
+  Heard& output = heard.emplace_back();
+  output.kind = Heard::Kind::call_output;
+  output.call.id = call.call.id;
+  output.text = fresh;
+  call.output = whole;
+}
+
+void AcpCalls::hear_piece(const Value& update, std::vector<Heard>& heard) {
+  const int64_t place = count_in(update, "tool_index");
+  const auto name = text_in(update, "name");
+  if (const auto id = text_in(update, "tool_call_id"); !id.empty()) {
+    // What is written for this one is not what the call is told with.
+    if (name == "use_tool" || name.empty() || writing_.size() >= calls_max) return;
+    writing_[place] = id;
+    Heard& began = heard.emplace_back();
+    began.kind = Heard::Kind::call_began;
+    began.call = {std::string(id), without_prefix(name), ""};
+  }
+  const auto found = writing_.find(place);
+  const auto piece = text_in(update, "arguments_delta");
+  if (found == writing_.end() || piece.empty()) return;
+  Heard& more = heard.emplace_back();
+  more.kind = Heard::Kind::call_piece;
+  more.call.id = found->second;
+  more.text = piece;
+}
+
+ProgramCall AcpCalls::asked_for(const Value& tool_call, std::vector<Heard>& heard) {
+  Call* call = open(tool_call);
+  if (call == nullptr)
+    return {std::string(text_in(tool_call, "toolCallId")), name_of(tool_call), object_in(tool_call, "rawInput")};
+  // What a question shows may be less than what was called with.
+  if (call->call.arguments == "{}" || agent_type_ == "grok-build") take_in(*call, tool_call);
+  // OpenCode asks before the model has written what a tool of a server is called with.
+  if (!is_of_host(call->call)) run(*call, heard);
+  return call->call;
+}
+
+}  // namespace sluice::harness

@@ -1,0 +1,327 @@
+#include "harness/dialogue_fixture.h"
+
+namespace sluice::harness {
+namespace {
+
+using namespace dialogue_fixture;
+
+Assignment assignment(std::string agent_type) {
+  Assignment assignment;
+  assignment.agent_type = std::move(agent_type);
+  assignment.prompt = "go";
+  assignment.tools = {
+      {"host_number", "Gives the host number", R"({"type":"object","properties":{"n":{"type":"integer"}}})"}};
+  return assignment;
+}
+
+Assignment opencode() { return assignment("opencode"); }
+Assignment grok() { return assignment("grok-build"); }
+
+Assignment resuming(Assignment assignment, std::string session_id) {
+  assignment.session_id = std::move(session_id);
+  return assignment;
+}
+
+Assignment bridged(Assignment assignment) {
+  assignment.bridge_url = "http://127.0.0.1:8080/mcp";
+  return assignment;
+}
+
+Lines told(const Assignment& assignment, const std::string& name, Answer::Kind permission = Answer::Kind::allow) {
+  Listener listener(assignment);
+  listener.permission.kind = permission;
+  listener.play(recorded(assignment.agent_type == "opencode" ? "opencode" : "grok", name));
+  EXPECT_TRUE(listener.dialect().is_done_writing());
+  return listener.lines;
+}
+
+// ── OpenCode ──
+TEST(OpenCode, A_text_is_told_with_all_its_tokens) {
+  EXPECT_EQ(told(opencode(), "text"), (Lines{"session ses_1", "text Hello there.", "usage 100/20", "finished"}));
+}
+
+TEST(OpenCode, A_resumed_session_asks_with_whole_arguments_and_tells_output_as_it_comes) {
+  const std::string call =
+      R"(call_1 bash {"command":"echo one; sleep 1; echo two; exit 3","description":"a shell call","cwd":"/workspace"})";
+  EXPECT_EQ(told(resuming(opencode(), "ses_1"), "resumed"),
+            (Lines{"session ses_1", "text I will run it.", "running " + call, "permission " + call,
+                   "output call_1 one\n", "output call_1 two\n", "ended call_1 one\ntwo\n(exit code 3)",
+                   "text Tool said: one\ntwo\n Done.", "usage 100/20", "finished"}));
+}
+
+TEST(OpenCode, A_denied_call_fails_and_the_turn_ends_well) {
+  const auto lines = told(opencode(), "denied", Answer::Kind::deny);
+  EXPECT_EQ(lines.at(4), "ended call_1 failed: The user rejected permission to use this specific tool call.");
+  EXPECT_EQ(lines.back(), "finished");
+}
+
+TEST(OpenCode, A_file_is_asked_for_with_what_the_model_wrote_not_with_what_the_question_shows) {
+  EXPECT_EQ(told(opencode(), "write").at(3),
+            R"(permission call_1 write {"filePath":"/workspace/w.txt","content":"hey"})");
+}
+
+TEST(OpenCode, A_tool_of_the_host_has_its_own_name_and_is_not_asked_for_here) {
+  const auto lines = told(bridged(opencode()), "mcp");
+  EXPECT_EQ(lines.at(2), R"(running call_1 host_number {"n":3})");
+  EXPECT_EQ(lines.at(3), R"(ended call_1 bridge says {"n": 3})");
+}
+
+TEST(OpenCode, Its_list_is_told_as_todos) {
+  EXPECT_EQ(told(opencode(), "todo").at(3), R"(custom opencode.todo {"todos":[{"content":"one","status":"completed"},)"
+                                            R"({"content":"two","status":"in_progress"}]})");
+}
+
+TEST(OpenCode, Reasoning_is_told_apart_from_the_answer) {
+  EXPECT_EQ(told(opencode(), "reasoning").at(1), "reasoning Let me think.");
+}
+
+TEST(OpenCode, An_interrupted_turn_ends_as_cancelled) {
+  EXPECT_EQ(told(opencode(), "interrupted").back(), "failed run-cancelled The agent was interrupted.");
+}
+
+TEST(OpenCode, A_failure_is_told_by_its_class) {
+  EXPECT_EQ(told(opencode(), "unauthorized").back(),
+            "failed agent-misconfigured The agent failed: Internal error: scripted 401");
+  EXPECT_EQ(
+      told(resuming(opencode(), "ses_1"), "no-such-session").back(),
+      "failed agent-misconfigured The agent cannot go on with the session ses_1: Internal error: OpenCode service "
+      "failure");
+}
+
+// ── Grok Build ──
+TEST(Grok, A_call_is_told_as_it_is_written_and_run_with_what_the_model_wrote) {
+  const std::string arguments =
+      R"({"command":"echo one; sleep 1; python3 -c \"print(2)\" ; exit 3","description":"a shell call"})";
+  EXPECT_EQ(told(resuming(grok(), "id-1"), "resumed"),
+            (Lines{"session id-1", "text I will run it.", "began call_1 run_terminal_command",
+                   "piece call_1 {\"command\": \"echo one; sleep 1; python3 -c \\\"print(2)\\\" ; exit 3\", "
+                   "\"description\": \"a shell call\"}",
+                   "usage 100/20", "running call_1 run_terminal_command " + arguments,
+                   "permission call_1 run_terminal_command " + arguments, "output call_1 one\n", "output call_1 2\n",
+                   "ended call_1 one\n2\n(exit code 3)", "text Tool said: exit: 3\none\n2\n Done.", "usage 200/40",
+                   "usage 200/40", "finished"}));
+}
+
+TEST(Grok, A_denied_call_ends_its_turn) {
+  const auto lines = told(grok(), "denied", Answer::Kind::deny);
+  EXPECT_EQ(lines.at(7), "ended call_1 failed: User rejected the execution for tool `run_terminal_command`");
+  EXPECT_EQ(lines.back(),
+            "failed approval-denied The agent gave its turn up because it was not allowed what it asked for.");
+}
+
+TEST(Grok, Nothing_is_asked_when_it_approves_by_itself) {
+  for (const auto& line : told(grok(), "approving")) EXPECT_FALSE(line.starts_with("permission")) << line;
+}
+
+TEST(Grok, A_tool_of_the_host_is_told_by_its_own_name_and_arguments) {
+  EXPECT_EQ(told(bridged(grok()), "mcp"),
+            (Lines{"session id-1", "text Calling.", "usage 100/20", R"(running call_1 host_number {"n":3})",
+                   R"(ended call_1 bridge says {"n": 3})", R"(text Tool said: bridge says {"n": 3} Done.)",
+                   "usage 200/40", "usage 200/40", "finished"}));
+}
+
+TEST(Grok, What_is_said_again_after_a_broken_stream_is_not_told_twice) {
+  auto lines = told(grok(), "text-after-a-cut");
+  EXPECT_EQ(lines.at(1), "text Partial answer");
+  EXPECT_TRUE(lines.at(2).starts_with("log warn The model is asked again: ")) << lines.at(2);
+  EXPECT_EQ(lines.at(3), "text , whole.");
+  lines = told(grok(), "other-text-after-a-cut");
+  EXPECT_EQ(lines.at(3), "replaced 8");
+  EXPECT_EQ(lines.at(4), "text reply, whole.");
+}
+
+TEST(Grok, Its_plan_is_told_as_todos) {
+  const auto lines = told(grok(), "todo");
+  EXPECT_EQ(lines.at(6), "ended call_1 - [completed] 1: one\n- [in_progress] 2: two\n");
+  EXPECT_EQ(lines.at(7), R"(custom grok-build.todo {"todos":[{"content":"one","status":"completed"},)"
+                         R"({"content":"two","status":"in_progress"}]})");
+}
+
+TEST(Grok, Reasoning_is_told_apart_from_the_answer) {
+  EXPECT_EQ(told(grok(), "reasoning").at(1), "reasoning Let me think.");
+}
+
+TEST(Grok, An_interrupted_turn_ends_as_cancelled) {
+  EXPECT_EQ(told(grok(), "interrupted").back(), "failed run-cancelled The agent was interrupted.");
+}
+
+TEST(Grok, A_failure_is_told_by_its_class) {
+  EXPECT_TRUE(told(grok(), "unauthorized")
+                  .back()
+                  .starts_with("failed agent-misconfigured The agent failed: Internal error: Unauthorized (401) from"));
+  EXPECT_EQ(told(resuming(grok(), "id-1"), "no-such-session").back(),
+            "failed agent-misconfigured The agent cannot go on with the session id-1: Path not found.");
+}
+
+// ── both, and agents of which nothing is known ──
+TEST(Acp, It_tells_the_same_however_its_bytes_are_cut) {
+  for (const auto& [program, type] : {std::pair("opencode", "opencode"), std::pair("grok", "grok-build")}) {
+    for (const auto& name : recorded_names(program)) {
+      SCOPED_TRACE(program + ("/" + name));
+      expect_same_however_cut(assignment(type), {Answer::Kind::allow}, printed(recorded(program, name)));
+    }
+  }
+}
+
+TEST(Acp, It_tells_an_end_however_its_bytes_are_broken) {
+  for (const auto& [program, type] : {std::pair("opencode", "opencode"), std::pair("grok", "grok-build")}) {
+    for (const auto& name : recorded_names(program)) {
+      SCOPED_TRACE(program + ("/" + name));
+      expect_end_however_broken(assignment(type), printed(recorded(program, name)));
+    }
+  }
+}
+
+// What an agent prints up to its session "s", with what it says it can.
+std::string greeting(const std::string& capabilities) {
+  return R"({"jsonrpc":"2.0","id":1,"result":{"agentCapabilities":)" + capabilities + "}}\n" +
+         R"({"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}})" + "\n";
+}
+std::string update(const std::string& body) {
+  return R"({"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":)" + body + "}}\n";
+}
+std::string ended(const std::string& reason) {
+  return R"({"jsonrpc":"2.0","id":3,"result":{"stopReason":")" + reason + "\"}}\n";
+}
+
+Listener begun(const Assignment& assignment) {
+  Listener listener(assignment);
+  listener.feed(greeting(R"({"mcpCapabilities":{"http":true}})"));
+  listener.lines.clear();
+  listener.sent.clear();
+  return listener;
+}
+
+TEST(Acp, The_system_prompt_goes_before_the_first_prompt_of_an_unknown_agent) {
+  auto terse = assignment("acp");
+  terse.system_prompt = "Be brief.";
+  Listener listener(terse);
+  listener.feed(greeting("{}"));
+  EXPECT_EQ(listener.sent.back(),
+            R"({"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":)"
+            R"([{"type":"text","text":"Be brief."},{"type":"text","text":"go"}]}})");
+}
+
+TEST(Acp, The_system_prompt_is_a_rule_for_grok) {
+  auto terse = grok();
+  terse.system_prompt = "Be brief.";
+  Listener listener(terse);
+  listener.feed(greeting("{}"));
+  EXPECT_NE(listener.sent.at(1).find(R"("_meta":{"rules":"Be brief."})"), std::string::npos) << listener.sent.at(1);
+  EXPECT_EQ(listener.sent.at(2).find("Be brief."), std::string::npos);
+}
+
+TEST(Acp, What_a_loaded_session_replays_is_not_told_again) {
+  Listener listener(resuming(assignment("acp"), "s"));
+  listener.feed(R"({"jsonrpc":"2.0","id":1,"result":{"agentCapabilities":{"loadSession":true}}})"
+                "\n");
+  EXPECT_NE(listener.sent.back().find("session/load"), std::string::npos);
+  listener.feed(update(R"({"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"old"}})"));
+  listener.feed("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":null}\n");
+  listener.feed(update(R"({"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"new"}})"));
+  listener.feed(ended("end_turn"));
+  EXPECT_EQ(listener.lines, (Lines{"log warn The agent does not speak to MCP servers over HTTP: it is not offered the "
+                                   "tools of the host.",
+                                   "session s", "text new", "finished"}));
+}
+
+TEST(Acp, An_agent_that_cannot_go_on_with_sessions_fails_at_once) {
+  Listener listener(resuming(assignment("acp"), "s"));
+  listener.feed(greeting("{}"));
+  EXPECT_EQ(listener.lines, Lines{"failed agent-misconfigured The agent cannot go on with a session: it offers neither "
+                                  "session/resume nor session/load."});
+}
+
+TEST(Acp, A_turn_that_stopped_short_is_warned_of) {
+  auto listener = begun(assignment("acp"));
+  listener.feed(ended("max_tokens"));
+  EXPECT_EQ(listener.lines, (Lines{"log warn The model stopped because its answer became too long.", "finished"}));
+  auto refusing = begun(assignment("acp"));
+  refusing.feed(ended("refusal"));
+  EXPECT_EQ(refusing.lines, Lines{"failed model-error The model refused to answer."});
+  auto cancelled = begun(assignment("acp"));
+  cancelled.feed(ended("cancelled"));
+  EXPECT_EQ(cancelled.lines, Lines{"failed model-error The agent broke its turn off."});
+}
+
+TEST(Acp, A_call_without_a_name_is_told_by_its_kind) {
+  auto listener = begun(assignment("acp"));
+  listener.feed(update(R"({"sessionUpdate":"tool_call","toolCallId":"c","title":"Run `ls -l`","kind":"execute",)"
+                       R"("status":"pending","rawInput":{"command":"ls -l"}})"));
+  listener.feed(update(R"({"sessionUpdate":"tool_call","toolCallId":"d","title":"mcp__sluice__host_number"})"));
+  listener.feed(update(R"({"sessionUpdate":"tool_call_update","toolCallId":"d","status":"failed"})"));
+  EXPECT_EQ(listener.lines,
+            (Lines{R"(running c execute {"command":"ls -l"})", "running d host_number {}", "ended d failed:"}));
+}
+
+TEST(Acp, Output_that_lost_its_head_is_told_from_where_it_goes_on) {
+  auto listener = begun(assignment("acp"));
+  const std::string middle(100, 'm');
+  for (const auto& output : {"one " + middle, "(cut) " + middle + " two", "(cut) " + middle + " two", std::string("x")})
+    listener.feed(
+        update(R"({"sessionUpdate":"tool_call_update","toolCallId":"c","title":"bash","status":"in_progress",)"
+               R"("content":[{"type":"content","content":{"type":"text","text":")" +
+               output + "\"}}]}"));
+  EXPECT_EQ(listener.lines, (Lines{"running c bash {}", "output c one " + middle, "output c  two", "output c x"}));
+}
+
+TEST(Acp, Options_are_chosen_by_their_kind_and_a_missing_one_is_no_agreement) {
+  auto listener = begun(assignment("acp"));
+  const std::string question =
+      R"({"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":)"
+      R"("s","toolCall":{"toolCallId":"c","title":"bash","rawInput":{"command":"ls"}},"options":)";
+  listener.feed(question + R"([{"optionId":"1","kind":"allow_always"},{"optionId":"2","kind":"allow_once"}]}})" + "\n");
+  EXPECT_EQ(listener.sent.back(),
+            R"({"jsonrpc":"2.0","id":"q","result":{"outcome":{"outcome":"selected","optionId":"2"}}})");
+  listener.feed(question + R"([{"optionId":"1","kind":"allow_always"}]}})" + "\n");
+  EXPECT_EQ(listener.sent.back(), R"({"jsonrpc":"2.0","id":"q","result":{"outcome":{"outcome":"cancelled"}}})");
+}
+
+TEST(Acp, An_interrupt_answers_what_is_still_asked) {
+  auto listener = begun(assignment("acp"));
+  listener.permission.kind = Answer::Kind::defer;
+  listener.feed(R"({"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"s",)"
+                R"("toolCall":{"toolCallId":"c","title":"bash"},"options":[]}})"
+                "\n");
+  listener.dialect().interrupt();
+  EXPECT_EQ(listener.dialect().take_output(),
+            R"({"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}})"
+            "\n"
+            R"({"jsonrpc":"2.0","id":9,"result":{"outcome":{"outcome":"cancelled"}}})"
+            "\n");
+}
+
+TEST(Acp, Files_and_terminals_of_ours_are_refused_and_foreign_sessions_ignored) {
+  auto listener = begun(assignment("acp"));
+  listener.feed(R"({"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{"path":"/etc/passwd"}})"
+                "\n"
+                R"({"jsonrpc":"2.0","id":"skills-reload","result":{}})"
+                "\n"
+                R"({"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"other","update":)"
+                R"({"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}}})"
+                "\n");
+  EXPECT_EQ(listener.lines, Lines{});
+  EXPECT_EQ(listener.sent, std::deque<std::string>{R"({"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":)"
+                                                   R"("Method not found: fs/read_text_file"}})"});
+}
+
+TEST(Acp, Values_of_other_types_are_taken_for_missing) {
+  auto listener = begun(grok());
+  for (const std::string body : {R"({"sessionUpdate":7})", R"({"sessionUpdate":"agent_message_chunk","content":[1]})",
+                                 R"({"sessionUpdate":"tool_call","toolCallId":{}})",
+                                 R"({"sessionUpdate":"plan","entries":[3,null]})", "[]", "1"})
+    listener.feed(update(body));
+  listener.feed("{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":[]}\n");
+  EXPECT_EQ(listener.lines, Lines{R"(custom grok-build.todo {"todos":[{"content":"","status":""},)"
+                                  R"({"content":"","status":""}]})"});
+}
+
+TEST(Acp, A_program_that_prints_nothing_has_failed) {
+  Listener silent(assignment("acp"));
+  silent.end("exit code 127", "agent: not found");
+  EXPECT_EQ(silent.lines, Lines{"failed agent-misconfigured The agent program ended before it took up its work (exit "
+                                "code 127). Its last words: agent: not found"});
+}
+
+}  // namespace
+}  // namespace sluice::harness

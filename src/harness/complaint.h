@@ -1,0 +1,24 @@
+// What a program's complaint means for the run: as the house tells the failures of a model that it asks itself. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/dialect.h"
+
+namespace sluice::harness {
+
+// `http_status`: what the model's provider answered, if the program knows.
+model::Slug slug_of_complaint(std::optional<int64_t> http_status, std::string_view words);
+
+// For a person and for JSON: without the escape sequences of a terminal and bytes that are no text.
+std::string plain_words(std::string_view words);
+
+Heard failed_as(model::Slug slug, std::string text);
+Heard warned(std::string text);
+// The program ended, and its turn had not.
+Heard ended_early(bool had_begun, std::string_view exit_words, std::string_view stderr_tail);
+
+}  // namespace sluice::harness
