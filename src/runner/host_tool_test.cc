@@ -165,6 +165,7 @@ TEST_P(HostToolTest, The_model_is_asked_once_the_tools_are_known_and_told_the_cl
   context = {{"The page", "/orders/7"}, {"Language", "Finnish"}};
   agent.system_prompt = "Be kind.";
   agent.kit.mcp_servers = {{.name = "crm", .url = "https://mcp.example/mcp"}};
+  agent.kit.code_mode = true;
   client.answer(FakeAnswer().wait(2'000).head(200, json_type()).piece(mcp_greeting()).finish());
   client.answer(FakeAnswer::whole(202, ""));
   client.answer(FakeAnswer::whole(200, mcp_tools(), json_type()));
@@ -175,7 +176,8 @@ TEST_P(HostToolTest, The_model_is_asked_once_the_tools_are_known_and_told_the_cl
   pass(2'000);
   ASSERT_TRUE(heard.usage);
   const auto& asked = client.requests.at(3).body;
-  for (const auto* tool : {"bash", "request_secret", "find_order", "crm__lookup", "show_map", "pick_color"}) {
+  for (const auto* tool :
+       {"bash", "request_secret", "find_order", "crm__lookup", "run_script", "show_map", "pick_color"}) {
     EXPECT_NE(asked.find(R"("name":")" + std::string(tool) + "\""), std::string::npos) << tool;
   }
   EXPECT_NE(asked.find("Be kind."), std::string::npos);
