@@ -102,8 +102,10 @@ void AguiTeller::leave_to_client(const Items& items) {
   json::Writer writer(outcome);
   writer.begin_object().key("type").string("success").key("pendingToolCallIds").begin_array();
   for (const auto& item : items) {
-    const auto id = call_id_of(run_, item.call->id);
-    if (writer_.leave(id)) writer.string(id);
+    const auto call = calls_.find(call_id_of(run_, item.call->id));
+    // One that has its answer is left to nobody.
+    if (call == calls_.end() || call->second.is_answered) continue;
+    if (writer_.leave(call->first)) writer.string(call->first);
   }
   writer.end_array().end_object();
   finish(outcome, {});
