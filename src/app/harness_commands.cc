@@ -1,7 +1,10 @@
 #include "app/harness_commands.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "app/box_trial.h"
 #include "app/hands.h"
@@ -109,6 +112,14 @@ int complain(std::string_view what, Form form, int code) {
   return code;
 }
 
+// As the first start of a server makes it: its keys will be there.
+void make_data_dir(const Config& config) {
+  std::error_code ignored;
+  if (!config.text("harness.dir").empty()) return;
+  const std::filesystem::path data = config.text("server.data");
+  if (std::filesystem::create_directories(data, ignored)) chmod(data.c_str(), 0700);
+}
+
 std::vector<Line> install(const std::vector<const harness::Program*>& chosen, const sandbox::SandboxOptions& boxes) {
   std::vector<Line> lines;
   for (const auto* const program : chosen) {
@@ -163,6 +174,7 @@ int run_harness(const HarnessOrder& order, const Config& config, Form form) {
       lines.push_back({std::move(found), true, std::move(words)});
     }
   } else if (order.verb == "install") {
+    make_data_dir(config);
     lines = install(chosen.value(), boxes);
   } else if (config.text("sandbox.driver") == "off") {
     return complain("sandbox.driver is off, and agent programs run in boxes only", form, cli::exit_failed);
