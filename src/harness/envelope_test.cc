@@ -48,7 +48,8 @@ TEST(Envelope, The_plain_profile_has_log_and_step_and_nothing_else_S_9) {
             "{\"type\":\"step\",\"id\":\"s1\",\"name\":\"bash\",\"status\":\"running\",\"args\":{\"command\":\"echo "
             "hi\"},\"ts\":1700000000123}\n");
   for (const auto kind : {EventKind::text, EventKind::reasoning, EventKind::filler, EventKind::usage, EventKind::output,
-                          EventKind::file, EventKind::diff, EventKind::custom}) {
+                          EventKind::file, EventKind::diff, EventKind::custom, EventKind::replaced, EventKind::call,
+                          EventKind::subagent, EventKind::subagent_text, EventKind::answers}) {
     EXPECT_EQ(line_of({kind, at, "{}"}, Profile::plain), "");
   }
 }
@@ -68,6 +69,22 @@ TEST(Envelope, The_extended_profile_tells_everything) {
             "{\"type\":\"custom\",\"name\":\"n\",\"value\":[1,null],\"ts\":5}\n");
   EXPECT_EQ(told(EventKind::usage, R"({"input_tokens":3,"output_tokens":4})"),
             "{\"type\":\"usage\",\"input_tokens\":3,\"output_tokens\":4,\"ts\":5}\n");
+  EXPECT_EQ(told(EventKind::replaced, R"({"kept_bytes":3})"), "{\"type\":\"replaced\",\"kept_bytes\":3,\"ts\":5}\n");
+  EXPECT_EQ(told(EventKind::call, R"({"id":"s","args":"{\"a\":"})"),
+            "{\"type\":\"call\",\"id\":\"s\",\"args\":\"{\\\"a\\\":\",\"ts\":5}\n");
+  EXPECT_EQ(told(EventKind::subagent, R"({"id":"a","name":"critic","status":"started","step_id":"s"})"),
+            "{\"type\":\"subagent\",\"id\":\"a\",\"name\":\"critic\",\"status\":\"started\",\"step_id\":\"s\","
+            "\"ts\":5}\n");
+  EXPECT_EQ(told(EventKind::subagent_text, R"({"id":"a","text":"hm"})"),
+            "{\"type\":\"subagent_text\",\"id\":\"a\",\"text\":\"hm\",\"ts\":5}\n");
+  EXPECT_EQ(told(EventKind::answers, R"({"results":[]})"), "") << "never told";
+}
+
+TEST(Envelope, Whose_step_it_is_is_told_in_the_extended_profile_only) {
+  const RunEvent step{EventKind::step, {5}, R"({"id":"s","name":"bash","status":"running","subagent":"a"})"};
+  EXPECT_EQ(line_of(step, Profile::plain),
+            "{\"type\":\"step\",\"id\":\"s\",\"name\":\"bash\",\"status\":\"running\",\"ts\":5}\n");
+  EXPECT_NE(line_of(step).find(R"("subagent":"a")"), std::string::npos);
 }
 
 TEST(Envelope, Ends_with_a_result_or_an_error) {
@@ -116,7 +133,7 @@ std::string json_of(std::string_view text) {
 RunEvent any_event(std::mt19937& random, int id) {
   const Timestamp when{static_cast<int64_t>(random())};
   const auto text = json_of(any_text(random));
-  switch (random() % 9) {
+  switch (random() % 14) {
     case 0: return {EventKind::text, when, any_text(random)};
     case 1: return {EventKind::reasoning, when, any_text(random)};
     case 2: return {EventKind::filler, when, any_text(random)};
@@ -127,6 +144,11 @@ RunEvent any_event(std::mt19937& random, int id) {
     case 7:
       return {EventKind::file, when,
               R"({"type":"delete","path":)" + text + R"(,"timestamp":)" + std::to_string(when.ms) + "}"};
+    case 8: return {EventKind::replaced, when, R"({"kept_bytes":12})"};
+    case 9: return {EventKind::call, when, R"({"id":"s","name":"bash","subagent":"a"})"};
+    case 10: return {EventKind::call, when, R"({"id":"s","args":)" + text + "}"};
+    case 11: return {EventKind::subagent, when, R"({"id":"a","name":"critic","status":"failed","error":)" + text + "}"};
+    case 12: return {EventKind::subagent_text, when, R"({"id":"a","reasoning":)" + text + "}"};
     default:
       return {EventKind::step, when,
               R"({"id":"s)" + std::to_string(id) + R"(","name":)" + text + R"(,"status":"running","args":[)" + text +

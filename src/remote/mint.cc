@@ -35,7 +35,7 @@ void write_agent(json::Writer& writer, const harness::Dispatch& dispatch, const 
   const auto& agent = dispatch.agent;
   writer.key("agent").begin_object();
   writer.key("name").string(agent.name).key("system_prompt").string(agent.system_prompt);
-  writer.key("agent_type").string("native");
+  writer.key("agent_type").string(agent.kit.agent_type);
   writer.key("model").begin_object().key("provider").string(agent.model.provider).key("name").string(agent.model.name);
   if (agent.model.base_url) writer.key("base_url").string(*agent.model.base_url);
   writer.end_object();
@@ -57,7 +57,22 @@ void write_materials(json::Writer& writer, const harness::Materials& materials) 
     writer.key("ref").string(repository->ref).key("depth").integer(repository->depth);
     writer.key("credential_alias").string_or_null(repository->credential_alias).end_object();
   }
-  writer.key("mcp_servers").begin_array().end_array();
+}
+
+// What every runner understands of it, and all of it, which is our own.
+void write_kit(json::Writer& writer, const model::AgentKit& kit) {
+  writer.key("mcp_servers").begin_array();
+  for (const auto& server : kit.mcp_servers) {
+    if (server.url.empty()) continue;
+    writer.begin_object().key("name").string(server.name).key("url").string(server.url);
+    if (!server.headers.empty()) model::append_metadata(writer.key("headers"), server.headers);
+    writer.end_object();
+  }
+  writer.end_array();
+  if (kit == model::AgentKit{}) return;
+  writer.key("kit").begin_object();
+  model::append_kit_members(writer, kit);
+  writer.end_object();
 }
 
 void write_conversation(json::Writer& writer, const std::vector<harness::HistoryTurn>& history) {
@@ -76,6 +91,7 @@ std::string config_json(const harness::Dispatch& dispatch, const MintOptions& op
   writer.begin_object();
   write_agent(writer, dispatch, options);
   write_materials(writer, dispatch.materials);
+  write_kit(writer, dispatch.agent.kit);
   write_conversation(writer, dispatch.history);
   writer.key("files").null();
   writer.key("callback")

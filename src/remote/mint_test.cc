@@ -114,6 +114,22 @@ TEST_F(Mint, Config_has_the_agent_its_materials_and_the_last_twenty_turns_S_4) {
   EXPECT_EQ(turns.back(), R"({"role":"user","content":"22"})");
 }
 
+// H-1, H-6
+TEST_F(Mint, Config_has_the_agents_type_and_the_tools_it_is_given) {
+  EXPECT_EQ(at(made().execution.config_json, {"mcp_servers"}), "[]");
+  dispatch_.agent.kit.agent_type = "codex";
+  dispatch_.agent.kit.mcp_servers = {{"crm", "https://crm/mcp", {{"X-Key", "{{secret:K}}"}}, {}, {}},
+                                     {"files", "", {}, {"npx", "files"}, {}}};
+  const auto minted = made();
+  const auto& config = minted.execution.config_json;
+  EXPECT_EQ(at(config, {"agent", "agent_type"}), "\"codex\"");
+  EXPECT_EQ(at(config, {"mcp_servers"}),
+            R"([{"name":"crm","url":"https://crm/mcp","headers":{"X-Key":"{{secret:K}}"}}])");
+  const auto kit = json::Document::parse(at(config, {"kit"}));
+  ASSERT_TRUE(kit);
+  EXPECT_EQ(model::kit_from_json(kit.value().root()), dispatch_.agent.kit);
+}
+
 // I-14, I-17: whoever carries the run must obey it.
 TEST_F(Mint, Config_has_the_policy_of_the_agent) {
   EXPECT_EQ(at(made().execution.config_json, {"policy"}), "[]");

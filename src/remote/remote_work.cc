@@ -134,6 +134,7 @@ void RemoteWork::hear_event(model::RunEvent event) {
   // A debug line says that the runner lives; the journal need not know.
   if (is_debug(event)) return;
   if (event.kind == EventKind::text) told_text_ += event.body;
+  if (event.kind == EventKind::replaced) model::take_back(told_text_, event.body);
   if (told_text_.size() > limits::answer_bytes_max) {
     return fail(Slug::answer_too_large, "The runner told more text than a message may have.");
   }

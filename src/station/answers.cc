@@ -100,7 +100,7 @@ class Fields final {
 void read_agent(const Fields& fields, ConfigAnswer& out) {
   out.agent.name = fields.text("name", "agent");
   out.agent.system_prompt = fields.text("system_prompt");
-  out.agent_type = fields.text("agent_type", "native");
+  out.agent.kit.agent_type = fields.text("agent_type", "native");
   out.max_rounds = fields.integer("max_rounds", 1, rounds_max, out.max_rounds);
   fields.object("model", [&](const Fields& model) {
     out.agent.model.provider = model.text("provider", out.agent.model.provider);
@@ -163,6 +163,26 @@ void read_rule(const Fields& fields, ConfigAnswer& out) {
   out.agent.policy.push_back(std::move(rule));
 }
 
+void read_server(const Fields& fields, ConfigAnswer& out) {
+  model::McpServer server{.name = fields.needed_text("name"), .url = fields.needed_text("url")};
+  if (!is_segment(server.name)) fields.refuse("name", "has other characters than letters, digits, '.', '_' and '-'");
+  fields.object("headers", [&](const Fields& headers) {
+    headers.each_member(
+        [&](std::string_view name, json::Value) { server.headers.emplace(name, headers.needed_text(name)); });
+  });
+  out.agent.kit.mcp_servers.push_back(std::move(server));
+}
+
+// A workspace of ours says it all in `kit`, but for the type, which stands with the agent.
+void read_kit(const Fields& fields, ConfigAnswer& out) {
+  fields.each("mcp_servers", [&](const Fields& server) { read_server(server, out); });
+  fields.object("kit", [&](const Fields&) {
+    auto agent_type = std::move(out.agent.kit.agent_type);
+    out.agent.kit = model::kit_from_json(*fields.find("kit"));
+    out.agent.kit.agent_type = std::move(agent_type);
+  });
+}
+
 void read_around(const Fields& fields, ConfigAnswer& out) {
   fields.object("callback", [&](const Fields& callback) {
     out.bearer = callback.text("token");
@@ -174,7 +194,6 @@ void read_around(const Fields& fields, ConfigAnswer& out) {
     limits.max_output_tokens = its.integer("max_output_tokens", 1, output_tokens_max, limits.max_output_tokens);
   });
   out.filler = fields.boolean("filler");
-  fields.each("mcp_servers", [&](const Fields&) { out.unused = {"mcp_servers"}; });
   if (fields.find("files")) out.unused.emplace_back("files");
 }
 
@@ -214,6 +233,7 @@ Result<ConfigAnswer> read_config(std::string_view text, const model::ModelChoice
   fields.object("repository", [&](const Fields& repository) { read_repository(repository, out); });
   fields.each("conversation", [&](const Fields& turn) { read_turn(turn, out); });
   fields.each("policy", [&](const Fields& rule) { read_rule(rule, out); });
+  read_kit(fields, out);
   read_around(fields, out);
   if (out.bearer.empty() && !out.skills.empty()) {
     fields.refuse("callback", "has no token, without which skills cannot be fetched");

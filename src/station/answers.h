@@ -21,7 +21,6 @@ Result<EnvAnswer> read_env(std::string_view text);
 
 // GET {agent_url}/config
 struct ConfigAnswer {
-  std::string agent_type = "native";
   model::Agent agent;
   int64_t max_rounds = 10;
   std::vector<harness::SkillUse> skills;

@@ -40,7 +40,7 @@ TEST(ConfigAnswer, Has_defaults_for_all_but_the_agent) {
   const auto read = read_config(R"({"agent":{},"unknown":{"a":1}})", fallback);
   ASSERT_TRUE(read) << read.error().what;
   const auto& config = read.value();
-  EXPECT_EQ(config.agent_type, "native");
+  EXPECT_EQ(config.agent.kit, model::AgentKit{});
   EXPECT_EQ(config.max_rounds, 10);
   EXPECT_EQ(config.agent.model, fallback);
   EXPECT_EQ(config.agent.limits.max_runtime_seconds, 28'800);
@@ -76,6 +76,33 @@ TEST(ConfigAnswer, A_skill_is_a_name_a_digest_and_a_way_to_fetch_it) {
   EXPECT_NE(with("skl_1", "", digest, "asbx_1"), "");
   EXPECT_NE(with("skl_1", "pdf", "abc", "asbx_1"), "");
   EXPECT_EQ(with("skl_1", "pdf", digest, ""), "/callback has no token, without which skills cannot be fetched");
+}
+
+// H-1, H-6
+TEST(ConfigAnswer, The_agents_type_and_tools_are_taken) {
+  const auto read = read_config(
+      R"({"agent":{"agent_type":"codex"},"mcp_servers":[{"name":"crm","url":"https://crm/mcp","headers":{"X":"y"}}]})",
+      fallback);
+  ASSERT_TRUE(read) << read.error().what;
+  model::AgentKit kit{.agent_type = "codex"};
+  kit.mcp_servers = {{"crm", "https://crm/mcp", {{"X", "y"}}, {}, {}}};
+  EXPECT_EQ(read.value().agent.kit, kit);
+  EXPECT_EQ(fault(R"({"agent":{},"mcp_servers":[{"name":"crm"}]})"), "/mcp_servers/0/url is missing");
+  EXPECT_EQ(fault(R"({"agent":{},"mcp_servers":[{"name":"c","url":"u","headers":{"X":1}}]})"),
+            "/mcp_servers/0/headers/X is not a string");
+  EXPECT_EQ(fault(R"({"agent":{},"kit":[]})"), "/kit is not an object");
+}
+
+TEST(ConfigAnswer, What_a_workspace_of_ours_says_of_the_kit_is_all_of_it) {
+  const auto read =
+      read_config(R"({"agent":{"agent_type":"acp"},"mcp_servers":[{"name":"crm","url":"https://crm/mcp"}],)"
+                  R"("kit":{"agent_type":"native","command":["agent"],"code_mode":true,)"
+                  R"("mcp_servers":[{"name":"files","command":["npx"]}]}})",
+                  fallback);
+  ASSERT_TRUE(read) << read.error().what;
+  model::AgentKit kit{.agent_type = "acp", .command = {"agent"}, .code_mode = true};
+  kit.mcp_servers = {{"files", "", {}, {"npx"}, {}}};
+  EXPECT_EQ(read.value().agent.kit, kit);
 }
 
 // I-14, I-17

@@ -97,9 +97,9 @@ void Session::hear_config(std::string_view body) {
   auto read = read_config(body, options_.default_model);
   if (!read) return fail("bootstrap_failed", "The answer to " + request_.agent_url + "/config: " + read.error().what);
   auto config = std::move(read).take();
-  if (config.agent_type != "native") {
-    return fail("agent_type_unsupported",
-                "This runner has no agent of the type " + config.agent_type + "; it has: native.");
+  // Whether a type that there is can be had here is known to whoever carries the run.
+  if (const auto& agent_type = config.agent.kit.agent_type; !model::is_agent_type(agent_type)) {
+    return fail("agent_type_unsupported", "This runner knows no agent of the type " + agent_type + ".");
   }
   phase("bootstrap", "Configuration redeemed: agent " + config.agent.name + ", model " + config.agent.model.provider +
                          "/" + config.agent.model.name + ", " + std::to_string(config.skills.size()) + " skills, " +
@@ -145,9 +145,11 @@ void Session::on_event(model::RunEvent event) {
   if (!outcome_.empty()) return;
   if (event.kind == model::EventKind::text) {
     all_text_ += event.body;
-    round_text_ += event.body;
+  } else if (event.kind == model::EventKind::replaced) {
+    model::take_back(all_text_, event.body);
+    round_at_ = std::min(round_at_, all_text_.size());
   } else if (event.kind == model::EventKind::step) {
-    round_text_.clear();
+    round_at_ = all_text_.size();
   } else if (event.kind == model::EventKind::log) {
     if (auto phase = phase_of(event); !phase.empty()) {
       phase_us_ = needs_.loop.monotonic_us();
@@ -160,10 +162,11 @@ void Session::on_event(model::RunEvent event) {
 void Session::on_finished(model::Usage usage) {
   if (!outcome_.empty()) return;
   // Whoever follows the deltas has all of them; for the others the answer is what came last.
-  const bool all = request_.profile == harness::Profile::extended || round_text_.empty();
+  const bool all = request_.profile == harness::Profile::extended || round_at_ == all_text_.size();
   last_phase("run", "The agent has answered");
   settle("result", [this, all, usage](std::string& out, Timestamp at) {
-    harness::append_result_line(out, all ? all_text_ : round_text_, usage, at, request_.profile);
+    const auto answer = std::string_view(all_text_).substr(all ? 0 : round_at_);
+    harness::append_result_line(out, answer, usage, at, request_.profile);
   });
 }
 

@@ -78,8 +78,8 @@ class Session final : private harness::DispatchListener, public std::enable_shar
   std::unique_ptr<harness::Work> work_;
 
   std::string all_text_;
-  std::string round_text_;  // since the last step
-  std::string unsent_;      // lines of this turn
+  std::size_t round_at_ = 0;  // where in it the last step ended
+  std::string unsent_;        // lines of this turn
   LastLine last_line_;
   std::set<std::string, std::less<>> phases_told_;  // by the dispatch
   Timestamp told_at_;                               // of the last line

@@ -175,8 +175,8 @@ TEST_F(StationTest, A_workspace_that_cannot_be_had_or_understood_is_one_clear_er
   EXPECT_EQ(end_of(fine, net::FakeAnswer::whole(200, "{]")),
             "\"bootstrap_failed\"\"The answer to " + at + "/config: the answer is not JSON: not valid JSON\"");
   EXPECT_EQ(end_of(fine, fine), "\"bootstrap_failed\"\"The answer to " + at + "/config: /agent is missing\"");
-  EXPECT_EQ(end_of(fine, net::FakeAnswer::whole(200, R"({"agent":{"agent_type":"codex"}})")),
-            "\"agent_type_unsupported\"\"This runner has no agent of the type codex; it has: native.\"");
+  EXPECT_EQ(end_of(fine, net::FakeAnswer::whole(200, R"({"agent":{"agent_type":"hal"}})")),
+            "\"agent_type_unsupported\"\"This runner knows no agent of the type hal.\"");
   EXPECT_EQ(end_of(net::FakeAnswer::whole(200, std::string(9'000'000, ' ')), {}),
             "\"bootstrap_failed\"\"GET " + at + "/env: the answer is larger than 8388608 bytes\"");
   EXPECT_EQ(client_.calls_in_flight(), 0u);
@@ -254,7 +254,7 @@ TEST_F(StationTest, A_silent_agent_is_told_to_be_at_work) {
 
 TEST_F(StationTest, What_the_configuration_asks_and_nobody_does_is_said) {
   const auto exchange = at_work("", R"({"agent":{},"mcp_servers":[{"name":"a","url":"b"}],"files":{"url":"c"}})");
-  EXPECT_NE(exchange->body.find("mcp_servers, which this runner does not use"), std::string::npos);
+  EXPECT_EQ(exchange->body.find("mcp_servers"), std::string::npos) << "the agent has it";
   EXPECT_NE(exchange->body.find("files, which this runner does not use"), std::string::npos);
 }
 

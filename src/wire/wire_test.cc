@@ -199,6 +199,28 @@ TEST_F(TraceFoldTest, A_run_is_told_in_the_four_line_types_S_9) {  // S-9, S-11
   EXPECT_NE(extended.find(R"("message":"Let me look. There is one file.")"), std::string::npos);
 }
 
+TEST_F(TraceFoldTest, The_result_is_what_stands_after_text_was_taken_back) {
+  const model::RunEvent step{EventKind::step, {}, R"({"id":"s","name":"bash","status":"succeeded"})"};
+  const auto late = journal_of({
+      {EventKind::text, {}, "Let me look. "},
+      step,
+      {EventKind::text, {}, "Two"},
+      {EventKind::replaced, {}, R"({"kept_bytes":13})"},
+      {EventKind::text, {}, "One."},
+      {EventKind::completed, {}, message_json("Let me look. One.")},
+  });
+  EXPECT_NE(trace(late, Format::trace).find(R"("message":"One.")"), std::string::npos);
+  EXPECT_NE(trace(late, Format::extended_trace).find(R"({"type":"replaced","kept_bytes":13)"), std::string::npos);
+  const auto whole = journal_of({
+      {EventKind::text, {}, "Let me look. "},
+      step,
+      {EventKind::replaced, {}, R"({"kept_bytes":0})"},
+      {EventKind::text, {}, "One."},
+      {EventKind::completed, {}, message_json("One.")},
+  });
+  EXPECT_NE(trace(whole, Format::trace).find(R"("message":"One.")"), std::string::npos);
+}
+
 TEST_F(TraceFoldTest, A_reader_who_returns_is_told_the_rest_and_nothing_twice) {
   const auto journal = journal_of({
       {EventKind::started, {}, ""},
