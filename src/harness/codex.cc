@@ -31,6 +31,7 @@ class Codex final : public Dialect {
  private:
   struct Question {
     std::string id;  // the request's
+    std::string thread;
     enum class Kind : uint8_t { approval, elicitation, tool } kind = Kind::approval;
   };
   struct OpenCall {
@@ -209,10 +210,11 @@ void Codex::start_turn(std::string thread_id) {
 // ── what it asks ──
 void Codex::hear_request(const RpcMessage& message) {
   const Value& params = message.body;
+  const std::string thread(text_in(params, "threadId"));
   if (message.method == "item/commandExecution/requestApproval" ||
       message.method == "item/fileChange/requestApproval") {
     const auto known = calls_.find(std::string(text_in(params, "itemId")));
-    ask_host(Heard::Kind::permission, {message.id, Question::Kind::approval},
+    ask_host(Heard::Kind::permission, {message.id, thread, Question::Kind::approval},
              known != calls_.end() ? known->second.call : call_of_approval(params));
   } else if (message.method == "mcpServer/elicitation/request") {
     hear_elicitation(message);
@@ -221,7 +223,7 @@ void Codex::hear_request(const RpcMessage& message) {
                      object_in(params, "arguments")};
     if (call.id.empty() || call.name.empty()) return rpc_.refuse(message.id, message.method);
     begin_call(call, "", "");
-    ask_host(Heard::Kind::host_call, {message.id, Question::Kind::tool}, std::move(call));
+    ask_host(Heard::Kind::host_call, {message.id, thread, Question::Kind::tool}, std::move(call));
   } else {
     rpc_.refuse(message.id, message.method);
   }
@@ -238,7 +240,8 @@ void Codex::hear_elicitation(const RpcMessage& message) {
   ProgramCall call{"", std::string(server) + "__", object_in(meta, "tool_params")};
   for (const auto& [id, open] : calls_)
     if (open.server == server && open.call.arguments == call.arguments) call = open.call;
-  ask_host(Heard::Kind::permission, {message.id, Question::Kind::elicitation}, std::move(call));
+  const std::string thread(text_in(message.body, "threadId"));
+  ask_host(Heard::Kind::permission, {message.id, thread, Question::Kind::elicitation}, std::move(call));
 }
 
 void Codex::ask_host(Heard::Kind kind, Question question, ProgramCall call) {
@@ -246,6 +249,7 @@ void Codex::ask_host(Heard::Kind kind, Question question, ProgramCall call) {
   Heard& heard = say(kind);
   heard.call = std::move(call);
   heard.question = ++last_question_;
+  if (subagents_.contains(question.thread)) heard.subagent = question.thread;
   questions_.emplace(heard.question, std::move(question));
 }
 
@@ -331,8 +335,8 @@ void Codex::hear_item(std::string_view method, const Value& params, const std::s
   const Value item = value_in(params, "item");
   const bool is_whole = method == "item/completed";
   const std::string id(text_in(item, "id"));
-  if (text_in(item, "type") == "agentMessage" && is_whole) {
-    if (subagent.empty()) answer_.whole(text_in(item, "text"), heard_);
+  if (text_in(item, "type") == "agentMessage" && is_whole && subagent.empty()) {
+    answer_.whole(text_in(item, "text"), heard_);
     message_id_.clear();
     return;
   }

@@ -76,7 +76,12 @@ std::string result_text(std::string_view type, const Value& item) {
   return joined_text(value_in(value_in(item, "result"), "content"));
 }
 
-// The words of a POSIX shell, for the quotes that Codex writes: 'a', "a", \a.
+// Whether a backslash before `next` takes its meaning away, inside of `quote`.
+bool escapes(char quote, char next) {
+  return quote == 0 || (quote == '"' && std::string_view("$`\"\\\n").find(next) != std::string_view::npos);
+}
+
+// The words of a POSIX shell, for the quotes that Codex writes: 'a', "a", \a. None when a quote does not end.
 std::vector<std::string> shell_words(std::string_view line) {
   std::vector<std::string> words;
   bool in_word = false;
@@ -93,13 +98,13 @@ std::vector<std::string> shell_words(std::string_view line) {
       quote = 0;
     } else if (quote == 0 && (c == '\'' || c == '"')) {
       quote = c;
-    } else if (c == '\\' && quote != '\'' && at + 1 < line.size()) {
+    } else if (c == '\\' && at + 1 < line.size() && escapes(quote, line[at + 1])) {
       words.back() += line[++at];
     } else {
       words.back() += c;
     }
   }
-  return words;
+  return quote == 0 ? words : std::vector<std::string>();
 }
 
 }  // namespace

@@ -210,18 +210,20 @@ TEST(Codex, A_plan_is_told_as_todos) {
 }
 
 TEST(Codex, An_agent_that_it_set_to_work_is_told_apart) {
+  auto unknown = assignment();
+  unknown.model.name = "some-model";
+  auto lines = told(unknown, "subagent");
+  std::erase_if(lines, [](const auto& line) { return line.starts_with("log ") || line.starts_with("usage "); });
+  EXPECT_EQ(lines, (Lines{"session id-1", "text Calling.", R"(running call_1 spawn_agent {"prompt":"say hi"})",
+                          "subagent began call_1 say hi of id-3", "ended call_1", "text Calling.",
+                          "text Hello of id-3 there.", "subagent ended of id-3", "text Hello there.", "finished"}));
+}
+
+TEST(Codex, What_it_says_of_threads_that_are_not_its_own_is_ignored) {
   auto listener = begun(assignment());
-  listener.feed(R"({"method":"item/completed","params":{"threadId":"t","item":{"type":"collabAgentToolCall","id":"c1",)"
-                R"("tool":"spawnAgent","status":"completed","receiverThreadIds":["s"],"prompt":"look"}}})"
-                "\n"
-                R"({"method":"item/agentMessage/delta","params":{"threadId":"s","itemId":"m","delta":"found"}})"
-                "\n"
-                R"({"method":"item/agentMessage/delta","params":{"threadId":"other","itemId":"m","delta":"lost"}})"
-                "\n"
-                R"({"method":"turn/completed","params":{"threadId":"s","turn":{"id":"v","status":"completed"}}})"
+  listener.feed(R"({"method":"item/agentMessage/delta","params":{"threadId":"other","itemId":"m","delta":"lost"}})"
                 "\n");
-  EXPECT_EQ(listener.lines, (Lines{R"(running c1 spawn_agent {"prompt":"look"})", "subagent began c1 look of s",
-                                   "ended c1", "text found of s", "subagent ended of s"}));
+  EXPECT_EQ(listener.lines, Lines{});
 }
 
 TEST(Codex, A_question_that_is_resolved_elsewhere_is_withdrawn) {
@@ -264,7 +266,8 @@ TEST(Codex, The_script_of_a_shell_is_taken_out_of_its_quotes) {
   EXPECT_EQ(script_in(R"(bash -c "echo \"it's\"")"), R"(echo "it's")");
   EXPECT_EQ(script_in(R"(/bin/sh -c 'a '\''b'\''')"), "a 'b'");
   EXPECT_EQ(script_in("git status --short"), "git status --short");
-  EXPECT_EQ(script_in("bash -lc 'unended"), "unended");
+  EXPECT_EQ(script_in(R"(bash -c "a\b \$c")"), R"(a\b $c)");
+  EXPECT_EQ(script_in("bash -lc 'unended"), "bash -lc 'unended");
   EXPECT_EQ(script_in(""), "");
 }
 
