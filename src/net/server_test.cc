@@ -41,6 +41,37 @@ TEST(Server, Tells_the_handler_who_asks) {
   EXPECT_EQ(body_of(client.hear_all()), "127.0.0.1");
 }
 
+TEST(Server, Serves_a_socket_that_listens_already) {
+  OwnedFd listener(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener.get(), 8), 0);
+  ASSERT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  RawClient early(ntohs(address.sin_port));
+  early.say(get("/early", "Connection: close\r\n"));
+
+  LiveServer live(echo);
+  world::Metrics metrics;
+  std::unique_ptr<Server> other;
+  live.in_loop([&] { other = serve_on(std::move(listener), live.reactor(), {}, echo, nullptr, metrics).take(); });
+  EXPECT_EQ(other->port(), ntohs(address.sin_port));
+  EXPECT_EQ(body_of(early.hear_all()), "GET /early ") << "who came before the server is answered too";
+  live.in_loop([&] { other.reset(); });
+}
+
+TEST(Server, Refuses_to_serve_what_is_no_socket) {
+  LiveServer live(echo);
+  world::Metrics metrics;
+  live.in_loop([&] {
+    const auto none =
+        serve_on(OwnedFd(open("/dev/null", O_RDONLY | O_CLOEXEC)), live.reactor(), {}, echo, nullptr, metrics);
+    EXPECT_FALSE(none);
+  });
+}
+
 TEST(Server, Closes_when_asked_and_says_so) {
   LiveServer live(echo);
   RawClient client(live.port());
