@@ -91,14 +91,13 @@ void ProgramWork::begin_host_call(Question question) {
     return decided->answer ? reply(question, std::move(*decided->answer)) : carry_out(std::move(question));
   }
   if (!is_of_host(name)) return reply(question, {.text = "There is no tool named " + name + ".", .failed = true});
-  const auto ruling = gates::rule_on_tool(dispatch_.agent.policy, name);
+  const models::ToolCall call{question.call.id, name, question.call.arguments};
+  const auto ruling = rule_on_host_call(dispatch_.agent.policy, call);
   if (ruling.effect == model::Effect::deny) return reply(question, {.text = refusal_words(ruling), .failed = true});
   if (!toolbox_->has(name)) return begin_asking(std::move(question));
   if (ruling.effect == model::Effect::allow) return carry_out(std::move(question));
   if (!dispatch_.may_ask) return reply(question, {.text = unasked_words(ruling), .failed = true});
-  Asking asking{.reason = ruling.reason.empty() ? "The agent's policy wants a human asked before this." : ruling.reason,
-                .items = {{.description = name + ": " + question.call.arguments}}};
-  wait_for(std::move(question), ProgramAsked::leave, std::move(asking));
+  wait_for(std::move(question), ProgramAsked::leave, asking_about(ruling, call));
 }
 
 // request_approval, request_secret: never asked about themselves.

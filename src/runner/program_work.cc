@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::string_view acp = "acp";
 
+std::string sentence(std::string words) { return words.ends_with('.') ? words : words + "."; }
+
 std::vector<model::HostTool> tools_of(const Toolbox& toolbox, bool may_ask) {
   auto tools = toolbox.tools();
   if (!may_ask) return tools;
@@ -105,7 +107,7 @@ Result<Unit> ProgramWork::prepare() {
   dispatch_.agent.policy = policy_with(model_, std::move(dispatch_.agent.policy));
   session_id_ = dispatch_.extras.session_id.value_or("");
   auto launch = makers_.plan(assignment());
-  if (!launch) return wrong(launch.error().what + ".");
+  if (!launch) return wrong(sentence(launch.error().what));
   return Unit{};
 }
 
@@ -181,7 +183,7 @@ std::string ProgramWork::prompt() const {
 
 void ProgramWork::write_files() {
   auto launch = makers_.plan(assignment());
-  if (!launch) return fail(Slug::agent_misconfigured, launch.error().what + ".");
+  if (!launch) return fail(Slug::agent_misconfigured, sentence(launch.error().what));
   auto files = std::move(launch.value().files);
   files.push_back({.path = std::string(harness::state_dir) + "/.gitignore", .text = "*\n"});
   home_->write(std::move(files), [this](Result<Unit> written) {
@@ -193,7 +195,7 @@ void ProgramWork::write_files() {
 void ProgramWork::start_program() {
   const auto given = assignment();
   auto launch = makers_.plan(given);
-  if (!launch) return fail(Slug::agent_misconfigured, launch.error().what + ".");
+  if (!launch) return fail(Slug::agent_misconfigured, sentence(launch.error().what));
   BridgeUser& user = *this;
   if (!given.bridge_url.empty()) {
     door_ = std::make_unique<McpDoor>(context_->loop, *hands_->bridge(), given.tools, user);
