@@ -77,7 +77,7 @@ class ProgramStory : public GateStory {
     context = std::make_shared<const Context>(
         Context{options, Providers(options, metrics), client, loop, entropy, log, has_sandbox ? sandbox.get() : nullptr,
                 has_sandbox ? &watcher : nullptr, has_sandbox ? &workers : nullptr, egress, nullptr,
-                std::make_unique<BoxShelf>(), nullptr, nullptr});
+                std::make_unique<BoxShelf>(), serve_bridge, nullptr});
   }
   void begin(harness::Dispatch dispatch) {
     make_context();
@@ -178,6 +178,7 @@ class ProgramStory : public GateStory {
   std::shared_ptr<const Context> context;
   std::vector<std::shared_ptr<FakeTalk>> talks;  // one for each process
   std::string plan_fails_with;
+  ServeBridge serve_bridge;
   bool defers = false;
   bool has_sandbox = true;
 };
