@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/digest.h"
 #include "wire/agui_fold.h"
 #include "wire/agui_teller.h"
@@ -62,6 +63,14 @@ void AguiTeller::park(json::Value approval) {
   is_parked_ = true;
 }
 
+// The elements of the list in an outcome.
+std::string AguiTeller::interrupts_in(std::string_view outcome) {
+  constexpr std::string_view head = R"({"type":"interrupt","interrupts":[)";
+  constexpr std::string_view tail = "]}";
+  SLUICE_CHECK(outcome.starts_with(head) && outcome.ends_with(tail));
+  return std::string(outcome.substr(head.size(), outcome.size() - head.size() - tail.size()));
+}
+
 void AguiTeller::interrupt(json::Value approval, const Items& items) {
   const auto id = text_in(approval, "id");
   const auto call = std::find_if(items.begin(), items.end(), [](const auto& item) { return item.call.has_value(); });
@@ -87,6 +96,7 @@ void AguiTeller::interrupt(json::Value approval, const Items& items) {
   writer.key("interruptId").string(id).key("interruptedRunId").string(run_id_).key("generation").integer(0);
   writer.key("responseSchemaHash").string(digest(schema)).end_object();
   writer.end_object().end_object().end_array().end_object();
+  interrupts_ = interrupts_in(outcome);
   tell_snapshot();
   finish(outcome, call != items.end() ? "tool_calls" : "stop");
 }
@@ -94,8 +104,10 @@ void AguiTeller::interrupt(json::Value approval, const Items& items) {
 // A client of 1.0 sees by itself which of its tools are called; TanStack's carries them out only when it is asked to.
 void AguiTeller::leave_to_client(const Items& items) {
   if (writer_.peer() == AguiPeer::tanstack) {
+    const auto outcome = client_tool_interrupts(items);
+    interrupts_ = interrupts_in(outcome);
     tell_snapshot();
-    return finish(client_tool_interrupts(items), "tool_calls");
+    return finish(outcome, "tool_calls");
   }
   if (writer_.peer() == AguiPeer::old) return finish(success, {});
   std::string outcome;

@@ -16,6 +16,8 @@ void AguiHistory::apply(const store::Committed& news) {
   teller_->apply(news.event(), nothing);
 }
 
+const std::string& AguiHistory::interrupts() const { return teller_->interrupts(); }
+
 std::string AguiHistory::messages() const {
   std::string out = teller_->user_message();
   if (out.empty()) {

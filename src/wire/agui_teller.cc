@@ -82,6 +82,7 @@ void AguiTeller::take_answers(json::Value body) {
 void AguiTeller::begin_segment() {
   ++segment_;
   is_parked_ = false;
+  interrupts_.clear();
   const auto before = run_id_;
   run_id_ = segment_ == 0 ? run_.id.text() : run_.id.text() + "." + std::to_string(segment_);
   if (next_run_id_) run_id_ = *std::exchange(next_run_id_, std::nullopt);
@@ -204,8 +205,8 @@ void AguiTeller::tell_call(json::Value body) {
   const auto known = calls_.find(id);
   const auto name = text_in(body, "name");
   // A piece of nothing: the step will tell all of it.
-  if (known == calls_.end() && name.empty()) return;
-  auto& call = known == calls_.end() ? call_for(*lane, id, name) : known->second;
+  if (name.empty() && (known == calls_.end() || known->second.is_taken_back)) return;
+  auto& call = call_for(*lane, id, name);
   if (call.is_open) add_arguments(id, call, text_in(body, "args"));
 }
 
@@ -263,14 +264,11 @@ void AguiTeller::tell_queued(json::Value body) {
 void AguiTeller::take_back(json::Value body) {
   close(main_);
   main_.round.clear();
-  for (auto call = calls_.begin(); call != calls_.end();) {
-    if (!call->second.is_open || !call->second.owner.empty()) {
-      ++call;
-      continue;
-    }
-    end_call(call->first, call->second);
-    transcript_.forget_call(call->first);
-    call = calls_.erase(call);
+  for (auto& [id, call] : calls_) {
+    if (!call.is_open || !call.owner.empty()) continue;
+    end_call(id, call);
+    transcript_.forget_call(id);
+    call.is_taken_back = true;
   }
   const auto kept = body.find("kept_bytes");
   const auto bytes = kept ? kept->integer().value_or(0) : 0;
@@ -361,15 +359,16 @@ void AguiTeller::close(Lane& lane) {
   close_thoughts(lane);
 }
 
-AguiTeller::Call& AguiTeller::call_for(Lane& lane, const std::string& id, std::string_view name) {
+AguiTeller::Call& AguiTeller::call_for(Lane& asked, const std::string& id, std::string_view name) {
   const auto known = calls_.find(id);
-  if (known != calls_.end()) return known->second;
+  if (known != calls_.end() && !known->second.is_taken_back) return known->second;
+  // What was the agent's own stays so.
+  auto& lane = known == calls_.end() ? asked : main_;
   close(lane);
   if (lane.round.empty()) lane.round = transcript_.add_words(lane.owner);
   if (name.empty()) name = "tool";
   transcript_.add_call(lane.round, id, name);
-  auto& call = calls_[id];
-  call.owner = lane.owner;
+  auto& call = calls_[id] = Call{.owner = lane.owner};
   call.head = AguiWriter::head_of({AguiType::call_args, id, lane.owner});
   if (!tells_of(lane.owner)) return call;
   writer_.tell({AguiType::call_start, id, lane.owner, lane.round}, [&](json::Writer& writer) {

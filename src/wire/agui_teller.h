@@ -27,6 +27,8 @@ class AguiTeller {
   bool is_over() const { return is_run_over_ || (segment_ == view_.segment && writer_.is_over()); }
   int64_t violations() const { return writer_.violations(); }
   const AguiTranscript& transcript() const { return transcript_; }
+  // That wait for an answer now, as JSON objects with commas between them; empty: none does.
+  const std::string& interrupts() const { return interrupts_; }
   // As the client sent it; empty when no client did.
   const std::string& user_message() const { return user_message_; }
 
@@ -46,6 +48,7 @@ class AguiTeller {
     bool is_open = true;
     bool has_arguments = false;
     bool is_answered = false;
+    bool is_taken_back = false;  // it may begin again
   };
   struct Subagent {
     Lane lane;
@@ -88,7 +91,7 @@ class AguiTeller {
   void close_thoughts(Lane& lane);
   void close(Lane& lane);
   // The call of that step, begun if it was not.
-  Call& call_for(Lane& lane, const std::string& id, std::string_view name);
+  Call& call_for(Lane& asked, const std::string& id, std::string_view name);
   void add_arguments(const std::string& id, Call& call, std::string_view text);
   void end_call(const std::string& id, Call& call);
   void answer(const std::string& id, Call& call, std::string_view content, bool failed);
@@ -110,6 +113,7 @@ class AguiTeller {
   // ── ends (agui_ends.cc) ──
   void close_everything(Ending ending);
   void park(json::Value approval);
+  static std::string interrupts_in(std::string_view outcome);
   void interrupt(json::Value approval, const std::vector<model::RequestedItem>& items);
   void leave_to_client(const std::vector<model::RequestedItem>& items);
   std::string client_tool_interrupts(const std::vector<model::RequestedItem>& items) const;
@@ -136,6 +140,7 @@ class AguiTeller {
 
   int64_t segment_ = -1;
   bool is_parked_ = false;
+  std::string interrupts_;
   bool is_run_over_ = false;
   bool has_client_ = false;  // an AG-UI client began the run
   std::string thread_id_;
