@@ -98,6 +98,24 @@ TEST_F(ProgramReal, H_5_What_the_policy_denies_does_not_happen) {
   EXPECT_FALSE(was_told(EventKind::diff, "b.txt"));
 }
 
+TEST_F(ProgramReal, Nonsense_and_a_line_of_50_MB_do_not_keep_a_turn_from_its_end) {
+  begin("say One. \nbabble\nflood 50000000\nsay Two.");
+  ASSERT_FALSE(heard.problem) << heard.problem->detail;
+  EXPECT_EQ(heard.text(), "One. Two.");
+}
+
+TEST_F(ProgramReal, One_that_exits_0_without_a_result_has_failed_in_words) {
+  begin("say One.\nvanish 0");
+  ASSERT_TRUE(heard.problem);
+  EXPECT_NE(heard.problem->detail.find("exited with code 0"), std::string::npos) << heard.problem->detail;
+}
+
+TEST_F(ProgramReal, What_it_leaves_behind_does_not_outlive_its_run) {
+  begin("fork 3600\nsay Done.");
+  ASSERT_FALSE(heard.problem) << heard.problem->detail;
+  EXPECT_EQ(heard.text(), "Done.");
+}
+
 TEST_F(ProgramReal, One_that_is_not_there_has_failed_in_words) {
   command = {"/opt/harness/acp/no-such-agent"};
   begin("say Hello.");

@@ -1,5 +1,6 @@
 """An agent that speaks the Agent Client Protocol as a real one does, and does what its prompt says, line by line:
-say WORDS, run COMMAND (asked about), remember WORDS, recall. What it remembers is a file of its session in its home."""
+say WORDS, run COMMAND (asked about), remember WORDS, recall, and what no agent
+should: babble, flood BYTES, fork SECONDS, vanish CODE. What it remembers is a file of its session in its home."""
 import json
 import os
 import subprocess
@@ -62,6 +63,15 @@ def work(session, prompt):
             run(session, number, rest)
         elif line.startswith("Your call of the tool"):  # a human agreed to it: as a model would, it does it again
             run(session, number, json.loads(line[line.index("{"):])["command"])
+        elif verb == "babble":
+            sys.stdout.buffer.write(b"\x00\xff {half a line\n[]\n{}\n")
+        elif verb == "flood":
+            sys.stdout.write("x" * int(rest) + "\n")
+        elif verb == "fork":  # what it leaves behind holds its pipes open
+            subprocess.Popen(["sleep", rest], start_new_session=True)
+        elif verb == "vanish":
+            sys.stdout.flush()
+            os._exit(int(rest))
         elif verb == "remember":
             with open(path, "a", encoding="utf-8") as kept:
                 kept.write(rest)
