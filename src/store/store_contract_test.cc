@@ -243,6 +243,7 @@ TEST_P(StoreContract, A_patch_tells_clearing_from_leaving_alone) {
   made.repository_id = "repo";
   get(&Store::create_conversation, NewConversation{made, "", {}});
   made.agent_id = get(&Store::default_agent, tenant).id;
+  made.runtime.agent_type = "native";
   EXPECT_EQ(model::to_json(get(&Store::conversation, tenant, made.id)), model::to_json(made));
 
   ConversationPatch patch;
