@@ -83,8 +83,8 @@ constexpr Key keys[] = {
     {"tools.result_chars_max", integer, "30000", "What a model is shown of a tool's result.", "", 1000},
     {"tools.output_bytes_max", integer, "4194304", "What a run's trace keeps of one tool call's output.", "", 1000},
     {"tools.rounds_max", integer, "50", "Rounds of tool calls in one run.", "", 1},
-    {"tools.urls", list, "*",
-     "Where agents' webhook tools and MCP servers may be: the beginnings of URLs, or * for anywhere."},
+    {"tools.urls", list, "",
+     "Where agents' webhook tools and MCP servers may be: the beginnings of URLs, or * for anywhere. Empty: nowhere."},
     {"tools.setup_seconds", integer, "600", "Time of an environment's setup script.", "", 1},
 
     {"harness.dir", text, "",

@@ -1,6 +1,8 @@
 // Commands against a server that answers as told.
 #include "cli/commands.h"
 
+#include <fstream>
+
 #include "cli/fake_terminal.h"
 
 namespace sluice::cli {

@@ -87,7 +87,7 @@ class HarnessTest(GateTest):
                      "--egress.host_addresses", "model.example 127.0.0.1", "--egress.private_addresses", "127.0.0.0/8",
                      "--egress.ca_file", cls.model.certificate.ca_file, "--providers.anthropic.base_url", base,
                      "--providers.openai-responses.base_url", base + "/v1", "--providers.openai-chat.base_url", base + "/v1",
-                     "--tools.urls", "http://127.0.0.1", *cls.more_flags)
+                     "--tools.urls", "*", *cls.more_flags)
         cls.env = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
         super().setUpClass()
 

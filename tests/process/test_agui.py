@@ -129,7 +129,7 @@ class FoundAgain(AguiTest):
         answer.close()
         rest = self.stream(body, {"Last-Event-ID": seen[-1][0]})
         events = check([event for _, event in seen + rest])
-        self.assertEqual(text_of(events), "One.Two.")
+        self.assertEqual(text_of(events), "One.\nTwo.")
 
     def test_I7_it_is_found_again_after_the_server_was_killed(self):
         thread, run = self.names()
@@ -145,7 +145,7 @@ class FoundAgain(AguiTest):
         self.server.start()
         type(self).client, type(self).admin = self.server.client(), self.server.admin()
         rest = self.stream(body, {"Last-Event-ID": seen[-1][0]})
-        self.assertEqual(text_of(check([event for _, event in seen + rest])), "Before.After.")
+        self.assertEqual(text_of(check([event for _, event in seen + rest])), "Before.\nAfter.")
 
     def test_H2_a_run_is_joined_by_get_from_any_place(self):
         thread, run = self.names()

@@ -40,7 +40,7 @@ class Interrupts(AguiTest):
                                {"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}})
             second = check([e for _, e in self.stream(body)])
             self.assertEqual(second[0]["runId"], run + "-again")
-            self.assertEqual(text_of(first) + text_of(second), "Before.After.")
+            self.assertEqual(text_of(first) + text_of(second), "Before.\nAfter.")
             started = {e["toolCallId"] for e in first if e["type"] == "TOOL_CALL_START"}
             self.assertFalse(started & {e["toolCallId"] for e in second if e["type"] == "TOOL_CALL_START"})
             self.assertEqual(started, {e["toolCallId"] for e in second if e["type"] == "TOOL_CALL_RESULT"})
@@ -100,7 +100,7 @@ class Interrupts(AguiTest):
         self.assertEqual(self.approve(interrupt["id"]).status, 200)
         where = customs(first, "sluice.conversation")[0]
         told = [json.loads(line) for line in self.client.events(where["messageId"])]
-        self.assertEqual(told[-1]["data"]["message"]["content"], "Before.After.")
+        self.assertEqual(told[-1]["data"]["message"]["content"], "Before.\nAfter.")
         late = self.client.post("/agui", self.resume("tanstack", thread, run, messages, {
             "interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}))
         self.assertIn(late.status, (409, 422))

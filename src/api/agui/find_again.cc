@@ -101,7 +101,7 @@ class Hydrating final : public std::enable_shared_from_this<Hydrating> {
     if (waits) {
       body += R"({"runId":)";
       json::append_string(body, newest_);
-      body += R"(,"pending":[)" + history_->interrupts(format_) + "]}";
+      body += R"(,"pending":[)" + history_->interrupts() + "]}";
     } else {
       body += "null";
     }

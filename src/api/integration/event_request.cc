@@ -52,7 +52,11 @@ int liking(std::string_view accept, std::string_view type) {
 class EventSearch final : public std::enable_shared_from_this<EventSearch> {
  public:
   EventSearch(const Asked& asked, const model::Run& run, Wanted wanted, Callback<void(Follows)> then)
-      : asked_(asked), run_(run.id), seq_(wanted.after), then_(std::move(then)), fold_(wanted.format, run, seq_max) {}
+      : asked_(asked),
+        run_(run.id),
+        seq_(wanted.after),
+        then_(std::move(then)),
+        fold_({.format = wanted.format, .after = seq_max}, run) {}
 
   void read_page() {
     // Kept alive by the answer it waits for.
