@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +30,19 @@ namespace sluice::egress {
 
 inline constexpr uint16_t proxy_port = 3128;  // on the box's own loopback
 
+// Where an agent program in the box asks its model. What is talked about there may name any alias: only the key, in a
+// header, is put in, and everything else is sent as it stands, so that no secret is told to a model.
+struct ModelHost {
+  std::string host;
+  std::string key_alias;  // empty: none
+};
+
 // Whose requests they are.
 struct Guest {
   model::RunId run;
   model::Policy policy;
   std::shared_ptr<vault::Secrets> secrets;
+  std::optional<ModelHost> model_host;
 };
 
 // One request, when it is over. Never a value, a path or a query.

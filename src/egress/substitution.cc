@@ -113,6 +113,11 @@ Substitution replace(std::string_view text, bool is_all, Quoting quoting, model:
     if (verdict.kind == Verdict::Kind::refused) {
       return {Substitution::Kind::refused, std::string(match.alias), std::move(verdict.words)};
     }
+    if (verdict.kind == Verdict::Kind::text) {
+      out.append(text.substr(used, match.size));
+      used += match.size;
+      continue;
+    }
     const bool in_head = place == model::place_header || place == model::place_basic;
     if (in_head && !is_field_value(verdict.value)) {
       return {Substitution::Kind::refused, std::string(match.alias),

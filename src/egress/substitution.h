@@ -14,10 +14,10 @@
 namespace sluice::egress {
 
 struct Verdict {
-  enum class Kind : uint8_t { go, missing, refused };
-  Kind kind = Kind::refused;
-  std::string value;  // go
-  std::string words;  // refused: why
+  enum class Kind : uint8_t { go, text, missing, refused };
+  Kind kind = Kind::refused;  // text: it is not meant for us, and stays
+  std::string value;          // go
+  std::string words;          // refused: why
 };
 
 using Judge = std::function<Verdict(std::string_view alias, model::SecretPlace place)>;

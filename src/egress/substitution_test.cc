@@ -127,5 +127,19 @@ TEST(Substitution, The_type_of_a_body_says_how_values_are_spelt_in_it) {
   EXPECT_EQ(quoting_of(nullptr), Quoting::none);
 }
 
+TEST(Substitution, What_is_only_talked_about_stays_as_it_is) {
+  const Judge judge = [](std::string_view alias, model::SecretPlace) {
+    return alias == "KEY" ? Verdict{Verdict::Kind::go, "v", {}} : Verdict{Verdict::Kind::text, {}, {}};
+  };
+  for (const auto quoting : {Quoting::none, Quoting::json, Quoting::url}) {
+    std::string out;
+    BodySubstitution body(quoting, judge);
+    EXPECT_EQ(body.push("a {{secret:CRM}} {{sec", out).kind, Substitution::Kind::done);
+    EXPECT_EQ(body.push("ret:CRM}}{{secret:KEY}} b", out).kind, Substitution::Kind::done);
+    EXPECT_EQ(body.finish(out).kind, Substitution::Kind::done);
+    EXPECT_EQ(out, "a {{secret:CRM}} {{secret:CRM}}v b");
+  }
+}
+
 }  // namespace
 }  // namespace sluice::egress

@@ -98,7 +98,7 @@ bool Hands::take_kept_box() {
   }
   live_ = std::move(kept);
   live_->enter(*this);
-  live_->serve({dispatch_.run, dispatch_.agent.policy, dispatch_.secrets});
+  live_->serve({dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_});
   layers_ = live_->layers;
   state_.instructions = live_->instructions;
   // Not from inside open().
@@ -181,7 +181,7 @@ void Hands::open_box() {
   live_->open(box_request(), [this, alive = lifeline_.watch()](Result<Unit> opened) {
     if (alive.expired()) return;
     if (!opened) return fail(Slug::sandbox_failed, "No sandbox could be opened: " + opened.error().what + ".");
-    live_->serve({dispatch_.run, dispatch_.agent.policy, dispatch_.secrets});
+    live_->serve({dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_});
     watch_files();
   });
 }

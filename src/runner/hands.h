@@ -55,6 +55,8 @@ class Hands final : private CommandListener, private BoxUser {
 
   // Before they are opened: a directory of the host that is seen in the box besides the skills.
   void bind(sandbox::Bind bind) { binds_.push_back(std::move(bind)); }
+  // Before they are opened: where what runs in the box asks its model.
+  void set_model_host(egress::ModelHost host) { model_host_ = std::move(host); }
   // `ready` when the box is there and set up: at once when it is already. Not again before it has come.
   void open(Callback<void()> ready);
   // When they are open; both with the variables of the environment.
@@ -165,6 +167,7 @@ class Hands final : private CommandListener, private BoxUser {
   workspace::Layers layers_;
   std::vector<sandbox::Bind> skills_;
   std::vector<sandbox::Bind> binds_;
+  std::optional<egress::ModelHost> model_host_;
   std::string text_;
   std::string gathered_;  // all that the run changed, as a layer; empty: that is what the box changed
 

@@ -74,6 +74,7 @@ void ProgramWork::start() {
   begin_clocks();
   HandsListener& listener = *this;
   hands_ = std::make_unique<Hands>(*context_, dispatch_, std::move(hands_state_), listener);
+  if (!model_.host.empty()) hands_->set_model_host({model_.host, model_.alias});
   const auto& folders = context_->options.programs.folders;
   if (const auto folder = folders.find(agent_type()); folder != folders.end()) {
     hands_->bind({.from = folder->second, .to = std::string(harness::program_dir) + "/" + agent_type()});

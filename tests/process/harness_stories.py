@@ -74,6 +74,16 @@ class Stories:
         self.assertNotIn(KEY, json.dumps(events))
         self.assertIn("{{secret:", json.dumps(events))
 
+    def test_I17_an_alias_that_is_talked_about_is_not_replaced_on_the_way_to_the_model(self):
+        secret = "crm-value-77c1-not-for-models"
+        agent = self.agent(policy=[{"effect": "allow", "host": "*", "secrets": ["*"]}])
+        self.assertEqual(self.client.request("PUT", f"/v1/agents/{agent}/secrets", {"secrets": {"CRM_KEY": secret}}).status, 200)
+        events = self.tell(self.conversation(agent_id=agent), "say I use {{secret:CRM_KEY}} and {{secret:NOT_THERE}}.")
+        self.assertIn("{{secret:CRM_KEY}}", self.said(events))
+        sent = json.dumps([body for _, _, body in self.model.requests])
+        self.assertIn("{{secret:CRM_KEY}}", sent)
+        self.assertNotIn(secret, sent)
+
     def test_H3_the_next_message_goes_on_with_the_session_in_another_box(self):
         conversation = self.conversation(agent_id=self.agent())
         first = self.tell(conversation, "$ echo apple > fruit", "say One.")
