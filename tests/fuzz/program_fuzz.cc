@@ -1,6 +1,8 @@
-// Agent programs that say anything: every dialect tells the end exactly once and last, begins calls before it ends
-// them, takes back no more than it told, and tells the same however the bytes are cut.
+// Agent programs that say anything: every dialect tells the end exactly once and nothing after it, its session and that
+// a call runs at most once, begins calls before it ends them, takes back no more than it told, and tells the same
+// however the bytes are cut.
 #include <set>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -25,6 +27,7 @@ class Listener {
   void end() {
     hear(dialect_->end("exit code 1", "its last words"));
     SLUICE_CHECK(is_over_);
+    hear(dialect_->end("exit code 1", "its last words"));
   }
 
   std::string text;
@@ -37,7 +40,6 @@ class Listener {
 
   void hear(const Heard& heard) {
     SLUICE_CHECK(is_utf8(heard.text) && is_utf8(heard.call.name));
-    if (heard.kind == Kind::log) return;  // there may be something to complain about even when all is said
     SLUICE_CHECK(!is_over_);
     is_over_ = heard.kind == Kind::finished || heard.kind == Kind::failed || heard.kind == Kind::deferred;
     if (heard.subagent.empty() && heard.kind == Kind::text) text += heard.text;
@@ -45,13 +47,13 @@ class Listener {
       SLUICE_CHECK(heard.kept_bytes <= text.size());
       text.resize(heard.kept_bytes);
     }
+    if (heard.kind == Kind::session) SLUICE_CHECK(!std::exchange(has_session_, true));
     if (heard.kind == Kind::call_running) {
       SLUICE_CHECK(json::Document::parse(heard.call.arguments));
-      SLUICE_CHECK(runs_.insert(heard.call.id).second);
+      SLUICE_CHECK(began_.insert(heard.call.id).second);
+      runs_.insert(heard.call.id);
     }
-    if (heard.kind == Kind::call_ended) {
-      SLUICE_CHECK(runs_.erase(heard.call.id) == 1);
-    }
+    if (heard.kind == Kind::call_ended) SLUICE_CHECK(runs_.erase(heard.call.id) == 1);
     if (heard.kind != Kind::permission && heard.kind != Kind::host_call) return;
     SLUICE_CHECK(heard.question != 0);
     const auto kind = heard.kind == Kind::host_call ? Answer::Kind::result : Answer::Kind(heard.question % 3);
@@ -69,7 +71,8 @@ class Listener {
   }
 
   std::unique_ptr<harness::Dialect> dialect_;
-  std::set<std::string> runs_;  // ids of calls
+  std::set<std::string> began_, runs_;  // ids of calls
+  bool has_session_ = false;
   bool is_over_ = false;
 };
 

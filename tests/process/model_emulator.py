@@ -21,7 +21,7 @@ SHELLS = {  # the shell tools of agent programs, and what they want
     "run_terminal_cmd": lambda command: {"command": command, "is_background": False},
 }
 # What programs write into their history for a call that they never carried out: it will be made again.
-UNDONE = re.compile(r"outcome is unknown|^aborted|interrupted|cancelled by the user|was not executed|doesn't want to proceed",
+UNDONE = re.compile(r"outcome is unknown|^aborted|interrupted|cancelled by the user|was not executed|doesn't want to proceed|failed to request permission",
                     re.I | re.M)
 SCRIPT = re.compile(r"<<script\n(.*?)\n>>", re.S)
 
@@ -249,6 +249,8 @@ def responses_answer(handler, body, plan, number):
         name, arguments = plan.call
         item = {"id": f"fc_{number:08d}", "type": "function_call", "status": "completed", "call_id": f"call_{number:08d}",
                 "name": name, "arguments": json.dumps(arguments)}
+        if name not in [tool.get("name") for tool in body.get("tools") or []]:
+            item["namespace"] = "mcp__sluice"  # Codex finds such tools by a search, which a model need not make again
         handler.event({"type": "response.output_item.added", "output_index": index, "item": item | {"arguments": ""}},
                       "response.output_item.added")
         handler.event({"type": "response.function_call_arguments.done", "item_id": item["id"], "output_index": index,
