@@ -141,7 +141,9 @@ void Acp::hear_refusal(const RpcMessage& message) {
   const Value data = value_in(message.body, "data");
   for (const auto more : {data.string().value_or(""), text_in(data, "message"), text_in(data, "details")})
     if (!more.empty()) words += ": " + std::string(more);
-  if (message.id == prompt_id_) {
+  if (message.id.empty()) {
+    heard_.push_back(warned("The agent complains: " + plain_words(words)));
+  } else if (message.id == prompt_id_) {
     if (is_interrupted_) return fail(Slug::run_cancelled, "The agent was interrupted.");
     fail(slug_of_complaint(std::nullopt, words), "The agent failed: " + words);
   } else if (message.id == session_request_id_ && assignment_.session_id) {

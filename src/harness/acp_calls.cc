@@ -1,7 +1,9 @@
 #include "harness/acp_calls.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "harness/complaint.h"
 #include "harness/json_line.h"
 
 namespace sluice::harness {
@@ -9,7 +11,6 @@ namespace {
 
 using json::Value;
 
-constexpr std::size_t calls_max = 4096;    // a program that ends none of them
 constexpr std::size_t overlap_bytes = 64;  // by which output that lost its head is joined to what was told
 constexpr std::string_view bridge_prefixes[] = {"mcp__sluice__", "sluice__", "sluice_", "sluice.", "sluice/"};
 
@@ -84,11 +85,13 @@ std::string AcpCalls::name_of(const Value& update) const {
   return kind.empty() ? "tool" : std::string(kind);
 }
 
-AcpCalls::Call* AcpCalls::open(const Value& update) {
+AcpCalls::Call* AcpCalls::open(const Value& update, std::vector<Heard>& heard) {
   const std::string id(text_in(update, "toolCallId"));
   if (id.empty()) return nullptr;
-  if (calls_.size() >= calls_max) std::erase_if(calls_, [](const auto& entry) { return entry.second.is_over; });
-  if (calls_.size() >= calls_max && !calls_.contains(id)) return nullptr;
+  if (calls_.size() >= calls_max && !calls_.contains(id)) {
+    if (!std::exchange(is_full_, true)) heard.push_back(too_many_calls());
+    return nullptr;
+  }
   Call& call = calls_[id];
   if (call.call.id.empty()) call.call = {id, name_of(update), "{}"};
   return call.is_over ? nullptr : &call;
@@ -123,7 +126,7 @@ void AcpCalls::run(Call& call, std::vector<Heard>& heard) const {
 }
 
 void AcpCalls::hear(const Value& update, std::vector<Heard>& heard) {
-  Call* call = open(update);
+  Call* call = open(update, heard);
   if (call == nullptr) return;
   take_in(*call, update);
   const auto status = text_in(update, "status");
@@ -134,7 +137,8 @@ void AcpCalls::hear(const Value& update, std::vector<Heard>& heard) {
   if (status == "in_progress") tell_output(*call, content_text(update), heard);
   if (!is_over) return;
   call->is_over = true;
-  call->output.clear();
+  call->call = {.id = call->call.id, .name = {}, .arguments = {}};
+  call->output = {};
   Heard& ended = heard.emplace_back();
   ended.kind = Heard::Kind::call_ended;
   ended.call.id = call->call.id;
@@ -173,7 +177,7 @@ void AcpCalls::hear_piece(const Value& update, std::vector<Heard>& heard) {
 }
 
 ProgramCall AcpCalls::asked_for(const Value& tool_call, std::vector<Heard>& heard) {
-  Call* call = open(tool_call);
+  Call* call = open(tool_call, heard);
   if (call == nullptr)
     return {std::string(text_in(tool_call, "toolCallId")), name_of(tool_call), object_in(tool_call, "rawInput")};
   // What a question shows may be less than what was called with.

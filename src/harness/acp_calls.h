@@ -36,7 +36,8 @@ class AcpCalls final {
     std::string output;  // what was told of it
   };
 
-  Call* open(const json::Value& update);
+  // Null: it is over, or one too many.
+  Call* open(const json::Value& update, std::vector<Heard>& heard);
   void take_in(Call& call, const json::Value& update) const;
   void run(Call& call, std::vector<Heard>& heard) const;
   void tell_output(Call& call, std::string_view whole, std::vector<Heard>& heard) const;
@@ -46,6 +47,7 @@ class AcpCalls final {
   std::string agent_type_;
   std::set<std::string, std::less<>> host_tools_;
   std::map<std::string, Call> calls_;
+  bool is_full_ = false;                    // and that was said
   std::map<int64_t, std::string> writing_;  // ids, by their place in the model's answer
 };
 

@@ -254,6 +254,35 @@ TEST(Acp, A_call_without_a_name_is_told_by_its_kind) {
             (Lines{R"(running c execute {"command":"ls -l"})", "running d host_number {}", "ended d failed:"}));
 }
 
+TEST(Acp, A_call_is_told_once_however_many_came_between) {
+  auto listener = begun(assignment("acp"));
+  const auto tell = [&](const std::string& id) {
+    listener.feed(
+        update(R"({"sessionUpdate":"tool_call","title":"bash","status":"completed","toolCallId":")" + id + "\"}"));
+  };
+  tell("first");
+  for (int call = 1; call < 10'002; ++call) tell(std::to_string(call));
+  tell("first");
+  ASSERT_EQ(listener.lines.size(), 20'001U);
+  EXPECT_EQ(std::ranges::count(listener.lines, "running first bash {}"), 1);
+  EXPECT_EQ(listener.lines.back(), "log warn The agent program made more than 10000 calls; the others are not told.");
+}
+
+TEST(Acp, A_complaint_about_no_request_of_ours_does_not_end_the_turn) {
+  Listener listener(assignment("acp"));
+  listener.feed("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"Parse error\"}}\n");
+  EXPECT_EQ(listener.lines, Lines{"log warn The agent complains: Parse error"});
+}
+
+TEST(Acp, Nothing_is_said_after_the_end) {
+  auto listener = begun(grok());
+  listener.feed("{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}\nnot JSON\n");
+  listener.feed("not JSON\n" + update(R"({"sessionUpdate":"plan","entries":[]})"));
+  listener.end();
+  listener.end();
+  EXPECT_EQ(listener.lines, Lines{"finished"});
+}
+
 TEST(Acp, Output_that_lost_its_head_is_told_from_where_it_goes_on) {
   auto listener = begun(assignment("acp"));
   const std::string middle(100, 'm');

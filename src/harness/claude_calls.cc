@@ -1,13 +1,13 @@
 #include "harness/claude_calls.h"
 
+#include <utility>
+
 #include "harness/complaint.h"
 #include "harness/json_line.h"
 
 namespace sluice::harness {
 namespace {
 
-// More than any run makes; a program gone mad must not fill our memory.
-constexpr std::size_t calls_max = 10'000;
 constexpr std::string_view host_prefix = "mcp__sluice__";
 
 // {"todos":[{"content","status"}]}; empty when there is no list.
@@ -44,11 +44,7 @@ ClaudeCalls::Call* ClaudeCalls::find(std::string_view id, State state) {
 ClaudeCalls::Call* ClaudeCalls::add(std::string_view id, Out out) {
   if (id.empty() || calls_.contains(id)) return nullptr;
   if (calls_.size() < calls_max) return &calls_[std::string(id)];
-  if (!is_full_) {
-    const auto words = "Claude Code made more than " + std::to_string(calls_max) + " calls; the others are not told.";
-    out.push_back(warned(words));
-  }
-  is_full_ = true;
+  if (!std::exchange(is_full_, true)) out.push_back(too_many_calls());
   return nullptr;
 }
 

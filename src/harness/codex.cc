@@ -1,5 +1,6 @@
 #include <map>
 #include <set>
+#include <utility>
 
 #include "harness/answer_text.h"
 #include "harness/codex_items.h"
@@ -13,7 +14,7 @@ namespace {
 
 using json::Value;
 
-constexpr std::size_t open_max = 4096;  // calls, questions and subagents at once: a program that ends none of them
+constexpr std::size_t open_max = 4096;  // questions and subagents at once: a program that ends none of them
 
 // `codex app-server`: initialize, a thread, one turn in it.
 class Codex final : public Dialect {
@@ -34,9 +35,10 @@ class Codex final : public Dialect {
     std::string thread;
     enum class Kind : uint8_t { approval, elicitation, tool } kind = Kind::approval;
   };
-  struct OpenCall {
-    ProgramCall call;
+  struct Call {
+    ProgramCall call;    // empty when it is over
     std::string server;  // of MCP
+    bool is_over = false;
   };
 
   void hear(const RpcMessage& message);
@@ -57,6 +59,8 @@ class Codex final : public Dialect {
   void start_thread();
   void start_turn(std::string thread_id);
   void stop_turn();
+  // Null: there is none, or it is over.
+  Call* find_call(std::string_view id);
   void begin_call(const ProgramCall& call, std::string_view server, const std::string& subagent);
   void ask_host(Heard::Kind kind, Question question, ProgramCall call);
   void fail(model::Slug slug, std::string text);
@@ -69,7 +73,8 @@ class Codex final : public Dialect {
   std::string initialize_id_, thread_request_id_, turn_request_id_;
   std::string thread_id_, turn_id_;
   std::string message_id_;  // of the message that is being said
-  std::map<std::string, OpenCall> calls_;
+  std::map<std::string, Call, std::less<>> calls_;
+  bool are_calls_full_ = false;  // and that was said
   std::map<uint64_t, Question> questions_;
   uint64_t last_question_ = 0;
   std::set<std::string> subagents_;           // their threads
@@ -213,9 +218,9 @@ void Codex::hear_request(const RpcMessage& message) {
   const std::string thread(text_in(params, "threadId"));
   if (message.method == "item/commandExecution/requestApproval" ||
       message.method == "item/fileChange/requestApproval") {
-    const auto known = calls_.find(std::string(text_in(params, "itemId")));
+    const auto* const known = find_call(text_in(params, "itemId"));
     ask_host(Heard::Kind::permission, {message.id, thread, Question::Kind::approval},
-             known != calls_.end() ? known->second.call : call_of_approval(params));
+             known != nullptr ? known->call : call_of_approval(params));
   } else if (message.method == "mcpServer/elicitation/request") {
     hear_elicitation(message);
   } else if (message.method == "item/tool/call") {
@@ -238,8 +243,8 @@ void Codex::hear_elicitation(const RpcMessage& message) {
     return rpc_.answer(message.id, R"({"action":"decline"})");
   if (server == bridge_name) return rpc_.answer(message.id, R"({"action":"accept","content":{},"_meta":null})");
   ProgramCall call{"", std::string(server) + "__", object_in(meta, "tool_params")};
-  for (const auto& [id, open] : calls_)
-    if (open.server == server && open.call.arguments == call.arguments) call = open.call;
+  for (const auto& [id, known] : calls_)
+    if (!known.is_over && known.server == server && known.call.arguments == call.arguments) call = known.call;
   const std::string thread(text_in(message.body, "threadId"));
   ask_host(Heard::Kind::permission, {message.id, thread, Question::Kind::elicitation}, std::move(call));
 }
@@ -344,7 +349,9 @@ void Codex::hear_item(std::string_view method, const Value& params, const std::s
   if (!call) return;
   begin_call(*call, text_in(item, "server"), subagent);
   if (text_in(item, "type") == "collabAgentToolCall") hear_agents(item);
-  if (!is_whole || calls_.erase(id) == 0) return;
+  auto* const known = find_call(id);
+  if (!is_whole || known == nullptr) return;
+  *known = {.call = {}, .server = {}, .is_over = true};
   const ItemEnd ended = end_of_item(item);
   Heard& heard = say(Heard::Kind::call_ended, ended.text, subagent);
   heard.call.id = id;
@@ -361,10 +368,19 @@ void Codex::hear_agents(const Value& item) {
   });
 }
 
+Codex::Call* Codex::find_call(std::string_view id) {
+  const auto found = calls_.find(id);
+  return found == calls_.end() || found->second.is_over ? nullptr : &found->second;
+}
+
 void Codex::begin_call(const ProgramCall& call, std::string_view server, const std::string& subagent) {
-  if (calls_.contains(call.id) || calls_.size() >= open_max) return;
+  if (calls_.contains(call.id)) return;
+  if (calls_.size() >= calls_max) {
+    if (!std::exchange(are_calls_full_, true)) heard_.push_back(too_many_calls());
+    return;
+  }
   if (subagent.empty()) answer_.complete(heard_);
-  calls_.emplace(call.id, OpenCall{call, std::string(server)});
+  calls_.emplace(call.id, Call{call, std::string(server)});
   say(Heard::Kind::call_running, "", subagent).call = call;
 }
 
@@ -381,7 +397,8 @@ void Codex::hear_delta(std::string_view method, const Value& params, const std::
   } else if (method == "item/reasoning/summaryPartAdded") {
     if (count_in(params, "summaryIndex") > 0) say(Heard::Kind::reasoning, "\n\n", subagent);
   } else if (method == "item/commandExecution/outputDelta") {
-    say(Heard::Kind::call_output, delta, subagent).call.id = text_in(params, "itemId");
+    const auto* const known = find_call(text_in(params, "itemId"));
+    if (known != nullptr) say(Heard::Kind::call_output, delta, subagent).call.id = known->call.id;
   }
 }
 

@@ -226,6 +226,42 @@ TEST(Codex, What_it_says_of_threads_that_are_not_its_own_is_ignored) {
   EXPECT_EQ(listener.lines, Lines{});
 }
 
+TEST(Codex, A_call_is_told_once_whatever_is_said_of_it_after_its_end) {
+  auto listener = begun(with_tool());
+  const std::string item = R"({"threadId":"t","item":{"type":"commandExecution","id":"c","command":"ls"}}})";
+  const std::string started = R"({"method":"item/started","params":)" + item + "\n";
+  const std::string completed = R"({"method":"item/completed","params":)" + item + "\n";
+  const std::string output = R"({"method":"item/commandExecution/outputDelta","params":{"threadId":"t","itemId":)";
+  listener.feed(started + output + "\"c\",\"delta\":\"a\"}}\n" + completed);
+  listener.feed(started + output + "\"c\",\"delta\":\"b\"}}\n" + completed);
+  listener.feed(output + "\"never\",\"delta\":\"b\"}}\n");
+  listener.feed(R"({"id":5,"method":"item/commandExecution/requestApproval","params":{"itemId":"c","command":"ls"}})"
+                "\n");
+  const std::string call = R"(c command_execution {"command":"ls"})";
+  EXPECT_EQ(listener.lines, (Lines{"running " + call, "output c a", "ended c", "permission " + call}));
+}
+
+TEST(Codex, More_calls_than_any_turn_makes_are_told_no_more_and_that_is_said_once) {
+  auto listener = begun(assignment());
+  for (int call = 0; call < 10'003; ++call) {
+    const std::string item = R"({"threadId":"t","item":{"type":"commandExecution","id":"c)" + std::to_string(call) +
+                             R"(","command":"ls"}}})";
+    listener.feed(R"({"method":"item/completed","params":)" + item + "\n");
+  }
+  ASSERT_EQ(listener.lines.size(), 20'001U);
+  EXPECT_EQ(listener.lines.back(), "log warn The agent program made more than 10000 calls; the others are not told.");
+}
+
+TEST(Codex, Nothing_is_said_after_the_end) {
+  auto listener = begun(assignment());
+  listener.feed(R"({"method":"turn/completed","params":{"threadId":"t","turn":{"status":"completed"}}})"
+                "\nnot JSON\n");
+  listener.feed("not JSON\n{\"method\":\"warning\",\"params\":{\"message\":\"late\"}}\n");
+  listener.end();
+  listener.end();
+  EXPECT_EQ(listener.lines, Lines{"finished"});
+}
+
 TEST(Codex, A_question_that_is_resolved_elsewhere_is_withdrawn) {
   Listener listener = begun(asking());
   listener.permission.kind = Answer::Kind::defer;

@@ -85,6 +85,10 @@ Heard warned(std::string text) {
   return heard;
 }
 
+Heard too_many_calls() {
+  return warned("The agent program made more than " + std::to_string(calls_max) + " calls; the others are not told.");
+}
+
 Heard ended_early(bool had_begun, std::string_view exit_words, std::string_view stderr_tail) {
   std::string text = had_begun ? "The agent program ended in the middle of its work"
                                : "The agent program ended before it took up its work";

@@ -1,6 +1,7 @@
 // What a program's complaint means for the run: as the house tells the failures of a model that it asks itself. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,13 @@ std::string plain_words(std::string_view words);
 
 Heard failed_as(model::Slug slug, std::string text);
 Heard warned(std::string text);
+
+// What a dialect remembers of its program's calls, so that each is told once: more of them than any turn makes, for a
+// program gone mad must not fill our memory.
+inline constexpr std::size_t calls_max = 10'000;
+// The program's calls became more than that.
+Heard too_many_calls();
+
 // The program ended, and its turn had not.
 Heard ended_early(bool had_begun, std::string_view exit_words, std::string_view stderr_tail);
 

@@ -104,7 +104,7 @@ class Listener final {
   Lines lines;
   std::deque<std::string> sent;
   Answer permission{Answer::Kind::allow};
-  std::size_t ends = 0;  // finished or failed
+  std::size_t ends = 0;  // finished, failed or deferred
   Dialect& dialect() { return *dialect_; }
 
  private:
@@ -118,7 +118,7 @@ class Listener final {
         lines.push_back(line_of(heard));
       }
       last_ = heard;
-      if (heard.kind == Kind::finished || heard.kind == Kind::failed) ++ends;
+      if (heard.kind == Kind::finished || heard.kind == Kind::failed || heard.kind == Kind::deferred) ++ends;
       if (heard.kind == Kind::permission) dialect_->answer(heard.question, permission);
       if (heard.kind == Kind::host_call) dialect_->answer(heard.question, {Answer::Kind::result, "host says 7"});
     }
