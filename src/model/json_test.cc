@@ -107,6 +107,7 @@ TEST(ConversationJson, Is_spelt_in_one_way) {
                             .last_message_at = {1},
                             .created_at = {0},
                             .updated_at = {2}};
+  conversation.runtime.agent_type = "native";
   EXPECT_EQ(to_json(conversation),
             R"({"object":"conversation","id":"con_01hzx8c0000000000000000001",)"
             R"("tenant_id":"tnt_01hzx8c0000000000000000001","agent_id":"agt_01hzx8c0000000000000000001",)"
@@ -150,14 +151,14 @@ TEST(AgentJson, Is_spelt_in_one_way) {
                     .skill_ids = {some_id<SkillId>()},
                     .environment_id = some_id<EnvironmentId>(),
                     .is_default = true};
-  EXPECT_EQ(
-      to_json(agent),
-      R"({"object":"agent","id":"agt_01hzx8c0000000000000000001","tenant_id":"tnt_01hzx8c0000000000000000001",)"
-      R"("name":"support","system_prompt":"Be kind.",)"
-      R"("model":{"provider":"offline","name":"offline","base_url":null,"key_alias":null},)"
-      R"("limits":{"max_output_tokens":8192,"max_runtime_seconds":28800,"max_history_messages":200},)"
-      R"("skill_ids":["skl_01hzx8c0000000000000000001"],"environment_id":"env_01hzx8c0000000000000000001",)"
-      R"("policy":[],"is_default":true,"created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
+  EXPECT_EQ(to_json(agent),
+            R"({"object":"agent","id":"agt_01hzx8c0000000000000000001","tenant_id":"tnt_01hzx8c0000000000000000001",)"
+            R"("name":"support","system_prompt":"Be kind.",)"
+            R"("model":{"provider":"offline","name":"offline","base_url":null,"key_alias":null},)"
+            R"("limits":{"max_output_tokens":8192,"max_runtime_seconds":28800,"max_history_messages":200},)"
+            R"("skill_ids":["skl_01hzx8c0000000000000000001"],"environment_id":"env_01hzx8c0000000000000000001",)"
+            R"("policy":[],"agent_type":"native","command":[],"mcp_servers":[],"tools":[],"code_mode":false,)"
+            R"("is_default":true,"created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
 }
 
 // I-25
@@ -217,11 +218,12 @@ TEST(KeyJson, Shows_nothing_secret) {
 
 TEST(TenantJson, Is_spelt_in_one_way) {
   const Tenant tenant{.id = some_id<TenantId>(), .name = "demo", .status = TenantStatus::suspended};
-  EXPECT_EQ(to_json(tenant), R"({"object":"tenant","id":"tnt_01hzx8c0000000000000000001","name":"demo",)"
-                             R"("status":"suspended","settings":{"filler_enabled":false,"weight":1,"max_running":0,)"
-                             R"("max_held":0,"max_concurrent_sticky":5,"max_sticky_ttl_seconds":3600,)"
-                             R"("require_bound_decisions":false,"webhook_url":null},"metadata":{},)"
-                             R"("created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
+  EXPECT_EQ(to_json(tenant),
+            R"({"object":"tenant","id":"tnt_01hzx8c0000000000000000001","name":"demo",)"
+            R"("status":"suspended","settings":{"filler_enabled":false,"weight":1,"max_running":0,)"
+            R"("max_held":0,"max_concurrent_sticky":5,"max_sticky_ttl_seconds":3600,)"
+            R"("require_bound_decisions":false,"agui_unsigned_approvals":false,"webhook_url":null},"metadata":{},)"
+            R"("created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
 }
 
 TEST(Names, Lead_there_and_back) {
