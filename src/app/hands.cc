@@ -52,11 +52,15 @@ runner::HandsOptions hands_options(const Config& config, const std::string& stat
   return options;
 }
 
-// Boxes hold it from their beginning; what is installed later is seen all the same.
-Result<Unit> make_harness_dir(const std::string& path) {
+// Boxes hold it from their beginning; what is installed later is seen all the same. It is their user's, who looks into it
+// when a program is bound.
+Result<Unit> make_harness_dir(const std::string& path, uint32_t box_user) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (fs::create_directories(path, error)) fs::permissions(path, fs::perms(0755), error);
+  if (fs::create_directories(path, error)) {
+    fs::permissions(path, fs::perms(0700), error);
+    if (geteuid() == 0 && chown(path.c_str(), box_user, box_user) != 0) error.assign(errno, std::generic_category());
+  }
   if (error) return Error{ErrorKind::unavailable, "harness.dir: make " + path + ": " + error.message()};
   return Unit{};
 }
@@ -140,7 +144,7 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
   if (mkdir(options.state_dir.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error{ErrorKind::unavailable, "make " + options.state_dir + ": " + std::strerror(errno)};
   }
-  if (auto made = make_harness_dir(options.harness_dir); !made) return std::move(made.error());
+  if (auto made = make_harness_dir(options.harness_dir, owner_uid(config)); !made) return std::move(made.error());
   std::unique_ptr<Hands> hands(new Hands());
   hands->workers_ = world::make_workers(needs.reactor, worker_count);
   auto watcher = workspace::make_watcher(needs.reactor, needs.metrics);

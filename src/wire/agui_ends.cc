@@ -151,7 +151,13 @@ std::string AguiTeller::client_tool_interrupts(const Items& items) const {
 
 void AguiTeller::end_run(EventKind kind, std::string_view body) {
   close_everything(kind == EventKind::completed ? Ending::done : Ending::broken);
-  if (kind == EventKind::completed) return finish(success, "stop");
+  if (kind == EventKind::completed) {
+    // The finished message says it too, also of a run whose model was asked only once.
+    if (const auto message = json::Document::parse(body)) {
+      if (const auto usage = message.value().root().find("usage"); usage && !usage->is_null()) note_usage(*usage);
+    }
+    return finish(success, "stop");
+  }
   // Others than clients of 1.0 refuse the word, and it must not look like success.
   if (kind == EventKind::cancelled && writer_.peer() == AguiPeer::current) return finish(R"({"type":"cancelled"})", {});
 

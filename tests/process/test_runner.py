@@ -110,7 +110,8 @@ class AnyWorkspaceTest(RunnerCase):
 
     def test_what_cannot_be_run_is_one_error_line(self):
         for config, code in ((b"{]", "bootstrap_failed"), (b"{}", "bootstrap_failed"),
-                             ({"agent": {"agent_type": "claude-code"}}, "agent_type_unsupported")):
+                             ({"agent": {"agent_type": "deepagent"}}, "agent_type_unsupported"),
+                             ({"agent": {"agent_type": "claude-code"}}, "agent_misconfigured")):  # not installed here
             lines = self.stream(self.workspace(config=config), "say x")
             self.assertEqual((lines[-1]["type"], lines[-1]["code"]), ("error", code), lines)
 
