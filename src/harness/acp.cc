@@ -320,7 +320,7 @@ void Acp::hear_end(const Value& result) {
     if (is_interrupted_) return fail(Slug::run_cancelled, "The agent was interrupted.");
     // Grok gives up when it is not allowed something; the others go on without it.
     if (text_in(value_in(result, "_meta"), "cancellationCategory") == "PermissionRejected")
-      return fail(Slug::approval_denied, "The agent gave its turn up because it was not allowed what it asked for.");
+      return fail(Slug::agent_failed, "The agent gave its turn up because it was not allowed what it asked for.");
     return fail(Slug::model_error, "The agent broke its turn off.");
   }
   if (reason == "refusal") return fail(Slug::model_error, "The model refused to answer.");

@@ -106,7 +106,7 @@ TEST(Grok, A_denied_call_ends_its_turn) {
   const auto lines = told(grok(), "denied", Answer::Kind::deny);
   EXPECT_EQ(lines.at(7), "ended call_1 failed: User rejected the execution for tool `run_terminal_command`");
   EXPECT_EQ(lines.back(),
-            "failed approval-denied The agent gave its turn up because it was not allowed what it asked for.");
+            "failed agent-failed The agent gave its turn up because it was not allowed what it asked for.");
 }
 
 TEST(Grok, Nothing_is_asked_when_it_approves_by_itself) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runner/egress_asking.h"
 #include "runner/told.h"
 
 namespace sluice::runner {
@@ -13,34 +14,6 @@ namespace {
 
 constexpr std::size_t named_paths_max = 5;
 static_assert(named_paths_max < changed_paths_max, "that there are more is seen");
-
-Asking asking_about(const egress::Question& question) {
-  if (question.alias.empty()) {
-    return {.reason = question.reason.empty() ? "A request to " + question.host + " must be allowed by a human."
-                                              : question.reason,
-            .items = {{.description = question.method + " requests to " + question.host, .hosts = {question.host}}}};
-  }
-  return {.reason = "A request to " + question.host + " uses " + vault::placeholder(question.alias) +
-                    ", which is not on file.",
-          .items = {{.kind = model::ItemKind::secret,
-                     .description = "Secret for " + question.method + " requests to " + question.host,
-                     .alias = question.alias,
-                     .hosts = {question.host}}}};
-}
-
-std::string refusal_of(const egress::Question& question) {
-  if (question.alias.empty())
-    return "Requests to " + question.host + " must be allowed by a human, and none can be asked.";
-  return vault::placeholder(question.alias) + " is not on file, and no human can be asked for it.";
-}
-
-std::string untimely(const egress::Question& question) {
-  if (question.alias.empty()) {
-    return "Requests to " + question.host +
-           " must be allowed by a human, who is asked only for a command that is waited for.";
-  }
-  return vault::placeholder(question.alias) + " is not on file: ask for it with request_secret before.";
-}
 
 // Why a command that a human was asked for is not run from its start again, and what may be done about it.
 std::string unrepeated_words(const CallState& state, Asked asked, const std::vector<model::RequestedItem>& items) {
@@ -208,7 +181,8 @@ void CallRound::hear(egress::Question question) {
   if (!run_) {
     // Of something in the background, or of the setup script: no call is there to wait.
     return needs_.hands->settle(question.number, false,
-                                needs_.dispatch.may_ask ? untimely(question) : refusal_of(question));
+                                needs_.dispatch.may_ask ? untimely_words(question, "for a command that is waited for")
+                                                        : unasked_words(question));
   }
   questions_.push_back(std::move(question));
   if (!is_waiting()) look_at_questions();
@@ -223,7 +197,7 @@ void CallRound::look_at_questions() {
     if (is_settled) {
       needs_.hands->settle(question.number, true, "");
     } else if (!needs_.dispatch.may_ask) {
-      needs_.hands->settle(question.number, false, refusal_of(question));
+      needs_.hands->settle(question.number, false, unasked_words(question));
     } else {
       state_.host = question.host;
       return wait(question.alias.empty() ? Asked::passage : Asked::secret, asking_about(question));

@@ -86,6 +86,8 @@ TEST_P(ProgramBridgeTest, H_6_An_answer_waits_for_a_program_that_hung_up_and_com
   EXPECT_EQ(heard.gate_count, 1);
   finish();
   EXPECT_TRUE(heard.usage);
+  ASSERT_EQ(steps().size(), 2u) << "it is the same call";
+  EXPECT_NE(steps()[1].find(R"("id":"step_1","name":"pick","status":"succeeded","result":"blue")"), std::string::npos);
 }
 
 }  // namespace

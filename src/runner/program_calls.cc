@@ -49,12 +49,19 @@ void ProgramWork::allow(const Question& question) {
   pump();
 }
 
+// Some programs end their turn at a refusal without a word, or in words of their own: that it was ours is told here.
+bool ProgramWork::tell_refusal(const harness::ProgramCall& call, std::string_view why) {
+  refusal_ = refused_call_words(call, why) + ".";
+  return is_bounded(refusal_.size()) && tell({{EventKind::log, log_body("warn", refusal_)}});
+}
+
 void ProgramWork::judge_permission(const Heard& heard) {
   Question question{.from = Question::From::permission, .number = heard.question, .call = heard.call};
   // What the host does is judged when it is called.
   if (is_of_host(heard.call.name)) return allow(question);
   const auto ruling = rule_on_program_call(dispatch_.agent.policy, heard.call);
   const auto deny = [&](std::string words) {
+    if (!tell_refusal(heard.call, words)) return;
     dialect_->answer(heard.question, {.kind = Answer::Kind::deny, .text = std::move(words)});
     pump();
   };
@@ -87,16 +94,19 @@ void ProgramWork::begin_host_call(Question question) {
   question.step_id = steps_.claim(question.call, true, now_us(), told);
   if (!tell(std::move(told))) return;
   const auto& name = question.call.name;
+  const models::ToolCall call{question.call.id, name, question.call.arguments};
+  const auto ruling = rule_on_host_call(dispatch_.agent.policy, call);
+  const auto refuse = [&](std::string words) {
+    if (tell_refusal(question.call, words)) reply(question, {.text = std::move(words), .failed = true});
+  };
+  if (ruling.effect == model::Effect::deny) return refuse(refusal_words(ruling));
   if (auto decided = take_decision(question.call)) {
     return decided->answer ? reply(question, std::move(*decided->answer)) : carry_out(std::move(question));
   }
   if (!is_of_host(name)) return reply(question, {.text = "There is no tool named " + name + ".", .failed = true});
-  const models::ToolCall call{question.call.id, name, question.call.arguments};
-  const auto ruling = rule_on_host_call(dispatch_.agent.policy, call);
-  if (ruling.effect == model::Effect::deny) return reply(question, {.text = refusal_words(ruling), .failed = true});
   if (!toolbox_->has(name)) return begin_asking(std::move(question));
   if (ruling.effect == model::Effect::allow) return carry_out(std::move(question));
-  if (!dispatch_.may_ask) return reply(question, {.text = unasked_words(ruling), .failed = true});
+  if (!dispatch_.may_ask) return refuse(unasked_words(ruling));
   wait_for(std::move(question), ProgramAsked::leave, asking_about(ruling, call));
 }
 

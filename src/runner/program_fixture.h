@@ -153,6 +153,17 @@ class ProgramStory : public GateStory {
     return {.kind = Heard::Kind::host_call, .call = std::move(what), .question = question};
   }
 
+  // The words of the warnings that were told.
+  std::vector<std::string> warnings() const {
+    std::vector<std::string> words;
+    for (const auto& body : heard.bodies(model::EventKind::log)) {
+      const auto document = json::Document::parse(body);
+      const auto level = document.value().root().find("level");
+      if (level && level->string() == "warn") words.emplace_back(*document.value().root().find("text")->string());
+    }
+    return words;
+  }
+
   // A human agrees; the client has carried out what was asked of it.
   void approve(std::vector<model::ClientResult> results = {}) {
     ASSERT_TRUE(heard.gate);

@@ -101,6 +101,36 @@ TEST_P(ProgramGateTest, Where_nobody_can_be_asked_what_must_be_asked_is_denied) 
   finish();
 }
 
+// OpenCode ends its turn there as if all were well, and Grok breaks it off.
+TEST_P(ProgramGateTest, H_5_A_refusal_is_told_with_the_call_and_the_rules_reason) {
+  forbid(Subject::command, "rm *", "nothing is deleted here");
+  begin("hello");
+  say({permission(1, call("c1", "Bash", R"({"command":"rm -rf /"})"))});
+  finish();
+  ASSERT_TRUE(heard.usage);
+  const std::string refusal = "Bash (rm -rf /) was refused by policy: nothing is deleted here.";
+  EXPECT_EQ(warnings(),
+            (Bodies{refusal, "The agent program ended its turn without another word after this: " + refusal}));
+}
+
+TEST_P(ProgramGateTest, H_5_A_program_that_goes_on_after_a_refusal_is_not_said_to_have_given_up) {
+  forbid(Subject::tool, "WebFetch");
+  begin("hello");
+  say({permission(1, call("c1", "WebFetch", R"({"url":")" + std::string(300, 'x') + "\"}")), text("Then not.")});
+  finish();
+  ASSERT_EQ(warnings().size(), 1u);
+  EXPECT_EQ(warnings()[0].find(R"(WebFetch ({"url":"xxx)"), 0u) << warnings()[0];
+  EXPECT_NE(warnings()[0].find(R"(x…) was refused by policy: the rule on "WebFetch".)"), std::string::npos);
+}
+
+TEST_P(ProgramGateTest, H_5_A_turn_that_fails_at_a_refusal_says_what_was_refused_and_why) {
+  forbid(Subject::command, "rm *", "nothing is deleted here");
+  begin("hello");
+  say({permission(1, call("c1", "Bash", R"({"command":"rm -rf /"})")),
+       {.kind = Heard::Kind::failed, .text = "It gave up.", .slug = Slug::agent_failed}});
+  expect_problem(Slug::agent_failed, "It gave up. Bash (rm -rf /) was refused by policy: nothing is deleted here.");
+}
+
 TEST_P(ProgramGateTest, A_question_that_is_withdrawn_is_not_asked) {
   ask_about(Subject::tool, "*");
   begin("hello");
@@ -177,9 +207,58 @@ TEST_F(PooledProgramTest, What_the_program_never_came_back_for_is_told_as_failed
   begin("hello");
   say({session("s-1"), permission(1, call("c1", "Bash", "{}"))});
   approve();
+  say({text("Rather not.")});
   finish();
+  ASSERT_TRUE(heard.usage);
   ASSERT_EQ(steps().size(), 2u);
-  EXPECT_NE(steps()[1].find(R"("id":"step_1","name":"Bash","status":"failed")"), std::string::npos);
+  EXPECT_EQ(steps()[1],
+            R"({"id":"step_1","name":"Bash","status":"failed","error":"The run waited for a human, and the )"
+            R"(agent program did not come back to this call afterwards.","durationMs":0})");
+}
+
+TEST_F(PooledProgramTest, H_5_A_decision_that_the_program_never_came_back_for_is_for_no_other_call) {
+  ask_about(Subject::tool, "*");
+  begin("hello");
+  say({session("s-1"), permission(1, call("c1", "Bash", R"({"command":"a"})"))});
+  approve();
+  say({permission(1, call("d1", "Bash", R"({"command":"a b"})"))});
+  EXPECT_EQ(talk().answers, Bodies{}) << "the same tool with other arguments";
+  ASSERT_TRUE(heard.gate);
+  EXPECT_EQ(heard.gate->items[0].description, "Run: a b");
+  approve();
+  say({permission(1, call("e1", "shell", R"({"command":"a b"})"))});
+  EXPECT_EQ(talk().answers, Bodies{}) << "another tool with the same arguments";
+  ASSERT_TRUE(heard.gate);
+  approve();
+  say({permission(1, call("f1", "Bash", R"({"command":"a"})"))});
+  EXPECT_EQ(talk().answers, (Bodies{"allow 1"})) << "it was agreed to, in this run";
+  finish();
+  EXPECT_TRUE(heard.usage);
+}
+
+TEST_F(PooledProgramTest, H_5_A_decision_that_the_program_never_came_back_for_ends_with_its_run) {
+  ask_about(Subject::tool, "Bash");
+  begin("hello");
+  say({session("s-1"), permission(1, call("c1", "Bash", R"({"command":"a"})"))});
+  approve();
+  finish();
+  ASSERT_TRUE(heard.usage);
+  heard = {};
+  begin("again");
+  EXPECT_EQ(talk().assignment.session_id, "s-1");
+  say({permission(1, call("d1", "Bash", R"({"command":"a"})"))});
+  EXPECT_EQ(talk().answers, Bodies{});
+  EXPECT_TRUE(heard.gate);
+}
+
+TEST_F(PooledProgramTest, A_call_that_nobody_came_back_for_does_not_excuse_silence) {
+  ask_about(Subject::tool, "Bash");
+  begin("hello");
+  say({session("s-1"), permission(1, call("c1", "Bash", "{}"))});
+  approve();
+  say({text("Hm.")});
+  pass(options.programs.silence_ms_max + 1);
+  expect_problem(Slug::model_timeout, "no tool was running");
 }
 
 TEST_F(PooledProgramTest, Usage_and_text_are_counted_over_all_processes_of_the_run) {

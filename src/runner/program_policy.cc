@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "runner/output_text.h"
 
 namespace sluice::runner {
 namespace {
@@ -13,6 +14,7 @@ using gates::Ruling;
 using model::Effect;
 
 constexpr std::size_t shown_bytes_max = 16'000;  // nobody can judge what they cannot read
+constexpr std::size_t refused_bytes_max = 200;   // of what was refused: enough to know it by
 
 struct SameTool {
   std::string_view program;
@@ -112,12 +114,16 @@ void add_paths_of_changes(json::Value changes, std::vector<std::string>& paths) 
 
 int strictness(Effect effect) { return effect == Effect::deny ? 2 : effect == Effect::ask ? 1 : 0; }
 
-std::string shown(const harness::ProgramCall& call, const ProgramAct& act) {
-  if (!act.command.empty()) return "Run: " + act.command;
-  if (act.paths.empty()) return call.name + ": " + call.arguments;
-  std::string words = call.name + ":";
-  for (const auto& path : act.paths) words += (&path == &act.paths.front() ? " " : ", ") + path;
+std::string object_of(const harness::ProgramCall& call, const ProgramAct& act) {
+  if (!act.command.empty()) return act.command;
+  if (act.paths.empty()) return call.arguments;
+  std::string words;
+  for (const auto& path : act.paths) words += (words.empty() ? "" : ", ") + path;
   return words;
+}
+
+std::string shown(const harness::ProgramCall& call, const ProgramAct& act) {
+  return (act.command.empty() ? call.name : "Run") + ": " + object_of(call, act);
 }
 
 }  // namespace
@@ -170,6 +176,13 @@ Ruling rule_on_program_call(const model::Policy& policy, const harness::ProgramC
 Asking asking_about_program_call(const Ruling& ruling, const harness::ProgramCall& call) {
   return {.reason = ruling.reason.empty() ? "The agent's policy wants a human asked before this." : ruling.reason,
           .items = {{.description = shown(call, act_of(call))}}};
+}
+
+std::string refused_call_words(const harness::ProgramCall& call, std::string_view why) {
+  const auto object = to_utf8(object_of(call, act_of(call)));
+  const auto named = utf8_prefix(object, refused_bytes_max);
+  return call.name + " (" + std::string(named) + (named.size() < object.size() ? "…" : "") + ") was " +
+         std::string(why);
 }
 
 bool may_object(const model::Policy& policy) {

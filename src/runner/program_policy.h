@@ -30,6 +30,10 @@ gates::Ruling rule_on_program_call(const model::Policy& policy, const harness::P
 // What a human is asked about it, in words.
 Asking asking_about_program_call(const gates::Ruling& ruling, const harness::ProgramCall& call);
 
+// That it is not done, for whoever reads the run: "Bash (rm -rf /) was refused by policy: …". `why` is as the program
+// is told.
+std::string refused_call_words(const harness::ProgramCall& call, std::string_view why);
+
 // Whether any rule can ask about or deny a call: otherwise the program need not ask at all.
 bool may_object(const model::Policy& policy);
 

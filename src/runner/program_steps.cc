@@ -16,6 +16,8 @@ using model::EventKind;
 namespace {
 
 constexpr std::size_t over_max = 1024;
+constexpr std::string_view orphan_words =
+    "The run waited for a human, and the agent program did not come back to this call afterwards.";
 
 void append_canonical(json::Value value, std::string& out) {
   json::Writer writer(out);
@@ -192,6 +194,7 @@ void ProgramSteps::hear_running(const Heard& heard, int64_t now_us, Story& told)
   }
   if (auto* const step = find_unnamed(call.name, canonical, false)) {
     step->call_id = call.id;
+    step->is_orphan = false;
     return;
   }
   run(add(call, heard.subagent), call, now_us, told);
@@ -251,7 +254,16 @@ std::string ProgramSteps::claim(const ProgramCall& call, bool of_host, int64_t n
   if (step->call_id.empty()) step->call_id = call.id;
   if (!step->is_running) run(*step, call, now_us, told);
   step->is_of_host = step->is_of_host || of_host;
+  step->is_orphan = false;
   return step->id;
+}
+
+void ProgramSteps::release(std::string_view step_id) {
+  auto* const step = find_step(step_id);
+  if (step == nullptr) return;
+  step->call_id.clear();
+  step->is_of_host = false;
+  step->is_orphan = true;
 }
 
 Story ProgramSteps::print(std::string_view step_id, std::string_view text) {
@@ -299,8 +311,15 @@ void ProgramSteps::end(Step& step, const ToolAnswer& answer, int64_t now_us, Sto
 
 Story ProgramSteps::break_off(const std::string& why, int64_t now_us) {
   auto told = let_go(why, now_us);
-  while (!steps_.empty()) end(steps_.front(), {.text = why, .failed = true}, now_us, told);
+  while (!steps_.empty()) {
+    const auto& words = steps_.front().is_orphan ? std::string(orphan_words) : why;
+    end(steps_.front(), {.text = words, .failed = true}, now_us, told);
+  }
   return told;
+}
+
+bool ProgramSteps::is_any_at_work() const {
+  return std::ranges::any_of(steps_, [](const Step& step) { return !step.is_orphan; });
 }
 
 Story ProgramSteps::let_go(const std::string& why, int64_t now_us) {
@@ -347,6 +366,7 @@ void ProgramSteps::take_up(const std::vector<OpenStep>& steps, int64_t count, in
     step.arguments = open.arguments;
     step.canonical = canonical_of(open.arguments);
     step.is_running = true;
+    step.is_orphan = true;
     step.used_ms = open.used_ms;
     step.began_us = now_us;
   }

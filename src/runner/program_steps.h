@@ -54,10 +54,13 @@ class ProgramSteps {
   std::string claim(const harness::ProgramCall& call, bool of_host, int64_t now_us, Story& told);
   Story print(std::string_view step_id, std::string_view text);
   Story end(std::string_view step_id, const ToolAnswer& answer, int64_t now_us);
+  // Nobody waits for what we carry out: a call that is the same goes on with it.
+  void release(std::string_view step_id);
   // All that are open, because the program is over.
   Story break_off(const std::string& why, int64_t now_us);
 
-  bool is_any_open() const { return !steps_.empty(); }
+  // Of this process.
+  bool is_any_at_work() const;
   bool are_too_many() const { return steps_.size() > bounds_.open_max || subagents_.size() > bounds_.open_max; }
 
   // ── another process goes on ──
@@ -68,7 +71,8 @@ class ProgramSteps {
   Story let_go(const std::string& why, int64_t now_us);
   int64_t count() const { return count_; }
   std::vector<OpenStep> open_steps() const;
-  // Ids of the program mean nothing any more: a call that is the same goes on with its step.
+  // Ids of the program mean nothing any more: a call that is the same goes on with its step, and a step that none goes
+  // on with is broken off as such.
   void take_up(const std::vector<OpenStep>& steps, int64_t count, int64_t now_us);
 
  private:
@@ -81,6 +85,7 @@ class ProgramSteps {
     std::string subagent;
     bool is_running = false;  // told so; otherwise it is being written
     bool is_of_host = false;
+    bool is_orphan = false;  // whoever made the call is gone, and nobody has made it again
     int64_t began_us = 0;
     int64_t used_ms = 0;
     std::size_t printed_bytes = 0;

@@ -48,7 +48,7 @@ TEST_F(ProgramStepsTest, A_call_that_both_name_by_its_id_is_one) {
   steps.hear(running("c1", "lookup", R"({"a":1})"), 0);
   EXPECT_EQ(steps.claim({"c1", "lookup", R"({"a":2})"}, true, 0, told), "step_1");
   EXPECT_TRUE(steps.hear({.kind = Heard::Kind::call_ended, .call = {.id = "c1"}}, 0).empty()) << "we end it";
-  EXPECT_TRUE(steps.is_any_open());
+  EXPECT_TRUE(steps.is_any_at_work());
 }
 
 TEST_F(ProgramStepsTest, Arguments_that_are_no_object_are_told_as_one) {

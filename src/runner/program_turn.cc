@@ -100,7 +100,7 @@ void ProgramWork::hear(Heard& heard) {
       // What it asked, it does not want to know any more; but a human is being asked.
       if (phase_ == Phase::holding) return static_cast<void>(is_turn_over_ = true);
       return finish_turn();
-    case Heard::Kind::failed: return fail(heard.slug, std::move(heard.text));
+    case Heard::Kind::failed: return fail(heard.slug, std::move(heard.text) + (refusal_.empty() ? "" : " " + refusal_));
     default: break;
   }
   if (!is_bounded(heard.call.arguments.size()) || !tell(steps_.hear(heard, now_us()))) return;
@@ -128,6 +128,7 @@ void ProgramWork::hear_words(Heard& heard) {
   end_filler();
   if (alive.expired()) return;
   has_spoken_ = true;
+  refusal_.clear();
   raw_ += heard.text;
   telling_.speak(EventKind::text, std::move(heard.text));
 }
@@ -199,7 +200,7 @@ void ProgramWork::look_for_silence() {
                 name + " said nothing within " + std::to_string(options.start_ms_max / 1000) + " s of its start.");
   }
   // A tool may be silent for as long as the run may take, and so may a human.
-  const bool is_busy = steps_.is_any_open() || !errands_.empty() || !questions_.empty() || !asked_.empty();
+  const bool is_busy = steps_.is_any_at_work() || !errands_.empty() || !questions_.empty() || !asked_.empty();
   if (heard_us_ != 0 && silent_ms >= options.silence_ms_max) {
     if (!is_busy) {
       return fail(Slug::model_timeout, name + " said nothing for " + std::to_string(options.silence_ms_max / 1000) +

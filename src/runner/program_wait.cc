@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runner/egress_asking.h"
 #include "runner/program_work.h"
 
 namespace sluice::runner {
@@ -11,30 +12,6 @@ using harness::Answer;
 using model::Slug;
 
 namespace {
-
-Asking asking_about(const egress::Question& question) {
-  if (question.alias.empty()) {
-    return {.reason = question.reason.empty() ? "A request to " + question.host + " must be allowed by a human."
-                                              : question.reason,
-            .items = {{.description = question.method + " requests to " + question.host, .hosts = {question.host}}}};
-  }
-  return {.reason = "A request to " + question.host + " uses " + vault::placeholder(question.alias) +
-                    ", which is not on file.",
-          .items = {{.kind = model::ItemKind::secret,
-                     .description = "Secret for " + question.method + " requests to " + question.host,
-                     .alias = question.alias,
-                     .hosts = {question.host}}}};
-}
-
-// A request cannot outlive its box, and the program could not be made to send it again.
-std::string unasked_words(const egress::Question& question, bool may_ask) {
-  const auto what = question.alias.empty() ? "Requests to " + question.host + " must be allowed by a human"
-                                           : vault::placeholder(question.alias) + " is not on file";
-  if (!may_ask) return what + ", and none can be asked.";
-  return what + (question.alias.empty()
-                     ? ", who is asked only where the conversation keeps its sandbox (runtime mode sticky)."
-                     : ": ask for it with request_secret before.");
-}
 
 DecidedCall decision_of(const AskedCall& asked, const std::vector<model::ClientResult>& results) {
   DecidedCall decided{.name = asked.name, .arguments = asked.arguments, .answer = std::nullopt};
@@ -80,8 +57,11 @@ void ProgramWork::on_hands_question(egress::Question asked) {
   if (asked.host == model_.host && asked.alias.empty()) return hands_->settle(asked.number, true, "");
   if (is_settled(question)) return hands_->settle(asked.number, true, "");
   const bool can_wait = phase_ == Phase::running || phase_ == Phase::holding || phase_ == Phase::waiting;
-  if (!dispatch_.may_ask || !dispatch_.keeps_box || !can_wait) {
-    return hands_->settle(asked.number, false, unasked_words(asked, dispatch_.may_ask));
+  if (!dispatch_.may_ask) return hands_->settle(asked.number, false, unasked_words(asked));
+  // A request cannot outlive its box, and the program could not be made to send it again.
+  if (!dispatch_.keeps_box || !can_wait) {
+    constexpr std::string_view when = "where the conversation keeps its sandbox (runtime mode sticky)";
+    return hands_->settle(asked.number, false, untimely_words(asked, when));
   }
   wait_for(std::move(question), ProgramAsked::leave, asking_about(asked));
 }
@@ -256,6 +236,7 @@ void ProgramWork::grant(Question& question, const std::vector<model::ClientResul
   }
   auto decided = decision_of(asked, results);
   if (question.left) {
+    if (question.from != Question::From::permission) steps_.release(question.step_id);
     decided.arguments = scrubbed_json(dispatch_.secrets, std::move(decided.arguments));
     decided_.push_back(std::move(decided));
     if (!process_) resumed_.push_back(asked);

@@ -241,6 +241,8 @@ bool ProgramWork::tell(Story story) {
 
 // The process is given time to end by itself: what it still writes to its home belongs to the session.
 void ProgramWork::finish_turn() {
+  const auto gave_up = "The agent program ended its turn without another word after this: ";
+  if (!refusal_.empty() && !tell({{EventKind::log, log_body("warn", gave_up + refusal_)}})) return;
   phase_ = Phase::ending;
   silence_.cancel();
   for (const auto& question : std::exchange(questions_, {})) {

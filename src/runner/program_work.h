@@ -129,6 +129,8 @@ class ProgramWork final : public harness::Work,
   std::string said() const { return said_before_ + telling_.scrubbed(raw_); }
 
   // ── calls that are asked about (program_calls.cc) ──
+  // False when the run is over, or the listener dropped this.
+  bool tell_refusal(const harness::ProgramCall& call, std::string_view why);
   void judge_permission(const harness::Heard& heard);
   void begin_host_call(Question question);
   void begin_asking(Question question);
@@ -183,6 +185,7 @@ class ProgramWork final : public harness::Work,
   std::string raw_;           // by this one
   std::size_t said_bytes_ = 0;
   bool has_spoken_ = false;  // real words: no more filler
+  std::string refusal_;      // what the policy last refused, as long as no words followed
   int64_t filler_count_ = 0;
   model::Usage usage_before_, usage_;
   std::string complaints_;  // the end of its standard error
