@@ -13,6 +13,7 @@ import sys
 import time
 import urllib.request
 
+from agui.waiting import waited_ms_of
 from contender import HERE, Sluice, show
 
 AGENT = HERE / "agui" / "stamping_agent.py"
@@ -114,11 +115,15 @@ def measure(rows, quick):
         for streams, interval in ((1, 10), (8, 40)):
             each = count // streams
             pipe = through_pipes(streams, each, interval)
+            waited = waited_ms_of(server.process.pid)
             ours = through_server(server, agent, streams, each, interval)
+            waited = waited_ms_of(server.process.pid) - waited
             programs = "one program" if streams == 1 else f"{streams} programs at once"
             rows.add(f"{programs}, a chunk each {interval} ms: its write to the client's read, p50", "ms",
                      quantile(ours, 0.5), f"a pipe: {show(quantile(pipe, 0.5))}")
             rows.add("… p99", "ms", quantile(ours, 0.99), f"a pipe: {show(quantile(pipe, 0.99))}", at_most=2)
             rows.add("… longest", "ms", ours[-1], f"a pipe: {show(pipe[-1])}")
+            rows.add("… mean, and beside it how long the server's threads waited for a processor", "ms",
+                     sum(ours) / len(ours), f"waited: {show(waited / len(ours))}")
     finally:
         server.stop()

@@ -7,6 +7,7 @@ GET, and beside them the Integration API's stream of the same runs.
 import json
 import subprocess
 
+from agui.waiting import waited_ms_of
 from contender import BINARY, Sluice, say, show
 
 ASKERS = BINARY.parent / "bench" / "agui" / "askers"
@@ -41,25 +42,29 @@ class Runs:
         return "GET", f"/v1/messages/{self.messages[index]}/events", str(SEEN), "", f"id: {SEEN + 1}"
 
     def come_back(self, way, slice_of_them):
-        """Milliseconds to the first byte of each, seconds that all took, and the server's share of the processor."""
+        """Milliseconds to the first byte of each, and for all of them the server's time at work and in line for it."""
         requests = [self.request(way, index) for index in slice_of_them]
-        before = self.server.cpu_seconds()
-        seen = json.loads(ask(self.server, requests, AT_ONCE, *(["--stay"] if self.kind == "live" else []))[-1])
-        return seen["first_byte_ms"], seen["seconds"], self.server.cpu_seconds() - before
+        pid = self.server.process.pid
+        before, waited = self.server.cpu_seconds(), waited_ms_of(pid)
+        times = json.loads(ask(self.server, requests, AT_ONCE, *(["--stay"] if self.kind == "live" else []))[-1])
+        return times, self.server.cpu_seconds() - before, waited_ms_of(pid) - waited
 
 
 class Way:
     def __init__(self):
-        self.times, self.seconds, self.cpu = [], 0, 0
+        self.times, self.cpu, self.waited_ms = [], 0, 0
 
-    def add(self, times, seconds, cpu):
-        self.times, self.seconds, self.cpu = sorted(self.times + times), self.seconds + seconds, self.cpu + cpu
+    def add(self, times, cpu, waited_ms):
+        self.times, self.cpu, self.waited_ms = sorted(self.times + times), self.cpu + cpu, self.waited_ms + waited_ms
 
     def quantile(self, q):
         return self.times[int(q * (len(self.times) - 1))]
 
     def cpu_us(self):
         return self.cpu / len(self.times) * 1e6
+
+    def waited_us(self):
+        return self.waited_ms / len(self.times) * 1e3
 
 
 def ask(server, requests, at_once, *flags):
@@ -92,6 +97,7 @@ def measure(rows, quick):
                 rows.add(f"{count:,} {name}s come back to {kind} runs, {AT_ONCE} at once: first byte, p50", "ms",
                          way.quantile(0.5), f"Integration: {show(beside.quantile(0.5))}")
                 rows.add("… p99", "ms", way.quantile(0.99), f"Integration: {show(beside.quantile(0.99))}", at_most=10)
-                rows.add("… CPU of the server for each", "µs", way.cpu_us(), f"Integration: {show(beside.cpu_us())}")
+                rows.add("… CPU of the server for each", "µs", way.cpu_us(),
+                         f"Integration: {show(beside.cpu_us())}; waited for a processor: {show(way.waited_us())}")
     finally:
         server.stop()
