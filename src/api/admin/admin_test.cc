@@ -50,7 +50,8 @@ TEST_F(AdminTest, A_tenants_settings_are_changed_one_by_one_and_cleared_together
   const auto defaults = admin("GET", tenant_path())->member("settings");
   const std::string changed =
       R"({"filler_enabled":false,"weight":7,"max_running":3,"max_held":4,"max_concurrent_sticky":2,)"
-      R"("max_sticky_ttl_seconds":600,"require_bound_decisions":true,"webhook_url":"https://host.example/hooks/a"})";
+      R"("max_sticky_ttl_seconds":600,"require_bound_decisions":true,"agui_unsigned_approvals":true,)"
+      R"("webhook_url":"https://host.example/hooks/a"})";
   EXPECT_EQ(admin("PATCH", tenant_path(), R"({"settings":)" + changed + "}")->member("settings"), changed);
   EXPECT_EQ(admin("PATCH", tenant_path(), R"({"settings":{}})")->member("settings"), changed);
   const auto cleared = admin("PATCH", tenant_path(), R"({"settings":{"webhook_url":null}})")->member("settings");

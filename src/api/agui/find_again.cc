@@ -134,10 +134,8 @@ void hydrate(const Asked& asked, const Query& query, std::string thread_id, wire
   std::make_shared<Hydrating>(asked, format, static_cast<int>(limit), before)->begin(std::move(thread_id));
 }
 
-}  // namespace
-
 // Only TanStack's client comes by GET; one of AG-UI 1.0 says so.
-void find_again(const Asked& asked) {
+void find_named(const Asked& asked) {
   Findings findings;
   const Query query(asked, find_parameters, findings);
   const auto format = format_for(asked, query.find("protocolVersion") ? Peer::current : Peer::tanstack);
@@ -162,7 +160,7 @@ void find_again(const Asked& asked) {
   });
 }
 
-void cancel(const Asked& asked) {
+void cancel_named(const Asked& asked) {
   Findings findings;
   const Query query(asked, cancel_parameters, findings);
   const std::string run_id(query.find("runId").value_or(""));
@@ -180,6 +178,16 @@ void cancel(const Asked& asked) {
           asked->answer_json(200, std::move(body));
         });
   });
+}
+
+}  // namespace
+
+void find_again(const Asked& asked) {
+  with_agent_of_path(asked, [asked](std::optional<model::AgentId>) { find_named(asked); });
+}
+
+void cancel(const Asked& asked) {
+  with_agent_of_path(asked, [asked](std::optional<model::AgentId>) { cancel_named(asked); });
 }
 
 }  // namespace sluice::api::agui

@@ -42,8 +42,10 @@ void stream_named(const Asked& asked, const store::AguiRun& named, wire::Format 
 
 namespace {
 
+constexpr std::string_view no_such_agent = "This tenant has no agent of that id or name.";
+
 void look_for_agent(const Asked& asked, std::string name, std::optional<model::AgentId> after,
-                    Callback<void(const model::Agent&)> then) {
+                    Callback<void(std::optional<model::AgentId>)> then) {
   const store::PageQuery<model::AgentId> query{.limit = limits::page_max, .starting_after = after};
   asked->store().agents(
       asked->tenant().id, query,
@@ -51,23 +53,25 @@ void look_for_agent(const Asked& asked, std::string name, std::optional<model::A
         if (!page) return asked->fail(page.error());
         const auto& rows = page.value().rows;
         const auto found = std::ranges::find(rows, name, &model::Agent::name);
-        if (found != rows.end()) return then(*found);
-        if (!page.value().has_more) {
-          return asked->problem(model::Slug::not_found, "This tenant has no agent of that id or name.");
-        }
+        if (found != rows.end()) return then(found->id);
+        if (!page.value().has_more) return asked->problem(model::Slug::not_found, no_such_agent);
         look_for_agent(asked, std::move(name), rows.back().id, std::move(then));
       });
 }
 
 }  // namespace
 
-void with_agent(const Asked& asked, std::string name, Callback<void(const model::Agent&)> then) {
-  const auto id = model::AgentId::parse(name);
-  if (!id) return look_for_agent(asked, std::move(name), std::nullopt, std::move(then));
+void with_agent_of_path(const Asked& asked, Callback<void(std::optional<model::AgentId>)> then) {
+  const auto given = asked->path_param(0);
+  if (given.empty()) return then(std::nullopt);
+  const auto name = net::percent_decode(given);
+  if (!name) return asked->problem(model::Slug::not_found, no_such_agent);
+  const auto id = model::AgentId::parse(*name);
+  if (!id) return look_for_agent(asked, *name, std::nullopt, std::move(then));
   asked->store().agent(asked->tenant().id, *id,
                        [asked, then = std::move(then)](const Result<model::Agent>& agent) mutable {
                          if (!agent) return asked->fail(agent.error());
-                         then(agent.value());
+                         then(agent.value().id);
                        });
 }
 

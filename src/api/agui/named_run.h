@@ -27,7 +27,7 @@ void with_named_run(const Asked& asked, std::string thread_id, std::string run_i
 // Streams it, from where the client is.
 void stream_named(const Asked& asked, const store::AguiRun& named, wire::Format format, int64_t after);
 
-// By its id or its name; answers when the tenant has none.
-void with_agent(const Asked& asked, std::string name, Callback<void(const model::Agent&)> then);
+// The agent that the path names by its id or its name, if it names one; answers when the tenant has no such agent.
+void with_agent_of_path(const Asked& asked, Callback<void(std::optional<model::AgentId>)> then);
 
 }  // namespace sluice::api::agui

@@ -58,7 +58,7 @@ void check_version(const Fields& fields) {
 
 Peer peer_of(const Asked& asked, const Fields& fields) {
   if (fields.given("data") || asked->header("X-Run-Id")) return Peer::tanstack;
-  return fields.given("protocolVersion") ? Peer::current : Peer::old;
+  return fields.given("protocolVersion") && !fields.null("protocolVersion") ? Peer::current : Peer::old;
 }
 
 // The text of a message's content, which is a text or a list of parts.

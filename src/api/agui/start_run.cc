@@ -10,9 +10,10 @@ namespace sluice::api::agui {
 namespace {
 
 bool is_of_client(const model::Approval& approval) {
-  return std::ranges::all_of(approval.requested_items, [](const model::RequestedItem& item) {
+  const auto is_call = [](const model::RequestedItem& item) {
     return item.kind == model::ItemKind::client_tool && item.call;
-  });
+  };
+  return !approval.requested_items.empty() && std::ranges::all_of(approval.requested_items, is_call);
 }
 
 // The client's name for a call of the run that waits.
@@ -23,23 +24,15 @@ std::string call_id_of(const model::Approval& approval, const model::RequestedIt
 // Kept alive by the answer it waits for.
 class Starting final : public std::enable_shared_from_this<Starting> {
  public:
-  Starting(const Asked& asked, RunInput input)
-      : asked_(asked), input_(std::move(input)), format_(format_for(asked, input_.peer)) {}
+  Starting(const Asked& asked, RunInput input, std::optional<model::AgentId> agent)
+      : asked_(asked), input_(std::move(input)), format_(format_for(asked, input_.peer)), agent_(agent) {}
 
   void begin() {
     Findings findings;
     if (const auto last = asked_->header("Last-Event-ID")) {
       seen_ = read_seen(*last, input_.names().run_id, "Last-Event-ID", findings);
     }
-    if (refused(asked_, findings)) return;
-    const auto& agent = asked_->path_param(0);
-    if (agent.empty()) return find_run();
-    const auto name = net::percent_decode(agent);
-    if (!name) return asked_->not_found();
-    with_agent(asked_, *name, [self = shared_from_this()](const model::Agent& found) {
-      self->agent_ = found.id;
-      self->find_run();
-    });
+    if (!refused(asked_, findings)) find_run();
   }
 
  private:
@@ -143,15 +136,13 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     return found == input_.results.end() ? std::nullopt : std::optional(*found);
   }
 
+  // Among the messages there may be results of other tools, which the client was told by us.
   void refuse_strangers(const model::Approval& approval, Findings& findings) const {
     const auto waits = [&](std::string_view call_id) {
       return std::ranges::any_of(approval.requested_items, [&](const model::RequestedItem& item) {
         return call_id_of(approval, item) == call_id;
       });
     };
-    for (const auto& result : input_.results) {
-      if (!waits(result.call_id)) findings.refuse("/messages", "no call " + result.call_id + " waits for a result");
-    }
     for (std::size_t i = 0; i < input_.resume.size(); ++i) {
       std::string_view id = input_.resume[i].interrupt_id;
       if (!id.starts_with(client_tool_prefix) || !waits(id.substr(client_tool_prefix.size()))) {
@@ -246,17 +237,18 @@ class Starting final : public std::enable_shared_from_this<Starting> {
   Asked asked_;
   const RunInput input_;
   const wire::Format format_;
+  const std::optional<model::AgentId> agent_;  // empty: the thread's, or else the default
   Seen seen_;
-  std::optional<model::AgentId> agent_;
 };
 
 }  // namespace
 
 void start_run(const Asked& asked) {
   if (integration::refused_while_draining(asked)) return;
-  auto input = read_run_input(asked);
-  if (!input) return;
-  std::make_shared<Starting>(asked, std::move(*input))->begin();
+  with_agent_of_path(asked, [asked](std::optional<model::AgentId> agent) {
+    auto input = read_run_input(asked);
+    if (input) std::make_shared<Starting>(asked, std::move(*input), agent)->begin();
+  });
 }
 
 }  // namespace sluice::api::agui

@@ -130,16 +130,35 @@ TEST_F(CapacityTest, I_21_archiving_releases_the_sandbox) {
   EXPECT_EQ(agent.released.size(), 1U);
 }
 
+TEST_F(CapacityTest, H_1_a_conversation_names_its_agent_type_when_it_is_made_and_keeps_it) {  // H-1
+  const auto named = make_conversation(R"({"runtime":{"agent_type":"codex"}})");
+  EXPECT_NE(runtime_of(named).find(R"("agent_type":"codex","mode":"pooled")"), std::string::npos) << runtime_of(named);
+  const auto other_type = set_runtime(named, R"({"agent_type":"native"})");
+  EXPECT_EQ(other_type->status, 422);
+  EXPECT_NE(other_type->body.find("/runtime/agent_type"), std::string::npos) << other_type->body;
+  for (const auto& harmless : Texts{R"({"agent_type":"codex","mode":"sticky"})", R"({"agent_type":null})", "null"}) {
+    EXPECT_EQ(set_runtime(named, harmless)->status, 200) << harmless;
+    EXPECT_NE(runtime_of(named).find(R"("agent_type":"codex")"), std::string::npos) << harmless;
+  }
+  const auto unnamed = make_conversation();
+  patch("/v1/agents/" + acme.agent.text(), R"({"agent_type":"opencode"})");
+  EXPECT_NE(runtime_of(unnamed).find(R"("agent_type":"native")"), std::string::npos) << "as its agent was then";
+  EXPECT_NE(runtime_of(make_conversation()).find(R"("agent_type":"opencode")"), std::string::npos);
+  send(named, "hello");
+  EXPECT_EQ(agent.last.agent.kit.agent_type, "codex");
+}
+
 TEST_F(CapacityTest, I_21_a_wrong_runtime_is_422_and_a_tenants_caps_are_kept) {
   const auto conversation = make_conversation();
   for (const auto& runtime :
        Texts{"1", R"({"mode":"warm"})", R"({"mode":1})", R"({"sticky_ttl_seconds":59})",
              R"({"sticky_ttl_seconds":86401})", R"({"sticky_ttl_seconds":3601})", R"({"sticky_ttl_seconds":"60"})",
-             R"({"agent_type":"codex"})", R"({"agent_type":1})"}) {
+             R"({"agent_type":"cursor"})", R"({"agent_type":1})"}) {
     EXPECT_EQ(set_runtime(conversation, runtime)->status, 422) << runtime;
     EXPECT_EQ(post("/v1/conversations", R"({"runtime":)" + runtime + "}")->status, 422) << runtime;
   }
   EXPECT_EQ(set_runtime(conversation, R"({"agent_type":"native"})")->status, 200);
+  EXPECT_EQ(set_runtime(conversation, R"({"agent_type":"codex"})")->status, 422);
   EXPECT_EQ(patch("/v1/conversations/con_00000000000000000000000000", R"({"runtime":{}})")->status, 404);
   admin("PATCH", "/v1/tenants/" + acme.id.text(), R"({"settings":{"max_concurrent_sticky":0}})");
   for (const auto& answer : {set_runtime(conversation, R"({"mode":"sticky"})"),
