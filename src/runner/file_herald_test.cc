@@ -1,4 +1,4 @@
-// H-4: hooks on the server's side.
+// H-4, H-8: hooks on the server's side.
 #include "runner/file_herald.h"
 
 #include <filesystem>

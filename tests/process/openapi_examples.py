@@ -9,6 +9,11 @@ KEYS, APPROVERS = "/v1/tenants/{tenant}/keys", "/v1/tenants/{tenant}/approver-ke
 TOO_LARGE = b"x" * (4 * 1024 * 1024 + 1)
 ELSEWHERE = {"provider": "openai-chat", "name": "m", "base_url": "http://127.0.0.1:9/v1"}
 PUBLIC_KEY = "A" * 43  # 32 bytes in base64url
+KIT = {"agent_type": "claude-code", "code_mode": True,
+       "mcp_servers": [{"name": "crm", "url": "https://tools.example/mcp", "headers": {"X-Key": "{{secret:CRM_KEY}}"}},
+                       {"name": "files", "command": ["npx", "files"], "environment": {"ROOT": "/workspace"}}],
+       "tools": [{"name": "lookup", "description": "Looks it up.", "parameters": {"type": "object"},
+                  "url": "https://tools.example/lookup", "timeout_seconds": 5}]}
 FORGED = {"signature": {"key_id": "apk_" + "0" * 26, "algorithm": "hmac-sha256", "exp": 1, "value": "AAAA"}}
 
 EXAMPLES = {
@@ -19,6 +24,8 @@ EXAMPLES = {
     "createConversation": [
         ("/v1/conversations", {"title": "T"}, 201),
         ("/v1/conversations", {"initial_message": {"content": "say hi"}}, 200),
+        ("/v1/conversations", {"runtime": {"agent_type": "codex"}}, 201),
+        ("/v1/conversations", {"runtime": {"agent_type": "cursor"}}, 422),
         ("/v1/conversations", {"title": 1}, 422),
         ("/v1/conversations", b"{", 400),
         ("/v1/conversations", TOO_LARGE, 413)],
@@ -27,6 +34,7 @@ EXAMPLES = {
         ("/v1/conversations/con_{none}", None, 404)],
     "updateConversation": [
         (CONVERSATION, {"title": "U"}, 200),
+        (CONVERSATION, {"runtime": {"agent_type": "codex"}}, 422),
         (CONVERSATION, {"status": "gone"}, 422),
         (CONVERSATION, b"", 400),
         ("/v1/conversations/con_{none}", {}, 404)],
@@ -42,6 +50,8 @@ EXAMPLES = {
         (MESSAGES, {"content": "say half\ncut"}, 200),
         (MESSAGES + "?stream=false", {"content": "say whole"}, 201),
         (MESSAGES + "?stream=false", {"content": "fail 400 no"}, 502),
+        (MESSAGES, {"content": "say more", "session_id": "0198-ab"}, 200),
+        (MESSAGES, {"content": "say more", "session_id": "../x"}, 422),
         (MESSAGES, {}, 422),
         (MESSAGES, b"[", 400),
         (MESSAGES, TOO_LARGE, 413),
@@ -75,6 +85,10 @@ EXAMPLES = {
         ("/v1/agents?limit=0", None, 422)],
     "createAgent": [
         ("/v1/agents", {"name": "A", "model": ELSEWHERE}, 201),
+        ("/v1/agents", {"name": "with a kit"} | KIT, 201),
+        ("/v1/agents", {"name": "of one's own", "agent_type": "acp", "command": ["my-agent", "--acp"]}, 201),
+        ("/v1/agents", {"name": "acp", "agent_type": "acp"}, 422),
+        ("/v1/agents", {"name": "x", "tools": [{"name": "t", "url": "https://elsewhere.example"}]}, 422),
         ("/v1/agents", {"name": "A"}, 409),
         ("/v1/agents", {}, 422),
         ("/v1/agents", b"nope", 400)],
@@ -83,6 +97,9 @@ EXAMPLES = {
         ("/v1/agents/agt_{none}", None, 404)],
     "updateAgent": [
         (AGENT, {"system_prompt": "Be kind."}, 200),
+        (AGENT, KIT, 200),
+        (AGENT, {"agent_type": None, "mcp_servers": None, "tools": None, "code_mode": None}, 200),
+        (AGENT, {"agent_type": "cursor"}, 422),
         (AGENT, {"name": "A"}, 409),
         (AGENT, {"name": ""}, 422),
         ("/v1/agents/agt_{none}", {}, 404)],
@@ -208,7 +225,9 @@ def callback_examples(noun, where):
     bearer = {"Authorization": "Bearer {bearer_" + noun.lower() + "}"}
     return {
         f"get{noun}Env": [(execution + "/env", None, 200, token["setup"]), (execution + "/env", None, 401, token["setup"])],
-        f"get{noun}Config": [(execution + "/config", None, 401, {"Authorization": "guess"})],
+        f"get{noun}Config": [(where + "/{execution_of_kit_" + noun.lower() + "}/config", None, 200,
+                              {"Authorization": "{run_of_kit_" + noun.lower() + "}"}),
+                             (execution + "/config", None, 401, {"Authorization": "guess"})],
         f"list{noun}Skills": [(execution + "/skills", None, 200, bearer)],
         f"get{noun}Skill": [(execution + "/skills/{skill}", None, 200, bearer),
                             (execution + "/skills/skl_{none}", None, 404, bearer)],
@@ -216,6 +235,53 @@ def callback_examples(noun, where):
                                (execution + "/results", b"x", 400, token["upload"] | FORM_TYPE),
                                (execution + "/results", FORM, 200, token["upload"] | FORM_TYPE)],
         f"post{noun}Assets": [(execution + "/assets/writeback", FORM, 401, token["upload"] | FORM_TYPE)],
+    }
+
+
+def agui_run(thread, run, words, **more):
+    """AG-UI's RunAgentInput, as a client of 1.0 posts it."""
+    return {"threadId": thread, "runId": run, "protocolVersion": "1.0", "state": {}, "tools": [], "context": [],
+            "forwardedProps": {}, "messages": [{"id": "m1", "role": "user", "content": words}]} | more
+
+
+def agui_examples(noun, path):
+    """`talked`, `running` and `waiting` are threads with a run of the same name (test_openapi.py)."""
+    talked, running, waiting = (word + noun for word in ("talked", "running", "waiting"))
+    lines, back = {"Accept": "application/x-ndjson"}, {"Last-Event-ID": "never-3"}
+    tool = {"name": "pick", "description": "Picks.", "parameters": {"type": "object"}}
+    result = [{"id": "r1", "role": "tool", "toolCallId": "nobody's", "content": "x"}]
+    return {
+        f"startAguiRun{noun}": [
+            (path, agui_run(talked, talked + "-2", "say hi"), 200),
+            (path, agui_run(talked, talked + "-2", "say hi"), 200, {"Last-Event-ID": talked + "-2-1"}),
+            (path, agui_run(talked, talked + "-3", "say hi", tools=[tool], context=[{"description": "d", "value": "v"}]),
+             200, lines),
+            (path, agui_run(talked, talked + "-4", "say hi", data={}), 200, {"X-Run-Id": talked + "-4"}),
+            (path, b"{", 400),
+            (path, agui_run(talked, "never", "say hi"), 404, back),
+            (path, agui_run(running, "second", "say hi"), 409),
+            (path, TOO_LARGE, 413),
+            (path, agui_run(talked, "never", "say hi"), 415, {"Content-Type": "text/plain"}),
+            (path, {}, 422),
+            (path, agui_run(talked, "never", "", messages=result), 422),
+            (path, lambda things: agui_run(waiting, "answer", "", resume=[things["answer" + noun]]), 403),
+            (path, agui_run(waiting, "answer", "", resume=[{"interruptId": "x", "status": "cancelled"}]), 422)],
+        f"findAguiRun{noun}": [
+            (f"{path}?threadId={talked}", None, 200),
+            (f"{path}?threadId={talked}&protocolVersion=1.0&limit=1", None, 200),
+            (f"{path}?threadId={running}", None, 200),
+            (f"{path}?threadId={waiting}", None, 200),
+            (f"{path}?threadId=never", None, 200),
+            (f"{path}?runId={talked}&offset=-1", None, 200),
+            (f"{path}?runId={talked}&threadId={talked}&offset={talked}-1", None, 200, lines),
+            (path, None, 400),
+            (f"{path}?runId=never&offset=-1", None, 404),
+            (f"{path}?runId={talked}&offset=x", None, 422)],
+        f"cancelAguiRun{noun}": [
+            (f"{path}?runId={running}&threadId={running}", None, 200),
+            (f"{path}?runId=never", None, 404),
+            (f"{path}?runId={talked}", None, 409),
+            (path, None, 422)],
     }
 
 
@@ -237,6 +303,8 @@ EXAMPLES["putConversationSecrets"] += [("/v1/conversations/{archived}/secrets", 
 EXAMPLES |= secret_examples("Agent", "/v1/agents/{first_agent}/secrets", "/v1/agents/{first_agent}/secrets/TO_DESTROY",
                             "/v1/agents/agt_{none}/secrets")
 EXAMPLES |= secret_examples("Tenant", "/v1/secrets", "/v1/secrets/TO_DESTROY")
+EXAMPLES |= agui_examples("", "/agui") | agui_examples("OfAgent", "/agui/{first_agent}")
+EXAMPLES["startAguiRunOfAgent"] += [("/agui/nobody", agui_run("never", "never", "say hi"), 404)]
 EXAMPLES |= callback_examples("Agent", "/api/agents") | callback_examples("Sandbox", "/api/assistant/sandbox")
 EXAMPLES |= {
     "createExecution": [

@@ -12,7 +12,7 @@ with warnings.catch_warnings():
     import jsonschema
 
 from gate_fixture import Approver
-from openapi_examples import EXAMPLES, FORM, FORM_TYPE, SKILL
+from openapi_examples import EXAMPLES, FORGED, FORM, FORM_TYPE, KIT, SKILL, agui_run
 from server_process import ROOT, ServerTest
 from stream_grammar import check_stream
 
@@ -69,7 +69,24 @@ def make_things(test):
     things["key"] = admin.post(f"/v1/tenants/{tenant}/keys", {"name": "k"}).json()["id"]
     hmac = {"algorithm": "hmac-sha256"}
     things["approver"] = admin.post(f"/v1/tenants/{tenant}/approver-keys", hmac).json()["id"]
-    return things | make_materials(test) | make_gates(test)
+    return things | make_materials(test) | make_gates(test) | make_threads(test)
+
+
+def make_threads(test):
+    """Of AG-UI, for each of its addresses: one with a run that is over, one with one under way, one that waits."""
+    things = {}
+    for noun in ("", "OfAgent"):
+        for name, words in (("talked", "say hi"), ("running", "say so\nhang"), ("waiting", "ask May I?")):
+            headers = {"Accept": "application/x-ndjson"}
+            stream = test.client.open("POST", "/agui", agui_run(name + noun, name + noun, words), headers)
+            with stream.connection:
+                for event in map(json.loads, stream.lines()):
+                    if name == "running" and event["type"] == "TEXT_MESSAGE_CONTENT":
+                        break
+        interrupt = event["outcome"]["interrupts"][0]["id"]
+        things["answer" + noun] = {"interruptId": interrupt, "status": "resolved", "payload": {"approved": True},
+                                   "metadata": FORGED}
+    return things
 
 
 def make_gates(test):
@@ -108,6 +125,10 @@ def make_materials(test):
         things["execution_" + noun] = made["id"]
         config = client.get(f"/api/agents/{made['id']}/config", {"Authorization": made["otp_run"]}).json()
         things["bearer_" + noun] = config["callback"]["token"]
+    with_kit = client.post("/v1/agents", {"name": "of executions"} | KIT).json()["id"]
+    for noun in ("agent", "sandbox"):
+        made = client.post(f"/api/workspaces/{workspace}/executions", {"agent_id": with_kit}).json()
+        things |= {f"execution_of_kit_{noun}": made["id"], f"run_of_kit_{noun}": made["otp_run"]}
     made = client.post(f"/api/workspaces/{workspace}/executions").json()
     kept = client.post(f"/api/agents/{made['id']}/results", FORM, {"Authorization": made["otp_upload"]} | FORM_TYPE)
     things["file"] = kept.json()["files"][0]["id"]
@@ -115,6 +136,8 @@ def make_materials(test):
 
 
 class TheServer(ServerTest):
+    flags = ("--tools.urls", "https://tools.example")
+
     def check_answer(self, operation, answer):
         """The answer is one the file describes for this operation, headers and body."""
         described = operation["responses"].get(str(answer.status))

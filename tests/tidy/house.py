@@ -48,7 +48,7 @@ DISABLED = re.compile(r"\bDISABLED_\w+|\bGTEST_SKIP\b|unittest\.skip|\.skipTest\
 UNMENTIONABLE = [re.compile(p) for p in (r"\.\./" + "shared", "/work/" + "(main|shared)", "/far" + r"m/\w", "TODO" + r"\(now\)")]
 
 REQUIREMENTS = [*(f"I-{n}" for n in range(1, 26)), *(f"S-{n}" for n in range(1, 13)),
-                "H-4", "H-5"]
+                *(f"H-{n}" for n in range(1, 9))]
 TEXT = {".cc", ".h", ".py", ".md", ".txt", ".cmake", ".json", ".yaml", ".sh", ".js", ".mjs", ".toml", ""}
 UNREAD = {".git", "build", "node_modules", "__pycache__", ".cache", "sluice-data", "corpus"}
 
