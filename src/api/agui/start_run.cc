@@ -136,13 +136,20 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     return found == input_.results.end() ? std::nullopt : std::optional(*found);
   }
 
-  // Among the messages there may be results of other tools, which the client was told by us.
+  // Results of other tools may stand among the messages: the client has them from us. Where one is missing, though, one
+  // that nobody waits for is perhaps that one, under a wrong name.
   void refuse_strangers(const model::Approval& approval, Findings& findings) const {
     const auto waits = [&](std::string_view call_id) {
       return std::ranges::any_of(approval.requested_items, [&](const model::RequestedItem& item) {
         return call_id_of(approval, item) == call_id;
       });
     };
+    const bool is_one_missing = !findings.errors.empty();
+    for (const auto& result : input_.results) {
+      if (is_one_missing && !waits(result.call_id)) {
+        findings.refuse("/messages", "no call " + result.call_id + " waits for a result");
+      }
+    }
     for (std::size_t i = 0; i < input_.resume.size(); ++i) {
       std::string_view id = input_.resume[i].interrupt_id;
       if (!id.starts_with(client_tool_prefix) || !waits(id.substr(client_tool_prefix.size()))) {

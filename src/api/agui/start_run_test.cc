@@ -256,6 +256,8 @@ TEST_F(StartRunTest, H_6_results_come_as_tool_messages_and_need_no_signature) {
 
 TEST_F(StartRunTest, H_6_results_of_the_servers_own_tools_among_the_messages_do_no_harm) {
   start_and_ask("r1", {a_call("toolu_b")});
+  const auto missing = start("r2", user("x") + "," + result("toolu_a", "the server's"));
+  EXPECT_TRUE(has(missing, "none for toolu_b") && has(missing, "no call toolu_a waits")) << missing->body;
   const auto second =
       start("r2", user("x") + "," + result("toolu_a", "the server's") + "," + result("toolu_b", "mine"));
   ASSERT_EQ(second->status, 200) << second->body;
