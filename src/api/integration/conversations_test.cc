@@ -32,6 +32,27 @@ TEST_F(ConversationsTest, With_an_initial_message_the_stream_carries_the_convers
   EXPECT_EQ(agent.last.agent.id, acme.agent);
 }
 
+TEST_F(ConversationsTest, H_1_H_3_an_initial_message_goes_to_the_named_program_and_its_session) {  // H-1, H-3
+  const auto stream = post("/v1/conversations", R"({"runtime":{"agent_type":"codex"},
+      "initial_message":{"content":"hello","session_id":"s-1"}})");
+  EXPECT_EQ(stream->status, 200) << stream->body;
+  EXPECT_EQ(agent.last.agent.kit.agent_type, "codex");
+  EXPECT_EQ(agent.last.extras.session_id, "s-1");
+  EXPECT_NE(stream->body.find(R"("runtime":{"agent_type":"codex")"), std::string::npos) << stream->body;
+  const auto wrong = post("/v1/conversations", R"({"runtime":{"agent_type":"cursor"},
+      "initial_message":{"content":"hello","session_id":"/etc"}})");
+  EXPECT_EQ(wrong->status, 422);
+  for (const auto& pointer : Texts{"/runtime/agent_type", "/initial_message/session_id"}) {
+    EXPECT_NE(wrong->body.find("\"pointer\":\"" + pointer + "\""), std::string::npos) << pointer << wrong->body;
+  }
+  agent_finishes();
+  patch("/v1/agents/" + acme.agent.text(), R"({"agent_type":"opencode"})");
+  EXPECT_NE(
+      post("/v1/conversations", R"({"initial_message":{"content":"x"}})")->body.find(R"("agent_type":"opencode")"),
+      std::string::npos)
+      << "its agent's, where none is named";
+}
+
 TEST_F(ConversationsTest, Every_mistake_is_named_at_once_with_its_pointer) {
   const auto answer = post("/v1/conversations", R"({"user_id":"","title":7,"metadata":{"a/b":1,"":"x"},
       "agent_id":"con_x","filler":{"enabled":"yes"},"on_capacity":"wait","repository_id":"a\u0000b",
