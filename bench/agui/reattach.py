@@ -1,11 +1,13 @@
 """Clients that come back to their run, finished or at work, with the id of the frame that they saw last.
 
 All come on connections of their own, a few at once; whoever comes back to a run at work stays for as long as its slice
-takes. The ways back take turns, slice by slice, so that whatever else the machine does meets all: the same POST again, a
-GET, and beside them the Integration API's stream of the same runs.
+takes, and then leaves by a reset. The ways back take turns, slice by slice, so that whatever else the machine does meets
+all: the same POST again, a GET, and beside them the Integration API's stream of the same runs.
 """
 import json
+import os
 import subprocess
+import time
 
 from agui.waiting import waited_ms_of
 from contender import BINARY, Sluice, say, show
@@ -15,6 +17,8 @@ DELTAS = 100
 SEEN = 50  # of the frames
 AT_ONCE = 8
 SLICES = 5
+FAREWELL_S_MAX = 30
+FEW = 10  # files of its own that the server may open meanwhile
 CONTENTS = {"finished": f"tokens {DELTAS}", "live": f"tokens {DELTAS}\nhang"}
 
 
@@ -25,7 +29,9 @@ class Runs:
         self.server, self.kind = server, kind
         self.names = [(f"thread-{kind}-{i}", f"run-{kind}-{i}") for i in range(count)]
         requests = [("POST", "/agui", "", self.body(*names), "id: ") for names in self.names]
+        descriptors = count_descriptors(server)
         *self.messages, _ = ask(server, requests, 16, "--find", "messageId", "--until", f'w{DELTAS}"')
+        wait_for_farewell(server, descriptors)
 
     def body(self, thread, run):
         return json.dumps({"threadId": thread, "runId": run, "protocolVersion": "1.0", "state": {}, "tools": [],
@@ -44,10 +50,24 @@ class Runs:
     def come_back(self, way, slice_of_them):
         """Milliseconds to the first byte of each, and for all of them the server's time at work and in line for it."""
         requests = [self.request(way, index) for index in slice_of_them]
-        pid = self.server.process.pid
+        pid, descriptors = self.server.process.pid, count_descriptors(self.server)
         before, waited = self.server.cpu_seconds(), waited_ms_of(pid)
         times = json.loads(ask(self.server, requests, AT_ONCE, *(["--stay"] if self.kind == "live" else []))[-1])
+        wait_for_farewell(self.server, descriptors)
         return times, self.server.cpu_seconds() - before, waited_ms_of(pid) - waited
+
+
+def count_descriptors(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+
+def wait_for_farewell(server, descriptors):
+    """Until the server has let go of who left, so that no turn pays for another's."""
+    deadline = time.monotonic() + FAREWELL_S_MAX
+    while count_descriptors(server) > descriptors + FEW:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{count_descriptors(server) - descriptors} connections are still open")
+        time.sleep(0.01)
 
 
 class Way:
