@@ -1,5 +1,6 @@
 // How a segment ends: by the run's end, or by its wait for a human, which is an end for an AG-UI client too.
 #include <algorithm>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -35,6 +36,25 @@ std::string slug_of(std::string_view type) {
   return std::string(slash == std::string_view::npos ? type : type.substr(slash + 1));
 }
 
+struct Words {
+  std::string code;
+  std::string message;
+};
+
+// Of a problem, for people and for programs.
+Words words_of(std::string_view problem) {
+  Words words;
+  if (const auto document = json::Document::parse(problem)) {
+    const auto root = document.value().root();
+    words.code = slug_of(text_in(root, "type"));
+    words.message = text_in(root, "detail");
+    if (words.message.empty()) words.message = text_in(root, "title");
+  }
+  if (words.code.empty()) words.code = "internal";
+  if (words.message.empty()) words.message = "The run failed.";
+  return words;
+}
+
 }  // namespace
 
 void AguiTeller::close_everything(Ending ending) {
@@ -61,6 +81,23 @@ void AguiTeller::park(json::Value approval) {
   const bool is_clients = !items.empty() && std::all_of(items.begin(), items.end(), is_of_client);
   is_clients ? leave_to_client(items) : interrupt(approval, items);
   is_parked_ = true;
+}
+
+void AguiTeller::tell_late_steps(bool is_end) {
+  for (const auto& step : std::exchange(late_steps_, {})) {
+    const auto body = json::Document::parse(step);
+    if (!body || (is_end && text_in(body.value().root(), "status") == "failed")) continue;
+    tell_step(body.value().root());
+  }
+}
+
+void AguiTeller::give_up_calls(std::string_view problem) {
+  const auto words = words_of(problem);
+  for (auto& [id, call] : calls_) {
+    if (call.is_taken_back || call.is_answered) continue;
+    if (call.is_open) end_call(id, call);
+    answer(id, call, words.message, true);
+  }
 }
 
 // The elements of the list in an outcome.
@@ -161,16 +198,14 @@ void AguiTeller::end_run(EventKind kind, std::string_view body) {
   // Others than clients of 1.0 refuse the word, and it must not look like success.
   if (kind == EventKind::cancelled && writer_.peer() == AguiPeer::current) return finish(R"({"type":"cancelled"})", {});
 
-  std::string code;
-  std::string message;
-  if (const auto document = json::Document::parse(body)) {
-    const auto problem = document.value().root();
-    code = slug_of(text_in(problem, "type"));
-    message = text_in(problem, "detail");
-    if (message.empty()) message = text_in(problem, "title");
+  const auto words = words_of(body);
+  if (kind == EventKind::cancelled) return fail("cancelled", words.message);
+  // A human chose it; and after RUN_ERROR clients wait on for an answer, and take no other message.
+  if (segment_ > 0 && words.code == "approval-denied") {
+    custom("sluice.problem", [&](json::Writer& writer) { writer.raw(body); });
+    return finish(success, "stop");
   }
-  if (kind == EventKind::cancelled) code = "cancelled";
-  fail(code.empty() ? "internal" : code, message.empty() ? "The run failed." : message);
+  fail(words.code, words.message);
 }
 
 void AguiTeller::fail(std::string_view code, std::string_view message) {

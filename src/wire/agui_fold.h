@@ -54,6 +54,9 @@ class AguiHistory {
   // Of this run: the user's message, then what the agent said and called, as JSON objects with commas between them.
   // What its subagents said is not among it.
   std::string messages() const;
+  // Before the user's message, of a client that brought a history along: as it sent them, with commas between them;
+  // empty when there are none.
+  std::string earlier_messages() const;
   // What waits for an answer now, as TanStack's client is told of it: JSON objects with commas between them; empty when
   // nothing does.
   const std::string& interrupts() const;

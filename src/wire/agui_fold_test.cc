@@ -143,6 +143,42 @@ TEST_F(AguiFoldTest, A_run_that_no_AG_UI_client_began_has_our_names_and_no_snaps
       << history;
 }
 
+TEST_F(AguiFoldTest, A_humans_no_is_an_ordinary_end_that_answers_what_was_asked_and_any_other_failure_is_an_error) {
+  const auto problem = [](std::string_view slug) {
+    return R"({"type":"https://sluice.dev/problems/)" + std::string(slug) + R"(","detail":"No."})";
+  };
+  std::vector<model::RunEvent> events = {
+      {EventKind::accepted, {}, "{}"},
+      {EventKind::subagent, {}, R"({"id":"sub-1","name":"writer","status":"started"})"},
+      {EventKind::step, {}, R"({"id":"in","name":"bash","status":"running","args":{},"subagent":"sub-1"})"},
+      {EventKind::gate, {}, R"({"id":"apr_1","requested_items":[{"kind":"action","description":"x"}]})"},
+      {EventKind::failed, {}, problem("approval-denied")}};
+  const View second{.format = Format::agui_ndjson, .segment = 1};
+  EXPECT_EQ(types_of(events, second),
+            (std::vector<std::string>{"RUN_STARTED", "CUSTOM", "SUBAGENT_STARTED", "TOOL_CALL_RESULT", "SUBAGENT_ERROR",
+                                      "CUSTOM", "RUN_FINISHED"}));
+  const auto lines = lines_of(events, second);
+  EXPECT_NE(lines[5].find(R"("name":"sluice.problem","value":)" + problem("approval-denied")), std::string::npos);
+
+  events.insert(events.end() - 1, {EventKind::resumed, {}, "{}"});
+  events.back().body = problem("model-error");
+  EXPECT_EQ(types_of(events, second), (std::vector<std::string>{"RUN_STARTED", "CUSTOM", "RUN_ERROR"}));
+}
+
+TEST_F(AguiFoldTest, What_a_client_had_before_it_came_is_told_apart_from_what_it_says_now) {
+  const auto earlier_of = [&](const std::string& messages) {
+    AguiHistory history(journals_.run());
+    const auto body = R"({"agui":{"thread_id":"t","run_id":"r","messages":)" + messages + "}}";
+    for (const auto& news : journals_.journal_of({{EventKind::accepted, {}, body}})) history.apply(news);
+    return history.earlier_messages();
+  };
+  const std::string before = R"({"id":"1","role":"user","content":"a"},{"id":"2","role":"assistant","content":"b"})";
+  const std::string last = R"({"id":"3","role":"user","content":"c"})";
+  EXPECT_EQ(earlier_of("[" + before + "," + last + "]"), before);
+  EXPECT_EQ(earlier_of("[" + last + "]"), "");
+  EXPECT_EQ(earlier_of("[]"), "");
+}
+
 TEST_F(AguiFoldTest, A_copy_goes_on_by_itself_and_a_segment_that_never_comes_is_over_with_the_run) {
   const auto journal = journals_.journal_of(agui_stories()[2].events);
   AguiFold fold({.format = Format::agui_sse}, journals_.run());

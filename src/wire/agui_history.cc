@@ -18,6 +18,8 @@ void AguiHistory::apply(const store::Committed& news) {
 
 const std::string& AguiHistory::interrupts() const { return teller_->interrupts(); }
 
+std::string AguiHistory::earlier_messages() const { return std::string(teller_->earlier_messages()); }
+
 std::string AguiHistory::messages() const {
   std::string out = teller_->user_message();
   if (out.empty()) {

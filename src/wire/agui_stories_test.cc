@@ -137,13 +137,31 @@ Events secret() {
   });
 }
 
-Events denied() {
+// As the engine ends a run that waits: what is still open is closed first, and nobody is told of it then.
+Events ended_at_gate(EventKind kind, std::string_view problem) {
   auto events = gate();
   events.resize(7);
   events.push_back(event(EventKind::answers, R"({"agui_run_id":"client-run-2","results":[]})"));
-  events.push_back(event(EventKind::failed, R"({"type":"https://sluice.dev/problems/approval-denied","title":"Denied",)"
-                                            R"("status":403,"detail":"A human said no."})"));
+  events.push_back(event(EventKind::step,
+                         R"({"id":"step_1","name":"bash","status":"failed","error":"The run ended at its gate."})"));
+  events.push_back(event(kind, problem));
   return events;
+}
+
+// One call in a box that is kept works on while a human is asked about another.
+Events late_result() {
+  const auto items = R"([{"kind":"action","description":"deploy","call":{"id":"toolu_b","name":"bash",)"
+                     R"("arguments":"{\"command\":\"deploy\"}"}}])";
+  return run_of({
+      event(EventKind::step, R"({"id":"toolu_a","name":"bash","status":"running","args":{"command":"make"}})"),
+      event(EventKind::step, R"({"id":"toolu_b","name":"bash","status":"running","args":{"command":"deploy"}})"),
+      event(EventKind::gate, approval(items)),
+      event(EventKind::step, R"({"id":"toolu_a","name":"bash","status":"succeeded","result":"made"})"),
+      event(EventKind::answers, R"({"agui_run_id":"client-run-2","results":[]})"),
+      event(EventKind::resumed, R"({"approval_id":"apr_01","decision":"approved"})"),
+      event(EventKind::step, R"({"id":"toolu_b","name":"bash","status":"succeeded","result":"deployed"})"),
+      event(EventKind::text, "It is deployed."),
+  });
 }
 
 Events client_tools() {
@@ -198,7 +216,19 @@ std::vector<AguiStory> agui_stories() {
       {"replaced", replaced()},
       {"gate", gate(), 2},
       {"secret", secret(), 2},
-      {"denied", denied(), 2},
+      {"late_result", late_result(), 2},
+      {"denied",
+       ended_at_gate(EventKind::failed, R"({"type":"https://sluice.dev/problems/approval-denied","title":"Denied",)"
+                                        R"("status":403,"detail":"A human said no."})"),
+       2},
+      {"expired",
+       ended_at_gate(EventKind::failed, R"({"type":"https://sluice.dev/problems/approval-expired","title":"Expired",)"
+                                        R"("status":410,"detail":"Nobody decided."})"),
+       2},
+      {"cancelled_wait",
+       ended_at_gate(EventKind::cancelled,
+                     R"({"type":"https://sluice.dev/problems/run-cancelled","detail":"Somebody cancelled it."})"),
+       2},
       {"client_tools", client_tools(), 2},
       {"sandbox", sandbox()},
       {"failed", ended_by(run_of(open), EventKind::failed,

@@ -65,9 +65,13 @@ void AguiTeller::take_names(json::Value accepted) {
   const auto messages = json::Document::parse(extras.agui->messages);
   if (!messages) return;
   messages.value().root().each_element([&](json::Value message) {
+    const auto text = message.to_text();
+    if (text_in(message, "role") == "user") {
+      earlier_bytes_ = client_messages_.size();
+      user_message_ = text;
+    }
     if (!client_messages_.empty()) client_messages_ += ',';
-    client_messages_ += message.to_text();
-    if (text_in(message, "role") == "user") user_message_ = message.to_text();
+    client_messages_ += text;
   });
 }
 
@@ -112,8 +116,13 @@ bool AguiTeller::wakes(const model::RunEvent& event) {
   if (event.kind == EventKind::answers) {
     if (const auto body = json::Document::parse(event.body)) take_answers(body.value().root());
   }
-  if (event.kind == EventKind::resumed || model::is_terminal(event.kind)) begin_segment();
-  return model::is_terminal(event.kind);
+  if (event.kind == EventKind::step) late_steps_.push_back(event.body);
+  const bool is_end = model::is_terminal(event.kind);
+  if (event.kind != EventKind::resumed && !is_end) return false;
+  begin_segment();
+  tell_late_steps(is_end);
+  if (is_end) give_up_calls(event.body);
+  return is_end;
 }
 
 // So that the same run can be found elsewhere.

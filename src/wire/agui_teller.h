@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "model/model.h"
@@ -31,6 +32,7 @@ class AguiTeller {
   const std::string& interrupts() const { return interrupts_; }
   // As the client sent it; empty when no client did.
   const std::string& user_message() const { return user_message_; }
+  std::string_view earlier_messages() const { return std::string_view(client_messages_).substr(0, earlier_bytes_); }
 
  private:
   // What one agent, the first or a subagent, has open.
@@ -113,6 +115,10 @@ class AguiTeller {
   // ── ends (agui_ends.cc) ──
   void close_everything(Ending ending);
   void park(json::Value approval);
+  // What came while nobody was told: of a run that ends, its own words are why a call failed.
+  void tell_late_steps(bool is_end);
+  // The calls that wait for what will not come.
+  void give_up_calls(std::string_view problem);
   static std::string interrupts_in(std::string_view outcome);
   void interrupt(json::Value approval, const std::vector<model::RequestedItem>& items);
   void leave_to_client(const std::vector<model::RequestedItem>& items);
@@ -141,13 +147,15 @@ class AguiTeller {
   int64_t segment_ = -1;
   bool is_parked_ = false;
   std::string interrupts_;
+  std::vector<std::string> late_steps_;  // that came during the wait
   bool is_run_over_ = false;
   bool has_client_ = false;  // an AG-UI client began the run
   std::string thread_id_;
   std::string run_id_;  // of this segment
   std::optional<std::string> parent_run_id_;
   std::optional<std::string> next_run_id_;
-  std::string client_messages_;  // JSON objects with commas between them
+  std::string client_messages_;    // JSON objects with commas between them
+  std::size_t earlier_bytes_ = 0;  // of them, before the user's last
   std::string user_message_;
 
   Lane main_;

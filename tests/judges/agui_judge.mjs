@@ -5,6 +5,7 @@ import * as old from '@ag-ui/client-old'
 import { stage } from './stage.mjs'
 
 const user = { id: 'user-1', role: 'user', content: 'Look around.' }
+export const next = { id: 'user-2', role: 'user', content: 'And now?' }
 
 function pendingCalls(messages) {
   const answered = new Set(messages.filter((m) => m.role === 'tool').map((m) => m.toolCallId))
@@ -12,13 +13,13 @@ function pendingCalls(messages) {
 }
 
 // What a client does before it goes on: answers what is asked, or carries out what is left to it.
-function answers(agent) {
+function answers(agent, approved) {
   if (agent.pendingInterrupts.length > 0) {
     return {
       resume: agent.pendingInterrupts.map(({ id }) => ({
         interruptId: id,
         status: 'resolved',
-        payload: { approved: true },
+        payload: { approved },
       })),
     }
   }
@@ -28,18 +29,25 @@ function answers(agent) {
   return {}
 }
 
+// What the client begins the next run with. `afterwards` is a run of its own, after all that was asked is answered.
+function inputOf(agent, segment, segments, approved) {
+  if (segment === segments.length) agent.addMessage(next)
+  return segment === 0 || segment === segments.length ? {} : answers(agent, approved)
+}
+
 // What was seen: { refused, errors, events, messages, warnings }.
-async function judge({ HttpAgent }, segments) {
-  const scene = await stage(segments)
+async function judge({ HttpAgent }, segments, { approved = true, afterwards } = {}) {
+  const streams = afterwards ? [...segments, afterwards] : segments
+  const scene = await stage(streams)
   const seen = { events: [], errors: [], warnings: [], refused: undefined, messages: [] }
   const { warn, error } = console
   console.warn = console.error = (...words) => seen.warnings.push(words.join(' '))
   try {
     const agent = new HttpAgent({ url: scene.url, threadId: 'thread-1', initialMessages: [user] })
-    for (let segment = 0; segment < segments.length; ++segment) {
+    for (let segment = 0; segment < streams.length; ++segment) {
       const told = []
       try {
-        await agent.runAgent(segment === 0 ? {} : answers(agent), {
+        await agent.runAgent(inputOf(agent, segment, segments, approved), {
           onEvent: ({ event }) => void told.push(event),
         })
       } catch (failure) {
@@ -66,5 +74,5 @@ async function judge({ HttpAgent }, segments) {
   return seen
 }
 
-export const judgeCurrent = (segments) => judge(current, segments)
-export const judgeOld = (segments) => judge(old, segments)
+export const judgeCurrent = (segments, story) => judge(current, segments, story)
+export const judgeOld = (segments, story) => judge(old, segments, story)

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import assert from 'node:assert/strict'
-import { judgeCurrent, judgeOld } from './agui_judge.mjs'
+import { judgeCurrent, judgeOld, next } from './agui_judge.mjs'
 import { judgeTanstack } from './tanstack_judge.mjs'
 
 const goldens = path.join(fileURLToPath(import.meta.url), '../../../src/wire/testdata/agui')
@@ -18,6 +18,8 @@ function segmentsOf(story, peer) {
   }
   return segments
 }
+
+const historyOf = (story) => JSON.parse(fs.readFileSync(path.join(goldens, `${story}.messages.json`), 'utf8'))
 
 // A message as far as both sides must agree on it. A client names its own tool's answers itself.
 const essence = ({ id, role, content, toolCalls, toolCallId }) => ({
@@ -49,6 +51,12 @@ function showsAll(messages, history) {
   }
 }
 
+// Another run in the same thread: its messages have names of their own.
+const renamed = (text) => text.replaceAll('msg_', 'msg_next_')
+const afterwardsFor = (peer) => renamed(segmentsOf('text', peer)[0])
+const [, ...said] = historyOf('text')
+const withNext = (history) => [...history, next, ...said.map((message) => ({ ...message, id: renamed(message.id) }))]
+
 const failures = []
 async function hear(title, judge, check) {
   let trouble
@@ -65,7 +73,7 @@ async function hear(title, judge, check) {
 }
 
 for (const story of stories) {
-  const history = JSON.parse(fs.readFileSync(path.join(goldens, `${story}.messages.json`), 'utf8'))
+  const history = historyOf(story)
   await hear(`${story} by AG-UI 1.0`, () => judgeCurrent(segmentsOf(story, 'current')), (seen) => agree(seen.messages, history))
   await hear(`${story} by AG-UI 0.0.59`, () => judgeOld(segmentsOf(story, 'old')), (seen) => agree(seen.messages, history))
   const segments = segmentsOf(story, 'tanstack')
@@ -76,14 +84,29 @@ for (const story of stories) {
   await hear(`${story} by TanStack AI, cut at the end`, () => judgeTanstack(segments, { cut: frames - 1, bare: true }), shows)
 }
 
+// Whoever was asked and has answered, also with no, can say more in the thread.
+const all = [['AG-UI 1.0', judgeCurrent, 'current'], ['AG-UI 0.0.59', judgeOld, 'old'], ['TanStack AI', judgeTanstack, 'tanstack']]
+for (const story of ['gate', 'denied']) {
+  for (const [name, judge, peer] of all) {
+    const told = { approved: story !== 'denied', afterwards: afterwardsFor(peer) }
+    const check = peer === 'tanstack' ? showsAll : agree
+    await hear(`${story}, and then a message, by ${name}`, () => judge(segmentsOf(story, peer), told), (seen) =>
+      check(seen.messages, withNext(historyOf(story))))
+  }
+}
+
 // A judge that cannot say no says nothing.
 const without = (stream, type) => stream.split('\n\n').filter((frame) => !frame.includes(type)).join('\n\n')
-for (const [name, judge, peer] of [['AG-UI 1.0', judgeCurrent, 'current'], ['AG-UI 0.0.59', judgeOld, 'old']]) {
+for (const [name, judge, peer] of all.slice(0, 2)) {
   const [text] = segmentsOf('text', peer)
   for (const type of ['RUN_STARTED', 'TEXT_MESSAGE_START', 'TEXT_MESSAGE_END', 'RUN_FINISHED']) {
     const { refused } = await judge([without(text, type)])
     if (!refused) failures.push(`${name} takes a stream without ${type}`)
   }
+}
+for (const [name, judge, peer] of all) {
+  const { refused } = await judge(segmentsOf('expired', peer), { afterwards: afterwardsFor(peer) })
+  if (!refused) failures.push(`${name} takes a message while it waits for an answer`)
 }
 const { refused } = await judgeTanstack([without(segmentsOf('text', 'tanstack')[0], 'RUN_FINISHED')])
 if (!refused) failures.push('TanStack AI takes a stream without RUN_FINISHED')

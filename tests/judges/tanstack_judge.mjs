@@ -20,8 +20,9 @@ const locate = {
 }
 
 // What was seen: { refused, errors, events, messages, asked }.
-export async function judgeTanstack(segments, cutting = {}) {
-  const scene = await stage(segments, cutting)
+export async function judgeTanstack(segments, { approved = true, afterwards, ...cutting } = {}) {
+  const streams = afterwards ? [...segments, afterwards] : segments
+  const scene = await stage(streams, cutting)
   const seen = { events: [], errors: [], warnings: [], refused: undefined, messages: [], asked: scene.asked }
   const { warn, error } = console
   console.warn = console.error = (...words) => seen.warnings.push(words.join(' '))
@@ -38,9 +39,11 @@ export async function judgeTanstack(segments, cutting = {}) {
     for (let segment = 1; segment < segments.length; ++segment) {
       const waiting = client.getInterrupts()
       if (waiting.some((item) => !item.canResolve)) seen.refused = `it cannot answer ${JSON.stringify(waiting)}`
-      if (waiting.length > 0) client.resolveInterrupts((item) => item.resolveInterrupt({ approved: true }))
+      if (waiting.length > 0) client.resolveInterrupts((item) => item.resolveInterrupt({ approved }))
       await settled(client)
     }
+    if (afterwards) await client.sendMessage('And now?')
+    await settled(client)
     seen.messages = client.getMessages()
     seen.interrupts = client.getInterrupts()
     client.dispose()
@@ -53,8 +56,8 @@ export async function judgeTanstack(segments, cutting = {}) {
   const last = seen.events.at(-1)?.type
   const runs = seen.asked.filter((request) => request.last === undefined).length
   // It makes up an error of its own when it gives up.
-  if (!seen.refused && last !== typeOfLast(segments.at(-1))) seen.refused = `it stopped with ${last}`
-  if (!seen.refused && runs !== segments.length) seen.refused = `it asked for ${runs} runs, not ${segments.length}`
+  if (!seen.refused && last !== typeOfLast(streams.at(-1))) seen.refused = `it stopped with ${last}`
+  if (!seen.refused && runs !== streams.length) seen.refused = `it asked for ${runs} runs, not ${streams.length}`
   if (!seen.refused && last === 'RUN_FINISHED' && seen.errors.length > 0) seen.refused = seen.errors.join('; ')
   return seen
 }
