@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "harness/acp_calls.h"
 #include "harness/answer_text.h"
@@ -39,6 +40,7 @@ class Acp final : public Dialect {
   void hear_refusal(const RpcMessage& message);
   void hear_permission(const RpcMessage& message);
   void hear_update(const Value& update);
+  void hear_below(const std::string& session, const Value& update);
   void hear_grok(const Value& update);
   void hear_todos(const Value& entries);
   void hear_usage(const Value& usage);
@@ -58,7 +60,8 @@ class Acp final : public Dialect {
   std::vector<Heard> heard_;
   std::string initialize_id_, session_request_id_, prompt_id_;
   std::string session_id_;
-  std::string message_id_;  // of the message that is being said, where messages have one
+  std::set<std::string> sessions_below_;  // that asked for something
+  std::string message_id_;                // of the message that is being said, where messages have one
   std::map<uint64_t, Question> questions_;
   uint64_t last_question_ = 0;
   model::Usage usage_;
@@ -114,9 +117,10 @@ void Acp::hear(const RpcMessage& message) {
     heard_.push_back(warned("The agent cannot reach the server of tools \"" +
                             std::string(text_in(message.body, "name")) +
                             "\": " + std::string(text_in(message.body, "detail"))));
-  // Before the prompt it is history, which is replayed when a session is loaded.
-  if (prompt_id_.empty() || text_in(message.body, "sessionId") != session_id_) return;
+  if (prompt_id_.empty()) return;  // it is history, which is replayed when a session is loaded
   const Value update = value_in(message.body, "update");
+  const std::string session(text_in(message.body, "sessionId"));
+  if (session != session_id_) return hear_below(session, update);
   if (message.method == "session/update") hear_update(update);
   if (message.method == "_x.ai/session_notification") hear_grok(update);
 }
@@ -203,19 +207,24 @@ void Acp::start_prompt() {
 }
 
 // ── permissions ──
+// Whichever session it is of: the program waits for the answer to each.
 void Acp::hear_permission(const RpcMessage& message) {
+  std::string below(text_in(message.body, "sessionId"));
+  if (below == session_id_) below.clear();
+  if (!below.empty() && sessions_below_.size() < questions_max) sessions_below_.insert(below);
   Question question{message.id, "", ""};
   value_in(message.body, "options").each_element([&](const Value& option) {
     const auto kind = text_in(option, "kind");
     if (kind == "allow_once") question.allow_option = text_in(option, "optionId");
     if (kind == "reject_once") question.reject_option = text_in(option, "optionId");
   });
-  ProgramCall call = calls_.asked_for(value_in(message.body, "toolCall"), heard_);
+  ProgramCall call = calls_.asked_for(value_in(message.body, "toolCall"), below, heard_);
   if (calls_.is_of_host(call)) return choose(question, question.allow_option);
   if (questions_.size() >= questions_max) return choose(question, question.reject_option);
   Heard& heard = heard_.emplace_back();
   heard.kind = Heard::Kind::permission;
   heard.call = std::move(call);
+  heard.subagent = std::move(below);
   heard.question = ++last_question_;
   questions_.emplace(heard.question, std::move(question));
 }
@@ -262,7 +271,7 @@ void Acp::hear_update(const Value& update) {
   } else if (what == "tool_call" || what == "tool_call_update") {
     answer_.complete(heard_);
     const auto before = heard_.size();
-    calls_.hear(update, heard_);
+    calls_.hear(update, "", heard_);
     // OpenCode has its list in a tool, and no plan.
     for (auto at = before; assignment_.agent_type == "opencode" && at < heard_.size(); ++at)
       if (heard_[at].kind == Heard::Kind::call_running && heard_[at].call.name == "todowrite")
@@ -270,6 +279,13 @@ void Acp::hear_update(const Value& update) {
   } else if (what == "plan") {
     hear_todos(value_in(update, "entries"));
   }
+}
+
+// Of a session that the agent began by itself: the calls, once it asked for one, so that they are seen to end.
+void Acp::hear_below(const std::string& session, const Value& update) {
+  const auto what = text_in(update, "sessionUpdate");
+  if (sessions_below_.contains(session) && (what == "tool_call" || what == "tool_call_update"))
+    calls_.hear(update, session, heard_);
 }
 
 void Acp::hear_grok(const Value& update) {

@@ -62,6 +62,29 @@ std::size_t told_of(std::string_view whole, std::string_view told) {
   return at == std::string_view::npos ? 0 : at + tail.size();
 }
 
+// What the model wrote, but with what `raw`, a form of the program's own, has under the same names.
+std::string corrected(const std::string& arguments, const Value& raw) {
+  const auto written = json::Document::parse(arguments);
+  if (!written) return arguments;
+  bool is_other = false;
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object();
+  written.value().root().each_member([&](std::string_view name, const Value& value) {
+    const auto said = raw.find(name);
+    const std::string text = said ? said->to_text() : value.to_text();
+    is_other = is_other || text != value.to_text();
+    writer.key_escaped(name).raw(text);
+  });
+  writer.end_object();
+  return is_other ? out : arguments;
+}
+
+std::string key_of(const Value& update, std::string_view subagent) {
+  const std::string id(text_in(update, "toolCallId"));
+  return subagent.empty() || id.empty() ? id : std::string(subagent) + "/" + id;
+}
+
 }  // namespace
 
 AcpCalls::AcpCalls(const Assignment& assignment) : agent_type_(assignment.agent_type) {
@@ -85,36 +108,44 @@ std::string AcpCalls::name_of(const Value& update) const {
   return kind.empty() ? "tool" : std::string(kind);
 }
 
-AcpCalls::Call* AcpCalls::open(const Value& update, std::vector<Heard>& heard) {
-  const std::string id(text_in(update, "toolCallId"));
+AcpCalls::Call* AcpCalls::open(const Value& update, std::string_view subagent, std::vector<Heard>& heard) {
+  const std::string id = key_of(update, subagent);
   if (id.empty()) return nullptr;
   if (calls_.size() >= calls_max && !calls_.contains(id)) {
     if (!std::exchange(is_full_, true)) heard.push_back(too_many_calls());
     return nullptr;
   }
   Call& call = calls_[id];
-  if (call.call.id.empty()) call.call = {id, name_of(update), "{}"};
+  if (call.call.id.empty()) {
+    call.call = {id, name_of(update), "{}"};
+    call.subagent = subagent;
+  }
   return call.is_over ? nullptr : &call;
 }
 
-void AcpCalls::take_in(Call& call, const Value& update) const {
-  if (call.is_told) return;
+ProgramCall AcpCalls::read(ProgramCall call, const Value& update, bool is_asked) const {
   const Value raw = value_in(update, "rawInput");
-  if (raw.size() == 0) return;
+  if (raw.size() == 0) return call;
+  const auto variant = text_in(raw, "variant");
   // Grok reaches the tools of servers through one of its own.
-  if (const auto name = text_in(raw, "tool_name"); call.call.name == "use_tool" && !name.empty()) {
-    call.call.name = without_prefix(name);
-    call.call.arguments = object_in(raw, "tool_input");
-    return;
+  const auto name = text_in(raw, "tool_name");
+  if (!name.empty() && (call.name == "use_tool" || variant == "UseTool")) {
+    call.name = without_prefix(name);
+    call.arguments = object_in(raw, "tool_input");
+    return call;
   }
+  // Grok has a form of its own for what the model wrote, which came before; OpenCode only in its questions, where some
+  // is missing and some is added.
+  const bool is_own_form = !variant.empty() || (is_asked && agent_type_ == "opencode");
   const Value as_written = value_in(value_in(value_in(update, "_meta"), "x.ai/tool"), "input");
   if (as_written.size() > 0) {
-    call.call.arguments = as_written.to_text();
-  } else if (!text_in(raw, "variant").empty() && call.call.arguments != "{}") {
-    return;  // Grok's own form of what the model wrote, which came before
-  } else {
-    call.call.arguments = object_in(update, "rawInput");
+    call.arguments = as_written.to_text();
+  } else if (!is_own_form || call.arguments == "{}") {
+    call.arguments = object_in(update, "rawInput");
+  } else if (is_asked) {
+    call.arguments = corrected(call.arguments, raw);
   }
+  return call;
 }
 
 void AcpCalls::run(Call& call, std::vector<Heard>& heard) const {
@@ -123,12 +154,13 @@ void AcpCalls::run(Call& call, std::vector<Heard>& heard) const {
   Heard& running = heard.emplace_back();
   running.kind = Heard::Kind::call_running;
   running.call = call.call;
+  running.subagent = call.subagent;
 }
 
-void AcpCalls::hear(const Value& update, std::vector<Heard>& heard) {
-  Call* call = open(update, heard);
+void AcpCalls::hear(const Value& update, std::string_view subagent, std::vector<Heard>& heard) {
+  Call* call = open(update, subagent, heard);
   if (call == nullptr) return;
-  take_in(*call, update);
+  if (!call->is_told) call->call = read(std::move(call->call), update, false);
   const auto status = text_in(update, "status");
   const bool is_over = status == "completed" || status == "failed";
   // OpenCode begins with arguments that the model has not written yet.
@@ -142,6 +174,7 @@ void AcpCalls::hear(const Value& update, std::vector<Heard>& heard) {
   Heard& ended = heard.emplace_back();
   ended.kind = Heard::Kind::call_ended;
   ended.call.id = call->call.id;
+  ended.subagent = call->subagent;
   ended.text = result_text(update);
   ended.failed = status == "failed";
 }
@@ -152,6 +185,7 @@ void AcpCalls::tell_output(Call& call, std::string_view whole, std::vector<Heard
   Heard& output = heard.emplace_back();
   output.kind = Heard::Kind::call_output;
   output.call.id = call.call.id;
+  output.subagent = call.subagent;
   output.text = fresh;
   call.output = whole;
 }
@@ -176,15 +210,19 @@ void AcpCalls::hear_piece(const Value& update, std::vector<Heard>& heard) {
   more.text = piece;
 }
 
-ProgramCall AcpCalls::asked_for(const Value& tool_call, std::vector<Heard>& heard) {
-  Call* call = open(tool_call, heard);
-  if (call == nullptr)
-    return {std::string(text_in(tool_call, "toolCallId")), name_of(tool_call), object_in(tool_call, "rawInput")};
-  // What a question shows may be less than what was called with.
-  if (call->call.arguments == "{}" || agent_type_ == "grok-build") take_in(*call, tool_call);
-  // OpenCode asks before the model has written what a tool of a server is called with.
-  if (!is_of_host(call->call)) run(*call, heard);
-  return call->call;
+ProgramCall AcpCalls::asked_for(const Value& tool_call, std::string_view subagent, std::vector<Heard>& heard) {
+  Call* call = open(tool_call, subagent, heard);
+  if (call == nullptr) return {key_of(tool_call, subagent), name_of(tool_call), object_in(tool_call, "rawInput")};
+  ProgramCall asked = read(call->call, tool_call, true);
+  if (!call->is_told) {
+    call->call = asked;
+    // OpenCode asks before the model has written what a tool of a server is called with.
+    if (!is_of_host(asked)) run(*call, heard);
+  } else if (asked.name != call->call.name || asked.arguments != call->call.arguments) {
+    heard.push_back(warned("The agent asks for leave with other arguments than it told of " + call->call.name +
+                           " before; those that it asks for are judged."));
+  }
+  return asked;
 }
 
 }  // namespace sluice::harness

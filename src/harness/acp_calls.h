@@ -17,28 +17,32 @@ class AcpCalls final {
  public:
   explicit AcpCalls(const Assignment& assignment);
 
-  // A tool_call or a tool_call_update.
-  void hear(const json::Value& update, std::vector<Heard>& heard);
+  // A tool_call or a tool_call_update. `subagent`: the session below the agent's own that it is of; ids are a
+  // session's.
+  void hear(const json::Value& update, std::string_view subagent, std::vector<Heard>& heard);
   // Grok's tool_call_delta_chunk: a piece of a call that is being written.
   void hear_piece(const json::Value& update, std::vector<Heard>& heard);
   // No more pieces of the calls that were being written will come.
   void end_pieces() { writing_.clear(); }
-  // The call that a permission is asked for, which is told of before if it was not and is not the host's.
-  ProgramCall asked_for(const json::Value& tool_call, std::vector<Heard>& heard);
+  // The call that a permission is asked for, with what is asked, whatever was told of it; it is told of before if it
+  // was not and is not the host's.
+  ProgramCall asked_for(const json::Value& tool_call, std::string_view subagent, std::vector<Heard>& heard);
   // It is carried out by the host, where rules are kept as well.
   bool is_of_host(const ProgramCall& call) const { return host_tools_.contains(call.name); }
 
  private:
   struct Call {
     ProgramCall call;
+    std::string subagent;
     bool is_told = false;
     bool is_over = false;
     std::string output;  // what was told of it
   };
 
   // Null: it is over, or one too many.
-  Call* open(const json::Value& update, std::vector<Heard>& heard);
-  void take_in(Call& call, const json::Value& update) const;
+  Call* open(const json::Value& update, std::string_view subagent, std::vector<Heard>& heard);
+  // As `update` has it: a question (`is_asked`) says it otherwise than a call.
+  ProgramCall read(ProgramCall call, const json::Value& update, bool is_asked) const;
   void run(Call& call, std::vector<Heard>& heard) const;
   void tell_output(Call& call, std::string_view whole, std::vector<Heard>& heard) const;
   std::string name_of(const json::Value& update) const;

@@ -306,6 +306,69 @@ TEST(Acp, Options_are_chosen_by_their_kind_and_a_missing_one_is_no_agreement) {
   EXPECT_EQ(listener.sent.back(), R"({"jsonrpc":"2.0","id":"q","result":{"outcome":{"outcome":"cancelled"}}})");
 }
 
+std::string asked(const std::string& session, const std::string& tool_call) {
+  return R"({"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":")" + session +
+         R"(","toolCall":)" + tool_call + R"(,"options":[{"optionId":"yes","kind":"allow_once"}]}})" + "\n";
+}
+
+TEST(Acp, A_permission_is_for_what_is_asked_not_for_what_was_told_before) {
+  auto listener = begun(assignment("acp"));
+  listener.feed(update(R"({"sessionUpdate":"tool_call","toolCallId":"c","title":"bash","status":"pending",)"
+                       R"("rawInput":{"command":"echo harmless"}})"));
+  listener.feed(asked("s", R"({"toolCallId":"c","rawInput":{"command":"git push --force"}})"));
+  EXPECT_EQ(listener.lines,
+            (Lines{R"(running c bash {"command":"echo harmless"})",
+                   "log warn The agent asks for leave with other arguments than it told of bash before; "
+                   "those that it asks for are judged.",
+                   R"(permission c bash {"command":"git push --force"})"}));
+  listener.lines.clear();
+  listener.feed(asked("s", R"({"toolCallId":"c"})"));
+  EXPECT_EQ(listener.lines, Lines{R"(permission c bash {"command":"echo harmless"})"}) << "nothing else is known of it";
+}
+
+TEST(Grok, A_permission_is_for_what_is_asked_not_for_what_was_told_before) {
+  auto listener = begun(grok());
+  const std::string meta = R"("_meta":{"x.ai/tool":{"name":"run_terminal_command","input":{"command":")";
+  listener.feed(
+      update(R"({"sessionUpdate":"tool_call","toolCallId":"c","rawInput":{"variant":"Bash"},)" + meta + R"(ls"}}}})"));
+  listener.feed(asked("s", R"({"toolCallId":"c","rawInput":{"variant":"Bash","command":"x"},)" + meta + R"(rm"}}}})"));
+  EXPECT_EQ(listener.lines.back(), R"(permission c run_terminal_command {"command":"rm"})");
+  listener.feed(asked("s", R"({"toolCallId":"c","rawInput":{"variant":"Bash","command":"x","is_background":false}})"));
+  EXPECT_EQ(listener.lines.back(), R"(permission c run_terminal_command {"command":"x"})") << "in a form of its own";
+}
+
+TEST(Grok, Leave_for_a_tool_of_the_host_is_leave_for_no_other) {
+  auto listener = begun(bridged(grok()));
+  const std::string use = R"("_meta":{"x.ai/tool":{"name":"use_tool"}},"rawInput":{"variant":"UseTool","tool_name":")";
+  listener.feed(update(R"({"sessionUpdate":"tool_call","toolCallId":"c",)" + use +
+                       R"(sluice__host_number","tool_input":{"n":3}}})"));
+  listener.feed(asked("s", R"({"toolCallId":"c",)" + use + R"(other__drop","tool_input":{"n":4}}})"));
+  EXPECT_EQ(listener.lines.back(), R"(permission c other__drop {"n":4})");
+}
+
+TEST(OpenCode, What_its_question_says_otherwise_than_the_call_counts) {
+  auto listener = begun(opencode());
+  listener.feed(update(R"({"sessionUpdate":"tool_call_update","toolCallId":"c","title":"bash","status":"in_progress",)"
+                       R"("rawInput":{"command":"ls","description":"d"}})"));
+  listener.feed(asked("s", R"({"toolCallId":"c","rawInput":{"command":"rm","cwd":"/"}})"));
+  EXPECT_EQ(listener.lines.back(), R"(permission c bash {"command":"rm","description":"d"})");
+}
+
+TEST(Acp, A_session_below_the_agents_own_is_asked_for_and_told_of_as_a_subagent) {
+  auto listener = begun(assignment("acp"));
+  listener.feed(update(R"({"sessionUpdate":"tool_call","toolCallId":"c","title":"bash","rawInput":{"command":"ls"}})"));
+  listener.lines.clear();
+  listener.feed(asked("child", R"({"toolCallId":"c","title":"bash"})"));
+  listener.feed(R"({"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"child","update":)"
+                R"({"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}}})"
+                "\n");
+  EXPECT_EQ(listener.lines, (Lines{"running child/c bash {} of child", "permission child/c bash {} of child",
+                                   "ended child/c of child"}))
+      << "its calls are not those of the agent, whatever their ids";
+  EXPECT_EQ(listener.sent.back(),
+            R"({"jsonrpc":"2.0","id":"q","result":{"outcome":{"outcome":"selected","optionId":"yes"}}})");
+}
+
 TEST(Acp, An_interrupt_answers_what_is_still_asked) {
   auto listener = begun(assignment("acp"));
   listener.permission.kind = Answer::Kind::defer;
