@@ -1,8 +1,8 @@
 // A chat with an agent of Sluice's, by AG-UI's own client and no framework: streaming text, thoughts and tool calls,
 // approvals as interrupts, and a tool that runs in this page.
 import { HttpAgent } from '@ag-ui/client'
+import { sendsOnEnter, thread } from '../thread.js'
 
-const thread = new URLSearchParams(location.search).get('thread') ?? 'example'
 const agent = new HttpAgent({ url: new URL('/agui', location.href).href, threadId: thread })
 const tools = [{
   name: 'page_title',
@@ -35,6 +35,7 @@ function status(word, text) {
 
 // Asks the user, and gives the answers that the next run brings along.
 function ask(interrupts) {
+  status('asked', 'The agent waits for your answer.')
   return Promise.all(interrupts.map((interrupt) => new Promise((answered) => {
     const card = element('div', 'approval', '')
     card.setAttribute('role', 'alertdialog')
@@ -72,6 +73,7 @@ async function run(more = {}) {
 async function send(text) {
   agent.addMessage({ id: crypto.randomUUID(), role: 'user', content: text })
   show()
+  at('status').classList.remove('error')
   try {
     await run()
     status('idle', 'Ready.')
@@ -81,10 +83,11 @@ async function send(text) {
   }
 }
 
+at('draft').onkeydown = sendsOnEnter
 at('form').onsubmit = (event) => {
   event.preventDefault()
   const text = at('draft').value.trim()
-  if (text === '') return
+  if (text === '' || at('status').dataset.status !== 'idle') return
   at('draft').value = ''
   send(text)
 }

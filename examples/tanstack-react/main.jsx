@@ -4,8 +4,7 @@ import { fetchServerSentEvents, useChat } from '@tanstack/ai-react'
 import { toolDefinition } from '@tanstack/ai/client'
 import { useState } from 'react'
 import { createRoot } from 'react-dom/client'
-
-const thread = new URLSearchParams(location.search).get('thread') ?? 'example'
+import { sendsOnEnter, thread } from '../thread.js'
 
 // The agent may call it; the page carries it out.
 const pageTitle = toolDefinition({
@@ -13,6 +12,8 @@ const pageTitle = toolDefinition({
   description: 'The title of the page that the user looks at.',
   inputSchema: { type: 'object', properties: {} },
 }).client(() => ({ title: document.title }))
+
+const words = { asked: 'The agent waits for your answer.', running: 'The agent works …', idle: 'Ready.' }
 
 function Part({ part }) {
   if (part.type === 'text') return <div>{part.content}</div>
@@ -40,13 +41,14 @@ function Chat() {
     tools: [pageTitle],
   })
   const [draft, setDraft] = useState('')
+  const asked = chat.interrupts.filter((interrupt) => interrupt.canResolve && interrupt.kind !== 'client-tool-execution')
+  const state = asked.length > 0 ? 'asked' : chat.isLoading ? 'running' : 'idle'
   const send = (event) => {
     event.preventDefault()
-    if (draft.trim() === '') return
+    if (draft.trim() === '' || state === 'asked') return
     chat.sendMessage(draft)
     setDraft('')
   }
-  const asked = chat.interrupts.filter((interrupt) => interrupt.canResolve && interrupt.kind !== 'client-tool-execution')
   return (
     <main>
       <h1>Sluice and TanStack AI</h1>
@@ -59,9 +61,10 @@ function Chat() {
       </div>
       {asked.map((interrupt) => <Approval key={interrupt.id} interrupt={interrupt} />)}
       {chat.error && <p className="error" role="alert">{chat.error.message}</p>}
-      <p className="status" data-status={chat.isLoading ? 'running' : 'idle'}>{chat.isLoading ? 'The agent works …' : 'Ready.'}</p>
+      <p className="status" data-status={state}>{words[state]}</p>
       <form onSubmit={send}>
-        <textarea aria-label="Message" rows="2" value={draft} onChange={(event) => setDraft(event.target.value)} />
+        <textarea aria-label="Message" rows="2" value={draft} onChange={(event) => setDraft(event.target.value)}
+          onKeyDown={sendsOnEnter} />
         <button>Send</button>
       </form>
     </main>
