@@ -1,15 +1,13 @@
 #include "model/run_event.h"
 
 #include "base/varint.h"
+#include "model/batch_walk.h"
 
 namespace sluice::model {
 namespace {
 
-constexpr char batch_version = 1;
-
 // Small magnitudes of either sign become small numbers: a clock may step back between two events.
 uint64_t zigzag(int64_t value) { return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63); }
-int64_t unzigzag(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
 
 }  // namespace
 
@@ -67,21 +65,14 @@ std::string encode_batch(const std::vector<RunEvent>& events) {
 }
 
 Result<std::vector<RunEvent>> decode_batch(std::string_view bytes) {
-  const Error corrupt{ErrorKind::corrupt, "a journal row is not a batch of events"};
-  ByteReader reader(bytes);
-  if (reader.byte() != static_cast<uint8_t>(batch_version)) return corrupt;
   std::vector<RunEvent> events;
-  Timestamp before;
-  while (!reader.at_end()) {
-    const auto kind = reader.byte();
-    const auto since = reader.varint();
-    const auto size = reader.varint();
-    const auto body = size ? reader.take(*size) : std::nullopt;
-    if (!kind || !since || !body || name_of(static_cast<EventKind>(*kind)) == "unknown") return corrupt;
-    // Added as unsigned: bytes from a damaged disk must not overflow.
-    before.ms = static_cast<int64_t>(static_cast<uint64_t>(before.ms) + static_cast<uint64_t>(unzigzag(*since)));
-    events.push_back({static_cast<EventKind>(*kind), before, std::string(*body)});
-  }
+  if (bytes == std::string_view(&batch_version, 1)) return events;
+  BatchPlace place;
+  do {
+    const auto event = next_in_batch(bytes, place);
+    if (!event) return Error{ErrorKind::corrupt, "a journal row is not a batch of events"};
+    events.push_back({event->kind, event->at, std::string(event->body)});
+  } while (place.offset < bytes.size());
   return events;
 }
 

@@ -203,6 +203,31 @@ TEST_P(RunContract, A_sealed_journal_reads_the_same) {
   EXPECT_EQ(get(&Store::append, words(open_run, {1}, {"still open"})).size(), 1U);
 }
 
+TEST_P(RunContract, A_journal_with_one_very_large_row_gives_every_event_once_sealed_or_not) {
+  const auto begun = accepted(tenant, conversation);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 20'000; ++i) texts.push_back("word " + std::to_string(i));
+  get(&Store::append, words(begun, {1}, texts));
+  auto end = the_end(begun);
+  end.head = {20'001};
+  get(&Store::append, end);
+
+  const auto pages_give_every_event = [&] {
+    const auto events = read(begun.run.id, 256 * 1024);
+    ASSERT_EQ(events.size(), 20'003U);
+    for (std::size_t i = 0; i < texts.size(); ++i) ASSERT_EQ(events[i + 1].body, texts[i]);
+  };
+  pages_give_every_event();
+  // One reader is in the middle of the row when it is sealed.
+  const auto first = get(&Store::journal, begun.run.id, model::Position{7'000}, std::size_t{100'000});
+  EXPECT_EQ(get(&Store::tidy_up, Timestamp{8000}), 1);
+  const auto next = 7'000 + first.events.size();
+  const auto second = get(&Store::journal, begun.run.id, model::Position{next}, std::size_t{100'000});
+  ASSERT_FALSE(second.events.empty());
+  EXPECT_EQ(second.events[0].event().body, texts[next - 1]);
+  pages_give_every_event();
+}
+
 TEST_P(RunContract, Unfinished_runs_are_found_again_after_a_restart_oldest_first) {
   const auto first = accepted(tenant, conversation, {6000});
   const auto second = accepted(tenant, make_conversation(tenant).id, {6000});

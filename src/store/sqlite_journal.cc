@@ -1,6 +1,7 @@
 // Journals in SQL: read back, sealed or not, and sealed.
 #include <zstd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "store/sqlite_objects.h"
@@ -16,11 +17,14 @@ constexpr int sealed_runs_max = 256;
 constexpr std::size_t sealed_bytes_max = 4 * 1024 * 1024;
 constexpr int dropped_keys_max = 10'000;
 
-// A sealed row holds about this much, so that a page of a long journal need not unpack all of it.
+// A sealed row holds about this much, counted as pages count, so that a page of a long journal need
+// not unpack all of it.
 constexpr std::size_t sealed_row_bytes = 1024 * 1024;
 // More than any row holds: a size beyond it is damage, not a reason to allocate.
 constexpr std::size_t unpacked_bytes_max = 64 * 1024 * 1024;
 constexpr int zstd_level = 3;
+
+std::size_t page_bytes_of(std::string_view body) { return body.size() + limits::journal_event_overhead_bytes; }
 
 std::string pack(std::string_view bytes) {
   std::string packed(ZSTD_compressBound(bytes.size()), '\0');
@@ -38,21 +42,22 @@ std::optional<std::string> unpack(std::string_view packed) {
   return bytes;
 }
 
-// The events of one row, of which the last has position `last`.
-Result<std::vector<model::RunEvent>> events_of(std::string_view batch, model::Position last) {
-  auto events = model::decode_batch(batch);
-  if (events && (events.value().empty() || events.value().size() > last.value)) {
-    return Error{ErrorKind::corrupt, "a row has another number of events than its position says"};
-  }
-  return events;
+Result<std::string> batch_of(Connection& db, int64_t run, int64_t row) {
+  Query query(db, "SELECT batch FROM journal WHERE number = ? AND run = ?", row, run);
+  if (!query.next()) return Error{ErrorKind::corrupt, "a row is missing"};
+  std::string batch;
+  query.read(batch);
+  return batch;
 }
+
+using Row = std::shared_ptr<const UnpackedRow>;
 
 // Walks a journal row by row, wherever its rows are.
 class JournalReader {
  public:
   virtual ~JournalReader() = default;
-  // The events of the next row; empty at the end.
-  virtual Result<std::vector<model::RunEvent>> next(model::Position& last) = 0;
+  // Empty at the end.
+  virtual Result<Row> next() = 0;
 };
 
 class OpenJournalReader final : public JournalReader {
@@ -60,15 +65,12 @@ class OpenJournalReader final : public JournalReader {
   OpenJournalReader(Connection& db, int64_t run, std::vector<JournalRows::Row> rows)
       : db_(db), run_(run), rows_(std::move(rows)) {}
 
-  Result<std::vector<model::RunEvent>> next(model::Position& last) override {
-    if (at_ == rows_.size()) return std::vector<model::RunEvent>();
+  Result<Row> next() override {
+    if (at_ == rows_.size()) return Row();
     const auto& row = rows_[at_++];
-    last = row.last;
-    Query query(db_, "SELECT batch FROM journal WHERE number = ? AND run = ?", row.number, run_);
-    if (!query.next()) return Error{ErrorKind::corrupt, "a row is missing"};
-    std::string batch;
-    query.read(batch);
-    return events_of(batch, last);
+    auto batch = batch_of(db_, run_, row.number);
+    if (!batch) return batch.error();
+    return UnpackedRow::from(std::move(batch).take(), row.last);
   }
 
  private:
@@ -84,13 +86,14 @@ class SealedJournalReader final : public JournalReader {
       : query_(db, "SELECT last, batch_zstd FROM sealed_journals WHERE run = ? AND last > ? ORDER BY last", run,
                after.value) {}
 
-  Result<std::vector<model::RunEvent>> next(model::Position& last) override {
-    if (!query_.next()) return std::vector<model::RunEvent>();
+  Result<Row> next() override {
+    if (!query_.next()) return Row();
+    model::Position last;
     std::string packed;
     query_.read(last, packed);
-    const auto batch = unpack(packed);
+    auto batch = unpack(packed);
     if (!batch) return Error{ErrorKind::corrupt, "a sealed row cannot be unpacked"};
-    return events_of(*batch, last);
+    return UnpackedRow::from(*std::move(batch), last);
   }
 
  private:
@@ -155,58 +158,98 @@ void insert_sealed(Connection& db, int64_t run, const std::vector<model::RunEven
           Blob{pack(model::encode_batch(events))});
 }
 
-// Moves one journal; how many bytes of events it had. A damaged one stays where it is, and is empty here.
-std::optional<std::size_t> seal(Connection& db, int64_t run, const JournalRows& where) {
-  std::vector<std::pair<model::Position, std::vector<model::RunEvent>>> rows;
-  std::size_t total = 0;
-  {
-    OpenJournalReader reader(db, run, where.rows_after({0}));
-    std::size_t bytes = sealed_row_bytes;
-    for (model::Position last;;) {
-      auto events = reader.next(last);
-      if (!events) return std::nullopt;
-      if (events.value().empty()) break;
+// All events of a journal, in the rows they are to be sealed in. `corrupt` when one of its own is damaged.
+Result<std::vector<std::vector<model::RunEvent>>> rows_to_seal(Connection& db, int64_t run, const JournalRows& where) {
+  std::vector<std::vector<model::RunEvent>> sealed;
+  std::size_t bytes = sealed_row_bytes;
+  uint64_t count = 0;
+  for (const auto& row : where.rows_after({0})) {
+    const auto batch = batch_of(db, run, row.number);
+    if (!batch) return batch.error();
+    auto events = model::decode_batch(batch.value());
+    if (!events) return events.error();
+    count += events.value().size();
+    if (count != row.last.value)
+      return Error{ErrorKind::corrupt, "a row has another number of events than its position says"};
+    for (auto& event : events.value()) {
       if (bytes >= sealed_row_bytes) {
-        rows.emplace_back();
+        sealed.emplace_back();
         bytes = 0;
       }
-      rows.back().first = last;
-      for (auto& event : events.value()) {
-        bytes += event.body.size();
-        total += event.body.size();
-        rows.back().second.push_back(std::move(event));
-      }
+      bytes += page_bytes_of(event.body);
+      sealed.back().push_back(std::move(event));
     }
   }
+  return sealed;
+}
+
+// Moves one journal; how many bytes of events it had. A damaged one stays where it is, and is empty here.
+std::optional<std::size_t> seal(Connection& db, int64_t run, const JournalRows& where) {
+  const auto rows = rows_to_seal(db, run, where);
+  if (!rows) return std::nullopt;
   for (const auto& row : where.rows_after({0})) execute(db, "DELETE FROM journal WHERE number = ?", row.number);
   execute(db, "UPDATE runs SET journal_rows = NULL WHERE number = ?", run);
-  for (const auto& [last, events] : rows) insert_sealed(db, run, events, last);
+  std::size_t total = 0;
+  model::Position last;
+  for (const auto& events : rows.value()) {
+    last.value += events.size();
+    for (const auto& event : events) total += event.body.size();
+    insert_sealed(db, run, events, last);
+  }
   return total;
 }
 
+// A page that is being filled.
+class PageFilling {
+ public:
+  PageFilling(JournalSlice& slice, std::size_t bytes_max) : slice_(slice), bytes_max_(bytes_max) {}
+
+  model::Position next() const { return {slice_.first.value + slice_.events.size()}; }
+  // Has `row` from next() on; was there room for all of it?
+  bool take(const UnpackedRow& row) {
+    UnpackedRow::Cursor cursor(row, next());
+    while (!cursor.at_end() && (slice_.events.empty() || bytes_ < bytes_max_)) {
+      const auto event = cursor.next();
+      bytes_ += page_bytes_of(event.body);
+      slice_.events.push_back({event.kind, event.at, std::string(event.body)});
+    }
+    slice_.walked += cursor.walked();
+    return cursor.at_end();
+  }
+
+ private:
+  JournalSlice& slice_;
+  std::size_t bytes_max_;
+  std::size_t bytes_ = 0;
+};
+
 }  // namespace
 
-Result<JournalSlice> journal(Connection& db, model::RunId run, const std::optional<JournalRows>& rows,
-                             model::Position after, std::size_t bytes_max) {
+Result<JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunId run,
+                             const std::optional<JournalRows>& rows, model::Position after, std::size_t bytes_max) {
   const auto located = locate(db, run, rows);
   if (!located && located.error().kind == ErrorKind::corrupt) return corrupt_journal(located.error(), run);
   if (!located) return located.error();
+  const auto head = located.value().run.head;
   JournalSlice slice{located.value().run, {after.value + 1}, {}};
-  const auto reader = reader_of(db, located.value(), after);
-  std::size_t bytes = 0;
-  for (model::Position last;;) {
-    auto row = reader->next(last);
+  if (after >= head) return slice;
+  slice.events.reserve(std::min(bytes_max / limits::journal_event_overhead_bytes + 1, head.value - after.value));
+  PageFilling page(slice, bytes_max);
+  // One beyond the head was kept by a reader who sees a later moment than we do.
+  if (const auto row = unpacked.find(run, page.next()); row != nullptr && row->last() <= head) {
+    if (!page.take(*row)) return slice;
+    unpacked.drop(run, *row);
+  }
+  const auto reader = reader_of(db, located.value(), {page.next().value - 1});
+  for (;;) {
+    const auto row = reader->next();
     if (!row) return corrupt_journal(row.error(), run);
-    auto& events = row.value();
-    if (events.empty()) return slice;
-    const uint64_t wanted = after.value + slice.events.size() + 1;
-    const uint64_t first = last.value - events.size() + 1;
-    if (first > wanted) return corrupt_journal({ErrorKind::corrupt, "a row is missing"}, run);
-    for (auto at = wanted - first; at < events.size(); ++at) {
-      if (!slice.events.empty() && bytes >= bytes_max) return slice;
-      bytes += events[at].body.size() + limits::journal_event_overhead_bytes;
-      slice.events.push_back(std::move(events[at]));
-    }
+    if (row.value() == nullptr) return slice;
+    if (row.value()->first() > page.next()) return corrupt_journal({ErrorKind::corrupt, "a row is missing"}, run);
+    slice.walked += row.value()->event_count();
+    if (page.take(*row.value())) continue;
+    unpacked.keep(run, row.value());
+    return slice;
   }
 }
 

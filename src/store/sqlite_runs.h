@@ -4,6 +4,7 @@
 #include "store/open_runs.h"
 #include "store/sqlite_connection.h"
 #include "store/store.h"
+#include "store/unpacked_rows.h"
 
 namespace sluice::store::sql {
 
@@ -17,10 +18,11 @@ struct JournalSlice {
   model::Run run;
   model::Position first;  // of the events
   std::vector<model::RunEvent> events;
+  uint64_t walked = 0;  // events gone through to have them: the work of it
 };
 // `rows` are the journal's, if the caller knows them: those of a run that was not over just now.
-Result<JournalSlice> journal(Connection& db, model::RunId run, const std::optional<JournalRows>& rows,
-                             model::Position after, std::size_t bytes_max);
+Result<JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunId run,
+                             const std::optional<JournalRows>& rows, model::Position after, std::size_t bytes_max);
 
 Result<model::Run> run(Connection& db, model::TenantId tenant, model::RunId id);
 Result<model::Run> run_of_message(Connection& db, model::TenantId tenant, model::MessageId assistant_message);

@@ -290,8 +290,8 @@ void SqliteStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run
 void SqliteStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
   std::optional<JournalRows> rows;
   if (const auto open = open_rows_.find(run); open != open_rows_.end()) rows = open->second;
-  read(std::move(done), [run, rows = std::move(rows), after, bytes_max](Connection& db) -> Result<JournalPage> {
-    auto slice = sql::journal(db, run, rows, after, bytes_max);
+  read(std::move(done), [this, run, rows = std::move(rows), after, bytes_max](Connection& db) -> Result<JournalPage> {
+    auto slice = sql::journal(db, unpacked_rows_, run, rows, after, bytes_max);
     if (!slice) return slice.error();
     return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
   });
@@ -327,6 +327,7 @@ void SqliteStore::reopen(Done<Unit> done) {
 
 void SqliteStore::tidy_up(Timestamp now, Done<int> done) {
   Done<int> counted = [this, done = std::move(done)](Result<int> sealed) mutable {
+    unpacked_rows_.clear();  // so that none is kept long for a reader who went away
     if (sealed) sealed_journals_.add(static_cast<uint64_t>(sealed.value()));
     done(std::move(sealed));
   };

@@ -3,6 +3,7 @@
 
 #include "store/sqlite_readers.h"
 #include "store/sqlite_writer.h"
+#include "store/unpacked_rows.h"
 
 namespace sluice::store {
 
@@ -161,6 +162,7 @@ class SqliteStore final : public Store {
   // Where the journals of the runs are that this server carries on, as far as it was answered. The
   // loop's thread's own.
   std::unordered_map<model::RunId, JournalRows> open_rows_;
+  UnpackedRows unpacked_rows_;  // the readers'
   Postman postman_;
   Writer writer_;
   Readers readers_;
