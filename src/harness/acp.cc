@@ -15,6 +15,7 @@ using json::Value;
 using model::Slug;
 
 constexpr std::size_t questions_max = 1024;
+constexpr std::size_t sessions_max = 1024;
 
 // The Agent Client Protocol: initialize, a session, one prompt in it.
 class Acp final : public Dialect {
@@ -42,6 +43,7 @@ class Acp final : public Dialect {
   void hear_update(const Value& update);
   void hear_below(const std::string& session, const Value& update);
   void hear_grok(const Value& update);
+  void hear_subagent(Heard::Kind kind, const Value& update);
   void hear_todos(const Value& entries);
   void hear_usage(const Value& usage);
   void hear_end(const Value& result);
@@ -60,7 +62,7 @@ class Acp final : public Dialect {
   std::vector<Heard> heard_;
   std::string initialize_id_, session_request_id_, prompt_id_;
   std::string session_id_;
-  std::set<std::string> sessions_below_;  // that asked for something
+  std::set<std::string> sessions_below_;  // its subagents
   std::string message_id_;                // of the message that is being said, where messages have one
   std::map<uint64_t, Question> questions_;
   uint64_t last_question_ = 0;
@@ -120,8 +122,8 @@ void Acp::hear(const RpcMessage& message) {
   if (prompt_id_.empty()) return;  // it is history, which is replayed when a session is loaded
   const Value update = value_in(message.body, "update");
   const std::string session(text_in(message.body, "sessionId"));
-  if (session != session_id_) return hear_below(session, update);
-  if (message.method == "session/update") hear_update(update);
+  if (message.method == "session/update") session == session_id_ ? hear_update(update) : hear_below(session, update);
+  if (session != session_id_) return;
   if (message.method == "_x.ai/session_notification") hear_grok(update);
 }
 
@@ -211,22 +213,19 @@ void Acp::start_prompt() {
 void Acp::hear_permission(const RpcMessage& message) {
   std::string below(text_in(message.body, "sessionId"));
   if (below == session_id_) below.clear();
-  if (!below.empty() && sessions_below_.size() < questions_max) sessions_below_.insert(below);
+  if (!below.empty() && sessions_below_.size() < sessions_max) sessions_below_.insert(below);
   Question question{message.id, "", ""};
   value_in(message.body, "options").each_element([&](const Value& option) {
     const auto kind = text_in(option, "kind");
     if (kind == "allow_once") question.allow_option = text_in(option, "optionId");
     if (kind == "reject_once") question.reject_option = text_in(option, "optionId");
   });
-  ProgramCall call = calls_.asked_for(value_in(message.body, "toolCall"), below, heard_);
-  if (calls_.is_of_host(call)) return choose(question, question.allow_option);
+  Heard permission = calls_.asked_for(value_in(message.body, "toolCall"), below, heard_);
+  if (calls_.is_of_host(permission.call)) return choose(question, question.allow_option);
   if (questions_.size() >= questions_max) return choose(question, question.reject_option);
-  Heard& heard = heard_.emplace_back();
-  heard.kind = Heard::Kind::permission;
-  heard.call = std::move(call);
-  heard.subagent = std::move(below);
-  heard.question = ++last_question_;
-  questions_.emplace(heard.question, std::move(question));
+  permission.question = ++last_question_;
+  questions_.emplace(last_question_, std::move(question));
+  heard_.push_back(std::move(permission));
 }
 
 // Without such an option it is as if the prompt had been cancelled, which a program must not take for an agreement.
@@ -281,17 +280,35 @@ void Acp::hear_update(const Value& update) {
   }
 }
 
-// Of a session that the agent began by itself: the calls, once it asked for one, so that they are seen to end.
+// Of a session that the agent began by itself, and told of or asks in.
 void Acp::hear_below(const std::string& session, const Value& update) {
+  if (!sessions_below_.contains(session)) return;
   const auto what = text_in(update, "sessionUpdate");
-  if (sessions_below_.contains(session) && (what == "tool_call" || what == "tool_call_update"))
-    calls_.hear(update, session, heard_);
+  if (what == "tool_call" || what == "tool_call_update") return calls_.hear(update, session, heard_);
+  if (what != "agent_message_chunk" && what != "agent_thought_chunk") return;
+  say(what == "agent_message_chunk" ? Heard::Kind::text : Heard::Kind::reasoning,
+      text_in(value_in(update, "content"), "text"));
+  heard_.back().subagent = session;
+}
+
+void Acp::hear_subagent(Heard::Kind kind, const Value& update) {
+  const std::string session(text_in(update, "child_session_id"));
+  if (session.empty() || sessions_below_.size() >= sessions_max) return;
+  sessions_below_.insert(session);
+  const bool began = kind == Heard::Kind::subagent_began;
+  say(kind, text_in(update, began ? "description" : "error"));
+  heard_.back().subagent = session;
+  heard_.back().failed = !began && text_in(update, "status") != "completed";
 }
 
 void Acp::hear_grok(const Value& update) {
   const auto what = text_in(update, "sessionUpdate");
   if (what == "tool_call_delta_chunk") {
     calls_.hear_piece(update, heard_);
+  } else if (what == "subagent_spawned") {
+    hear_subagent(Heard::Kind::subagent_began, update);
+  } else if (what == "subagent_finished") {
+    hear_subagent(Heard::Kind::subagent_ended, update);
   } else if (what == "retry_state" && text_in(update, "type") == "retrying") {
     heard_.push_back(warned("The model is asked again: " + std::string(text_in(update, "reason"))));
     answer_.again();

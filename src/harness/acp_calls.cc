@@ -210,10 +210,25 @@ void AcpCalls::hear_piece(const Value& update, std::vector<Heard>& heard) {
   more.text = piece;
 }
 
-ProgramCall AcpCalls::asked_for(const Value& tool_call, std::string_view subagent, std::vector<Heard>& heard) {
-  Call* call = open(tool_call, subagent, heard);
-  if (call == nullptr) return {key_of(tool_call, subagent), name_of(tool_call), object_in(tool_call, "rawInput")};
-  ProgramCall asked = read(call->call, tool_call, true);
+// Grok asks in the agent's session for calls that it told of in one below.
+std::string_view AcpCalls::owner_of(std::string_view id) const {
+  if (id.empty() || calls_.contains(std::string(id))) return "";
+  for (const auto& [key, call] : calls_)
+    if (!call.is_over && key.size() == call.subagent.size() + 1 + id.size() && key.ends_with(id)) return call.subagent;
+  return "";
+}
+
+Heard AcpCalls::asked_for(const Value& tool_call, std::string_view subagent, std::vector<Heard>& heard) {
+  Heard permission;
+  permission.kind = Heard::Kind::permission;
+  permission.subagent = subagent.empty() ? owner_of(text_in(tool_call, "toolCallId")) : subagent;
+  Call* call = open(tool_call, permission.subagent, heard);
+  if (call == nullptr) {
+    permission.call = {key_of(tool_call, permission.subagent), name_of(tool_call), object_in(tool_call, "rawInput")};
+    return permission;
+  }
+  permission.call = read(call->call, tool_call, true);
+  const ProgramCall& asked = permission.call;
   if (!call->is_told) {
     call->call = asked;
     // OpenCode asks before the model has written what a tool of a server is called with.
@@ -222,7 +237,7 @@ ProgramCall AcpCalls::asked_for(const Value& tool_call, std::string_view subagen
     heard.push_back(warned("The agent asks for leave with other arguments than it told of " + call->call.name +
                            " before; those that it asks for are judged."));
   }
-  return asked;
+  return permission;
 }
 
 }  // namespace sluice::harness

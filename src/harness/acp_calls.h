@@ -24,9 +24,9 @@ class AcpCalls final {
   void hear_piece(const json::Value& update, std::vector<Heard>& heard);
   // No more pieces of the calls that were being written will come.
   void end_pieces() { writing_.clear(); }
-  // The call that a permission is asked for, with what is asked, whatever was told of it; it is told of before if it
+  // The permission that is asked for: of what is asked, whatever was told of the call; which is told of before if it
   // was not and is not the host's.
-  ProgramCall asked_for(const json::Value& tool_call, std::string_view subagent, std::vector<Heard>& heard);
+  Heard asked_for(const json::Value& tool_call, std::string_view subagent, std::vector<Heard>& heard);
   // It is carried out by the host, where rules are kept as well.
   bool is_of_host(const ProgramCall& call) const { return host_tools_.contains(call.name); }
 
@@ -39,6 +39,8 @@ class AcpCalls final {
     std::string output;  // what was told of it
   };
 
+  // Whose call it is that the agent asks for in its own session.
+  std::string_view owner_of(std::string_view id) const;
   // Null: it is over, or one too many.
   Call* open(const json::Value& update, std::string_view subagent, std::vector<Heard>& heard);
   // As `update` has it: a question (`is_asked`) says it otherwise than a call.

@@ -346,6 +346,29 @@ TEST(Grok, Leave_for_a_tool_of_the_host_is_leave_for_no_other) {
   EXPECT_EQ(listener.lines.back(), R"(permission c other__drop {"n":4})");
 }
 
+TEST(Grok, A_subagent_is_told_of_with_its_calls_which_are_asked_for_in_the_agents_own_session) {
+  auto listener = begun(grok());
+  const auto notify = [&](const std::string& body) {
+    listener.feed(R"({"jsonrpc":"2.0","method":"_x.ai/session_notification","params":{"sessionId":"s","update":)" +
+                  body + "}}\n");
+  };
+  const auto below = [&](const std::string& body) {
+    listener.feed(R"({"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"child","update":)" + body +
+                  "}}\n");
+  };
+  const std::string call = R"("toolCallId":"c","title":"run_terminal_command","rawInput":{"command":"ls"}})";
+  notify(R"({"sessionUpdate":"subagent_spawned","child_session_id":"child","description":"looks"})");
+  below(R"({"sessionUpdate":"tool_call",)" + call);
+  listener.feed(asked("s", "{" + call));
+  below(R"({"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed","rawOutput":"a"})");
+  below(R"({"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"There is a."}})");
+  notify(R"({"sessionUpdate":"subagent_finished","child_session_id":"child","status":"completed","output":"x"})");
+  EXPECT_EQ(listener.lines,
+            (Lines{"subagent began looks of child", R"(running child/c run_terminal_command {"command":"ls"} of child)",
+                   R"(permission child/c run_terminal_command {"command":"ls"} of child)", "ended child/c a of child",
+                   "text There is a. of child", "subagent ended of child"}));
+}
+
 TEST(OpenCode, What_its_question_says_otherwise_than_the_call_counts) {
   auto listener = begun(opencode());
   listener.feed(update(R"({"sessionUpdate":"tool_call_update","toolCallId":"c","title":"bash","status":"in_progress",)"
