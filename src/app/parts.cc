@@ -70,6 +70,7 @@ runner::RunnerOptions runner_options(const Config& config) {
   options.model_total_ms_max = config.integer("models.total_seconds") * 1000;
   options.tool_rounds_max = static_cast<int>(std::min<int64_t>(config.integer("tools.rounds_max"), 10'000));
   options.tool_urls = config.list("tools.urls");
+  options.plaintext_secrets = config.boolean("egress.plaintext_secrets");
   options.programs.start_ms_max = config.integer("harness.start_ms_max");
   options.programs.silence_ms_max = config.integer("harness.silence_ms_max");
   return options;

@@ -69,6 +69,11 @@ TEST(Parts, Where_agents_may_lead_must_be_a_url) {
             (std::vector<std::string>{"http://a", "http://b"}));
 }
 
+TEST(Parts, Secrets_are_kept_from_plain_text_until_the_operator_lets_them) {
+  EXPECT_FALSE(runner_options(config_with({})).plaintext_secrets);
+  EXPECT_TRUE(runner_options(config_with({"--egress.plaintext_secrets", "true"})).plaintext_secrets);
+}
+
 TEST(Parts, Each_provider_reaches_the_runner_with_its_key) {
   const auto options =
       runner_options(config_with({"--providers.gpu.dialect", "openai-chat", "--providers.gpu.api_key", "k"}));

@@ -210,4 +210,10 @@ bool is_url_rule(std::string_view rule);
 // two ways: no credentials, query, fragment, escapes, dot segments or control characters.
 bool is_plain_url(std::string_view url);
 
+// ── what others may have this server send ───────────────────────────────────────────────────────
+
+// What is wrong with a header that somebody else chose, in words that follow its name; empty: it may be sent.
+// Connections are shared, so nobody may choose what frames a request, where it leads, or what it is.
+std::string_view fault_of_header(std::string_view name, std::string_view value);
+
 }  // namespace sluice::net

@@ -1,5 +1,7 @@
 #include "runner/mcp_http.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <deque>
 #include <list>
@@ -22,7 +24,14 @@ constexpr std::string_view placeholder_end = "}}";
 
 Error denied(std::string what) { return {ErrorKind::denied, std::move(what)}; }
 
-Result<std::string> with_secrets(const harness::Dispatch& dispatch, std::string_view text, std::string_view host) {
+bool is_over_tls(std::string_view url) {
+  constexpr std::string_view scheme = "https:";
+  return url.size() > scheme.size() && strncasecmp(url.data(), scheme.data(), scheme.size()) == 0;
+}
+
+Result<std::string> with_secrets(const Context& context, const harness::Dispatch& dispatch, std::string_view text,
+                                 std::string_view url) {
+  const auto host = host_of(url);
   std::string out;
   for (auto at = text.find(placeholder_begin); at != std::string_view::npos; at = text.find(placeholder_begin)) {
     const auto begin = at + placeholder_begin.size();
@@ -35,13 +44,13 @@ Result<std::string> with_secrets(const harness::Dispatch& dispatch, std::string_
         !gates::secret_may_go(dispatch.agent.policy, alias, secret->hosts, host)) {
       return denied(vault::placeholder(alias) + " may not be sent to " + std::string(host) + " in a header");
     }
+    if (!is_over_tls(url) && !context.options.plaintext_secrets) {
+      return denied(vault::placeholder(alias) + " is sent only over TLS (egress.plaintext_secrets)");
+    }
     out.append(text.substr(0, at)).append(secret->value);
     text.remove_prefix(end + placeholder_end.size());
   }
   out.append(text);
-  if (std::ranges::any_of(out, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; })) {
-    return denied("a header's value has a line break or another control character in it");
-  }
   return out;
 }
 
@@ -195,8 +204,11 @@ Result<std::vector<net::Header>> mcp_headers(const Context& context, const harne
   }
   std::vector<net::Header> headers;
   for (const auto& [name, value] : server.headers) {
-    auto filled = with_secrets(dispatch, value, host);
+    auto filled = with_secrets(context, dispatch, value, server.url);
     if (!filled) return std::move(filled.error());
+    if (const auto fault = net::fault_of_header(name, filled.value()); !fault.empty()) {
+      return denied("its header \"" + name + "\" " + std::string(fault));
+    }
     headers.push_back({name, std::move(filled).take()});
   }
   return headers;

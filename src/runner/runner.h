@@ -77,7 +77,8 @@ struct ProgramOptions {
       folders;                       // agent type to the host's folder, bound at /opt/harness/TYPE; may be missing
   int64_t start_ms_max = 60'000;     // to the first thing it says
   int64_t silence_ms_max = 600'000;  // between two, while nobody is asked and no tool runs
-  int64_t end_ms_max = 10'000;       // from the end of its turn, or SIGTERM, to the end of its process
+  int64_t tool_silence_ms_max = 1'800'000;  // while a tool of its own runs
+  int64_t end_ms_max = 10'000;              // from the end of its turn, or SIGTERM, to the end of its process
 };
 
 // Scripts of the tool run_script (H-7).
@@ -110,6 +111,7 @@ struct RunnerOptions {
   // Where tools may be, as agent_base_urls: tenants' webhooks, and servers of MCP.
   std::vector<std::string> tool_urls;
   int64_t tool_answer_bytes_max = 1 << 20;
+  bool plaintext_secrets = false;  // secrets may go into http:// requests to servers of MCP
   ProgramOptions programs;
   ScriptOptions scripts;
   HandsOptions hands;

@@ -248,6 +248,54 @@ TEST_F(ToolboxTest, A_server_of_MCP_that_cannot_be_used_is_left_out_with_the_rea
   }
 }
 
+// What is on file from before such headers were refused, or came with a dispatch, is not sent either.
+TEST_F(ToolboxTest, A_server_of_MCP_whose_headers_would_change_the_request_itself_is_left_out) {
+  const std::vector<std::pair<net::Header, std::string>> wrong = {
+      {{"Content-Length", "5"}, "its header \"Content-Length\" is set by the server itself"},
+      {{"host", "other.example"}, "its header \"host\" is set by the server itself"},
+      {{"X-Key;", "x"}, "its header \"X-Key;\" is no name of an HTTP header"},
+      {{"X-Key", "a\r\nHost: b"}, "its header \"X-Key\" has a line break or another control character in its value"}};
+  for (const auto& [header, words] : wrong) {
+    logged.clear();
+    dispatch.agent.kit.mcp_servers = {
+        {.name = "crm", .url = "https://mcp.example/mcp", .headers = {{header.name, header.value}}}};
+    open();
+    ASSERT_EQ(logged.size(), 1u) << words;
+    EXPECT_EQ(logged[0], "warn The tools of the MCP server \"crm\" are left out: " + words + ".");
+    EXPECT_TRUE(client.requests.empty()) << words;
+  }
+}
+
+TEST_F(ToolboxTest, A_secret_goes_to_a_server_of_MCP_only_over_TLS_unless_the_operator_says_otherwise) {
+  options.tool_urls = {"*"};
+  dispatch.secrets->replace({{.alias = "CRM_KEY", .value = "hunter2-hunter2"}});
+  for (const auto* url : {"http://mcp.example/mcp", "HTTP://mcp.example/mcp"}) {
+    logged.clear();
+    dispatch.agent.kit.mcp_servers = {
+        {.name = "crm", .url = url, .headers = {{"Authorization", "Bearer {{secret:CRM_KEY}}"}}}};
+    open();
+    ASSERT_EQ(logged.size(), 1u);
+    EXPECT_NE(logged[0].find("{{secret:CRM_KEY}} is sent only over TLS (egress.plaintext_secrets)"), std::string::npos)
+        << logged[0];
+    EXPECT_TRUE(client.requests.empty());
+  }
+  for (const bool is_plain_text_fine : {true, false}) {
+    client.requests.clear();
+    serve_mcp();
+    options.plaintext_secrets = is_plain_text_fine;
+    dispatch.agent.kit.mcp_servers[0].url = is_plain_text_fine ? "http://mcp.example/mcp" : "HTTPS://mcp.example/mcp";
+    dispatch.agent.kit.mcp_servers[0].headers = {{"Authorization", "Bearer {{secret:CRM_KEY}}"}};
+    open();
+    EXPECT_TRUE(toolbox->has("crm__lookup"));
+    EXPECT_EQ(header(0, "authorization"), "Bearer hunter2-hunter2");
+  }
+  serve_mcp();
+  dispatch.agent.kit.mcp_servers[0].url = "http://mcp.example/mcp";
+  dispatch.agent.kit.mcp_servers[0].headers = {{"X-Name", "no secret"}};
+  open();
+  EXPECT_TRUE(toolbox->has("crm__lookup")) << "what is no secret may be read on the way";
+}
+
 TEST_F(ToolboxTest, A_server_of_MCP_is_asked_only_where_the_operator_lets_tools_be) {
   options.tool_urls = {"https://tools.example/"};
   dispatch.agent.kit.mcp_servers = {{.name = "crm", .url = "https://mcp.example/mcp"}};

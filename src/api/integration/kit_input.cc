@@ -68,6 +68,15 @@ void refuse_unknown(const Fields& fields, NameList known, std::string_view what)
   }
 }
 
+std::map<std::string, std::string> read_headers(const Fields& fields) {
+  auto headers = fields.metadata("headers").value_or(std::map<std::string, std::string>{});
+  const auto inner = headers.empty() ? std::nullopt : fields.object("headers", {});
+  for (const auto& [name, value] : headers) {
+    if (const auto fault = net::fault_of_header(name, value); !fault.empty()) inner->refuse(name, std::string(fault));
+  }
+  return headers;
+}
+
 model::McpServer read_server(const Asked& asked, const Fields& fields) {
   refuse_unknown(fields, server_names, "an MCP server: name, url, headers, command, environment");
   model::McpServer out;
@@ -77,7 +86,7 @@ model::McpServer read_server(const Asked& asked, const Fields& fields) {
     fields.refuse("name", "must be lower case letters, digits, _ and -, at most 32: ^[a-z0-9][a-z0-9_-]{0,31}$");
   }
   out.url = read_url(asked, fields);
-  out.headers = fields.metadata("headers").value_or(std::map<std::string, std::string>{});
+  out.headers = read_headers(fields);
   out.command = read_command(fields, "command");
   out.environment = fields.env("environment").value_or(std::map<std::string, std::string>{});
   const bool has_url = fields.given("url") && !fields.null("url");

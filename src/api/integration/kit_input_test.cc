@@ -98,6 +98,24 @@ TEST_F(KitInputTest, H_6_a_wrong_server_says_where) {
   expect_wrong(R"("mcp_servers":{})", "/mcp_servers");
 }
 
+TEST_F(KitInputTest, H_6_a_header_that_would_change_the_request_itself_is_refused) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {R"("Content-Length":"5")", "/Content-Length"},
+      {R"("host":"other.example")", "/host"},
+      {R"("Proxy-Authorization":"x")", "/Proxy-Authorization"},
+      {R"("Mcp-Session-Id":"x")", "/Mcp-Session-Id"},
+      {R"("X Key":"x")", "/X Key"},
+      {R"("X/Key":"x")", "/X~1Key"},
+      {R"("X-Key":"a\r\nHost: b")", "/X-Key"},
+      {R"("X-Key":"a\u0000b")", "/X-Key"}};
+  for (const auto& [header, pointer] : wrong) {
+    const auto server = R"({"name":"a","url":"https://mcp.example/a","headers":{"X-Fine":"1",)" + header + "}}";
+    expect_wrong(R"("mcp_servers":[{"name":"b","command":["x"]},)" + server + "]", "/mcp_servers/1/headers" + pointer);
+  }
+  const auto told = make(R"("mcp_servers":[{"name":"a","url":"https://mcp.example/a","headers":{"TE":"x"}}])");
+  EXPECT_NE(told->body.find("is set by the server itself"), std::string::npos) << told->body;
+}
+
 TEST_F(KitInputTest, H_6_a_wrong_tool_says_where) {
   const std::string url = R"("url":"https://tools.example/x")";
   const std::vector<std::pair<std::string, std::string>> wrong = {

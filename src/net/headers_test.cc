@@ -1,0 +1,44 @@
+// What one tenant may put into requests that share their connections with others'.
+#include <gtest/gtest.h>
+
+#include "net/net.h"
+
+namespace sluice::net {
+namespace {
+
+TEST(FaultOfHeader, There_is_none_in_what_a_server_may_be_told) {
+  for (const auto* name :
+       {"Authorization", "X-Key", "x_key", "Cookie", "Acceptable", "Hosted", "Proxied", "!#$%&'*+-.^_`|~"}) {
+    EXPECT_EQ(fault_of_header(name, "Bearer {{secret:CRM_KEY}}"), "") << name;
+  }
+  EXPECT_EQ(fault_of_header("X-Name", ""), "");
+  EXPECT_EQ(fault_of_header("X-Name", "Zo\xc3\xab: a; b, \"c\""), "");
+}
+
+TEST(FaultOfHeader, A_name_is_a_token) {
+  for (const auto* name :
+       {"", " ", "X Key", "X-Key:", "X-Key;", ":authority", "X\r\nHost", "X/Y", "X\t", "Sch\xc3\xb6n", "(x)"}) {
+    EXPECT_EQ(fault_of_header(name, "1"), "is no name of an HTTP header") << name;
+  }
+  EXPECT_NE(fault_of_header(std::string_view("X\0", 2), "1"), "");
+}
+
+// Content-Length: 5 would leave the rest of the body on the connection, as the beginning of the next request there.
+TEST(FaultOfHeader, What_frames_or_leads_a_request_is_nobodys_to_choose_whatever_its_case) {
+  for (const auto* name :
+       {"Host", "HOST", "Content-Length", "content-length", "Transfer-Encoding", "Connection", "TE", "Trailer",
+        "Upgrade", "Keep-Alive", "Proxy-Authorization", "proxy-connection", "Proxy-", "Expect", "HTTP2-Settings",
+        "Content-Type", "Accept", "Mcp-Session-Id", "MCP-Protocol-Version"}) {
+    EXPECT_EQ(fault_of_header(name, "5"), "is set by the server itself") << name;
+  }
+}
+
+TEST(FaultOfHeader, A_value_has_no_control_characters) {
+  for (const auto value : {std::string_view("a\r\nHost: b"), std::string_view("a\n"), std::string_view("\r"),
+                           std::string_view("a\0b", 3), std::string_view("\x7f"), std::string_view("\x1b[m")}) {
+    EXPECT_EQ(fault_of_header("X-Key", value), "has a line break or another control character in its value") << value;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::net
