@@ -105,11 +105,11 @@ bool ScriptReport::refused(std::string_view function, std::string_view words, in
   return telling_.custom("code_mode:external_error", value);
 }
 
-bool ScriptReport::finished(std::string_view phase, const ScriptError* error) {
+bool ScriptReport::finished(const ScriptError* error) {
   std::string value;
   json::Writer writer(value);
   writer.begin_object().key("timestamp").integer(loop_.now().ms).key("durationMs").integer(ms_since(began_us_));
-  writer.key("phase").string(phase).key("success").boolean(error == nullptr).key("logCount").integer(line_count_);
+  writer.key("phase").string("execute").key("success").boolean(error == nullptr).key("logCount").integer(line_count_);
   if (error != nullptr) write_error(writer, *error);
   writer.end_object();
   return telling_.custom("code_mode:execution_finished", value);
@@ -120,16 +120,20 @@ void ScriptReport::succeed(std::string_view result) {
   json::Writer writer(text);
   writer.begin_object().key("success").boolean(true).key("result").raw(result);
   writer.key("logs").begin_array().raw(logs_).end_array().end_object();
-  if (finished("execute", nullptr)) telling_.answer({.text = std::move(text)});
+  if (finished(nullptr)) telling_.answer({.text = std::move(text)});
 }
 
-void ScriptReport::fail(std::string_view phase, const ScriptError& error) {
+void ScriptReport::fail(const ScriptError& error) {
+  if (finished(&error)) refuse(error);
+}
+
+void ScriptReport::refuse(const ScriptError& error) {
   std::string text;
   json::Writer writer(text);
   writer.begin_object().key("success").boolean(false);
   write_error(writer, error);
   writer.key("logs").begin_array().raw(logs_).end_array().end_object();
-  if (finished(phase, &error)) telling_.answer({.text = std::move(text), .failed = true});
+  telling_.answer({.text = std::move(text), .failed = true});
 }
 
 }  // namespace sluice::runner

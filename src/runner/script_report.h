@@ -35,10 +35,12 @@ class ScriptReport {
 
   // The last. `result`: JSON.
   void succeed(std::string_view result);
-  void fail(std::string_view phase, const ScriptError& error);
+  void fail(const ScriptError& error);
+  // Instead of them all: it was never started.
+  void refuse(const ScriptError& error);
 
  private:
-  bool finished(std::string_view phase, const ScriptError* error);
+  bool finished(const ScriptError* error);
   int64_t ms_since(int64_t began_us) const;
 
   const ScriptOptions& options_;

@@ -67,7 +67,7 @@ ScriptRun::~ScriptRun() = default;
 
 void ScriptRun::begin() {
   auto script = script_of(call_.arguments, options_);
-  if (!script) return report_.fail("validate-input", {.name = "ValidationError", .message = script.error().what});
+  if (!script) return report_.refuse({.name = "ValidationError", .message = script.error().what});
   script_ = std::move(script).take();
   if (!report_.started(script_.code.size(), script_.is_python)) return;
   needs_.hands.open([this, alive = lifeline_.watch()] {
@@ -256,7 +256,7 @@ void ScriptRun::end() {
   process_.reset();
   if (!leave_calls()) return;
   if (result_) return report_.succeed(*result_);
-  report_.fail("execute", *error_);
+  report_.fail(*error_);
 }
 
 void ScriptRun::break_off(std::string words) {

@@ -137,10 +137,17 @@ TEST_F(ScriptTool, Says_what_is_wrong_with_its_arguments) {
                                 R"({"code":"x","timeout_ms":0})", R"({"code":"x","timeout_ms":600001})", "nonsense"}) {
     EXPECT_FALSE(script_of(arguments, {})) << arguments;
   }
-  run("{}");
-  expect_failed("run_script needs code");
-  EXPECT_EQ(host.all("execution_finished", "phase"), R"("validate-input")");
-  EXPECT_TRUE(sandbox->boxes.empty()) << "no box is opened for it";
+  const std::pair<const char*, const char*> wrong[] = {
+      {"{}", "run_script needs code"}, {R"({"code":"return 1","language":"perl"})", "language must be"}};
+  for (const auto& [arguments, words] : wrong) {
+    host.answer.reset();
+    run(arguments);
+    ASSERT_TRUE(host.answer);
+    EXPECT_TRUE(host.answer->failed);
+    EXPECT_NE(host.answer->text.find(words), std::string::npos) << host.answer->text;
+    EXPECT_EQ(host.names(), "") << "what never started does not finish";
+    EXPECT_TRUE(sandbox->boxes.empty()) << "no box is opened for it";
+  }
 }
 
 TEST_F(ScriptTool, Ends_with_the_scripts_own_error) {
