@@ -28,6 +28,10 @@ constexpr SameTool same_tools[] = {
     {"command_execution", "bash"},
     {"commandExecution", "bash"},
     {"run_terminal_command", "bash"},
+    {"run_terminal_cmd", "bash"},
+    {"run_shell_command", "bash"},
+    {"shell_command", "bash"},
+    {"monitor", "bash"},
     {"execute", "bash"},
     {"Write", "write"},
     {"write_file", "write"},
@@ -43,18 +47,22 @@ constexpr SameTool same_tools[] = {
     {"patch", "edit"},
     {"Read", "read"},
     {"read_file", "read"},
+    {"view_image", "read"},
     {"Glob", "glob"},
     {"Grep", "grep"},
     {"grep_search", "grep"},
     {"LS", "list"},
     {"list_dir", "list"},
+    {"list_directory", "list"},
 };
 
 // Where calls say what they run, and what they touch; whichever tool it is, so that one with an unknown name is judged
 // too.
 constexpr std::array<std::string_view, 3> command_members = {"command", "cmd", "script"};
-constexpr std::array<std::string_view, 9> path_members = {
-    "file_path", "filePath", "path", "notebook_path", "target_file", "filename", "file", "filepath", "abs_path"};
+constexpr std::array<std::string_view, 19> path_members = {
+    "file_path", "filePath",      "path",     "notebook_path",    "target_file", "filename",        "file",
+    "filepath",  "abs_path",      "dir_path", "target_directory", "directory",   "tool_input_file", "image",
+    "images",    "absolute_path", "paths",    "file_paths",       "files"};
 constexpr std::array<std::string_view, 4> patch_members = {"patch", "patchText", "input", "diff"};
 constexpr std::array<std::string_view, 5> patch_lines = {
     "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/"};
@@ -103,6 +111,14 @@ void add_paths_of_patch(std::string_view patch, std::vector<std::string>& paths)
   }
 }
 
+// "a.txt" and ["a.txt", …] alike.
+void add_paths_in(json::Value value, std::vector<std::string>& paths) {
+  if (const auto path = value.string()) paths.emplace_back(*path);
+  value.each_element([&](json::Value element) {
+    if (const auto path = element.string()) paths.emplace_back(*path);
+  });
+}
+
 // {"a.txt": {…}} and [{"path": "a.txt"}, …] alike.
 void add_paths_of_changes(json::Value changes, std::vector<std::string>& paths) {
   changes.each_member([&](std::string_view path, json::Value) { paths.emplace_back(path); });
@@ -139,7 +155,7 @@ ProgramAct act_of(const harness::ProgramCall& call) {
   }
   for (const auto name : path_members) {
     const auto value = root.find(name);
-    if (value && value->string()) act.paths.emplace_back(*value->string());
+    if (value) add_paths_in(*value, act.paths);
   }
   for (const auto name : patch_members) {
     const auto value = root.find(name);

@@ -102,11 +102,17 @@ TEST(ProgramPolicy, H_5_Paths_are_found_in_the_calls_of_all_programs) {
   EXPECT_TRUE(denied("file_change", R"({"changes":[{"path":"/workspace/a"},{"path":"/workspace/.env"}]})"));
   EXPECT_TRUE(denied("file_change", R"({"changes":{"/workspace/.env":{"type":"add"}}})"));
   EXPECT_TRUE(denied("apply_patch", R"({"input":"*** Begin Patch\n*** Add File: /workspace/.env\n+x\n"})"));
+  for (const std::string member : {"file_path", "filePath", "path", "notebook_path", "target_file", "target_directory",
+                                   "dir_path", "tool_input_file", "image", "absolute_path"})
+    EXPECT_TRUE(denied("anything", "{\"" + member + "\":\"/workspace/.env\"}")) << member;
+  EXPECT_TRUE(denied("images", R"({"images":["/workspace/a.png","/workspace/.env"]})"));
   EXPECT_FALSE(denied("Write", R"({"file_path":"/workspace/env"})"));
 }
 
 TEST(ProgramPolicy, H_5_A_tool_is_known_by_its_own_name_and_by_ours) {
   EXPECT_EQ(ruling(Subject::tool, "bash", {"c", "run_terminal_command", "{}"}), Effect::deny);
+  EXPECT_EQ(ruling(Subject::tool, "bash", {"c", "monitor", "{}"}), Effect::deny) << "Grok's, which runs a command";
+  EXPECT_EQ(ruling(Subject::tool, "read", {"c", "view_image", "{}"}), Effect::deny);
   EXPECT_EQ(ruling(Subject::tool, "WebSearch", {"c", "WebSearch", "{}"}), Effect::deny);
   EXPECT_EQ(ruling(Subject::tool, "edit", {"c", "Read", "{}"}), Effect::allow);
 }

@@ -186,27 +186,36 @@ void ProgramWork::end_filler() {
 
 void ProgramWork::watch_silence() {
   const auto& options = context_->options.programs;
-  const auto allowed_ms = heard_us_ == 0 ? options.start_ms_max : options.silence_ms_max;
   const auto silent_ms = (now_us() - std::max(started_us_, heard_us_)) / 1000;
-  silence_ = context_->loop.after(Millis{std::max<int64_t>(1, allowed_ms - silent_ms)}, [this] { look_for_silence(); });
+  auto left_ms = (heard_us_ == 0 ? options.start_ms_max : options.silence_ms_max) - silent_ms;
+  // A tool is running. It may end before the next look, so that is not later than it would be without one.
+  if (left_ms <= 0) left_ms = std::min(options.tool_silence_ms_max - silent_ms, options.silence_ms_max);
+  silence_ = context_->loop.after(Millis{std::max<int64_t>(1, left_ms)}, [this] { look_for_silence(); });
 }
 
 void ProgramWork::look_for_silence() {
   const auto& options = context_->options.programs;
   const auto name = "The agent program " + agent_type();
+  const auto said_nothing_for = [&](int64_t ms) {
+    return name + " said nothing for " + std::to_string(ms / 1000) + " s";
+  };
   const auto silent_ms = (now_us() - std::max(started_us_, heard_us_)) / 1000;
   if (heard_us_ == 0 && silent_ms >= options.start_ms_max) {
     return fail(Slug::agent_failed,
                 name + " said nothing within " + std::to_string(options.start_ms_max / 1000) + " s of its start.");
   }
-  // A tool may be silent for as long as the run may take, and so may a human.
-  const bool is_busy = steps_.is_any_at_work() || !errands_.empty() || !questions_.empty() || !asked_.empty();
-  if (heard_us_ != 0 && silent_ms >= options.silence_ms_max) {
-    if (!is_busy) {
-      return fail(Slug::model_timeout, name + " said nothing for " + std::to_string(options.silence_ms_max / 1000) +
-                                           " s, and no tool was running: its model may hang.");
-    }
+  if (heard_us_ == 0 || silent_ms < options.silence_ms_max) return watch_silence();
+  const bool waits_for_us = !errands_.empty() || !questions_.empty() || !asked_.empty();
+  if (waits_for_us) {
     heard_us_ = now_us();
+  } else if (!steps_.is_any_at_work()) {
+    return fail(Slug::model_timeout,
+                said_nothing_for(options.silence_ms_max) + ", and no tool was running: its model may hang.");
+  } else if (silent_ms >= options.tool_silence_ms_max) {
+    const auto open = steps_.open_steps();
+    return fail(Slug::agent_failed, said_nothing_for(options.tool_silence_ms_max) + " while its tool " +
+                                        (open.empty() ? "" : clean(to_utf8(open.back().name)) + " ") +
+                                        "was running: one of them may hang.");
   }
   watch_silence();
 }

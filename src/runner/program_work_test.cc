@@ -279,8 +279,29 @@ TEST_F(ProgramWorkTest, One_that_never_speaks_is_not_waited_for) {
 TEST_F(ProgramWorkTest, One_that_falls_silent_is_not_waited_for_unless_a_tool_runs) {
   begin("hello");
   say({running(call("c1", "Bash", R"({"command":"sleep 1800"})"))});
-  pass(1'800'000);
-  EXPECT_FALSE(heard.problem) << "its tool may take as long as the run may";
+  pass(1'799'000);
+  EXPECT_FALSE(heard.problem) << "its tool may take its time";
+  say({ended("c1", "")});
+  pass(599'000);
+  EXPECT_FALSE(heard.problem);
+  pass(601'000);
+  expect_problem(Slug::model_timeout, "said nothing for 600 s");
+}
+
+TEST_F(ProgramWorkTest, One_whose_tool_hangs_is_not_waited_for_to_the_end_of_the_run) {
+  begin("hello");
+  pass(10'000);
+  say({running(call("c1", "task", "{}"))});
+  pass(1'799'000);
+  EXPECT_FALSE(heard.problem);
+  pass(1'000);
+  expect_problem(Slug::agent_failed, "said nothing for 1800 s while its tool task was running");
+}
+
+TEST_F(ProgramWorkTest, A_tool_that_ended_late_does_not_lengthen_the_silence_after_it) {
+  begin("hello");
+  say({running(call("c1", "Bash", "{}"))});
+  pass(1'000'000);
   say({ended("c1", "")});
   pass(599'000);
   EXPECT_FALSE(heard.problem);
