@@ -30,7 +30,11 @@ std::string opencode_config(const Assignment& assignment, std::string_view instr
   writer.begin_object().key("model").string("sluice/" + model.name).key("small_model").string("sluice/" + model.name);
   writer.key("share").string("disabled").key("autoupdate").boolean(false);
   writer.key("enabled_providers").begin_array().string("sluice").end_array();
-  if (!instructions_path.empty()) writer.key("instructions").begin_array().string(instructions_path).end_array();
+  writer.key("instructions").begin_array();
+  if (!instructions_path.empty()) writer.string(instructions_path);
+  // The repository's words are not read without its configuration.
+  if (assignment.asks) writer.string("/workspace/AGENTS.md").string("/workspace/CLAUDE.md");
+  writer.end_array();
   writer.key("provider").begin_object().key("sluice").begin_object();
   writer.key("npm").string(opencode_library(model)).key("options").begin_object();
   writer.key("baseURL").string(versioned_url(model)).key("apiKey").string(model.key).end_object();
@@ -46,16 +50,27 @@ Result<Launch> plan_opencode(const Assignment& assignment) {
   if (opencode_library(assignment.model).empty()) return unknown_model("OpenCode", assignment.model);
   Launch launch;
   launch.argv = {assignment.program, "acp", "--cwd", "/workspace"};
+  const std::string home(program_home);
+  const std::string config_dir = home + "/.config/opencode";
+  // Settings, agents and plugins that would be read beside ours.
+  launch.removed = {config_dir, home + "/.opencode"};
+  // It looks for a library of plugins, and asks a registry for it that cannot be reached, unless it believes to have
+  // it.
+  launch.files = {{config_dir + "/node_modules/.keep", ""},
+                  {config_dir + "/package-lock.json",
+                   R"({"lockfileVersion":3,"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}})"}};
   std::string instructions_path;
   if (!assignment.system_prompt.empty()) {
-    instructions_path = std::string(program_home) + "/instructions.md";
-    launch.files = {{instructions_path, assignment.system_prompt}};
+    instructions_path = home + "/instructions.md";
+    launch.files.push_back({instructions_path, assignment.system_prompt});
   }
   launch.environment = program_environment(assignment);
   launch.environment["OPENCODE_CONFIG_CONTENT"] = opencode_config(assignment, instructions_path);
   launch.environment["OPENCODE_PERMISSION"] = assignment.asks ? R"({"*":"ask"})" : R"({"*":"allow"})";
   for (const std::string_view off : {"AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"})
     launch.environment["OPENCODE_DISABLE_" + std::string(off)] = "1";
+  // An agent of the repository's own configuration may have leave for everything.
+  if (assignment.asks) launch.environment["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1";
   return launch;
 }
 
@@ -103,6 +118,10 @@ Result<Launch> plan_grok(const Assignment& assignment) {
   launch.environment = program_environment(assignment);
   launch.environment["GROK_HOME"] = home;
   launch.environment[std::string(key_variable)] = assignment.model.key;
+  // What it was allowed for ever, and settings that would be read beside ours.
+  for (const std::string_view left : {"hooks", "hooks-paths.json", "settings.json", "trusted_folders.toml", "plugins",
+                                      "managed_config.toml", "requirements.toml", "sandbox.toml"})
+    launch.removed.push_back(home + "/" + std::string(left));
   launch.files = {{home + "/config.toml", grok_config(assignment)}};
   return launch;
 }

@@ -77,6 +77,8 @@ Result<Launch> plan_claude(const Assignment& assignment) {
           "--model",
           assignment.model.name};
   argv.insert(argv.end(), {"--permission-mode", assignment.asks ? "default" : "bypassPermissions"});
+  // It asks by a hook of ours, which settings in the workspace or in its home could switch off; these come last.
+  if (assignment.asks) argv.insert(argv.end(), {"--settings", R"({"disableAllHooks":false})"});
   // Nobody would answer a question.
   const std::string withheld = assignment.asks ? "" : ",AskUserQuestion";
   argv.insert(argv.end(), {"--disallowedTools", std::string(tools_withheld) + withheld});

@@ -30,6 +30,9 @@ Result<Launch> plan_codex(const Assignment& assignment) {
                  "-c", "analytics.enabled=false", "--disable", "plugins",
                  // It would try for ever to reach a model that is not there.
                  "--disable", "unbounded_connection_retries"};
+  // It trusts where it works of itself, and then takes settings and rules of the repository that ask for less.
+  if (assignment.asks)
+    launch.argv.insert(launch.argv.end(), {"-c", "projects={\"/workspace\"={trust_level=\"untrusted\"}}"});
   if (!assignment.bridge_url.empty()) {
     // A tool of the host may wait for a human.
     launch.argv.insert(launch.argv.end(), {"-c", "mcp_servers." + std::string(bridge_name) + "={url=" +
@@ -39,6 +42,8 @@ Result<Launch> plan_codex(const Assignment& assignment) {
   const std::string home = std::string(program_home) + "/.codex";
   launch.environment["CODEX_HOME"] = home;
   launch.environment[std::string(key_variable)] = assignment.model.key;
+  // Rules allow commands, and hooks whatever they like.
+  launch.removed = {home + "/rules", home + "/hooks.json", home + "/hooks", home + "/requirements.toml"};
   // Codex refuses a home that is not there.
   launch.files = {{home + "/config.toml", "# What Sluice sets is on the command line.\n"}};
   return launch;

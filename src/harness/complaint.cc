@@ -15,6 +15,10 @@ constexpr std::string_view refused_key_words[] = {"401",     "403",     "unautho
                                                   "api key", "api-key", "api_key",      "credentials"};
 constexpr std::string_view late_words[] = {"timed out", "timeout"};
 
+// Of a session that is to be resumed: in the words of Claude Code and of Codex.
+constexpr std::string_view lost_session_words[] = {"no conversation found", "no rollout found", "thread not found",
+                                                   "invalid thread id", "invalid session id"};
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // As a word of its own, where it is a number: the 401 in a port or in an id means nothing.
@@ -49,6 +53,7 @@ Slug slug_of_complaint(std::optional<int64_t> http_status, std::string_view word
   }
   std::string lower(words);
   std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  if (says_any(lower, lost_session_words)) return Slug::agent_failed;
   if (says_any(lower, refused_key_words)) return Slug::agent_misconfigured;
   return says_any(lower, late_words) ? Slug::model_timeout : Slug::model_error;
 }
@@ -94,7 +99,7 @@ Heard ended_early(bool had_begun, std::string_view exit_words, std::string_view 
                                : "The agent program ended before it took up its work";
   if (!exit_words.empty()) text += " (" + plain_words(exit_words) + ")";
   if (!stderr_tail.empty()) text += ". Its last words: " + plain_words(stderr_tail);
-  return failed_as(had_begun ? Slug::sandbox_failed : Slug::agent_misconfigured, std::move(text));
+  return failed_as(Slug::agent_failed, std::move(text));
 }
 
 }  // namespace sluice::harness

@@ -56,7 +56,9 @@ struct LaunchFile {
 struct Launch {
   std::vector<std::string> argv;
   std::map<std::string, std::string> environment;
-  std::vector<LaunchFile> files;  // written before the program starts
+  // Absolute, in the box, with all that is below: what a run before left there would have the program ask less.
+  std::vector<std::string> removed;
+  std::vector<LaunchFile> files;  // written before the program starts, after that
 };
 
 // ── what a program says ──

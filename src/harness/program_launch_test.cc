@@ -74,11 +74,36 @@ TEST(ProgramLaunch, OpenCode_has_its_whole_configuration_in_a_variable) {
   EXPECT_TRUE(holds(config, R"("npm":"@ai-sdk/openai-compatible","options":{"baseURL":"https://models.example/api",)"
                             R"("apiKey":"{{secret:SLUICE_MODEL_KEY}}"})"))
       << config;
-  EXPECT_TRUE(holds(config, R"("instructions":["/workspace/.sluice/home/instructions.md"])"));
-  EXPECT_EQ(launch.files.at(0).text, "Be brief.");
+  EXPECT_TRUE(holds(config, R"("instructions":["/workspace/.sluice/home/instructions.md","/workspace/AGENTS.md",)"));
+  EXPECT_EQ(launch.files.back().text, "Be brief.");
   EXPECT_EQ(launch.environment.at("OPENCODE_PERMISSION"), R"({"*":"ask"})");
   given.asks = false;
   EXPECT_EQ(planned(given).environment.at("OPENCODE_PERMISSION"), R"({"*":"allow"})");
+}
+
+// H-1: what an agent writes into its home or finds in a repository does not make it ask less.
+TEST(ProgramLaunch, What_asks_takes_no_settings_of_a_run_before_or_of_a_repository) {
+  auto opencode = assignment("opencode", "openai-chat");
+  EXPECT_FALSE(planned(opencode).environment.contains("OPENCODE_DISABLE_PROJECT_CONFIG"));
+  opencode.asks = true;
+  EXPECT_EQ(planned(opencode).environment.at("OPENCODE_DISABLE_PROJECT_CONFIG"), "1");
+  auto codex = assignment("codex", "openai-responses");
+  codex.asks = true;
+  EXPECT_EQ(std::ranges::count(planned(codex).argv, R"(projects={"/workspace"={trust_level="untrusted"}})"), 1);
+  const std::string home(program_home);
+  const std::pair<Assignment, std::string> all[] = {{opencode, home + "/.config/opencode"},
+                                                    {opencode, home + "/.opencode"},
+                                                    {codex, home + "/.codex/rules"},
+                                                    {assignment("grok-build", "openai-chat"), home + "/.grok/hooks"}};
+  for (const auto& [given, path] : all) EXPECT_EQ(std::ranges::count(planned(given).removed, path), 1) << path;
+}
+
+TEST(ProgramLaunch, OpenCode_believes_to_have_what_it_would_ask_a_registry_for) {
+  const auto files = planned(assignment("opencode", "openai-chat")).files;
+  const std::string config_dir = std::string(program_home) + "/.config/opencode";
+  EXPECT_EQ(files.at(0).path, config_dir + "/node_modules/.keep");
+  EXPECT_EQ(files.at(1).path, config_dir + "/package-lock.json");
+  EXPECT_TRUE(holds(files.at(1).text, "@opencode-ai/plugin"));
 }
 
 TEST(ProgramLaunch, OpenCode_takes_the_library_that_the_models_dialect_needs) {
@@ -131,6 +156,13 @@ TEST(Complaint, It_is_classed_by_the_status_or_by_its_words) {
   EXPECT_EQ(slug_of_complaint(std::nullopt, "status 401: no"), Slug::agent_misconfigured);
   EXPECT_EQ(slug_of_complaint(std::nullopt, "http://host:401/ and 14010"), Slug::model_error);
   EXPECT_EQ(slug_of_complaint(std::nullopt, "Request timed out"), Slug::model_timeout);
+}
+
+TEST(Complaint, A_program_that_breaks_off_or_lacks_its_session_has_failed_itself) {
+  using model::Slug;
+  for (const bool had_begun : {false, true}) EXPECT_EQ(ended_early(had_begun, "code 0", "").slug, Slug::agent_failed);
+  EXPECT_EQ(slug_of_complaint(std::nullopt, "No conversation found with session ID: 1-401"), Slug::agent_failed);
+  EXPECT_EQ(slug_of_complaint(std::nullopt, "no rollout found for thread id 1"), Slug::agent_failed);
 }
 
 TEST(Complaint, Words_for_people_have_no_escapes_and_no_bytes_that_are_no_text) {

@@ -55,11 +55,17 @@ void ProgramHome::read_session(std::string agent_type, Callback<void(std::string
                     {.kept_chars_max = printed_chars_max}, *this);
 }
 
-void ProgramHome::write(std::vector<harness::LaunchFile> files, Callback<void(Result<Unit>)> then) {
+void ProgramHome::prepare(std::vector<std::string> removed, std::vector<harness::LaunchFile> files,
+                          Callback<void(Result<Unit>)> then) {
   files_ = std::move(files);
   std::ranges::reverse(files_);
   then_written_ = std::move(then);
-  write_next();
+  is_removing_ = !removed.empty();
+  if (!is_removing_) return write_next();
+  std::vector<std::string> argv = {"rm", "-rf", "--"};
+  argv.insert(argv.end(), removed.begin(), removed.end());
+  run_ =
+      hands_.run({.argv = std::move(argv), .timeout_ms = errand_ms_max}, {.kept_chars_max = printed_chars_max}, *this);
 }
 
 void ProgramHome::write_next() {
@@ -74,12 +80,17 @@ void ProgramHome::on_ended(sandbox::Exit exit, std::string printed) {
   const bool is_well = exit.cause == sandbox::ExitCause::exited && exit.code == 0;
   if (exit.cause == sandbox::ExitCause::box_lost) return hands_.lose(exit.what);
   if (then_read_) return std::exchange(then_read_, nullptr)(is_well ? session_of(printed, agent_type_) : "");
-  const auto path = std::move(files_.back().path);
-  files_.pop_back();
+  const bool was_removing = std::exchange(is_removing_, false);
+  std::string what = "What a run before left";
+  if (!was_removing) {
+    what = std::move(files_.back().path);
+    files_.pop_back();
+  }
   if (is_well) return write_next();
   while (printed.ends_with('\n')) printed.pop_back();
   const auto why = printed.empty() ? std::string(name_of(exit.cause)) : printed;
-  std::exchange(then_written_, nullptr)(Error{ErrorKind::unavailable, path + " cannot be written: " + why});
+  std::exchange(then_written_, nullptr)(
+      Error{ErrorKind::unavailable, what + " cannot be " + (was_removing ? "removed: " : "written: ") + why});
 }
 
 }  // namespace sluice::runner

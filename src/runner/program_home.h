@@ -31,8 +31,13 @@ class ProgramHome final : private CommandListener {
 
   // Empty: there is none. May drop this.
   void read_session(std::string agent_type, Callback<void(std::string session_id)> then);
-  // All of them, in order; `unavailable`, in words, for the first that cannot be written. May drop this.
-  void write(std::vector<harness::LaunchFile> files, Callback<void(Result<Unit>)> then);
+  // Takes `removed` away, then writes all files, in order; `unavailable`, in words, for the first that cannot be. May
+  // drop this.
+  void prepare(std::vector<std::string> removed, std::vector<harness::LaunchFile> files,
+               Callback<void(Result<Unit>)> then);
+  void write(std::vector<harness::LaunchFile> files, Callback<void(Result<Unit>)> then) {
+    prepare({}, std::move(files), std::move(then));
+  }
 
  private:
   void on_printed(sandbox::Stream, std::string) override {}
@@ -42,6 +47,7 @@ class ProgramHome final : private CommandListener {
   Hands& hands_;
   std::string agent_type_;
   Callback<void(std::string)> then_read_;
+  bool is_removing_ = false;
   std::vector<harness::LaunchFile> files_;  // the last is the next
   Callback<void(Result<Unit>)> then_written_;
   std::unique_ptr<CommandRun> run_;

@@ -187,7 +187,7 @@ void ProgramWork::write_files() {
   if (!launch) return fail(Slug::agent_misconfigured, sentence(launch.error().what));
   auto files = std::move(launch.value().files);
   files.push_back({.path = std::string(harness::state_dir) + "/.gitignore", .text = "*\n"});
-  home_->write(std::move(files), [this](Result<Unit> written) {
+  home_->prepare(std::move(launch.value().removed), std::move(files), [this](Result<Unit> written) {
     if (!written) return fail(Slug::sandbox_failed, "The agent program's files: " + written.error().what + ".");
     start_program();
   });

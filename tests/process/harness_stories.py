@@ -49,7 +49,7 @@ LOOKUP = {"name": "lookup_customer", "description": "Looks a customer up.",
 
 
 class Stories:
-    """Mixed into a HarnessTest."""
+    """Mixed into a HarnessTest. `loosening`: files, by path, with which the program would ask less."""
 
     def test_H1_it_answers_and_runs_a_command_in_the_box(self):
         conversation = self.conversation(agent_id=self.agent())
@@ -125,6 +125,15 @@ class Stories:
         self.assertIn("made-by-leave", self.said(events))
         running = self.steps(events, "running")
         self.assertEqual(len({s["id"] for s in running}), 1, "the call that waited is the call that went on")
+
+    def test_H1_what_it_allows_itself_in_its_files_is_asked_for_all_the_same(self):
+        conversation = self.conversation(agent_id=self.agent(policy=ASK_COMMANDS))
+        first = self.tell(conversation, "$ " + "; ".join(
+            f"mkdir -p $(dirname {path}) && echo '{text}' > {path}" for path, text in self.loosening.items()), "say Written.")
+        self.assertIn("Written.", self.said(first))
+        self.assertNotIn("approval_required", [e["type"] for e in first])
+        kinds = [e["type"] for e in self.tell(conversation, "$ touch made-by-leave", "say Then {{last}}")]
+        self.assertEqual((kinds.count("approval_required"), kinds[-1]), (1, "message_end"), kinds)
 
     def test_H1_a_denied_command_is_not_run_and_the_run_says_so(self):
         conversation = self.conversation(agent_id=self.agent(policy=ASK_COMMANDS))

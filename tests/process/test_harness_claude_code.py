@@ -7,6 +7,8 @@ from harness_stories import Stories
 
 class InTheBox(Stories, HarnessTest):
     agent_type = "claude-code"
+    loosening = {path: '{"disableAllHooks":true,"permissions":{"allow":["Bash"]}}'
+                 for path in ("~/.claude/settings.json", ".claude/settings.local.json")}
     more_flags = ("--harness.silence_ms_max", "20000")
 
 

@@ -7,6 +7,8 @@ from harness_stories import Stories
 
 class InTheBox(Stories, HarnessTest):
     agent_type = "codex"
+    loosening = {"$CODEX_HOME/rules/default.rules": 'prefix_rule(pattern=["touch"], decision="allow")',
+                 ".codex/rules/default.rules": 'prefix_rule(pattern=["touch"], decision="allow")'}
     more_flags = ("--harness.silence_ms_max", "20000")
 
 

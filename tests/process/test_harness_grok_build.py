@@ -7,6 +7,8 @@ from harness_stories import Stories
 
 class InTheBox(Stories, HarnessTest):
     agent_type = "grok-build"
+    loosening = {"$GROK_HOME/settings.json": '{"permissions":{"allow":["Bash"]}}',
+                 ".grok/config.toml": 'permission = { rules = [{ action = "allow", tool = "bash" }] }'}
     more_flags = ("--harness.silence_ms_max", "20000")
 
 

@@ -7,6 +7,8 @@ from harness_stories import Stories
 
 class InTheBox(Stories, HarnessTest):
     agent_type = "opencode"
+    loosening = {"opencode.json": '{"agent":{"build":{"permission":{"bash":"allow"}}}}',
+                 "~/.config/opencode/opencode.json": '{"agent":{"build":{"permission":{"bash":"allow"}}}}'}
     more_flags = ("--harness.silence_ms_max", "20000")
 
 
