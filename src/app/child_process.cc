@@ -1,7 +1,10 @@
 #include "app/child_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,12 +41,49 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return list;
 }
 
-std::string read_tail(int from) {
+// While it lives, what would end us waits to be heard: whoever ends us means what we set to work, too.
+class HeldSignals final {
+ public:
+  HeldSignals() {
+    sigset_t ending;
+    sigemptyset(&ending);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
+    sigprocmask(SIG_BLOCK, &ending, &before_);
+    heard_ = OwnedFd(signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~HeldSignals() {
+    // In its old way: whoever waits for us is to see what ended us.
+    if (ended_by_ != 0) raise(ended_by_);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  const sigset_t& before() const { return before_; }
+  // Until there is something to read; ends the child's whole group when we are to end.
+  void wait_for(int readable, pid_t group) {
+    pollfd both[] = {{readable, POLLIN, 0}, {heard_.get(), POLLIN, 0}};
+    if (poll(both, 2, -1) <= 0 || both[1].revents == 0) return;
+    signalfd_siginfo signal{};
+    if (read(heard_.get(), &signal, sizeof signal) != sizeof signal) return;
+    // The second time it is urgent.
+    kill(-group, ended_by_ == 0 ? SIGTERM : SIGKILL);
+    ended_by_ = static_cast<int>(signal.ssi_signo);
+  }
+
+ private:
+  sigset_t before_{};
+  OwnedFd heard_;
+  int ended_by_ = 0;
+};
+
+std::string read_tail(int from, HeldSignals& signals, pid_t group) {
   std::string text;
   std::array<char, 4096> piece{};
   for (;;) {
+    signals.wait_for(from, group);
     const ssize_t got = read(from, piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) return text;
     text.append(piece.data(), static_cast<std::size_t>(got));
     if (text.size() > 2 * output_bytes_max) text.erase(0, text.size() - output_bytes_max);
@@ -67,6 +107,7 @@ Result<ChildEnd> run_child(const ChildCommand& command) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return failed(errno);
   const OwnedFd ours(ends[0]);
+  fcntl(ours.get(), F_SETFL, O_NONBLOCK);
   OwnedFd theirs(ends[1]);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -74,15 +115,21 @@ Result<ChildEnd> run_child(const ChildCommand& command) {
   posix_spawn_file_actions_adddup2(&files, theirs.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, theirs.get(), STDERR_FILENO);
   if (!command.directory.empty()) posix_spawn_file_actions_addchdir_np(&files, command.directory.c_str());
+  HeldSignals signals;
+  posix_spawnattr_t manner;
+  posix_spawnattr_init(&manner);
+  posix_spawnattr_setflags(&manner, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigmask(&manner, &signals.before());
   auto arguments = command.argv;
   auto environment = environment_of(command);
   pid_t child = -1;
-  const int reason = posix_spawnp(&child, command.argv.at(0).c_str(), &files, nullptr, pointers_to(arguments).data(),
+  const int reason = posix_spawnp(&child, command.argv.at(0).c_str(), &files, &manner, pointers_to(arguments).data(),
                                   pointers_to(environment).data());
   posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&manner);
   theirs.reset();
   if (reason != 0) return failed(reason);
-  std::string output = read_tail(ours.get());
+  std::string output = read_tail(ours.get(), signals, child);
   return ChildEnd{wait_for(child), std::move(output)};
 }
 

@@ -19,7 +19,8 @@ struct ChildEnd {
   std::string output;  // the last of both streams
 };
 
-// `not_found` when there is no such program. Its input is empty.
+// `not_found` when there is no such program. Its input is empty. It is the first of a group of its own, which ends with
+// us when we are told to (SIGINT, SIGTERM, SIGHUP).
 Result<ChildEnd> run_child(const ChildCommand& command);
 
 }  // namespace sluice::app

@@ -1,7 +1,9 @@
 #include "app/program_install.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "app/child_process.h"
@@ -166,6 +168,28 @@ TEST(Child, Tells_how_it_ended_and_the_last_of_what_it_said) {
   const auto none = run_child({.argv = {"no-such-program"}, .directory = "", .environment = {}});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::not_found);
+}
+
+TEST(Child, What_it_set_to_work_ends_with_whoever_waits_for_it) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const OwnedFd ours(ends[0]);
+  OwnedFd theirs(ends[1]);
+  const pid_t waiting = fork();
+  ASSERT_GE(waiting, 0);
+  if (waiting == 0) {
+    dup2(theirs.get(), 9);  // inherited, and open until the last of them is gone
+    (void)run_child({.argv = {"sh", "-c", "sleep 1000 & echo >&9; wait"}, .directory = "", .environment = {}});
+    _exit(0);
+  }
+  theirs.reset();
+  char byte = 0;
+  ASSERT_EQ(read(ours.get(), &byte, 1), 1) << "it is at work";
+  ASSERT_EQ(kill(waiting, SIGTERM), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(waiting, &status, 0), waiting);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_EQ(read(ours.get(), &byte, 1), 0) << "and nobody is left";
 }
 
 }  // namespace
