@@ -92,6 +92,7 @@ constexpr Key keys[] = {
     {"harness.start_ms_max", integer, "60000", "Time for an agent program to say its first word.", "", 1},
     {"harness.silence_ms_max", integer, "600000",
      "Silence of an agent program that counts as a failure, while nobody is asked and no tool runs.", "", 1},
+    {"harness.tool_silence_ms_max", integer, "1800000", "The same while a tool of its own runs.", "", 1000},
 
     {"files.watch", boolean, "true", "Tell each file of a workspace that comes, changes or goes, while it does."},
     {"files.ignored", list, ".git|node_modules", "Directories of which nothing is told, wherever they are."},

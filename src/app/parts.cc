@@ -73,6 +73,7 @@ runner::RunnerOptions runner_options(const Config& config) {
   options.plaintext_secrets = config.boolean("egress.plaintext_secrets");
   options.programs.start_ms_max = config.integer("harness.start_ms_max");
   options.programs.silence_ms_max = config.integer("harness.silence_ms_max");
+  options.programs.tool_silence_ms_max = config.integer("harness.tool_silence_ms_max");
   return options;
 }
 

@@ -244,7 +244,8 @@ TEST_F(AguiTest, A_no_is_the_end_of_the_run_that_brought_it) {
   decide(std::move(made));
   EXPECT_TRUE(reader.ended);
   EXPECT_NE(reader.text.find(R"("runId":"r1")"), std::string::npos);
-  EXPECT_NE(reader.text.find("RUN_ERROR"), std::string::npos);
+  EXPECT_NE(reader.text.find("problems/approval-denied"), std::string::npos);
+  EXPECT_NE(reader.text.find("RUN_FINISHED"), std::string::npos);
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ Result<Launch> plan_opencode(const Assignment& assignment) {
   }
   launch.environment = program_environment(assignment);
   launch.environment["OPENCODE_CONFIG_CONTENT"] = opencode_config(assignment, instructions_path);
-  launch.environment["OPENCODE_PERMISSION"] = assignment.asks ? R"({"*":"ask"})" : R"({"*":"allow"})";
+  // What its subagents ask never leaves the program, so where something must be asked it has none.
+  launch.environment["OPENCODE_PERMISSION"] = assignment.asks ? R"({"*":"ask","task":"deny"})" : R"({"*":"allow"})";
   for (const std::string_view off : {"AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"})
     launch.environment["OPENCODE_DISABLE_" + std::string(off)] = "1";
   // An agent of the repository's own configuration may have leave for everything.

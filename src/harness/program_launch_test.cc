@@ -76,7 +76,7 @@ TEST(ProgramLaunch, OpenCode_has_its_whole_configuration_in_a_variable) {
       << config;
   EXPECT_TRUE(holds(config, R"("instructions":["/workspace/.sluice/home/instructions.md","/workspace/AGENTS.md",)"));
   EXPECT_EQ(launch.files.back().text, "Be brief.");
-  EXPECT_EQ(launch.environment.at("OPENCODE_PERMISSION"), R"({"*":"ask"})");
+  EXPECT_EQ(launch.environment.at("OPENCODE_PERMISSION"), R"({"*":"ask","task":"deny"})");
   given.asks = false;
   EXPECT_EQ(planned(given).environment.at("OPENCODE_PERMISSION"), R"({"*":"allow"})");
 }

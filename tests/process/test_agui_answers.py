@@ -78,8 +78,10 @@ class Interrupts(AguiTest):
             thread, run, messages, interrupt, _ = self.until_interrupt("ask May I?\nsay Never.")
             body = self.resume("current", thread, run, messages, entry | {"interruptId": interrupt["id"]})
             events = check([e for _, e in self.stream(body)])
-            self.assertEqual((events[0]["type"], events[-1]["type"], events[-1]["code"]),
-                             ("RUN_STARTED", "RUN_ERROR", "approval-denied"))
+            self.assertEqual((events[0]["type"], events[-1]["type"], events[-1]["outcome"]),
+                             ("RUN_STARTED", "RUN_FINISHED", {"type": "success"}))
+            self.assertEqual(events[-2]["name"], "sluice.problem")
+            self.assertTrue(events[-2]["value"]["type"].endswith("/approval-denied"), events[-2])
             self.assertEqual(self.client.get(f"/v1/approvals/{interrupt['id']}").json()["status"], "denied")
 
     def test_I17_a_secret_is_supplied_with_the_answer(self):

@@ -81,6 +81,7 @@ std::string text_of_parts(const Fields& message, json::Value content) {
 }
 
 struct Message {
+  std::string id;
   std::string role;
   std::string text;
   std::string call_id;
@@ -101,7 +102,7 @@ std::string content_of(const Fields& message, json::Value object, bool must_be_t
 
 Message read_message(const Fields& fields, json::Value object, bool is_last) {
   Message out;
-  read_id(fields, "id", true);
+  out.id = read_id(fields, "id", true);
   fields.require("role");
   out.role = fields.text("role", name_rule).value_or("");
   if (!out.role.empty() && std::ranges::find(roles, out.role) == roles.end()) {
@@ -143,6 +144,7 @@ void read_messages(const Fields& fields, json::Value root, RunInput& out) {
   if (messages.empty()) return;
   if (messages.back().role == "user") {
     out.prompt = messages.back().text;
+    out.prompt_id = messages.back().id;
     if (out.prompt.size() > limits::message_content_bytes_max) {
       list->back().refuse("content", "is longer than " + std::to_string(limits::message_content_bytes_max) + " bytes");
     }

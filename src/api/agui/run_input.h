@@ -34,6 +34,7 @@ struct ResumeEntry {
 struct RunInput {
   Peer peer = Peer::old;
   model::RunExtras extras;                   // with the client's names
+  std::string prompt_id;                     // of the user's message
   std::string prompt;                        // of the user's message, if that is the last; empty: it is not
   std::vector<model::ClientResult> results;  // of the tool messages after the last word of user or agent
   std::vector<ResumeEntry> resume;

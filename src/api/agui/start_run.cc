@@ -4,10 +4,16 @@
 #include "api/agui/handlers.h"
 #include "api/agui/named_run.h"
 #include "api/agui/run_input.h"
+#include "api/agui/settled.h"
+#include "api/agui/thread_reading.h"
 #include "api/integration/message_input.h"
 
 namespace sluice::api::agui {
 namespace {
+
+constexpr int look_count_max = 20;
+constexpr int64_t look_every_ms = 50;
+constexpr int settled_runs_max = 50;
 
 bool is_of_client(const model::Approval& approval) {
   const auto is_call = [](const model::RequestedItem& item) {
@@ -103,6 +109,37 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                                                                  approval.id.text() +
                                                                  ": resume it, or cancel it, before the next message.");
     }
+    if (input_.prompt.empty()) return take_answer(approval);
+    // The first event of the run that waits has the messages that began it.
+    asked_->store().journal(approval.run_id, {}, 1,
+                            [self = shared_from_this(), approval](const Result<store::JournalPage>& page) {
+                              if (!page) return self->asked_->fail(page.error());
+                              const auto& events = page.value().events;
+                              if (events.empty() || self->is_prompt_of(events.front().event())) {
+                                return self->take_answer(approval);
+                              }
+                              self->asked_->invalid("/messages",
+                                                    "ends with a message of the user that the run which waits does not "
+                                                    "know; send it when that run is over");
+                            });
+  }
+
+  // Of a run that no AG-UI client began nothing is known; then it may be.
+  bool is_prompt_of(const model::RunEvent& accepted) const {
+    const auto body = json::Document::parse(accepted.body);
+    const auto agui = body ? body.value().root().find("agui") : std::nullopt;
+    const auto messages = agui ? agui->find("messages") : std::nullopt;
+    bool is_known = !messages;
+    if (messages) {
+      messages->each_element([&](json::Value message) {
+        const auto id = message.find("id");
+        is_known |= id && id->string() == input_.prompt_id;
+      });
+    }
+    return is_known;
+  }
+
+  void take_answer(const model::Approval& approval) {
     is_of_client(approval) ? give_results(approval) : decide(approval);
   }
 
@@ -195,8 +232,51 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   void hand_on(const model::Approval& approval, integration::DecisionInput decision) {
     decision.answers.agui_thread_id = input_.names().thread_id;
-    integration::decide_on(asked_, approval, std::move(decision),
-                           [self = shared_from_this()](const model::Approval&) { self->follow(); });
+    integration::decide_on(
+        asked_, approval, std::move(decision), [self = shared_from_this()](const model::Approval&) { self->follow(); },
+        [self = shared_from_this(), conversation = approval.conversation_id](const model::Problem& problem) {
+          self->was_late(problem, conversation, look_count_max);
+        });
+  }
+
+  // The same answer may be on its way from another connection: then it is that one's run, as soon as it is on disk.
+  void was_late(const model::Problem& problem, model::ConversationId conversation, int looks_left) {
+    asked_->store().agui_run(asked_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                             found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
+                                      [problem, conversation, looks_left](Starting& self) {
+                                        if (problem.slug != model::Slug::approval_expired)
+                                          return self.asked_->problem(problem);
+                                        if (looks_left == 0) return self.settle(conversation);
+                                        self.look_again_ = self.asked_->surface().needs.loop.after(
+                                            Millis{look_every_ms},
+                                            [me = self.shared_from_this(), problem, conversation, looks_left] {
+                                              me->was_late(problem, conversation, looks_left - 1);
+                                            });
+                                      }));
+  }
+
+  // Whatever was asked is answered already; the client is told how the thread stands.
+  void settle(model::ConversationId conversation) {
+    read_thread(asked_, conversation, settled_runs_max, std::nullopt,
+                [self = shared_from_this()](const ThreadNow& now) {
+                  const auto type = wire::is_sse(self->format_) ? "text/event-stream" : "application/x-ndjson";
+                  self->asked_->answer(200, type, settled_stream(self->format_, self->input_.names(), now.messages));
+                });
+  }
+
+  // Calls back with true when the thread asked for each of them once, and does not any more.
+  void are_settled(model::ConversationId conversation, std::size_t index, Callback<void(bool)> then) {
+    if (index == input_.resume.size()) return then(true);
+    const auto& name = input_.resume[index].interrupt_id;
+    if (name.starts_with(client_tool_prefix)) return are_settled(conversation, index + 1, std::move(then));
+    const auto id = model::ApprovalId::parse(name);
+    if (!id) return then(false);
+    asked_->store().approval(asked_->tenant().id, *id,
+                             [self = shared_from_this(), conversation, index,
+                              then = std::move(then)](const Result<model::Approval>& approval) mutable {
+                               if (!approval || approval.value().conversation_id != conversation) return then(false);
+                               self->are_settled(conversation, index + 1, std::move(then));
+                             });
   }
 
   // What was decided is on disk, and with it the name of the run that goes on.
@@ -216,6 +296,13 @@ class Starting final : public std::enable_shared_from_this<Starting> {
   }
 
   void send(std::variant<model::ConversationId, model::Conversation> conversation) {
+    const auto* known = std::get_if<model::ConversationId>(&conversation);
+    if (known == nullptr || input_.resume.empty()) return send_on(std::move(conversation));
+    are_settled(*known, 0,
+                [self = shared_from_this(), id = *known](bool all) { all ? self->settle(id) : self->send_on(id); });
+  }
+
+  void send_on(std::variant<model::ConversationId, model::Conversation> conversation) {
     Findings findings;
     if (!input_.resume.empty()) findings.refuse("/resume/0/interruptId", "names nothing that waits for an answer");
     for (const auto& result : input_.results) {
@@ -246,6 +333,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
   const wire::Format format_;
   const std::optional<model::AgentId> agent_;  // empty: the thread's, or else the default
   Seen seen_;
+  world::Timer look_again_;
 };
 
 }  // namespace

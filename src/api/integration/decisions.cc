@@ -25,8 +25,12 @@ void refuse_signature(const Asked& asked, std::string_view why) {
 class Deciding final : public std::enable_shared_from_this<Deciding> {
  public:
   Deciding(const Asked& asked, model::Approval approval, DecisionInput input,
-           Callback<void(const model::Approval&)> done)
-      : asked_(asked), approval_(std::move(approval)), input_(std::move(input)), done_(std::move(done)) {}
+           Callback<void(const model::Approval&)> done, Callback<void(const model::Problem&)> refused)
+      : asked_(asked),
+        approval_(std::move(approval)),
+        input_(std::move(input)),
+        done_(std::move(done)),
+        refused_(std::move(refused)) {}
 
   void begin() {
     if (input_.signature) return find_key();
@@ -167,7 +171,9 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
                             std::move(input_.secrets));
     asked_->set_run(approval_.run_id);
     asked_->engine().decide(std::move(decision), [self = shared_from_this()](const engine::DecideOutcome& outcome) {
-      if (const auto* problem = std::get_if<model::Problem>(&outcome)) return self->asked_->problem(*problem);
+      if (const auto* problem = std::get_if<model::Problem>(&outcome)) {
+        return self->refused_ ? self->refused_(*problem) : self->asked_->problem(*problem);
+      }
       self->done_(std::get<model::Approval>(outcome));
     });
   }
@@ -176,6 +182,7 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
   model::Approval approval_;
   DecisionInput input_;
   Callback<void(const model::Approval&)> done_;
+  Callback<void(const model::Problem&)> refused_;
   std::string resolved_by_;
   std::vector<std::string> missing_;  // aliases asked for and not supplied
 };
@@ -230,8 +237,9 @@ gates::Signature read_signature(const Fields& fields) {
 std::optional<std::string> read_note(const Fields& fields) { return fields.text("note", note_rule); }
 
 void decide_on(const Asked& asked, model::Approval approval, DecisionInput input,
-               Callback<void(const model::Approval&)> done) {
-  std::make_shared<Deciding>(asked, std::move(approval), std::move(input), std::move(done))->begin();
+               Callback<void(const model::Approval&)> done, Callback<void(const model::Problem&)> refused) {
+  std::make_shared<Deciding>(asked, std::move(approval), std::move(input), std::move(done), std::move(refused))
+      ->begin();
 }
 
 void approve_approval(const Asked& asked) { decide_as_asked(asked, true); }

@@ -24,8 +24,8 @@ gates::Signature read_signature(const Fields& fields);
 std::optional<std::string> read_note(const Fields& fields);
 
 // Nothing about the approval is told or changed before the signature is proven. On failure the caller is told, and
-// `done` is not called.
+// `done` is not called; what the engine refuses is handed to `refused`, where that is given.
 void decide_on(const Asked& asked, model::Approval approval, DecisionInput input,
-               Callback<void(const model::Approval&)> done);
+               Callback<void(const model::Approval&)> done, Callback<void(const model::Problem&)> refused = nullptr);
 
 }  // namespace sluice::api::integration
