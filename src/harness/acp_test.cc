@@ -434,7 +434,7 @@ TEST(Acp, Values_of_other_types_are_taken_for_missing) {
 TEST(Acp, A_program_that_prints_nothing_has_failed) {
   Listener silent(assignment("acp"));
   silent.end("exit code 127", "agent: not found");
-  EXPECT_EQ(silent.lines, Lines{"failed agent-misconfigured The agent program ended before it took up its work (exit "
+  EXPECT_EQ(silent.lines, Lines{"failed agent-failed The agent program ended before it took up its work (exit "
                                 "code 127). Its last words: agent: not found"});
 }
 

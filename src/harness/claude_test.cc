@@ -173,7 +173,7 @@ TEST(Claude, Failures_are_told_by_their_class) {
   Listener unknown(assignment());
   unknown.feed(recorded("no-such-session"));
   EXPECT_EQ(unknown.lines.back(),
-            "failed model-error Claude Code failed: No conversation found with session ID: "
+            "failed agent-failed Claude Code failed: No conversation found with session ID: "
             "11111111-2222-3333-4444-555555555555");
 }
 

@@ -162,13 +162,13 @@ TEST(Codex, It_tells_an_end_however_its_bytes_are_broken) {
 TEST(Codex, A_program_that_prints_nothing_or_stops_in_a_line_has_failed) {
   Listener silent(assignment());
   silent.end("exit code 127", "\x1b[31mcodex: not found\x1b[0m\xff");
-  EXPECT_EQ(silent.lines, Lines{"failed agent-misconfigured The agent program ended before it took up its work (exit "
+  EXPECT_EQ(silent.lines, Lines{"failed agent-failed The agent program ended before it took up its work (exit "
                                 "code 127). Its last words: codex: not found?"});
   Listener cut(assignment());
   const auto bytes = printed(recorded("codex", "reasoning"));
   cut.feed(std::string_view(bytes).substr(0, bytes.size() - 3));
   cut.end("signal 9");
-  EXPECT_EQ(cut.lines.back(), "failed sandbox-failed The agent program ended in the middle of its work (signal 9)");
+  EXPECT_EQ(cut.lines.back(), "failed agent-failed The agent program ended in the middle of its work (signal 9)");
 }
 
 // Begins a turn of the thread "t" in which nothing has been said yet.

@@ -1,5 +1,6 @@
 """What an AG-UI client answers: approvals as interrupts (I-14, I-15), its own tools (H-6), and everything it may get
 wrong."""
+import concurrent.futures
 import json
 import unittest
 
@@ -103,10 +104,34 @@ class Interrupts(AguiTest):
         where = customs(first, "sluice.conversation")[0]
         told = [json.loads(line) for line in self.client.events(where["messageId"])]
         self.assertEqual(told[-1]["data"]["message"]["content"], "Before.\nAfter.")
-        late = self.client.post("/agui", self.resume("tanstack", thread, run, messages, {
-            "interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}))
-        self.assertIn(late.status, (409, 422))
+        late = check([e for _, e in self.stream(self.resume("tanstack", thread, run, messages, {
+            "interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}))])
+        self.assertEqual([e["type"] for e in late], ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"])
+        self.assertIn("After.", json.dumps(late[1]), "the thread as it is, so that the client lets go of the interrupt")
         self.assertIsNone(self.client.get(f"/agui?threadId={thread}").json()["interrupts"])
+
+    def test_I14_the_same_answer_twice_at_once_is_one_run(self):
+        thread, run, messages, interrupt, _ = self.until_interrupt("ask May I?\nsay Yes.")
+        body = self.resume("current", thread, run, messages,
+                           {"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}})
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            told = list(pool.map(lambda _: self.stream(body), range(6)))
+        self.assertTrue(all(frames_of == told[0] for frames_of in told), told)
+        self.assertEqual(text_of([e for _, e in told[0]]), "Yes.")
+
+    def test_I14_a_new_message_does_not_come_with_an_answer(self):
+        thread, run, messages, interrupt, _ = self.until_interrupt("ask May I?\nsay Yes.")
+        entry = {"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}
+        answer = self.client.post("/agui", self.resume("current", thread, run, messages + [user("say more")], entry))
+        self.assert_problem(answer, 422, "validation-error")
+        self.stream(self.resume("current", thread, run, messages, entry))
+
+    def test_H2_what_a_client_brings_along_is_found_again(self):
+        thread, run = self.names()
+        brought = [user("hello"), {"id": "a-old", "role": "assistant", "content": "hi"}, user("say And now.")]
+        self.stream(body_of("current", thread, run, brought))
+        found = self.client.get(f"/agui?threadId={thread}&protocolVersion=1.0").json()["messages"]
+        self.assertEqual([m["content"] for m in found], ["hello", "hi", "say And now.", "And now."])
 
     def test_I14_an_answer_must_cover_what_waits_and_nothing_else(self):
         thread, run, messages, interrupt, _ = self.until_interrupt("ask May I?\nsay Yes.")

@@ -104,7 +104,7 @@ void StoryWorld::connect() {
   if (!ana_.cut || ana_.done || !run_ || !wants_to_read_ || !recovered_) return;
   ana_.cut = false;
   ana_.is_full = false;
-  reading_ = engine_->read(*run_, wire::Format::ndjson, ana_.last_seq(), ana_);
+  reading_ = engine_->read(*run_, {.format = wire::Format::ndjson, .after = ana_.last_seq()}, ana_);
 }
 
 void StoryWorld::misbehave() {
@@ -237,7 +237,7 @@ std::string StoryWorld::what_is_wrong() {
 
   // I-7, I-8: what was read is the journal's fold, byte for byte, with exactly one end.
   Ana again;
-  const auto reading = engine_->read(*run_, wire::Format::ndjson, -1, again);
+  const auto reading = engine_->read(*run_, {.format = wire::Format::ndjson, .after = -1}, again);
   loop_.settle();
   if (again.text != ana_.text) return "read again from the start it is different:\n" + again.text + ana_.text;
   int64_t seq = 0;

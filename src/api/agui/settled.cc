@@ -45,8 +45,9 @@ std::string settled_stream(wire::Format format, const model::AguiNames& names, s
   Frames frames(format, names);
   frames.add(frames.named("RUN_STARTED") + R"(,"protocolVersion":"1.0"})");
   frames.add(R"({"type":"MESSAGES_SNAPSHOT","messages":[)" + std::string(messages) + "]}");
-  frames.add(frames.named("RUN_FINISHED") +
-             R"(,"outcome":{"type":"success"},"metadata":{"tanstack":{"finishReason":"stop"}}})");
+  const bool is_tanstack = format == wire::Format::agui_tanstack_sse || format == wire::Format::agui_tanstack_ndjson;
+  frames.add(frames.named("RUN_FINISHED") + R"(,"outcome":{"type":"success"})" +
+             (is_tanstack ? R"(,"metadata":{"tanstack":{"finishReason":"stop"}}})" : "}"));
   return frames.take();
 }
 

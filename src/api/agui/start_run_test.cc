@@ -227,7 +227,12 @@ TEST_F(StartRunTest, I_14_an_answer_covers_what_waits_once_and_nothing_else) {
   EXPECT_EQ(status(), "pending");
   EXPECT_EQ(resume("r2", yes)->status, 200);
   agent_finishes();
-  expect_refused(resume("r3", yes), "/resume/0/interruptId");
+  const auto late = resume("r3", yes);
+  EXPECT_EQ(late->status, 200);
+  EXPECT_TRUE(has(late, "MESSAGES_SNAPSHOT") && has(late, "RUN_FINISHED"))
+      << "what was asked is settled: " << late->body;
+  expect_refused(resume("r4", R"({"interruptId":"apr_01k1zqx8000000000000000000","status":"resolved","payload":true})"),
+                 "/resume/0/interruptId");
 }
 
 TEST_F(StartRunTest, I_15_a_gate_that_names_nothing_is_still_a_humans) {
