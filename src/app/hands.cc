@@ -52,8 +52,8 @@ runner::HandsOptions hands_options(const Config& config, const std::string& stat
   return options;
 }
 
-// Boxes hold it from their beginning; what is installed later is seen all the same. It is their user's, who looks into it
-// when a program is bound.
+// Boxes hold it from their beginning; what is installed later is seen all the same. It is their user's, who looks into
+// it when a program is bound.
 Result<Unit> make_harness_dir(const std::string& path, uint32_t box_user) {
   namespace fs = std::filesystem;
   std::error_code error;
