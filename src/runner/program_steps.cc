@@ -99,6 +99,11 @@ Story ProgramSteps::hear(const Heard& heard, int64_t now_us) {
   Story told;
   switch (heard.kind) {
     case Heard::Kind::call_began:
+      // It may be the one that waited, made again: that is seen when its arguments are whole.
+      if (std::ranges::any_of(steps_,
+                              [&](const Step& step) { return step.is_orphan && step.name == heard.call.name; })) {
+        break;
+      }
       if (find(heard.call.id) == nullptr && std::ranges::find(over_, heard.call.id) == over_.end()) {
         const auto& step = add(heard.call, heard.subagent);
         std::string body;

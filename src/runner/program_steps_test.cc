@@ -74,6 +74,18 @@ TEST_F(ProgramStepsTest, Another_process_goes_on_with_the_steps_of_the_one_befor
   EXPECT_EQ(other.claim({"d2", "Bash", "{}"}, false, 0, told), "step_2");
 }
 
+TEST(ProgramSteps, A_call_that_is_written_anew_after_the_wait_goes_on_with_its_step) {
+  ProgramSteps other{{.output_bytes_max = 100, .result_chars_max = 100}, nullptr};
+  other.take_up({{.id = "step_1", .name = "Bash", .arguments = R"({"command":"a"})"}}, 1, 0);
+  EXPECT_TRUE(other.hear({.kind = Heard::Kind::call_began, .call = {.id = "d1", .name = "Bash"}}, 0).empty());
+  EXPECT_TRUE(other.hear({.kind = Heard::Kind::call_piece, .text = R"({"co)", .call = {.id = "d1"}}, 0).empty());
+  EXPECT_TRUE(other.hear(running("d1", "Bash", R"({"command":"a"})"), 0).empty());
+  const auto story = other.hear({.kind = Heard::Kind::call_ended, .text = "x", .call = {.id = "d1"}}, 0);
+  ASSERT_EQ(story.size(), 1U);
+  EXPECT_NE(story[0].body.find("step_1"), std::string::npos);
+  EXPECT_EQ(other.hear({.kind = Heard::Kind::call_began, .call = {.id = "d2", .name = "Bash"}}, 0).size(), 1U);
+}
+
 // ── rules ───────────────────────────────────────────────────────────────────────────────────────
 
 Effect ruling(Subject subject, std::string pattern, harness::ProgramCall call) {
