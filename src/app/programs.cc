@@ -33,7 +33,7 @@ fs::path find_in_path(std::string_view name, std::string_view path) {
     const fs::path candidate = fs::path(path.substr(0, colon)) / name;
     std::error_code none;
     if (candidate.is_absolute() && fs::is_regular_file(candidate, none) && access(candidate.c_str(), X_OK) == 0) {
-      const auto real = fs::canonical(candidate, none);
+      auto real = fs::canonical(candidate, none);
       if (!none) return real;
     }
     path.remove_prefix(std::min(colon + 1, path.size()));

@@ -27,7 +27,7 @@ class Acp final : public Dialect {
   std::vector<Heard> end(std::string_view exit_words, std::string_view stderr_tail) override;
   std::string take_output() override { return rpc_.take_output(); }
   bool is_done_writing() const override { return is_over_; }
-  void answer(uint64_t question, const Answer& answer) override;
+  void answer(uint64_t number, const Answer& answer) override;
   void interrupt() override;
 
  private:

@@ -89,7 +89,7 @@ class ProgramWork final : public harness::Work,
   // ── what is heard ──
   void on_hands_event(model::EventKind kind, std::string body) override { telling_.tell(kind, std::move(body)); }
   void on_hands_phase(std::string_view phase, std::string_view words, int64_t duration_ms) override;
-  void on_hands_question(egress::Question question) override;
+  void on_hands_question(egress::Question asked) override;
   void on_hands_failed(model::Slug slug, std::string detail) override { fail(slug, std::move(detail)); }
   void on_output(sandbox::Stream stream, std::string_view bytes) override;
   void on_exit(sandbox::Exit exit) override;

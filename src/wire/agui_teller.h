@@ -70,7 +70,7 @@ class AguiTeller {
   void begin_segment();
   bool wakes(const model::RunEvent& event);
   void take_names(json::Value accepted);
-  void take_answers(json::Value answers);
+  void take_answers(json::Value body);
   void tell_conversation();
 
   // ── what happens ──
@@ -98,7 +98,7 @@ class AguiTeller {
   void end_call(const std::string& id, Call& call);
   void answer(const std::string& id, Call& call, std::string_view content, bool failed);
   // All of a call that is only asked about as yet.
-  void tell_whole_call(const model::ClientCall& call);
+  void tell_whole_call(const model::ClientCall& asked);
 
   // ── subagents (agui_subagents.cc) ──
   // Whose the event is; null: of one that is done, and not to be heard of again.
