@@ -264,6 +264,13 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                 });
   }
 
+  // The very same answer may have been quicker since the run was looked for.
+  void find_answered(model::ConversationId conversation) {
+    asked_->store().agui_run(asked_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                             found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
+                                      [conversation](Starting& self) { self.settle(conversation); }));
+  }
+
   // Calls back with true when the thread asked for each of them once, and does not any more.
   void are_settled(model::ConversationId conversation, std::size_t index, Callback<void(bool)> then) {
     if (index == input_.resume.size()) return then(true);
@@ -298,8 +305,9 @@ class Starting final : public std::enable_shared_from_this<Starting> {
   void send(std::variant<model::ConversationId, model::Conversation> conversation) {
     const auto* known = std::get_if<model::ConversationId>(&conversation);
     if (known == nullptr || input_.resume.empty()) return send_on(std::move(conversation));
-    are_settled(*known, 0,
-                [self = shared_from_this(), id = *known](bool all) { all ? self->settle(id) : self->send_on(id); });
+    are_settled(*known, 0, [self = shared_from_this(), id = *known](bool all) {
+      all ? self->find_answered(id) : self->send_on(id);
+    });
   }
 
   void send_on(std::variant<model::ConversationId, model::Conversation> conversation) {
