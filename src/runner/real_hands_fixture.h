@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@ namespace sluice::runner {
 class RealHands : public testing::Test {
  protected:
   RealHands() {
+    std::signal(SIGPIPE, SIG_IGN);  // as the server does: a command may close its input
     std::string pattern = testing::TempDir() + "real-handsXXXXXX";
     SLUICE_CHECK(mkdtemp(pattern.data()) != nullptr);
     state_dir = pattern;
