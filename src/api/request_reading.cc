@@ -40,7 +40,7 @@ std::optional<json::Document> read_body(const Asked& asked) {
     asked->problem(model::Slug::unsupported_media_type, "The body must be application/json.");
     return std::nullopt;
   }
-  const std::string& body = asked->request().body;
+  const net::Body& body = asked->request().body;
   if (body.empty()) {
     asked->problem(model::Slug::malformed_request, "The body is empty; a JSON object is expected, {} at least.");
     return std::nullopt;

@@ -36,12 +36,13 @@ Result<store::SqliteOptions> sqlite_options(const Config& config, const std::str
   return options;
 }
 
-net::ServerOptions server_options(const Config& config, const ListenAddress& address) {
+net::ServerOptions server_options(const Config& config, const ListenAddress& address, const std::string& data_dir) {
   net::ServerOptions options;
   options.address = address.host;
   options.port = address.port;
   options.tls_certificate_file = config.text("server.tls_cert");
   options.tls_key_file = config.text("server.tls_key");
+  options.spool_dir = data_dir + "/spool";
   options.request_body_bytes_max = static_cast<std::size_t>(config.integer("limits.request_body_bytes_max"));
   options.connections_max = static_cast<std::size_t>(config.integer("limits.connections_max"));
   options.request_head_ms_max = config.integer("limits.request_head_seconds") * 1000;

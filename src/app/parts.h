@@ -17,7 +17,7 @@ namespace sluice::app {
 std::unique_ptr<world::Log> make_log(const Config& config);
 // `default_path` is where the database is when store.url is empty.
 Result<store::SqliteOptions> sqlite_options(const Config& config, const std::string& default_path);
-net::ServerOptions server_options(const Config& config, const ListenAddress& address);
+net::ServerOptions server_options(const Config& config, const ListenAddress& address, const std::string& data_dir);
 runner::RunnerOptions runner_options(const Config& config);
 engine::EngineOptions engine_options(const Config& config, const std::string& public_base_url);
 

@@ -179,7 +179,7 @@ Result<Unit> Serving::open_hands() {
 }
 
 Result<Unit> Serving::listen() {
-  auto options = server_options(config_, address_);
+  auto options = server_options(config_, address_, data_->path());
   options.body_bytes_max_of = api::body_bytes_max_of;
   auto server = net::serve(
       *reactor_, std::move(options), [this](auto exchange) { handle(std::move(exchange)); },

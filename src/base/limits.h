@@ -11,8 +11,12 @@ inline constexpr std::size_t request_line_bytes_max = 8 * 1024;  // a URL that n
 inline constexpr std::size_t header_bytes_max = 32 * 1024;       // all header fields together
 inline constexpr std::size_t header_count_max = 100;             // thousands of tiny headers
 inline constexpr std::size_t request_body_bytes_max = 4 * 1024 * 1024;
+inline constexpr std::size_t request_body_memory_max = 256 * 1024;            // past it a body goes to disk
 inline constexpr std::size_t bodies_in_flight_bytes_max = 256 * 1024 * 1024;  // strangers who send all at once
-inline constexpr int json_depth_max = 64;                                     // "[[[[…" costs a stack frame a level
+inline constexpr std::size_t spooled_bytes_max = 4ULL * 1024 * 1024 * 1024;   // the same, on disk
+inline constexpr int64_t request_body_bytes_per_ms_min =
+    64;                                    // each buys time: a large body may take long, a slow one not
+inline constexpr int json_depth_max = 64;  // "[[[[…" costs a stack frame a level
 
 // Connections.
 inline constexpr std::size_t connection_count_max = 20'000;

@@ -22,7 +22,10 @@ constexpr std::size_t vectors_per_send_max = 64;
 }  // namespace
 
 Http1Connection::Http1Connection(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer)
-    : context_(context), transport_(std::move(transport)), peer_(std::move(peer)), parser_(context.limits) {}
+    : context_(context),
+      transport_(std::move(transport)),
+      peer_(std::move(peer)),
+      parser_(context.limits, context.bodies) {}
 
 void Http1Connection::begin() {
   watch_ = context_.reactor.watch(transport_->fd(), {.read = true}, [this](world::Ready ready) { on_ready(ready); });
@@ -75,9 +78,6 @@ void Http1Connection::consume(std::string_view bytes) {
   while (!bytes.empty() && is_reading() && !is_backed_up()) {
     bytes.remove_prefix(parser_.feed(bytes));
     if (const auto& refused = parser_.refused()) return refuse(refused->status, refused->detail);
-    if (!count_body(parser_.request().body.size())) {
-      return refuse(503, "too many request bodies are arriving at once");
-    }
     if (parser_.done()) {
       dispatch();
     } else {
@@ -87,15 +87,15 @@ void Http1Connection::consume(std::string_view bytes) {
   if (is_reading() || phase_ == Phase::answering) inbox_.assign(bytes);
 }
 
-bool Http1Connection::count_body(std::size_t bytes) {
-  context_.bodies_bytes += bytes;
-  context_.bodies_bytes -= std::exchange(counted_body_bytes_, bytes);
-  return context_.bodies_bytes <= context_.options.bodies_in_flight_bytes_max;
-}
-
 void Http1Connection::note_progress() {
   if (phase_ == Phase::idle && !parser_.head_done()) enter(Phase::head, context_.options.request_head_ms_max);
-  if (phase_ == Phase::body || !parser_.head_done()) return;
+  if (!parser_.head_done()) return;
+  if (phase_ == Phase::body) {
+    const auto earned_ms = static_cast<int64_t>(parser_.body_size()) / limits::request_body_bytes_per_ms_min;
+    phase_due_us_ = body_begun_us_ + (context_.options.request_body_ms_max + earned_ms) * 1000;
+    return;
+  }
+  body_begun_us_ = context_.reactor.monotonic_us();
   enter(Phase::body, context_.options.request_body_ms_max);
   if (parser_.expects_continue()) {
     outbox_.add_text("HTTP/1.1 100 Continue\r\n\r\n");
@@ -104,7 +104,6 @@ void Http1Connection::note_progress() {
 }
 
 void Http1Connection::dispatch() {
-  count_body(0);
   keep_alive_ = parser_.keep_alive();
   const bool is_http_1_0 = parser_.is_http_1_0();
   Request request = parser_.take();
@@ -117,7 +116,7 @@ void Http1Connection::dispatch() {
 }
 
 void Http1Connection::refuse(int status, std::string_view detail) {
-  count_body(0);
+  parser_.drop_body();
   context_.figures.refused.add();
   const Response response = context_.refusal(status, detail);
   context_.head.clear();
@@ -259,7 +258,7 @@ void Http1Connection::close() {
   if (phase_ == Phase::closed) return;
   const auto self = shared_from_this();
   phase_ = Phase::closed;
-  count_body(0);
+  parser_.drop_body();
   watch_.reset();
   timer_.cancel();
   transport_.reset();

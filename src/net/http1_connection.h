@@ -55,8 +55,6 @@ class Http1Connection final : public std::enable_shared_from_this<Http1Connectio
   void take(std::string_view bytes);
   void consume(std::string_view bytes);
   void note_progress();
-  // Keeps the count of body bytes that wait in memory; false when there are too many of them.
-  bool count_body(std::size_t bytes);
   void dispatch();
   void refuse(int status, std::string_view detail);
   void on_end_of_input();
@@ -88,9 +86,9 @@ class Http1Connection final : public std::enable_shared_from_this<Http1Connectio
   world::Timer timer_;
   int64_t timer_due_us_ = never;
   int64_t phase_due_us_ = never;
+  int64_t body_begun_us_ = 0;
   int64_t stall_due_us_ = never;
 
-  std::size_t counted_body_bytes_ = 0;
   Phase phase_ = Phase::handshake;
   bool keep_alive_ = true;
   bool half_closed_ = false;  // the client has said all it will; it may still listen

@@ -10,7 +10,6 @@ namespace sluice::net {
 namespace {
 
 constexpr std::size_t chunk_line_bytes_max = 256;
-constexpr std::size_t body_bytes_reserved_max = 64 * 1024;  // a Content-Length is only a claim
 
 using CharSet = std::array<bool, 256>;
 
@@ -77,6 +76,7 @@ void RequestParser::refuse(int status, std::string_view detail) {
   if (now_.stage == Stage::refused) return;  // the first reason is the one to tell
   now_.stage = Stage::refused;
   now_.refused = {status, std::string(detail)};
+  body_.drop();
 }
 
 // ── lines ───────────────────────────────────────────────────────────────────────────────────────
@@ -132,9 +132,7 @@ void RequestParser::on_line(std::string_view line) {
     case Stage::chunk_end:
       now_.stage = Stage::chunk_size;
       return line.empty() ? void() : refuse(400, "a chunk is longer than its size says");
-    default:
-      if (!line.empty()) return on_field(line);
-      now_.stage = Stage::done;
+    default: return line.empty() ? on_body_end() : on_field(line);
   }
 }
 
@@ -269,7 +267,7 @@ void RequestParser::on_head_end() {
   if (now_.length.value_or(0) > now_.body_bytes_max) return refuse_large_body();
   if (now_.is_http_1_0) now_.expects_continue = false;
   now_.left = now_.length.value_or(0);
-  now_.request.body.reserve(std::min(now_.left, body_bytes_reserved_max));
+  body_.expect(now_.left);
   now_.stage = now_.coding == Coding::chunked ? Stage::chunk_size : now_.left > 0 ? Stage::body : Stage::done;
 }
 
@@ -281,14 +279,27 @@ void RequestParser::refuse_large_body() {
 
 std::size_t RequestParser::take_body(std::string_view bytes) {
   const std::size_t size = std::min(bytes.size(), now_.left);
-  now_.request.body.append(bytes.substr(0, size));
+  if (const auto refused = body_.append(bytes.substr(0, size))) {
+    refuse(refused->status, refused->detail);
+    return size;
+  }
   now_.left -= size;
-  if (now_.left == 0) now_.stage = now_.stage == Stage::chunk ? Stage::chunk_end : Stage::done;
+  if (now_.left > 0) return size;
+  if (now_.stage == Stage::chunk) {
+    now_.stage = Stage::chunk_end;
+  } else {
+    on_body_end();
+  }
   return size;
 }
 
+void RequestParser::on_body_end() {
+  if (const auto refused = body_.finish(now_.request.body)) return refuse(refused->status, refused->detail);
+  now_.stage = Stage::done;
+}
+
 void RequestParser::on_chunk_size(std::string_view line) {
-  const std::size_t room = now_.body_bytes_max - now_.request.body.size();
+  const std::size_t room = now_.body_bytes_max - body_.size();
   std::size_t size = 0;
   std::size_t digits = 0;
   for (; digits < line.size() && hex_digit(line[digits]) >= 0; ++digits) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/incoming_body.h"
 #include "net/net.h"
 
 namespace sluice::net {
@@ -23,13 +24,8 @@ struct RequestLimits {
 
 class RequestParser final {
  public:
-  struct Refused {
-    int status;
-    std::string detail;
-  };
-
-  // `limits` must outlive the parser.
-  explicit RequestParser(const RequestLimits& limits) : limits_(limits) {}
+  // `limits` and `bodies` must outlive the parser.
+  RequestParser(const RequestLimits& limits, BodyRoom& bodies) : limits_(limits), body_(bodies) {}
 
   // Reads from the front of `bytes` and says how many it took: never beyond the end of the request.
   // Takes nothing once done() or refused().
@@ -46,8 +42,12 @@ class RequestParser final {
   bool expects_continue() const { return now_.expects_continue; }
   const Request& request() const { return now_.request; }
 
+  std::size_t body_size() const { return body_.size(); }
+
   // The request, once done(). The parser is then ready for the next one.
   Request take();
+  // Nobody will want the rest of it.
+  void drop_body() { body_.drop(); }
 
  private:
   enum class Stage : uint8_t { line, fields, body, chunk_size, chunk, chunk_end, trailers, done, refused };
@@ -93,9 +93,11 @@ class RequestParser final {
   void on_connection(std::string_view value);
   void on_head_end();
   void on_chunk_size(std::string_view line);
+  void on_body_end();
 
   const RequestLimits& limits_;
   Progress now_;
+  IncomingBody body_;
   std::string partial_;  // of a line whose end has not come
 };
 

@@ -24,11 +24,12 @@ Outcome outcome_of(const RequestParser& parser, std::size_t taken) {
   text += parser.keep_alive() ? " keep" : " close";
   if (parser.expects_continue()) text += " expects";
   for (const auto& [name, value] : request.headers.all()) text += " " + name + "=" + value;
-  return {text + " |" + request.body, taken};
+  return {text + " |" + std::string(request.body), taken};
 }
 
 Outcome parse_in_pieces(std::string_view bytes, std::size_t first, std::size_t then) {
-  RequestParser parser(small);
+  BodyRoom bodies;
+  RequestParser parser(small, bodies);
   std::size_t taken = 0;
   for (std::size_t size = first; taken < bytes.size(); size = then) {
     const std::size_t took = parser.feed(bytes.substr(taken, size));
@@ -66,7 +67,8 @@ TEST(RequestParser, Reads_a_request) {
 
 TEST(RequestParser, Takes_nothing_beyond_the_end) {
   const std::string_view two = "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n";
-  RequestParser parser(small);
+  BodyRoom bodies;
+  RequestParser parser(small, bodies);
   const std::size_t taken = parser.feed(two);
   EXPECT_EQ(parser.take().path, "/1");
   EXPECT_EQ(parser.feed(two.substr(taken)), two.size() - taken);
@@ -239,7 +241,8 @@ TEST(RequestParser, Some_paths_may_have_larger_bodies) {
     return method == "POST" && path == "/large" ? 100 : 0;
   };
   const auto status_of_body = [&](const std::string& start, std::size_t size) {
-    RequestParser parser(limits);
+    BodyRoom bodies;
+    RequestParser parser(limits, bodies);
     parser.feed(start + " HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n");
     return parser.refused() ? parser.refused()->status : 0;
   };
@@ -249,7 +252,8 @@ TEST(RequestParser, Some_paths_may_have_larger_bodies) {
   EXPECT_EQ(status_of_body("PUT /large", 41), 413);
   EXPECT_EQ(status_of_body("POST /other", 41), 413);
   EXPECT_EQ(status_of_body("POST /other", 40), 0);
-  RequestParser chunked(limits);
+  BodyRoom bodies;
+  RequestParser chunked(limits, bodies);
   chunked.feed("POST /large HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n" + std::string(64, 'x'));
   chunked.feed("\r\n25\r\n");
   ASSERT_TRUE(chunked.refused());
@@ -257,7 +261,8 @@ TEST(RequestParser, Some_paths_may_have_larger_bodies) {
 }
 
 TEST(RequestParser, A_body_too_large_is_refused_before_it_comes) {
-  RequestParser parser(small);
+  BodyRoom bodies;
+  RequestParser parser(small, bodies);
   parser.feed("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 41\r\n\r\n");
   ASSERT_TRUE(parser.refused());
   EXPECT_EQ(parser.refused()->status, 413);

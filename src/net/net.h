@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/result.h"
+#include "net/body.h"
 #include "world/world.h"
 
 namespace sluice::net {
@@ -51,7 +52,7 @@ struct Request {
   std::string path;    // the target's path, still percent-encoded
   std::string query;   // without '?'
   Headers headers;
-  std::string body;  // whole, within the limit
+  Body body;         // whole, within the limit
   std::string peer;  // address of the caller
 };
 
@@ -112,7 +113,10 @@ struct ServerOptions {
   std::string tls_key_file;
   std::size_t request_body_bytes_max = limits::request_body_bytes_max;
   BodyLimit body_bytes_max_of = nullptr;
-  std::size_t bodies_in_flight_bytes_max = limits::bodies_in_flight_bytes_max;  // of all connections together
+  std::size_t bodies_in_flight_bytes_max = limits::bodies_in_flight_bytes_max;  // of all connections, in memory
+  // Where bodies larger than limits::request_body_memory_max are kept; made (0700) if missing. Empty: in memory too.
+  std::string spool_dir;
+  std::size_t spooled_bytes_max = limits::spooled_bytes_max;  // of all connections, there
   std::size_t connections_max = limits::connection_count_max;
   int64_t request_head_ms_max = limits::request_head_ms_max;
   int64_t request_body_ms_max = limits::request_body_ms_max;

@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -21,7 +22,7 @@ constexpr int accepts_per_turn_max = 64;
 // and a level-triggered listener would otherwise spin.
 constexpr Millis accept_rest = {100};
 
-Error socket_error(const std::string& doing) {
+Error system_error(const std::string& doing) {
   const int reason = errno;
   return {ErrorKind::unavailable, doing + ": " + std::strerror(reason)};
 }
@@ -82,13 +83,13 @@ void set_options(int fd, int64_t write_stall_ms_max) {
 Result<Fd> listen_on(Address& address, const ServerOptions& options) {
   Fd fd(socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const std::string where = options.address + " port " + std::to_string(options.port);
-  if (fd.get() < 0) return socket_error("listen on " + where);
+  if (fd.get() < 0) return system_error("listen on " + where);
   set_options(fd.get(), options.write_stall_ms_max);
   if (bind(fd.get(), address.raw(), address.size) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
-    return socket_error("listen on " + where);
+    return system_error("listen on " + where);
   }
   address.size = sizeof address.storage;
-  if (getsockname(fd.get(), address.raw(), &address.size) != 0) return socket_error("listen on " + where);
+  if (getsockname(fd.get(), address.raw(), &address.size) != 0) return system_error("listen on " + where);
   return fd;
 }
 
@@ -215,6 +216,11 @@ void Http1Server::tell_drained() {
   context_.reactor.defer(std::move(drained_));
 }
 
+std::optional<Error> make_spool_dir(const std::string& path) {
+  if (path.empty() || mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return std::nullopt;
+  return system_error("make the directory for large request bodies, " + path);
+}
+
 Response plain_refusal(int status, std::string_view detail) {
   return {
       .status = status, .headers = {{"Content-Type", "text/plain; charset=utf-8"}}, .body = std::string(detail) + "\n"};
@@ -230,6 +236,7 @@ Result<std::unique_ptr<Server>> serve(world::Reactor& reactor, ServerOptions opt
     if (!made) return std::move(made.error());
     tls = std::move(made).take();
   }
+  if (auto error = make_spool_dir(options.spool_dir)) return std::move(*error);
   auto address = parse_address(options.address, options.port);
   if (!address) return std::move(address.error());
   auto listener = listen_on(address.value(), options);
@@ -244,7 +251,8 @@ Result<std::unique_ptr<Server>> serve(world::Reactor& reactor, ServerOptions opt
 Result<std::unique_ptr<Server>> serve_on(OwnedFd listener, world::Reactor& reactor, ServerOptions options,
                                          Handler handler, Refusal refusal, world::Metrics& metrics) {
   Address address;
-  if (getsockname(listener.get(), address.raw(), &address.size) != 0) return socket_error("serve a listening socket");
+  if (getsockname(listener.get(), address.raw(), &address.size) != 0) return system_error("serve a listening socket");
+  if (auto error = make_spool_dir(options.spool_dir)) return std::move(*error);
   set_options(listener.get(), options.write_stall_ms_max);
   if (!refusal) refusal = plain_refusal;
   auto server =

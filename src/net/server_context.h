@@ -5,6 +5,7 @@
 
 #include "net/http_head.h"
 #include "net/http_parser.h"
+#include "net/incoming_body.h"
 #include "net/net.h"
 #include "net/transport.h"
 
@@ -36,7 +37,9 @@ struct ServerContext {
   RequestLimits limits = {.body_bytes_max = options.request_body_bytes_max,
                           .body_bytes_max_of = options.body_bytes_max_of};
   bool draining = false;
-  std::size_t bodies_bytes = 0;  // received, of requests that are not complete
+  BodyRoom bodies = {.spool_dir = options.spool_dir,
+                     .memory_bytes_max = options.bodies_in_flight_bytes_max,
+                     .spooled_bytes_max = options.spooled_bytes_max};
   DateLine date;
   std::string head;                              // scratch: a head being written
   std::array<char, tls_record_bytes_max> input;  // scratch: bytes just received, so that quiet connections own none

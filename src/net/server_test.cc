@@ -9,8 +9,8 @@ namespace {
 
 void echo(std::shared_ptr<Exchange> exchange) {
   const Request& request = exchange->request();
-  exchange->respond(
-      {.headers = {{"Content-Type", "text/plain"}}, .body = request.method + " " + request.path + " " + request.body});
+  exchange->respond({.headers = {{"Content-Type", "text/plain"}},
+                     .body = request.method + " " + request.path + " " + std::string(request.body)});
 }
 
 std::string get(std::string_view path, std::string_view more = "") {

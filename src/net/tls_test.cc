@@ -94,7 +94,7 @@ class TlsClient {
   SSL* session_ = nullptr;
 };
 
-void echo(std::shared_ptr<Exchange> exchange) { exchange->respond({.body = exchange->request().body}); }
+void echo(std::shared_ptr<Exchange> exchange) { exchange->respond({.body = std::string(exchange->request().body)}); }
 
 TEST_F(TlsTest, Requests_and_large_answers_pass) {
   LiveServer live(echo, options());

@@ -38,10 +38,11 @@ class Connection {
       SLUICE_CHECK(header.value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
       told_.append(header.name).append(": ").append(header.value).append("\n");
     }
-    told_.append(request.body).append("\n");
+    told_.append(request.body.view()).append("\n");
   }
 
-  net::RequestParser parser_{small};
+  net::BodyRoom bodies_;
+  net::RequestParser parser_{small, bodies_};
   std::string told_;
 };
 

@@ -91,7 +91,7 @@ std::optional<GivenBundle> read_given_bundle(const Asked& asked) {
 
 Result<model::Skill> keep_bundle(const GivenBundle& given, files::Contents& contents) {
   std::vector<workspace::BundleFile> files;
-  if (const auto* packed = std::get_if<std::string>(&given)) {
+  if (const auto* packed = std::get_if<net::Body>(&given)) {
     auto read = workspace::read_bundle(*packed, bundle_limits);
     if (!read) return read.error();
     files = std::move(read).take();

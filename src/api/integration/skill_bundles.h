@@ -9,11 +9,12 @@
 #include "api/routes.h"
 #include "files/files.h"
 #include "model/model.h"
+#include "net/net.h"
 #include "workspace/workspace.h"
 
 namespace sluice::api::integration {
 
-using GivenBundle = std::variant<std::string, std::vector<workspace::BundleFile>>;  // packed, or file by file
+using GivenBundle = std::variant<net::Body, std::vector<workspace::BundleFile>>;  // packed, or file by file
 
 // Empty when there was none and the caller has been told so.
 std::optional<GivenBundle> read_given_bundle(const Asked& asked);
