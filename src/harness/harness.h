@@ -21,6 +21,7 @@ namespace sluice::harness {
 struct HistoryTurn {
   model::Role role = model::Role::user;
   std::string content;
+  Timestamp at;  // all zero: not known
 };
 
 // ── what an agent is given to work with (I-25) ──
@@ -39,9 +40,17 @@ struct SkillUse {
   std::string sha256;       // of the bundle: 64 hexadecimal digits; its version
 };
 
+// A file that is put into the workspace before the work begins.
+struct FileUse {
+  std::string name;    // its place below `attachments/`, one plain name
+  std::string sha256;  // 64 hexadecimal digits
+  int64_t size_bytes = 0;
+};
+
 struct Materials {
   std::optional<RepositoryUse> repository;
   std::vector<SkillUse> skills;
+  std::vector<FileUse> files;
   std::map<std::string, std::string> variables;  // of every command
   std::string setup_script;                      // runs before the first model call; empty: none
 };
@@ -49,6 +58,13 @@ struct Materials {
 struct Asset {
   std::string name;
   std::string bytes;
+};
+
+// The workspace's API as the run may use it: `base_url` is the workspace's, `token` the run's own. Only egress and the
+// runner may see the token; nothing in a box does.
+struct WorkspaceAccess {
+  std::string base_url;  // empty: there is none
+  std::string token;
 };
 
 // Where a dispatch gets what it names, and where it hands back what it made: the server itself, or
@@ -78,6 +94,8 @@ struct Dispatch {
   bool filler = false;
   std::string traceparent;  // W3C; empty: none
   model::RunExtras extras;  // what the message brought along
+
+  WorkspaceAccess workspace;  // how the box reaches the workspace's API
 
   std::shared_ptr<vault::Secrets> secrets;  // in reach of the run; null: none
   bool may_ask = false;                     // a human can be asked; otherwise what must be asked for is refused

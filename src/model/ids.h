@@ -50,6 +50,21 @@ struct ApprovalKind {
 struct NoticeKind {
   static constexpr std::string_view prefix = "ntc_";
 };
+struct TableKind {
+  static constexpr std::string_view prefix = "tbl_";
+};
+struct TableRowKind {
+  static constexpr std::string_view prefix = "row_";
+};
+struct ModelEndpointKind {
+  static constexpr std::string_view prefix = "mep_";
+};
+struct WorkflowKind {
+  static constexpr std::string_view prefix = "wfl_";
+};
+struct WorkflowRunKind {
+  static constexpr std::string_view prefix = "wfr_";
+};
 struct RequestKind {
   static constexpr std::string_view prefix = "req_";
 };
@@ -69,6 +84,11 @@ using FileId = Id<FileKind>;
 using ExecutionId = Id<ExecutionKind>;
 using ApprovalId = Id<ApprovalKind>;
 using NoticeId = Id<NoticeKind>;
+using TableId = Id<TableKind>;
+using TableRowId = Id<TableRowKind>;
+using ModelEndpointId = Id<ModelEndpointKind>;
+using WorkflowId = Id<WorkflowKind>;
+using WorkflowRunId = Id<WorkflowRunKind>;
 using RequestId = Id<RequestKind>;
 
 }  // namespace sluice::model

@@ -1,5 +1,5 @@
-// What an agent is made of besides its model: the program that is the agent, and the tools it is given by the host.
-// Values only.
+// What an agent is made of: its model, the program that is the agent, and the tools it is given by the host; and what a
+// message brings along. Values only.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,15 @@
 #include <vector>
 
 namespace sluice::model {
+
+// Which model, where, and under which name its key is found. Never the key.
+struct ModelChoice {
+  std::string provider;  // "offline", "anthropic", "openai-responses", "openai-chat", or a configured name
+  std::string name;      // the provider's name for the model
+  std::optional<std::string> base_url;
+  std::optional<std::string> key_alias;  // a secret of the agent's or the tenant's; empty: the provider's own key
+  bool operator==(const ModelChoice&) const = default;
+};
 
 // ── which program is the agent (H-1) ──
 // "native" is the loop of our own; "acp" is any program that speaks the Agent Client Protocol.
@@ -70,12 +79,43 @@ struct AguiNames {
   bool operator==(const AguiNames&) const = default;
 };
 
+// A file that a person put into a chat's bag and attached to a message: as it was then, so that history shows it
+// without asking for it.
+struct Attachment {
+  std::string id;
+  std::string name;
+  std::string type;  // its media type
+  int64_t size_bytes = 0;
+  std::string sha256;  // 64 hexadecimal digits
+  int64_t created_at_ms = 0;
+  bool operator==(const Attachment&) const = default;
+};
+
+// A turn of a chat with the Assistant.
+struct ChatTurn {
+  std::vector<Attachment> attachments;
+  bool keep_on_disconnect = false;  // it goes on when its last reader has left
+  bool operator==(const ChatTurn&) const = default;
+};
+
+// One call of a model, without tools, instead of an agent's work.
+struct Inference {
+  ModelChoice model;  // an empty provider: the agent's
+  std::string system_prompt;
+  int64_t max_output_tokens = 0;  // 0: the agent's
+  bool operator==(const Inference&) const = default;
+};
+
 // Kept in the journal's first event, so that whoever takes the run up has it again.
 struct RunExtras {
   std::optional<std::string> session_id;  // of the agent program, to go on with
   std::vector<HostTool> client_tools;     // carried out by the client, between two of its requests
   std::vector<ContextNote> context;
   std::optional<AguiNames> agui;
+  std::optional<ChatTurn> chat;
+  std::optional<Inference> inference;
+  std::string sandbox_url;                  // of the runner that shall carry it (S-8); empty: the server's own choice
+  std::vector<std::string> builtin_skills;  // that the server itself brings: "tables", "files", "workflow_editor"
   bool operator==(const RunExtras&) const = default;
 };
 

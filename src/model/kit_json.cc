@@ -69,6 +69,48 @@ void append_agui(json::Writer& writer, const AguiNames& agui) {
   writer.key("messages").raw(agui.messages).end_object();
 }
 
+int64_t number_of(json::Value object, std::string_view name) {
+  const auto value = object.find(name);
+  return value ? value->integer().value_or(0) : 0;
+}
+
+void append_chat(json::Writer& writer, const ChatTurn& chat) {
+  writer.begin_object().key("attachments").begin_array();
+  for (const auto& file : chat.attachments) {
+    writer.begin_object().key("id").string(file.id).key("name").string(file.name).key("type").string(file.type);
+    writer.key("size_bytes").integer(file.size_bytes).key("sha256").string(file.sha256);
+    writer.key("created_at_ms").integer(file.created_at_ms).end_object();
+  }
+  writer.end_array().key("keep_on_disconnect").boolean(chat.keep_on_disconnect).end_object();
+}
+
+ChatTurn chat_from_json(json::Value value) {
+  ChatTurn chat;
+  each_in(value, "attachments", [&](json::Value item) {
+    chat.attachments.push_back({text_of(item, "id"), text_of(item, "name"), text_of(item, "type"),
+                                number_of(item, "size_bytes"), text_of(item, "sha256"),
+                                number_of(item, "created_at_ms")});
+  });
+  const auto keep = value.find("keep_on_disconnect");
+  chat.keep_on_disconnect = keep && keep->boolean().value_or(false);
+  return chat;
+}
+
+void append_inference(json::Writer& writer, const Inference& inference) {
+  const auto& model = inference.model;
+  writer.begin_object().key("provider").string(model.provider).key("name").string(model.name);
+  writer.key("base_url").string_or_null(model.base_url).key("key_alias").string_or_null(model.key_alias);
+  writer.key("system_prompt").string(inference.system_prompt);
+  writer.key("max_output_tokens").integer(inference.max_output_tokens).end_object();
+}
+
+Inference inference_from_json(json::Value value) {
+  return {{text_of(value, "provider"), text_of(value, "name"), text_if_there(value, "base_url"),
+           text_if_there(value, "key_alias")},
+          text_of(value, "system_prompt"),
+          number_of(value, "max_output_tokens")};
+}
+
 }  // namespace
 
 void append_kit_members(json::Writer& writer, const AgentKit& kit) {
@@ -120,6 +162,10 @@ void append_extras_members(json::Writer& writer, const RunExtras& extras) {
     writer.end_array();
   }
   if (extras.agui) append_agui(writer.key("agui"), *extras.agui);
+  if (extras.chat) append_chat(writer.key("chat"), *extras.chat);
+  if (extras.inference) append_inference(writer.key("inference"), *extras.inference);
+  if (!extras.sandbox_url.empty()) writer.key("sandbox_url").string(extras.sandbox_url);
+  if (!extras.builtin_skills.empty()) append_texts(writer.key("builtin_skills"), extras.builtin_skills);
 }
 
 RunExtras extras_from_json(json::Value value) {
@@ -133,6 +179,10 @@ RunExtras extras_from_json(json::Value value) {
     extras.agui = AguiNames{text_of(*agui, "thread_id"), text_of(*agui, "run_id"),
                             text_if_there(*agui, "parent_run_id"), json_of(*agui, "messages", "[]")};
   }
+  if (const auto chat = value.find("chat")) extras.chat = chat_from_json(*chat);
+  if (const auto inference = value.find("inference")) extras.inference = inference_from_json(*inference);
+  extras.sandbox_url = text_of(value, "sandbox_url");
+  extras.builtin_skills = texts_in(value, "builtin_skills");
   return extras;
 }
 

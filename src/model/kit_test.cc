@@ -86,6 +86,15 @@ TEST(ExtrasJson, H_3_come_back_as_they_were) {
   EXPECT_EQ(read_back(text_of(extras), extras_from_json), extras);
 }
 
+TEST(ExtrasJson, A_5_a_chats_turn_and_what_a_block_asks_for_come_back_as_they_were) {
+  RunExtras extras;
+  extras.chat = ChatTurn{{{"fil_1", "a \"b\".csv", "text/csv", 12, std::string(64, 'a'), 1'700'000'000'000}}, true};
+  extras.inference = Inference{{"openai-chat", "small", "http://127.0.0.1:1", std::nullopt}, "Be brief.", 100};
+  extras.sandbox_url = "http://runner:9000";
+  extras.builtin_skills = {"tables", "files"};
+  EXPECT_EQ(read_back(text_of(extras), extras_from_json), extras);
+}
+
 TEST(ExtrasJson, Nothing_is_written_of_a_message_that_brings_nothing) {
   EXPECT_EQ(text_of(RunExtras{}), "{}");
   EXPECT_EQ(read_back(R"({"content":"hello","session_id":null})", extras_from_json), RunExtras{});

@@ -58,15 +58,6 @@ struct ApproverKey {
   std::optional<Timestamp> revoked_at;
 };
 
-// Which model, where, and under which name its key is found. Never the key.
-struct ModelChoice {
-  std::string provider;  // "offline", "anthropic", "openai-responses", "openai-chat", or a configured name
-  std::string name;      // the provider's name for the model
-  std::optional<std::string> base_url;
-  std::optional<std::string> key_alias;  // a secret of the agent's or the tenant's; empty: the provider's own key
-  bool operator==(const ModelChoice&) const = default;
-};
-
 struct AgentLimits {
   int64_t max_output_tokens = 8192;
   int64_t max_runtime_seconds = 28'800;

@@ -1,4 +1,4 @@
-// How a MemoryStore answers, and how it cuts pages: shared by its sources.
+// How a MemoryStore says that there is none, and how it cuts pages: shared by its sources.
 #pragma once
 
 #include <algorithm>
@@ -9,32 +9,6 @@
 namespace sluice::store {
 
 inline Error no_such(std::string_view what) { return {ErrorKind::not_found, "no such " + std::string(what)}; }
-
-template <typename T>
-void MemoryStore::answer(Result<T> result, Done<T> done) {
-  auto tell = [alive = alive_, result = std::move(result), done = std::move(done)]() mutable {
-    if (*alive) done(std::move(result));
-  };
-  if (disk_.held_) {
-    disk_.held_answers_.push_back({&loop_, std::move(tell)});
-  } else {
-    loop_.post(std::move(tell));
-  }
-}
-
-template <typename T, typename Work>
-void MemoryStore::write(Done<T> done, Work work) {
-  const auto ordered = disk_.faults_.extract(disk_.write_count_++);
-  const Error unknown{ErrorKind::unavailable, "the disk did not say whether it wrote"};
-  if (disk_.broken_) return answer<T>(unknown, std::move(done));
-  if (ordered.empty()) return answer<T>(work(), std::move(done));
-  if (ordered.mapped() == Fault::full) {
-    return answer<T>(Error{ErrorKind::overloaded, "the disk is full"}, std::move(done));
-  }
-  if (ordered.mapped() == Fault::after_write) static_cast<void>(work());
-  disk_.broken_ = true;
-  answer<T>(unknown, std::move(done));
-}
 
 // `rows` are in list order; `keep` tells which of them are listed.
 template <typename Row, typename AnyId, typename Keep, typename IdOf>

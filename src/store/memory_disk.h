@@ -29,6 +29,7 @@ class MemoryDisk {
 
  private:
   friend class MemoryStore;
+  friend class MemoryDesk;
 
   // Rows in the order they were made, found by id.
   template <typename AnyId, typename Row>

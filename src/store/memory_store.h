@@ -9,14 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "store/memory_disk.h"
+#include "store/memory_desk.h"
 
 namespace sluice::store {
 
 class MemoryStore final : public Store {
  public:
-  MemoryStore(MemoryDisk& disk, world::Loop& loop) : disk_(disk), loop_(loop) { disk_.broken_ = false; }
-  ~MemoryStore() override { *alive_ = false; }
+  MemoryStore(MemoryDisk& disk, world::Loop& loop) : disk_(disk), desk_(disk, loop) { disk_.broken_ = false; }
   MemoryStore(const MemoryStore&) = delete;
   MemoryStore& operator=(const MemoryStore&) = delete;
 
@@ -135,10 +134,13 @@ class MemoryStore final : public Store {
 
  private:
   template <typename T>
-  void answer(Result<T> result, Done<T> done);
-  // Does the work, or has the misfortune that was ordered for this write.
+  void answer(Result<T> result, Done<T> done) {
+    desk_.answer<T>(std::move(result), std::move(done));
+  }
   template <typename T, typename Work>
-  void write(Done<T> done, Work work);
+  void write(Done<T> done, Work work) {
+    desk_.write<T>(std::move(done), std::move(work));
+  }
 
   Result<model::AgentId> agent_for(model::TenantId tenant, model::AgentId wanted);
   bool in_use(model::AgentId agent);
@@ -179,8 +181,7 @@ class MemoryStore final : public Store {
   Result<CommittedBatch> append(Append& append);
 
   MemoryDisk& disk_;
-  world::Loop& loop_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // shared with the answers under way
+  MemoryDesk desk_;
 };
 
 }  // namespace sluice::store

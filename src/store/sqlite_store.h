@@ -1,8 +1,7 @@
 // The store behind open_sqlite(): one thread writes, others read, the loop's thread asks.
 #pragma once
 
-#include "store/sqlite_readers.h"
-#include "store/sqlite_writer.h"
+#include "store/sqlite_desk.h"
 #include "store/unpacked_rows.h"
 
 namespace sluice::store {
@@ -150,11 +149,14 @@ class SqliteStore final : public Store {
   };
   SqliteStore(Opened opened, const WriterOptions& options, world::Loop& loop, world::Metrics& metrics);
 
-  // `attempt` is callable as Result<T>(Connection&), more than once.
   template <typename T, typename Attempt>
-  void write(Done<T> done, Attempt attempt);
+  void write(Done<T> done, Attempt attempt) {
+    desk_.write(std::move(done), std::move(attempt));
+  }
   template <typename T, typename Attempt>
-  void read(Done<T> done, Attempt attempt);
+  void read(Done<T> done, Attempt attempt) {
+    desk_.read(std::move(done), std::move(attempt));
+  }
   static CommittedBatch committed(std::vector<model::RunEvent> events, model::Position first);
 
   FileLock lock_;
@@ -166,16 +168,7 @@ class SqliteStore final : public Store {
   Postman postman_;
   Writer writer_;
   Readers readers_;
+  SqliteDesk desk_{writer_, readers_};
 };
-
-template <typename T, typename Attempt>
-void SqliteStore::write(Done<T> done, Attempt attempt) {
-  writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::boundary, std::move(attempt), std::move(done)));
-}
-
-template <typename T, typename Attempt>
-void SqliteStore::read(Done<T> done, Attempt attempt) {
-  readers_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
-}
 
 }  // namespace sluice::store

@@ -13,6 +13,7 @@ enum class Format : uint8_t {
   full_sse,
   trace,           // the runner's lines (S-9): log, step, result, error
   extended_trace,  // with everything else
+  assistant,       // the Assistant's frames, for a browser
   // AG-UI, for each kind of peer (docs/agui.md), as SSE and one a line.
   agui_sse,  // a client of AG-UI 1.0
   agui_ndjson,
@@ -21,11 +22,11 @@ enum class Format : uint8_t {
   agui_tanstack_sse,
   agui_tanstack_ndjson,
 };
-inline constexpr int format_count = 12;
+inline constexpr int format_count = 13;
 constexpr bool is_agui(Format format) { return format >= Format::agui_sse; }
 constexpr bool is_sse(Format format) {
-  return format == Format::sse || format == Format::full_sse || format == Format::agui_sse ||
-         format == Format::agui_old_sse || format == Format::agui_tanstack_sse;
+  return format == Format::sse || format == Format::full_sse || format == Format::assistant ||
+         format == Format::agui_sse || format == Format::agui_old_sse || format == Format::agui_tanstack_sse;
 }
 constexpr bool is_full(Format format) { return format == Format::full_ndjson || format == Format::full_sse; }
 constexpr bool is_trace(Format format) { return format == Format::trace || format == Format::extended_trace; }
