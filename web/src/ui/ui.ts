@@ -1,0 +1,11 @@
+// The door of the components: pages take what they need from here.
+export * from './code'
+export * from './controls'
+export * from './dialog'
+export * from './diff'
+export * from './icon'
+export * from './page'
+export * from './table'
+export * from './toast'
+export * from './windowing'
+export * from './words'
