@@ -1,0 +1,127 @@
+// The Assistant's wire: what its frames and its answers carry. Times are milliseconds since 1970.
+import type { RequestedItem } from './schema.js'
+
+export interface TurnRequest {
+  message: string
+  /** Absent: the turn begins a chat. */
+  chatId?: string
+  workspaceId?: string
+  agentId?: string
+  attachmentIds?: string[]
+  sandboxUrl?: string
+  /** What becomes of the turn when nobody listens any more; `cancel` unless said. */
+  onDisconnect?: 'cancel' | 'keep'
+  /** `hold` unless said. */
+  onCapacity?: 'reject' | 'hold'
+}
+
+export interface BagFile {
+  id: string
+  object: 'file'
+  chatId: string | null
+  name: string
+  type: string
+  size: number
+  sha256: string
+  source: 'upload' | 'sandbox'
+  createdAt: number
+  url: string
+}
+
+export interface AssistantStep {
+  id: string
+  name: string
+  status: 'running' | 'succeeded' | 'failed'
+  args?: unknown
+  result?: unknown
+  error?: unknown
+  durationMs?: number
+}
+
+export interface AssistantApproval {
+  approvalId: string
+  status: 'pending' | 'approved' | 'denied' | 'expired'
+  reason: string
+  items: RequestedItem[]
+  expiresAt: number
+}
+
+export interface AssistantSubagent {
+  id: string
+  name: string
+  status: string
+  text?: string
+}
+
+/** What each type of frame carries. */
+export interface AssistantData {
+  chat: { chatId: string; streamId: string; userMessageId: string; messageId: string; title: string; createdAt: number }
+  queued: { position: number; retryHintSeconds?: number }
+  delta: { text: string }
+  /** The text so far is taken back but for its first bytes, of UTF-8. */
+  replace: { keptBytes: number }
+  reasoning: { text: string }
+  /** Bridges dead air; gone when the next delta or step comes. */
+  filler: { text: string }
+  /** The same id updates the same row. */
+  step: AssistantStep & { ts: number }
+  output: { id: string; stream: 'stdout' | 'stderr'; text: string }
+  file: { type: 'create' | 'change' | 'delete'; path: string; ts: number }
+  diff: { diff: string }
+  approval: AssistantApproval
+  custom: { name: string; value: unknown }
+  subagent: AssistantSubagent
+  result: { messageId: string; message: PersistedMessage; usage: AssistantUsage }
+  error: { code: string; message: string; status: number; messageId: string }
+  done: Record<string, never>
+}
+
+export type AssistantEventType = keyof AssistantData
+
+export type AssistantEvent = { [Type in AssistantEventType]: { id: number; type: Type; data: AssistantData[Type] } }[AssistantEventType]
+
+export interface AssistantUsage {
+  inputTokens: number
+  outputTokens: number
+}
+
+export type Block =
+  | { type: 'text'; text: string }
+  | { type: 'reasoning'; text: string }
+  | ({ type: 'step'; output?: string } & AssistantStep)
+  | { type: 'files'; files: { type: string; path: string }[] }
+  | { type: 'diff'; diff: string }
+  | ({ type: 'approval' } & AssistantApproval)
+  | { type: 'tool_output'; name: string; value: unknown }
+  | ({ type: 'subagent' } & AssistantSubagent)
+  | { type: 'assets'; files: BagFile[] }
+
+export interface PersistedMessage {
+  id: string
+  role: 'user' | 'assistant'
+  content: Block[]
+  fileAttachments: BagFile[]
+  createdAt: number
+  status: 'completed' | 'failed' | 'cancelled'
+  error?: { code: string; message: string }
+  usage?: AssistantUsage
+}
+
+export interface Chat {
+  id: string
+  object: 'chat'
+  title: string
+  agentId: string
+  createdAt: number
+  updatedAt: number
+  /** The stream of the turn in flight. */
+  running: string | null
+}
+
+export interface ChatWithMessages extends Omit<Chat, 'running'> {
+  /** Oldest first. The answer of a turn in flight is not among them: attach to its stream. */
+  messages: PersistedMessage[]
+  hasMore: boolean
+  files: BagFile[]
+  running: { streamId: string; messageId: string; lastEventId: number } | null
+}

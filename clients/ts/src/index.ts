@@ -1,0 +1,23 @@
+// @sluice/client: everything a caller may use. What is not here is how it is made.
+export { SluiceClient } from './client.js'
+export type { ClientOptions } from './client.js'
+export { MessageStream } from './message_stream.js'
+export { EventStream, isTerminal } from './event_stream.js'
+export type { DetailEvent, Line, TerminalEvent } from './event_stream.js'
+export { canonicalJson, signDecision } from './signing.js'
+export type { Decision, Signer } from './signing.js'
+export {
+  ConnectionLostError, CorruptStreamError, OutcomeUnknownError, ProblemError, RunFailedError, SluiceError, UnexpectedAnswerError,
+} from './errors.js'
+export type { Slug } from './errors.js'
+export type { Agents, Files, Runs } from './runs.js'
+export type { ApprovalQuery, Approvals } from './approvals.js'
+export type { Conversations, Messages, SendOptions } from './conversations.js'
+export type { FollowOptions } from './follow.js'
+export type { Page, PageQuery } from './list.js'
+export type { Clock, Patience } from './patience.js'
+export type { SecretShelf, Secrets } from './secrets.js'
+export type { CallOptions, CreateOptions } from './transport.js'
+export { Assistant, TurnStream } from './assistant.js'
+export type * from './assistant_types.js'
+export type * from './schema.js'

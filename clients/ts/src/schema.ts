@@ -1,0 +1,1159 @@
+// Written by scripts/generate.mjs from openapi/openapi.yaml. Do not edit: npm run generate.
+
+/** The last part of a problem's `type`. */
+export type KnownSlug =
+  | 'malformed-request'
+  | 'unauthenticated'
+  | 'token-invalid'
+  | 'insufficient-scope'
+  | 'tenant-suspended'
+  | 'approval-signature-invalid'
+  | 'not-found'
+  | 'method-not-allowed'
+  | 'request-timeout'
+  | 'conversation-busy'
+  | 'conversation-archived'
+  | 'name-conflict'
+  | 'resource-in-use'
+  | 'run-finished'
+  | 'approval-expired'
+  | 'content-too-large'
+  | 'uri-too-long'
+  | 'unsupported-media-type'
+  | 'expectation-failed'
+  | 'validation-error'
+  | 'idempotency-key-conflict'
+  | 'headers-too-large'
+  | 'rate-limited'
+  | 'capacity-exhausted'
+  | 'internal'
+  | 'not-implemented'
+  | 'agent-misconfigured'
+  | 'model-error'
+  | 'model-stream-cut'
+  | 'model-timeout'
+  | 'answer-too-large'
+  | 'run-interrupted'
+  | 'approval-denied'
+  | 'run-cancelled'
+  | 'runtime-exceeded'
+  | 'sandbox-failed'
+  | 'repository-failed'
+  | 'skill-failed'
+  | 'setup-failed'
+  | 'agent-failed'
+  | 'writeback-failed'
+  | 'runner-unavailable'
+  | 'runner-lost'
+  | 'unavailable'
+  | 'http-version-not-supported'
+
+/** The events of the contract; a stream may have others, which are skipped. */
+export const conversationEventTypes = [
+  'queued',
+  'message_start',
+  'content_delta',
+  'approval_required',
+  'resumed',
+  'message_end',
+  'error',
+] as const
+
+export type TenantId = string
+
+export type ServiceKeyId = string
+
+export type ApproverKeyId = string
+
+export type AgentId = string
+
+export type ConversationId = string
+
+export type MessageId = string
+
+export type RunId = string
+
+export type WorkspaceId = string
+
+export type RepositoryId = string
+
+export type SkillId = string
+
+export type EnvironmentId = string
+
+export type ExecutionId = string
+
+export type FileId = string
+
+export type ApprovalId = string
+
+export type Timestamp = string
+
+/** Words of the caller's own. At most 50 keys of 1–255 characters, values of at most 500. Replaced as a whole. */
+export type Metadata = Record<string, string>
+
+/** Whether short, flagged words bridge the time before the first real token. Message, then conversation, then tenant decide. */
+export interface Filler {
+  enabled: boolean
+}
+
+/**
+ * What to do when no place is free: be refused with `capacity-exhausted`, or be accepted and wait in
+ * line, told by `queued` events, at most `max_hold_seconds` (getCapacity).
+ */
+export type OnCapacity = 'reject' | 'hold'
+
+export interface Problem {
+  type: string
+  title: string
+  status: number
+  detail?: string
+  /** The path that was asked for. Absent when the problem is how a run ended, and when the HTTP request itself could not be read. */
+  instance?: string
+  request_id?: string
+  conflicting_resource_id?: string
+  errors?: {
+    /** A JSON pointer into the body, or the name of a header or query parameter. */
+    pointer: string
+    message: string
+  }[]
+}
+
+export interface ListEnvelope {
+  object: 'list'
+  data: unknown[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface ConversationList {
+  object: 'list'
+  data: Conversation[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface MessageList {
+  object: 'list'
+  data: Message[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface RunList {
+  object: 'list'
+  data: Run[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface AgentList {
+  object: 'list'
+  data: Agent[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface RepositoryList {
+  object: 'list'
+  data: Repository[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface SkillList {
+  object: 'list'
+  data: Skill[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface EnvironmentList {
+  object: 'list'
+  data: Environment[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface FileList {
+  object: 'list'
+  data: File[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface TenantList {
+  object: 'list'
+  data: Tenant[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface ServiceKeyList {
+  object: 'list'
+  data: ServiceKey[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface ApprovalList {
+  object: 'list'
+  data: Approval[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface SecretList {
+  object: 'list'
+  data: Secret[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface EgressList {
+  object: 'list'
+  data: EgressEntry[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface AuditList {
+  object: 'list'
+  data: AuditEntry[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface ApproverKeyList {
+  object: 'list'
+  data: ApproverKey[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface Conversation {
+  object: 'conversation'
+  id: ConversationId
+  tenant_id: TenantId
+  agent_id: AgentId
+  user_id: string | null
+  title: string | null
+  metadata: Metadata
+  filler: Filler | null
+  repository_id: string | null
+  runtime: Runtime
+  status: 'active' | 'archived'
+  last_message_at: Timestamp
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+/** Where the conversation's runs are carried out, and what there is of its sandbox right now. */
+export interface Runtime {
+  /** An open set; see AgentType. Fixed when the conversation is made. */
+  agent_type: string
+  mode: PlacementMode
+  /** Null when pooled. */
+  sticky_ttl_seconds: number | null
+  sandbox_state: 'none' | 'warm' | 'running' | 'parked'
+  /** When the sandbox that is kept is given up. */
+  expires_at: Timestamp | null
+}
+
+/** What is left out stays as it is; at creation, it is the default. */
+export interface RuntimeInput {
+  /** At creation; absent, the agent's. It cannot be changed: a session belongs to its program. */
+  agent_type?: AgentType | null
+  mode?: PlacementMode | null
+  /** Not above the tenant's `max_sticky_ttl_seconds`. */
+  sticky_ttl_seconds?: number | null
+}
+
+/**
+ * `pooled`: a sandbox for each run. `sticky`: the sandbox, its files and its processes stay between messages
+ * until `sticky_ttl_seconds` after the last one. The events are the same.
+ */
+export type PlacementMode = 'pooled' | 'sticky'
+
+export interface CreateConversation {
+  user_id?: string | null
+  title?: string | null
+  metadata?: Metadata | null
+  /** Absent, the tenant's default agent. */
+  agent_id?: AgentId | null
+  repository_id?: string | null
+  filler?: Filler | null
+  runtime?: RuntimeInput | null
+  initial_message?: MessageInput | null
+  on_capacity?: OnCapacity
+}
+
+export interface UpdateConversation {
+  user_id?: string | null
+  title?: string | null
+  metadata?: Metadata | null
+  agent_id?: AgentId
+  repository_id?: string | null
+  filler?: Filler | null
+  runtime?: RuntimeInput | null
+  status?: 'active' | 'archived'
+}
+
+export interface MessageInput {
+  /** At least one character, at most 1 MiB as UTF-8, no NUL. */
+  content: string
+  /** A repository of the tenant; absent, the conversation's. */
+  repository_id?: string | null
+  /** Skills of the tenant. */
+  skill_ids?: string[] | null
+  /** Variables, or an environment by its id or name. Not for secrets; it is shown again with the message. */
+  env?: Variables | string | null
+  filler?: Filler | null
+  /** Another session of the agent program to go on with than the conversation's last. */
+  session_id?: SessionId
+}
+
+export interface CreateMessage {
+  /** At least one character, at most 1 MiB as UTF-8, no NUL. */
+  content: string
+  /** A repository of the tenant; absent, the conversation's. */
+  repository_id?: string | null
+  /** Skills of the tenant. */
+  skill_ids?: string[] | null
+  /** Variables, or an environment by its id or name. Not for secrets; it is shown again with the message. */
+  env?: Variables | string | null
+  filler?: Filler | null
+  /** Another session of the agent program to go on with than the conversation's last. */
+  session_id?: SessionId
+  on_capacity?: OnCapacity
+  /** As putConversationSecrets takes them; put before the message is accepted, never shown with it. */
+  secrets?: SecretValues | null
+}
+
+export interface Message {
+  object: 'message'
+  id: MessageId
+  conversation_id: ConversationId
+  role: 'user' | 'assistant' | 'system'
+  content: string
+  parts: {
+    /** An open set; `text` has `text`. Ignore what you do not know. */
+    type: string
+    text?: string
+  }[]
+  repository_id: string | null
+  skill_ids: string[] | null
+  /** Variables, or the name of an environment. */
+  env: Record<string, string> | string | null
+  status: 'in_progress' | 'awaiting_approval' | 'completed' | 'failed'
+  usage: null | {
+    input_tokens: number
+    output_tokens: number
+  }
+  created_at: Timestamp
+}
+
+/** The work of answering one message. */
+export interface Run {
+  object: 'run'
+  id: RunId
+  tenant_id: TenantId
+  conversation_id: ConversationId
+  user_message_id: MessageId
+  /** The assistant message it produces. */
+  message_id: MessageId
+  agent_id: AgentId
+  state: 'accepted' | 'held' | 'starting' | 'streaming' | 'parked' | 'finishing' | 'completed' | 'failed' | 'cancelled'
+  created_at: Timestamp
+  ended_at: Timestamp | null
+}
+
+export interface ModelChoice {
+  /** `offline`, `anthropic`, `openai-responses`, `openai-chat`, or a provider the server is configured with. Any other is refused. */
+  provider: string
+  /** The provider's name for the model. */
+  name: string
+  /** An absolute http or https URL to use instead of the provider's own: a host, perhaps a port and a path; no user, query or fragment. */
+  base_url?: string | null
+  /** A secret of the agent's or the tenant's to call the model with; absent, the server's own key. */
+  key_alias?: Alias | null
+}
+
+export interface AgentLimits {
+  max_output_tokens?: number
+  max_runtime_seconds?: number
+  max_history_messages?: number
+}
+
+export interface Agent {
+  object: 'agent'
+  id: AgentId
+  tenant_id: TenantId
+  name: string
+  system_prompt: string
+  model: ModelChoice
+  limits: AgentLimits
+  /** Always at hand; a message's come on top. */
+  skill_ids: SkillId[]
+  /** For messages that name none. */
+  environment_id: EnvironmentId | null
+  policy: Policy
+  agent_type: AgentType
+  /** Of the type `acp`: the program and its arguments. */
+  command: string[]
+  mcp_servers: McpServer[]
+  tools: WebhookTool[]
+  /** The tool `run_script` is offered. */
+  code_mode: boolean
+  is_default: boolean
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+/**
+ * What the agent may do by itself. The strictest rule that matches decides: deny over ask over allow. Where
+ * none matches, tools, commands and files are allowed, and hosts are denied.
+ */
+export type Policy = PolicyRule[]
+
+export type PolicyRule = unknown
+
+/** AG-UI's own; members that are not here are ignored. */
+export interface RunAgentInput {
+  threadId: string
+  runId: string
+  parentRunId?: string | null
+  /** Any `1.x`. */
+  protocolVersion?: string | null
+  messages: Record<string, unknown>[]
+  /** Carried out by the client. */
+  tools?: Record<string, unknown>[] | null
+  context?: Record<string, unknown>[] | null
+  state?: unknown
+  /** An object may have `sessionId` (of an agent program) and `onCapacity` (`hold` or `reject`). */
+  forwardedProps?: unknown
+  /** Answers to interrupts. */
+  resume?: Record<string, unknown>[] | null
+}
+
+/** An event of AG-UI (docs/formats/agui.md). Never with a member that is null. */
+export interface AguiEvent {
+  type: string
+  timestamp: number
+}
+
+/** An event; for TanStack AI's client, an event with the id of its frame. */
+export type AguiLine = AguiEvent | {
+  id?: string
+  chunk: AguiEvent
+}
+
+export interface AguiThread {
+  /** AG-UI's messages; TanStack AI's UI messages, with `parts`, where `protocolVersion` is absent. */
+  messages: Record<string, unknown>[]
+  activeRun: {
+    runId?: string
+  } | null
+  interrupts: {
+    runId?: string
+    pending?: Record<string, unknown>[]
+  } | null
+  page: {
+    truncated: boolean
+    cursor?: string
+  }
+}
+
+/**
+ * Which program is the agent: the loop of the server itself, a coding agent that runs in the sandbox, or any
+ * program that speaks the Agent Client Protocol.
+ */
+export type AgentType = 'native' | 'claude-code' | 'codex' | 'opencode' | 'grok-build' | 'acp'
+
+/**
+ * A server of the Model Context Protocol: at a URL, called by the server where the agent's policy allows the host
+ * and its operator the URL (`tools.urls`); or a command that is started in the sandbox. Its tools are named
+ * NAME__TOOL.
+ */
+export interface McpServer {
+  name: string
+  url?: string | null
+  /** May hold `{{secret:ALIAS}}`. */
+  headers?: Record<string, string> | null
+  command?: string[] | null
+  environment?: Variables | null
+}
+
+/** A tool that the tenant's own server carries out, by a signed call (docs/tools.md). */
+export interface WebhookTool {
+  name: string
+  description?: string | null
+  /** JSON schema of the arguments. */
+  parameters?: Record<string, unknown> | null
+  /** One that the operator allows (`tools.urls`). */
+  url: string
+  timeout_seconds?: number | null
+}
+
+/** Of the agent program's session, as its `session-id` event told it. */
+export type SessionId = string | null
+
+export interface CreateAgent {
+  name: string
+  /** At most 1 MiB as UTF-8. */
+  system_prompt?: string | null
+  /** Absent, the one the server is configured with. */
+  model?: ModelChoice | null
+  limits?: AgentLimits | null
+  skill_ids?: SkillId[] | null
+  environment_id?: EnvironmentId | null
+  policy?: Policy | null
+  /** Of conversations that name none. */
+  agent_type?: AgentType | null
+  /** Of the type `acp`, which needs it. */
+  command?: string[] | null
+  mcp_servers?: McpServer[] | null
+  tools?: WebhookTool[] | null
+  code_mode?: boolean | null
+  /** `true`: the former default steps down. */
+  is_default?: boolean
+}
+
+export interface UpdateAgent {
+  name?: string
+  system_prompt?: string | null
+  model?: ModelChoice
+  /** Replaced as a whole; members left out take their defaults. */
+  limits?: AgentLimits | null
+  skill_ids?: SkillId[] | null
+  environment_id?: EnvironmentId | null
+  policy?: Policy | null
+  /** Of conversations that name none. */
+  agent_type?: AgentType | null
+  /** Of the type `acp`, which needs it. */
+  command?: string[] | null
+  mcp_servers?: McpServer[] | null
+  tools?: WebhookTool[] | null
+  code_mode?: boolean | null
+  /** Only `true`; make another agent the default instead of unsetting this one. */
+  is_default?: true
+}
+
+/** At most 100 entries, values of at most 32 KiB. Names that begin with LD_ or SLUICE_ are not free. */
+export type Variables = Record<string, string>
+
+/** A git repository that runs can work in. */
+export interface Repository {
+  object: 'repository'
+  id: RepositoryId
+  tenant_id: TenantId
+  name: string
+  url: string
+  /** Branch, tag or commit; null: the remote's default. */
+  ref: string | null
+  /** 0: the whole history. */
+  depth: number
+  /** The alias of a credential, never the credential. */
+  credential: string | null
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+export interface CreateRepository {
+  name: string
+  /** https, http, ssh or git, without credentials. */
+  url: string
+  ref?: string | null
+  depth?: number | null
+  credential?: string | null
+}
+
+export interface UpdateRepository {
+  name?: string
+  url?: string
+  ref?: string | null
+  depth?: number
+  credential?: string | null
+}
+
+/** A bundle of files with a SKILL.md. */
+export interface Skill {
+  object: 'skill'
+  id: SkillId
+  tenant_id: TenantId
+  name: string
+  description: string
+  /** Of the bundle: its version. */
+  sha256: Sha256
+  size: number
+  file_count: number
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+export type Sha256 = string
+
+export interface SkillFiles {
+  files: {
+    /** Relative, without "..". */
+    path: string
+    content?: string
+    /** Instead of content. */
+    content_base64?: string
+    executable?: boolean
+  }[]
+}
+
+/** Variables, and a script that runs before the first model call. */
+export interface Environment {
+  object: 'environment'
+  id: EnvironmentId
+  tenant_id: TenantId
+  name: string
+  variables: Variables
+  script: string | null
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+export interface CreateEnvironment {
+  name: string
+  /** Not for secrets; they are shown again. */
+  variables?: Variables | null
+  script?: string | null
+}
+
+export interface UpdateEnvironment {
+  name?: string
+  /** Replaced as a whole. */
+  variables?: Variables | null
+  script?: string | null
+}
+
+/** A file that a run or an execution handed back. */
+export interface File {
+  object: 'file'
+  id: FileId
+  run_id: RunId | null
+  execution_id: ExecutionId | null
+  name: string
+  size: number
+  sha256: Sha256
+  created_at: Timestamp
+}
+
+export interface UploadedFiles {
+  files: {
+    id: FileId
+    name: string
+    size: number
+    sha256: Sha256
+  }[]
+}
+
+export interface CreateExecution {
+  /** Absent */
+  agent_id?: AgentId | null
+  prompt?: string | null
+  repository_id?: string | null
+  skill_ids?: string[] | null
+  env?: Variables | string | null
+  /** Whether files may be handed back. */
+  upload?: boolean | null
+}
+
+/** What a runner is posted. The tokens are told here and nowhere else. */
+export interface Execution {
+  object: 'execution'
+  id: ExecutionId
+  agent_url: string
+  otp_setup: string
+  otp_run: string
+  otp_upload?: string
+  prompt?: string
+  expires_at: Timestamp
+}
+
+export interface ExecutionEnv {
+  variables: Record<string, string>
+  script: string | null
+}
+
+/** Unknown members are to be ignored. */
+export interface ExecutionConfig {
+  agent: {
+    name: string
+    system_prompt: string
+    agent_type: AgentType
+    model: ModelChoice
+    max_rounds?: number
+  }
+  skills: Record<string, unknown>[]
+  conversation?: Record<string, unknown>[]
+  callback: {
+    base_url: string
+    token: string
+    expires_at: Timestamp
+  }
+  limits: Record<string, unknown>
+  /** The agent's servers of the Model Context Protocol that have a URL. */
+  mcp_servers: {
+    name: string
+    url: string
+    headers?: Record<string, string>
+  }[]
+  /** Everything the agent is made of besides its model, where that is not a plain native agent. */
+  kit?: {
+    agent_type: AgentType
+    command: string[]
+    mcp_servers: McpServer[]
+    tools: WebhookTool[]
+    code_mode: boolean
+  }
+}
+
+export interface Tenant {
+  object: 'tenant'
+  id: TenantId
+  name: string
+  status: 'active' | 'suspended'
+  settings: {
+    filler_enabled: boolean
+    /** Of its share of the places when others wait too. */
+    weight: number
+    /** 0: as many as there are places. */
+    max_running: number
+    /** 0: as many as the line takes. */
+    max_held: number
+    max_concurrent_sticky: number
+    max_sticky_ttl_seconds: number
+    /** Decisions must sign digests of what they decide. */
+    require_bound_decisions: boolean
+    /** What an AG-UI client answers to an interrupt counts without a signature. */
+    agui_unsigned_approvals: boolean
+    /** Told when approvals are raised and resolved. One that the server is configured to call. */
+    webhook_url: string | null
+  }
+  metadata: Metadata
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+/** What is left out stays as it is. */
+export interface TenantSettings {
+  filler_enabled?: boolean
+  /** Of its share of the places when others wait too. */
+  weight?: number
+  /** 0: as many as there are places. */
+  max_running?: number
+  /** 0: as many as the line takes. */
+  max_held?: number
+  max_concurrent_sticky?: number
+  max_sticky_ttl_seconds?: number
+  /** Decisions must sign digests of what they decide. */
+  require_bound_decisions?: boolean
+  /** What an AG-UI client answers to an interrupt counts without a signature. */
+  agui_unsigned_approvals?: boolean
+  /** Told when approvals are raised and resolved. One that the server is configured to call. */
+  webhook_url?: string | null
+}
+
+export interface WebhookSecret {
+  object: 'webhook_secret'
+  tenant_id: TenantId
+  secret: string
+}
+
+export interface CreateTenant {
+  name: string
+  metadata?: Metadata | null
+  settings?: TenantSettings | null
+}
+
+export interface UpdateTenant {
+  name?: string
+  status?: 'active' | 'suspended'
+  metadata?: Metadata | null
+  settings?: TenantSettings | null
+}
+
+export interface ServiceKey {
+  object: 'service_key'
+  id: ServiceKeyId
+  tenant_id: TenantId
+  name: string
+  /** The last four characters of the secret. */
+  hint: string
+  created_at: Timestamp
+  revoked_at: Timestamp | null
+}
+
+export interface ServiceKeyWithSecret {
+  object: 'service_key'
+  id: ServiceKeyId
+  tenant_id: TenantId
+  name: string
+  /** The last four characters of the secret. */
+  hint: string
+  created_at: Timestamp
+  revoked_at: Timestamp | null
+  secret: string
+}
+
+export interface CreateServiceKey {
+  name?: string | null
+}
+
+export interface ApproverKey {
+  object: 'approver_key'
+  id: ApproverKeyId
+  key_id: ApproverKeyId
+  tenant_id: TenantId
+  name: string
+  algorithm: SignatureAlgorithm
+  created_at: Timestamp
+  revoked_at: Timestamp | null
+}
+
+export interface ApproverKeyWithSecret {
+  object: 'approver_key'
+  id: ApproverKeyId
+  key_id: ApproverKeyId
+  tenant_id: TenantId
+  name: string
+  algorithm: SignatureAlgorithm
+  created_at: Timestamp
+  revoked_at: Timestamp | null
+  /** Only for `hmac-sha256`; the bytes of this text are the key. */
+  secret?: string
+}
+
+export interface CreateApproverKey {
+  name?: string | null
+  algorithm: SignatureAlgorithm
+  /** For `ed25519`, and only then: the 32 raw bytes in base64url without padding. */
+  public_key?: string | null
+}
+
+export type SignatureAlgorithm = 'hmac-sha256' | 'ed25519'
+
+export interface IntegrationPrincipal {
+  object: 'integration_principal'
+  key_id: ServiceKeyId
+  name: string
+  tenant: Tenant
+  scopes: string[]
+  /** Those that are not revoked. */
+  approver_keys: {
+    key_id: ApproverKeyId
+    algorithm: SignatureAlgorithm
+    created_at: Timestamp
+  }[]
+}
+
+export interface Approval {
+  object: 'approval'
+  id: ApprovalId
+  tenant_id: TenantId
+  conversation_id: ConversationId
+  message_id: MessageId
+  status: ApprovalStatus
+  reason: string
+  requested_items: RequestedItem[]
+  expires_at: Timestamp
+  /** `approver_key:apk_…`, `agui_client`, `expiry` or `cancel`. */
+  resolved_by: string | null
+  /** Of whoever decided. */
+  note?: string
+  resolved_at: Timestamp | null
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+export type ApprovalStatus = 'pending' | 'approved' | 'denied' | 'expired'
+
+export interface RequestedItem {
+  /** `client_tool`: what is waited for is the result of a call that an AG-UI client carries out; it cannot be approved here. */
+  kind: 'action' | 'secret' | 'client_tool'
+  description: string
+  /** Of a secret. */
+  alias?: Alias
+  /** Where the secret would go. */
+  hosts?: string[]
+  /** The tool call that is asked about, or that the client carries out. */
+  call?: {
+    id: string
+    name: string
+    /** JSON. */
+    arguments: string
+  }
+}
+
+export interface DecisionSignature {
+  /** Of an approver key of the tenant. */
+  key_id: string
+  /** That key's. */
+  algorithm: string
+  /** Seconds since 1970. */
+  exp: number
+  /** base64url without padding. */
+  value: string
+  /** base64url of the SHA-256 of `requested_items` as canonical JSON; binds the decision to what was asked. */
+  items_digest?: string | null
+  /** The same of the secrets supplied, `{ALIAS:value}` sorted by alias, `{}` for none; nobody on the way can swap them. */
+  secrets_digest?: string | null
+}
+
+export interface Approve {
+  signature: DecisionSignature
+  secrets?: SecretValues | null
+  note?: string | null
+}
+
+export interface Deny {
+  signature: DecisionSignature
+  note?: string | null
+}
+
+export type Alias = string
+
+/** At most 50, each a value or an object with bindings. A value is UTF-8 of 4 bytes to 64 KiB without NUL. */
+export type SecretValues = Record<string, string | {
+  value: string
+  /** The only hosts it may be sent to, as in a policy. Absent: where the agent's policy lets it go. */
+  hosts?: string[] | null
+  /** Where in a request it may stand; absent */
+  places?: SecretPlace[] | null
+}>
+
+export type SecretPlace = 'header' | 'query' | 'body' | 'basic'
+
+export interface PutSecrets {
+  secrets: SecretValues
+}
+
+/** Its name and where it may go; never its value. */
+export interface Secret {
+  object: 'secret'
+  alias: Alias
+  scope: 'conversation' | 'agent' | 'tenant'
+  hosts: string[]
+  places: SecretPlace[]
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+export interface Capacity {
+  object: 'capacity'
+  /** Places for runs. */
+  pool_size: number
+  /** Sandboxes that wait for work. */
+  warm_available: number
+  /** Places that are pinned to a conversation. */
+  sticky_active: number
+  /** How many may be pinned. */
+  max_sticky: number
+  at_capacity: boolean
+  running: number
+  /** Runs that wait for a place. */
+  held: number
+  /** Runs that wait for a human. */
+  parked: number
+  max_hold_seconds: number
+  /** For whoever is refused now. */
+  retry_hint_seconds: number
+  checked_at: Timestamp
+}
+
+/** A request that left the sandbox, or was kept from it. Secrets by their aliases. */
+export interface EgressEntry {
+  object: 'egress_entry'
+  position: number
+  at: Timestamp
+  host: string
+}
+
+export interface AuditEntry {
+  object: 'audit_entry'
+  /** Without gaps. */
+  number: number
+  at: Timestamp
+  tenant_id: TenantId | null
+  /** `approval.approved`, `secret.put`, `approver_key.revoked` and so on. */
+  action: string
+  subject: string
+  /** `approver_key:apk_…`, `service_key:key_…`, `admin` or `server`. */
+  actor: string
+  detail: Record<string, unknown>
+  /** Empty for the first. */
+  previous_sha256: string
+  sha256: string
+}
+
+export interface AuditVerification {
+  object: 'audit_verification'
+  ok: boolean
+  /** How many were looked at. */
+  entries: number
+  /** The number of the first that does not fit. */
+  first_broken: number | null
+  /** Of the last; null for none and for a broken chain. */
+  head_sha256: string | null
+}
+
+export interface VaultRotation {
+  object: 'vault_rotation'
+  checked: number
+  resealed: number
+  /** Sealed under a key that the server does not have; left as they are. */
+  unreadable: number
+}
+
+/**
+ * One line of a stream. The grammar:
+ *
+ *     queued* message_start content_delta* ( approval_required resumed content_delta* )* message_end
+ *
+ * where `error` may take the place of anything after the first line. `seq` counts from 0 without
+ * gaps. Exactly one terminal event, `message_end` or `error`, ends a stream.
+ */
+export type ConversationEvent = QueuedEvent | MessageStartEvent | ContentDeltaEvent | ApprovalRequiredEvent | ResumedEvent | MessageEndEvent | ErrorEvent
+
+/** The envelope. Exactly these fields. */
+export interface ConversationEventBase {
+  object: 'conversation.event'
+  type: string
+  conversation_id: ConversationId
+  /** The assistant message being produced; null only on `queued`. */
+  message_id: MessageId | null
+  seq: number
+  data: Record<string, unknown>
+  created_at: Timestamp
+}
+
+/** Under `on_capacity` `hold`, while no place is free; before `message_start`, and again as the queue moves. */
+export interface QueuedEvent {
+  object: 'conversation.event'
+  type: 'queued'
+  conversation_id: ConversationId
+  message_id: null
+  seq: number
+  data: {
+    /** 1 is next. */
+    position: number
+    /** An estimate. */
+    retry_hint_seconds?: number
+  }
+  created_at: Timestamp
+}
+
+/** The assistant message has opened. */
+export interface MessageStartEvent {
+  object: 'conversation.event'
+  type: 'message_start'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    role: 'assistant'
+    /** Only when createConversation began the stream. */
+    conversation?: Conversation
+  }
+  created_at: Timestamp
+}
+
+/** Some of the answer. The texts without `filler` concatenate to the message's content. */
+export interface ContentDeltaEvent {
+  object: 'conversation.event'
+  type: 'content_delta'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    text: string
+    /** Bridges dead air; never part of the message. */
+    filler?: boolean
+  }
+  created_at: Timestamp
+}
+
+/** The run waits for a human. The stream stays open. */
+export interface ApprovalRequiredEvent {
+  object: 'conversation.event'
+  type: 'approval_required'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: Approval
+  created_at: Timestamp
+}
+
+/** The approval was granted; the run goes on. */
+export interface ResumedEvent {
+  object: 'conversation.event'
+  type: 'resumed'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    approval_id: ApprovalId
+    decision: 'approved'
+  }
+  created_at: Timestamp
+}
+
+/** Terminal. The message as it is kept. */
+export interface MessageEndEvent {
+  object: 'conversation.event'
+  type: 'message_end'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    message: Message
+  }
+  created_at: Timestamp
+}
+
+/** Terminal. The run failed or was cancelled; the message is `failed`. */
+export interface ErrorEvent {
+  object: 'conversation.event'
+  type: 'error'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: Problem
+  created_at: Timestamp
+}
