@@ -21,7 +21,8 @@ std::string_view kind_wanted(Access access) {
     case Access::service:
     case Access::service_write:
     case Access::workspace_write: return "This is for service keys (sk_int_…).";
-    case Access::workspace: return "This is for service keys (sk_int_…) and for sandboxes (asbx_…).";
+    case Access::workspace:
+    case Access::workspace_guest: return "This is for service keys (sk_int_…) and for sandboxes (asbx_…).";
     case Access::admin:
     case Access::metrics:
     case Access::open:
@@ -35,24 +36,31 @@ void refuse_kind(const Asked& asked) {
 }
 
 bool writes(const Route& route) {
-  return route.access == Access::service_write || route.access == Access::workspace_write;
+  return route.access == Access::service_write || route.access == Access::workspace_write ||
+         (route.access == Access::workspace_guest && route.method != "GET");
 }
 
 bool is_of_workspace(const Route& route) {
-  return route.access == Access::workspace || route.access == Access::workspace_write;
+  return route.access == Access::workspace || route.access == Access::workspace_write ||
+         route.access == Access::workspace_guest;
 }
 
-// A sandbox may look at its own workspace.
+// A sandbox may look at its own workspace, and change what is there for agents to change.
+bool is_for_guests(const Route& route) {
+  return route.access == Access::workspace || route.access == Access::workspace_guest;
+}
+
 Holder holder_of(const Identity& identity, const Route& route) {
   if (const auto* holder = std::get_if<Holder>(&identity)) return *holder;
   const auto* guest = std::get_if<Guest>(&identity);
-  return guest != nullptr && route.access == Access::workspace ? guest->holder : nullptr;
+  return guest != nullptr && is_for_guests(route) ? guest->holder : nullptr;
 }
 
 void admit_service(const Asked& asked, const Identity& identity) {
   const auto holder = holder_of(identity, *asked->route());
   if (holder == nullptr) return refuse_kind(asked);
   asked->set_holder(holder);
+  if (const auto* guest = std::get_if<Guest>(&identity)) asked->set_guest_run(guest->run);
   if (is_of_workspace(*asked->route()) && !asked->enter_workspace()) return asked->not_found();
   if (writes(*asked->route()) && holder->tenant.status == model::TenantStatus::suspended) {
     return asked->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
@@ -67,7 +75,8 @@ void admit(const Asked& asked, Result<Identity> identity) {
     case Access::service:
     case Access::service_write:
     case Access::workspace:
-    case Access::workspace_write: return admit_service(asked, identity.value());
+    case Access::workspace_write:
+    case Access::workspace_guest: return admit_service(asked, identity.value());
     case Access::admin:
     case Access::metrics:
       if (!std::holds_alternative<Operator>(identity.value())) return refuse_kind(asked);

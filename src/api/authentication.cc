@@ -62,13 +62,31 @@ void Authentication::identify_guest(std::string bearer_sha256, Callback<void(Res
         if (!found && found.error().kind == ErrorKind::denied) return done(Identity{Nobody{}});
         if (!found) return done(std::move(found.error()));
         const auto tenant = found.value().tenant_id;
-        store_.tenant(
-            tenant, [execution = std::move(found).take(), done = std::move(done)](Result<model::Tenant> its) mutable {
-              if (!its) return done(std::move(its.error()));
-              store::KeyHolder holder{.tenant = std::move(its).take()};
-              done(Identity{Guest{std::move(execution), std::make_shared<const store::KeyHolder>(std::move(holder))}});
-            });
+        const auto run = found.value().run_id;
+        Guest guest{.holder = nullptr, .execution = std::move(found).take(), .run = std::nullopt};
+        if (!run) return welcome(tenant, std::move(guest), std::move(done));
+        find_guests_run(tenant, *run, std::move(guest), std::move(done));
       });
+}
+
+void Authentication::find_guests_run(model::TenantId tenant, model::RunId run, Guest guest,
+                                     Callback<void(Result<Identity>)> done) {
+  store_.run(tenant, run,
+             [this, tenant, guest = std::move(guest), done = std::move(done)](Result<model::Run> found) mutable {
+               if (!found && found.error().kind == ErrorKind::not_found) return done(Identity{Nobody{}});
+               if (!found) return done(std::move(found.error()));
+               if (found.value().ended_at) return done(Identity{Nobody{}});  // its box has nothing to ask any more
+               guest.run = std::move(found).take();
+               welcome(tenant, std::move(guest), std::move(done));
+             });
+}
+
+void Authentication::welcome(model::TenantId tenant, Guest guest, Callback<void(Result<Identity>)> done) {
+  store_.tenant(tenant, [guest = std::move(guest), done = std::move(done)](Result<model::Tenant> its) mutable {
+    if (!its) return done(std::move(its.error()));
+    guest.holder = std::make_shared<const store::KeyHolder>(store::KeyHolder{.tenant = std::move(its).take()});
+    done(Identity{std::move(guest)});
+  });
 }
 
 void Authentication::remember(std::string secret_sha256, Holder holder) {

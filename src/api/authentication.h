@@ -23,10 +23,11 @@ struct Nobody {};  // no key, an unknown one or a revoked one
 struct Operator {};
 // Shared by the memory here and the requests under way, which outlive a forgetting.
 using Holder = std::shared_ptr<const store::KeyHolder>;
-// A sandbox with the bearer of its execution.
+// A sandbox with its bearer.
 struct Guest {
-  model::Execution execution;
-  Holder holder;  // its tenant, without a key
+  Holder holder;                              // its tenant, without a key
+  std::optional<model::Execution> execution;  // of a runner elsewhere
+  std::optional<model::Run> run;              // what it works on; none for an execution that was made by hand
 };
 using Identity = std::variant<Nobody, Operator, Holder, Guest>;
 
@@ -51,6 +52,9 @@ class Authentication final {
   };
 
   void identify_guest(std::string bearer_sha256, Callback<void(Result<Identity>)> done);
+  // Nobody, once the run is over.
+  void find_guests_run(model::TenantId tenant, model::RunId run, Guest guest, Callback<void(Result<Identity>)> done);
+  void welcome(model::TenantId tenant, Guest guest, Callback<void(Result<Identity>)> done);
   void remember(std::string secret_sha256, Holder holder);
 
   store::Store& store_;

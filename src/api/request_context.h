@@ -49,6 +49,9 @@ class RequestContext final {
   // On routes for service keys only.
   const store::KeyHolder& holder() const { return SLUICE_CHECK(holder_ != nullptr), *holder_; }
   const model::Tenant& tenant() const { return holder().tenant; }
+  // The run whose sandbox asks; none when a service key does.
+  const std::optional<model::Run>& guest_run() const { return guest_run_; }
+  void set_guest_run(std::optional<model::Run> run) { guest_run_ = std::move(run); }
   void set_run(model::RunId run) { run_ = run; }
 
   // ── answers: exactly one of these, or a stream ──
@@ -82,6 +85,7 @@ class RequestContext final {
   int64_t began_us_;
   Match match_;
   Holder holder_;
+  std::optional<model::Run> guest_run_;
   std::optional<model::RunId> run_;
 };
 

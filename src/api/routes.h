@@ -25,6 +25,7 @@ enum class Access : uint8_t {
   metrics,          // the admin key, or anybody where the configuration says so
   workspace,        // a service key of the workspace in the path, or a sandbox's bearer
   workspace_write,  // a service key of that workspace, of a tenant that is not suspended
+  workspace_guest,  // the same, or a sandbox's bearer: what an agent may read and write
   token,            // whoever has the right token, which the handler looks at and may spend
 };
 
@@ -37,7 +38,7 @@ struct Route {
   std::size_t body_bytes_max = 0;  // where that is more than usual
 };
 
-inline constexpr std::size_t path_params_max = 2;
+inline constexpr std::size_t path_params_max = 3;
 using PathParams = std::array<std::string_view, path_params_max>;
 
 std::span<const Route> routes();

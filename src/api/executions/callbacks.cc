@@ -14,14 +14,13 @@ void answer_secret(const Asked& asked, std::string body) {
 void with_bearer(const Asked& asked, Callback<void(model::Execution)> then) {
   const auto wanted = asked->path_id<model::ExecutionId>();
   if (!wanted || asked->is_repeated("Authorization")) return refuse_token(asked);
-  asked->surface().authentication.identify(asked->header("Authorization"),
-                                           [asked, wanted, then = std::move(then)](Result<Identity> identity) mutable {
-                                             if (!identity) return asked->fail(identity.error());
-                                             auto* guest = std::get_if<Guest>(&identity.value());
-                                             if (guest == nullptr || guest->execution.id != *wanted)
-                                               return refuse_token(asked);
-                                             then(std::move(guest->execution));
-                                           });
+  asked->surface().authentication.identify(
+      asked->header("Authorization"), [asked, wanted, then = std::move(then)](Result<Identity> identity) mutable {
+        if (!identity) return asked->fail(identity.error());
+        auto* guest = std::get_if<Guest>(&identity.value());
+        if (guest == nullptr || !guest->execution || guest->execution->id != *wanted) return refuse_token(asked);
+        then(*std::move(guest->execution));
+      });
 }
 
 std::string_view text_of(json::Value object, std::string_view name) {
