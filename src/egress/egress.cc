@@ -44,7 +44,7 @@ Result<std::unique_ptr<Egress>> make_egress_with(Lookup lookup, EgressOptions op
   const EgressOptions& wishes = house->options;
   auto resolver = Resolver::make(wishes.host_addresses, wishes.private_addresses, std::move(lookup), reactor, workers);
   if (!resolver) return std::move(resolver.error()).in("egress");
-  auto tls = Tls::make(wishes.upstream_ca_file);
+  auto tls = Tls::make(wishes.upstream_ca_file, wishes.house_certificate_file);
   if (!tls) return std::move(tls.error()).in("egress");
   auto authority = Authority::open(wishes.ca_dir, wishes.upstream_ca_file, reactor, entropy, house->figures.mint_time);
   if (!authority) return std::move(authority.error()).in("egress");

@@ -30,6 +30,16 @@ namespace sluice::egress {
 
 inline constexpr uint16_t proxy_port = 3128;  // on the box's own loopback
 
+// How a box names its workspace's API: http://workspace.sluice/tables.
+inline constexpr std::string_view workspace_host = "workspace.sluice";
+
+// Where that is. Whatever a box sends there gets `token` as its bearer; the box never sees it, and the policy need not
+// allow it.
+struct WorkspaceHost {
+  std::string base_url;  // "http://127.0.0.1:8080/api/workspaces/wsp_…"; may be a private address
+  std::string token;
+};
+
 // Where an agent program in the box asks its model. What is talked about there may name any alias: only the key, in a
 // header, is put in, and everything else is sent as it stands, so that no secret is told to a model.
 struct ModelHost {
@@ -43,6 +53,7 @@ struct Guest {
   model::Policy policy;
   std::shared_ptr<vault::Secrets> secrets;
   std::optional<ModelHost> model_host;
+  std::optional<WorkspaceHost> workspace;
 };
 
 // One request, when it is over. Never a value, a path or a query.
@@ -97,6 +108,7 @@ class Outlet {
 struct EgressOptions {
   std::string ca_dir;                                 // ca.pem and ca.key, made when they are not there
   std::string upstream_ca_file;                       // PEM; empty: the system's
+  std::string house_certificate_file;                 // PEM: our own server's, whatever name it has; empty: none
   std::map<std::string, std::string> host_addresses;  // names that are not asked of DNS
   std::vector<std::string> private_addresses;         // CIDR ranges that may be reached though they are private
   bool plaintext_secrets = false;                     // secrets may go into http:// requests

@@ -58,9 +58,14 @@ std::string upstream_head(const Departure& departure) {
   fields.remove_hop_by_hop();
   constexpr std::array<std::string_view, 4> ours = {"Host", "Content-Length", "Transfer-Encoding", "Expect"};
   for (const auto name : ours) fields.remove(name);
+  if (errand.forwarding) {
+    for (const auto name : {"Authorization", "Cookie"}) fields.remove(name);
+    fields.add("Authorization", errand.forwarding->authorization);
+  }
   if (departure.identity) fields.remove("Accept-Encoding");
-  std::string out = errand.head.method + " " + errand.target.path + departure.query +
-                    " HTTP/1.1\r\nHost: " + errand.target.to.authority() + "\r\n";
+  std::string out = errand.head.method + " ";
+  if (errand.forwarding) out += errand.forwarding->base_path;
+  out += errand.target.path + departure.query + " HTTP/1.1\r\nHost: " + errand.leads_to().authority() + "\r\n";
   for (const Field& field : fields.all()) out.append(field.name).append(": ").append(field.value).append("\r\n");
   if (departure.identity) out += "Accept-Encoding: identity\r\n";
   if (departure.body.framing == Framing::chunked) {

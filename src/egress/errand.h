@@ -8,6 +8,7 @@
 
 #include "egress/body_framing.h"
 #include "egress/head_parser.h"
+#include "egress/workspace_door.h"
 
 namespace sluice::egress {
 
@@ -16,6 +17,9 @@ struct Errand {
   Target target;
   BodyPlan body;
   bool keeps_client = false;  // the box may send another request on this connection
+  std::optional<Forwarding> forwarding;
+
+  const Destination& leads_to() const { return forwarding ? forwarding->to : target.to; }
 };
 
 // From a parsed head; `inside` is where the CONNECT led, null when there was none.

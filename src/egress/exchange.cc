@@ -137,13 +137,13 @@ bool Exchange::take_body(std::size_t bytes_max) {
 
 void Exchange::connect() {
   stage_ = Stage::dialing;
-  if (auto stream = premises_.pool().take(errand_.target.to)) {
+  if (auto stream = premises_.pool().take(errand_.leads_to())) {
     from_pool_ = true;
     return begin_talking(std::move(stream));
   }
   from_pool_ = false;
-  dial_ = std::make_unique<Dial>(premises_.house(), errand_.target.to,
-                                 errand_.target.to.tls ? Security::tls : Security::plain,
+  dial_ = std::make_unique<Dial>(premises_.house(), errand_.leads_to(),
+                                 errand_.leads_to().tls ? Security::tls : Security::plain,
                                  [this](Result<std::unique_ptr<Stream>> dialed) { on_dialed(std::move(dialed)); });
 }
 
@@ -151,7 +151,9 @@ void Exchange::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
   const auto dial = std::move(dial_);  // this is called by it
   if (!dialed) {
     const bool denied = dialed.error().kind == ErrorKind::denied;
-    answer(denied ? 403 : 502, dialed.error().what, denied ? Kept::from_leaving : Kept::no);
+    // Where the workspace's API really is is no business of a box's.
+    const auto words = errand_.forwarding ? "the workspace cannot be reached" : dialed.error().what;
+    answer(denied ? 403 : 502, words, denied ? Kept::from_leaving : Kept::no);
   } else {
     begin_talking(std::move(dialed).take());
   }
@@ -238,7 +240,7 @@ void Exchange::on_upstream_gone() {
 
 void Exchange::on_answered() {
   if (arrival_->keeps_upstream() && body_taken_ && upstream_->unsent() == 0) {
-    premises_.pool().put(errand_.target.to, std::move(upstream_));
+    premises_.pool().put(errand_.leads_to(), std::move(upstream_));
   }
   end(arrival_->keeps_client() && body_taken_ ? Fate::kept : Fate::closing);
 }

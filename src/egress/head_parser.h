@@ -73,6 +73,7 @@ struct Destination {
   int port = 0;
   bool tls = false;
   bool is_address = false;  // a literal one
+  bool is_house = false;    // our own server: chosen by egress, not by a box, so that it may be private
   bool operator==(const Destination&) const = default;
 
   // As a Host field has it: with the port unless it is the scheme's own.

@@ -1,12 +1,15 @@
 #include "egress/premises.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gates/gates.h"
 
 namespace sluice::egress {
 namespace {
 
+constexpr int http_port = 80;
+constexpr std::string_view bearer_alias = "SLUICE_WORKSPACE";
 constexpr int mail_port = 25;  // any other port is the policy's business; nobody wants to be a source of spam
 
 bool names_exactly(const model::Policy& policy, const std::string& host) {
@@ -25,12 +28,19 @@ std::string words_of_denial(const std::string& host, const std::string& why) {
 void Premises::welcome(Guest guest, OutletListener& listener) {
   see_off();
   guest_ = std::move(guest);
+  if (const auto& workspace = guest_->workspace) {
+    auto door = forwarding_to(workspace->base_url, workspace->token);
+    if (door) workspace_door_ = std::move(door).take();
+    if (!door) house_->log.write(world::LogLevel::warn, "no way to the workspace", {{"why", door.error().what}});
+  }
   ear_ = std::make_shared<Ear>(&listener);
   sent_for_good_ = 0;
 }
 
 void Premises::see_off() {
   guest_.reset();
+  workspace_door_.reset();
+  scrubs_bearer_ = false;
   ear_.reset();
   pool_.clear();
   let_through_.clear();
@@ -39,6 +49,7 @@ void Premises::see_off() {
 
 Premises::Ruling Premises::rule_on(const Destination& to) const {
   if (!guest_) return {model::Effect::deny, "nothing runs in this sandbox now, so nothing may leave it"};
+  if (to.host == workspace_host) return rule_on_workspace(to);
   if (to.port == mail_port) return {model::Effect::deny, words_of_denial(to.host, "port 25 is closed to sandboxes")};
   const gates::Ruling ruling = gates::rule_on_host(guest_->policy, to.host);
   if (ruling.effect != model::Effect::deny && to.is_address && !names_exactly(guest_->policy, to.host)) {
@@ -58,8 +69,27 @@ Premises::Ruling Premises::rule_on(const Destination& to) const {
   return {model::Effect::deny, words_of_denial(to.host, why)};
 }
 
+Premises::Ruling Premises::rule_on_workspace(const Destination& to) const {
+  if (!workspace_door_) return {model::Effect::deny, words_of_denial(to.host, "this run has no workspace")};
+  if (to.tls || to.port != http_port) {
+    return {model::Effect::deny, "the workspace is reached by plain requests to http://" + to.host + "/, on port 80"};
+  }
+  return {model::Effect::allow, {}};
+}
+
+const Forwarding& Premises::workspace_door() {
+  SLUICE_CHECK(workspace_door_);
+  if (!std::exchange(scrubs_bearer_, true)) {
+    if (!guest_->secrets) guest_->secrets = std::make_shared<vault::Secrets>();
+    guest_->secrets->pin({.alias = std::string(bearer_alias),
+                          .value = guest_->workspace->token,
+                          .hosts = {std::string(workspace_host)}});
+  }
+  return *workspace_door_;
+}
+
 bool Premises::takes_secrets(const Destination& to) const {
-  if (!guest_) return false;
+  if (!guest_ || to.host == workspace_host) return false;
   if (gates::host_takes_secrets(guest_->policy, to.host)) return true;
   if (!guest_->secrets) return false;
   const auto aliases = guest_->secrets->aliases();
@@ -78,6 +108,8 @@ Verdict Premises::judge(std::string_view alias, model::SecretPlace place, const 
       return {Verdict::Kind::text, {}, {}};
     }
   }
+  // Nothing of the workspace's is sent on from here: what names an alias there, such as a workflow, may be kept.
+  if (to.host == workspace_host) return {Verdict::Kind::text, {}, {}};
   if (!to.tls && !house_->options.plaintext_secrets) {
     return refused("the secret " + name + " may not be sent over http://, where others could read it; use https://");
   }

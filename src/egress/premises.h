@@ -15,6 +15,7 @@
 #include "egress/house.h"
 #include "egress/pool.h"
 #include "egress/substitution.h"
+#include "egress/workspace_door.h"
 
 namespace sluice::egress {
 
@@ -41,6 +42,8 @@ class Premises final {
     std::string reason;  // ask: of the rule. deny: the words for the box
   };
   Ruling rule_on(const Destination& to) const;
+  // Where the workspace's API is, once it may be reached. From then on its bearer is scrubbed like a secret.
+  const Forwarding& workspace_door();
   // Could a secret be sent there, so that the connection must be looked into?
   bool takes_secrets(const Destination& to) const;
   Verdict judge(std::string_view alias, model::SecretPlace place, const Destination& to) const;
@@ -62,6 +65,8 @@ class Premises final {
   int64_t sent_for_good() const { return sent_for_good_; }
 
  private:
+  Ruling rule_on_workspace(const Destination& to) const;
+
   struct Asked {
     std::string host;
     std::string alias;
@@ -71,6 +76,8 @@ class Premises final {
   std::shared_ptr<House> house_;  // shared with the Egress and its other outlets, whoever goes last
   Pool pool_;
   std::optional<Guest> guest_;
+  std::optional<Forwarding> workspace_door_;
+  bool scrubs_bearer_ = false;
   struct Ear {
     OutletListener* listener = nullptr;
     std::deque<Passage> passages;  // on their way

@@ -11,6 +11,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -106,7 +107,7 @@ class ProxyTest : public testing::Test {
     in_loop([&] {
       egress = make_egress_with(lookup, options, *reactor, *workers, *chance_of_system, log, metrics).take();
       outlet = egress->open(std::move(listener));
-      outlet->serve({.policy = policy, .secrets = secrets}, ear);
+      outlet->serve({.policy = policy, .secrets = secrets, .workspace = workspace}, ear);
     });
   }
   void in_loop(Callback<void()> work) {
@@ -153,6 +154,7 @@ class ProxyTest : public testing::Test {
 
   EgressOptions options;
   model::Policy policy;
+  std::optional<WorkspaceHost> workspace;
   Lookup lookup;
   std::vector<vault::Secret> on_file = {{.alias = "TOKEN", .value = "s3cr3t-value-of-token"}};
   std::shared_ptr<vault::Secrets> secrets = std::make_shared<vault::Secrets>();

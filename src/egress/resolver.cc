@@ -50,16 +50,15 @@ void Resolver::resolve(const Destination& to, Done done) const {
   if (known || to.is_address) {
     std::vector<Address> all;
     if (known) all.push_back(*known);
-    return reactor_.defer(
-        [result = checked(to.host, all), done = std::move(done)]() mutable { done(std::move(result)); });
+    return reactor_.defer([result = checked(to, all), done = std::move(done)]() mutable { done(std::move(result)); });
   }
   // Shared by the two ends of the errand, of which the second alone is sure to run after the first.
   auto found = std::make_shared<std::optional<Result<std::vector<Address>>>>();
   workers_.run([found, lookup = lookup_, host = to.host] { found->emplace(lookup(host)); },
-               [this, here = std::weak_ptr(here_), found, host = to.host, done = std::move(done)]() mutable {
+               [this, here = std::weak_ptr(here_), found, to, done = std::move(done)]() mutable {
                  if (here.expired()) return;
                  if (!**found) return done(Error{ErrorKind::unavailable, (*found)->error().what});
-                 done(checked(host, (*found)->value()));
+                 done(checked(to, (*found)->value()));
                });
 }
 
@@ -67,7 +66,8 @@ bool Resolver::is_opened(const Address& address) const {
   return std::any_of(opened_.begin(), opened_.end(), [&](const AddressRange& range) { return range.holds(address); });
 }
 
-Result<std::vector<Address>> Resolver::checked(const std::string& host, const std::vector<Address>& addresses) const {
+Result<std::vector<Address>> Resolver::checked(const Destination& to, const std::vector<Address>& addresses) const {
+  if (to.is_house && !addresses.empty()) return addresses;
   std::vector<Address> out;
   std::string_view why;
   for (const Address& address : addresses) {
@@ -79,8 +79,8 @@ Result<std::vector<Address>> Resolver::checked(const std::string& host, const st
     }
   }
   if (!out.empty()) return out;
-  if (why.empty()) return Error{ErrorKind::unavailable, host + " has no address"};
-  return Error{ErrorKind::denied, host + " leads to " + std::string(why) + ", which no sandbox may reach"};
+  if (why.empty()) return Error{ErrorKind::unavailable, to.host + " has no address"};
+  return Error{ErrorKind::denied, to.host + " leads to " + std::string(why) + ", which no sandbox may reach"};
 }
 
 }  // namespace sluice::egress

@@ -38,7 +38,7 @@ class Resolver {
  private:
   Resolver(Lookup lookup, world::Reactor& reactor, world::Workers& workers)
       : lookup_(std::move(lookup)), reactor_(reactor), workers_(workers) {}
-  Result<std::vector<Address>> checked(const std::string& host, const std::vector<Address>& addresses) const;
+  Result<std::vector<Address>> checked(const Destination& to, const std::vector<Address>& addresses) const;
 
   Lookup lookup_;
   world::Reactor& reactor_;

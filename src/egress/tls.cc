@@ -1,6 +1,7 @@
 #include "egress/tls.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
@@ -54,6 +55,31 @@ void set_rules(SSL_CTX* context) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 }
 
+Result<OpenSslPtr<SSL_CTX>> make_client_context(const std::string& ca_file) {
+  OpenSslPtr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
+  SLUICE_CHECK(context != nullptr);
+  set_rules(context.get());
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_alpn_protos(context.get(), spoken, sizeof spoken - 1);
+  ERR_clear_error();
+  if (ca_file.empty()) {
+    SSL_CTX_set_default_verify_paths(context.get());
+  } else if (SSL_CTX_load_verify_file(context.get(), ca_file.c_str()) != 1) {
+    return Error{ErrorKind::invalid, "the authorities in " + ca_file + " cannot be read: " + openssl_words()};
+  }
+  return context;
+}
+
+// Who proves to have the key of our own certificate is our own server, which is reached under an address that its
+// certificate need not name.
+int verify_house(X509_STORE_CTX* chain, void* certificate) {
+  if (X509_cmp(X509_STORE_CTX_get0_cert(chain), static_cast<const X509*>(certificate)) != 0) {
+    return X509_verify_cert(chain);
+  }
+  X509_STORE_CTX_set_error(chain, X509_V_OK);
+  return 1;
+}
+
 }  // namespace
 
 std::string openssl_words() {
@@ -72,19 +98,23 @@ OpenSslPtr<SSL_CTX> make_server_context() {
   return context;
 }
 
-Result<std::unique_ptr<Tls>> Tls::make(const std::string& ca_file) {
-  OpenSslPtr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
-  SLUICE_CHECK(context != nullptr);
-  set_rules(context.get());
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  SSL_CTX_set_alpn_protos(context.get(), spoken, sizeof spoken - 1);
-  ERR_clear_error();
-  if (ca_file.empty()) {
-    SSL_CTX_set_default_verify_paths(context.get());
-  } else if (SSL_CTX_load_verify_file(context.get(), ca_file.c_str()) != 1) {
-    return Error{ErrorKind::invalid, "the authorities in " + ca_file + " cannot be read: " + openssl_words()};
+Result<std::unique_ptr<Tls>> Tls::make(const std::string& ca_file, const std::string& house_certificate_file) {
+  auto client = make_client_context(ca_file);
+  if (!client) return client.error();
+  auto house = make_client_context(ca_file);
+  if (!house) return house.error();
+  OpenSslPtr<X509> certificate;
+  if (!house_certificate_file.empty()) {
+    const OpenSslPtr<BIO> file(BIO_new_file(house_certificate_file.c_str(), "r"));
+    if (file) certificate.reset(PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr));
+    if (!certificate) {
+      return Error{ErrorKind::invalid,
+                   "the certificate in " + house_certificate_file + " cannot be read: " + openssl_words()};
+    }
+    SSL_CTX_set_cert_verify_callback(house.value().get(), verify_house, certificate.get());
   }
-  return std::unique_ptr<Tls>(new Tls(std::move(context), make_quiet_socket()));
+  return std::unique_ptr<Tls>(
+      new Tls(std::move(client).take(), std::move(certificate), std::move(house).take(), make_quiet_socket()));
 }
 
 OpenSslPtr<SSL> Tls::session(SSL_CTX* context, int fd) const {
@@ -103,7 +133,7 @@ OpenSslPtr<SSL> Tls::accept(SSL_CTX* context, int fd) const {
 }
 
 OpenSslPtr<SSL> Tls::connect(const Destination& to, int fd) const {
-  OpenSslPtr<SSL> out = session(client_.get(), fd);
+  OpenSslPtr<SSL> out = session(to.is_house ? house_.get() : client_.get(), fd);
   SSL_set_connect_state(out.get());
   if (to.is_address) {
     SLUICE_CHECK(X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(out.get()), to.host.c_str()) == 1);

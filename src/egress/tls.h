@@ -34,20 +34,26 @@ OpenSslPtr<SSL_CTX> make_server_context();
 
 class Tls {
  public:
-  // `ca_file` empty: the system's authorities.
-  static Result<std::unique_ptr<Tls>> make(const std::string& ca_file);
+  // `ca_file` empty: the system's authorities. Whoever has the key of `house_certificate_file` is our own server.
+  static Result<std::unique_ptr<Tls>> make(const std::string& ca_file, const std::string& house_certificate_file = "");
 
   // A session on a connected socket that `fd` stays the owner of.
   OpenSslPtr<SSL> accept(SSL_CTX* context, int fd) const;
-  // Verifies the chain and that the certificate is `to`'s.
+  // Verifies the chain and that the certificate is `to`'s. Our own server's is good under any name.
   OpenSslPtr<SSL> connect(const Destination& to, int fd) const;
 
  private:
-  Tls(OpenSslPtr<SSL_CTX> client, OpenSslPtr<BIO_METHOD> socket)
-      : client_(std::move(client)), quiet_socket_(std::move(socket)) {}
+  Tls(OpenSslPtr<SSL_CTX> client, OpenSslPtr<X509> house_certificate, OpenSslPtr<SSL_CTX> house,
+      OpenSslPtr<BIO_METHOD> socket)
+      : client_(std::move(client)),
+        house_certificate_(std::move(house_certificate)),
+        house_(std::move(house)),
+        quiet_socket_(std::move(socket)) {}
   OpenSslPtr<SSL> session(SSL_CTX* context, int fd) const;
 
   OpenSslPtr<SSL_CTX> client_;
+  OpenSslPtr<X509> house_certificate_;  // the context below looks at it
+  OpenSslPtr<SSL_CTX> house_;           // towards our own server
   OpenSslPtr<BIO_METHOD> quiet_socket_;
 };
 

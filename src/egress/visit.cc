@@ -118,6 +118,10 @@ void Visit::on_connect(RequestHead head) {
   if (head.fields.count("Content-Length") + head.fields.count("Transfer-Encoding") > 0) {
     return answer(400, "a CONNECT has no body", true);
   }
+  if (connect_to_.host == workspace_host) {
+    return answer(403, "the workspace is reached by plain requests to http://workspace.sluice/, not through a tunnel",
+                  true);
+  }
   judge();
 }
 
@@ -132,6 +136,12 @@ void Visit::judge() {
 
 void Visit::go_on() {
   if (connects_) return premises_.takes_secrets(connect_to_) ? look_into() : dial();
+  if (destination().host == workspace_host) {
+    if (const auto refusal = check_workspace_path(errand_.target.path)) {
+      return answer(refusal->status, refusal->words, true);
+    }
+    errand_.forwarding = premises_.workspace_door();
+  }
   spent_.reset();
   exchange_ = std::make_unique<Exchange>(premises_, client_, std::move(errand_), [this] { pump(); });
   errand_ = {};
