@@ -1,0 +1,80 @@
+// Files on their way up: each shows how far it is, can be taken back, and says in words why it was refused.
+import { signal } from '@preact/signals'
+import { Problem, session, wordsOf } from '../api'
+import { sizeText } from '../ui/words'
+import type { BagFile } from './types'
+
+export interface Attachment {
+  key: number
+  name: string
+  size: number
+  progress: number // 0 to 1
+  file: BagFile | null // once it is there
+  failure: string
+  cancel: () => void
+}
+
+const attachmentsMax = 20
+const bytesMax = 50 * 1024 * 1024
+let next = 1
+
+export class Attachments {
+  readonly all = signal<Attachment[]>([])
+
+  get ready(): BagFile[] { return this.all.value.flatMap((one) => (one.file ? [one.file] : [])) }
+  get busy(): boolean { return this.all.value.some((one) => !one.file && !one.failure) }
+
+  add(files: Iterable<File>, chatId: string | null): void {
+    for (const file of files) {
+      const refusal = this.refusal(file)
+      const key = next++
+      const one: Attachment = { key, name: file.name || 'pasted file', size: file.size, progress: 0, file: null, failure: refusal, cancel: () => {} }
+      this.all.value = [...this.all.value, one]
+      if (refusal) continue
+      const sending = send(file, chatId, (progress) => this.change(key, { progress }))
+      this.change(key, { cancel: sending.cancel })
+      sending.done.then((made) => this.change(key, { file: made, progress: 1 }), (error: unknown) => this.change(key, { failure: wordsOf(error) }))
+    }
+  }
+
+  private refusal(file: File): string {
+    if (this.all.value.length >= attachmentsMax) return `A message takes at most ${attachmentsMax} files.`
+    if (file.size > bytesMax) return `It has ${sizeText(file.size)}; at most ${sizeText(bytesMax)} are taken.`
+    if (file.size === 0 && !file.type) return 'It is empty, or a folder.'
+    return ''
+  }
+
+  private change(key: number, by: Partial<Attachment>): void {
+    this.all.value = this.all.value.map((one) => (one.key === key ? { ...one, ...by } : one))
+  }
+
+  remove(key: number): void {
+    const one = this.all.value.find((other) => other.key === key)
+    one?.cancel()
+    if (one?.file) void fetch(one.file.url, { method: 'DELETE', headers: { 'X-CSRF-Token': session.value?.csrfToken ?? '' } }).catch(() => {})
+    this.all.value = this.all.value.filter((other) => other.key !== key)
+  }
+
+  clear(): void { this.all.value = [] }
+}
+
+// XMLHttpRequest, because fetch does not tell how much was sent.
+function send(file: File, chatId: string | null, onProgress: (part: number) => void): { done: Promise<BagFile>; cancel: () => void } {
+  const request = new XMLHttpRequest()
+  const done = new Promise<BagFile>((resolve, reject) => {
+    request.open('POST', chatId ? `/api/assistant/chats/${chatId}/files` : '/api/assistant/files')
+    request.responseType = 'json'
+    request.setRequestHeader('X-CSRF-Token', session.value?.csrfToken ?? '')
+    request.upload.onprogress = (event) => { if (event.lengthComputable) onProgress(event.loaded / event.total) }
+    request.onload = () => {
+      const body = (request.response ?? {}) as { files?: BagFile[] } & Record<string, unknown>
+      if (request.status === 201 && body.files?.[0]) resolve(body.files[0])
+      else reject(new Problem(request.status, body))
+    }
+    request.onerror = () => reject(new Error('The connection broke while it was sent.'))
+    const form = new FormData()
+    form.append('files', file, file.name || 'pasted')
+    request.send(form)
+  })
+  return { done, cancel: () => request.abort() }
+}

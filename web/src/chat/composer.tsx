@@ -1,0 +1,109 @@
+// Where a message is written: text, files, and the button that sends it or stops the answer.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { wordsOf } from '../api'
+import { useKeys } from '../keys'
+import { IconButton } from '../ui/controls'
+import { Icon } from '../ui/icon'
+import { toastError } from '../ui/toast'
+import { sizeText } from '../ui/words'
+import { Attachments, type Attachment } from './attachments'
+import type { Conversation } from './conversation'
+
+interface ComposerProps { conversation: Conversation; agentId: string | null; draft: { text: string; turn: number }; choice: preact.ComponentChildren }
+
+// `draft` is put into the field when its turn changes (somebody chose an example).
+export function Composer({ conversation, agentId, draft, choice }: ComposerProps) {
+  const field = useRef<HTMLTextAreaElement>(null)
+  const picker = useRef<HTMLInputElement>(null)
+  const attachments = useRef<Attachments>(null as never)
+  attachments.current ??= new Attachments()
+  const bag = attachments.current
+  const [text, setText] = useState('')
+  const [failure, setFailure] = useState('')
+  const [sending, setSending] = useState(false)
+  const [over, setOver] = useState(false)
+  const running = conversation.turn.value !== null
+  useEffect(() => { if (draft.turn) { setText(draft.text); field.current?.focus() } }, [draft.turn])
+  useEffect(() => { fit(field.current) }, [text])
+  useKeys({ '/': () => field.current?.focus(), Escape: () => field.current?.blur() })
+
+  const send = async () => {
+    const said = text.trim()
+    if (sending || running || bag.busy || (!said && !bag.ready.length)) return
+    setSending(true)
+    setFailure('')
+    setText('')
+    const sent = bag.ready
+    try {
+      const going = conversation.send(said, sent, agentId)
+      bag.clear()
+      await going
+    } catch (error) {
+      setText((now) => now || said)
+      setFailure(wordsOf(error))
+    }
+    setSending(false)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+    event.preventDefault()
+    void send()
+  }
+  const onPaste = (event: ClipboardEvent) => {
+    const files = [...(event.clipboardData?.files ?? [])]
+    if (!files.length) return
+    event.preventDefault()
+    bag.add(files, conversation.id.value)
+  }
+  const onDrop = (event: DragEvent) => {
+    event.preventDefault()
+    setOver(false)
+    bag.add(event.dataTransfer?.files ?? [], conversation.id.value)
+  }
+  const problem = failure || conversation.notice.value
+  return (
+    <div class="composer-place">
+      {problem && <p class="composer-notice" role="alert"><Icon name="alert" size={14} /> <span>{problem}</span><IconButton icon="close" label="Dismiss" onClick={() => { setFailure(''); conversation.notice.value = '' }} /></p>}
+      <div class={`composer${over ? ' over' : ''}`} onDrop={onDrop} onDragLeave={() => setOver(false)}
+        onDragOver={(event) => { event.preventDefault(); setOver(true) }}>
+        <AttachmentList bag={bag} />
+        <textarea ref={field} rows={1} value={text} aria-label="Message" placeholder={running ? 'Write the next message while it works…' : 'Ask, or tell it what to do…'}
+          onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown} onPaste={onPaste} />
+        <div class="composer-tools">
+          <IconButton icon="attach" label="Attach files" onClick={() => picker.current?.click()} />
+          <input ref={picker} type="file" multiple hidden aria-label="Files to attach" onChange={(event) => { bag.add(event.currentTarget.files ?? [], conversation.id.value); event.currentTarget.value = '' }} />
+          {choice}
+          <span class="composer-hint" aria-hidden="true"><kbd>Enter</kbd> sends</span>
+          {running
+            ? <button type="button" class="send stop" aria-label={conversation.stopping.value ? 'Stopping' : 'Stop'} title="Stop" disabled={conversation.stopping.value} onClick={() => { conversation.stop().catch(toastError) }}>{conversation.stopping.value ? <span class="spinner" aria-hidden="true" /> : <Icon name="stop" />}</button>
+            : <button type="button" class="send" aria-label="Send" title="Send" disabled={sending || bag.busy || (!text.trim() && !bag.ready.length)} onClick={() => void send()}>{sending ? <span class="spinner" aria-hidden="true" /> : <Icon name="send" />}</button>}
+        </div>
+        {over && <div class="drop-here">Drop the files here</div>}
+      </div>
+    </div>
+  )
+}
+
+function fit(field: HTMLTextAreaElement | null): void {
+  if (!field) return
+  field.style.height = 'auto'
+  field.style.height = `${Math.min(field.scrollHeight, Math.round(innerHeight * 0.4))}px`
+}
+
+function AttachmentList({ bag }: { bag: Attachments }) {
+  if (!bag.all.value.length) return null
+  return <ul class="attachments" aria-label="Attachments">{bag.all.value.map((one) => <li key={one.key}><AttachmentView one={one} onRemove={() => bag.remove(one.key)} /></li>)}</ul>
+}
+
+function AttachmentView({ one, onRemove }: { one: Attachment; onRemove: () => void }) {
+  const percent = Math.round(one.progress * 100)
+  return (
+    <div class={`attachment${one.failure ? ' failed' : ''}`}>
+      <Icon name={one.failure ? 'alert' : 'file'} size={14} />
+      <span class="chip-name">{one.name}</span>
+      {one.failure ? <span class="attachment-failure" role="alert">{one.failure}</span> : <span class="chip-size">{one.file ? sizeText(one.size) : `${percent} %`}</span>}
+      {!one.file && !one.failure && <progress max={100} value={percent} aria-label={`Sending ${one.name}`} />}
+      <button type="button" class="chip-remove" aria-label={`Remove ${one.name}`} onClick={onRemove}><Icon name="close" size={12} /></button>
+    </div>
+  )
+}

@@ -1,0 +1,95 @@
+// Files: those that a turn changed, with their differences, and those that one can download.
+import { Diff, DiffCount } from '../ui/code'
+import { parseDiff, type FileDiff } from '../ui/diff'
+import { Icon } from '../ui/icon'
+import { memo } from '../ui/memo'
+import { sizeText } from '../ui/words'
+import { openedSignal } from './opened'
+import { changedFiles, treeOf, type ChangedFile, type Folder } from './tree'
+import type { BagFile, Block } from './types'
+
+const parsed = new WeakMap<object, FileDiff[]>()
+
+function diffsOf(blocks: Block[]): FileDiff[] {
+  return blocks.flatMap((block) => {
+    if (block.type !== 'diff') return []
+    let known = parsed.get(block)
+    if (!known) parsed.set(block, (known = parseDiff(block.diff)))
+    return known
+  })
+}
+
+// What a turn changed, below its text.
+export const Changes = memo(function Changes({ blocks, owner, live }: { blocks: Block[]; owner: string; live: boolean }) {
+  const diffs = diffsOf(blocks)
+  const files = changedFiles(blocks, diffs)
+  if (!files.length) return null
+  const sum = diffs.reduce((all, file) => ({ added: all.added + file.added, removed: all.removed + file.removed }), { added: 0, removed: 0 })
+  return (
+    <section class="changes" aria-label="Files that changed">
+      <header>
+        <Icon name="branch" />
+        <h3>{files.length === 1 ? '1 file changed' : `${files.length} files changed`}</h3>
+        {diffs.length > 0 && <DiffCount file={sum} />}
+        {live && <span class="live-dot" title="Live" />}
+      </header>
+      <Branch folder={treeOf(files)} owner={owner} depth={0} />
+    </section>
+  )
+})
+
+const letters = { create: 'A', change: 'M', delete: 'D' } as const
+const words = { create: 'added', change: 'changed', delete: 'deleted' } as const
+
+function Branch({ folder, owner, depth }: { folder: Folder; owner: string; depth: number }) {
+  return (
+    <ul class="tree">
+      {folder.folders.map((inner) => (
+        <li key={inner.path}>
+          <div class="tree-folder" style={{ paddingLeft: `${12 + depth * 16}px` }}><Icon name="folder" size={14} /> {inner.name}</div>
+          <Branch folder={inner} owner={owner} depth={depth + 1} />
+        </li>
+      ))}
+      {folder.files.map((file) => <li key={file.path}><Leaf file={file} owner={owner} depth={depth} /></li>)}
+    </ul>
+  )
+}
+
+function Leaf({ file, owner, depth }: { file: ChangedFile & { name: string }; owner: string; depth: number }) {
+  const open = openedSignal(`${owner}/file${file.path}`)
+  const head = (
+    <>
+      <span class={`tree-mark ${file.type}`} role="img" aria-label={words[file.type]}>{letters[file.type]}</span>
+      <span class="tree-name">{file.name}</span>
+      {file.diff && <DiffCount file={file.diff} />}
+      {file.diff && <span class="step-chevron"><Icon name="chevron" size={14} /></span>}
+    </>
+  )
+  const indent = { paddingLeft: `${12 + depth * 16}px` }
+  if (!file.diff) return <div class="tree-file" style={indent}>{head}</div>
+  return (
+    <div class={open.value ? 'open' : ''}>
+      <button type="button" class="tree-file" style={indent} aria-expanded={open.value} onClick={() => { open.value = !open.value }}>{head}</button>
+      {open.value && <Diff file={file.diff} />}
+    </div>
+  )
+}
+
+export function FileChip({ file, onRemove }: { file: BagFile; onRemove?: () => void }) {
+  return (
+    <span class="chip">
+      <a href={file.url} download={file.name} title={`${file.name}: download`}>
+        <Icon name="file" size={14} />
+        <span class="chip-name">{file.name}</span>
+        <span class="chip-size">{sizeText(file.size)}</span>
+        {!onRemove && <Icon name="download" size={14} />}
+      </a>
+      {onRemove && <button type="button" class="chip-remove" aria-label={`Remove ${file.name}`} onClick={onRemove}><Icon name="close" size={12} /></button>}
+    </span>
+  )
+}
+
+export function FileChips({ files, label }: { files: BagFile[]; label: string }) {
+  if (!files.length) return null
+  return <ul class="chips" aria-label={label}>{files.map((file) => <li key={file.id}><FileChip file={file} /></li>)}</ul>
+}

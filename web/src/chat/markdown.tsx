@@ -1,0 +1,88 @@
+// Draws Markdown. While it streams, only its last part is parsed and drawn again.
+import { memo } from '../ui/memo'
+import { CopyButton } from '../ui/controls'
+import { highlight } from './highlight'
+import { type Inline, parse, partsOf, type Piece } from './markdown-parse'
+
+const plainFrom = 16 * 1024 // a part longer than this, without a break in it, is shown as it is
+
+export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  return <div class="prose">{partsOf(text).map((part, i) => <Part key={i} text={part} />)}</div>
+})
+
+const Part = memo(function Part({ text }: { text: string }) {
+  if (text.length > plainFrom && !/^\s*(```|~~~)/.test(text)) return <p class="as-is">{text}</p>
+  return <>{parse(text).map((piece, i) => <Drawn key={i} piece={piece} />)}</>
+})
+
+function Drawn({ piece }: { piece: Piece }) {
+  switch (piece.kind) {
+    case 'paragraph': return <p><Inlines of={piece.inside} /></p>
+    case 'heading': return <Heading level={piece.level} inside={piece.inside} />
+    case 'fence': return <Fence language={piece.language} text={piece.text} />
+    case 'quote': return <blockquote>{piece.inside.map((inner, i) => <Drawn key={i} piece={inner} />)}</blockquote>
+    case 'list': return <List piece={piece} />
+    case 'table': return <Grid piece={piece} />
+    case 'rule': return <hr />
+  }
+}
+
+// The page has its own h1 and the thread its h2.
+function Heading({ level, inside }: { level: number; inside: Inline[] }) {
+  const Tag = level <= 1 ? 'h3' : level === 2 ? 'h4' : 'h5'
+  return <Tag><Inlines of={inside} /></Tag>
+}
+
+function Fence({ language, text }: { language: string; text: string }) {
+  return (
+    <figure class="fence">
+      <figcaption><span>{language || 'text'}</span><CopyButton text={text} label="Copy code" /></figcaption>
+      <pre tabIndex={0} aria-label={language ? `${language} code` : 'code'}><code>
+        {highlight(text, language).map((part, i) => (part.kind ? <span key={i} class={part.kind}>{part.text}</span> : part.text))}
+      </code></pre>
+    </figure>
+  )
+}
+
+function List({ piece }: { piece: Piece & { kind: 'list' } }) {
+  const items = piece.items.map((item, i) => (
+    <li key={i} class={item.checked === null ? '' : 'task'}>
+      {item.checked !== null && <input type="checkbox" checked={item.checked} disabled aria-label={item.checked ? 'done' : 'not done'} />}
+      <Tight pieces={item.inside} />
+    </li>
+  ))
+  return piece.ordered ? <ol start={piece.start}>{items}</ol> : <ul>{items}</ul>
+}
+
+// A paragraph that leads an item stands in its line.
+function Tight({ pieces }: { pieces: Piece[] }) {
+  return <>{pieces.map((piece, i) => (piece.kind === 'paragraph' && i === 0 ? <span key={i}><Inlines of={piece.inside} /></span> : <Drawn key={i} piece={piece} />))}</>
+}
+
+function Grid({ piece }: { piece: Piece & { kind: 'table' } }) {
+  const side = (i: number) => (piece.align[i] ? `to-${piece.align[i]}` : '')
+  return (
+    <div class="grid" tabIndex={0} role="region" aria-label="Table">
+      <table>
+        <thead><tr>{piece.head.map((cell, i) => <th key={i} scope="col" class={side(i)}><Inlines of={cell} /></th>)}</tr></thead>
+        <tbody>{piece.rows.map((row, i) => <tr key={i}>{row.map((cell, k) => <td key={k} class={side(k)}><Inlines of={cell} /></td>)}</tr>)}</tbody>
+      </table>
+    </div>
+  )
+}
+
+function Inlines({ of }: { of: Inline[] }) {
+  return <>{of.map((inline, i) => <One key={i} inline={inline} />)}</>
+}
+
+function One({ inline }: { inline: Inline }) {
+  switch (inline.kind) {
+    case 'text': return <>{inline.text}</>
+    case 'code': return <code>{inline.text}</code>
+    case 'strong': return <strong><Inlines of={inline.inside} /></strong>
+    case 'em': return <em><Inlines of={inline.inside} /></em>
+    case 'strike': return <del><Inlines of={inline.inside} /></del>
+    case 'link': return <a href={inline.href} target="_blank" rel="noopener noreferrer nofollow"><Inlines of={inline.inside} /></a>
+    case 'break': return <br />
+  }
+}

@@ -1,0 +1,53 @@
+// The messages of a chat, from top to bottom, and the view that follows them.
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Button } from '../ui/controls'
+import { toastError } from '../ui/toast'
+import { Loading, Trouble } from '../ui/words'
+import { Announcer } from './announcer'
+import type { Conversation } from './conversation'
+import { Answer, UserMessage } from './message'
+
+const nearPx = 90 // this close to the end, the view follows what comes
+
+export function Thread({ conversation, empty }: { conversation: Conversation; empty: preact.ComponentChildren }) {
+  const box = useRef<HTMLDivElement>(null)
+  const follows = useRef(true)
+  const [away, setAway] = useState(false)
+  const messages = conversation.messages.value
+  const turn = conversation.turn.value
+  const tick = conversation.tick.value
+  const link = conversation.link.value
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element && follows.current) element.scrollTop = element.scrollHeight
+  }, [messages, turn, tick, link])
+  const toEnd = () => {
+    follows.current = true
+    setAway(false)
+    box.current!.scrollTop = box.current!.scrollHeight
+  }
+  const onScroll = () => {
+    const element = box.current!
+    const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < nearPx
+    follows.current = isNear
+    if (away === isNear) setAway(!isNear)
+  }
+  if (conversation.failure.value && !messages.length) return <div class="thread"><div class="thread-column"><Trouble error={conversation.failure.value} retry={() => void conversation.load()} title="The chat could not be loaded" /></div></div>
+  if (conversation.loading.value) return <div class="thread"><Loading what="Loading the chat" /></div>
+  if (!messages.length && !turn) return <div class="thread"><div class="thread-column">{empty}</div></div>
+  return (
+    <>
+      <div class="thread" ref={box} onScroll={onScroll} tabIndex={0} role="log" aria-live="off" aria-label="Messages">
+        <div class="thread-column">
+          {conversation.hasMore.value && <Button small kind="quiet" class="earlier" onClick={() => { conversation.loadEarlier().catch(toastError) }}>Show earlier messages</Button>}
+          {messages.map((message) => (message.role === 'user'
+            ? <UserMessage key={message.id} message={message} />
+            : <Answer key={message.id} message={message} turn={null} tick={0} link="live" />))}
+          {turn && <Answer key={turn.message.id || 'turn'} message={turn.message} turn={turn} tick={tick} link={link} />}
+        </div>
+      </div>
+      <div class="to-end-place">{away && <Button small icon="down" class="to-end" onClick={toEnd}>{turn ? 'Follow the answer' : 'To the end'}</Button>}</div>
+      <Announcer conversation={conversation} />
+    </>
+  )
+}

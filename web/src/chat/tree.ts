@@ -1,0 +1,42 @@
+// The files that a turn changed, as a tree. Folders that hold nothing but one folder are one line.
+import type { FileDiff } from '../ui/diff'
+import type { Block, FileChange } from './types'
+
+export interface ChangedFile { path: string; type: FileChange; diff: FileDiff | null }
+export interface Folder { name: string; path: string; folders: Folder[]; files: (ChangedFile & { name: string })[] }
+
+export function changedFiles(blocks: Block[], diffs: FileDiff[]): ChangedFile[] {
+  const found = new Map<string, ChangedFile>()
+  for (const block of blocks) {
+    if (block.type !== 'files') continue
+    for (const { path, type } of block.files) found.set(path, { path, type, diff: null })
+  }
+  for (const diff of diffs) {
+    const path = [...found.keys()].find((known) => known === diff.path || known.endsWith(`/${diff.path}`)) ?? diff.path
+    const type = diff.kind === 'create' || diff.kind === 'delete' ? diff.kind : 'change'
+    found.set(path, { path, type: found.get(path)?.type ?? type, diff })
+  }
+  return [...found.values()]
+}
+
+export function treeOf(files: ChangedFile[]): Folder {
+  const root: Folder = { name: '', path: '', folders: [], files: [] }
+  for (const file of [...files].sort((a, b) => (a.path < b.path ? -1 : 1))) {
+    const parts = file.path.split('/').filter(Boolean)
+    let at = root
+    for (const part of parts.slice(0, -1)) {
+      let next = at.folders.find((folder) => folder.name === part)
+      if (!next) at.folders.push((next = { name: part, path: `${at.path}/${part}`, folders: [], files: [] }))
+      at = next
+    }
+    at.files.push({ ...file, name: parts[parts.length - 1] ?? file.path })
+  }
+  return joined(root)
+}
+
+function joined(folder: Folder): Folder {
+  const folders = folder.folders.map(joined)
+  const only = folders[0]
+  if (folder.name && folders.length === 1 && folder.files.length === 0 && only) return { ...only, name: `${folder.name}/${only.name}` }
+  return { ...folder, folders }
+}
