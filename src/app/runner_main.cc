@@ -114,7 +114,8 @@ Result<Unit> Runner::open_ground() {
 
 Result<Unit> Runner::listen() {
   auto server = net::serve(
-      *reactor_, server_options(config_, address_, data_->path()), [this](auto exchange) { handle(std::move(exchange)); },
+      *reactor_, server_options(config_, address_, data_->path()),
+      [this](auto exchange) { handle(std::move(exchange)); },
       [this](int status, std::string_view detail) { return refusal(status, detail); }, metrics_);
   if (!server) return server.error();
   server_ = std::move(server).take();

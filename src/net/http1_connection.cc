@@ -17,7 +17,6 @@ constexpr std::size_t pipelined_answer_bytes_max = 64 * 1024;
 constexpr int64_t linger_ms_max = 2'000;
 // A client that sends as fast as we read must not keep the loop from the others.
 constexpr int reads_per_turn_max = 16;
-constexpr std::size_t vectors_per_send_max = 64;
 
 }  // namespace
 
@@ -27,30 +26,20 @@ Http1Connection::Http1Connection(ServerContext& context, std::unique_ptr<Transpo
       peer_(std::move(peer)),
       parser_(context.limits, context.bodies) {}
 
-void Http1Connection::begin() {
+void Http1Connection::begin(std::string_view received, int64_t due_us) {
+  const auto self = shared_from_this();
   watch_ = context_.reactor.watch(transport_->fd(), {.read = true}, [this](world::Ready ready) { on_ready(ready); });
-  enter(Phase::handshake, context_.options.request_head_ms_max);
-  shake_hands();
+  phase_due_us_ = due_us;
+  take(received);
+  settle();
 }
 
 void Http1Connection::on_ready(world::Ready ready) {
   const auto self = shared_from_this();
   if (ready.hung_up) return close();
-  if (phase_ == Phase::handshake) return shake_hands();
   if (ready.writable) flush();
   if (ready.readable) read_input();
   settle();
-}
-
-void Http1Connection::shake_hands() {
-  switch (transport_->handshake()) {
-    case IoOutcome::done:
-      phase_ = Phase::idle;  // within the same deadline: an open connection owes us a request
-      return settle();
-    case IoOutcome::wants_read: watch_->want({.read = true}); return set_timer();
-    case IoOutcome::wants_write: watch_->want({.write = true}); return set_timer();
-    default: return close();
-  }
 }
 
 // ── input ───────────────────────────────────────────────────────────────────────────────────────
@@ -98,7 +87,7 @@ void Http1Connection::note_progress() {
   body_begun_us_ = context_.reactor.monotonic_us();
   enter(Phase::body, context_.options.request_body_ms_max);
   if (parser_.expects_continue()) {
-    outbox_.add_text("HTTP/1.1 100 Continue\r\n\r\n");
+    outbox().add_text("HTTP/1.1 100 Continue\r\n\r\n");
     schedule_flush();
   }
 }
@@ -127,7 +116,7 @@ void Http1Connection::refuse(int status, std::string_view detail) {
                .now = context_.reactor.now()},
               response.headers, context_.date);
   if (parser_.request().method != "HEAD") context_.head += response.body;
-  outbox_.add_text(context_.head);
+  outbox().add_text(context_.head);
   phase_ = Phase::closing;
   phase_due_us_ = never;
   schedule_flush();
@@ -137,7 +126,7 @@ void Http1Connection::on_end_of_input() {
   half_closed_ = true;
   if (phase_ == Phase::answering && !(exchange_ && exchange_->leaves_at_half_close()))
     return probe_peer();  // it may still read the answer
-  if (phase_ == Phase::idle && !outbox_.empty()) {
+  if (phase_ == Phase::idle && !outbox().empty()) {
     phase_ = Phase::closing;
   } else {
     close();
@@ -166,7 +155,7 @@ void Http1Connection::heed_half_close() {
 // ── output ──────────────────────────────────────────────────────────────────────────────────────
 
 void Http1Connection::schedule_flush() {
-  if (flush_scheduled_ || blocked_ || phase_ == Phase::closed) return;
+  if (flush_scheduled_ || outflow_.blocked() || phase_ == Phase::closed) return;
   flush_scheduled_ = true;
   context_.reactor.defer([self = shared_from_this()] {
     self->flush_scheduled_ = false;
@@ -177,36 +166,19 @@ void Http1Connection::schedule_flush() {
 
 void Http1Connection::flush() {
   if (phase_ == Phase::closed) return;
-  const bool had_something = !outbox_.empty();
+  const bool had_something = !outbox().empty();
   send_queued();
-  if (phase_ == Phase::closed || blocked_) return;
+  if (phase_ == Phase::closed || outflow_.blocked()) return;
   if (had_something && exchange_) {
     const auto exchange = exchange_;
     exchange->tell_drained();
   }
-  if (phase_ == Phase::closing && outbox_.empty()) return end_gently();
+  if (phase_ == Phase::closing && outbox().empty()) return end_gently();
   resume();
 }
 
 void Http1Connection::send_queued() {
-  bool moved = false;
-  bool full = false;
-  while (!outbox_.empty() && !full) {
-    iovec vectors[vectors_per_send_max];
-    const std::size_t count = outbox_.fill(vectors);
-    const Io io = transport_->send({vectors, count});
-    if (io.outcome == IoOutcome::failed || io.outcome == IoOutcome::closed) return close();
-    full = io.outcome != IoOutcome::done;
-    if (full) break;
-    moved = true;
-    outbox_.consume(io.bytes);
-    context_.figures.sent_bytes.add(io.bytes);
-  }
-  if (full && (moved || !blocked_)) {
-    stall_due_us_ = context_.reactor.monotonic_us() + context_.options.write_stall_ms_max * 1000;
-  }
-  if (!full) stall_due_us_ = never;
-  blocked_ = full;
+  if (!outflow_.send(*transport_, context_)) close();
 }
 
 void Http1Connection::resume() {
@@ -230,7 +202,7 @@ void Http1Connection::abort_answer(bool by_reset) {
   const auto self = shared_from_this();
   const auto exchange = std::move(exchange_);
   exchange->detach();
-  if (!blocked_) send_queued();
+  if (!outflow_.blocked()) send_queued();
   if (phase_ == Phase::closed) return;
   if (by_reset) {
     const linger now{.l_onoff = 1, .l_linger = 0};
@@ -250,7 +222,7 @@ void Http1Connection::end_gently() {
 
 void Http1Connection::drain() {
   const auto self = shared_from_this();
-  if (phase_ == Phase::handshake || (phase_ == Phase::idle && outbox_.empty())) return close();
+  if (phase_ == Phase::idle && outbox().empty()) return close();
   if (phase_ == Phase::idle) phase_ = Phase::closing;
 }
 
@@ -273,7 +245,7 @@ void Http1Connection::enter(Phase phase, int64_t ms_max) {
   phase_due_us_ = context_.reactor.monotonic_us() + ms_max * 1000;
 }
 
-bool Http1Connection::is_backed_up() const { return outbox_.size() >= pipelined_answer_bytes_max; }
+bool Http1Connection::is_backed_up() const { return outflow_.outbox().size() >= pipelined_answer_bytes_max; }
 
 bool Http1Connection::wants_input() const {
   if (half_closed_) return false;
@@ -285,12 +257,12 @@ bool Http1Connection::wants_input() const {
 
 void Http1Connection::settle() {
   if (phase_ == Phase::closed) return;
-  watch_->want({.read = wants_input(), .write = blocked_});
+  watch_->want({.read = wants_input(), .write = outflow_.blocked()});
   set_timer();
 }
 
 void Http1Connection::set_timer() {
-  const int64_t due_us = std::min(phase_due_us_, stall_due_us_);
+  const int64_t due_us = std::min(phase_due_us_, outflow_.stall_due_us());
   if (due_us >= timer_due_us_) return;
   timer_due_us_ = due_us;
   const int64_t delay_us = due_us - context_.reactor.monotonic_us();
@@ -301,7 +273,7 @@ void Http1Connection::on_timer() {
   const auto self = shared_from_this();
   timer_due_us_ = never;
   const int64_t now_us = context_.reactor.monotonic_us();
-  if (now_us >= stall_due_us_) return close();
+  if (now_us >= outflow_.stall_due_us()) return close();
   if (now_us >= phase_due_us_) {
     if (phase_ != Phase::head && phase_ != Phase::body) return close();
     refuse(408, phase_ == Phase::head ? "the request took too long to come" : "the request body took too long to come");

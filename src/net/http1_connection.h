@@ -7,27 +7,27 @@
 #include <string>
 #include <string_view>
 
+#include "net/connection.h"
 #include "net/http1_exchange.h"
 #include "net/http_parser.h"
-#include "net/outbox.h"
+#include "net/outflow.h"
 #include "net/server_context.h"
 #include "net/transport.h"
 
 namespace sluice::net {
 
-class Http1Connection final : public std::enable_shared_from_this<Http1Connection> {
+class Http1Connection final : public Connection, public std::enable_shared_from_this<Http1Connection> {
  public:
   Http1Connection(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer);
 
-  void begin();
-  // The server wants no more requests: ends at once if idle, else after the answer in flight.
-  void drain();
-  // Ends at once; an exchange in flight learns that its peer is gone.
-  void close();
+  // `received` has been read already; the first head must be whole by `due_us`.
+  void begin(std::string_view received, int64_t due_us);
+  void drain() override;
+  void close() override;
 
   // For the exchange.
   ServerContext& context() { return context_; }
-  Outbox& outbox() { return outbox_; }
+  Outbox& outbox() { return outflow_.outbox(); }
   // The exchange says: it is over if the client has said all it will.
   void heed_half_close();
   bool may_persist() const { return keep_alive_ && !half_closed_ && !context_.draining; }
@@ -38,7 +38,6 @@ class Http1Connection final : public std::enable_shared_from_this<Http1Connectio
 
  private:
   enum class Phase : uint8_t {
-    handshake,
     idle,  // between requests
     head,  // a request has begun to come
     body,
@@ -50,7 +49,6 @@ class Http1Connection final : public std::enable_shared_from_this<Http1Connectio
   static constexpr int64_t never = INT64_MAX;
 
   void on_ready(world::Ready ready);
-  void shake_hands();
   void read_input();
   void take(std::string_view bytes);
   void consume(std::string_view bytes);
@@ -78,7 +76,7 @@ class Http1Connection final : public std::enable_shared_from_this<Http1Connectio
   const std::string peer_;
   std::unique_ptr<world::Watch> watch_;
   RequestParser parser_;
-  Outbox outbox_;
+  Outflow outflow_;
   std::string inbox_;  // received before its turn
   std::shared_ptr<Http1Exchange> exchange_;
 
@@ -87,12 +85,10 @@ class Http1Connection final : public std::enable_shared_from_this<Http1Connectio
   int64_t timer_due_us_ = never;
   int64_t phase_due_us_ = never;
   int64_t body_begun_us_ = 0;
-  int64_t stall_due_us_ = never;
 
-  Phase phase_ = Phase::handshake;
+  Phase phase_ = Phase::idle;
   bool keep_alive_ = true;
   bool half_closed_ = false;  // the client has said all it will; it may still listen
-  bool blocked_ = false;      // the socket is full
   bool flush_scheduled_ = false;
 };
 

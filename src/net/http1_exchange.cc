@@ -8,8 +8,6 @@ namespace {
 // Up to here copying a body behind its head is cheaper than a piece of its own.
 constexpr std::size_t copied_body_bytes_max = 4 * 1024;
 
-bool has_no_body(int status) { return status < 200 || status == 204 || status == 304; }
-
 }  // namespace
 
 Http1Exchange::Http1Exchange(Http1Connection& connection, Request request, bool is_http_1_0)

@@ -53,13 +53,6 @@ std::string_view reason(int status) {
   }
 }
 
-bool is_ours(std::string_view name) {
-  static constexpr std::string_view ours[] = {"content-length", "date", "connection", "transfer-encoding"};
-  return std::any_of(std::begin(ours), std::end(ours), [&](std::string_view own) {
-    return own.size() == name.size() && strncasecmp(own.data(), name.data(), name.size()) == 0;
-  });
-}
-
 void append_value(std::string& out, std::string_view value) {
   const std::size_t begin = out.size();
   out += value;
@@ -69,6 +62,22 @@ void append_value(std::string& out, std::string_view value) {
 }
 
 }  // namespace
+
+bool has_no_body(int status) { return status < 200 || status == 204 || status == 304; }
+
+bool is_servers_own(std::string_view name) {
+  static constexpr std::string_view ours[] = {"content-length", "date", "connection", "transfer-encoding"};
+  return std::any_of(std::begin(ours), std::end(ours), [&](std::string_view own) {
+    return own.size() == name.size() && strncasecmp(own.data(), name.data(), name.size()) == 0;
+  });
+}
+
+std::string_view DateLine::value_at(Timestamp now) {
+  std::string_view line = at(now);
+  line.remove_prefix(line.find(' ') + 1);
+  line.remove_suffix(2);
+  return line;
+}
 
 std::string_view DateLine::at(Timestamp now) {
   static constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -90,7 +99,7 @@ std::string_view DateLine::at(Timestamp now) {
 void append_head(std::string& out, const HeadFacts& facts, const Headers& headers, DateLine& date) {
   out.append("HTTP/1.1 ").append(std::to_string(facts.status)).append(" ").append(reason(facts.status)).append("\r\n");
   for (const auto& [name, value] : headers.all()) {
-    if (is_ours(name)) continue;
+    if (is_servers_own(name)) continue;
     append_value(out, name);
     out += ": ";
     append_value(out, value);

@@ -33,11 +33,19 @@ struct HeadFacts {
 class DateLine {
  public:
   std::string_view at(Timestamp now);
+  // Without name and line end.
+  std::string_view value_at(Timestamp now);
 
  private:
   int64_t second_ = -1;
   std::string text_;
 };
+
+// 1xx, 204 and 304: whatever is written.
+bool has_no_body(int status);
+
+// Fields that are the server's own are not taken from a handler.
+bool is_servers_own(std::string_view name);
 
 // Fields that are the server's own are left out of `headers`, and line breaks inside a value become
 // blanks: a value may quote what a stranger sent.

@@ -1,5 +1,4 @@
-// Reads one HTTP/1 request from bytes, strictly: what two readers could understand differently is
-// refused, because a proxy before us may be the other reader. Pure: no socket, no clock.
+// Reads one HTTP/1 request from bytes, as strictly as RequestHead. Pure: no socket, no clock.
 //
 // Where the bytes are split makes no difference to what comes out.
 #pragma once
@@ -10,17 +9,9 @@
 #include <string_view>
 
 #include "net/incoming_body.h"
-#include "net/net.h"
+#include "net/request_head.h"
 
 namespace sluice::net {
-
-struct RequestLimits {
-  std::size_t line_bytes_max = limits::request_line_bytes_max;
-  std::size_t header_bytes_max = limits::header_bytes_max;  // field lines without their ends; trailers count too
-  std::size_t header_count_max = limits::header_count_max;
-  std::size_t body_bytes_max = limits::request_body_bytes_max;
-  BodyLimit body_bytes_max_of = nullptr;
-};
 
 class RequestParser final {
  public:
@@ -34,14 +25,13 @@ class RequestParser final {
   bool started() const { return now_.stage != Stage::line || !partial_.empty(); }
   bool head_done() const { return now_.stage > Stage::fields; }
   bool done() const { return now_.stage == Stage::done; }
-  const std::optional<Refused>& refused() const { return now_.refused; }
+  const std::optional<Refused>& refused() const { return now_.head.refused(); }
 
   // True once head_done().
-  bool is_http_1_0() const { return now_.is_http_1_0; }
+  bool is_http_1_0() const { return now_.head.version() == HttpVersion::http_1_0; }
   bool keep_alive() const { return now_.keep_alive; }
-  bool expects_continue() const { return now_.expects_continue; }
-  const Request& request() const { return now_.request; }
-
+  bool expects_continue() const { return now_.head.expects_continue(); }
+  const Request& request() const { return now_.head.request(); }
   std::size_t body_size() const { return body_.size(); }
 
   // The request, once done(). The parser is then ready for the next one.
@@ -55,40 +45,28 @@ class RequestParser final {
 
   // What is known of the request being read.
   struct Progress {
-    Request request;
-    std::optional<Refused> refused;
-    std::optional<std::size_t> length;  // Content-Length
-    std::size_t body_bytes_max = 0;     // of this request
-    std::size_t left = 0;               // of the body or of the chunk
-    std::size_t header_bytes = 0;
-    std::size_t header_count = 0;
+    RequestHead head;
+    std::size_t left = 0;  // of the body or of the chunk
     std::size_t extension_bytes = 0;
     Stage stage = Stage::line;
     Coding coding = Coding::none;
     bool has_coding = false;
-    bool has_host = false;
-    bool is_http_1_0 = false;
     bool keep_alive = true;
-    bool expects_continue = false;
-    bool expects_else = false;
     bool skipped_blank = false;
   };
 
   void refuse(int status, std::string_view detail);
+  // To be called when the head or the body may have been refused; says whether it was.
+  bool heed_refusal(const std::optional<Refused>& refused);
   std::size_t take_line(std::string_view bytes);
   std::size_t take_body(std::string_view bytes);
   std::size_t line_room() const;
   void refuse_overlong();
-  void refuse_large_body();
 
   void on_line(std::string_view line);
   void on_request_line(std::string_view line);
-  bool read_target(std::string_view target);
-  bool read_version(std::string_view version);
+  void read_version(std::string_view version);
   void on_field(std::string_view line);
-  void on_known_field(std::string_view name, std::string_view value);
-  void on_host(std::string_view value);
-  void on_content_length(std::string_view value);
   void on_transfer_encoding(std::string_view value);
   void on_connection(std::string_view value);
   void on_head_end();
@@ -96,7 +74,7 @@ class RequestParser final {
   void on_body_end();
 
   const RequestLimits& limits_;
-  Progress now_;
+  Progress now_{RequestHead(limits_)};
   IncomingBody body_;
   std::string partial_;  // of a line whose end has not come
 };

@@ -117,7 +117,7 @@ std::optional<Refused> IncomingBody::finish(Body& into) {
 }
 
 void IncomingBody::drop() {
-  room_.memory_bytes -= text_.size();
+  if (!text_.empty()) room_.memory_bytes -= text_.size();  // an empty one may outlive the room
   text_ = {};
   file_ = nullptr;
 }

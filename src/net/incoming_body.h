@@ -31,7 +31,7 @@ struct BodyRoom {
 
 class IncomingBody final {
  public:
-  // `room` must outlive the body.
+  // `room` must outlive the body, or at least what is in it: drop() may come before.
   explicit IncomingBody(BodyRoom& room) : room_(room) {}
   IncomingBody(const IncomingBody&) = delete;
   IncomingBody& operator=(const IncomingBody&) = delete;

@@ -11,6 +11,8 @@ namespace {
 // What an empty queue may keep: a head's worth. A quiet stream is one of thousands.
 constexpr std::size_t kept_text_bytes_max = 512;
 constexpr std::size_t kept_pieces_max = 8;
+// Up to here a copy is cheaper than a piece of its own.
+constexpr std::size_t copied_piece_bytes_max = 1024;
 // Sent pieces are dropped from the front when they are this many, and half of all.
 constexpr std::size_t sent_pieces_max = 64;
 
@@ -23,7 +25,7 @@ void Outbox::add_text(std::string_view text) {
   if (pieces_.size() > front_ && pieces_.back().shared == nullptr) {
     pieces_.back().size += text.size();
   } else {
-    pieces_.push_back({nullptr, text.size()});
+    pieces_.push_back({nullptr, text.size(), 0});
   }
 }
 
@@ -31,7 +33,7 @@ void Outbox::add_shared(SharedBytes bytes) {
   if (bytes->empty()) return;
   size_ += bytes->size();
   const std::size_t size = bytes->size();
-  pieces_.push_back({std::move(bytes), size});
+  pieces_.push_back({std::move(bytes), size, 0});
 }
 
 void Outbox::add_chunk(SharedBytes bytes) {
@@ -52,12 +54,35 @@ std::size_t Outbox::fill(std::span<iovec> vectors) const {
   for (std::size_t i = front_; i < pieces_.size() && count < vectors.size(); ++i) {
     const Piece& piece = pieces_[i];
     const std::size_t left = piece.size - skip;
-    const char* data = piece.shared ? piece.shared->data() + skip : text_.data() + text_at;
+    const char* data = piece.shared ? piece.shared->data() + piece.skipped + skip : text_.data() + text_at;
     if (!piece.shared) text_at += left;
     skip = 0;
     vectors[count++] = {const_cast<char*>(data), left};  // iovec serves readers and writers alike
   }
   return count;
+}
+
+void Outbox::move_front(std::size_t count, Outbox& to) {
+  SLUICE_CHECK(count <= size_);
+  std::size_t text_at = text_sent_;
+  std::size_t skip = front_sent_;
+  std::size_t left = count;
+  for (std::size_t i = front_; left > 0; ++i) {
+    const Piece& piece = pieces_[i];
+    const std::size_t size = std::min(left, piece.size - skip);
+    if (!piece.shared) {
+      to.add_text({text_.data() + text_at, size});
+      text_at += size;
+    } else if (const std::size_t at = piece.skipped + skip; size <= copied_piece_bytes_max) {
+      to.add_text({piece.shared->data() + at, size});
+    } else {
+      to.pieces_.push_back({piece.shared, size, at});
+      to.size_ += size;
+    }
+    skip = 0;
+    left -= size;
+  }
+  consume(count);
 }
 
 void Outbox::consume(std::size_t count) {

@@ -27,12 +27,15 @@ class Outbox {
   std::size_t fill(std::span<iovec> vectors) const;
   // The first `count` bytes have been sent.
   void consume(std::size_t count);
+  // The first `count` bytes go to the end of another.
+  void move_front(std::size_t count, Outbox& to);
 
  private:
   // Either shared bytes, or, when there are none, the next `size` bytes of the text.
   struct Piece {
     SharedBytes shared;
     std::size_t size = 0;
+    std::size_t skipped = 0;  // of the shared bytes, before these
   };
 
   std::vector<Piece> pieces_;

@@ -13,6 +13,7 @@ class PlainTransport final : public Transport {
 
   int fd() const override { return fd_.get(); }
   IoOutcome handshake() override { return IoOutcome::done; }
+  Protocol protocol() const override { return Protocol::unsaid; }
 
   Io receive(std::span<char> into) override {
     const ssize_t got = recv(fd_.get(), into.data(), into.size(), 0);

@@ -9,7 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "net/greeting.h"
 #include "net/http1_connection.h"
+#include "net/http2_connection.h"
 #include "net/net.h"
 #include "net/server_context.h"
 #include "net/transport.h"
@@ -93,16 +95,17 @@ Result<Fd> listen_on(Address& address, const ServerOptions& options) {
   return fd;
 }
 
-class Http1Server final : public Server {
+class HttpServer final : public Server {
  public:
-  Http1Server(world::Reactor& reactor, ServerOptions options, Handler handler, Refusal refusal, world::Metrics& metrics)
+  HttpServer(world::Reactor& reactor, ServerOptions options, Handler handler, Refusal refusal, world::Metrics& metrics)
       : context_{reactor,
                  std::move(options),
                  std::move(handler),
                  std::move(refusal),
                  ServerFigures(metrics),
-                 [this](Http1Connection& connection) { forget(connection); }} {}
-  ~Http1Server() override {
+                 [this](Connection& connection) { forget(connection); },
+                 [this](Connection& greeting, Greeted greeted) { begin(greeting, std::move(greeted)); }} {}
+  ~HttpServer() override {
     drained_.reset();
     close_all();
   }
@@ -121,9 +124,10 @@ class Http1Server final : public Server {
  private:
   void accept_waiting();
   void welcome(Fd fd, const Address& peer);
+  void begin(Connection& greeting, Greeted greeted);
   void turn_away(Fd fd);
-  void forget(Http1Connection& connection);
-  std::vector<std::shared_ptr<Http1Connection>> connections() const;
+  void forget(Connection& connection);
+  std::vector<std::shared_ptr<Connection>> connections() const;
   void close_all();
   void tell_drained();
 
@@ -133,12 +137,12 @@ class Http1Server final : public Server {
   Fd listener_;
   std::unique_ptr<world::Watch> watch_;
   world::Timer rest_;
-  std::unordered_map<Http1Connection*, std::shared_ptr<Http1Connection>> connections_;
+  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
   world::Timer drain_limit_;
   Callback<void()> drained_;
 };
 
-void Http1Server::accept_waiting() {
+void HttpServer::accept_waiting() {
   for (int i = 0; i < accepts_per_turn_max; ++i) {
     Address peer;
     Fd fd(accept4(listener_.get(), peer.raw(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -154,16 +158,29 @@ void Http1Server::accept_waiting() {
   }
 }
 
-void Http1Server::welcome(Fd fd, const Address& peer) {
+void HttpServer::welcome(Fd fd, const Address& peer) {
   if (connections_.size() >= context_.options.connections_max) return turn_away(std::move(fd));
   auto transport = tls_ ? tls_->accept(std::move(fd)) : make_plain_transport(std::move(fd));
-  auto connection = std::make_shared<Http1Connection>(context_, std::move(transport), text_of(peer));
-  connections_.emplace(connection.get(), connection);
+  const auto greeting = std::make_shared<Greeting>(context_, std::move(transport), text_of(peer));
+  connections_.emplace(greeting.get(), greeting);
   context_.figures.connections.add(1);
-  connection->begin();
+  greeting->begin();
 }
 
-void Http1Server::turn_away(Fd fd) {
+void HttpServer::begin(Connection& greeting, Greeted greeted) {
+  connections_.erase(&greeting);
+  const auto go_on = [&](const auto& connection) {
+    connections_.emplace(connection.get(), connection);
+    connection->begin(greeted.received, greeted.due_us);
+  };
+  if (greeted.protocol == Protocol::http_2) {
+    go_on(std::make_shared<Http2Connection>(context_, std::move(greeted.transport), std::move(greeted.peer)));
+  } else {
+    go_on(std::make_shared<Http1Connection>(context_, std::move(greeted.transport), std::move(greeted.peer)));
+  }
+}
+
+void HttpServer::turn_away(Fd fd) {
   context_.figures.refused.add();
   if (tls_) return;  // a handshake to say no would cost more than a yes
   const Response response = context_.refusal(503, "the server has too many connections");
@@ -181,23 +198,23 @@ void Http1Server::turn_away(Fd fd) {
   recv(fd.get(), context_.input.data(), context_.input.size(), MSG_DONTWAIT);
 }
 
-void Http1Server::forget(Http1Connection& connection) {
+void HttpServer::forget(Connection& connection) {
   if (connections_.erase(&connection) == 0) return;
   context_.figures.connections.add(-1);
   if (connections_.empty()) tell_drained();
 }
 
-std::vector<std::shared_ptr<Http1Connection>> Http1Server::connections() const {
-  std::vector<std::shared_ptr<Http1Connection>> all;
+std::vector<std::shared_ptr<Connection>> HttpServer::connections() const {
+  std::vector<std::shared_ptr<Connection>> all;
   for (const auto& [key, connection] : connections_) all.push_back(connection);
   return all;
 }
 
-void Http1Server::close_all() {
+void HttpServer::close_all() {
   for (const auto& connection : connections()) connection->close();
 }
 
-void Http1Server::drain(Millis deadline, Callback<void()> done) {
+void HttpServer::drain(Millis deadline, Callback<void()> done) {
   SLUICE_CHECK(!context_.draining);
   context_.draining = true;
   rest_.cancel();
@@ -209,7 +226,7 @@ void Http1Server::drain(Millis deadline, Callback<void()> done) {
   if (connections_.empty()) tell_drained();
 }
 
-void Http1Server::tell_drained() {
+void HttpServer::tell_drained() {
   if (!drained_) return;
   drain_limit_.cancel();
   // Later, because the caller may want to end this server in answer.
@@ -243,7 +260,7 @@ Result<std::unique_ptr<Server>> serve(world::Reactor& reactor, ServerOptions opt
   if (!listener) return std::move(listener.error());
   if (!refusal) refusal = plain_refusal;
   auto server =
-      std::make_unique<Http1Server>(reactor, std::move(options), std::move(handler), std::move(refusal), metrics);
+      std::make_unique<HttpServer>(reactor, std::move(options), std::move(handler), std::move(refusal), metrics);
   server->begin(std::move(listener).take(), port_of(address.value()), std::move(tls));
   return std::unique_ptr<Server>(std::move(server));
 }
@@ -256,7 +273,7 @@ Result<std::unique_ptr<Server>> serve_on(OwnedFd listener, world::Reactor& react
   set_options(listener.get(), options.write_stall_ms_max);
   if (!refusal) refusal = plain_refusal;
   auto server =
-      std::make_unique<Http1Server>(reactor, std::move(options), std::move(handler), std::move(refusal), metrics);
+      std::make_unique<HttpServer>(reactor, std::move(options), std::move(handler), std::move(refusal), metrics);
   server->begin(Fd(listener.release()), port_of(address), nullptr);
   return std::unique_ptr<Server>(std::move(server));
 }

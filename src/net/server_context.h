@@ -3,15 +3,23 @@
 
 #include <array>
 
+#include "net/connection.h"
 #include "net/http_head.h"
-#include "net/http_parser.h"
 #include "net/incoming_body.h"
 #include "net/net.h"
+#include "net/request_head.h"
 #include "net/transport.h"
 
 namespace sluice::net {
 
-class Http1Connection;
+// A connection of which it is known what is spoken on it.
+struct Greeted {
+  Protocol protocol = Protocol::unsaid;
+  std::unique_ptr<Transport> transport;
+  std::string peer;
+  std::string received;  // already read
+  int64_t due_us = 0;    // the first request must have come by then
+};
 
 struct ServerFigures {
   explicit ServerFigures(world::Metrics& metrics)
@@ -32,7 +40,8 @@ struct ServerContext {
   Handler handler;
   Refusal refusal;
   ServerFigures figures;
-  Callback<void(Http1Connection&)> closed;  // a connection ended
+  Callback<void(Connection&)> closed;            // a connection ended
+  Callback<void(Connection&, Greeted)> greeted;  // and this one goes on as another
 
   RequestLimits limits = {.body_bytes_max = options.request_body_bytes_max,
                           .body_bytes_max_of = options.body_bytes_max_of};

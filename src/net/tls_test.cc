@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "net/live_server.h"
+#include "net/http2_client_fixture.h"
 
 namespace sluice::net {
 namespace {
@@ -53,7 +53,7 @@ class TlsTest : public testing::Test {
   const std::string key_file = directory / "key.pem";
 };
 
-class TlsClient {
+class TlsClient final : public Wire {
  public:
   explicit TlsClient(uint16_t port, int version = 0, std::string_view protocols = "\x08http/1.1") : socket_(port) {
     SSL_CTX_set_max_proto_version(context_, version);
@@ -61,15 +61,21 @@ class TlsClient {
     SSL_CTX_set_security_level(context_, 0);  // so that an old version is refused by the server, not by us
     session_ = SSL_new(context_);
     SSL_set_fd(session_, socket_.fd());
-    SSL_set_alpn_protos(session_, reinterpret_cast<const unsigned char*>(protocols.data()),
-                        static_cast<unsigned>(protocols.size()));
+    if (!protocols.empty())
+      SSL_set_alpn_protos(session_, reinterpret_cast<const unsigned char*>(protocols.data()),
+                          static_cast<unsigned>(protocols.size()));
     connected = SSL_connect(session_) == 1;
   }
-  ~TlsClient() {
+  ~TlsClient() override {
     SSL_free(session_);
     SSL_CTX_free(context_);
   }
-  void say(std::string_view bytes) { SSL_write(session_, bytes.data(), static_cast<int>(bytes.size())); }
+  void say(std::string_view bytes) override { SSL_write(session_, bytes.data(), static_cast<int>(bytes.size())); }
+  std::string hear_some() override {
+    char bytes[4096];
+    const int got = SSL_read(session_, bytes, sizeof bytes);
+    return got > 0 ? std::string(bytes, static_cast<std::size_t>(got)) : "";
+  }
   std::string hear_all() {
     std::string heard;
     char bytes[4096];
@@ -128,8 +134,25 @@ TEST_F(TlsTest, Streams_pass) {
 TEST_F(TlsTest, Old_versions_and_other_protocols_are_refused) {
   LiveServer live(echo, options());
   EXPECT_FALSE(TlsClient(live.port(), TLS1_1_VERSION).connected);
-  EXPECT_FALSE(TlsClient(live.port(), 0, "\x02h2").connected);
-  EXPECT_TRUE(TlsClient(live.port(), 0, "\x02h2\x08http/1.1").connected);
+  EXPECT_FALSE(TlsClient(live.port(), 0, "\x06spdy/3").connected);
+  EXPECT_TRUE(TlsClient(live.port(), 0, "\x06spdy/3\x08http/1.1").connected);
+}
+
+TEST_F(TlsTest, HTTP_2_is_spoken_with_whoever_offers_it) {
+  LiveServer live(echo, options());
+  TlsClient client(live.port(), 0, "\x08http/1.1\x02h2");
+  ASSERT_TRUE(client.connected);
+  EXPECT_EQ(client.protocol(), "h2");
+  Http2Client speaking(client);
+  const std::string body(1'000'000, 'b');
+  const auto& answer = speaking.whole(speaking.ask(Http2Client::post("/"), body));
+  EXPECT_EQ(answer.status(), "200");
+  EXPECT_EQ(answer.body, body);
+  TlsClient older(live.port(), 0, "\x08http/1.1");
+  EXPECT_EQ(older.protocol(), "http/1.1");
+  TlsClient silent(live.port(), 0, "");
+  silent.say("POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 1\r\n\r\nb");
+  EXPECT_TRUE(silent.hear_all().ends_with("\r\n\r\nb"));
 }
 
 TEST_F(TlsTest, A_handshake_that_does_not_come_is_given_up) {

@@ -56,6 +56,13 @@ class TlsTransport final : public Transport {
     return outcome_of(SSL_do_handshake(session_.get()));
   }
 
+  Protocol protocol() const override {
+    const unsigned char* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(session_.get(), &name, &size);
+    return size == 2 && std::memcmp(name, "h2", 2) == 0 ? Protocol::http_2 : Protocol::http_1;
+  }
+
   Io receive(std::span<char> into) override {
     ERR_clear_error();
     std::size_t got = 0;
@@ -103,7 +110,7 @@ class TlsTransport final : public Transport {
 
 int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,
                     unsigned int offered_size, void*) {
-  static constexpr unsigned char spoken[] = "\x08http/1.1";
+  static constexpr unsigned char spoken[] = "\x02h2\x08http/1.1";
   unsigned char* chosen = nullptr;
   if (SSL_select_next_proto(&chosen, out_size, spoken, sizeof spoken - 1, offered, offered_size) !=
       OPENSSL_NPN_NEGOTIATED) {

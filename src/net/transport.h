@@ -35,6 +35,9 @@ class Fd {
 
 inline constexpr std::size_t tls_record_bytes_max = 16 * 1024;
 
+// What is spoken on top. Unsaid: the first bytes tell.
+enum class Protocol : uint8_t { unsaid, http_1, http_2 };
+
 enum class IoOutcome : uint8_t { done, wants_read, wants_write, closed, failed };
 
 struct Io {
@@ -49,6 +52,8 @@ class Transport {
   virtual int fd() const = 0;
   // To be called until done, before anything is sent or received.
   virtual IoOutcome handshake() = 0;
+  // As the handshake settled it.
+  virtual Protocol protocol() const = 0;
   // `into` must hold a whole TLS record, so that nothing stays behind where the kernel cannot see it.
   virtual Io receive(std::span<char> into) = 0;
   virtual Io send(std::span<const iovec> from) = 0;

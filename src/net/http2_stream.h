@@ -1,0 +1,77 @@
+// One stream of an HTTP/2 connection: the request as it comes, and the answer as it waits to leave.
+// Pure: no frames, no socket, no clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/incoming_body.h"
+#include "net/outbox.h"
+#include "net/request_head.h"
+
+namespace sluice::net {
+
+class Http2Exchange;
+
+class Http2Stream final {
+ public:
+  static constexpr int64_t never = INT64_MAX;
+
+  Http2Stream(int32_t id, const RequestLimits& limits, BodyRoom& bodies)
+      : id_(id), limits_(limits), head_(limits), body_(bodies) {}
+
+  int32_t id() const { return id_; }
+
+  // The request. After a refusal everything that still comes is let pass.
+  void on_field(std::string_view name, std::string_view value);
+  void on_malformed_field();
+  // Fields after the body: counted, and not kept.
+  void on_trailer(std::string_view name, std::string_view value);
+  void on_head_end();
+  void on_data(std::string_view bytes);
+  void on_request_end();
+  void refuse(int status, std::string_view detail);
+
+  const std::optional<Refused>& refused() const { return head_.refused(); }
+  bool expects_continue() const { return head_.expects_continue(); }
+  bool is_head_request() const { return method_ == "HEAD"; }
+  bool request_ended() const { return request_ended_; }
+  std::size_t header_bytes() const { return head_.header_bytes(); }
+  std::size_t body_size() const { return body_.size(); }
+  void drop_body() { body_.drop(); }
+  Request take_request() { return std::move(head_.request()); }
+
+  // The answer. Its connection keeps the rest of what is known about the stream.
+  enum class Ending : uint8_t {
+    none,    // more may be written
+    finish,  // after what is queued comes the end
+    abort,   // after what is queued comes a reset
+  };
+  Outbox outbox;
+  std::shared_ptr<Http2Exchange> exchange;  // until the answer is complete or the peer is gone
+  Ending ending = Ending::none;
+  bool idle = false;          // the session waits to be told that there is something to send
+  bool answered = false;      // the head of the answer has been given to the session
+  int64_t body_begun_us = 0;  // began to come
+  int64_t request_due_us = never;
+  int64_t stall_due_us = never;
+  std::size_t counted_bytes = 0;  // of the outbox, in the connection's sum
+
+ private:
+  void read_pseudo_field(std::string_view name, std::string_view value);
+
+  const int32_t id_;
+  const RequestLimits& limits_;
+  RequestHead head_;
+  IncomingBody body_;
+  std::string method_;
+  std::string path_;
+  std::string scheme_;
+  std::optional<std::string> authority_;
+  bool request_ended_ = false;
+};
+
+}  // namespace sluice::net
