@@ -3,6 +3,7 @@
 //   flood N RATE (N events of all kinds, RATE a second) · loud N (a command that prints N lines) · retake TEXT
 import { setTimeout as wait } from 'node:timers/promises'
 import { id } from './problem.mjs'
+import { prints } from './scenes.mjs'
 
 export class Stopped extends Error {}
 export class Failed extends Error {
@@ -87,7 +88,7 @@ function end(turn, state, step, args, result, ms, error) {
 
 async function bash(turn, state, command) {
   const step = begin(turn, state, 'bash', { command })
-  const printed = command.startsWith('echo ') ? command.slice(5) + '\n' : `${command}: done\n`
+  const printed = prints[command] ?? (command.startsWith('echo ') ? command.slice(5) + '\n' : `${command}: done\n`)
   await pause(turn, turn.wordMs * 4)
   if (command.startsWith('false')) {
     turn.emit('output', { id: step.id, stream: 'stderr', text: 'it did not work\n' })

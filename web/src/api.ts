@@ -70,8 +70,24 @@ export function headersFor(options: Options): Record<string, string> {
   return headers
 }
 
+// A sign-in in another tab replaces the session, and its token with it: the token is asked for, and the call made, once
+// more.
+export async function withToken<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    if (!(error instanceof Problem) || error.slug !== 'csrf') throw error
+    session.value = await json<Session>('/console/session', {})
+    return call()
+  }
+}
+
 // The answer when its status is 2xx; a Problem is thrown otherwise. Aborting throws the AbortError as it is.
-export async function request(path: string, options: Options = {}): Promise<Response> {
+export function request(path: string, options: Options = {}): Promise<Response> {
+  return withToken(() => once(path, options))
+}
+
+async function once(path: string, options: Options): Promise<Response> {
   const body = options.body === undefined ? null : options.body instanceof FormData ? options.body : JSON.stringify(options.body)
   let answer: Response
   try {

@@ -13,10 +13,10 @@ import { Icon, Mark } from '../ui/icon'
 import { PageFrame } from '../ui/page'
 import { Empty, Loading, Trouble } from '../ui/words'
 import { waitingApprovals, watchApprovals } from './approval-count'
+import { navigationOpen } from './navigation'
 import { TenantChoice } from './tenant-choice'
 import { ThemeSwitch } from './theme-switch'
 
-const navigationOpen = signal(false)
 const helpOpen = signal(false)
 
 export function Frame({ session }: { session: Session }) {

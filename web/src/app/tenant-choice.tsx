@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { api, type Page, type Session } from '../api'
 import { useLoad } from '../load'
+import { navigate, path } from '../router'
 import { actIn } from '../session'
 import { toastError } from '../ui/toast'
 
@@ -19,7 +20,7 @@ function OperatorChoice({ session }: { session: Session }) {
   const others = (tenants.data?.data ?? []).filter((tenant) => tenant.id !== session.tenant?.id)
   const choose = async (id: string) => {
     setBusy(true)
-    await actIn(id).catch(toastError)
+    await actIn(id).then(() => navigate(`/${path.value.split('/')[1]}`)).catch(toastError)
     setBusy(false)
   }
   return (

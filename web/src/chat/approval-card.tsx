@@ -29,19 +29,20 @@ export function ApprovalCard({ approval, live, onDecided }: CardProps) {
     return () => clearTimeout(timer)
   }, [approval.expiresAt])
   const status = approval.status !== 'pending' ? approval.status : decided ?? (expired || !live ? 'expired' : 'pending')
+  const items = <ul class="approval-items">{approval.items.map((item, i) => <Item key={i} item={item} />)}</ul>
   return (
-    <section class={`approval ${status}`} aria-label={`Approval: ${approval.reason}`}>
+    <div class={`approval ${status}`} role="group" aria-label={`Approval: ${approval.reason}`}>
       <header>
         <span class="approval-icon"><Icon name="approvals" /></span>
-        <h3>{status === 'pending' ? 'Your approval is needed' : 'Approval'}</h3>
+        <h3>{status === 'pending' ? 'Your approval is needed' : approval.reason}</h3>
         <Badge tone={tones[status]}>{words[status]}</Badge>
       </header>
-      <p class="approval-reason">{approval.reason}</p>
-      <ul class="approval-items">{approval.items.map((item, i) => <Item key={i} item={item} />)}</ul>
+      {status === 'pending' && approval.items.every((item) => item.description !== approval.reason) && <p class="approval-reason">{approval.reason}</p>}
+      {status === 'pending' ? items : <details><summary>What was asked</summary>{items}</details>}
       {status === 'pending' && (
         <Decide approval={approval} onDecided={(made) => { setDecided(made); void countApprovals(); onDecided?.() }} />
       )}
-    </section>
+    </div>
   )
 }
 
@@ -64,6 +65,7 @@ function Decide({ approval, onDecided }: { approval: CardProps['approval']; onDe
   const form = useRef<HTMLFormElement>(null)
   const [busy, setBusy] = useState<'approve' | 'deny' | null>(null)
   const [failure, setFailure] = useState('')
+  useEffect(() => { if (signer.value) form.current?.scrollIntoView({ block: 'nearest' }) }, [signer.value])
   const aliases = [...new Set(approval.items.flatMap((item) => (item.kind === 'secret' && item.alias ? [item.alias] : [])))]
   const decide = async (decision: 'approve' | 'deny') => {
     const found = readSecrets(form.current!, decision === 'approve' ? aliases : [])
@@ -81,7 +83,8 @@ function Decide({ approval, onDecided }: { approval: CardProps['approval']; onDe
   }
   if (approval.items.some((item) => item.kind === 'client_tool')) return <p class="faint">A client of this conversation carries this out. It cannot be decided here.</p>
   return (
-    <form ref={form} class="approval-form" autocomplete="off" onSubmit={(event) => { event.preventDefault(); void decide('approve') }}>
+    <form ref={form} class="approval-form" autocomplete="off" onInput={() => setFailure('')}
+      onSubmit={(event) => { event.preventDefault(); void decide('approve') }}>
       {aliases.map((alias) => (
         <Field key={alias} label={alias} hint="Sent once, with the approval. This browser does not keep it.">
           {(wired) => <input {...wired} type="password" name={`secret-${alias}`} autocomplete="new-password" spellcheck={false} data-1p-ignore data-lpignore="true" disabled={!signer.value} />}

@@ -1,6 +1,6 @@
 // Files on their way up: each shows how far it is, can be taken back, and says in words why it was refused.
 import { signal } from '@preact/signals'
-import { Problem, session, wordsOf } from '../api'
+import { api, Problem, session, withToken, wordsOf } from '../api'
 import { sizeText } from '../ui/words'
 import type { BagFile } from './types'
 
@@ -31,9 +31,9 @@ export class Attachments {
       const one: Attachment = { key, name: file.name || 'pasted file', size: file.size, progress: 0, file: null, failure: refusal, cancel: () => {} }
       this.all.value = [...this.all.value, one]
       if (refusal) continue
-      const sending = send(file, chatId, (progress) => this.change(key, { progress }))
-      this.change(key, { cancel: sending.cancel })
-      sending.done.then((made) => this.change(key, { file: made, progress: 1 }), (error: unknown) => this.change(key, { failure: wordsOf(error) }))
+      const stop = new AbortController()
+      this.change(key, { cancel: () => stop.abort() })
+      withToken(() => send(file, chatId, stop.signal, (progress) => this.change(key, { progress }))).then((made) => this.change(key, { file: made, progress: 1 }), (error: unknown) => this.change(key, { failure: wordsOf(error) }))
     }
   }
 
@@ -51,7 +51,7 @@ export class Attachments {
   remove(key: number): void {
     const one = this.all.value.find((other) => other.key === key)
     one?.cancel()
-    if (one?.file) void fetch(one.file.url, { method: 'DELETE', headers: { 'X-CSRF-Token': session.value?.csrfToken ?? '' } }).catch(() => {})
+    if (one?.file) void api.delete(one.file.url).catch(() => {})
     this.all.value = this.all.value.filter((other) => other.key !== key)
   }
 
@@ -59,9 +59,9 @@ export class Attachments {
 }
 
 // XMLHttpRequest, because fetch does not tell how much was sent.
-function send(file: File, chatId: string | null, onProgress: (part: number) => void): { done: Promise<BagFile>; cancel: () => void } {
-  const request = new XMLHttpRequest()
-  const done = new Promise<BagFile>((resolve, reject) => {
+function send(file: File, chatId: string | null, stop: AbortSignal, onProgress: (part: number) => void): Promise<BagFile> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
     request.open('POST', chatId ? `/api/assistant/chats/${chatId}/files` : '/api/assistant/files')
     request.responseType = 'json'
     request.setRequestHeader('X-CSRF-Token', session.value?.csrfToken ?? '')
@@ -72,9 +72,9 @@ function send(file: File, chatId: string | null, onProgress: (part: number) => v
       else reject(new Problem(request.status, body))
     }
     request.onerror = () => reject(new Error('The connection broke while it was sent.'))
+    stop.addEventListener('abort', () => request.abort())
     const form = new FormData()
     form.append('files', file, file.name || 'pasted')
     request.send(form)
   })
-  return { done, cancel: () => request.abort() }
 }

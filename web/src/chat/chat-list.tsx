@@ -7,7 +7,6 @@ import { recoveries } from '../reach'
 import { Link, navigate } from '../router'
 import { Button, IconButton } from '../ui/controls'
 import { Confirm } from '../ui/dialog'
-import { Icon } from '../ui/icon'
 import { ago, Loading, Trouble } from '../ui/words'
 import { useWindow } from '../ui/windowing'
 import { chats, chatsFailure, forgetChat, loadChats, loadMoreChats, moreChats, noteChat } from './chats'
@@ -83,8 +82,4 @@ export function RemoveChat({ chat, isCurrent, onClose }: { chat: { id: string; t
       <p>“{chat.title}” and its files will be gone{chat.running ? ', and the answer that is being written is stopped first' : ''}.</p>
     </Confirm>
   )
-}
-
-export function ListToggle({ onOpen }: { onOpen: () => void }) {
-  return <button type="button" class="icon-button list-toggle" aria-label="Show the list of chats" title="Chats" onClick={onOpen}><Icon name="menu" /></button>
 }

@@ -1,12 +1,19 @@
 // The list of chats, latest first.
-import { signal } from '@preact/signals'
-import { api, type Page } from '../api'
+import { computed, effect, signal } from '@preact/signals'
+import { api, session, type Page } from '../api'
 import type { Chat } from './types'
 
 export const chats = signal<Chat[] | null>(null) // null: not loaded yet
 export const chatsFailure = signal<unknown>(null)
 export const moreChats = signal(false)
 const pageSize = 50
+
+// Another tenant, or another person, has other chats.
+const whose = computed(() => session.value?.tenant?.id ?? '')
+effect(() => {
+  void whose.value
+  chats.value = null
+})
 
 export async function loadChats(): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 // Where a message is written: text, files, and the button that sends it or stops the answer.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { wordsOf } from '../api'
+import { Problem, wordsOf } from '../api'
 import { useKeys } from '../keys'
 import { IconButton } from '../ui/controls'
 import { Icon } from '../ui/icon'
@@ -25,7 +25,7 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
   const running = conversation.turn.value !== null
   useEffect(() => { if (draft.turn) { setText(draft.text); field.current?.focus() } }, [draft.turn])
   useEffect(() => { fit(field.current) }, [text])
-  useKeys({ '/': () => field.current?.focus(), Escape: () => field.current?.blur() })
+  useKeys({ '/': () => field.current?.focus() })
 
   const send = async () => {
     const said = text.trim()
@@ -40,11 +40,12 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
       await going
     } catch (error) {
       setText((now) => now || said)
-      setFailure(wordsOf(error))
+      setFailure(error instanceof Problem && error.unreachable ? 'The server is not reachable: this was probably not sent. Your text is kept.' : wordsOf(error))
     }
     setSending(false)
   }
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') return field.current?.blur()
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     void send()
@@ -55,17 +56,12 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
     event.preventDefault()
     bag.add(files, conversation.id.value)
   }
-  const onDrop = (event: DragEvent) => {
-    event.preventDefault()
-    setOver(false)
-    bag.add(event.dataTransfer?.files ?? [], conversation.id.value)
-  }
+  useDrop(setOver, (files) => bag.add(files, conversation.id.value))
   const problem = failure || conversation.notice.value
   return (
     <div class="composer-place">
       {problem && <p class="composer-notice" role="alert"><Icon name="alert" size={14} /> <span>{problem}</span><IconButton icon="close" label="Dismiss" onClick={() => { setFailure(''); conversation.notice.value = '' }} /></p>}
-      <div class={`composer${over ? ' over' : ''}`} onDrop={onDrop} onDragLeave={() => setOver(false)}
-        onDragOver={(event) => { event.preventDefault(); setOver(true) }}>
+      <div class={`composer${over ? ' over' : ''}`}>
         <AttachmentList bag={bag} />
         <textarea ref={field} rows={1} value={text} aria-label="Message" placeholder={running ? 'Write the next message while it works…' : 'Ask, or tell it what to do…'}
           onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown} onPaste={onPaste} />
@@ -82,6 +78,34 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
       </div>
     </div>
   )
+}
+
+// Files may be dropped anywhere on the page: a browser would leave it for them.
+function useDrop(setOver: (is: boolean) => void, take: (files: FileList) => void): void {
+  const latest = useRef(take)
+  latest.current = take
+  useEffect(() => {
+    const onOver = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return
+      event.preventDefault()
+      setOver(true)
+    }
+    const onLeave = (event: DragEvent) => { if (!event.relatedTarget) setOver(false) }
+    const onDrop = (event: DragEvent) => {
+      setOver(false)
+      if (!event.dataTransfer?.files.length) return
+      event.preventDefault()
+      latest.current(event.dataTransfer.files)
+    }
+    addEventListener('dragover', onOver)
+    addEventListener('dragleave', onLeave)
+    addEventListener('drop', onDrop)
+    return () => {
+      removeEventListener('dragover', onOver)
+      removeEventListener('dragleave', onLeave)
+      removeEventListener('drop', onDrop)
+    }
+  }, [])
 }
 
 function fit(field: HTMLTextAreaElement | null): void {

@@ -1,6 +1,7 @@
 // One chat as it is on show: its messages, the turn that runs, and what can be done with it.
 import { batch, signal } from '@preact/signals'
 import { api, Problem, wordsOf } from '../api'
+import { countApprovals } from '../app/approval-count'
 import { applyFrame, emptyTurn, type Turn } from './fold'
 import { attachTurn, startTurn, type Follower } from './follow'
 import { Batch } from './frames'
@@ -161,6 +162,7 @@ export class Conversation {
     if (!turn) return
     const isFirst = turn.lastId < 0 && this.pending.length > 0
     for (const frame of this.pending) applyFrame(turn, frame)
+    if (this.pending.some((frame) => frame.event === 'approval')) void countApprovals()
     this.pending = []
     batch(() => {
       if (isFirst) this.opened(turn)

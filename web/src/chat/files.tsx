@@ -26,7 +26,7 @@ export const Changes = memo(function Changes({ blocks, owner, live }: { blocks: 
   if (!files.length) return null
   const sum = diffs.reduce((all, file) => ({ added: all.added + file.added, removed: all.removed + file.removed }), { added: 0, removed: 0 })
   return (
-    <section class="changes" aria-label="Files that changed">
+    <div class="changes" role="group" aria-label="Files that changed">
       <header>
         <Icon name="branch" />
         <h3>{files.length === 1 ? '1 file changed' : `${files.length} files changed`}</h3>
@@ -34,7 +34,7 @@ export const Changes = memo(function Changes({ blocks, owner, live }: { blocks: 
         {live && <span class="live-dot" title="Live" />}
       </header>
       <Branch folder={treeOf(files)} owner={owner} depth={0} />
-    </section>
+    </div>
   )
 })
 

@@ -1,5 +1,5 @@
 // Follows a turn from its first frame to `done`, through lost connections: after each it attaches again where it was.
-import { headersFor, Problem, problemOf, urlOf } from '../api'
+import { headersFor, Problem, problemOf, urlOf, withToken } from '../api'
 import { lostServer, untilReachable } from '../reach'
 import { SseParser } from './sse'
 import type { Frame } from './types'
@@ -26,7 +26,8 @@ export interface TurnRequest {
 // server could not be reached (`unreachable`), when nobody knows.
 export async function startTurn(body: TurnRequest, follower: Follower): Promise<void> {
   const options = { method: 'POST', body, headers: { Accept: 'text/event-stream' } }
-  const answer = await open(streamPath, { method: 'POST', headers: headersFor(options), body: JSON.stringify(body) }, follower.stop)
+  const answer = await withToken(() =>
+    open(streamPath, { method: 'POST', headers: headersFor(options), body: JSON.stringify(body) }, follower.stop))
   const streamId = answer.headers.get('X-Stream-Id')
   const whole = await read(answer, follower)
   if (whole || !streamId) return

@@ -27,10 +27,9 @@ function Drawn({ piece }: { piece: Piece }) {
   }
 }
 
-// The page has its own h1 and the thread its h2.
+// The page has its h1 and each message its h2; below that a model skips levels as it likes, and the outline must not.
 function Heading({ level, inside }: { level: number; inside: Inline[] }) {
-  const Tag = level <= 1 ? 'h3' : level === 2 ? 'h4' : 'h5'
-  return <Tag><Inlines of={inside} /></Tag>
+  return <h3 class={`level-${level}`}><Inlines of={inside} /></h3>
 }
 
 function Fence({ language, text }: { language: string; text: string }) {
@@ -62,7 +61,7 @@ function Tight({ pieces }: { pieces: Piece[] }) {
 function Grid({ piece }: { piece: Piece & { kind: 'table' } }) {
   const side = (i: number) => (piece.align[i] ? `to-${piece.align[i]}` : '')
   return (
-    <div class="grid" tabIndex={0} role="region" aria-label="Table">
+    <div class="grid" tabIndex={0} role="group" aria-label="Table">
       <table>
         <thead><tr>{piece.head.map((cell, i) => <th key={i} scope="col" class={side(i)}><Inlines of={cell} /></th>)}</tr></thead>
         <tbody>{piece.rows.map((row, i) => <tr key={i}>{row.map((cell, k) => <td key={k} class={side(k)}><Inlines of={cell} /></td>)}</tr>)}</tbody>

@@ -2,7 +2,7 @@
 // from the view leaves the document.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { VNode } from 'preact'
-import { CopyButton } from '../ui/controls'
+import { Button, CopyButton } from '../ui/controls'
 import { Icon } from '../ui/icon'
 import { memo } from '../ui/memo'
 import { Time } from '../ui/words'
@@ -15,12 +15,18 @@ import { rowsOf, slabsOf, textOf, type Row } from './rows'
 import { Step, Subagent, ToolOutput } from './step'
 import type { Message } from './types'
 
+const longMessage = 2500
+
 export const UserMessage = memo(function UserMessage({ message }: { message: Message }) {
-  const text = message.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n')
+  const [whole, setWhole] = useState(false)
+  const text = textOf(message.content)
+  const cut = !whole && text.length > longMessage * 1.2
   return (
     <article class="message user" aria-label="You">
+      <h2 class="hidden">You said</h2>
       <div class="bubble">
-        {text && <p class="as-is">{text}</p>}
+        {text && <p class="as-is">{cut ? `${text.slice(0, longMessage)}…` : text}</p>}
+        {cut && <Button small onClick={() => setWhole(true)}>Show all of it</Button>}
         <FileChips files={message.fileAttachments} label="Attachments" />
       </div>
       <footer><Time at={message.createdAt} exact /><CopyButton text={text} label="Copy message" /></footer>
@@ -35,6 +41,7 @@ export const Answer = memo(function Answer({ message, turn, link }: AnswerProps)
   const state = turn ? { class: 'live', 'aria-label': 'Assistant, answering', 'aria-busy': true } : { class: '', 'aria-label': 'Assistant' }
   return (
     <article {...state} class={`message assistant ${state.class}`}>
+      <h2 class="hidden">The assistant answered</h2>
       <Rows message={message} live={turn !== null} tails={turn?.tails ?? null} />
       {turn ? <Progress turn={turn} link={link} /> : <Ending message={message} />}
     </article>

@@ -58,7 +58,7 @@ function Inside({ step, tail }: { step: StepBlock; tail: string | undefined }) {
 }
 
 function Section({ title, children }: { title: string; children: preact.ComponentChildren }) {
-  return <section><h4>{title}</h4>{children}</section>
+  return <section><p class="step-label">{title}</p>{children}</section>
 }
 
 // Texts of several lines are shown as such; the rest as JSON.

@@ -8,6 +8,7 @@ import type { Conversation } from './conversation'
 import { Answer, UserMessage } from './message'
 
 const nearPx = 90 // this close to the end, the view follows what comes
+const awayPx = 300 // this far from it, a button leads back
 
 export function Thread({ conversation, empty }: { conversation: Conversation; empty: preact.ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null)
@@ -27,10 +28,11 @@ export function Thread({ conversation, empty }: { conversation: Conversation; em
     box.current!.scrollTop = box.current!.scrollHeight
   }
   const onScroll = () => {
-    const element = box.current!
-    const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < nearPx
-    follows.current = isNear
-    if (away === isNear) setAway(!isNear)
+    const element = box.current
+    if (!element) return // it scrolled, and was gone
+    const left = element.scrollHeight - element.scrollTop - element.clientHeight
+    follows.current = left < nearPx
+    setAway(left > awayPx)
   }
   if (conversation.failure.value && !messages.length) return <div class="thread"><div class="thread-column"><Trouble error={conversation.failure.value} retry={() => void conversation.load()} title="The chat could not be loaded" /></div></div>
   if (conversation.loading.value) return <div class="thread"><Loading what="Loading the chat" /></div>

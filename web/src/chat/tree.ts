@@ -14,7 +14,7 @@ export function changedFiles(blocks: Block[], diffs: FileDiff[]): ChangedFile[] 
   for (const diff of diffs) {
     const path = [...found.keys()].find((known) => known === diff.path || known.endsWith(`/${diff.path}`)) ?? diff.path
     const type = diff.kind === 'create' || diff.kind === 'delete' ? diff.kind : 'change'
-    found.set(path, { path, type: found.get(path)?.type ?? type, diff })
+    found.set(path, { path, type, diff }) // a file that was made and then changed is one that was made
   }
   return [...found.values()]
 }

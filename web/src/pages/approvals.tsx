@@ -44,6 +44,7 @@ function Pending() {
   if (!list.data.data.length) return <Empty icon="approvals" title="Nothing waits for you">When an agent asks for permission or needs a secret, it appears here and in its chat.</Empty>
   return (
     <div class="approval-list">
+      <h2 class="hidden">Waiting for a decision</h2>
       {list.data.data.map((approval) => (
         <div key={approval.id} class="approval-entry">
           <p class="faint">Asked <Time at={approval.created_at} /> in <Link to={`/chat/${approval.conversation_id}`}>its chat</Link></p>

@@ -1,8 +1,9 @@
 // Chat: the list of chats, a thread, and its files.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type Page } from '../api'
+import { navigationOpen } from '../app/navigation'
 import { Beginning, type Agent } from '../chat/beginning'
-import { ChatList, ListToggle, RemoveChat } from '../chat/chat-list'
+import { ChatList, RemoveChat } from '../chat/chat-list'
 import { chats } from '../chat/chats'
 import { Composer } from '../chat/composer'
 import { Conversation } from '../chat/conversation'
@@ -71,13 +72,14 @@ function Head({ conversation, agent, filesOpen, onFiles, onList }: HeadProps) {
   const title = conversation.title.value
   return (
     <header class="chat-head">
-      <ListToggle onOpen={onList} />
+      <IconButton icon="menu" label="Open the navigation" class="narrow-only" onClick={() => { navigationOpen.value = true }} />
+      <IconButton icon="list" label="Show the list of chats" class="narrow-only" onClick={onList} />
       <div class="chat-head-title">
         <h1>{title || (id ? 'Chat' : 'New chat')}</h1>
         {agent && id && <span class="faint">{agent.name}</span>}
       </div>
-      {id && <IconButton icon="pencil" label="Rename this chat" onClick={() => setRenaming(true)} />}
-      {id && <IconButton icon="trash" label="Delete this chat" onClick={() => setRemoving(true)} />}
+      {id && <IconButton icon="pencil" label="Rename this chat" class="wide-tool" onClick={() => setRenaming(true)} />}
+      {id && <IconButton icon="trash" label="Delete this chat" class="wide-tool" onClick={() => setRemoving(true)} />}
       {id && <IconButton icon="panel" label={filesOpen ? 'Hide the files' : 'Show the files'} aria-pressed={filesOpen} onClick={onFiles} />}
       {renaming && <RenameDialog title={title} onClose={() => setRenaming(false)} onRename={(next) => conversation.rename(next)} />}
       {removing && <RemoveChat chat={{ id: id!, title, running: conversation.turn.value }} isCurrent onClose={() => setRemoving(false)} />}

@@ -39,7 +39,7 @@ export function Diff({ file }: { file: FileDiff }) {
   const shown = all ? file.lines : file.lines.slice(0, linesMax)
   if (!file.lines.length) return <p class="diff-none">No lines differ{file.kind === 'rename' ? `; it was ${file.from}` : ''}.</p>
   return (
-    <div class="diff" role="region" aria-label={`Changes of ${file.path}`} tabIndex={0}>
+    <div class="diff" role="group" aria-label={`Changes of ${file.path}`} tabIndex={0}>
       <table>
         <tbody>
           {shown.map((line, i) => (

@@ -22,7 +22,7 @@ const dayAndYear = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: '
 
 export function ago(at: number, from = Date.now()): string {
   const seconds = Math.round((from - at) / 1000)
-  if (Math.abs(seconds) < 45) return seconds < 0 ? 'in a moment' : 'just now'
+  if (Math.abs(seconds) < 45) return seconds < -5 ? 'in a moment' : 'just now'
   const [amount, unit] = Math.abs(seconds) < 3570 ? [seconds / 60, 'min'] : [seconds / 3600, 'h']
   if (Math.abs(seconds) < 20 * 3600) return seconds > 0 ? `${Math.round(amount)} ${unit} ago` : `in ${Math.round(-amount)} ${unit}`
   const date = new Date(at)
@@ -34,7 +34,8 @@ export function Time({ at, exact }: { at: number | string; exact?: boolean }) {
   const ms = typeof at === 'number' ? at : Date.parse(at)
   if (!Number.isFinite(ms)) return <span>–</span>
   const date = new Date(ms)
-  return <time dateTime={date.toISOString()} title={whole.format(date)}>{exact ? clock.format(date) : ago(ms, now.value)}</time>
+  void now.value // drawn again as time goes by
+  return <time dateTime={date.toISOString()} title={whole.format(date)}>{exact ? clock.format(date) : ago(ms)}</time>
 }
 
 export function durationText(ms: number): string {
