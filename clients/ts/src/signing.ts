@@ -26,7 +26,7 @@ export async function signDecision(
   decision: Decision,
   subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle,
 ): Promise<DecisionSignature> {
-  if (!subtle) throw new SluiceError('there is no WebCrypto here: serve the page over https, or pass subtle')
+  if (!subtle) throw new SluiceError('there is no WebCrypto here: serve the page over https; on Node 18 pass webcrypto.subtle of node:crypto')
   const exp = decision.exp ?? Math.floor(Date.now() / 1000) + (decision.ttlSeconds ?? 300)
   const digests = decision.bind
     ? {

@@ -137,7 +137,7 @@ export class Transport {
 
 /** Whether there was no answer of the server itself: a broken connection, or the error page of something before it. */
 export function isLost(error: unknown): boolean {
-  if (error instanceof ProblemError) return error.slug === undefined && error.status >= 502 && error.status <= 504
+  if (error instanceof ProblemError) return error.slug === undefined && error.status >= 500
   return error instanceof ConnectionLostError
 }
 

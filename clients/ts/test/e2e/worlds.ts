@@ -4,6 +4,9 @@ import type { Signer } from '@sluice/client'
 import { SluiceServer } from './processes.js'
 import type { World } from './stories.js'
 
+// Node 18 has it and does not show it.
+globalThis.crypto ??= webcrypto as unknown as Crypto
+
 const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url')
 
 /** Registers the public half; the private one stays here. */

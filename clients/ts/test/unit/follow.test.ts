@@ -116,7 +116,7 @@ test('I-24 a run that failed is told as event, and thrown at the end', async () 
 })
 
 test('I-24 an answer that was lost before its head is asked for again under the same key, byte for byte', async () => {
-  for (const lost of [noAnswer(), page(502), page(504)]) {
+  for (const lost of [noAnswer(), page(502), page(504), page(524)]) {
     const server = new FakeFetch().then(lost, ndjson(whole, {}, { 'idempotency-replayed': 'true' }))
     const { stream } = await follow(server)
     assert.ok(stream.replayed)
