@@ -1,0 +1,96 @@
+// Markdown: what models write is drawn, and nothing that they write is more than text.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { inlines, parse, partsOf, safeHref, type Inline, type Piece } from '../src/chat/markdown-parse'
+import { highlight } from '../src/chat/highlight'
+
+function links(value: unknown, found: string[] = []): string[] {
+  if (Array.isArray(value)) value.forEach((inner) => links(inner, found))
+  else if (value && typeof value === 'object') {
+    if ((value as { kind?: string }).kind === 'link') found.push((value as { href: string }).href)
+    Object.values(value).forEach((inner) => links(inner, found))
+  }
+  return found
+}
+
+function texts(of: Inline[]): string {
+  return of.map((inline) => ('text' in inline ? inline.text : 'inside' in inline ? texts(inline.inside) : '\n')).join('')
+}
+
+test('Addresses that run something are no links', () => {
+  const hostile = [
+    'javascript:alert(1)', 'JaVaScRiPt:alert(1)', ' javascript:alert(1)', 'java\nscript:alert(1)', '\u0001javascript:alert(1)', 'javascript&colon;alert(1)',
+    'data:text/html,<script>alert(1)</script>', 'vbscript:x', 'file:///etc/passwd', 'blob:http://x/1', '//evil.example', '/console/tenants', 'about:blank',
+    'http:javascript:alert(1)', 'https:', 'x:http://a',
+  ]
+  for (const address of hostile) {
+    assert.equal(safeHref(address), null, address)
+    assert.deepEqual(links(parse(`[click](${address}) ![x](${address}) <${address}>`)).filter((href) => !/^https?:\/\//.test(href)), [], address)
+  }
+})
+
+test('Pages and mailboxes are links, also bare and in angle brackets', () => {
+  assert.deepEqual(links(parse('[a](https://a.example/x?y=1 "title") <https://b.example> see https://c.example/(d). mailto: [m](mailto:m@x.example)')),
+    ['https://a.example/x?y=1', 'https://b.example/', 'https://c.example/(d)', 'mailto:m@x.example'])
+  assert.deepEqual(links(parse('![a picture](https://a.example/x.png)')), ['https://a.example/x.png'])
+})
+
+test('HTML stays text', () => {
+  for (const html of ['<script>alert(1)</script>', '<img src=x onerror=alert(1)>', '<a href="javascript:x">y</a>', '<svg/onload=alert(1)>', '<!-- x -->', '&lt;b&gt;', '<iframe srcdoc="<script>1</script>">']) {
+    const pieces = parse(html)
+    assert.deepEqual(pieces.map((piece) => piece.kind), ['paragraph'])
+    assert.equal(texts((pieces[0] as Piece & { kind: 'paragraph' }).inside), html)
+  }
+})
+
+test('Marks, code and breaks are read', () => {
+  assert.deepEqual(inlines('a **b *c* d** `e *f*` ~~g~~ snake_case_word \\*h\\*\ni'), [
+    { kind: 'text', text: 'a ' }, { kind: 'strong', inside: [{ kind: 'text', text: 'b ' }, { kind: 'em', inside: [{ kind: 'text', text: 'c' }] }, { kind: 'text', text: ' d' }] },
+    { kind: 'text', text: ' ' }, { kind: 'code', text: 'e *f*' }, { kind: 'text', text: ' ' }, { kind: 'strike', inside: [{ kind: 'text', text: 'g' }] },
+    { kind: 'text', text: ' snake_case_word *h*' }, { kind: 'break' }, { kind: 'text', text: 'i' },
+  ])
+})
+
+test('Blocks are read', () => {
+  const pieces = parse('# T\n\npara\nmore\n\n- a\n  - b\n- [x] c\n\n3. d\n4. e\n\n> q\n\n```js\nlet x = "<b>"\n```\n\n| a | b |\n|:--|--:|\n| 1 | 2\\|3 |\n\n---')
+  assert.deepEqual(pieces.map((piece) => piece.kind), ['heading', 'paragraph', 'list', 'list', 'quote', 'fence', 'table', 'rule'])
+  const list = pieces[2] as Piece & { kind: 'list' }
+  assert.equal(list.items.length, 2)
+  assert.deepEqual(list.items[0]!.inside.map((piece) => piece.kind), ['paragraph', 'list'])
+  assert.equal(list.items[1]!.checked, true)
+  assert.equal((pieces[3] as Piece & { kind: 'list' }).start, 3)
+  assert.equal((pieces[5] as Piece & { kind: 'fence' }).text, 'let x = "<b>"')
+  const table = pieces[6] as Piece & { kind: 'table' }
+  assert.deepEqual(table.align, ['left', 'right'])
+  assert.equal(texts(table.rows[0]![1]!), '2|3')
+})
+
+const long = 'Intro *one*.\n\n# Head\n\n- a\n\n- b\n\n  more of b\n\nText\n\n```\ncode\n\n\nstill code\n```\n\n| x | y |\n|--|--|\n| 1 | 2 |\n\nend **bold'
+
+test('Parts put together are the text, and parsed one by one give what the whole gives', () => {
+  assert.equal(partsOf(long).join(''), long)
+  assert.deepEqual(partsOf(long).flatMap(parse), parse(long))
+})
+
+test('While a text grows, all parts but the last stay as they are', () => {
+  let before: string[] = []
+  for (let length = 1; length <= long.length; length++) {
+    const parts = partsOf(long.slice(0, length))
+    assert.deepEqual(parts.slice(0, Math.max(0, before.length - 1)), before.slice(0, -1), `at ${length}`)
+    before = parts
+  }
+})
+
+test('Hostile texts are read in reasonable time', () => {
+  const hostile = ['*a '.repeat(5000), '['.repeat(16_000), '`'.repeat(9000) + 'x', '> '.repeat(4000), '**'.repeat(8000), '- '.repeat(3000), '|-'.repeat(6000), '<'.repeat(16_000), '![](('.repeat(3000), '_a_'.repeat(5000), 'http://'.repeat(2000)]
+  for (const text of hostile) {
+    const started = Date.now()
+    parse(text)
+    assert.ok(Date.now() - started < 1500, `${text.slice(0, 10)}: ${Date.now() - started} ms`)
+  }
+})
+
+test('Colours lose no letter of the code', () => {
+  const code = 'const x = "a\\"b" // c\n/* d */ 0x1f `e` fn("\n'
+  for (const language of ['js', 'py', 'sql', 'sh', '']) assert.equal(highlight(code, language).map((part) => part.text).join(''), code)
+})

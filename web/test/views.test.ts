@@ -1,0 +1,64 @@
+// What lists and differences are made of.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { changedFiles, treeOf } from '../src/chat/tree'
+import { parseDiff } from '../src/ui/diff'
+import { windowOf } from '../src/ui/windowing'
+
+const diff = `diff --git a/src/a.txt b/src/a.txt
+index 1..2 100644
+--- a/src/a.txt
++++ b/src/a.txt
+@@ -1,3 +1,3 @@ head
+ same
+--- gone
++++ come
+ end
+\\ No newline at end of file
+diff --git a/old name.txt b/new name.txt
+similarity index 100%
+rename from old name.txt
+rename to new name.txt
+diff --git a/b.bin b/b.bin
+new file mode 100644
+Binary files /dev/null and b/b.bin differ
+diff --git a/gone.txt b/gone.txt
+deleted file mode 100644
+--- a/gone.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-x
+`
+
+test('A diff is read file by file, also lines that look like its own heads', () => {
+  const files = parseDiff(diff)
+  assert.deepEqual(files.map(({ path, kind, added, removed }) => ({ path, kind, added, removed })), [
+    { path: 'src/a.txt', kind: 'change', added: 1, removed: 1 }, { path: 'new name.txt', kind: 'rename', added: 0, removed: 0 },
+    { path: 'b.bin', kind: 'create', added: 0, removed: 0 }, { path: 'gone.txt', kind: 'delete', added: 0, removed: 1 },
+  ])
+  assert.deepEqual(files[0]!.lines.map((line) => line.kind), ['hunk', 'same', 'remove', 'add', 'same', 'note'])
+  assert.equal(files[0]!.lines[2]!.text, '-- gone')
+  assert.equal(files[1]!.from, 'old name.txt')
+})
+
+test('Nonsense is no diff, and does no harm', () => {
+  assert.deepEqual(parseDiff('hello\n@@ -1 +1 @@\n'), [])
+  assert.equal(parseDiff('diff --git\n@@ -x').length, 0)
+})
+
+test('Files and their differences meet, below the folder of the workspace too', () => {
+  const files = changedFiles([{ type: 'files', files: [{ type: 'change', path: '/workspace/src/a.txt' }, { type: 'create', path: '/workspace/c.txt' }] }], parseDiff(diff).slice(0, 1))
+  assert.deepEqual(files.map(({ path, diff: found }) => [path, found?.path ?? null]), [['/workspace/src/a.txt', 'src/a.txt'], ['/workspace/c.txt', null]])
+  const tree = treeOf(files)
+  assert.equal(tree.folders[0]!.name, 'workspace')
+  assert.equal(tree.folders[0]!.folders[0]!.name, 'src')
+  assert.equal(treeOf([{ path: 'a/b/c/d.txt', type: 'create', diff: null }]).folders[0]!.name, 'a/b/c')
+})
+
+test('Of a hundred thousand rows, those in view stand in the document', () => {
+  const seen = windowOf(100_000, 40, 2_000_000, 800)
+  assert.ok(seen.to - seen.from < 60)
+  assert.ok(seen.from <= 50_000 && seen.to >= 50_020)
+  assert.equal(seen.before + seen.after + (seen.to - seen.from) * 40, 4_000_000)
+  assert.deepEqual(windowOf(0, 40, 500, 800), { from: 0, to: 0, before: 0, after: 0 })
+})
