@@ -83,6 +83,11 @@ TEST_F(Http2Test, HEAD_has_a_length_and_no_body) {
   EXPECT_TRUE(answer.ended);
 }
 
+TEST_F(Http2Test, The_crumbs_of_a_cookie_are_put_together) {
+  const auto& answer = answer_to(with(with(with(Http2Client::get("/"), "cookie", "a=1"), "x", "y"), "cookie", "b=2"));
+  EXPECT_EQ(answer.body, "GET / [] host=h x=y cookie=a=1; b=2 |");
+}
+
 TEST_F(Http2Test, What_HTTP_1_refuses_is_refused_in_the_same_words) {
   const auto refusal = [&](std::size_t index, const std::string& value) {
     Fields fields = Http2Client::get("/");

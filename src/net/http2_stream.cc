@@ -24,6 +24,10 @@ void Http2Stream::on_field(std::string_view name, std::string_view value) {
     if (value != *authority_) refuse(400, "the Host field differs from :authority");
     return;
   }
+  if (name == "cookie") {  // RFC 9113 §8.2.3: comes in crumbs, which compress better
+    cookie_.append(cookie_.empty() ? "" : "; ").append(value);
+    return;
+  }
   head_.add_field(name, value);
 }
 
@@ -54,6 +58,7 @@ void Http2Stream::on_head_end() {
   if (method_.size() + path_.size() + line_overhead > limits_.line_bytes_max) {
     return refuse(414, "the request line is too long");
   }
+  if (!cookie_.empty()) head_.add_field("cookie", cookie_);
   head_.set_version(HttpVersion::http_2);
   head_.set_method(method_);
   if (scheme_ != "http" && scheme_ != "https") return refuse(400, "the :scheme is neither http nor https");

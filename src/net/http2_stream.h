@@ -71,6 +71,7 @@ class Http2Stream final {
   std::string path_;
   std::string scheme_;
   std::optional<std::string> authority_;
+  std::string cookie_;
   bool request_ended_ = false;
 };
 

@@ -24,6 +24,24 @@ std::string sent_by(Outbox& outbox, std::size_t at_most, std::size_t vectors_max
   return out;
 }
 
+TEST(Outbox, Pieces_go_to_another_in_order_however_they_are_cut) {
+  for (const std::size_t at_once : {1, 9, 700, 1024, 1025, 5000}) {
+    Outbox from;
+    std::string expected;
+    for (const std::size_t size : {10, 2000, 1, 1024, 4000, 3}) {
+      const std::string text(size, static_cast<char>('a' + size % 26));
+      from.add_text("text ");
+      from.add_shared(shared(text));
+      expected += "text " + text;
+    }
+    Outbox to;
+    to.add_text("before ");
+    while (!from.empty()) from.move_front(std::min(at_once, from.size()), to);
+    EXPECT_EQ(to.size(), 7 + expected.size());
+    EXPECT_EQ(sent_by(to, 333), "before " + expected) << at_once;
+  }
+}
+
 TEST(Outbox, Sends_the_same_bytes_however_few_the_socket_takes) {
   for (const std::size_t at_most : {1, 2, 3, 7, 1000}) {
     Outbox outbox;

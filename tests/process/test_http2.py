@@ -1,0 +1,104 @@
+"""HTTP/2 on the port of HTTP/1.1, as others speak it: curl, h2load and Node. What is streamed is the same (I-1, I-3)."""
+import json
+import re
+import shutil
+import subprocess
+import unittest
+
+from server_process import PATIENCE_S, ServerTest, wait_until
+from stream_grammar import check_stream, text_of
+
+# Opens as many streams as it is given paths, on one session; resets those that hang after their first line.
+NODE_CLIENT = r"""
+const http2 = require('node:http2');
+const [url, key, ...asked] = process.argv.slice(1);
+const session = http2.connect(url);
+session.on('error', error => { console.error(error); process.exit(1); });
+let open = asked.length;
+for (const one of asked) {
+  const [path, content] = JSON.parse(one);
+  const stream = session.request({':method': 'POST', ':path': path, authorization: 'Bearer ' + key,
+                                  'content-type': 'application/json'});
+  const told = {path, text: ''};
+  stream.on('response', headers => { told.status = headers[':status']; told.type = headers['content-type']; });
+  stream.on('data', piece => {
+    told.text += piece;
+    if (content === 'hang' && told.text.includes('\n')) stream.close(http2.constants.NGHTTP2_CANCEL);
+  });
+  stream.on('close', () => {
+    told.code = stream.rstCode;
+    console.log(JSON.stringify(told));
+    if (--open === 0) session.close();
+  });
+  stream.end(JSON.stringify({content}));
+}
+"""
+
+
+class Http2(ServerTest):
+    def curl(self, *arguments):
+        done = subprocess.run(["curl", "--silent", "--show-error", "--http2-prior-knowledge", *arguments],
+                              capture_output=True, timeout=PATIENCE_S, check=False, env=self.server.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def messages_path(self):
+        return f"/v1/conversations/{self.conversation()}/messages"
+
+    def test_I1_curl_streams_a_run(self):
+        said = self.curl("--no-buffer", "--write-out", r"%{http_version} %{response_code} %{content_type}",
+                         "--header", f"Authorization: Bearer {self.server.bootstrap['service_key']}",
+                         "--json", json.dumps({"content": "say one two three"}), self.server.url + self.messages_path())
+        lines = said.split(b"\n")
+        self.assertEqual(lines.pop(), b"2 200 application/x-ndjson")
+        self.assertEqual(text_of(check_stream(lines)).split(), ["one", "two", "three"])
+
+    def test_both_versions_answer_alike(self):
+        over_1 = self.client.get("/v1/conversations/conv_00000000000000000000000000")
+        over_2 = self.curl("--include", "--header", f"Authorization: Bearer {self.server.bootstrap['service_key']}",
+                           self.server.url + "/v1/conversations/conv_00000000000000000000000000")
+        head, body = over_2.split(b"\r\n\r\n", 1)
+        self.assertTrue(head.startswith(b"HTTP/2 404"), head)
+        mine, theirs = json.loads(body), over_1.json()
+        del mine["request_id"], theirs["request_id"]
+        self.assertEqual(mine, theirs)
+
+    def test_a_body_too_large_is_a_problem_and_not_a_cut(self):
+        big = self.server.home / "big"
+        big.write_bytes(b" " * 6_000_000)
+        said = self.curl("--write-out", "%{response_code}", "--data-binary", f"@{big}",
+                         "--header", f"Authorization: Bearer {self.server.bootstrap['service_key']}",
+                         "--header", "Content-Type: application/json", self.server.url + self.messages_path())
+        self.assertTrue(said.endswith(b"413"), said)
+        self.assertIn(b"/problems/content-too-large", said)
+
+    def test_two_thousand_streams_at_once_are_served_without_an_error(self):
+        done = subprocess.run(["h2load", "--requests=20000", "--clients=20", "--max-concurrent-streams=100",
+                               self.server.url + "/healthz"], capture_output=True, text=True, timeout=4 * PATIENCE_S,
+                              check=False, env=self.server.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        counts = dict(reversed(pair.split(" ")) for pair in
+                      re.search(r"requests: (.+)", done.stdout)[1].split(", "))
+        self.assertEqual((counts["succeeded"], counts["failed"], counts["errored"]), ("20000", "0", "0"), done.stdout)
+
+    def test_node_reads_one_stream_and_leaves_another_of_the_same_session(self):
+        asked = [[self.messages_path(), "say hello there"], [self.messages_path(), "hang"],
+                 [self.messages_path(), "tokens 50 100"]]
+        done = subprocess.run([shutil.which("node"), "-e", NODE_CLIENT, self.server.url,
+                               self.server.bootstrap["service_key"], *map(json.dumps, asked)],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = {answer["path"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+        said, left, streamed = (told[path] for path, _ in asked)
+        self.assertEqual([a["status"] for a in (said, left, streamed)], [200] * 3)
+        self.assertEqual([a["code"] for a in (said, left, streamed)], [0, 8, 0])
+        self.assertEqual(text_of(check_stream(said["text"].encode().split(b"\n")[:-1])), "hello there")
+        events = check_stream(streamed["text"].encode().split(b"\n")[:-1])
+        self.assertEqual(sum(e["type"] == "content_delta" for e in events), 50)
+        # Who left has left: its connection is not held, and the server goes on.
+        wait_until(lambda: b"sluice_http_connections_open 1\n" in self.admin.get("/metrics").body,
+                   "the session's connection is closed")
+
+
+if __name__ == "__main__":
+    unittest.main()
