@@ -24,6 +24,11 @@ export function Frame({ session }: { session: Session }) {
   useEffect(() => { if (path.value === '/') navigate('/chat', 'replace') }, [path.value])
   useEffect(() => watchApprovals(), [session.tenant?.id])
   useEffect(() => { navigationOpen.value = false }, [path.value])
+  const entered = useRef(found?.entry)
+  useEffect(() => {
+    if (entered.current !== found?.entry) document.getElementById('content')?.focus() // as a page that is loaded would
+    entered.current = found?.entry
+  }, [found?.entry])
   useKeys({
     '?': () => { helpOpen.value = !helpOpen.value },
     g: () => { navigationOpen.value = true; document.querySelector<HTMLElement>('.navigation a')?.focus() },

@@ -30,12 +30,17 @@ export function ChatList({ current, onChosen }: { current: string | null; onChos
     const next = all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by))]
     if (next) navigate(`/chat/${next.id}`)
   }
-  useKeys({ j: () => step(1), k: () => step(-1), n: () => { navigate('/chat'); onChosen() } })
+  const begin = () => {
+    navigate('/chat')
+    onChosen()
+    requestAnimationFrame(() => document.querySelector<HTMLElement>('.composer textarea')?.focus())
+  }
+  useKeys({ j: () => step(1), k: () => step(-1), n: begin })
   return (
     <aside class="chat-list" aria-label="Chats">
       <header>
         <h2>Chats</h2>
-        <Button small kind="primary" icon="plus" onClick={() => { navigate('/chat'); onChosen() }}>New</Button>
+        <Button small kind="primary" icon="plus" onClick={begin}>New</Button>
       </header>
       <div class="chat-rows" ref={box}>
         {chats.value === null && (chatsFailure.value ? <Trouble error={chatsFailure.value} retry={() => void loadChats()} /> : <Loading />)}

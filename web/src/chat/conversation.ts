@@ -9,6 +9,8 @@ import { noteChat } from './chats'
 import { tellTabs } from './tabs'
 import type { BagFile, Frame, Message, WholeChat } from './types'
 
+const isLocal = (message: Message) => message.id.startsWith('local-') // on show, and the server has not named it yet
+
 export type Link = 'live' | 'lost'
 
 let made = 0
@@ -71,7 +73,8 @@ export class Conversation {
       const fresh = chat.messages.map((message) => known.get(message.id) ?? message)
       const oldest = fresh[0]?.id
       const older = oldest ? this.messages.value.slice(0, Math.max(0, this.messages.value.findIndex((message) => message.id === oldest))) : []
-      this.messages.value = [...older, ...fresh]
+      const unsent = this.messages.value.filter((message) => isLocal(message) && this.turn.value)
+      this.messages.value = [...older, ...fresh, ...unsent]
       if (!older.length) this.hasMore.value = chat.hasMore
     })
   }
@@ -113,6 +116,7 @@ export class Conversation {
       }
       throw error
     }
+    this.files.value = [...this.files.value, ...attachments]
     started.catch((error: unknown) => this.broke(error))
   }
 
@@ -172,7 +176,8 @@ export class Conversation {
   }
 
   private opened(turn: Turn): void {
-    this.messages.value = this.messages.value.map((message) => (message.id.startsWith('local-') ? { ...message, id: turn.userMessageId } : message))
+    const known = this.messages.value.some((message) => message.id === turn.userMessageId)
+    this.messages.value = this.messages.value.flatMap((message) => (!isLocal(message) ? [message] : known ? [] : [{ ...message, id: turn.userMessageId }]))
     if (this.title.value === '') this.title.value = turn.title
     const isNew = this.id.value === null
     this.id.value = turn.chatId
@@ -193,14 +198,16 @@ export class Conversation {
 
   // The stream cannot be had any more: whatever became of the turn is in the chat.
   private broke(error: unknown): void {
+    const messageId = this.turn.value?.message.id
     this.turn.value = null
-    this.notice.value = wordsOf(error)
-    void this.load()
+    void this.load().then(() => {
+      if (!this.messages.value.some((message) => message.id === messageId)) this.notice.value = wordsOf(error)
+    })
   }
 
-  // Another tab, or the list of chats, says that a turn runs here.
-  heard(streamId: string | null): void {
-    if (streamId && !this.turn.value) void this.load()
+  // Another tab, or the list of chats, says that something happened here.
+  heard(): void {
+    if (this.id.value && !this.turn.value && !this.loading.value) void this.load()
   }
 
   async stop(): Promise<void> {

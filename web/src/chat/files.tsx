@@ -75,17 +75,19 @@ function Leaf({ file, owner, depth }: { file: ChangedFile & { name: string }; ow
   )
 }
 
-export function FileChip({ file, onRemove }: { file: BagFile; onRemove?: () => void }) {
+const isPicture = (file: BagFile) => /^image\/(png|jpeg|gif|webp)$/.test(file.type)
+
+function FileChip({ file }: { file: BagFile }) {
   return (
-    <span class="chip">
-      <a href={file.url} download={file.name} title={`${file.name}: download`}>
+    <a class="chip" href={file.url} download={file.name} title={`Download ${file.name}`}>
+      {isPicture(file) && <img src={`${file.url}?inline=1`} alt="" loading="lazy" />}
+      <span class="chip-line">
         <Icon name="file" size={14} />
         <span class="chip-name">{file.name}</span>
         <span class="chip-size">{sizeText(file.size)}</span>
-        {!onRemove && <Icon name="download" size={14} />}
-      </a>
-      {onRemove && <button type="button" class="chip-remove" aria-label={`Remove ${file.name}`} onClick={onRemove}><Icon name="close" size={12} /></button>}
-    </span>
+        <Icon name="download" size={14} />
+      </span>
+    </a>
   )
 }
 

@@ -30,7 +30,8 @@ export async function startTurn(body: TurnRequest, follower: Follower): Promise<
     open(streamPath, { method: 'POST', headers: headersFor(options), body: JSON.stringify(body) }, follower.stop))
   const streamId = answer.headers.get('X-Stream-Id')
   const whole = await read(answer, follower)
-  if (whole || !streamId) return
+  if (whole) return
+  if (!streamId) throw new Error('The answer broke off before it began.')
   await attachTurn(streamId, follower)
 }
 

@@ -34,15 +34,15 @@ export const UserMessage = memo(function UserMessage({ message }: { message: Mes
   )
 })
 
-interface AnswerProps { message: Message; turn: Turn | null; tick: number; link: 'live' | 'lost' }
+interface AnswerProps { message: Message; turn: Turn | null; tick: number; link: 'live' | 'lost'; virtual: boolean }
 
 // An answer, also one that still comes: then `turn` is folded in place, and `tick` says that it has changed.
-export const Answer = memo(function Answer({ message, turn, link }: AnswerProps) {
+export const Answer = memo(function Answer({ message, turn, link, virtual }: AnswerProps) {
   const state = turn ? { class: 'live', 'aria-label': 'Assistant, answering', 'aria-busy': true } : { class: '', 'aria-label': 'Assistant' }
   return (
     <article {...state} class={`message assistant ${state.class}`}>
       <h2 class="hidden">The assistant answered</h2>
-      <Rows message={message} live={turn !== null} tails={turn?.tails ?? null} />
+      <Rows message={message} live={turn !== null} tails={turn?.tails ?? null} virtual={virtual} />
       {turn ? <Progress turn={turn} link={link} /> : <Ending message={message} />}
     </article>
   )
@@ -92,16 +92,16 @@ function Queue({ queued }: { queued: { position: number; retryHintSeconds: numbe
 }
 
 const slabRows = 40
-const slabsKept = 6 // a shorter answer stays in the document whole
 
-function Rows({ message, live, tails }: { message: Message; live: boolean; tails: Map<string, string> | null }) {
+interface RowsProps { message: Message; live: boolean; tails: Map<string, string> | null; virtual: boolean }
+
+function Rows({ message, live, tails, virtual }: RowsProps) {
   const rows = rowsOf(message.content)
   const slabs = slabsOf(rows, slabRows)
-  const virtual = slabs.length > slabsKept
   return (
     <>
       {slabs.map((slab, i) => (
-        <Slab key={i} rows={slab} owner={message.id} live={live} tails={i >= slabs.length - 2 ? tails : null} virtual={virtual && i < slabs.length - 2} last={i === slabs.length - 1} />
+        <Slab key={i} rows={slab} owner={message.id} live={live} tails={i >= slabs.length - 2 ? tails : null} virtual={virtual && !(live && i >= slabs.length - 2)} last={i === slabs.length - 1} />
       ))}
       <Changes blocks={changesOf(message)} owner={message.id} live={live} />
     </>

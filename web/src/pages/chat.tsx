@@ -57,9 +57,14 @@ function useConversation(chatId: string | null): Conversation {
   const conversation = held.current
   useEffect(() => () => held.current?.close(), [])
   useEffect(() => { if (recoveries.value) void conversation.load() }, [recoveries.value])
-  useEffect(() => onTabs((news) => { if (news.chatId === conversation.id.peek()) conversation.heard(news.streamId) }), [conversation])
+  useEffect(() => onTabs((news) => { if (news.chatId === conversation.id.peek()) conversation.heard() }), [conversation])
   const listed = chats.value?.find((chat) => chat.id === conversation.id.value)
-  useEffect(() => conversation.heard(listed?.running ?? null), [conversation, listed?.running])
+  const news = `${listed?.running} ${listed?.updatedAt}`
+  const told = useRef(news)
+  useEffect(() => {
+    if (told.current !== news && listed) conversation.heard()
+    told.current = news
+  }, [conversation, news])
   return conversation
 }
 
