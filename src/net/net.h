@@ -89,11 +89,11 @@ class Exchange {
 
   // Called each time unsent_bytes() has fallen to zero, however quickly: who waits for room hears of it.
   virtual void on_drained(Callback<void()> then) = 0;
-  // Called once, when the peer has closed or the connection failed before the answer was complete.
+  // Called once, when the peer has closed, reset the stream, or the connection failed before the answer was complete.
   virtual void on_gone(Callback<void()> then) = 0;
   // From now on a peer that has closed its sending half is gone. Otherwise it may still read the answer:
   // until something is written, nothing tells the one from the other. For work that must not outlive
-  // its caller.
+  // its caller. Over HTTP/2 a peer that leaves resets the stream, so this changes nothing.
   virtual void leave_at_half_close() = 0;
 };
 
