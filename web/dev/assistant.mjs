@@ -73,14 +73,14 @@ export class Assistant {
   start(chat, user, text) {
     const stopper = new AbortController()
     const turn = {
-      streamId: id('run'), messageId: id('msg'), createdAt: Date.now(), frames: [], readers: new Set(), assets: [], chat,
+      streamId: id('run'), messageId: id('msg'), createdAt: Date.now(), frames: [], readers: new Set(), chat,
       stopped: stopper.signal, stop: () => stopper.abort(), files: chat.tree, wordMs: this.options.wordMs,
       emit: (event, data) => {
         const frame = { id: turn.frames.length, event, data }
         turn.frames.push(frame)
         for (const reader of turn.readers) tell(reader, frame)
       },
-      asset: (name, content) => turn.assets.push(this.keep(chat.id, name, 'text/csv', Buffer.from(content), 'sandbox')),
+      asset: (name, content) => turn.emit('custom', { name: 'sluice.assets', value: { files: [this.keep(chat.id, name, 'text/csv', Buffer.from(content), 'sandbox')] } }),
       gate: async ({ reason, items }) => {
         const { approval, decided } = this.gates.raise({ chatId: chat.id, messageId: turn.messageId, reason, items, tenant: this.options.tenant })
         const told = { approvalId: approval.id, reason, items, expiresAt: Date.parse(approval.expires_at) }
@@ -105,12 +105,12 @@ export class Assistant {
       about.status = error instanceof Stopped ? 'cancelled' : 'failed'
       about.error = error instanceof Stopped ? { code: 'run-cancelled', message: 'It was stopped.' } : { code: 'upstream-failed', message: error instanceof Failed ? error.message : String(error) }
     }
-    const message = messageOf(turn.frames, { ...about, assets: turn.assets })
+    const message = messageOf(turn.frames, about)
     turn.chat.tree = turn.files
     turn.chat.messages.push(message)
     turn.chat.turn = null
     turn.chat.updatedAt = Date.now()
-    if (about.error) turn.emit('error', { ...about.error, status: about.status === 'cancelled' ? 409 : 502, messageId: turn.messageId, message_: message })
+    if (about.error) turn.emit('error', { ...about.error, status: about.status === 'cancelled' ? 409 : 502, messageId: turn.messageId })
     else turn.emit('result', { messageId: turn.messageId, message, usage: about.usage })
     turn.emit('done', {})
     for (const reader of turn.readers) reader.end()

@@ -81,9 +81,9 @@ function begin(turn, state, name, args) {
   return step
 }
 
-function end(turn, state, step, args, result, ms, error) {
+function end(turn, state, step, result, ms, error) {
   state.last = typeof result === 'string' ? result : JSON.stringify(result)
-  turn.emit('step', { ...step, status: error ? 'failed' : 'succeeded', args, ...(error ? { error } : { result }), durationMs: ms, ts: Date.now() })
+  turn.emit('step', { ...step, status: error ? 'failed' : 'succeeded', ...(error ? { error } : { result }), durationMs: ms, ts: Date.now() })
 }
 
 async function bash(turn, state, command) {
@@ -92,13 +92,13 @@ async function bash(turn, state, command) {
   await pause(turn, turn.wordMs * 4)
   if (command.startsWith('false')) {
     turn.emit('output', { id: step.id, stream: 'stderr', text: 'it did not work\n' })
-    return end(turn, state, step, { command }, undefined, 21, 'The command ended with status 1.')
+    return end(turn, state, step, undefined, 21, 'The command ended with status 1.')
   }
   for (const part of printed.match(/[^\n]*\n/g)) {
     turn.emit('output', { id: step.id, stream: 'stdout', text: part })
     await pause(turn, turn.wordMs * 2)
   }
-  end(turn, state, step, { command }, printed.trimEnd(), 84)
+  end(turn, state, step, printed.trimEnd(), 84)
 }
 
 async function loud(turn, state, count) {
@@ -108,7 +108,7 @@ async function loud(turn, state, count) {
     turn.emit('output', { id: step.id, stream: 'stdout', text: Array.from({ length: Math.min(50, count - i + 1) }, (_, k) => `line ${i + k}\n`).join('') })
     await pause(turn, 5)
   }
-  end(turn, state, step, args, `${count} lines`, 5 * count)
+  end(turn, state, step, `${count} lines`, 5 * count)
 }
 
 async function write(turn, state, path, content) {
@@ -117,7 +117,7 @@ async function write(turn, state, path, content) {
   await pause(turn, turn.wordMs * 3)
   turn.emit('file', { type: state.tree.has(path) ? 'change' : 'create', path, ts: Date.now() })
   state.tree.set(path, content)
-  end(turn, state, step, args, `${content.length} bytes written`, 6)
+  end(turn, state, step, `${content.length} bytes written`, 6)
 }
 
 async function edit(turn, state, path, old, made) {
@@ -125,24 +125,24 @@ async function edit(turn, state, path, old, made) {
   const step = begin(turn, state, 'edit', args)
   await pause(turn, turn.wordMs * 3)
   const content = state.tree.get(path)
-  if (content === undefined || !content.includes(old)) return end(turn, state, step, args, undefined, 2, `There is no "${old}" in ${path}.`)
+  if (content === undefined || !content.includes(old)) return end(turn, state, step, undefined, 2, `There is no "${old}" in ${path}.`)
   state.tree.set(path, content.replace(old, made))
   turn.emit('file', { type: 'change', path, ts: Date.now() })
-  end(turn, state, step, args, '1 place changed', 4)
+  end(turn, state, step, '1 place changed', 4)
 }
 
 async function read(turn, state, path) {
   const step = begin(turn, state, 'read', { path })
   await pause(turn, turn.wordMs)
   const content = state.tree.get(path)
-  end(turn, state, step, { path }, content, 1, content === undefined ? `${path} is not there.` : undefined)
+  end(turn, state, step, content, 1, content === undefined ? `${path} is not there.` : undefined)
 }
 
 async function ask(turn, state, tool, reason, items) {
   const step = begin(turn, state, tool, { reason })
   const decision = await turn.gate({ reason, items })
   if (decision !== 'approved') throw new Failed(403, `The approval was ${decision}.`)
-  end(turn, state, step, { reason }, 'approved', 900)
+  end(turn, state, step, 'approved', 900)
 }
 
 async function tokens(turn, state, count, rate) {
@@ -161,7 +161,7 @@ async function flood(turn, state, count, rate) {
     const kind = i % 10
     if (kind === 3) step = begin(turn, state, 'bash', { command: `make part-${i}` })
     else if (kind === 4 || kind === 5) turn.emit('output', { id: step.id, stream: 'stdout', text: `part ${i}: compiled\n` })
-    else if (kind === 6) end(turn, state, step, { command: `make part-${i}` }, 'ok', 40)
+    else if (kind === 6) end(turn, state, step, 'ok', 40)
     else tell(turn, state, kind === 0 ? `\n\nPart ${i} of ${count}: ` : `word${i} `)
     const ahead = started + ((i + 1) * 1000) / rate - Date.now()
     if (ahead > 4) await pause(turn, ahead)
@@ -178,8 +178,11 @@ async function queue(turn, count, ms) {
 async function subagent(turn, name, text) {
   const sub = { id: id('sub'), name }
   turn.emit('subagent', { ...sub, status: 'running' })
-  await pause(turn, turn.wordMs * 10)
-  turn.emit('subagent', { ...sub, status: 'succeeded', text })
+  for (const word of text.split(/(?= )/)) {
+    await pause(turn, turn.wordMs * 3)
+    turn.emit('subagent', { ...sub, status: 'running', text: word })
+  }
+  turn.emit('subagent', { ...sub, status: 'succeeded' })
 }
 
 async function retake(turn, state, text) {

@@ -207,7 +207,7 @@ const stories = {
     const evil = '<img src=x onerror="owned=1"><script>owned=1</script>[x](javascript:owned=1)'
     await say(page, `say ${evil}\nthink ${evil}\n$ echo ${evil}\nwrite <b>x</b>.html: ${evil}\nfiller ${evil}\ncustom ${'x'} {"a":"<svg onload=owned=1>"}\nfail 500 ${evil}`)
     await idle(page)
-    for (const head of await page.locator('.step-head:not(.still), .reasoning-head, .tree-file:is(button)').all()) await head.click()
+    for (const head of await page.locator('.step-head, .reasoning-head, .tree-file:is(button)').all()) await head.click()
     await page.getByRole('button', { name: 'Rename this chat' }).click()
     await page.getByLabel('Title').fill(evil)
     await page.getByRole('button', { name: 'Rename', exact: true }).click()

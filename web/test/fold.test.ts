@@ -7,7 +7,7 @@ import { messageOf } from '../dev/fold.mjs'
 import { play } from '../dev/script.mjs'
 // @ts-expect-error the fake is plain JavaScript
 import { scenes } from '../dev/scenes.mjs'
-import { applyFrame, emptyTurn, firstBytes, outputBytesMax } from '../src/chat/fold'
+import { applyFrame, cutNote, emptyTurn, firstBytes, outputBytesMax } from '../src/chat/fold'
 import { rowsOf, textOf } from '../src/chat/rows'
 import type { Frame, Message } from '../src/chat/types'
 
@@ -38,6 +38,7 @@ const scripts: Record<string, string> = {
   'a scene': Object.values(scenes)[0] as string,
   'text that is taken back': 'say Grüße, 世界 👋🏽.\nretake Better.\nsay And on.',
   'steps, sub-agents and custom events': 'think a\nsay b\n$ echo c\n$ false\nsub s: d\ncustom n {"x":[1,{"y":"z"}]}\nthink e\nsay f',
+  'a step that is done again, and a sub-agent that speaks': '$ echo a\nsub s: many words one by one\nsub t: more',
   'files that change again': 'write a/b.txt: one\nwrite a/b.txt: two\nsay in between\nedit a/b.txt: two -> three\nedit a/b.txt: nothing -> x',
   'a loud command': 'loud 9000\nsay done',
   'a flood': 'flood 2000 1000000',
@@ -117,7 +118,8 @@ test('Output is cut at its limit, never inside a letter', () => {
   applyFrame(turn, { id: 0, event: 'step', data: { id: 's', name: 'bash', status: 'running', ts: 1 } })
   for (let i = 1; i <= 3000; i++) applyFrame(turn, { id: i, event: 'output', data: { id: 's', stream: 'stdout', text: 'öäü\n' } })
   const step = turn.message.content[0] as { output: string }
-  assert.ok(new TextEncoder().encode(step.output).length <= outputBytesMax)
+  assert.ok(step.output.endsWith(cutNote))
+  assert.ok(new TextEncoder().encode(step.output.slice(0, -cutNote.length)).length <= outputBytesMax)
   assert.ok(turn.tails.get('s')!.length < 25_000)
 })
 

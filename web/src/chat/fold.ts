@@ -1,7 +1,7 @@
 // Turns the frames of a stream into the message that the server persists: folding all frames of a turn, and loading its
 // message, show the same. Blocks are never changed in place: a block that is another object has changed.
 import type {
-  ApprovalBlock, Block, FileChange, FilesBlock, Frame, Message, StepBlock, SubagentBlock, TextBlock,
+  ApprovalBlock, BagFile, Block, FileChange, FilesBlock, Frame, Message, StepBlock, SubagentBlock, TextBlock,
 } from './types'
 
 export interface Turn {
@@ -15,10 +15,12 @@ export interface Turn {
   filler: string | null // bridges dead air, and is gone with the next thing that happens
   queued: { position: number; retryHintSeconds: number } | null
   tails: Map<string, string> // what a running step printed last; the message keeps what it printed first
-  full: Set<string> // steps of which the message keeps no more
+  full: Set<string> // steps and sub-agents of which the message keeps no more
 }
 
-export const outputBytesMax = 16 * 1024 // of a step, in the message
+export const outputBytesMax = 16 * 1024 // of a step or a sub-agent, in the message
+export const cutNote = '\n… (cut here; the run\'s trace has all of it)'
+const assetsName = 'sluice.assets' // the custom event that tells which files were handed back
 const tailCharsMax = 24 * 1024 // of a step, on show while it runs
 
 export function emptyTurn(streamId = ''): Turn {
@@ -57,18 +59,30 @@ const folds: Record<string, (turn: Turn, data: never) => void> = {
   filler(turn, data: { text: string }) { turn.filler = data.text },
   step(turn, { ts, ...said }: Omit<StepBlock, 'type'> & { ts: number }) {
     void ts
-    put(turn.message.content, (block) => block.type === 'step' && block.id === said.id, { type: 'step', ...said })
+    const known = findStep(turn.message.content, said.id)
+    // What it came to is told anew each time; what it was called with, and printed, is not.
+    const { result, error, durationMs, ...kept } = known.step ?? ({} as StepBlock)
+    void [result, error, durationMs]
+    place(turn.message.content, known.at, { ...kept, type: 'step', ...said })
     if (said.status !== 'running') turn.tails.delete(said.id)
   },
   output(turn, data: { id: string; stream: string; text: string }) { print(turn, data.id, data.text) },
   file(turn, data: { type: FileChange; path: string }) { changeFile(turn.message.content, data) },
-  diff(turn, data: { diff: string }) { turn.message.content.push({ type: 'diff', diff: data.diff }) },
+  diff(turn, data: { diff: string }) { put(turn.message.content, (block) => block.type === 'diff', { type: 'diff', diff: data.diff }) },
   approval(turn, data: Omit<ApprovalBlock, 'type'>) {
     put(turn.message.content, (block) => block.type === 'approval' && block.approvalId === data.approvalId, { type: 'approval', ...data })
   },
-  custom(turn, data: { name: string; value: unknown }) { turn.message.content.push({ type: 'tool_output', name: data.name, value: data.value }) },
-  subagent(turn, data: Omit<SubagentBlock, 'type'>) {
-    put(turn.message.content, (block) => block.type === 'subagent' && block.id === data.id, { type: 'subagent', ...data })
+  custom(turn, { name, value }: { name: string; value: unknown }) {
+    const files = name === assetsName ? (value as { files?: BagFile[] } | null)?.files : undefined
+    turn.message.content.push(files ? { type: 'assets', files } : { type: 'tool_output', name, value })
+  },
+  subagent(turn, { text, ...said }: Omit<SubagentBlock, 'type'>) {
+    const blocks = turn.message.content
+    put(blocks, (block) => block.type === 'subagent' && block.id === said.id, { type: 'subagent', ...said })
+    if (!text) return
+    const at = blocks.findLastIndex((block) => block.type === 'subagent' && block.id === said.id)
+    const known = blocks[at] as SubagentBlock
+    blocks[at] = { ...known, text: bounded(turn, `subagent ${said.id}`, known.text ?? '', text) }
   },
   result(turn, data: { message: Message }) { adopt(turn, data.message) },
   error(turn, data: { code: string; message: string; message_?: Message }) {
@@ -82,6 +96,7 @@ const folds: Record<string, (turn: Turn, data: never) => void> = {
 }
 
 function grow(blocks: Block[], type: 'text' | 'reasoning', text: string): void {
+  if (!text) return
   const last = blocks[blocks.length - 1]
   if (last?.type === type) blocks[blocks.length - 1] = { type, text: last.text + text }
   else blocks.push({ type, text })
@@ -90,23 +105,34 @@ function grow(blocks: Block[], type: 'text' | 'reasoning', text: string): void {
 // The block that fits is changed, and one that is not there yet comes last. What happens is nearly always near the end.
 function put(blocks: Block[], fits: (block: Block) => boolean, next: Block): void {
   const at = blocks.findLastIndex(fits)
-  if (at < 0) blocks.push(next)
-  else blocks[at] = { ...blocks[at], ...next } as Block
+  place(blocks, at, { ...blocks[at], ...next } as Block)
+}
+
+function place(blocks: Block[], at: number, block: Block): void {
+  if (at < 0) blocks.push(block)
+  else blocks[at] = block
+}
+
+function findStep(blocks: Block[], id: string): { at: number; step: StepBlock | undefined } {
+  const at = blocks.findLastIndex((block) => block.type === 'step' && block.id === id)
+  return { at, step: blocks[at] as StepBlock | undefined }
+}
+
+// What is kept of a text that may be long, with `more` at its end.
+function bounded(turn: Turn, name: string, kept: string, more: string): string {
+  if (turn.full.has(name)) return kept
+  const whole = kept + more
+  const cut = whole.length * 3 <= outputBytesMax ? whole : firstBytes(whole, outputBytesMax) // a letter has 3 bytes at most
+  if (cut.length === whole.length) return whole
+  turn.full.add(name)
+  return cut + cutNote
 }
 
 function print(turn: Turn, id: string, text: string): void {
-  const blocks = turn.message.content
-  const at = blocks.findLastIndex((block) => block.type === 'step' && block.id === id)
-  if (at < 0) return
-  const step = blocks[at] as StepBlock
+  const { at, step } = findStep(turn.message.content, id)
+  if (!step || !text) return
   turn.tails.set(id, ((turn.tails.get(id) ?? '') + text).slice(-tailCharsMax))
-  let output = step.output ?? ''
-  if (!turn.full.has(id)) {
-    const whole = output + text
-    output = whole.length * 3 <= outputBytesMax ? whole : firstBytes(whole, outputBytesMax) // a letter has 3 bytes at most
-    if (output.length < whole.length) turn.full.add(id)
-  }
-  blocks[at] = { ...step, output }
+  turn.message.content[at] = { ...step, output: bounded(turn, `step ${id}`, step.output ?? '', text) }
 }
 
 function changeFile(blocks: Block[], { type, path }: { type: FileChange; path: string }): void {

@@ -68,6 +68,7 @@ async function open(url: string, init: RequestInit, stop: AbortSignal): Promise<
 
 // True when the stream was read to its end; false when it broke off, or a frame was missing.
 async function read(answer: Response, follower: Follower): Promise<boolean> {
+  if (answer.status === 204) throw new Problem(410, { title: 'The answer is over.' }) // nothing comes after what was taken
   follower.onLink('live')
   const parser = new SseParser()
   const reader = answer.body!.getReader()

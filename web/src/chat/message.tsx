@@ -161,7 +161,7 @@ const RowView = memo(function RowView({ row, owner, live, last, tail }: RowProps
     case 'reasoning': return <Reasoning text={block.text} id={`${owner}/thought-${at}`} live={live && last} />
     case 'step': return <Step step={block} owner={owner} tail={tail} />
     case 'approval': return <ApprovalCard approval={block} live={live} />
-    case 'subagent': return <Subagent block={block} />
+    case 'subagent': return <Subagent block={block} owner={owner} />
     case 'tool_output': return <ToolOutput block={block} owner={owner} at={at} />
     case 'assets': return <FileChips files={block.files} label="Files of the answer" />
     default: return null

@@ -25,11 +25,12 @@ export const Step = memo(function Step({ step, owner, tail }: StepProps) {
   const open = openedSignal(`${owner}/${step.id}`)
   const id = `step-${owner}-${step.id}`
   return (
-    <div class={`step ${step.status}${open.value ? ' open' : ''}`}>
+    <div class={`step ${step.status}${open.value ? ' open' : ''}${step.subagent ? ' nested' : ''}`}>
       <button type="button" class="step-head" aria-expanded={open.value} aria-controls={id} onClick={() => { open.value = !open.value }}>
         <Mark status={step.status} />
         <span class="step-name">{step.name}</span>
         <span class="step-about">{summaryOf(step.args)}</span>
+        {step.subagent && <span class="step-time">of a sub-agent</span>}
         {step.durationMs !== undefined && <span class="step-time">{durationText(step.durationMs)}</span>}
         <span class="step-chevron"><Icon name="chevron" size={14} /></span>
       </button>
@@ -78,20 +79,32 @@ function Arguments({ args }: { args: unknown }) {
   )
 }
 
-export const Subagent = memo(function Subagent({ block }: { block: SubagentBlock }) {
+export const Subagent = memo(function Subagent({ block, owner }: { block: SubagentBlock; owner: string }) {
+  const open = openedSignal(`${owner}/sub-${block.id}`)
   const isOver = block.status !== 'running' && block.status !== 'started'
   const status = block.status === 'failed' ? 'failed' : isOver ? 'succeeded' : 'running'
   return (
-    <div class={`step ${status}`}>
-      <div class="step-head still">
+    <div class={`step ${status}${open.value ? ' open' : ''}`}>
+      <button type="button" class="step-head" aria-expanded={open.value} onClick={() => { open.value = !open.value }}>
         <Mark status={status} />
-        <span class="step-name">{block.name}</span>
-        <span class="step-about">{block.text ?? 'works on its own part'}</span>
+        <span class="step-name">{block.name || 'sub-agent'}</span>
+        <span class="step-about">{block.error ?? lastLine(block.text ?? '')}</span>
         <span class="step-time">sub-agent</span>
-      </div>
+        <span class="step-chevron"><Icon name="chevron" size={14} /></span>
+      </button>
+      {open.value && (
+        <div class="step-body">
+          {block.text ? <LiveText text={block.text} label={`What ${block.name} said`} /> : <p class="faint">It has said nothing yet.</p>}
+          {block.error && <p class="step-error">{block.error}</p>}
+        </div>
+      )}
     </div>
   )
 })
+
+function lastLine(text: string): string {
+  return text.trimEnd().slice(-300).split('\n').pop()!
+}
 
 export const ToolOutput = memo(function ToolOutput({ block, owner, at }: { block: ToolOutputBlock; owner: string; at: number }) {
   const open = openedSignal(`${owner}/custom-${at}`)

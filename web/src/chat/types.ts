@@ -31,6 +31,7 @@ export interface StepBlock {
   id: string
   name: string
   status: StepStatus
+  subagent?: string // whose it is; absent: the agent's own
   args?: unknown
   result?: unknown
   error?: unknown
@@ -41,7 +42,7 @@ export interface FilesBlock { type: 'files'; files: { type: FileChange; path: st
 export interface DiffBlock { type: 'diff'; diff: string }
 export interface ApprovalBlock { type: 'approval'; approvalId: string; status: ApprovalStatus; reason: string; items: RequestedItem[]; expiresAt: number }
 export interface ToolOutputBlock { type: 'tool_output'; name: string; value: unknown }
-export interface SubagentBlock { type: 'subagent'; id: string; name: string; status: string; text?: string }
+export interface SubagentBlock { type: 'subagent'; id: string; name: string; status: string; text?: string; error?: string }
 export interface AssetsBlock { type: 'assets'; files: BagFile[] }
 
 export type Block =
