@@ -107,6 +107,15 @@ std::string items_digest(const std::vector<model::RequestedItem>& items) {
       append_canonical(out, *item.alias);
       out += ',';
     }
+    if (item.call) {
+      out += R"("call":{"arguments":)";
+      append_canonical(out, item.call->arguments);
+      out += R"(,"id":)";
+      append_canonical(out, item.call->id);
+      out += R"(,"name":)";
+      append_canonical(out, item.call->name);
+      out += "},";
+    }
     out += R"("description":)";
     append_canonical(out, item.description);
     if (!item.hosts.empty()) {

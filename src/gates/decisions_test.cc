@@ -285,6 +285,12 @@ TEST(Digests, Are_of_canonical_json) {
                           {model::ItemKind::secret, "Key", "CRM_KEY", {"a.example", "b.example"}}}),
             digest(R"([{"description":"Delete \"prod\"\n\b\f\u0001é","kind":"action"},)"
                    R"({"alias":"CRM_KEY","description":"Key","hosts":["a.example","b.example"],"kind":"secret"}])"));
+  // A rule's gate shows the call it is about: who binds a decision binds it to that very call.
+  EXPECT_EQ(
+      items_digest(
+          {{model::ItemKind::action, "Run: ls", std::nullopt, {}, model::ClientCall{"s1", "bash", R"({"c":1})"}}}),
+      digest(
+          R"([{"call":{"arguments":"{\"c\":1}","id":"s1","name":"bash"},"description":"Run: ls","kind":"action"}])"));
   EXPECT_EQ(secrets_digest({}), digest("{}"));
   EXPECT_EQ(secrets_digest({{"B", "2"}, {"A", "1\\"}}), digest(R"({"A":"1\\","B":"2"})"));
 }
