@@ -3,11 +3,14 @@ import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { session } from './api'
 import { App } from './app/app'
+import { preload } from './app/frame'
 import { recoveries } from './reach'
+import { path } from './router'
 import { findSession, signIn, takeCode } from './session'
 import { toastError } from './ui/toast'
 
 const code = takeCode()
+preload(path.value)
 render(<App />, document.getElementById('app')!)
 
 async function begin(): Promise<void> {

@@ -196,9 +196,20 @@ const stories = {
     await shoot(page, 'chat-attachments')
     await accessible(page, 'attachments')
     await page.getByRole('button', { name: 'Remove virus.exe' }).click()
+    await page.evaluate(() => {
+      const carried = (name) => {
+        const data = new DataTransfer()
+        data.items.add(new File(['x'], name, { type: 'text/plain' }))
+        return data
+      }
+      dispatchEvent(new DragEvent('drop', { dataTransfer: carried('dropped.txt'), cancelable: true }))
+      document.querySelector('.composer textarea').dispatchEvent(new ClipboardEvent('paste', { clipboardData: carried('pasted.txt'), bubbles: true, cancelable: true }))
+    })
+    for (const name of ['dropped.txt', 'pasted.txt']) await page.getByRole('button', { name: `Remove ${name}` }).waitFor(patience)
+    await page.getByRole('button', { name: 'Remove pasted.txt' }).click()
     await say(page, 'say Thank you for the file.')
     await idle(page)
-    await page.locator('.message.user').getByRole('link', { name: /orders.csv/ }).waitFor(patience)
+    assert.deepEqual((await page.locator('.message.user .chip-name').allInnerTexts()), ['orders.csv', 'dropped.txt'])
   },
 
   async 'keeps scripts inert in every text'() {

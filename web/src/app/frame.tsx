@@ -52,6 +52,11 @@ export function Frame({ session }: { session: Session }) {
   )
 }
 
+// Fetches the code of the page that an address leads to, while the session is still being asked for.
+export function preload(at: string): void {
+  find(at === '/' ? '/chat' : at)?.entry.load().catch(() => {}) // the page says so when it is opened
+}
+
 function find(at: string): { entry: Entry; params: Record<string, string> } | null {
   for (const entry of pages) {
     for (const pattern of entry.paths) {

@@ -15,7 +15,7 @@ export interface Attachment {
 }
 
 const attachmentsMax = 20
-const bytesMax = 50 * 1024 * 1024
+const bytesMax = 512 * 1024 * 1024 // what no server takes; what this one takes it says itself
 let next = 1
 
 export class Attachments {

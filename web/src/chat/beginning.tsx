@@ -1,7 +1,7 @@
 // A chat before its first message: which agent, and what one could say to it.
 import { Icon, type IconName } from '../ui/icon'
 
-export interface Agent { id: string; name: string; description?: string | null; model?: unknown }
+export interface Agent { id: string; name: string; is_default: boolean; model: { provider: string } }
 
 interface Example { icon: IconName; title: string; text: string }
 
@@ -19,7 +19,7 @@ const offlineExamples: Example[] = [
 ]
 
 export function Beginning({ agent, onExample }: { agent: Agent | null; onExample: (text: string) => void }) {
-  const isOffline = JSON.stringify(agent?.model ?? '').includes('offline')
+  const isOffline = agent?.model.provider === 'offline'
   return (
     <div class="beginning">
       <h1>What should {agent ? <em>{agent.name}</em> : 'it'} do?</h1>

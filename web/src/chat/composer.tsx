@@ -25,11 +25,13 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
   const running = conversation.turn.value !== null
   useEffect(() => { if (draft.turn) { setText(draft.text); field.current?.focus() } }, [draft.turn])
   useEffect(() => { fit(field.current) }, [text])
+  useEffect(() => { if (!running) setFailure('') }, [running])
   useKeys({ '/': () => field.current?.focus() })
 
   const send = async () => {
     const said = text.trim()
-    if (sending || running || bag.busy || (!said && !bag.ready.length)) return
+    if (running && said) return setFailure('The answer is not finished. Your text is kept: send it then, or stop the answer.')
+    if (sending || bag.busy || (!said && !bag.ready.length)) return
     setSending(true)
     setFailure('')
     setText('')

@@ -27,7 +27,7 @@ export default function ChatPage({ params }: PageProps) {
   const [listOpen, setListOpen] = useState(false)
   const [filesOpen, setFilesOpen] = useState(false)
   const known = agents.data?.data ?? []
-  const agent = known.find((one) => one.id === (conversation.agentId.value ?? agentId)) ?? known[0] ?? null
+  const agent = known.find((one) => one.id === (conversation.agentId.value ?? agentId)) ?? known.find((one) => one.is_default) ?? known[0] ?? null
   useTitle(conversation.title.value || 'Chat')
   useKeys({ f: () => setFilesOpen((is) => !is), Escape: () => { setListOpen(false); setFilesOpen(false) } })
   const isNew = conversation.id.value === null
