@@ -30,6 +30,7 @@ struct ApiOptions {
   std::vector<std::string> provider_names{"offline", "anthropic", "openai-responses", "openai-chat"};
   int64_t decision_horizon_seconds = 900;  // how far ahead a decision's signature may expire
   std::string webhook_signing_root;        // tenants' webhook secrets are derived from it
+  std::string run_bearer_root;             // the bearers of the server's own boxes are derived from it
   std::vector<std::string> webhook_urls;   // where tenants may be told: the beginnings of URLs, or "*"
   std::vector<std::string> tool_urls;      // where agents' tools may be: the same
 };

@@ -34,7 +34,7 @@ void Authentication::identify(std::optional<std::string_view> authorization, Cal
     const bool right = equal_in_constant_time(sha256(*token), admin_key_sha256_);
     return done(right ? Identity{Operator{}} : Identity{Nobody{}});
   }
-  if (token->starts_with(guest_prefix)) return identify_guest(sha256(*token), std::move(done));
+  if (token->starts_with(guest_prefix)) return identify_guest(*token, std::move(done));
   if (!token->starts_with(service_prefix)) return done(Identity{Nobody{}});
 
   std::string digest = sha256(*token);
@@ -56,7 +56,15 @@ void Authentication::identify(std::optional<std::string_view> authorization, Cal
   });
 }
 
-void Authentication::identify_guest(std::string bearer_sha256, Callback<void(Result<Identity>)> done) {
+// Not remembered: a box must be nobody's as soon as its run is over.
+void Authentication::identify_guest(std::string_view bearer, Callback<void(Result<Identity>)> done) {
+  if (bearer.find('.') == std::string_view::npos) return identify_execution(sha256(bearer), std::move(done));
+  const auto owner = vault::owner_of_bearer(run_bearer_root_, bearer);
+  if (!owner) return done(Identity{Nobody{}});
+  find_guests_run(owner->tenant, owner->run, {}, std::move(done));
+}
+
+void Authentication::identify_execution(std::string bearer_sha256, Callback<void(Result<Identity>)> done) {
   store_.execution_of_bearer(
       std::move(bearer_sha256), loop_.now(), [this, done = std::move(done)](Result<model::Execution> found) mutable {
         if (!found && found.error().kind == ErrorKind::denied) return done(Identity{Nobody{}});

@@ -15,6 +15,7 @@
 #include "base/callback.h"
 #include "base/result.h"
 #include "store/store.h"
+#include "vault/vault.h"
 #include "world/world.h"
 
 namespace sluice::api {
@@ -36,8 +37,12 @@ class Authentication final {
   static constexpr int64_t remembered_us = 5'000'000;
   static constexpr std::size_t remembered_max = 10'000;
 
-  Authentication(store::Store& store, world::Loop& loop, std::string admin_key_sha256)
-      : store_(store), loop_(loop), admin_key_sha256_(std::move(admin_key_sha256)) {}
+  // `run_bearer_root` is what the bearers of the server's own boxes are derived from; empty: there are none.
+  Authentication(store::Store& store, world::Loop& loop, std::string admin_key_sha256, std::string run_bearer_root = "")
+      : store_(store),
+        loop_(loop),
+        admin_key_sha256_(std::move(admin_key_sha256)),
+        run_bearer_root_(std::move(run_bearer_root)) {}
 
   // `authorization` is the header's value. Calls back at once when the answer is at hand.
   void identify(std::optional<std::string_view> authorization, Callback<void(Result<Identity>)> done);
@@ -51,7 +56,8 @@ class Authentication final {
     int64_t until_us;
   };
 
-  void identify_guest(std::string bearer_sha256, Callback<void(Result<Identity>)> done);
+  void identify_guest(std::string_view bearer, Callback<void(Result<Identity>)> done);
+  void identify_execution(std::string bearer_sha256, Callback<void(Result<Identity>)> done);
   // Nobody, once the run is over.
   void find_guests_run(model::TenantId tenant, model::RunId run, Guest guest, Callback<void(Result<Identity>)> done);
   void welcome(model::TenantId tenant, Guest guest, Callback<void(Result<Identity>)> done);
@@ -60,6 +66,7 @@ class Authentication final {
   store::Store& store_;
   world::Loop& loop_;
   std::string admin_key_sha256_;
+  std::string run_bearer_root_;
   std::unordered_map<std::string, Remembered> remembered_;
   uint64_t forgotten_count_ = 0;  // a lookup that began before a forgetting must not be remembered after it
 };

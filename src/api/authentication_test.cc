@@ -1,6 +1,7 @@
 #include "api/authentication.h"
 
 #include "api/api_fixture.h"
+#include "api/routes.h"
 
 namespace sluice::api {
 namespace {
@@ -64,6 +65,54 @@ TEST_F(AuthenticationTest, A_remembered_key_does_not_ask_the_store_again) {
   const auto answer = get("/v1/conversations?limit=0");  // refused before the store is needed
   EXPECT_EQ(answer->status, 422);
   disk.hold_answers(false);
+}
+
+class BoxAuthenticationTest : public ApiTest {
+ protected:
+  BoxAuthenticationTest() { make_surfaces({.run_bearer_root = root}); }
+
+  // The bearer of a run of acme's that is under way.
+  std::string begin_run() {
+    const auto stream = send(make_conversation(), "hello");
+    run = stream->header("X-Run-Id");
+    return vault::bearer_of(root, {acme.id, *model::RunId::parse(run)});
+  }
+  int ask(const std::string& bearer, const std::string& target, const std::string& method = "GET") {
+    return ask_as(method, target, {.key = bearer, .body = "{}"})->status;
+  }
+
+  const std::string root = "root of boxes";
+  std::string run;
+};
+
+TEST_F(BoxAuthenticationTest, S_4_A_box_reads_its_own_workspace_until_its_run_is_over) {
+  const auto bearer = begin_run();
+  EXPECT_EQ(ask(bearer, workspace_of(acme) + "/agents"), 200);
+  agent_finishes();
+  EXPECT_EQ(ask(bearer, workspace_of(acme) + "/agents"), 401);
+}
+
+TEST_F(BoxAuthenticationTest, A_box_has_no_business_anywhere_else) {
+  const auto bearer = begin_run();
+  EXPECT_EQ(ask(bearer, workspace_of(other) + "/agents"), 404);
+  EXPECT_EQ(ask(bearer, workspace_of(acme) + "/agents", "POST"), 403);
+  EXPECT_EQ(ask(bearer, workspace_of(acme) + "/executions", "POST"), 403);
+  for (const Route& route : routes()) {
+    if (route.path.starts_with("/api/workspaces/")) continue;
+    if (route.access == Access::open || route.access == Access::token) continue;
+    const auto path = std::string(route.path.substr(0, route.path.find("/{")));
+    if (match(route.method, path).route == nullptr) continue;
+    EXPECT_EQ(ask(bearer, path, std::string(route.method)), 403) << route.operation;
+  }
+}
+
+TEST_F(BoxAuthenticationTest, A_bearer_is_not_guessed_and_not_lent_to_another_tenant) {
+  const auto bearer = begin_run();
+  const auto id = *model::RunId::parse(run);
+  EXPECT_EQ(ask(bearer + "x", workspace_of(acme) + "/agents"), 401);
+  EXPECT_EQ(ask(vault::bearer_of("another root", {acme.id, id}), workspace_of(acme) + "/agents"), 401);
+  EXPECT_EQ(ask(vault::bearer_of(root, {other.id, id}), workspace_of(other) + "/agents"), 401);
+  EXPECT_EQ(ask("asbx_" + run + "..", workspace_of(acme) + "/agents"), 401);
 }
 
 }  // namespace

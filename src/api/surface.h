@@ -13,7 +13,7 @@ struct Surface {
   Surface(ApiNeeds its_needs, ApiOptions its_options)
       : needs(its_needs),
         options(std::move(its_options)),
-        authentication(needs.store, needs.loop, options.admin_key_sha256),
+        authentication(needs.store, needs.loop, options.admin_key_sha256, options.run_bearer_root),
         figures(needs.metrics),
         open_answers(needs.loop) {}
 

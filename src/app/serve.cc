@@ -67,6 +67,7 @@ class Serving final {
   bool has_tls() const { return !config_.text("server.tls_cert").empty(); }
   std::string runner_key() const;
   // Derived, so that it is good after a restart and stored nowhere else. Once the bootstrap is open.
+  std::string run_bearer_root() const { return sha256("bearers of boxes\n" + opening_.bootstrap.admin_key); }
   std::string webhook_signing_root() const { return sha256("webhooks\n" + opening_.bootstrap.admin_key); }
   std::vector<net::Header> sign_webhook(model::TenantId tenant, std::string_view body, Timestamp at) const;
   remote::MintOptions mint_options() const;
@@ -209,7 +210,8 @@ std::vector<net::Header> Serving::sign_webhook(model::TenantId tenant, std::stri
 }
 
 void Serving::build_house() {
-  storeroom_.emplace(StoreroomNeeds{*store_, *contents_, hands_->workers(), *reactor_, *ids_, *log_});
+  storeroom_.emplace(StoreroomNeeds{*store_, *contents_, hands_->workers(), *reactor_, *ids_, *log_},
+                     StoreroomOptions{scheme() + address_.local_authority(server_->port()), run_bearer_root()});
   const auto webhook_root = webhook_signing_root();
   post_ = notices::make_post({.signing_root = webhook_root, .webhook_urls = config_.list("webhooks.urls")}, *store_,
                              *client_, *reactor_, *log_, metrics_);
@@ -233,6 +235,7 @@ void Serving::build_house() {
                         .provider_names = config_.provider_names(),
                         .decision_horizon_seconds = config_.integer("approvals.decision_horizon_seconds"),
                         .webhook_signing_root = webhook_root,
+                        .run_bearer_root = run_bearer_root(),
                         .webhook_urls = config_.list("webhooks.urls"),
                         .tool_urls = config_.list("tools.urls")});
   post_->nudge();

@@ -1,16 +1,26 @@
 #include "app/storeroom.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+
+#include "vault/vault.h"
 
 namespace sluice::app {
 namespace {
 
 class HouseSupplies final : public harness::Supplies, public std::enable_shared_from_this<HouseSupplies> {
  public:
-  HouseSupplies(StoreroomNeeds needs, const model::Run& run) : needs_(needs), run_(run.id), tenant_(run.tenant_id) {}
+  HouseSupplies(StoreroomNeeds needs, std::shared_ptr<const std::vector<skills::BuiltinSkill>> builtin_skills,
+                const model::Run& run)
+      : needs_(needs), builtin_skills_(std::move(builtin_skills)), run_(run.id), tenant_(run.tenant_id) {}
 
   void skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) override {
+    const auto builtin = std::ranges::find(*builtin_skills_, skill.id, &skills::BuiltinSkill::id);
+    if (builtin != builtin_skills_->end()) {
+      const auto bundle = std::make_shared<Result<std::string>>(builtin->bundle);
+      return needs_.loop.defer(answer(std::move(done), bundle));
+    }
     const auto bytes = std::make_shared<Result<std::string>>(Error{});
     needs_.workers.run([this, bytes, sha256 = skill.sha256] { *bytes = needs_.contents.get(sha256); },
                        answer(std::move(done), bytes));
@@ -74,6 +84,7 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
   }
 
   StoreroomNeeds needs_;
+  std::shared_ptr<const std::vector<skills::BuiltinSkill>> builtin_skills_;
   model::RunId run_;
   model::TenantId tenant_;
 };
@@ -81,7 +92,18 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
 }  // namespace
 
 std::shared_ptr<harness::Supplies> HouseStoreroom::supplies_for(const model::Run& run) {
-  return std::make_shared<HouseSupplies>(needs_, run);
+  return std::make_shared<HouseSupplies>(needs_, builtin_skills_, run);
+}
+
+harness::WorkspaceAccess HouseStoreroom::workspace_for(const model::Run& run) {
+  return {options_.server_url + "/api/workspaces/" + model::WorkspaceId{run.tenant_id.ulid}.text(),
+          vault::bearer_of(options_.run_bearer_root, {run.tenant_id, run.id})};
+}
+
+std::optional<harness::SkillUse> HouseStoreroom::builtin_skill(std::string_view name) {
+  const auto found = std::ranges::find(*builtin_skills_, name, &skills::BuiltinSkill::name);
+  if (found == builtin_skills_->end()) return std::nullopt;
+  return harness::SkillUse{found->id(), found->name, found->description, found->sha256};
 }
 
 }  // namespace sluice::app

@@ -1,8 +1,14 @@
-// Where the server's own runs find the bundles that they name, and leave the files that they make.
+// Where the server's own runs find the bundles that they name, leave the files that they make, and get into their
+// workspace.
 #pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "engine/engine.h"
 #include "files/files.h"
+#include "skills/skills.h"
 #include "store/store.h"
 #include "world/world.h"
 
@@ -18,13 +24,27 @@ struct StoreroomNeeds {
   world::Log& log;
 };
 
+struct StoreroomOptions {
+  std::string server_url;       // of this server as its own egress reaches it
+  std::string run_bearer_root;  // what boxes' bearers are derived from
+};
+
 class HouseStoreroom final : public engine::Storeroom {
  public:
-  explicit HouseStoreroom(StoreroomNeeds needs) : needs_(needs) {}
+  HouseStoreroom(StoreroomNeeds needs, StoreroomOptions options)
+      : needs_(needs),
+        options_(std::move(options)),
+        builtin_skills_(std::make_shared<const BuiltinSkills>(skills::builtin_skills())) {}
   std::shared_ptr<harness::Supplies> supplies_for(const model::Run& run) override;
+  harness::WorkspaceAccess workspace_for(const model::Run& run) override;
+  std::optional<harness::SkillUse> builtin_skill(std::string_view name) override;
 
  private:
+  using BuiltinSkills = std::vector<skills::BuiltinSkill>;
+
   StoreroomNeeds needs_;
+  StoreroomOptions options_;
+  std::shared_ptr<const BuiltinSkills> builtin_skills_;  // shared with the supplies of runs
 };
 
 }  // namespace sluice::app

@@ -159,11 +159,14 @@ class Engine {
   virtual void drain(Millis deadline, Callback<void()> done) = 0;
 };
 
-// Whoever has the bundles that runs name, and keeps the files that they hand back.
+// Whoever has the bundles that runs name, keeps the files that they hand back, and lets their boxes into the workspace.
 class Storeroom {
  public:
   virtual ~Storeroom() = default;
   virtual std::shared_ptr<harness::Supplies> supplies_for(const model::Run& run) = 0;
+  virtual harness::WorkspaceAccess workspace_for(const model::Run& run) = 0;
+  // One that comes with the server, by its name; empty when there is none.
+  virtual std::optional<harness::SkillUse> builtin_skill(std::string_view name) = 0;
 };
 
 // All of them must outlive the engine.

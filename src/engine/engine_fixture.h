@@ -108,7 +108,7 @@ class EngineTest : public testing::Test {
 
   void start_server() {
     store = std::make_unique<store::MemoryStore>(disk, loop);
-    engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, nullptr, &noticed}, options);
+    engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, storeroom, &noticed}, options);
     bool recovered = false;
     engine->recover([&](Result<Unit> done) { recovered = bool(done); });
     loop.settle();
@@ -235,6 +235,7 @@ class EngineTest : public testing::Test {
   vault::Sealer sealer{vault::parse_key_file("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s").take(), entropy};
   int notices_seen = 0;
   Callback<void()> noticed = [this] { ++notices_seen; };
+  Storeroom* storeroom = nullptr;  // set before the server starts
   EngineOptions options{"http://test"};
 
   model::Tenant tenant{.id = ids.make<model::TenantId>(), .name = "Acme"};

@@ -16,4 +16,7 @@ store::MaterialNames materials_named(const model::Agent& agent, const std::optio
 // Puts what was found into the work; the message's own variables win.
 void give(store::FoundMaterials found, harness::Materials& materials);
 
+// The skills that come with the server, of those that the message wants; a tenant's own of the same name wins.
+void give_builtin_skills(const model::RunExtras& extras, Storeroom& storeroom, harness::Materials& materials);
+
 }  // namespace sluice::engine

@@ -108,7 +108,10 @@ void RunEngine::decide(Decision decision, Callback<void(DecideOutcome)> done) {
 
 void RunEngine::start_work(model::RunId run, harness::Dispatch work, const store::MaterialNames& names) {
   const auto& record = find(run)->run();
-  if (needs_.storeroom != nullptr) work.supplies = needs_.storeroom->supplies_for(record);
+  if (needs_.storeroom != nullptr) {
+    work.supplies = needs_.storeroom->supplies_for(record);
+    work.workspace = needs_.storeroom->workspace_for(record);
+  }
   if (!names.repository && names.skills.empty() && !names.environment) return find_secrets(run, std::move(work));
   needs_.store.materials(
       record.tenant_id, names,
@@ -128,6 +131,7 @@ void RunEngine::start_work(model::RunId run, harness::Dispatch work, const store
 }
 
 void RunEngine::find_secrets(model::RunId run, harness::Dispatch work) {
+  if (needs_.storeroom != nullptr) give_builtin_skills(work.extras, *needs_.storeroom, work.materials);
   auto give_on = [this, run, work = std::move(work)](const Result<std::vector<model::SealedSecret>>& sealed) mutable {
     auto* live = find(run);
     if (live == nullptr) return;

@@ -48,6 +48,26 @@ TEST_P(EgressGate, A_box_is_served_as_its_run_s_guest) {
   EXPECT_NE(heard.bodies(EventKind::egress)[0].find(R"("host":"api.example.com")"), std::string::npos);
 }
 
+TEST_P(EgressGate, S_4_A_box_reaches_its_workspace_and_has_no_token_of_it) {
+  auto dispatch = dispatch_of("$ curl\n");
+  dispatch.workspace = {"http://127.0.0.1:8080/api/workspaces/wsp_1", "asbx_1"};
+  begin(std::move(dispatch));
+  ASSERT_TRUE(way().guest && way().guest->workspace);
+  EXPECT_EQ(way().guest->workspace->base_url, "http://127.0.0.1:8080/api/workspaces/wsp_1");
+  EXPECT_EQ(way().guest->workspace->token, "asbx_1");
+  EXPECT_EQ(box().request.environment.at("SLUICE_WORKSPACE_URL"), "http://workspace.sluice");
+  for (const auto& [name, value] : box().request.environment) {
+    EXPECT_EQ(value.find("asbx_"), std::string::npos) << name;
+  }
+}
+
+TEST_P(EgressGate, A_box_without_a_workspace_is_told_of_none) {
+  begin("$ curl\n");
+  ASSERT_TRUE(way().guest);
+  EXPECT_FALSE(way().guest->workspace);
+  EXPECT_FALSE(box().request.environment.contains("SLUICE_WORKSPACE_URL"));
+}
+
 TEST_P(EgressGate, What_is_under_way_when_the_run_ends_is_in_its_log) {
   begin("$ curl\nsay done");
   way().under_way = {{.host = "slow.example", .port = 443, .method = "CONNECT", .sent_bytes = 7}};

@@ -98,7 +98,7 @@ bool Hands::take_kept_box() {
   }
   live_ = std::move(kept);
   live_->enter(*this);
-  live_->serve({dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_});
+  live_->serve(guest());
   layers_ = live_->layers;
   state_.instructions = live_->instructions;
   // Not from inside open().
@@ -163,11 +163,23 @@ void Hands::fetch_skills() {
                                    });
 }
 
+egress::Guest Hands::guest() const {
+  egress::Guest guest{dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_, {}};
+  const auto& [base_url, token] = dispatch_.workspace;
+  if (!base_url.empty()) guest.workspace = {base_url, token};
+  return guest;
+}
+
 sandbox::BoxRequest Hands::box_request() const {
   sandbox::BoxRequest request{.name = dispatch_.run.text(), .layers = held_paths(), .binds = skills_};
   request.layers.insert(request.layers.end(), layers_.begin(), layers_.end());
   request.binds.insert(request.binds.end(), binds_.begin(), binds_.end());
-  if (context_.egress != nullptr) request.environment = egress::box_environment();
+  if (context_.egress != nullptr) {
+    request.environment = egress::box_environment();
+    if (!dispatch_.workspace.base_url.empty()) {
+      request.environment["SLUICE_WORKSPACE_URL"] = "http://" + std::string(egress::workspace_host);
+    }
+  }
   request.environment["WORKSPACE_DIR"] = "/workspace";
   return request;
 }
@@ -181,7 +193,7 @@ void Hands::open_box() {
   live_->open(box_request(), [this, alive = lifeline_.watch()](Result<Unit> opened) {
     if (alive.expired()) return;
     if (!opened) return fail(Slug::sandbox_failed, "No sandbox could be opened: " + opened.error().what + ".");
-    live_->serve({dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_});
+    live_->serve(guest());
     watch_files();
   });
 }

@@ -138,6 +138,7 @@ class Hands final : private CommandListener, private BoxUser {
   bool end_phase(std::string_view phase, std::string_view words);
   void fail(model::Slug slug, std::string detail);
   void fail_keeping(const std::string& why);
+  egress::Guest guest() const;
   sandbox::BoxRequest box_request() const;
   LayerWork layer_work() const;
   bool keeps_box() const;

@@ -187,6 +187,7 @@ void read_around(const Fields& fields, ConfigAnswer& out) {
   fields.object("callback", [&](const Fields& callback) {
     out.bearer = callback.text("token");
     if (!out.bearer.empty() && !is_token(out.bearer)) callback.refuse("token", "has characters that no token has");
+    out.workspace_url = callback.text("base_url");
   });
   fields.object("limits", [&](const Fields& its) {
     auto& limits = out.agent.limits;

@@ -27,6 +27,7 @@ struct ConfigAnswer {
   std::optional<harness::RepositoryUse> repository;
   std::vector<harness::HistoryTurn> history;  // the last limits::replay_turns_max
   std::string bearer;                         // asbx_…; empty: none was given
+  std::string workspace_url;                  // of the workspace's API; empty: none was given
   bool filler = false;
   std::vector<std::string> unused;  // what was asked for and this runner does not do
 };

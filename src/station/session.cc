@@ -22,6 +22,17 @@ std::string phase_of(const model::RunEvent& log) {
   return std::string(phase ? phase->string().value_or("") : "");
 }
 
+std::string_view origin_of(std::string_view url) {
+  const auto authority = url.find("//");
+  return authority == std::string_view::npos ? url : url.substr(0, url.find('/', authority + 2));
+}
+
+// The box is led only to the server that the runner itself speaks to: another could be one in the runner's own network.
+harness::WorkspaceAccess access_to(const ConfigAnswer& config, std::string_view agent_url) {
+  if (config.bearer.empty() || origin_of(config.workspace_url) != origin_of(agent_url)) return {};
+  return {config.workspace_url, config.bearer};
+}
+
 // Ends in a full stop: what a workspace says of itself may have one, or none.
 std::string sentence(std::string words) {
   if (!words.ends_with('.') && !words.ends_with('!') && !words.ends_with('?')) words += '.';
@@ -119,6 +130,7 @@ void Session::begin(ConfigAnswer config) {
         .end_object();
     tell(std::move(warning));
   }
+  const auto access = access_to(config, request_.agent_url);
   supplies_ =
       std::make_shared<WorkspaceSupplies>(needs_.client, needs_.loop, needs_.ids,
                                           Workspace{request_.agent_url, std::move(config.bearer), request_.otp_upload});
@@ -128,7 +140,8 @@ void Session::begin(ConfigAnswer config) {
                              .history = std::move(config.history),
                              .prompt = request_.prompt,
                              .max_rounds = config.max_rounds,
-                             .filler = config.filler && request_.profile == harness::Profile::extended};
+                             .filler = config.filler && request_.profile == harness::Profile::extended,
+                             .workspace = access};
   dispatch.materials = {.repository = std::move(config.repository),
                         .skills = std::move(config.skills),
                         .variables = std::move(env_.variables),

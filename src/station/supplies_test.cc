@@ -27,6 +27,22 @@ TEST_F(StationTest, A_skill_is_fetched_with_the_bearer) {
   EXPECT_EQ(client_.requests.back().headers.find("Authorization"), "Bearer asbx_9");
 }
 
+TEST_F(StationTest, The_box_is_led_to_the_workspace_with_the_bearer) {
+  at_work("",
+          R"({"agent":{},"callback":{"base_url":"http://workspace.example/api/workspaces/wsp_1","token":"asbx_9"}})");
+  EXPECT_EQ(agents_.dispatched.at(0).workspace.base_url, "http://workspace.example/api/workspaces/wsp_1");
+  EXPECT_EQ(agents_.dispatched.at(0).workspace.token, "asbx_9");
+}
+
+TEST_F(StationTest, The_box_is_not_led_to_another_server_than_the_workspace_s) {
+  for (const std::string url : {"http://10.0.0.1/api/workspaces/wsp_1", "http://workspace.example.evil/x",
+                                "https://workspace.example/x", "http://workspace.example:81/x", ""}) {
+    at_work("", R"({"agent":{},"callback":{"base_url":")" + url + R"(","token":"asbx_9"}})");
+    EXPECT_EQ(agents_.dispatched.back().workspace.base_url, "") << url;
+    EXPECT_EQ(agents_.dispatched.back().workspace.token, "");
+  }
+}
+
 TEST_F(StationTest, Files_are_posted_with_the_upload_token) {
   at_work();
   client_.answer(net::FakeAnswer::whole(201, R"({"files":[]})"));

@@ -140,6 +140,17 @@ class ScrubStream {
   std::unique_ptr<State> state_;
 };
 
+// ── what a run's box is to the workspace's API ──
+struct BoxOwner {
+  model::TenantId tenant;
+  model::RunId run;
+};
+// asbx_RUN.TENANT.PROOF: derived from the server's root, so that it is kept nowhere and good after a restart. Whether
+// the run is still under way it does not say.
+std::string bearer_of(std::string_view root, const BoxOwner& owner);
+// Empty when it is not proven.
+std::optional<BoxOwner> owner_of_bearer(std::string_view root, std::string_view bearer);
+
 // "{{secret:ALIAS}}"
 std::string placeholder(std::string_view alias);
 

@@ -23,14 +23,15 @@ ROOMS = {
     "files": "base",
     "sandbox": "base world",
     "workspace": "base world",
+    "skills": "base workspace",
     "runner": "base model world net models mcp harness sandbox workspace gates vault egress",
     "engine": "base model world store wire harness vault gates",
     "remote": "base model world net store harness",
     "client": "base world net",
     "station": "base model world net harness",
-    "api": "base model world net store files workspace wire harness engine gates vault notices",
+    "api": "base model world net store files workspace skills wire harness engine gates vault notices",
     "cli": "base model world net client gates",
-    "app": "base model world net store files sandbox workspace wire models mcp harness runner engine remote client station "
+    "app": "base model world net store files sandbox workspace skills wire models mcp harness runner engine remote client station "
            "gates vault egress notices api cli",
 }
 DOORLESS = {"base", "model"}  # all of their headers may be included singly

@@ -2,6 +2,7 @@
 #include "api/downloads.h"
 #include "api/executions/handlers.h"
 #include "api/executions/redemption.h"
+#include "skills/skills.h"
 
 namespace sluice::api::executions {
 namespace {
@@ -26,6 +27,14 @@ void with_bearer(const Asked& asked, Callback<void(model::Execution)> then) {
 std::string_view text_of(json::Value object, std::string_view name) {
   const auto found = object.find(name);
   return found ? found->string().value_or("") : "";
+}
+
+void send_builtin(const Asked& asked, std::string_view sha256) {
+  for (auto& skill : skills::builtin_skills()) {
+    if (skill.sha256 != sha256) continue;
+    return asked->answer(200, "application/gzip", std::move(skill.bundle), {{"X-Content-Type-Options", "nosniff"}});
+  }
+  asked->not_found();
 }
 
 }  // namespace
@@ -67,6 +76,7 @@ void get_skill(const Asked& asked) {
       });
     }
     if (found.sha256.empty()) return asked->not_found();
+    if (asked->path_param(1).starts_with(skills::id_prefix)) return send_builtin(asked, found.sha256);
     send_bundle(asked, found);
   });
 }

@@ -1,0 +1,62 @@
+// Skills that come with the server, and the way of a run's box into its workspace.
+#include "engine/engine_fixture.h"
+
+namespace sluice::engine {
+namespace {
+
+class OpenStoreroom final : public Storeroom {
+ public:
+  std::shared_ptr<harness::Supplies> supplies_for(const model::Run&) override { return nullptr; }
+  harness::WorkspaceAccess workspace_for(const model::Run& run) override {
+    return {"http://here/api/workspaces/wsp_1", "asbx_" + run.id.text()};
+  }
+  std::optional<harness::SkillUse> builtin_skill(std::string_view name) override {
+    if (name == "unknown") return std::nullopt;
+    return harness::SkillUse{"builtin." + std::string(name), std::string(name), "of the server", ""};
+  }
+};
+
+class BuiltinSkillTest : public EngineTest {
+ protected:
+  BuiltinSkillTest() {
+    storeroom = &room_;
+    restart_server();
+  }
+  ~BuiltinSkillTest() override { stop_server(); }
+
+  std::vector<std::string> skills_given(Send what) {
+    send_ok(std::move(what));
+    std::vector<std::string> ids;
+    for (const auto& skill : dispatcher.jobs.back()->dispatch.materials.skills) ids.push_back(skill.id);
+    return ids;
+  }
+
+ private:
+  OpenStoreroom room_;
+};
+
+TEST_F(BuiltinSkillTest, A_run_is_given_those_that_its_message_wants) {
+  auto what = message("hello");
+  what.extras.builtin_skills = {"tables", "unknown", "files"};
+  EXPECT_EQ(skills_given(std::move(what)), (std::vector<std::string>{"builtin.tables", "builtin.files"}));
+  agent_finishes();
+  EXPECT_EQ(skills_given(message("and none?")), std::vector<std::string>{});
+}
+
+TEST_F(BuiltinSkillTest, A_skill_of_the_tenant_wins_over_one_of_the_same_name) {
+  const auto own = make_skill("tables");
+  auto what = message("hello");
+  what.skill_ids = {own.text()};
+  what.extras.builtin_skills = {"tables", "files"};
+  EXPECT_EQ(skills_given(std::move(what)), (std::vector<std::string>{own.text(), "builtin.files"}));
+}
+
+TEST_F(BuiltinSkillTest, S_4_A_run_has_a_way_into_its_workspace) {
+  const auto run = send_ok(message("hello"));
+  const auto& access = dispatcher.jobs.back()->dispatch.workspace;
+  EXPECT_EQ(access.base_url, "http://here/api/workspaces/wsp_1");
+  EXPECT_EQ(access.token, "asbx_" + run.id.text());
+}
+
+}  // namespace
+}  // namespace sluice::engine

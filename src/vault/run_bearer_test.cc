@@ -1,0 +1,40 @@
+#include <gtest/gtest.h>
+
+#include "vault/vault.h"
+
+namespace sluice::vault {
+namespace {
+
+BoxOwner owner() {
+  return {*model::TenantId::parse("tnt_01j00000000000000000000001"),
+          *model::RunId::parse("run_01j00000000000000000000002")};
+}
+
+TEST(RunBearer, Names_its_run_and_tenant_and_is_the_same_after_a_restart) {
+  const auto bearer = bearer_of("root", owner());
+  EXPECT_TRUE(bearer.starts_with("asbx_run_01j00000000000000000000002."));
+  EXPECT_EQ(bearer, bearer_of("root", owner()));
+  const auto found = owner_of_bearer("root", bearer);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->run, owner().run);
+  EXPECT_EQ(found->tenant, owner().tenant);
+}
+
+TEST(RunBearer, One_that_was_changed_anywhere_is_nobodys) {
+  const auto bearer = bearer_of("root", owner());
+  for (std::size_t at = 0; at < bearer.size(); ++at) {
+    auto changed = bearer;
+    changed[at] = changed[at] == 'a' ? 'b' : 'a';
+    EXPECT_FALSE(owner_of_bearer("root", changed)) << changed;
+  }
+  EXPECT_FALSE(owner_of_bearer("root", bearer + "A"));
+  EXPECT_FALSE(owner_of_bearer("root", bearer.substr(0, bearer.size() - 1)));
+  EXPECT_FALSE(owner_of_bearer("another root", bearer));
+  EXPECT_FALSE(owner_of_bearer("", bearer));
+  for (const char* const text : {"", "asbx_", "asbx_.", "asbx_..", "asbx_run_01j00000000000000000000002"}) {
+    EXPECT_FALSE(owner_of_bearer("root", text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::vault
