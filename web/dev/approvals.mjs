@@ -36,8 +36,7 @@ export class Gates {
       ? verify(null, Buffer.from(payload), createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: key.public_key }, format: 'jwk' }), value)
       : value.length === 32 && timingSafeEqual(createHmac('sha256', key.secret).update(payload).digest(), value)
     if (!good) return "signature.value is not this key's signature of this decision on this approval."
-    const items = approval.requested_items.map(({ kind, description, alias, hosts }) => ({ kind, description, ...(alias ? { alias } : {}), ...(hosts?.length ? { hosts } : {}) }))
-    if (signature.items_digest !== digest(canonical(items))) return 'signature.items_digest is not the digest of what is decided on.'
+    if (signature.items_digest !== digest(canonical(approval.requested_items))) return 'signature.items_digest is not the digest of what is decided on.'
     if (signature.secrets_digest !== digest(canonical(secrets ?? {}))) return 'signature.secrets_digest is not the digest of what is decided on.'
     return null
   }

@@ -32,7 +32,7 @@ const directives = [
   [/^write (\S+): (.*)$/, (turn, state, path, content) => write(turn, state, path, content.replaceAll('\\n', '\n'))],
   [/^edit (\S+): (.*?) -> (.*)$/, (turn, state, path, old, made) => edit(turn, state, path, old, made.replaceAll('\\n', '\n'))],
   [/^read (\S+)$/, (turn, state, path) => read(turn, state, path)],
-  [/^ask (.*)$/, (turn, state, reason) => ask(turn, state, 'request_approval', reason, [{ kind: 'action', description: reason }])],
+  [/^ask (.*)$/, (turn, state, reason) => ask(turn, state, 'request_approval', reason, [{ kind: 'action', description: reason, call: { id: 'call_0', name: 'bash', arguments: '{"command":"psql -c delete"}' } }])],
   [/^need ([A-Z][A-Z0-9_]*)(?: for (\S+))?: (.*?)(?: because (.*))?$/, (turn, state, alias, host, description, reason) =>
     ask(turn, state, 'request_secret', reason ?? description, [{ kind: 'secret', description, alias, ...(host ? { hosts: [host] } : {}) }])],
   [/^tokens (\d+)(?: (\d+))?$/, (turn, state, count, rate) => tokens(turn, state, Number(count), Number(rate ?? 0))],

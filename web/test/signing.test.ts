@@ -30,9 +30,10 @@ test('Digests are of canonical JSON', async () => {
   assert.equal(await secretsDigest({ B: '2', A: '1\\' }), digest('{"A":"1\\\\","B":"2"}'))
 })
 
-test('The call that an item names, and hosts that are none, are not part of the digest', async () => {
-  const bare: RequestedItem[] = [{ kind: 'action', description: 'Push' }]
-  assert.equal(await itemsDigest([{ ...bare[0]!, hosts: [], call: { id: '1', name: 'bash', arguments: '{}' } }]), await itemsDigest(bare))
+test('The call that is asked about is part of what is signed; hosts that are none are not', async () => {
+  const call = { id: 's1', name: 'bash', arguments: '{"c":1}' }
+  assert.equal(await itemsDigest([{ kind: 'action', description: 'Run: ls', hosts: [], call }]),
+    digest('[{"call":{"arguments":"{\\"c\\":1}","id":"s1","name":"bash"},"description":"Run: ls","kind":"action"}]'))
 })
 
 test('An HMAC is what RFC 4231 gives, over the line that is signed', async () => {

@@ -39,12 +39,13 @@ async function digest(text: string): Promise<string> {
   return base64url(await crypto.subtle.digest('SHA-256', utf8.encode(text)))
 }
 
-// What was asked for, as the server digests it: the call that an item may name is shown, and is not part of it.
+// What was asked for, as it is shown: members that say nothing are left out.
 export function itemsDigest(items: RequestedItem[]): Promise<string> {
-  const bare = items.map(({ kind, description, alias, hosts }) => ({
+  const shown = items.map(({ kind, description, alias, hosts, call }) => ({
     kind, description, ...(alias ? { alias } : {}), ...(hosts?.length ? { hosts } : {}),
+    ...(call ? { call: { id: call.id, name: call.name, arguments: call.arguments } } : {}),
   }))
-  return digest(canonicalJson(bare))
+  return digest(canonicalJson(shown))
 }
 
 export function secretsDigest(secrets: Record<string, string>): Promise<string> {
