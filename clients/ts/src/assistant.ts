@@ -1,5 +1,5 @@
 // The Assistant: chats with files, one turn in flight each, told as server-sent events over fetch.
-import type { BagFile, Chat, ChatWithMessages, TurnRequest } from './assistant_types.js'
+import type { AssistantChat, AssistantChatWithMessages, AssistantFile, AssistantTurn } from './assistant_types.js'
 import { rowsOf } from './list.js'
 import type { Page, PageQuery } from './list.js'
 import type { CallOptions, Transport } from './transport.js'
@@ -19,7 +19,7 @@ export class Assistant {
   }
 
   /** Begins a turn, once, and resolves when the server has taken it. 409 while another is in flight. */
-  send(request: TurnRequest, options: CallOptions = {}): Promise<TurnStream> {
+  send(request: AssistantTurn, options: CallOptions = {}): Promise<TurnStream> {
     return TurnStream.open(this.#transport, { request }, options)
   }
 
@@ -36,20 +36,20 @@ export class Chats {
     this.#transport = transport
   }
 
-  list(query: PageQuery = {}, options: CallOptions = {}): Promise<Page<Chat>> {
+  list(query: PageQuery = {}, options: CallOptions = {}): Promise<Page<AssistantChat>> {
     return this.#transport.json({ ...options, method: 'GET', path: '/api/assistant/chats', query })
   }
 
-  all(query: PageQuery = {}, options: CallOptions = {}): AsyncGenerator<Chat> {
+  all(query: PageQuery = {}, options: CallOptions = {}): AsyncGenerator<AssistantChat> {
     return rowsOf((page) => this.list(page, options), query)
   }
 
   /** With its latest messages; `before` pages back. */
-  get(id: string, query: { before?: string } = {}, options: CallOptions = {}): Promise<ChatWithMessages> {
+  get(id: string, query: { before?: string } = {}, options: CallOptions = {}): Promise<AssistantChatWithMessages> {
     return this.#transport.json({ ...options, method: 'GET', path: pathOf(id), query })
   }
 
-  rename(id: string, title: string, options: CallOptions = {}): Promise<Chat> {
+  rename(id: string, title: string, options: CallOptions = {}): Promise<AssistantChat> {
     return this.#transport.json({ ...options, method: 'PATCH', path: pathOf(id), body: { title } })
   }
 
@@ -72,15 +72,15 @@ export class ChatFiles {
   }
 
   /** Into a chat's bag; without a chat, they join the one whose turn attaches them. */
-  async upload(chatId: string | null, files: { name: string; content: Blob }[], options: CallOptions = {}): Promise<BagFile[]> {
+  async upload(chatId: string | null, files: { name: string; content: Blob }[], options: CallOptions = {}): Promise<AssistantFile[]> {
     const form = new FormData()
     for (const { name, content } of files) form.append('files', content, name)
     const path = chatId === null ? '/api/assistant/files' : `${pathOf(chatId)}/files`
-    const answer = await this.#transport.json<{ files: BagFile[] }>({ ...options, method: 'POST', path, form })
+    const answer = await this.#transport.json<{ files: AssistantFile[] }>({ ...options, method: 'POST', path, form })
     return answer.files
   }
 
-  list(chatId: string, options: CallOptions = {}): Promise<Page<BagFile>> {
+  list(chatId: string, options: CallOptions = {}): Promise<Page<AssistantFile>> {
     return this.#transport.json({ ...options, method: 'GET', path: `${pathOf(chatId)}/files` })
   }
 

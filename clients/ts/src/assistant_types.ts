@@ -1,7 +1,7 @@
 // The Assistant's wire: what its frames and its answers carry. Times are milliseconds since 1970.
 import type { RequestedItem } from './schema.js'
 
-export interface TurnRequest {
+export interface AssistantTurn {
   message: string
   /** Absent: the turn begins a chat. */
   chatId?: string
@@ -15,7 +15,7 @@ export interface TurnRequest {
   onCapacity?: 'reject' | 'hold'
 }
 
-export interface BagFile {
+export interface AssistantFile {
   id: string
   object: 'file'
   chatId: string | null
@@ -34,8 +34,10 @@ export interface AssistantStep {
   status: 'running' | 'succeeded' | 'failed'
   args?: unknown
   result?: unknown
-  error?: unknown
+  error?: string
   durationMs?: number
+  /** The id of the agent that did it, where the agent set another to work. */
+  subagent?: string
 }
 
 export interface AssistantApproval {
@@ -51,6 +53,7 @@ export interface AssistantSubagent {
   name: string
   status: string
   text?: string
+  error?: string
 }
 
 /** What each type of frame carries. */
@@ -71,7 +74,7 @@ export interface AssistantData {
   approval: AssistantApproval
   custom: { name: string; value: unknown }
   subagent: AssistantSubagent
-  result: { messageId: string; message: PersistedMessage; usage: AssistantUsage }
+  result: { messageId: string; message: AssistantMessage; usage: AssistantUsage }
   error: { code: string; message: string; status: number; messageId: string }
   done: Record<string, never>
 }
@@ -85,7 +88,7 @@ export interface AssistantUsage {
   outputTokens: number
 }
 
-export type Block =
+export type AssistantBlock =
   | { type: 'text'; text: string }
   | { type: 'reasoning'; text: string }
   | ({ type: 'step'; output?: string } & AssistantStep)
@@ -94,20 +97,20 @@ export type Block =
   | ({ type: 'approval' } & AssistantApproval)
   | { type: 'tool_output'; name: string; value: unknown }
   | ({ type: 'subagent' } & AssistantSubagent)
-  | { type: 'assets'; files: BagFile[] }
+  | { type: 'assets'; files: AssistantFile[] }
 
-export interface PersistedMessage {
+export interface AssistantMessage {
   id: string
   role: 'user' | 'assistant'
-  content: Block[]
-  fileAttachments: BagFile[]
+  content: AssistantBlock[]
+  fileAttachments: AssistantFile[]
   createdAt: number
   status: 'completed' | 'failed' | 'cancelled'
   error?: { code: string; message: string }
   usage?: AssistantUsage
 }
 
-export interface Chat {
+export interface AssistantChat {
   id: string
   object: 'chat'
   title: string
@@ -118,10 +121,10 @@ export interface Chat {
   running: string | null
 }
 
-export interface ChatWithMessages extends Omit<Chat, 'running'> {
+export interface AssistantChatWithMessages extends Omit<AssistantChat, 'running'> {
   /** Oldest first. The answer of a turn in flight is not among them: attach to its stream. */
-  messages: PersistedMessage[]
+  messages: AssistantMessage[]
   hasMore: boolean
-  files: BagFile[]
+  files: AssistantFile[]
   running: { streamId: string; messageId: string; lastEventId: number } | null
 }

@@ -8,6 +8,7 @@ export type KnownSlug =
   | 'insufficient-scope'
   | 'tenant-suspended'
   | 'approval-signature-invalid'
+  | 'csrf'
   | 'not-found'
   | 'method-not-allowed'
   | 'request-timeout'
@@ -77,6 +78,10 @@ export type WorkspaceId = string
 
 export type RepositoryId = string
 
+export type WorkflowId = string
+
+export type WorkflowRunId = string
+
 export type SkillId = string
 
 export type EnvironmentId = string
@@ -128,6 +133,104 @@ export interface ListEnvelope {
   next_cursor: string | null
 }
 
+/** Milliseconds since 1970. */
+export type EpochMs = number
+
+export interface ChatTurn {
+  message: string
+  /** The chat that it goes on. Absent: one is made. */
+  chatId?: ConversationId
+  /** That of your key. */
+  workspaceId?: WorkspaceId
+  /** Of a chat that is made; absent, the default agent's. */
+  agentId?: AgentId
+  /** Files of this chat, or of none yet; those join it. */
+  attachmentIds?: FileId[]
+  /** The runner that shall carry the turn: one that `runner.sandbox_urls` allows. */
+  sandboxUrl?: string
+  /** What becomes of the turn when nobody reads it any more. */
+  onDisconnect?: 'cancel' | 'keep'
+  /** What to do when all places are taken. */
+  onCapacity?: 'hold' | 'reject'
+}
+
+export interface Chat {
+  id: ConversationId
+  object: 'chat'
+  title: string
+  agentId: AgentId
+  createdAt: EpochMs
+  /** When its last message came. */
+  updatedAt: EpochMs
+  /** The stream of the turn that is under way. */
+  running: string | null
+}
+
+export interface ChatList {
+  object: 'list'
+  data: Chat[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface ChatWithMessages {
+  id: ConversationId
+  object: 'chat'
+  title: string
+  agentId: AgentId
+  createdAt: EpochMs
+  updatedAt: EpochMs
+  messages: ChatMessage[]
+  /** There are turns before these. */
+  hasMore: boolean
+  files: ChatFile[]
+  running: {
+    streamId: RunId
+    messageId: MessageId
+    /** The last frame when this was read. */
+    lastEventId: number
+  } | null
+}
+
+export interface ChatMessage {
+  id: MessageId
+  role: 'user' | 'assistant'
+  /** In the order in which they appeared; docs/assistant.md says what each type has. */
+  content: ({
+    type: 'text' | 'reasoning' | 'step' | 'files' | 'diff' | 'approval' | 'tool_output' | 'subagent' | 'assets'
+  })[]
+  fileAttachments: ChatFile[]
+  createdAt: EpochMs
+  status: 'completed' | 'failed' | 'cancelled'
+  error?: {
+    /** The last part of a problem's type. */
+    code: string
+    message: string
+  }
+  usage?: {
+    inputTokens: number
+    outputTokens: number
+  }
+}
+
+export interface ChatFile {
+  id: FileId
+  object: 'file'
+  /** The chat whose it is; null: it was not attached yet. */
+  chatId: string | null
+  name: string
+  /** Its media type. */
+  type: string
+  size: number
+  sha256: string
+  source: 'upload' | 'sandbox'
+  createdAt: EpochMs
+  /** Where its bytes are. */
+  url: string
+}
+
 export interface ConversationList {
   object: 'list'
   data: Conversation[]
@@ -173,6 +276,24 @@ export interface RepositoryList {
   next_cursor: string | null
 }
 
+export interface WorkflowList {
+  object: 'list'
+  data: Workflow[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface WorkflowRunList {
+  object: 'list'
+  data: WorkflowRun[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
 export interface SkillList {
   object: 'list'
   data: Skill[]
@@ -185,6 +306,24 @@ export interface SkillList {
 export interface EnvironmentList {
   object: 'list'
   data: Environment[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface ChatFileList {
+  object: 'list'
+  data: ChatFile[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface BagFileList {
+  object: 'list'
+  data: BagFile[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
   /** When `has_more`: the id to go on from. */
@@ -574,6 +713,139 @@ export interface UpdateAgent {
 /** At most 100 entries, values of at most 32 KiB. Names that begin with LD_ or SLUICE_ are not free. */
 export type Variables = Record<string, string>
 
+/** A small graph of blocks. */
+export interface Workflow {
+  object: 'workflow'
+  id: WorkflowId
+  name: string
+  description: string
+  definition: WorkflowDefinition
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+export interface CreateWorkflow {
+  name: string
+  description?: string | null
+  definition: WorkflowDefinition
+}
+
+export interface UpdateWorkflow {
+  name?: string
+  description?: string | null
+  definition?: WorkflowDefinition
+}
+
+/**
+ * At most 256 KiB. Texts called templates may have places in them: `{{inputs.NAME}}`, `{{blocks.ID.response}}`,
+ * `{{blocks.ID.files}}`, `{{blocks.ID.status}}` and `{{blocks.ID.json.PATH}}`, of blocks from which edges lead here.
+ */
+export interface WorkflowDefinition {
+  inputs?: WorkflowInput[] | null
+  /** Variables of agents blocks. `SANDBOX_URL` names the runner for blocks that name none. */
+  environment?: Record<string, string> | null
+  blocks: WorkflowBlock[]
+  edges?: WorkflowEdge[] | null
+  /** Templates. */
+  outputs?: Record<string, string> | null
+}
+
+export interface WorkflowInput {
+  name: string
+  type: 'text' | 'number' | 'boolean' | 'json'
+  required?: boolean | null
+  /** Of the input's type. */
+  default?: unknown
+}
+
+export interface WorkflowEdge {
+  from: string
+  to: string
+  /** Needed from a condition */
+  when?: boolean | null
+}
+
+/** The members depend on `type`; docs/workflows.md has them all. */
+export interface WorkflowBlock {
+  id: string
+  type: 'agents' | 'inference' | 'http' | 'condition'
+  /** agents: its id or its name. */
+  agent?: string
+  /** agents, inference: a template. */
+  prompt?: string
+  /** agents: the runner; before the workflow's, before the server's. */
+  sandbox_url?: string | null
+  skills?: ('tables' | 'files' | 'workflow_editor')[] | null
+  /** inference: provider, name, base_url, key_alias; none: the default agent's. */
+  model?: Record<string, unknown> | null
+  /** inference: a template. */
+  system?: string | null
+  max_output_tokens?: number | null
+  method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** http: a template; values in it are percent-encoded. */
+  url?: string
+  /** http: templates. */
+  headers?: Record<string, string> | null
+  /** http: a template, or JSON whose strings are templates. */
+  body?: string | Record<string, unknown> | unknown[] | null
+  timeout_seconds?: number | null
+  /** http: it may be made again after a restart. */
+  idempotent?: boolean | null
+  /** condition: a template. */
+  left?: string
+  op?: 'eq' | 'ne' | 'contains' | 'starts_with' | 'lt' | 'gt' | 'is_empty'
+  /** condition: a template. */
+  right?: string | null
+}
+
+export interface WorkflowError {
+  /** The slug of a problem, or one of docs/workflows.md. */
+  code: string
+  message: string
+}
+
+export interface WorkflowRun {
+  object: 'workflow_run'
+  id: WorkflowRunId
+  workflow_id: WorkflowId
+  status: 'running' | 'succeeded' | 'failed' | 'cancelled'
+  inputs: Record<string, unknown>
+  outputs: Record<string, string>
+  error: WorkflowError | null
+  blocks: ({
+    id: string
+    status: 'pending' | 'running' | 'succeeded' | 'failed' | 'skipped'
+    run_id?: RunId
+  })[]
+  created_at: Timestamp
+  ended_at: Timestamp | null
+}
+
+export interface StartWorkflowRun {
+  /** As the definition's inputs say; at most 256 KiB. */
+  inputs?: Record<string, unknown> | null
+}
+
+/**
+ * `run.started` is the first, `run.finished` the last. Between `block.started` and `block.finished` of an agents or
+ * inference block come the lines of its run, each as it is in the `line` of a `block.line`.
+ */
+export interface WorkflowLine {
+  /** From 0, without gaps, for each profile. */
+  seq: number
+  type: 'run.started' | 'block.started' | 'block.line' | 'block.finished' | 'run.finished'
+  run?: WorkflowRun
+  block?: string
+  kind?: 'agents' | 'inference' | 'http' | 'condition'
+  run_id?: RunId
+  line?: Record<string, unknown>
+  status?: 'succeeded' | 'failed' | 'skipped' | 'cancelled'
+  /** Of a block: response, files, json, status; of a run: its outputs. */
+  outputs?: Record<string, unknown>
+  error?: WorkflowError
+  ts?: Timestamp
+}
+
 /** A git repository that runs can work in. */
 export interface Repository {
   object: 'repository'
@@ -636,6 +908,149 @@ export interface SkillFiles {
   }[]
 }
 
+export type ModelEndpointId = string
+
+/** A place where models are, under a name that agents can use. */
+export interface ModelEndpoint {
+  object: 'model_endpoint'
+  id: ModelEndpointId
+  tenant_id: TenantId
+  name: string
+  provider: string
+  base_url: string | null
+  /** The alias of a secret. Never the key. */
+  key_alias: string | null
+  /** Those that may be chosen; empty: any. */
+  models: string[]
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+export interface CreateModelEndpoint {
+  name: string
+  provider: string
+  base_url?: string | null
+  key_alias?: string | null
+  models?: string[]
+}
+
+export interface UpdateModelEndpoint {
+  name?: string
+  provider?: string
+  base_url?: string | null
+  key_alias?: string | null
+  models?: string[]
+}
+
+export interface ModelEndpointList {
+  object: 'list'
+  data: ModelEndpoint[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export type TableId = string
+
+export type TableRowId = string
+
+export interface TableColumn {
+  name: string
+  type: 'text' | 'number' | 'boolean' | 'timestamp' | 'json'
+  required?: boolean
+}
+
+/** Rows with typed columns, kept in the workspace. */
+export interface Table {
+  object: 'table'
+  id: TableId
+  tenant_id: TenantId
+  name: string
+  columns: TableColumn[]
+  row_count: number
+  size_bytes: number
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+export interface TableList {
+  object: 'list'
+  data: Table[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface CreateTable {
+  name: string
+  columns: TableColumn[]
+}
+
+export interface UpdateTable {
+  name?: string
+  add_columns?: TableColumn[]
+}
+
+/** A value for each column; null empties one. Times are RFC 3339 in UTC. */
+export type TableCells = Record<string, unknown>
+
+export interface TableRow {
+  object: 'table_row'
+  id: TableRowId
+  values: TableCells
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+export interface TableRowList {
+  object: 'list'
+  data: TableRow[]
+  /** There are further rows in the direction asked for. */
+  has_more: boolean
+  /** When `has_more`: the id to go on from. */
+  next_cursor: string | null
+}
+
+export interface InsertRows {
+  rows: TableCells[]
+}
+
+export interface InsertedRows {
+  rows: TableRow[]
+}
+
+/** A condition on one column, or `and`, `or`, `not` of others; at most 6 deep and 64 conditions. */
+export interface TableFilter {
+  column?: string
+  op?: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'contains' | 'starts_with' | 'in' | 'is_null'
+  /** Of the column's type; a list for `in`. */
+  value?: unknown
+  and?: TableFilter[]
+  or?: TableFilter[]
+  not?: TableFilter
+}
+
+export interface TableQuery {
+  filter?: TableFilter
+  order?: ({
+    column: string
+    direction?: 'asc' | 'desc'
+  })[]
+  /** Those to be shown. All */
+  columns?: string[]
+  limit?: number
+  offset?: number
+}
+
+export interface FoundRows {
+  object: 'list'
+  data: TableRow[]
+  total: number
+  has_more: boolean
+}
+
 /** Variables, and a script that runs before the first model call. */
 export interface Environment {
   object: 'environment'
@@ -671,6 +1086,20 @@ export interface File {
   name: string
   size: number
   sha256: Sha256
+  created_at: Timestamp
+}
+
+/** A file that somebody uploaded, or that a chat's run handed back. */
+export interface BagFile {
+  object: 'file'
+  id: FileId
+  chat_id: ConversationId | null
+  name: string
+  /** The media type that its extension stands for. */
+  type: string
+  size_bytes: number
+  sha256: Sha256
+  source: 'upload' | 'sandbox'
   created_at: Timestamp
 }
 
@@ -973,6 +1402,58 @@ export interface Secret {
   places: SecretPlace[]
   created_at: Timestamp
   updated_at: Timestamp
+}
+
+export interface RunTimeline {
+  run_id: RunId
+  /** When the run was created, in milliseconds since 1970. */
+  started_at_ms: number
+  ended_at_ms: number | null
+  phases: ({
+    phase: 'queue' | 'box' | 'first_token' | 'step' | 'gate' | 'text'
+    label: string
+    /** Since the run was created. */
+    from_ms: number
+    to_ms: number | null
+    /** Of a step or a gate. */
+    status?: string
+    /** Of a step, a gate's approval, or which part of the box. */
+    id?: string
+  })[]
+}
+
+export interface CapacityHistory {
+  interval_seconds: number
+  samples: {
+    at_ms: number
+    running: number
+    held: number
+    parked: number
+    sticky: number
+    warm: number
+    pool_size: number
+  }[]
+}
+
+export interface ConsoleCode {
+  object: 'console_code'
+  code: string
+  url: string
+  expires_at: string
+}
+
+export interface ConsoleSession {
+  kind: 'admin' | 'service'
+  /** In which it acts; of an admin's session perhaps none. */
+  tenant: {
+    id: TenantId
+    name: string
+  } | null
+  workspaceId: string | null
+  /** For the header `X-CSRF-Token`. */
+  csrfToken: string
+  /** Milliseconds since 1970. */
+  expiresAt: number
 }
 
 export interface Capacity {

@@ -2,7 +2,7 @@
 //
 // A turn is begun once. The Assistant takes no idempotency key, so a turn whose answer was lost before
 // it had a name is not begun again: look at the chat.
-import type { AssistantData, AssistantEvent, AssistantEventType, PersistedMessage, TurnRequest } from './assistant_types.js'
+import type { AssistantData, AssistantEvent, AssistantEventType, AssistantMessage, AssistantTurn } from './assistant_types.js'
 import { Connection } from './connection.js'
 import { ConnectionLostError, CorruptStreamError, OutcomeUnknownError, RunFailedError, UnexpectedAnswerError } from './errors.js'
 import { Attempts } from './patience.js'
@@ -18,7 +18,7 @@ const knownTypes: Record<AssistantEventType, true> = {
   diff: true, approval: true, custom: true, subagent: true, result: true, error: true, done: true,
 }
 
-export type TurnTarget = { request: TurnRequest } | { streamId: string; after: number }
+export type TurnTarget = { request: AssistantTurn } | { streamId: string; after: number }
 
 export class TurnStream implements AsyncIterable<AssistantEvent> {
   chatId: string | undefined
@@ -28,7 +28,7 @@ export class TurnStream implements AsyncIterable<AssistantEvent> {
   readonly #attempts: Attempts
   #lastId = -1
   #connection: Connection | undefined
-  #result: PersistedMessage | undefined
+  #result: AssistantMessage | undefined
   #error: AssistantData['error'] | undefined
   #isDone = false
 
@@ -51,7 +51,7 @@ export class TurnStream implements AsyncIterable<AssistantEvent> {
   }
 
   /** The answer as it is kept. Rejects with RunFailedError when the turn failed or was stopped. */
-  async result(): Promise<PersistedMessage> {
+  async result(): Promise<AssistantMessage> {
     for await (const _ of this) void _
     if (this.#result) return this.#result
     const { code = 'internal', message = 'the turn ended without a result', status = 500 } = this.#error ?? {}
@@ -74,7 +74,7 @@ export class TurnStream implements AsyncIterable<AssistantEvent> {
     }
   }
 
-  async #begin(request: TurnRequest): Promise<void> {
+  async #begin(request: AssistantTurn): Promise<void> {
     try {
       await this.#open({ method: 'POST', path, body: request, headers: sse, ...optional('retryAtCapacity', this.#options.retryAtCapacity) })
     } catch (error) {

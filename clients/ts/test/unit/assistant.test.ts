@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OutcomeUnknownError, ProblemError, RunFailedError } from '@sluice/client'
-import type { PersistedMessage } from '@sluice/client'
+import type { AssistantMessage } from '@sluice/client'
 import { FakeFetch, clientOf, collect, json, noAnswer, page, problem, sse } from './fake_fetch.js'
 
-const message: PersistedMessage = {
+const message: AssistantMessage = {
   id: 'msg_2', role: 'assistant', content: [{ type: 'text', text: 'Grüße 😀' }], fileAttachments: [], createdAt: 1, status: 'completed',
 }
 const frame = (id: number, type: string, data: object) => `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`

@@ -25,6 +25,10 @@ test('I-15 a bound decision signs digests of what is asked and of the secrets', 
   assert.deepEqual([signature.items_digest, signature.secrets_digest], [itemsDigest, secretsDigest])
   const payload = `{"approval_id":"apr_1","decision":"approve","exp":1,"items_digest":"${itemsDigest}","secrets_digest":"${secretsDigest}"}`
   assert.equal(signature.value, createHmac('sha256', 'as-shown').update(payload).digest('base64url'))
+  const call = { id: 's1', name: 'bash', arguments: '{"c":1}' }
+  const ruled = { id: 'apr_1', requested_items: [{ kind: 'action', description: 'Run: ls', call }] satisfies RequestedItem[] }
+  const bound = await signDecision(hmac, ruled, { decision: 'approve', exp: 1, bind: true }, subtle)
+  assert.equal(bound.items_digest, sha256('[{"call":{"arguments":"{\\"c\\":1}","id":"s1","name":"bash"},"description":"Run: ls","kind":"action"}]'))
   const denial = await signDecision(hmac, approval, { decision: 'deny', exp: 1, bind: true }, subtle)
   assert.equal(denial.secrets_digest, sha256('{}'))
 })
