@@ -237,7 +237,6 @@ class EngineTest : public testing::Test {
   Callback<void()> noticed = [this] { ++notices_seen; };
   Storeroom* storeroom = nullptr;  // set before the server starts
   EngineOptions options{"http://test"};
-
   model::Tenant tenant{.id = ids.make<model::TenantId>(), .name = "Acme"};
   model::Agent agent{.id = ids.make<model::AgentId>(), .tenant_id = tenant.id, .name = "default", .is_default = true};
   model::ConversationId conversation = ids.make<model::ConversationId>();

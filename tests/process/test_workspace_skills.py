@@ -1,0 +1,182 @@
+"""The workspace from inside a box: the skills that come with the server, with bash alone and without any token inside
+(S-4); and what a box cannot do with that way in."""
+import base64
+import hashlib
+import hmac
+import json
+import unittest
+
+from assistant_fixture import AssistantTest, frames
+
+TABLES, FILES, WORKFLOWS = (f"/skills/{name}/bin/{name}" for name in ("tables", "files", "workflow_editor"))
+BARE = "env -i SLUICE_WORKSPACE_URL=$SLUICE_WORKSPACE_URL PATH=/usr/bin:/bin"
+
+# Looks for a bearer wherever a file can be read; knows its beginning backwards only, so as not to find itself.
+SEARCH = """
+import os
+needle, looked, found = "_xbsa"[::-1].encode(), 0, []
+for top, directories, names in os.walk("/"):
+    if top == "/": directories[:] = [d for d in directories if d not in ("usr", "lib", "lib64", "bin", "sbin")]
+    for name in names:
+        path = os.path.join(top, name)
+        if name in ("mem", "kmsg", "pagemap") or not os.access(path, os.R_OK): continue
+        try:
+            with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file: data = file.read(1 << 22) or b""
+        except OSError: continue
+        looked += 1
+        if needle in data: found.append(path)
+print("looked at", looked, "places, found", len(found), *found)
+"""
+
+# Asks the proxy for exactly these targets.
+ASK = """
+import socket, sys
+for line in sys.argv[1:]:
+    method, target, *headers = line.split("|")
+    host = target.split("://")[-1].split("/")[0]
+    with socket.create_connection(("127.0.0.1", 3128), 10) as proxy:
+        head = [f"{method} {target} HTTP/1.0", f"Host: {host}", *headers]
+        proxy.sendall(("\\r\\n".join(head) + "\\r\\n\\r\\n").encode())
+        answer = b""
+        while piece := proxy.recv(65536): answer += piece
+    print(answer.split()[1].decode(), "asbx" in answer.decode(errors="replace"), target)
+"""
+
+
+class WorkspaceTest(AssistantTest):
+    def setUp(self):
+        self.workspace = "/api/workspaces/wsp_" + self.server.bootstrap["tenant_id"].split("_")[1]
+
+    def outputs(self, *commands, chat=None):
+        """What each command printed, all of them in one turn."""
+        turn = self.turn("\n".join("$ " + command for command in commands) + "\nsay done", chat)
+        self.assertIsNone(turn.error, turn.error)
+        self.chat_id, self.run_id = turn.chat["chatId"], turn.chat["streamId"]
+        steps = [block for block in turn.blocks if block["type"] == "step"]
+        self.assertEqual(len(steps), len(commands), turn.blocks)
+        self.steps = steps
+        return [step.get("output", "") for step in steps]
+
+    def write(self, name, text):
+        """A command that makes a file of that text."""
+        return f"printf %s {base64.b64encode(text.encode()).decode()} | base64 -d > {name}"
+
+
+class Skills(WorkspaceTest):
+    def test_a_table_is_made_filled_and_asked_with_bash_alone(self):
+        made, inserted, asked, wrong, gone, missing = self.outputs(
+            f"{BARE} {TABLES} create prices 'item:text!,price:number'",
+            f"""{TABLES} insert prices '[{{"item":"tea","price":3.5}},{{"item":"rye é","price":2}}]'""",
+            f"""{TABLES} query prices '{{"filter":{{"column":"price","op":"gt","value":3}}}}'""",
+            f"""{TABLES} insert prices '{{"price":"cheap"}}'; echo code $?""",
+            f"{TABLES} create prices a:text > out; echo code $?; wc -c < out",
+            f"{TABLES} show nowhere; echo code $?")
+        self.assertEqual(json.loads(made)["name"], "prices", made)
+        self.assertEqual(len(json.loads(inserted)["rows"]), 2)
+        self.assertEqual([row["values"] for row in json.loads(asked)["data"]], [{"item": "tea", "price": 3.5}])
+        self.assertIn("code 1", wrong)
+        self.assertIn("/rows/0/price", wrong)
+        self.assertEqual(gone.split("\n")[-2:], ["0", ""], "a problem is not on standard output")
+        self.assertIn("code 1", missing)
+        rows = self.client.get(f"{self.workspace}/tables/prices/rows").json()["data"]
+        self.assertEqual([row["values"]["item"] for row in rows], ["tea", "rye é"])
+        log = self.client.get(f"/v1/runs/{self.run_id}/egress?limit=100").json()["data"]
+        self.assertEqual({(entry["host"], entry["port"]) for entry in log}, {("workspace.sluice", 80)}, log)
+
+    def test_files_go_in_and_out_of_the_chat(self):
+        put, listed, got = self.outputs(
+            "head -c 300000 /dev/urandom > data.bin; " + f"{BARE} {FILES} put data.bin 'my data.bin'",
+            f"{FILES} list",
+            f"cd /tmp && {FILES} get 'my data.bin' && cmp 'my data.bin' /workspace/data.bin && echo same")
+        self.assertIn('"my data.bin"', put)
+        self.assertIn('"sandbox"', listed)
+        self.assertIn("same", got)
+        bag = self.chat(self.chat_id)["files"]
+        self.assertEqual([(f["name"], f["size"], f["source"]) for f in bag], [("my data.bin", 300000, "sandbox")])
+        (others,) = self.outputs(f"{FILES} list; {FILES} get {bag[0]['id']} -; echo code $?")
+        self.assertIn("code 1", others, "another chat's files are not this one's")
+        self.assertNotIn("my data.bin", others)
+
+    def test_a_workflow_is_made_and_run(self):
+        definition = {"inputs": [{"name": "who", "type": "text"}], "environment": {},
+                      "blocks": [{"id": "is-me", "type": "condition", "left": "{{inputs.who}}", "op": "eq", "right": "me"}],
+                      "edges": [], "outputs": {"who": "{{inputs.who}}"}}
+        bad = definition | {"edges": [{"from": "is-me", "to": "nobody"}]}
+        wrote, made, wrong, run = self.outputs(
+            self.write("good.json", json.dumps(definition)) + "; " + self.write("bad.json", json.dumps(bad)),
+            f"{BARE} {WORKFLOWS} create Greeting @good.json",
+            f"{WORKFLOWS} update Greeting @bad.json; echo code $?",
+            f"""{WORKFLOWS} run Greeting '{{"who":"me"}}'; echo code $?""")
+        self.assertEqual(json.loads(made)["name"], "Greeting")
+        self.assertIn("/definition/edges/0", wrong)
+        self.assertIn("code 1", wrong)
+        self.assertIn('"type":"run.finished"', run)
+        self.assertIn("code 0", run)
+
+
+class NoTokenInside(WorkspaceTest):
+    def test_S4_nothing_in_the_box_has_a_bearer(self):
+        environment, found = self.outputs(f"{TABLES} list > /dev/null; env",
+                                          self.write("search.py", SEARCH) + "; python3 search.py")
+        self.assertIn("SLUICE_WORKSPACE_URL=http://workspace.sluice", environment)
+        self.assertNotIn("asbx_", environment)
+        self.assertRegex(found, r"looked at \d\d\d+ places, found 0\n")
+
+    def test_the_way_in_leads_nowhere_else(self):
+        port = self.server.port
+        other = self.admin.post("/v1/tenants", {"name": "other"}).json()["id"].split("_")[1]
+        cases = {
+            "GET|http://workspace.sluice/agents": "200",
+            "GET|http://workspace.sluice/agents|Authorization: Bearer " + self.server.bootstrap["admin_key"]: "200",
+            f"GET|http://workspace.sluice/../wsp_{other}/agents": "400",
+            f"GET|http://workspace.sluice/%2e%2e/wsp_{other}/agents": "400",
+            "GET|http://workspace.sluice/../../../v1/runs": "400",
+            "GET|http://workspace.sluice/nowhere": "404",
+            "POST|http://workspace.sluice/agents|Content-Length: 0": "403",
+            "POST|http://workspace.sluice/executions|Content-Length: 0": "403",
+            "CONNECT|workspace.sluice:80": "403",
+            f"GET|http://workspace.sluice:{port}/agents": "403",
+            f"GET|http://127.0.0.1:{port}/v1/runs": "403",
+            f"GET|http://localhost:{port}/v1/runs": "403",
+            "TRACE|http://workspace.sluice/agents": "405",
+        }
+        words = " ".join(f"'{case}'" for case in cases)
+        (told,) = self.outputs(self.write("ask.py", ASK) + f"; python3 ask.py {words}")
+        for line, (case, status) in zip(told.splitlines(), cases.items(), strict=True):
+            self.assertEqual(line.split()[:2], [status, "False"], f"{case}: {line}")
+
+    def bearer_of(self, run):
+        """As the server derives it; nobody else has the admin key."""
+        bootstrap = self.server.bootstrap
+        root = hashlib.sha256(("bearers of boxes\n" + bootstrap["admin_key"]).encode()).digest()
+        named = f"{run}.{bootstrap['tenant_id']}"
+        proof = base64.urlsafe_b64encode(hmac.digest(root, ("the box of " + named).encode(), "sha256")).rstrip(b"=")
+        return f"asbx_{named}.{proof.decode()}"
+
+    def test_S4_the_bearer_is_good_while_the_run_is_and_no_longer(self):
+        answer = self.open_turn("$ sleep 60", onDisconnect="keep")
+        with answer.connection:
+            chat = next(frames(answer)).data
+            box = self.server.client(self.bearer_of(chat["streamId"]))
+            self.assertEqual(box.get(self.workspace + "/agents").status, 200)
+            self.assertEqual(box.get("/v1/runs").status, 403)
+            self.assertEqual(box.get("/v1/tenants").status, 403)
+            self.assertEqual(box.get("/api/workspaces/wsp_01j00000000000000000000000/agents").status, 404)
+            self.assertEqual(box.post(self.workspace + "/agents", {"name": "mine"}).status, 403)
+            stopped = self.client.post(f"/api/assistant/chats/{chat['chatId']}/stop")
+            self.assertEqual(stopped.status, 200, stopped.body)
+            self.assertEqual(box.get(self.workspace + "/agents").status, 401)
+
+
+class PublicElsewhere(WorkspaceTest):
+    """A server that the world knows by another address is reached by its boxes at its own."""
+
+    flags = AssistantTest.flags + ("--server.public_base_url", "https://sluice.example")
+
+    def test_the_workspace_is_reached_all_the_same(self):
+        (listed,) = self.outputs(f"{TABLES} list")
+        self.assertEqual(json.loads(listed)["data"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
