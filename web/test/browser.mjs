@@ -257,7 +257,12 @@ const stories = {
 
   async 'works by keyboard'() {
     const page = await visit()
-    await page.getByRole('complementary', { name: 'Chats' }).waitFor(patience)
+    await say(page, 'say An earlier one.')
+    await idle(page)
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('n')
+    await shown(page, 'What should')
+    await page.keyboard.press('Escape')
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keyboard' }).waitFor(patience)
     await shoot(page, 'keyboard')

@@ -9,6 +9,8 @@ import { sizeText } from '../ui/words'
 import { Attachments, type Attachment } from './attachments'
 import type { Conversation } from './conversation'
 
+const drafts = new Map<string, string>() // by chat: what was being written when the page was left
+
 interface ComposerProps { conversation: Conversation; agentId: string | null; draft: { text: string; turn: number }; choice: preact.ComponentChildren }
 
 // `draft` is put into the field when its turn changes (somebody chose an example).
@@ -18,13 +20,16 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
   const attachments = useRef<Attachments>(null as never)
   attachments.current ??= new Attachments()
   const bag = attachments.current
-  const [text, setText] = useState('')
+  const [text, setText] = useState(drafts.get(conversation.id.value ?? '') ?? '')
   const [failure, setFailure] = useState('')
   const [sending, setSending] = useState(false)
   const [over, setOver] = useState(false)
   const running = conversation.turn.value !== null
   useEffect(() => { if (draft.turn) { setText(draft.text); field.current?.focus() } }, [draft.turn])
-  useEffect(() => { fit(field.current) }, [text])
+  useEffect(() => {
+    fit(field.current)
+    drafts.set(conversation.id.peek() ?? '', text)
+  }, [text])
   useEffect(() => { if (!running) setFailure('') }, [running])
   useKeys({ '/': () => field.current?.focus() })
 

@@ -42,6 +42,12 @@ export function Thread({ conversation, empty }: { conversation: Conversation; em
     setAway(false)
     box.current!.scrollTop = box.current!.scrollHeight
   }
+  // What was on show stays where it is: browsers hold the view only where there is something above it.
+  const earlier = async () => {
+    const before = box.current!.scrollHeight
+    await conversation.loadEarlier()
+    requestAnimationFrame(() => { if (box.current) box.current.scrollTop += box.current.scrollHeight - before })
+  }
   const onScroll = () => {
     const element = box.current
     if (!element) return // it scrolled, and was gone
@@ -56,7 +62,7 @@ export function Thread({ conversation, empty }: { conversation: Conversation; em
     <>
       <div class="thread" ref={box} onScroll={onScroll} onClickCapture={onClick} tabIndex={0} role="log" aria-live="off" aria-label="Messages">
         <div class="thread-column">
-          {conversation.hasMore.value && <Button small kind="quiet" class="earlier" onClick={() => { conversation.loadEarlier().catch(toastError) }}>Show earlier messages</Button>}
+          {conversation.hasMore.value && <Button small kind="quiet" class="earlier" onClick={() => { earlier().catch(toastError) }}>Show earlier messages</Button>}
           {messages.map((message) => (message.role === 'user'
             ? <UserMessage key={message.id} message={message} />
             : <Answer key={message.id} message={message} turn={null} tick={0} link="live" virtual={virtual} />))}

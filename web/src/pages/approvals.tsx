@@ -1,9 +1,10 @@
 // Approvals: everything that waits for a decision, and what was decided.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { api, type Page } from '../api'
 import { waitingApprovals } from '../app/approval-count'
 import { ApprovalCard } from '../chat/approval-card'
-import type { ApprovalStatus, RequestedItem } from '../chat/types'
+import { chats, loadChats } from '../chat/chats'
+import type { ApprovalStatus, Chat, RequestedItem } from '../chat/types'
 import { useEvery, useLoad } from '../load'
 import { Link } from '../router'
 import { Badge, Button, Empty, Loading, PageFrame, Table, Time, Trouble, type Column, type Tone } from '../ui/ui'
@@ -23,8 +24,18 @@ interface Approval {
 
 const everyMs = 5000
 
+function chatOf(approval: Approval): Chat | undefined {
+  return chats.value?.find((chat) => chat.id === approval.conversation_id)
+}
+
+// A conversation that is no chat has its runs to look at.
+function whereOf(approval: Approval): string {
+  return chatOf(approval) ? `/chat/${approval.conversation_id}` : `/runs?conversation_id=${approval.conversation_id}`
+}
+
 export default function ApprovalsPage() {
   const [past, setPast] = useState(false)
+  useEffect(() => { void loadChats() }, [])
   return (
     <PageFrame title="Approvals" full={past} about="Runs that must not go on by themselves. A decision is signed in your browser with an approver key; the service key alone decides nothing."
       actions={<div class="tabs" role="group" aria-label="Which approvals">
@@ -47,7 +58,7 @@ function Pending() {
       <h2 class="hidden">Waiting for a decision</h2>
       {list.data.data.map((approval) => (
         <div key={approval.id} class="approval-entry">
-          <p class="faint">Asked <Time at={approval.created_at} /> in <Link to={`/chat/${approval.conversation_id}`}>its chat</Link></p>
+          <p class="faint">Asked <Time at={approval.created_at} /> in <Link to={whereOf(approval)}>{chatOf(approval)?.title ?? 'its conversation'}</Link></p>
           <ApprovalCard live onDecided={() => setTimeout(list.reload, 1200)}
             approval={{ approvalId: approval.id, status: approval.status, reason: approval.reason, items: approval.requested_items, expiresAt: Date.parse(approval.expires_at) }} />
         </div>
@@ -81,7 +92,7 @@ function Past() {
   if (first.loading && !rows.length) return <Loading />
   if (!rows.length) return <Empty icon="approvals" title="No decisions yet" />
   return (
-    <Table label="Decided approvals" columns={columns} rows={rows} idOf={(approval) => approval.id} to={(approval) => `/chat/${approval.conversation_id}`}
+    <Table label="Decided approvals" columns={columns} rows={rows} idOf={(approval) => approval.id} to={whereOf}
       footer={more && <Button kind="quiet" onClick={() => void load(last ?? first.data).then(setLast)}>Show more</Button>} />
   )
 }
