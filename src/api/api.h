@@ -6,12 +6,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "api/console/assets.h"
 #include "engine/engine.h"
 #include "files/files.h"
+#include "flow/flow.h"
 #include "harness/harness.h"
 #include "net/net.h"
 #include "store/store.h"
@@ -33,6 +36,16 @@ struct ApiOptions {
   std::string run_bearer_root;             // the bearers of the server's own boxes are derived from it
   std::vector<std::string> webhook_urls;   // where tenants may be told: the beginnings of URLs, or "*"
   std::vector<std::string> tool_urls;      // where agents' tools may be: the same
+  std::vector<std::string> sandbox_urls;   // which runners a chat or a workflow may name: the same
+  int64_t leave_grace_ms = 2'000;          // how long a turn goes on that nobody reads
+  // Files that people upload.
+  int64_t upload_bytes_max = 100LL * 1000 * 1000;             // of one request
+  int64_t tenant_file_bytes_max = 10LL * 1000 * 1000 * 1000;  // of all of a tenant's
+  std::vector<std::string> file_extensions;                   // empty: the list of docs/workspaces.md
+  std::string scratch_dir = "/tmp";                           // for what is made to be sent
+  std::string console_session_root;                           // the console's cookies are proven by it
+  std::optional<model::TenantId> console_tenant;              // in which a session begins that a code opened
+  std::string_view console_pack = console::built_in_pack();   // its pages; empty: none
 };
 
 // The tokens stand here in the clear, to be handed over and forgotten.
@@ -66,6 +79,7 @@ struct ApiNeeds {
   world::Workers& workers;
   ExecutionMint& mint;
   vault::Sealer& sealer;
+  flow::Flows& flows;
 };
 
 class Api {
@@ -74,8 +88,12 @@ class Api {
   virtual void handle(std::shared_ptr<net::Exchange> exchange) = 0;
   // What net refuses by itself, as a problem.
   virtual net::Response refusal(int status, std::string_view detail) const = 0;
+  // Runs that the last server left are taken up: call once, after that.
+  virtual void adopt_unfinished() = 0;
   // From now on /readyz says no and new messages are answered 503; everything else still works.
   virtual void begin_drain() = 0;
+  // Where a browser is let into the console, once and within the hour. Empty when there is no console.
+  virtual std::string make_console_url() = 0;
 };
 
 // For net::ServerOptions: files and bundles may be larger than other bodies.

@@ -7,29 +7,13 @@
 namespace sluice::api {
 namespace {
 
-constexpr std::string_view any_type = "application/octet-stream";
+constexpr std::size_t piece_bytes = 64 * 1024;
 
-struct TypeOf {
-  std::string_view extension;
-  std::string_view type;
-};
-// What viewers ask for by type. The rest is bytes.
-constexpr TypeOf types[] = {
-    {"csv", "text/csv"},        {"gif", "image/gif"},         {"html", "text/html"},   {"jpeg", "image/jpeg"},
-    {"jpg", "image/jpeg"},      {"json", "application/json"}, {"md", "text/markdown"}, {"pdf", "application/pdf"},
-    {"png", "image/png"},       {"svg", "image/svg+xml"},     {"txt", "text/plain"},   {"webp", "image/webp"},
-    {"zip", "application/zip"},
-};
-
-std::string_view type_of(std::string_view name) {
-  const auto dot = name.rfind('.');
-  if (dot == std::string_view::npos) return any_type;
-  const auto found = std::ranges::find(types, name.substr(dot + 1), &TypeOf::extension);
-  return found == std::end(types) ? any_type : found->type;
-}
+// What a page may show. A browser that is told the type does not guess another (nosniff).
+constexpr std::string_view harmless_types[] = {"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"};
 
 // RFC 6266: a plain name for those who know no better, and the exact one (RFC 5987).
-std::string disposition(std::string_view name) {
+std::string disposition(std::string_view how, std::string_view name) {
   std::string plain;
   std::string exact;
   for (const char c : name) {
@@ -44,31 +28,98 @@ std::string disposition(std::string_view name) {
       exact += {'%', digits[byte >> 4], digits[byte & 15]};
     }
   }
-  return "attachment; filename=\"" + plain + "\"; filename*=UTF-8''" + exact;
+  return std::string(how) + "; filename=\"" + plain + "\"; filename*=UTF-8''" + exact;
 }
 
-void send(const Asked& asked, std::string sha256, std::string name, std::string_view type) {
-  auto& contents = asked->surface().needs.contents;
-  on_worker<std::string>(
-      asked, [sha256, &contents] { return contents.get(sha256); },
-      [asked, sha256, name = std::move(name), type](Result<std::string> bytes) {
-        if (!bytes) return asked->fail(std::move(bytes.error()).in("read " + sha256));
-        asked->answer(200, type, std::move(bytes).take(),
-                      {{"Content-Disposition", disposition(name)},
+class Sending final : public std::enable_shared_from_this<Sending> {
+ public:
+  Sending(Asked asked, files::Content content) : asked_(std::move(asked)), content_(std::move(content)) {}
+
+  void begin(net::Headers headers) {
+    asked_->start_stream(std::move(headers));
+    asked_->exchange().on_drained([self = shared_from_this()] { self->go_on(); });
+    asked_->exchange().on_gone([self = shared_from_this()] { self->leave(); });
+    go_on();
+  }
+
+ private:
+  void go_on() {
+    if (ended_ || writing_) return;
+    writing_ = true;  // a write may drain at once
+    auto& exchange = asked_->exchange();
+    while (at_ < content_.bytes.size() && exchange.unsent_bytes() < limits::stream_unsent_bytes_max &&
+           !exchange.gone()) {
+      const auto piece = content_.bytes.substr(at_, piece_bytes);
+      at_ += piece.size();
+      exchange.write(std::make_shared<const std::string>(piece));
+    }
+    writing_ = false;
+    if (at_ < content_.bytes.size() || exchange.gone()) return;
+    ended_ = true;
+    exchange.finish();
+    asked_->stream_ended("file");
+  }
+
+  void leave() {
+    if (!std::exchange(ended_, true)) asked_->left_unanswered();
+  }
+
+  Asked asked_;
+  files::Content content_;
+  std::size_t at_ = 0;
+  bool writing_ = false;
+  bool ended_ = false;
+};
+
+struct Told {
+  std::string name;
+  std::string type;
+  std::string_view how = "attachment";
+  std::string etag;  // empty: none
+};
+
+void send(const Asked& asked, files::Content content, const Told& told) {
+  net::Headers headers{{"Content-Disposition", disposition(told.how, told.name)},
                        {"X-Content-Type-Options", "nosniff"},
-                       {"Content-Security-Policy", "sandbox; default-src 'none'"},
-                       {"ETag", '"' + sha256 + '"'}});
+                       {"Content-Security-Policy", "sandbox; default-src 'none'"}};
+  if (!told.etag.empty()) headers.add("ETag", '"' + told.etag + '"');
+  if (content.bytes.size() <= limits::stream_unsent_bytes_max) {
+    return asked->answer(200, told.type, std::string(content.bytes), std::move(headers));
+  }
+  headers.add("Content-Type", told.type);
+  std::make_shared<Sending>(asked, std::move(content))->begin(std::move(headers));
+}
+
+void send_kept(const Asked& asked, const std::string& sha256, Told told) {
+  auto& contents = asked->surface().needs.contents;
+  told.etag = sha256;
+  on_worker<files::Content>(
+      asked, [sha256, &contents] { return contents.open(sha256); },
+      [asked, sha256, told = std::move(told)](Result<files::Content> content) {
+        // That the bytes of a record are gone is our fault, not the caller's.
+        if (!content) return asked->fail({ErrorKind::unavailable, "read " + sha256 + ": " + content.error().what});
+        send(asked, std::move(content).take(), told);
       });
 }
 
 }  // namespace
 
 void send_bundle(const Asked& asked, const model::Skill& skill) {
-  send(asked, skill.sha256, skill.name + ".tar.gz", "application/gzip");
+  send_kept(asked, skill.sha256, {skill.name + ".tar.gz", "application/gzip"});
 }
 
 void send_file(const Asked& asked, const model::RunFile& file) {
-  send(asked, file.sha256, file.name, type_of(file.name));
+  send_kept(asked, file.sha256, {file.name, std::string(model::media_type_of(file.name))});
+}
+
+void send_file(const Asked& asked, const model::BagFile& file, Shown shown) {
+  const bool harmless = std::ranges::find(harmless_types, file.type) != std::end(harmless_types);
+  const std::string_view how = shown == Shown::inline_ && harmless ? "inline" : "attachment";
+  send_kept(asked, file.sha256, {file.name, file.type, how});
+}
+
+void send_content(const Asked& asked, files::Content content, const std::string& name, std::string_view type) {
+  send(asked, std::move(content), {name, std::string(type)});
 }
 
 }  // namespace sluice::api

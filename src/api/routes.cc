@@ -5,9 +5,14 @@
 
 #include "api/admin/handlers.h"
 #include "api/agui/handlers.h"
+#include "api/assistant/handlers.h"
+#include "api/bag_uploads.h"
+#include "api/console/handlers.h"
 #include "api/executions/handlers.h"
 #include "api/integration/handlers.h"
 #include "api/operations/handlers.h"
+#include "api/tables/handlers.h"
+#include "api/workflows/handlers.h"
 #include "base/limits.h"
 
 namespace sluice::api {
@@ -38,10 +43,29 @@ constexpr Route table[] = {
     {"GET", "/agui/{agent}", "findAguiRunOfAgent", Access::service, agui::find_again},
     {"DELETE", "/agui/{agent}", "cancelAguiRunOfAgent", Access::service, agui::cancel},
 
+    {"POST", "/api/assistant/chat/stream", "sendChatTurn", Access::service_write, assistant::send_turn},
+    {"GET", "/api/assistant/chat/stream", "followChatTurn", Access::service, assistant::follow_turn},
+    {"GET", "/api/assistant/chats", "listChats", Access::service, assistant::list_chats},
+    {"GET", "/api/assistant/chats/{chat_id}", "getChat", Access::service, assistant::get_chat},
+    {"PATCH", "/api/assistant/chats/{chat_id}", "renameChat", Access::service_write, assistant::rename_chat},
+    {"DELETE", "/api/assistant/chats/{chat_id}", "deleteChat", Access::service_write, assistant::delete_chat},
+    // Also for a suspended tenant: it only stops cost.
+    {"POST", "/api/assistant/chats/{chat_id}/stop", "stopChat", Access::service, assistant::stop_chat},
+    {"POST", "/api/assistant/chats/{chat_id}/files", "uploadChatFiles", Access::service_write,
+     assistant::upload_chat_files, bag_request_bytes_max},
+    {"GET", "/api/assistant/chats/{chat_id}/files", "listChatFiles", Access::service, assistant::list_chat_files},
+    {"GET", "/api/assistant/chats/{chat_id}/files.zip", "getChatFilesZip", Access::service,
+     assistant::get_chat_files_zip},
+    {"POST", "/api/assistant/files", "uploadFiles", Access::service_write, assistant::upload_files,
+     bag_request_bytes_max},
+    {"GET", "/api/assistant/files/{file_id}", "getBagFile", Access::service, assistant::get_file},
+    {"DELETE", "/api/assistant/files/{file_id}", "deleteBagFile", Access::service_write, assistant::delete_file},
+
     {"GET", "/v1/runs", "listRuns", Access::service, integration::list_runs},
     {"GET", "/v1/runs/{run_id}", "getRun", Access::service, integration::get_run},
     {"GET", "/v1/runs/{run_id}/stream.jsonl", "streamRunTrace", Access::service, integration::stream_run_trace},
     {"GET", "/v1/runs/{run_id}/steps.json", "getRunSteps", Access::service, integration::get_run_steps},
+    {"GET", "/v1/runs/{run_id}/timeline", "getRunTimeline", Access::service, integration::get_run_timeline},
     {"GET", "/v1/runs/{run_id}/result.json", "getRunResult", Access::service, integration::get_run_result},
     // Also for a suspended tenant: it only stops cost.
     {"POST", "/v1/runs/{run_id}/cancel", "cancelRun", Access::service, integration::cancel_run},
@@ -104,6 +128,7 @@ constexpr Route table[] = {
     {"GET", "/v1/files/{file_id}/content", "getFileContent", Access::service, integration::get_file_content},
 
     {"GET", "/v1/capacity", "getCapacity", Access::service, integration::get_capacity},
+    {"GET", "/v1/capacity/history", "getCapacityHistory", Access::service, integration::get_capacity_history},
     {"GET", "/v1/integration/self", "getIntegrationSelf", Access::service, integration::get_self},
 
     {"GET", "/v1/tenants", "listTenants", Access::admin, admin::list_tenants},
@@ -123,6 +148,7 @@ constexpr Route table[] = {
     {"GET", "/v1/admin/audit", "listAuditEntries", Access::admin, admin::list_audit},
     {"POST", "/v1/admin/audit/verify", "verifyAudit", Access::admin, admin::verify_audit},
     {"POST", "/v1/admin/vault/rotate", "rotateVault", Access::admin, admin::rotate_vault},
+    {"POST", "/v1/admin/console-codes", "createConsoleCode", Access::admin, console::create_code},
 
     // For runners elsewhere: one-time tokens, and the bearer of an execution.
     {"GET", "/api/agents/{execution_id}/env", "getAgentEnv", Access::token, executions::get_env},
@@ -148,6 +174,38 @@ constexpr Route table[] = {
      executions::create_execution},
     {"GET", "/api/workspaces/{workspace_id}/executions/{execution_id}/files", "listExecutionFiles", Access::workspace,
      executions::list_files},
+
+    {"GET", "/api/workspaces/{workspace_id}/files", "listWorkspaceFiles", Access::workspace_guest,
+     assistant::list_workspace_files},
+    {"POST", "/api/workspaces/{workspace_id}/files", "uploadWorkspaceFiles", Access::workspace_guest,
+     assistant::upload_workspace_files, bag_request_bytes_max},
+    {"GET", "/api/workspaces/{workspace_id}/files/{file_id}", "getWorkspaceFile", Access::workspace_guest,
+     assistant::get_workspace_file},
+    {"GET", "/api/workspaces/{workspace_id}/files/{file_id}/content", "getWorkspaceFileContent",
+     Access::workspace_guest, assistant::get_workspace_file_content},
+    {"DELETE", "/api/workspaces/{workspace_id}/files/{file_id}", "deleteWorkspaceFile", Access::workspace_guest,
+     assistant::delete_workspace_file},
+
+    {"GET", "/api/workspaces/{workspace_id}/workflows", "listWorkflows", Access::workspace_guest,
+     workflows::list_workflows},
+    {"POST", "/api/workspaces/{workspace_id}/workflows", "createWorkflow", Access::workspace_guest,
+     workflows::create_workflow},
+    {"GET", "/api/workspaces/{workspace_id}/workflows/{workflow_id}", "getWorkflow", Access::workspace_guest,
+     workflows::get_workflow},
+    {"PATCH", "/api/workspaces/{workspace_id}/workflows/{workflow_id}", "updateWorkflow", Access::workspace_guest,
+     workflows::update_workflow},
+    {"DELETE", "/api/workspaces/{workspace_id}/workflows/{workflow_id}", "deleteWorkflow", Access::workspace_guest,
+     workflows::delete_workflow},
+    {"POST", "/api/workspaces/{workspace_id}/workflows/{workflow_id}/runs", "startWorkflowRun", Access::workspace_write,
+     workflows::start_run},
+    {"GET", "/api/workspaces/{workspace_id}/workflows/{workflow_id}/runs", "listWorkflowRuns", Access::workspace,
+     workflows::list_runs},
+    {"GET", "/api/workspaces/{workspace_id}/workflow-runs/{workflow_run_id}", "getWorkflowRun", Access::workspace,
+     workflows::get_run},
+    {"GET", "/api/workspaces/{workspace_id}/workflow-runs/{workflow_run_id}/events", "streamWorkflowRun",
+     Access::workspace, workflows::stream_run},
+    {"POST", "/api/workspaces/{workspace_id}/workflow-runs/{workflow_run_id}/cancel", "cancelWorkflowRun",
+     Access::workspace_write, workflows::cancel_run},
 
     {"GET", "/api/workspaces/{workspace_id}/agents", "listWorkspaceAgents", Access::workspace,
      integration::list_agents},
@@ -195,6 +253,50 @@ constexpr Route table[] = {
     {"DELETE", "/api/workspaces/{workspace_id}/environments/{environment_id}", "deleteWorkspaceEnvironment",
      Access::workspace_write, integration::delete_environment},
 
+    // A session is looked at by the handlers themselves. The pages are for everybody; what they show is not.
+    {"POST", "/console/session", "openConsoleSession", Access::open, console::open_session},
+    {"GET", "/console/session", "getConsoleSession", Access::open, console::get_session},
+    {"PATCH", "/console/session", "updateConsoleSession", Access::open, console::update_session},
+    {"DELETE", "/console/session", "closeConsoleSession", Access::open, console::close_session},
+    {"GET", "/console", "getConsole", Access::open, console::get_page},
+    {"GET", "/console/assets/{asset}", "getConsoleAsset", Access::open, console::get_asset},
+    {"GET", "/console/{page}", "getConsolePage", Access::open, console::get_page},
+
+    {"GET", "/v1/model-endpoints", "listModelEndpoints", Access::service, integration::list_model_endpoints},
+    {"POST", "/v1/model-endpoints", "createModelEndpoint", Access::service_write, integration::create_model_endpoint},
+    {"GET", "/v1/model-endpoints/{endpoint}", "getModelEndpoint", Access::service, integration::get_model_endpoint},
+    {"PATCH", "/v1/model-endpoints/{endpoint}", "updateModelEndpoint", Access::service_write,
+     integration::update_model_endpoint},
+    {"DELETE", "/v1/model-endpoints/{endpoint}", "deleteModelEndpoint", Access::service_write,
+     integration::delete_model_endpoint},
+    {"GET", "/api/workspaces/{workspace_id}/model-endpoints", "listWorkspaceModelEndpoints", Access::workspace,
+     integration::list_model_endpoints},
+    {"POST", "/api/workspaces/{workspace_id}/model-endpoints", "createWorkspaceModelEndpoint", Access::workspace_write,
+     integration::create_model_endpoint},
+    {"GET", "/api/workspaces/{workspace_id}/model-endpoints/{endpoint}", "getWorkspaceModelEndpoint", Access::workspace,
+     integration::get_model_endpoint},
+    {"PATCH", "/api/workspaces/{workspace_id}/model-endpoints/{endpoint}", "updateWorkspaceModelEndpoint",
+     Access::workspace_write, integration::update_model_endpoint},
+    {"DELETE", "/api/workspaces/{workspace_id}/model-endpoints/{endpoint}", "deleteWorkspaceModelEndpoint",
+     Access::workspace_write, integration::delete_model_endpoint},
+    {"GET", "/api/workspaces/{workspace_id}/tables", "listTables", Access::workspace, tables::list_tables},
+    {"POST", "/api/workspaces/{workspace_id}/tables", "createTable", Access::workspace_guest, tables::create_table},
+    {"GET", "/api/workspaces/{workspace_id}/tables/{table}", "getTable", Access::workspace, tables::get_table},
+    {"PATCH", "/api/workspaces/{workspace_id}/tables/{table}", "updateTable", Access::workspace_guest,
+     tables::update_table},
+    {"DELETE", "/api/workspaces/{workspace_id}/tables/{table}", "deleteTable", Access::workspace_guest,
+     tables::delete_table},
+    {"GET", "/api/workspaces/{workspace_id}/tables/{table}/rows", "listTableRows", Access::workspace,
+     tables::list_rows},
+    {"POST", "/api/workspaces/{workspace_id}/tables/{table}/rows", "insertTableRows", Access::workspace_guest,
+     tables::insert_rows},
+    {"PATCH", "/api/workspaces/{workspace_id}/tables/{table}/rows/{row_id}", "updateTableRow", Access::workspace_guest,
+     tables::update_row},
+    {"DELETE", "/api/workspaces/{workspace_id}/tables/{table}/rows/{row_id}", "deleteTableRow", Access::workspace_guest,
+     tables::delete_row},
+    {"POST", "/api/workspaces/{workspace_id}/tables/{table}/query", "queryTableRows", Access::workspace,
+     tables::query_rows},
+
     {"GET", "/healthz", "getHealth", Access::open, operations::get_health},
     {"GET", "/readyz", "getReadiness", Access::open, operations::get_readiness},
     {"GET", "/metrics", "getMetrics", Access::metrics, operations::get_metrics},
@@ -204,7 +306,7 @@ constexpr Route table[] = {
     {"GET", "/", "getHome", Access::open, operations::get_home},
 };
 
-constexpr std::size_t segments_max = 6;
+constexpr std::size_t segments_max = 8;
 
 struct Path {
   std::array<std::string_view, segments_max> segments;
@@ -223,6 +325,13 @@ constexpr std::optional<Path> split(std::string_view path) {
     if (slash == std::string_view::npos) return out;
     path.remove_prefix(slash + 1);
   }
+}
+
+// However deep: the page itself reads where it is.
+constexpr std::string_view without_depth(std::string_view path) {
+  constexpr std::string_view pages = "/console/";
+  if (!path.starts_with(pages) || path.starts_with("/console/assets/") || path == "/console/session") return path;
+  return "/console/page";
 }
 
 constexpr bool is_param(std::string_view segment) { return segment.starts_with('{'); }
@@ -262,7 +371,7 @@ std::span<const Route> routes() { return table; }
 Match match(std::string_view method, std::string_view path) {
   const bool is_head = method == "HEAD";
   if (is_head) method = "GET";
-  const auto asked = split(path);
+  const auto asked = split(without_depth(path));
   if (!asked) return {};
   Match out;
   for (std::size_t i = 0; i < std::size(table); ++i) {
@@ -276,12 +385,12 @@ Match match(std::string_view method, std::string_view path) {
 }
 
 std::string allowed_methods(std::string_view path) {
-  const auto asked = split(path);
+  const auto asked = split(without_depth(path));
   if (!asked) return {};
   std::string out;
   PathParams params;
   for (std::size_t i = 0; i < std::size(table); ++i) {
-    if (!fits(split_table[i], *asked, params)) continue;
+    if (!fits(split_table[i], *asked, params) || out.find(table[i].method) != std::string::npos) continue;
     out += table[i].method;
     out += table[i].method == "GET" && table[i].access != Access::token ? ", HEAD, " : ", ";
   }

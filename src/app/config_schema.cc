@@ -101,6 +101,18 @@ constexpr Key keys[] = {
     {"files.hook_command", list, "", "A program and its arguments that gets file events as NDJSON on its input."},
     {"files.asset_extensions", list, "", "Which files under assets/ come back. Empty: the list in docs/workspaces.md."},
 
+    {"files.extensions", list, "", "Which files may be uploaded. Empty: the list in docs/workspaces.md."},
+    {"files.upload_bytes_max", integer, "100000000", "What the files of one upload may have together, at most 512 MB.",
+     "", 1},
+    {"files.tenant_bytes_max", integer, "10000000000", "What all files of a tenant may have together.", "", 1},
+    {"files.store", text, "",
+     "Where the bytes of files and skills are: s3://BUCKET/PREFIX. Empty: files in the data directory."},
+    {"files.s3_endpoint", text, "https://s3.amazonaws.com",
+     "The object store: http(s)://HOST:PORT, addressed by path."},
+    {"files.s3_region", text, "us-east-1", "Its region, which is part of every signature."},
+    {"files.s3_access_key", text, "", "The key's id there.", "", 0, true},
+    {"files.s3_secret_key", text, "", "The key itself, which signs requests.", "", 0, true},
+
     {"capacity.max_running", integer, "1024", "Runs at work at once: the slots.", "", 1},
     {"capacity.max_sticky", integer, "64", "Slots that may be pinned to sticky conversations."},
     {"capacity.max_held", integer, "10000", "Messages that may wait for a slot; more are refused with 429."},
@@ -109,6 +121,9 @@ constexpr Key keys[] = {
     {"approvals.expire_seconds", integer, "900", "How long a run waits for a human, if it names no time.", "", 1},
     {"approvals.expire_seconds_max", integer, "604800", "The most that it can name.", "", 1},
     {"approvals.decision_horizon_seconds", integer, "900", "How far ahead a signed decision's exp may lie.", "", 1},
+
+    {"assistant.leave_grace_ms", integer, "2000",
+     "How long a chat's turn goes on that nobody reads any more, unless it was asked to. 0: not at all."},
 
     {"vault.key", text, "", "The key that seals secrets: a line of a key file. Empty: vault.key_file.", "", 0, true},
     {"vault.key_file", text, "",
@@ -125,6 +140,9 @@ constexpr Key keys[] = {
 
     {"webhooks.urls", list, "*", "Where tenants' webhook_url may lead: the beginnings of URLs, or * for anywhere."},
 
+    {"workflows.http_urls", list, "",
+     "Where workflows' http blocks may lead: the beginnings of URLs, or * for anywhere. Empty: nowhere."},
+
     {"repositories.allowed_urls", list,
      "https://github.com/|https://gitlab.com/|https://bitbucket.org/|https://codeberg.org/",
      "What may be cloned: the beginnings of URLs, or * for anything that this machine reaches."},
@@ -137,6 +155,10 @@ constexpr Key keys[] = {
     {"runner.key", text, "", "What a runner is asked with. Empty: runner_key of bootstrap.json.", "", 0, true},
     {"runner.callback_base_url", text, "", "This server as those runners reach it. Empty: server.public_base_url."},
     {"runner.agent_urls", list, "*", "Whose dispatches this runner takes: the beginnings of agent_url, or *."},
+    {"runner.sandbox_urls", list, "",
+     "Runners that a chat or a workflow may name itself: the beginnings of URLs, or * for anywhere. They are asked "
+     "with "
+     "runner.key. Empty: none."},
     {"runner.concurrent_max", integer, "64", "Dispatches at once by POST /stream; more are refused with 503.", "", 1},
 };
 

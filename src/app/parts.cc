@@ -52,6 +52,16 @@ net::ServerOptions server_options(const Config& config, const ListenAddress& add
   return options;
 }
 
+Result<std::unique_ptr<files::Contents>> open_contents(const Config& config, const std::string& data_dir) {
+  if (config.text("files.store").empty()) return files::open_directory(data_dir + "/files");
+  return files::open_s3({.place = config.text("files.store"),
+                         .endpoint = config.text("files.s3_endpoint"),
+                         .region = config.text("files.s3_region"),
+                         .access_key = config.text("files.s3_access_key"),
+                         .secret_key = config.text("files.s3_secret_key"),
+                         .scratch_dir = data_dir + "/spool"});
+}
+
 runner::RunnerOptions runner_options(const Config& config) {
   runner::RunnerOptions options;
   for (const auto& name : config.provider_names()) {
@@ -122,7 +132,7 @@ Result<Unit> check_providers(const Config& config) {
 }
 
 Result<Unit> check_urls(const Config& config) {
-  for (const auto* key : {"models.agent_base_urls", "tools.urls"}) {
+  for (const auto* key : {"models.agent_base_urls", "tools.urls", "runner.sandbox_urls", "workflows.http_urls"}) {
     for (const auto& url : config.list(key)) {
       if (runner::is_agent_base_url_rule(url)) continue;
       return wrong(std::string(key) + ": \"" + url + "\" must be * or the beginning of a URL, such as " +

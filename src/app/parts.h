@@ -7,6 +7,7 @@
 #include "app/config.h"
 #include "app/listen_address.h"
 #include "engine/engine.h"
+#include "files/files.h"
 #include "net/net.h"
 #include "runner/runner.h"
 #include "store/store.h"
@@ -20,6 +21,9 @@ Result<store::SqliteOptions> sqlite_options(const Config& config, const std::str
 net::ServerOptions server_options(const Config& config, const ListenAddress& address, const std::string& data_dir);
 runner::RunnerOptions runner_options(const Config& config);
 engine::EngineOptions engine_options(const Config& config, const std::string& public_base_url);
+
+// Where the bytes of files and bundles are: in `data_dir`, or in the object store that files.store names.
+Result<std::unique_ptr<files::Contents>> open_contents(const Config& config, const std::string& data_dir);
 
 // What no single value can be blamed for: the default agent's provider and the filler's must exist, TLS
 // needs both of its files, the admin key must look like one. `invalid`, in words.

@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "engine/engine.h"
 #include "files/files.h"
+#include "flow/flow.h"
 #include "net/net.h"
 #include "notices/notices.h"
 #include "remote/remote.h"
@@ -67,6 +68,7 @@ class Serving final {
   bool has_tls() const { return !config_.text("server.tls_cert").empty(); }
   std::string runner_key() const;
   // Derived, so that it is good after a restart and stored nowhere else. Once the bootstrap is open.
+  std::string console_session_root() const { return sha256("console sessions\n" + opening_.bootstrap.admin_key); }
   std::string run_bearer_root() const { return sha256("bearers of boxes\n" + opening_.bootstrap.admin_key); }
   std::string webhook_signing_root() const { return sha256("webhooks\n" + opening_.bootstrap.admin_key); }
   std::vector<net::Header> sign_webhook(model::TenantId tenant, std::string_view body, Timestamp at) const;
@@ -97,9 +99,10 @@ class Serving final {
   Callback<void()> noticed_ = [this] { post_->nudge(); };
   std::unique_ptr<files::Contents> contents_;
   std::unique_ptr<Hands> hands_;
-  std::unique_ptr<harness::Dispatcher> remote_;  // null: runs are carried here
+  std::unique_ptr<harness::Dispatcher> remote_;  // null: all runs are carried here
   std::optional<HouseStoreroom> storeroom_;
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<flow::Flows> flows_;
   std::unique_ptr<station::Station> station_;
   std::optional<HouseMint> mint_;
   std::unique_ptr<api::Api> api_;
@@ -127,6 +130,7 @@ Result<Unit> Serving::get_ready() {
   if (auto ready = listen(); !ready) return ready;
   build_house();
   if (auto ready = recover(); !ready) return std::move(ready.error()).in("recover");
+  api_->adopt_unfinished();
   opening_.bootstrap.base_url = base_url_;
   if (auto kept = keep_bootstrap(*data_, opening_.bootstrap); !kept) return kept;
   open_ = true;
@@ -168,7 +172,7 @@ Result<Unit> Serving::open_ground() {
 }
 
 Result<Unit> Serving::open_hands() {
-  auto contents = files::open_directory(data_->file("files"));
+  auto contents = open_contents(config_, data_->path());
   if (!contents) return contents.error();
   contents_ = std::move(contents).take();
   auto hands = Hands::open(config_, data_->path(),
@@ -196,11 +200,13 @@ Result<Unit> Serving::listen() {
 harness::Dispatcher& Serving::build_dispatcher() {
   remote::RemoteOptions options;
   options.runner_urls = config_.list("runner.urls");
-  if (options.runner_urls.empty()) return hands_->dispatcher();
+  const bool is_home = options.runner_urls.empty();
+  if (is_home && config_.list("runner.sandbox_urls").empty()) return hands_->dispatcher();
   options.runner_key = runner_key();
   options.mint = mint_options();
   remote_ = remote::make_remote_dispatcher({*store_, *client_, *reactor_, *ids_, *entropy_, *log_, metrics_},
                                            std::move(options));
+  if (is_home) remote_ = remote::make_router(hands_->dispatcher(), std::move(remote_));
   return *remote_;
 }
 
@@ -218,6 +224,8 @@ void Serving::build_house() {
   engine_ = engine::make_engine(
       {*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, *sealer_, &*storeroom_, &noticed_},
       engine_options(config_, base_url_));
+  flows_ = flow::make_flows({*store_, *engine_, *client_, *reactor_, *ids_, *log_},
+                            {.http_urls = config_.list("workflows.http_urls")});
   station_ = station::make_station({hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},
                                    {.runner_key_sha256 = sha256(runner_key()),
                                     .agent_urls = config_.list("runner.agent_urls"),
@@ -226,7 +234,7 @@ void Serving::build_house() {
                                     .public_base_url = base_url_});
   mint_.emplace(mint_options(), *reactor_, *ids_, *entropy_);
   api_ = api::make_api({*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_, *contents_, hands_->workers(),
-                        *mint_, *sealer_},
+                        *mint_, *sealer_, *flows_},
                        {.public_base_url = base_url_,
                         .admin_key_sha256 = sha256(opening_.bootstrap.admin_key),
                         .version = version_,
@@ -237,16 +245,26 @@ void Serving::build_house() {
                         .webhook_signing_root = webhook_root,
                         .run_bearer_root = run_bearer_root(),
                         .webhook_urls = config_.list("webhooks.urls"),
-                        .tool_urls = config_.list("tools.urls")});
+                        .tool_urls = config_.list("tools.urls"),
+                        .sandbox_urls = config_.list("runner.sandbox_urls"),
+                        .leave_grace_ms = config_.integer("assistant.leave_grace_ms"),
+                        .upload_bytes_max = config_.integer("files.upload_bytes_max"),
+                        .tenant_file_bytes_max = config_.integer("files.tenant_bytes_max"),
+                        .file_extensions = config_.list("files.extensions"),
+                        .scratch_dir = data_->file("spool"),
+                        .console_session_root = console_session_root(),
+                        .console_tenant = model::TenantId::parse(opening_.bootstrap.tenant_id)});
   post_->nudge();
 }
 
 Result<Unit> Serving::recover() {
   std::optional<Result<Unit>> done;
-  engine_->recover([this, &done](Result<Unit> result) {
+  const auto end = [this, &done](Result<Unit> result) {
     done.emplace(std::move(result));
     reactor_->stop();
-  });
+  };
+  // Workflows go on with runs, so these are taken up first.
+  engine_->recover([this, end](Result<Unit> result) { result ? flows_->recover(end) : end(std::move(result)); });
   while (!done) reactor_->run();
   return std::move(*done);
 }
@@ -289,6 +307,9 @@ void Serving::announce() {
     return;
   }
   if (opening_.first_start != FirstStart::yes && isatty(STDERR_FILENO) == 0) return;
+  if (const auto console = api_->make_console_url(); !console.empty()) {
+    std::fprintf(stderr, "\nConsole: %s\n", console.c_str());
+  }
   if (opening_.bootstrap.service_key.empty()) return;
   const auto line = curl_line(base_url_, data_->file("bootstrap.json"), config_.text("server.tls_cert"));
   std::fprintf(stderr, "\nTry it in another terminal:\n\n%s\n\nor talk to it: %s\n\n", line.c_str(),
@@ -321,11 +342,12 @@ void Serving::on_signal(int signal) {
   const Millis deadline{config_.integer("server.drain_seconds") * 1000};
   log_->write(world::LogLevel::info, "draining", {{"seconds", deadline.value / 1000}});
   api_->begin_drain();
-  still_draining_ = 3;
+  still_draining_ = 4;
   const auto drained = [this] {
     if (--still_draining_ > 0) return;
     hands_->close([this] { reactor_->stop(); });
   };
+  flows_->drain(deadline, drained);
   engine_->drain(deadline, drained);
   station_->drain(deadline, drained);
   // What ends at the deadline still has to tell so.

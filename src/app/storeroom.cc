@@ -26,9 +26,16 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
                        answer(std::move(done), bytes));
   }
 
+  void file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) override {
+    const auto bytes = std::make_shared<Result<std::string>>(Error{});
+    needs_.workers.run([this, bytes, sha256 = file.sha256] { *bytes = needs_.contents.get(sha256); },
+                       answer(std::move(done), bytes));
+  }
+
   bool wants_assets() const override { return true; }
 
-  void take_assets(std::vector<harness::Asset> assets, std::string, Callback<void(Result<Unit>)> done) override {
+  void take_assets(std::vector<harness::Asset> assets, std::string,
+                   Callback<void(Result<std::vector<harness::KeptAsset>>)> done) override {
     const auto kept = std::make_shared<Result<std::vector<model::RunFile>>>(Error{});
     needs_.workers.run([this, kept, assets = std::move(assets)] { *kept = keep(assets); },
                        [weak = weak_from_this(), kept, done = std::move(done)]() mutable {
@@ -40,6 +47,8 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
   }
 
  private:
+  using Taken = Callback<void(Result<std::vector<harness::KeptAsset>>)>;
+
   // On the loop's thread, unless whoever asked has gone.
   template <typename T>
   Callback<void()> answer(Callback<void(Result<T>)> done, std::shared_ptr<Result<T>> result) {
@@ -73,13 +82,18 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
     return files;
   }
 
-  void record(std::vector<model::RunFile> files, Callback<void(Result<Unit>)> done) {
+  void record(std::vector<model::RunFile> files, Taken done) {
+    std::vector<harness::KeptAsset> kept;
     for (auto& file : files) {
       file.id = needs_.ids.make<model::FileId>();
       file.created_at = needs_.loop.now();
+      kept.push_back({file.id.text(), file.name, file.size_bytes, file.sha256});
     }
-    needs_.store.create_files(std::move(files), [weak = weak_from_this(), done = std::move(done)](auto made) mutable {
-      if (weak.lock()) done(std::move(made));
+    needs_.store.create_files(std::move(files), [weak = weak_from_this(), kept = std::move(kept),
+                                                 done = std::move(done)](const Result<Unit>& made) mutable {
+      if (!weak.lock()) return;
+      if (!made) return done(made.error());
+      done(std::move(kept));
     });
   }
 

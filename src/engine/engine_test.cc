@@ -246,6 +246,22 @@ TEST_F(EngineTest, The_model_is_shown_the_turns_before) {
   ASSERT_EQ(history.size(), 2U);
   EXPECT_EQ(history[0].content, "first");
   EXPECT_EQ(history[1].content, "One.");
+  EXPECT_EQ(history[0].at, loop.now());
+}
+
+TEST_F(EngineTest, A_chat_is_answered_from_its_last_twenty_turns_A_4) {
+  dispatcher.wants_history = true;
+  for (int i = 0; i < 12; ++i) {
+    send_ok(message("question " + std::to_string(i)));
+    agent_says("Answer.");
+    agent_finishes();
+  }
+  auto what = message("and now?");
+  what.extras.chat = model::ChatTurn{};
+  send_ok(std::move(what));
+  const auto& history = dispatcher.jobs.back()->dispatch.history;
+  ASSERT_EQ(history.size(), limits::replay_turns_max);
+  EXPECT_EQ(history.front().content, "question 2");
 }
 
 TEST_F(EngineTest, A_new_conversation_rides_in_message_start_with_its_agent_I_2) {
@@ -367,6 +383,49 @@ TEST_F(EngineTest, A_run_that_had_begun_to_act_is_not_done_again_after_a_restart
   restart_server();
   EXPECT_EQ(stored_run(run).state, RunState::failed);
   EXPECT_NE(read_all(run).find("run-interrupted"), std::string::npos);
+}
+
+TEST_F(EngineTest, A_run_has_the_id_that_its_sender_wrote_down_before) {
+  auto wanted = message("x");
+  wanted.run = ids.make<model::RunId>();
+  EXPECT_EQ(send_ok(wanted).id, wanted.run);
+  EXPECT_EQ(stored_run({.id = *wanted.run}).state, model::RunState::streaming);
+}
+
+TEST_F(EngineTest, One_call_of_a_model_is_dispatched_without_anything_to_act_with) {
+  const auto skill = make_skill("pdf");
+  model::Agent able{.id = ids.make<model::AgentId>(), .tenant_id = tenant.id, .name = "able", .system_prompt = "Act."};
+  able.model = {"offline", "large", std::nullopt};
+  able.skill_ids = {skill};
+  able.kit.code_mode = true;
+  store->create_agent(able, [](Result<Unit> made) { ASSERT_TRUE(made); });
+  loop.settle();
+  auto wanted = message("x");
+  wanted.conversation =
+      model::Conversation{.id = ids.make<model::ConversationId>(), .tenant_id = tenant.id, .agent_id = able.id};
+  wanted.extras.inference = model::Inference{{"offline", "small", std::nullopt, std::nullopt}, "Answer.", 5};
+  const auto expect_narrow = [&] {
+    const auto& work = dispatcher.jobs.back()->dispatch;
+    EXPECT_EQ(work.agent.model.name, "small");
+    EXPECT_EQ(work.agent.system_prompt, "Answer.");
+    EXPECT_EQ(work.agent.limits.max_output_tokens, 5);
+    EXPECT_EQ(work.agent.kit, model::AgentKit{});
+    EXPECT_TRUE(work.materials.skills.empty());
+    EXPECT_FALSE(work.may_ask);
+    EXPECT_EQ(work.max_rounds, 1);
+  };
+  send_ok(wanted);
+  expect_narrow();
+  dispatcher.resumable = true;
+  restart_server();
+  ASSERT_EQ(dispatcher.jobs.size(), 2U);
+  expect_narrow();
+
+  wanted.conversation =
+      model::Conversation{.id = ids.make<model::ConversationId>(), .tenant_id = tenant.id, .agent_id = able.id};
+  wanted.extras.inference = model::Inference{{}, "", 0};
+  send_ok(wanted);
+  EXPECT_EQ(dispatcher.jobs.back()->dispatch.agent.model.name, "large") << "the agent's, where none is named";
 }
 
 }  // namespace

@@ -38,4 +38,17 @@ void give_builtin_skills(const model::RunExtras& extras, Storeroom& storeroom, h
   }
 }
 
+void give_attachments(const model::RunExtras& extras, harness::Materials& materials) {
+  if (!extras.chat) return;
+  for (const auto& file : extras.chat->attachments) {
+    const auto dot = file.name.rfind('.');
+    const auto cut = dot == std::string::npos || dot == 0 ? file.name.size() : dot;
+    auto name = file.name;
+    for (int n = 1; std::ranges::find(materials.files, name, &harness::FileUse::name) != materials.files.end(); ++n) {
+      name = file.name.substr(0, cut) + "-" + std::to_string(n) + file.name.substr(cut);
+    }
+    materials.files.push_back({std::move(name), file.sha256, file.size_bytes});
+  }
+}
+
 }  // namespace sluice::engine

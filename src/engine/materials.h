@@ -19,4 +19,7 @@ void give(store::FoundMaterials found, harness::Materials& materials);
 // The skills that come with the server, of those that the message wants; a tenant's own of the same name wins.
 void give_builtin_skills(const model::RunExtras& extras, Storeroom& storeroom, harness::Materials& materials);
 
+// The files that a chat's turn brought along, under names that are unique among them.
+void give_attachments(const model::RunExtras& extras, harness::Materials& materials);
+
 }  // namespace sluice::engine

@@ -55,7 +55,8 @@ void RunEngine::read_on(model::RunId run) {
 void RunEngine::launch(LiveRun& live, Launch launch) {
   const auto run = live.run().id;
   auto work = std::move(launch.work);
-  work.may_ask = true;
+  work.may_ask = !work.extras.inference;
+  if (work.extras.inference) work.max_rounds = 1;
   if (launch.runtime.mode == model::PlacementMode::sticky) {
     const bool has_boxes = needs_.dispatcher.keeps_boxes();
     work.keeps_box = has_boxes && admission_.pin(run, launch.runtime.sticky_ttl_seconds);
@@ -132,6 +133,7 @@ void RunEngine::start_work(model::RunId run, harness::Dispatch work, const store
 
 void RunEngine::find_secrets(model::RunId run, harness::Dispatch work) {
   if (needs_.storeroom != nullptr) give_builtin_skills(work.extras, *needs_.storeroom, work.materials);
+  give_attachments(work.extras, work.materials);
   auto give_on = [this, run, work = std::move(work)](const Result<std::vector<model::SealedSecret>>& sealed) mutable {
     auto* live = find(run);
     if (live == nullptr) return;
@@ -177,11 +179,14 @@ void RunEngine::secrets_changed(model::TenantId tenant) {
 }
 
 void RunEngine::read_history(model::RunId run, harness::Dispatch work) {
-  if (!needs_.dispatcher.reads_history(work.agent)) return dispatch(run, std::move(work));
+  // What a runner of the message's own choice looks at nobody knows.
+  const bool is_read = !work.extras.sandbox_url.empty() || needs_.dispatcher.reads_history(work.agent);
+  if (!is_read) return dispatch(run, std::move(work));
   const auto user_message = find(run)->run().user_message_id;
   const auto conversation = work.conversation;
-  const auto count_max =
-      std::min<int64_t>(work.agent.limits.max_history_messages, static_cast<int64_t>(limits::history_messages_max));
+  // a chat's turn is answered from its last turns, wherever it is answered.
+  const auto turns_max = work.extras.chat ? limits::replay_turns_max : limits::history_messages_max;
+  const auto count_max = std::min<int64_t>(work.agent.limits.max_history_messages, static_cast<int64_t>(turns_max));
   needs_.store.history(
       conversation, user_message, static_cast<int>(count_max),
       while_alive([this, run, count_max, work = std::move(work)](Result<std::vector<store::Turn>> turns) mutable {
@@ -190,7 +195,7 @@ void RunEngine::read_history(model::RunId run, harness::Dispatch work) {
         if (!turns) {
           return found->fail(problem_of(model::Slug::internal, "The conversation's history could not be read."));
         }
-        for (auto& turn : turns.value()) work.history.push_back({turn.role, std::move(turn.content)});
+        for (auto& turn : turns.value()) work.history.push_back({turn.role, std::move(turn.content), turn.at});
         // The first message of a thread may bring along what was said elsewhere.
         if (work.history.empty() && work.extras.agui) {
           work.history = client_history(work.extras.agui->messages, static_cast<std::size_t>(count_max));

@@ -17,10 +17,11 @@ class FakeContents final : public Contents {
     kept.insert_or_assign(name, std::string(bytes));
     return name;
   }
-  Result<std::string> get(std::string_view sha256) const override {
+  Result<Content> open(std::string_view sha256) const override {
     const auto found = kept.find(std::string(sha256));
     if (found == kept.end()) return Error{ErrorKind::not_found, "no such content"};
-    return found->second;
+    const auto bytes = std::make_shared<const std::string>(found->second);
+    return Content{bytes, *bytes};
   }
 
   std::map<std::string, std::string> kept;

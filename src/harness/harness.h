@@ -60,6 +60,14 @@ struct Asset {
   std::string bytes;
 };
 
+// What became of one.
+struct KeptAsset {
+  std::string id;
+  std::string name;
+  int64_t size_bytes = 0;
+  std::string sha256;
+};
+
 // The workspace's API as the run may use it: `base_url` is the workspace's, `token` the run's own. Only egress and the
 // runner may see the token; nothing in a box does.
 struct WorkspaceAccess {
@@ -75,10 +83,13 @@ class Supplies {
   virtual ~Supplies() = default;
   // The bundle, a gzipped tar. Whoever asks checks its digest.
   virtual void skill_bundle(const SkillUse& skill, Callback<void(Result<std::string>)> done) = 0;
+  // Its bytes. Whoever asks checks their digest.
+  virtual void file(const FileUse& file, Callback<void(Result<std::string>)> done) = 0;
   // False: files are not wanted back, so they are not even collected.
   virtual bool wants_assets() const = 0;
   // All or nothing. `result` is the final text.
-  virtual void take_assets(std::vector<Asset> assets, std::string result, Callback<void(Result<Unit>)> done) = 0;
+  virtual void take_assets(std::vector<Asset> assets, std::string result,
+                           Callback<void(Result<std::vector<KeptAsset>>)> done) = 0;
 };
 
 // One piece of work: answer `prompt`.

@@ -17,7 +17,7 @@ struct ApproverKeyKind {
 struct AgentKind {
   static constexpr std::string_view prefix = "agt_";
 };
-struct ConversationKind {
+struct ConversationIdKind {  // ConversationKind is what a conversation is for
   static constexpr std::string_view prefix = "con_";
 };
 struct MessageKind {
@@ -73,7 +73,7 @@ using TenantId = Id<TenantKind>;
 using ServiceKeyId = Id<ServiceKeyKind>;
 using ApproverKeyId = Id<ApproverKeyKind>;
 using AgentId = Id<AgentKind>;
-using ConversationId = Id<ConversationKind>;
+using ConversationId = Id<ConversationIdKind>;
 using MessageId = Id<MessageKind>;
 using RunId = Id<RunKind>;
 using WorkspaceId = Id<WorkspaceKind>;  // a tenant's only one: the same number

@@ -141,7 +141,9 @@ void append_json(std::string& out, const Agent& agent) {
   writer.key("name").string(agent.name).key("system_prompt").string(agent.system_prompt);
   writer.key("model").begin_object().key("provider").string(agent.model.provider);
   writer.key("name").string(agent.model.name).key("base_url").string_or_null(agent.model.base_url);
-  writer.key("key_alias").string_or_null(agent.model.key_alias).end_object();
+  writer.key("key_alias").string_or_null(agent.model.key_alias);
+  if (agent.model.endpoint) append_id(writer, "endpoint", *agent.model.endpoint);
+  writer.end_object();
   writer.key("limits").begin_object().key("max_output_tokens").integer(agent.limits.max_output_tokens);
   writer.key("max_runtime_seconds").integer(agent.limits.max_runtime_seconds);
   writer.key("max_history_messages").integer(agent.limits.max_history_messages).end_object();
@@ -164,6 +166,7 @@ void append_json(std::string& out, const Conversation& conversation) {
   append_id(writer, "id", conversation.id);
   append_id(writer, "tenant_id", conversation.tenant_id);
   append_id(writer, "agent_id", conversation.agent_id);
+  if (conversation.kind != ConversationKind::plain) writer.key("kind").string(name_of(conversation.kind));
   writer.key("user_id").string_or_null(conversation.user_id).key("title").string_or_null(conversation.title);
   writer.key("metadata");
   append_metadata(writer, conversation.metadata);
@@ -266,6 +269,28 @@ void append_json(std::string& out, const RunFile& file) {
   writer.key("name").string(file.name).key("size").integer(file.size_bytes).key("sha256").string(file.sha256);
   append_time(writer, "created_at", file.created_at);
   writer.end_object();
+}
+
+void append_json(std::string& out, const BagFile& file) {
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("file");
+  append_id(writer, "id", file.id);
+  append_id_or_null(writer, "chat_id", file.chat_id);
+  writer.key("name").string(file.name).key("type").string(file.type).key("size_bytes").integer(file.size_bytes);
+  writer.key("sha256").string(file.sha256).key("source").string(name_of(file.source));
+  append_time(writer, "created_at", file.created_at);
+  writer.end_object();
+}
+
+void append_chat_file(json::Writer& writer, const BagFile& file) {
+  writer.begin_object();
+  append_id(writer, "id", file.id);
+  writer.key("object").string("file");
+  append_id_or_null(writer, "chatId", file.chat_id);
+  writer.key("name").string(file.name).key("type").string(file.type).key("size").integer(file.size_bytes);
+  writer.key("sha256").string(file.sha256).key("source").string(name_of(file.source));
+  writer.key("createdAt").integer(file.created_at.ms);
+  writer.key("url").string("/api/assistant/files/" + file.id.text()).end_object();
 }
 
 Result<Message> message_from_json(std::string_view text) {

@@ -24,6 +24,7 @@ void append_json(std::string& out, const Repository& repository);
 void append_json(std::string& out, const Skill& skill);
 void append_json(std::string& out, const Environment& environment);
 void append_json(std::string& out, const RunFile& file);
+void append_json(std::string& out, const BagFile& file);  // as under /api/workspaces
 void append_json(std::string& out, const Approval& approval);
 void append_json(std::string& out, const SealedSecret& secret);  // its alias and bindings
 void append_json(std::string& out, const AuditEntry& entry);
@@ -34,6 +35,9 @@ std::string to_json(const Record& record) {
   append_json(out, record);
   return out;
 }
+
+// As the Assistant shows it: epoch milliseconds and camelCase, and where its bytes are.
+void append_chat_file(json::Writer& writer, const BagFile& file);
 
 // Reads back what append_json(Message) wrote; `corrupt` for anything else.
 Result<Message> message_from_json(std::string_view text);

@@ -200,6 +200,29 @@ TEST(MaterialJson, Is_spelt_in_one_way) {
             R"("execution_id":null,"name":"a.txt","size":0,"sha256":"cd","created_at":"1970-01-01T00:00:00.000Z"})");
 }
 
+// A-5: one file, as the workspace's API shows it and as the Assistant does.
+TEST(ObjectJson, A_bag_file_has_its_two_spellings) {
+  const BagFile file{.id = some_id<FileId>(),
+                     .chat_id = some_id<ConversationId>(),
+                     .name = "a.csv",
+                     .type = "text/csv",
+                     .size_bytes = 3,
+                     .sha256 = "cd",
+                     .source = FileSource::sandbox,
+                     .created_at = ten_o_clock};
+  EXPECT_EQ(to_json(file),
+            R"({"object":"file","id":"fil_01hzx8c0000000000000000001","chat_id":"con_01hzx8c0000000000000000001",)"
+            R"("name":"a.csv","type":"text/csv","size_bytes":3,"sha256":"cd","source":"sandbox",)"
+            R"("created_at":"2026-07-02T10:00:04.000Z"})");
+  std::string told;
+  json::Writer writer(told);
+  append_chat_file(writer, file);
+  EXPECT_EQ(told,
+            R"({"id":"fil_01hzx8c0000000000000000001","object":"file","chatId":"con_01hzx8c0000000000000000001",)"
+            R"("name":"a.csv","type":"text/csv","size":3,"sha256":"cd","source":"sandbox","createdAt":1782986404000,)"
+            R"("url":"/api/assistant/files/fil_01hzx8c0000000000000000001"})");
+}
+
 // I-18: ids and algorithm, never the secret.
 TEST(KeyJson, Shows_nothing_secret) {
   const ServiceKey service{.id = some_id<ServiceKeyId>(),

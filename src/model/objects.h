@@ -62,6 +62,24 @@ struct RunFile {
   Timestamp created_at;
 };
 
+enum class FileSource : uint8_t { upload, sandbox };
+
+// A file in the bag of a chat, or of the workspace until a turn takes it along. One that a chat's run handed back
+// is a RunFile of the same id as well.
+struct BagFile {
+  FileId id;
+  TenantId tenant_id;
+  std::optional<ConversationId> chat_id;
+  std::optional<RunId> run_id;  // that made it
+  std::string name;             // one plain name, without directories
+  std::string type;             // its media type, as media_type_of() has it
+  int64_t size_bytes = 0;
+  std::string sha256;  // 64 hexadecimal digits
+  FileSource source = FileSource::upload;
+  Timestamp created_at;
+  std::optional<Timestamp> deleted_at;
+};
+
 // One dispatch to a runner that calls back with one-time tokens (S-3): what it will be told.
 struct Execution {
   ExecutionId id;
@@ -84,5 +102,10 @@ struct OneTimeToken {
 };
 
 std::string_view name_of(TokenPurpose purpose);  // "setup", "run", "upload"
+std::string_view name_of(FileSource source);
+std::optional<FileSource> file_source_named(std::string_view name);
+
+// By the extension, never by what somebody says of it; "application/octet-stream" where that tells nothing.
+std::string_view media_type_of(std::string_view file_name);
 
 }  // namespace sluice::model

@@ -83,10 +83,14 @@ struct Agent {
 
 enum class ConversationStatus : uint8_t { active, archived };
 
+// Who talks in it: a host system, a person with the Assistant, or a workflow's block with an agent.
+enum class ConversationKind : uint8_t { plain, chat, block };
+
 struct Conversation {
   ConversationId id;
   TenantId tenant_id;
   AgentId agent_id;
+  ConversationKind kind = ConversationKind::plain;
   std::optional<std::string> user_id;
   std::optional<std::string> title;
   Metadata metadata;
@@ -172,6 +176,7 @@ struct Run {
 std::string_view name_of(TenantStatus status);
 std::string_view name_of(SignatureAlgorithm algorithm);
 std::string_view name_of(ConversationStatus status);
+std::string_view name_of(ConversationKind kind);
 std::string_view name_of(Role role);
 std::string_view name_of(MessageStatus status);
 std::string_view name_of(RunState state);
@@ -179,6 +184,7 @@ std::string_view name_of(RunState state);
 std::optional<TenantStatus> tenant_status_named(std::string_view name);
 std::optional<SignatureAlgorithm> signature_algorithm_named(std::string_view name);
 std::optional<ConversationStatus> conversation_status_named(std::string_view name);
+std::optional<ConversationKind> conversation_kind_named(std::string_view name);
 std::optional<Role> role_named(std::string_view name);
 std::optional<MessageStatus> message_status_named(std::string_view name);
 std::optional<RunState> run_state_named(std::string_view name);

@@ -42,7 +42,9 @@ struct NoSupplies final : harness::Supplies {
   explicit NoSupplies(bool wanted) : wants(wanted) {}
   void skill_bundle(const harness::SkillUse&, Callback<void(Result<std::string>)>) override {}
   bool wants_assets() const override { return wants; }
-  void take_assets(std::vector<harness::Asset>, std::string, Callback<void(Result<Unit>)>) override {}
+  void file(const harness::FileUse&, Callback<void(Result<std::string>)>) override {}
+  void take_assets(std::vector<harness::Asset>, std::string,
+                   Callback<void(Result<std::vector<harness::KeptAsset>>)>) override {}
   bool wants;
 };
 
@@ -171,6 +173,67 @@ TEST_F(RemoteTest, A_runner_that_does_not_answer_is_passed_over_with_tokens_of_i
     EXPECT_NE(sent(before, "otp_run"), sent(before + 1, "otp_run"));
     EXPECT_TRUE(heard_.usage);
   }
+}
+
+TEST_F(RemoteTest, A_dispatch_that_names_its_runner_goes_there_and_nowhere_else_S_8) {
+  dispatch_.extras.sandbox_url = "http://three/box/";
+  client_.answer(FakeAnswer::connection_refused());
+  begin();
+  ASSERT_EQ(client_.requests.size(), 1u);
+  EXPECT_EQ(client_.requests[0].url, "http://three/box/stream?profile=extended");
+  EXPECT_EQ(client_.requests[0].headers.find("Authorization"), "Bearer rk");
+  EXPECT_EQ(failed_with(), Slug::runner_unavailable);
+  EXPECT_NE(heard_.problem->detail.find("http://three/box"), std::string::npos);
+}
+
+TEST_F(RemoteTest, Without_any_runner_only_those_that_name_one_are_carried_S_8) {
+  options_.runner_urls.clear();
+  begin();
+  EXPECT_EQ(failed_with(), Slug::runner_unavailable);
+  heard_ = {};
+  dispatch_.extras.sandbox_url = "http://three";
+  client_.answer(FakeAnswer::whole(200, std::string(result_line)));
+  begin();
+  EXPECT_EQ(heard_.text, "Hello.");
+}
+
+TEST_F(RemoteTest, What_a_runner_had_told_before_a_restart_is_not_told_again) {
+  dispatch_.extras.sandbox_url = "http://three";
+  dispatch_.resumed = true;
+  dispatch_.told_text = "Hel";
+  begin();
+  EXPECT_EQ(failed_with(), Slug::run_interrupted);
+  EXPECT_TRUE(client_.requests.empty());
+}
+
+TEST_F(RemoteTest, At_home_is_carried_what_names_no_runner_S_8) {
+  struct Home final : harness::Dispatcher {
+    std::unique_ptr<harness::Work> dispatch(harness::Dispatch, harness::DispatchListener&) override {
+      ++dispatch_count;
+      return nullptr;
+    }
+    bool can_resume(const model::Agent&, std::string_view) const override { return true; }
+    bool reads_history(const model::Agent&) const override { return false; }
+    void release(model::ConversationId) override { ++release_count; }
+    void forget_parked(model::RunId, model::ConversationId) override {}
+    bool keeps_boxes() const override { return true; }
+    int warm_available() const override { return 2; }
+    int dispatch_count = 0;
+    int release_count = 0;
+  };
+  Home home;
+  dispatcher_ = make_router(
+      home, make_remote_dispatcher({store_, client_, loop_, ids_, entropy_, log_, metrics_}, std::move(options_)));
+  begin();
+  EXPECT_EQ(home.dispatch_count, 1);
+  EXPECT_TRUE(client_.requests.empty());
+  dispatch_.extras.sandbox_url = "http://three";
+  begin();
+  EXPECT_EQ(home.dispatch_count, 1);
+  EXPECT_EQ(client_.requests.size(), 1u);
+  dispatcher_->release({});
+  EXPECT_EQ(home.release_count, 1);
+  EXPECT_EQ(dispatcher_->warm_available(), 2);
 }
 
 TEST_F(RemoteTest, When_no_runner_takes_it_the_run_fails_and_the_log_says_why) {

@@ -79,7 +79,9 @@ void write_conversation(json::Writer& writer, const std::vector<harness::History
   writer.key("conversation").begin_array();
   for (auto i = history.size() - std::min(history.size(), limits::replay_turns_max); i < history.size(); ++i) {
     writer.begin_object().key("role").string(model::name_of(history[i].role));
-    writer.key("content").string(history[i].content).end_object();
+    writer.key("content").string(history[i].content);
+    if (history[i].at.ms != 0) writer.key("ts").integer(history[i].at.ms);
+    writer.end_object();
   }
   writer.end_array();
 }
@@ -102,6 +104,7 @@ std::string config_json(const harness::Dispatch& dispatch, const MintOptions& op
   writer.key("limits").begin_object();
   writer.key("max_runtime_seconds").integer(dispatch.agent.limits.max_runtime_seconds);
   writer.key("max_output_tokens").integer(dispatch.agent.limits.max_output_tokens).end_object();
+  if (dispatch.extras.inference) writer.key("inference").boolean(true);
   writer.key("filler").boolean(dispatch.filler).key("policy");
   model::append_policy(writer, dispatch.agent.policy);
   writer.end_object();

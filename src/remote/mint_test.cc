@@ -84,7 +84,7 @@ TEST_F(Mint, Env_has_the_variables_and_the_script_S_4) {
   EXPECT_EQ(made().execution.env_json, R"({"variables":{"A":"1","B":"\"\n"},"script":"make"})");
 }
 
-TEST_F(Mint, Config_has_the_agent_its_materials_and_the_last_twenty_turns_S_4) {
+TEST_F(Mint, Config_has_the_agent_its_materials_and_the_last_twenty_turns_S_4_A_4) {
   dispatch_.agent.name = "Ada";
   dispatch_.agent.model = {"offline", "small", "http://m/v1"};
   dispatch_.agent.system_prompt = "Be brief.";
@@ -93,7 +93,7 @@ TEST_F(Mint, Config_has_the_agent_its_materials_and_the_last_twenty_turns_S_4) {
   dispatch_.materials.skills = {{skill.text(), "pdf", "Reads PDF", std::string(64, 'a')}};
   dispatch_.materials.repository = harness::RepositoryUse{.id = "rep_1", .url = "https://g/x", .ref = "main"};
   for (int i = 0; i < 23; ++i) {
-    dispatch_.history.push_back({i % 2 == 0 ? model::Role::user : model::Role::assistant, std::to_string(i)});
+    dispatch_.history.push_back({i % 2 == 0 ? model::Role::user : model::Role::assistant, std::to_string(i), {i}});
   }
   const auto minted = made();
   const auto& config = minted.execution.config_json;
@@ -110,8 +110,8 @@ TEST_F(Mint, Config_has_the_agent_its_materials_and_the_last_twenty_turns_S_4) {
     turns.push_back(turn.to_text());
   });
   ASSERT_EQ(turns.size(), 20u);
-  EXPECT_EQ(turns.front(), R"({"role":"assistant","content":"3"})");
-  EXPECT_EQ(turns.back(), R"({"role":"user","content":"22"})");
+  EXPECT_EQ(turns.front(), R"({"role":"assistant","content":"3","ts":3})");
+  EXPECT_EQ(turns.back(), R"({"role":"user","content":"22","ts":22})");
 }
 
 // H-1, H-6
@@ -140,6 +140,12 @@ TEST_F(Mint, Config_has_the_policy_of_the_agent) {
   const auto answer = config_answer(minted.execution, options.bearer_secret);
   EXPECT_EQ(at(answer, {"policy"}), R"([{"effect":"deny","command":"rm *","reason":"No."},)"
                                     R"({"effect":"allow","host":"*.example","secrets":["K"]}])");
+}
+
+TEST_F(Mint, One_call_of_a_model_is_told_as_that_and_others_are_not) {
+  EXPECT_EQ(at(made().execution.config_json, {"inference"}), "nothing");
+  dispatch_.extras.inference.emplace();
+  EXPECT_EQ(at(made().execution.config_json, {"inference"}), "true");
 }
 
 }  // namespace

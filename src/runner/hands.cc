@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t instructions_chars_max = 32'000;
 constexpr std::size_t setup_words_chars_max = 2'000;
+constexpr std::size_t file_words_chars_max = 500;
 constexpr int64_t instructions_ms_max = 10'000;
 
 bool is_there(const std::string& path) {
@@ -66,6 +67,14 @@ std::string Hands::place_words() const {
     for (const auto& alias : aliases) words += (&alias == &aliases.front() ? " " : ", ") + vault::placeholder(alias);
     words += "; you never see their values.";
   }
+  if (!dispatch_.materials.files.empty()) {
+    words += " The user attached these files:";
+    for (const auto& file : dispatch_.materials.files) {
+      words += (&file == &dispatch_.materials.files.front() ? " " : ", ");
+      words += "/workspace/" + std::string(attachments_directory) + "/" + to_utf8(file.name);
+    }
+    words += ".";
+  }
   if (!dispatch_.materials.skills.empty()) {
     words += "\n\nSkills you can use; read a skill's SKILL.md before you do:";
     for (const auto& skill : dispatch_.materials.skills) {
@@ -103,7 +112,8 @@ bool Hands::take_kept_box() {
   state_.instructions = live_->instructions;
   // Not from inside open().
   context_.loop.defer([this, alive = lifeline_.watch()] {
-    if (!alive.expired() && end_phase("sandbox", "Went on in the conversation's sandbox.")) be_ready();
+    if (alive.expired() || !end_phase("sandbox", "Went on in the conversation's sandbox.")) return;
+    put_files([this] { be_ready(); });
   });
   return true;
 }
@@ -194,8 +204,23 @@ void Hands::open_box() {
     if (alive.expired()) return;
     if (!opened) return fail(Slug::sandbox_failed, "No sandbox could be opened: " + opened.error().what + ".");
     live_->serve(guest());
-    watch_files();
+    // In a box that is opened again they are where they were.
+    if (state_.were_open) return watch_files();
+    put_files([this] { watch_files(); });
   });
+}
+
+void Hands::put_files(Callback<void()> then) {
+  if (dispatch_.materials.files.empty()) return then();
+  const auto start = [this](sandbox::Command command, CommandListener& listener) {
+    return run(std::move(command), {.kept_chars_max = file_words_chars_max}, listener);
+  };
+  file_put_ = std::make_unique<FilePut>(dispatch_, *context_.workers, start,
+                                        [this, then = std::move(then)](const Result<Unit>& put) mutable {
+                                          if (!put) return fail(Slug::sandbox_failed, put.error().what);
+                                          file_put_.reset();
+                                          then();
+                                        });
 }
 
 void Hands::watch_files() {

@@ -17,6 +17,7 @@
 #include "model/model.h"
 #include "runner/changed_paths.h"
 #include "runner/command_run.h"
+#include "runner/file_put.h"
 #include "runner/layer_shelf.h"
 #include "runner/lifeline.h"
 #include "runner/live_box.h"
@@ -115,6 +116,7 @@ class Hands final : private CommandListener, private BoxUser {
   void fetch_repository();
   void fetch_skills();
   void open_box();
+  void put_files(Callback<void()> then);
   void watch_files();
   void read_instructions();
   void run_setup();
@@ -142,6 +144,7 @@ class Hands final : private CommandListener, private BoxUser {
   sandbox::BoxRequest box_request() const;
   LayerWork layer_work() const;
   bool keeps_box() const;
+  std::vector<std::string> undiffed_directories() const;
   std::vector<std::string> held_paths() const;
   sandbox::Command with_variables(sandbox::Command command) const;
 
@@ -177,6 +180,7 @@ class Hands final : private CommandListener, private BoxUser {
   std::unique_ptr<SkillFetch> skill_fetch_;
   std::unique_ptr<LiveBox> live_;  // null: not opened, or no more
   std::unique_ptr<CommandRun> command_;
+  std::unique_ptr<FilePut> file_put_;
 };
 
 }  // namespace sluice::runner

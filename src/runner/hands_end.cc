@@ -104,7 +104,7 @@ void Hands::look_for_changes() {
   send<Made>(
       *context_.workers, lifeline_.watch(),
       [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1), wants_assets,
-       secrets = dispatch_.secrets, ignored = ignored_directories(options_),
+       secrets = dispatch_.secrets, ignored = undiffed_directories(),
        rules = workspace::AssetRules{.extensions = options_.asset_extensions}]() mutable {
         work.changes_fd = changes.get();
         Made made{std::string(), workspace::Diff{}, workspace::Assets{}};
@@ -147,11 +147,13 @@ void Hands::hand_back(workspace::Assets assets) {
   for (auto& file : assets.files) files.push_back({std::move(file.name), std::move(file.bytes)});
   const auto words = "Handed back " + std::to_string(files.size()) + " files.";
   dispatch_.supplies->take_assets(
-      std::move(files), std::move(text_), [this, words, alive = lifeline_.watch()](Result<Unit> taken) {
+      std::move(files), std::move(text_),
+      [this, words, alive = lifeline_.watch()](const Result<std::vector<harness::KeptAsset>>& taken) {
         if (alive.expired()) return;
         if (!taken) {
           return fail(Slug::writeback_failed, "The run's files could not be handed back: " + taken.error().what + ".");
         }
+        if (!taken.value().empty() && !tell(EventKind::custom, assets_body(taken.value()))) return;
         if (end_phase("writeback", words)) draft();
       });
 }
@@ -177,6 +179,13 @@ void Hands::keep_draft(Result<LayerDraft> draft) {
   if (replaces) context_.workers->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
   forget_held();
   end();
+}
+
+// What the user put there is no change of the run's.
+std::vector<std::string> Hands::undiffed_directories() const {
+  auto names = ignored_directories(options_);
+  if (!dispatch_.materials.files.empty()) names.emplace_back(attachments_directory);
+  return names;
 }
 
 // Not over layers that go with the run.

@@ -63,15 +63,28 @@ class FakeSupplies final : public harness::Supplies {
     loop_.defer([answer = std::move(answer), done = std::move(done)]() mutable { done(std::move(answer)); });
   }
   bool wants_assets() const override { return wants; }
-  void take_assets(std::vector<harness::Asset> assets, std::string result, Callback<void(Result<Unit>)> done) override {
+  void file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) override {
+    auto found = files.find(file.name);
+    Result<std::string> answer = Error{ErrorKind::not_found, "no such file"};
+    if (found != files.end()) answer = found->second;
+    loop_.defer([answer = std::move(answer), done = std::move(done)]() mutable { done(std::move(answer)); });
+  }
+  void take_assets(std::vector<harness::Asset> assets, std::string result,
+                   Callback<void(Result<std::vector<harness::KeptAsset>>)> done) override {
     taken = std::move(assets);
     text = std::move(result);
     loop_.defer([this, done = std::move(done)]() mutable {
-      done(take_fails ? Result<Unit>(Error{ErrorKind::unavailable, "the store is full"}) : Result<Unit>(Unit{}));
+      if (take_fails) return done(Error{ErrorKind::unavailable, "the store is full"});
+      std::vector<harness::KeptAsset> kept;
+      for (const auto& asset : taken) {
+        kept.push_back({"fil_1", asset.name, static_cast<int64_t>(asset.bytes.size()), "ab"});
+      }
+      done(std::move(kept));
     });
   }
 
   std::map<std::string, std::string> bundles;
+  std::map<std::string, std::string> files;
   int asked = 0;
   bool wants = false;
   bool take_fails = false;

@@ -62,7 +62,8 @@ int64_t rounds_max(const harness::Dispatch& dispatch, const RunnerOptions& optio
 
 // Variables alone are of no use without a sandbox, but nobody waits for what they do.
 bool needs_sandbox(const harness::Materials& materials) {
-  return materials.repository.has_value() || !materials.skills.empty() || !materials.setup_script.empty();
+  return materials.repository.has_value() || !materials.skills.empty() || !materials.files.empty() ||
+         !materials.setup_script.empty();
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ void NativeLoop::start() {
   route_ = std::move(route).take();
   if (context_->sandbox == nullptr && needs_sandbox(dispatch_.materials)) {
     return fail(Slug::sandbox_failed,
-                "The run needs a sandbox for its repository, skills or setup script, and there is none on this server "
+                "The run needs a sandbox for its repository, skills, files or setup script, and there is none on this server "
                 "(`sluice doctor` says why).");
   }
   prompt_ = prompt_of(dispatch_);
@@ -101,9 +102,9 @@ void NativeLoop::start() {
   hands_->open(begin);
 }
 
-// The box itself is opened by the first tool, so that the first word need not wait for it.
+// The box itself is opened by the first tool, so that the first word need not wait for it. One call of a model has none.
 void NativeLoop::take_up_hands(HandsState state) {
-  if (context_->sandbox != nullptr) {
+  if (context_->sandbox != nullptr && !dispatch_.extras.inference) {
     HandsListener& listener = *this;
     hands_ = std::make_unique<Hands>(*context_, dispatch_, std::move(state), listener);
     prompt_.tools = tool_specs();

@@ -91,6 +91,19 @@ std::string custom_body(std::string_view name, std::string_view value) {
   return body;
 }
 
+std::string assets_body(const std::vector<harness::KeptAsset>& files) {
+  std::string value;
+  json::Writer writer(value);
+  writer.begin_object().key("files").begin_array();
+  for (const auto& file : files) {
+    writer.begin_object().key("id").string(file.id).key("name").string(file.name);
+    writer.key("type").string(model::media_type_of(file.name)).key("size").integer(file.size_bytes);
+    writer.key("sha256").string(file.sha256).end_object();
+  }
+  writer.end_array().end_object();
+  return custom_body("sluice.assets", value);
+}
+
 std::string overflow_body() { return custom_body("sandbox.file.overflow", "{}"); }
 
 }  // namespace sluice::runner

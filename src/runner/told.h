@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "harness/harness.h"
 #include "models/models.h"
 #include "runner/tools.h"
 #include "sandbox/sandbox.h"
@@ -20,6 +21,7 @@ std::string printed_body(std::string_view id, sandbox::Stream stream, std::strin
 std::string log_body(std::string_view level, std::string_view text);  // valid UTF-8
 std::string file_body(const workspace::FileNews& news, Timestamp at);
 std::string custom_body(std::string_view name, std::string_view value);  // `value`: JSON
+std::string assets_body(const std::vector<harness::KeptAsset>& files);   // what was handed back and kept
 std::string diff_body(std::string_view diff);
 std::string overflow_body();
 

@@ -13,6 +13,7 @@ constexpr int64_t rounds_max = 1'000;
 constexpr int64_t runtime_seconds_max = 86'400;
 constexpr int64_t output_tokens_max = 1'000'000;
 constexpr int64_t depth_max = 1'000'000;
+constexpr int64_t ts_max = 253'402'300'799'999;  // the year 9999
 
 bool is_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
@@ -133,7 +134,8 @@ void read_repository(const Fields& fields, ConfigAnswer& out) {
 void read_turn(const Fields& fields, ConfigAnswer& out) {
   const auto role = model::role_named(fields.needed_text("role"));
   if (!role) fields.refuse("role", "is not user, assistant or system");
-  out.history.push_back({role.value_or(model::Role::user), fields.needed_text("content")});
+  out.history.push_back(
+      {role.value_or(model::Role::user), fields.needed_text("content"), Timestamp{fields.integer("ts", 0, ts_max, 0)}});
 }
 
 // Nothing in a rule is passed over: what is not understood might be what forbids.
@@ -195,6 +197,7 @@ void read_around(const Fields& fields, ConfigAnswer& out) {
     limits.max_output_tokens = its.integer("max_output_tokens", 1, output_tokens_max, limits.max_output_tokens);
   });
   out.filler = fields.boolean("filler");
+  out.inference = fields.boolean("inference");
   if (fields.find("files")) out.unused.emplace_back("files");
 }
 

@@ -45,7 +45,7 @@ TEST(ConfigAnswer, Has_defaults_for_all_but_the_agent) {
   EXPECT_EQ(config.agent.model, fallback);
   EXPECT_EQ(config.agent.limits.max_runtime_seconds, 28'800);
   EXPECT_TRUE(config.skills.empty() && config.history.empty() && config.bearer.empty() && config.unused.empty());
-  EXPECT_FALSE(config.repository || config.filler);
+  EXPECT_FALSE(config.repository || config.filler || config.inference);
 }
 
 TEST(ConfigAnswer, Says_what_is_wrong_with_it) {
@@ -141,15 +141,22 @@ TEST(ConfigAnswer, A_policy_that_cannot_be_read_opens_nothing) {
             "/policy/0/only_at_night is nothing that this runner knows of rules");
 }
 
+// A-4
 TEST(ConfigAnswer, Only_the_last_twenty_turns_are_replayed) {
   std::string turns;
   for (int i = 0; i < 25; ++i) {
-    turns += (i > 0 ? "," : "") + std::string(R"({"role":"user","content":")") + std::to_string(i) + "\"}";
+    turns += (i > 0 ? "," : "") + std::string(R"({"role":"user","content":")") + std::to_string(i) +
+             "\",\"ts\":" + std::to_string(1000 + i) + "}";
   }
   const auto config = read_config(R"({"agent":{},"conversation":[)" + turns + "]}", fallback);
   ASSERT_TRUE(config) << config.error().what;
   ASSERT_EQ(config.value().history.size(), 20u);
   EXPECT_EQ(config.value().history.front().content, "5");
+  EXPECT_EQ(config.value().history.front().at.ms, 1005);
+}
+
+TEST(ConfigAnswer, One_call_of_a_model_has_no_tools) {
+  EXPECT_TRUE(read_config(R"({"agent":{},"inference":true})", {}).take().inference);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "station/workspace_supplies.h"
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "station/multipart.h"
 
@@ -10,6 +11,25 @@ constexpr int64_t idle_ms_max = 60'000;
 constexpr int64_t total_ms_max = 600'000;
 
 bool is_fine(int status) { return status / 100 == 2; }
+
+// What the workspace says it kept; one that says nothing kept all of it.
+std::vector<harness::KeptAsset> kept_in(std::string_view body) {
+  std::vector<harness::KeptAsset> kept;
+  const auto answer = json::Document::parse(body);
+  if (!answer || answer.value().root().kind() != json::Kind::object) return kept;
+  const auto files = answer.value().root().find("files");
+  if (!files || files->kind() != json::Kind::array) return kept;
+  files->each_element([&](json::Value file) {
+    if (file.kind() != json::Kind::object) return;
+    const auto text = [&](std::string_view name) {
+      const auto value = file.find(name);
+      return std::string(value ? value->string().value_or("") : "");
+    };
+    const auto size = file.find("size");
+    kept.push_back({text("id"), text("name"), size ? size->integer().value_or(0) : 0, text("sha256")});
+  });
+  return kept;
+}
 
 }  // namespace
 
@@ -24,10 +44,10 @@ void WorkspaceSupplies::skill_bundle(const harness::SkillUse& skill, Callback<vo
 }
 
 void WorkspaceSupplies::take_assets(std::vector<harness::Asset> assets, std::string result,
-                                    Callback<void(Result<Unit>)> done) {
+                                    Callback<void(Result<std::vector<harness::KeptAsset>>)> done) {
   if (assets.empty()) {
     return loop_.defer([weak = weak_from_this(), done = std::move(done)]() mutable {
-      if (const auto self = weak.lock(); self && !self->closed_) done(Unit{});
+      if (const auto self = weak.lock(); self && !self->closed_) done(std::vector<harness::KeptAsset>{});
     });
   }
   auto multipart = multipart_of(assets, result, "sluice-" + ids_.make<model::RequestId>().text());
@@ -38,7 +58,7 @@ void WorkspaceSupplies::take_assets(std::vector<harness::Asset> assets, std::str
                              .body = std::move(multipart.body)};
   ask(std::move(request), [done = std::move(done)](Result<Fetched> got) mutable {
     if (!got) return done(std::move(got.error()).in("write the files back"));
-    if (is_fine(got.value().status)) return done(Unit{});
+    if (is_fine(got.value().status)) return done(kept_in(got.value().body));
     done(Error{ErrorKind::denied, "the workspace refused the files" + words_of(got.value())});
   });
 }

@@ -27,9 +27,11 @@ class WorkspaceSupplies final : public harness::Supplies, public std::enable_sha
       : client_(client), loop_(loop), ids_(ids), workspace_(std::move(workspace)) {}
 
   void skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) override;
+  void file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) override;
   bool wants_assets() const override { return workspace_.otp_upload.has_value(); }
   // Nothing is sent where there is nothing: the upload token stays unused.
-  void take_assets(std::vector<harness::Asset> assets, std::string result, Callback<void(Result<Unit>)> done) override;
+  void take_assets(std::vector<harness::Asset> assets, std::string result,
+                   Callback<void(Result<std::vector<harness::KeptAsset>>)> done) override;
 
   // Drops what is under way and answers nothing any more (S-10).
   void close();

@@ -91,8 +91,8 @@ class StoreTeller {
     using Answer = Result<typename DoneTraits<Last>::Value>;
     // On the heap: an answer that comes too late must not write into a stack frame that is gone.
     const auto answer = std::make_shared<std::optional<Answer>>();
-    ((*store_).*operation)(std::forward<Args>(args)...,
-                           [answer](Answer result) { answer->emplace(std::move(result)); });
+    (part(static_cast<Door*>(nullptr)).*operation)(std::forward<Args>(args)...,
+                                                   [answer](Answer result) { answer->emplace(std::move(result)); });
     EXPECT_FALSE(answer->has_value()) << "answered from inside the call";
     if (!loop_.run_until([&] { return answer->has_value(); })) check_failed("the store answers", __FILE__, __LINE__);
     return std::move(**answer);
@@ -196,6 +196,11 @@ class StoreTeller {
   }
 
  protected:
+  // The door that an operation belongs to.
+  Store& part(void* /*of the store itself*/) { return *store_; }
+  Bags& part(Bags* /*door*/) { return store_->bags(); }
+  Workflows& part(Workflows* /*door*/) { return store_->workflows(); }
+
   WaitingLoop loop_;
   world::FakeEntropy entropy_;
   world::IdSource ids_;

@@ -30,6 +30,10 @@ class MemoryDisk {
  private:
   friend class MemoryStore;
   friend class MemoryDesk;
+  friend class MemoryBags;
+  friend class MemoryEndpoints;
+  friend class MemoryTables;
+  friend class MemoryWorkflows;
 
   // Rows in the order they were made, found by id.
   template <typename AnyId, typename Row>
@@ -96,6 +100,14 @@ class MemoryDisk {
     int64_t number = 0;
     model::SealedSecret secret;
   };
+  struct TableRows {
+    model::Table table;
+    std::vector<model::TableRow> rows;
+  };
+  struct WorkflowRunRow {
+    model::WorkflowRun run;
+    std::vector<std::string> bodies;
+  };
   using SecretName = std::tuple<model::SecretScope, Ulid, std::string>;
   using KeyName = std::tuple<model::ServiceKeyId, std::string, std::string>;
 
@@ -114,11 +126,16 @@ class MemoryDisk {
   std::map<std::string, model::ExecutionId> bearers_;  // by their hash
   std::map<std::string, TokenRow> tokens_;             // by their hash
   Table<model::FileId, model::RunFile> files_;
+  Table<model::FileId, model::BagFile> bag_files_;
   Table<model::ApprovalId, model::Approval> approvals_;
   std::map<SecretName, SecretRow> secrets_;
   int64_t secret_count_ = 0;  // that were ever made
   std::vector<model::AuditEntry> audit_;
   Table<model::NoticeId, NoticeRow> notices_;
+  Table<model::ModelEndpointId, model::ModelEndpoint> endpoints_;
+  Table<model::TableId, TableRows> tables_;
+  Table<model::WorkflowId, model::Workflow> workflows_;
+  Table<model::WorkflowRunId, WorkflowRunRow> workflow_runs_;
   std::vector<AguiRun> agui_runs_;  // a thread is what the runs of its name have in common
 
   int write_count_ = 0;

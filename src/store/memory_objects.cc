@@ -254,7 +254,10 @@ void MemoryStore::create_files(std::vector<model::RunFile> made, Done<Unit> done
       if (disk_.tenants_.find(file.tenant_id) == nullptr) return no_such("tenant");
       if (disk_.files_.find(file.id) != nullptr) return Error{ErrorKind::conflict, "there is such a file already"};
     }
-    for (const auto& file : made) disk_.files_.add(file.id, file);
+    for (const auto& file : made) {
+      disk_.files_.add(file.id, file);
+      bags_.keep(file);
+    }
     return Unit{};
   });
 }

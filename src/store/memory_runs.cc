@@ -63,6 +63,7 @@ void MemoryStore::update_conversation(model::TenantId tenant, model::Conversatio
     row->conversation = changed;
     if (changed.status == model::ConversationStatus::archived) {
       drop_secrets(model::SecretScope::conversation, id.ulid);
+      bags_.drop(id, at);
     }
     return changed;
   });
@@ -74,7 +75,7 @@ void MemoryStore::conversation(model::TenantId tenant, model::ConversationId id,
   answer<model::Conversation>(row->conversation, std::move(done));
 }
 
-void MemoryStore::conversations(model::TenantId tenant, std::optional<std::string> user_id,
+void MemoryStore::conversations(model::TenantId tenant, ConversationFilter filter,
                                 PageQuery<model::ConversationId> query, Done<Page<model::Conversation>> done) {
   std::vector<model::Conversation> rows;
   for (auto& [number, row] : disk_.conversations_) {
@@ -83,7 +84,10 @@ void MemoryStore::conversations(model::TenantId tenant, std::optional<std::strin
   std::reverse(rows.begin(), rows.end());
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.last_message_at > b.last_message_at; });
-  const auto wanted = [&](const model::Conversation& row) { return !user_id || row.user_id == user_id; };
+  const auto wanted = [&](const model::Conversation& row) {
+    if (filter.active_only && row.status == model::ConversationStatus::archived) return false;
+    return row.kind == filter.kind && (!filter.user_id || row.user_id == filter.user_id);
+  };
   answer(cut_page(rows, query, id_of, wanted), std::move(done));
 }
 
@@ -119,7 +123,7 @@ void MemoryStore::history(model::ConversationId conversation, model::MessageId b
     const auto& message = disk_.messages_.find(*id)->message;
     if (message.status != model::MessageStatus::completed) continue;
     if (!room.take(message.content.size())) break;
-    turns.push_back({message.role, message.content});
+    turns.push_back({message.role, message.content, message.created_at});
   }
   std::reverse(turns.begin(), turns.end());
   answer<std::vector<Turn>>(std::move(turns), std::move(done));
@@ -165,6 +169,7 @@ Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
   disk_.runs_.add(run.id, {run, made.events});
   keep(made.idempotency, {{}, run.id, {}, run.created_at});
   keep_names(names);
+  bags_.join(run.tenant_id, run.conversation_id, made.attached);
 
   Accepted accepted{row->conversation, *disk_.agents_.find(run.agent_id), run, {}};
   for (const auto& event : made.events) accepted.events.push_back(commit(event, {accepted.events.size() + 1}));
@@ -227,9 +232,9 @@ void MemoryStore::run_of_message(model::TenantId tenant, model::MessageId assist
   run(tenant, *message->run, std::move(done));
 }
 
-void MemoryStore::runs(model::TenantId tenant, std::optional<model::ConversationId> conversation,
-                       PageQuery<model::RunId> query, Done<Page<model::Run>> done) {
-  if (conversation && conversation_of(tenant, *conversation) == nullptr) {
+void MemoryStore::runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
+                       Done<Page<model::Run>> done) {
+  if (filter.conversation && conversation_of(tenant, *filter.conversation) == nullptr) {
     return answer<Page<model::Run>>(no_such("conversation"), std::move(done));
   }
   std::vector<model::Run> rows;
@@ -237,8 +242,10 @@ void MemoryStore::runs(model::TenantId tenant, std::optional<model::Conversation
     if (row.run.tenant_id == tenant) rows.push_back(row.run);
   }
   std::reverse(rows.begin(), rows.end());
-  const auto wanted = [&](const model::Run& row) { return !conversation || row.conversation_id == *conversation; };
-  answer(cut_page(rows, query, id_of, wanted), std::move(done));
+  // Those of one conversation are in the order of its messages, whatever the clock did.
+  if (!filter.conversation)
+    std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.created_at > b.created_at; });
+  answer(cut_page(rows, query, id_of, [&](const model::Run& row) { return fits(filter, row); }), std::move(done));
 }
 
 void MemoryStore::unfinished_runs(Done<std::vector<model::Run>> done) {

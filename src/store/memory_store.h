@@ -9,7 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "store/memory_bags.h"
 #include "store/memory_desk.h"
+#include "store/memory_endpoints.h"
+#include "store/memory_tables.h"
+#include "store/memory_workflows.h"
 
 namespace sluice::store {
 
@@ -49,7 +53,7 @@ class MemoryStore final : public Store {
   void update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch, Timestamp at,
                            Done<model::Conversation> done) override;
   void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) override;
-  void conversations(model::TenantId tenant, std::optional<std::string> user_id, PageQuery<model::ConversationId> query,
+  void conversations(model::TenantId tenant, ConversationFilter filter, PageQuery<model::ConversationId> query,
                      Done<Page<model::Conversation>> done) override;
 
   void messages(model::TenantId tenant, model::ConversationId conversation, Order order,
@@ -65,7 +69,7 @@ class MemoryStore final : public Store {
 
   void run(model::TenantId tenant, model::RunId id, Done<model::Run> done) override;
   void run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) override;
-  void runs(model::TenantId tenant, std::optional<model::ConversationId> conversation, PageQuery<model::RunId> query,
+  void runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
             Done<Page<model::Run>> done) override;
   void unfinished_runs(Done<std::vector<model::Run>> done) override;
 
@@ -128,6 +132,12 @@ class MemoryStore final : public Store {
   void agui_run_named(model::TenantId tenant, std::string run_id, Done<AguiRun> done) override;
   void agui_runs_of(model::RunId run, Done<std::vector<AguiRun>> done) override;
 
+  Endpoints& endpoints() override { return endpoints_; }
+  Tables& tables() override { return tables_; }
+  Workflows& workflows() override { return workflows_; }
+
+  Bags& bags() override { return bags_; }
+
   void reopen(Done<Unit> done) override;
   bool broken() const override { return disk_.broken_; }
   void tidy_up(Timestamp now, Done<int> done) override;
@@ -182,6 +192,10 @@ class MemoryStore final : public Store {
 
   MemoryDisk& disk_;
   MemoryDesk desk_;
+  MemoryBags bags_{disk_, desk_};
+  MemoryEndpoints endpoints_{disk_, desk_};
+  MemoryTables tables_{disk_, desk_};
+  MemoryWorkflows workflows_{disk_, desk_};
 };
 
 }  // namespace sluice::store

@@ -1,5 +1,7 @@
 #include "store/patch.h"
 
+#include <algorithm>
+
 namespace sluice::store {
 
 namespace {
@@ -82,6 +84,14 @@ void apply(const Append& append, model::Run& run) {
   run.ended_at = append.events.back().at;
 }
 
+bool fits(const RunFilter& filter, const model::Run& run) {
+  return (!filter.conversation || run.conversation_id == *filter.conversation) &&
+         (!filter.agent || run.agent_id == *filter.agent) &&
+         (filter.states.empty() || std::ranges::find(filter.states, run.state) != filter.states.end()) &&
+         (!filter.created_after || run.created_at > *filter.created_after) &&
+         (!filter.created_before || run.created_at < *filter.created_before);
+}
+
 std::optional<Error> refusal(const Append& append, const model::Run& run) {
   if (append.epoch != run.epoch) {
     return Error{ErrorKind::conflict, "run " + run.id.text() + " has another writer: its epoch is " +
@@ -137,6 +147,21 @@ std::optional<Error> refusal(const model::Approval& approval, const std::optiona
     return refuse("approval " + approval.id.text() + " is " + std::string(model::name_of(kept->status)) + " already");
   }
   return std::nullopt;
+}
+
+model::BagFile bag_file_of(const model::RunFile& file, const model::Run& run, const model::Conversation& chat) {
+  model::BagFile kept{.id = file.id,
+                      .tenant_id = file.tenant_id,
+                      .chat_id = chat.id,
+                      .run_id = run.id,
+                      .name = file.name,
+                      .type = std::string(model::media_type_of(file.name)),
+                      .size_bytes = file.size_bytes,
+                      .sha256 = file.sha256,
+                      .source = model::FileSource::sandbox,
+                      .created_at = file.created_at};
+  if (chat.status == model::ConversationStatus::archived) kept.deleted_at = file.created_at;
+  return kept;
 }
 
 model::AuditEntry next_link(model::AuditEntry entry, const ChainEnd& end) {

@@ -18,6 +18,8 @@ void apply(const Append& append, model::Run& run);
 // Why a run that stands like this refuses the append; empty when it does not.
 std::optional<Error> refusal(const Append& append, const model::Run& run);
 
+bool fits(const RunFilter& filter, const model::Run& run);
+
 // What a decision makes of an approval.
 void apply(const model::Approval& decided, model::Approval& kept);
 // Why an approval cannot be made or decided. `kept` is the one of its id, `open` the run's that is pending.
@@ -33,6 +35,9 @@ struct KnownNames {
 };
 std::optional<Error> refusal(const AguiRun& named, const KnownNames& known);
 std::optional<AguiRun> names_of(const NewRun& made);
+
+// What a run of a chat handed back, as the chat's bag has it. A chat that was deleted meanwhile has it deleted.
+model::BagFile bag_file_of(const model::RunFile& file, const model::Run& run, const model::Conversation& chat);
 
 // The end of the audit chain as it stands. Before the first entry there is no hash.
 struct ChainEnd {

@@ -1,12 +1,15 @@
-// How records are changed and listed: patches, and pages with their cursors. Part of the store's door.
+// How records are changed and listed: patches, pages with their cursors, and keys that make two requests one. Part of
+// the store's door.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/limits.h"
+#include "base/result.h"
 #include "model/model.h"
 
 namespace sluice::store {
@@ -21,6 +24,12 @@ struct ConversationPatch {
   std::optional<model::Metadata> metadata;
   std::optional<model::ConversationStatus> status;
   std::optional<model::AgentId> agent_id;
+};
+
+struct ConversationFilter {
+  std::optional<std::string> user_id;
+  model::ConversationKind kind = model::ConversationKind::plain;
+  bool active_only = false;  // archived ones are left out
 };
 
 struct TenantPatch {
@@ -46,6 +55,14 @@ struct AgentPatch {
   std::optional<bool> is_default;  // true only; the former default steps down in the same transaction
 };
 
+// Which runs a list has: those that fit all that is given.
+struct RunFilter {
+  std::optional<model::ConversationId> conversation;
+  std::optional<model::AgentId> agent;
+  std::vector<model::RunState> states;                     // any of these; empty: whatever it is
+  std::optional<Timestamp> created_after, created_before;  // both left out themselves
+};
+
 // One page of a list. It may end before its limit, with has_more, at limits::page_bytes_max. Cursors
 // are ids of the same kind as the rows; at most one is given.
 template <typename AnyId>
@@ -60,6 +77,46 @@ struct Page {
   bool has_more = false;  // further rows in the direction asked for
 };
 
+// A message as it is kept: its exact JSON.
+struct StoredMessage {
+  model::MessageId id;
+  std::string json;
+};
+
+struct Turn {
+  model::Role role;
+  std::string content;
+  Timestamp at;
+};
+
+// A key as authentication needs it.
+struct KeyHolder {
+  model::ServiceKey key;
+  model::Tenant tenant;
+};
+
 enum class Order : uint8_t { ascending, descending };
+
+// A caller's promise that two requests with this key are one (I-19). Kept for 24 hours.
+struct Idempotency {
+  model::ServiceKeyId principal;
+  std::string operation;  // "createMessage:con_…"
+  std::string key;
+  std::string request_sha256;  // of what must be the same
+};
+
+// The run that a key stands for, or the words that were answered.
+struct Replay {
+  std::optional<model::Run> run;
+  std::optional<std::string> response_body;  // of createConversation without a message
+};
+struct KeyConflict {};  // the key was used with another request
+
+struct NewConversation {
+  model::Conversation conversation;
+  std::string response_body;  // remembered under the key
+  std::optional<Idempotency> idempotency;
+};
+using ConversationOutcome = std::variant<Unit, Replay, KeyConflict>;
 
 }  // namespace sluice::store

@@ -1,5 +1,6 @@
 // Conversations, messages and idempotency keys in SQL.
 #include "store/patch.h"
+#include "store/sqlite_bags.h"
 #include "store/sqlite_gates.h"
 #include "store/sqlite_records.h"
 #include "store/sqlite_rows.h"
@@ -34,11 +35,12 @@ Result<ConversationOutcome> create_conversation(Connection& db, const NewConvers
 }
 
 int64_t insert_conversation(Connection& db, const model::Conversation& conversation) {
-  execute(db, "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", conversation.id,
-          conversation.tenant_id, conversation.agent_id, conversation.user_id, conversation.title,
+  execute(db, "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+          conversation.id, conversation.tenant_id, conversation.agent_id, conversation.user_id, conversation.title,
           metadata_text(conversation.metadata), conversation.filler_enabled, conversation.repository_id,
           conversation.status, conversation.last_message_at, conversation.created_at, conversation.updated_at,
-          conversation.runtime.agent_type, conversation.runtime.mode, conversation.runtime.sticky_ttl_seconds);
+          conversation.runtime.agent_type, conversation.runtime.mode, conversation.runtime.sticky_ttl_seconds,
+          conversation.kind);
   return db.last_number();
 }
 
@@ -62,6 +64,7 @@ Result<model::Conversation> update_conversation(Connection& db, model::TenantId 
       changed.runtime.sticky_ttl_seconds, id);
   if (changed.status == model::ConversationStatus::archived) {
     drop_secrets(db, model::SecretScope::conversation, id.ulid);
+    drop_bag(db, id, at);
   }
   return found;
 }
@@ -74,7 +77,7 @@ Result<model::Conversation> conversation(Connection& db, model::TenantId tenant,
 }
 
 Result<Page<model::Conversation>> conversations(Connection& db, model::TenantId tenant,
-                                                const std::optional<std::string>& user_id,
+                                                const ConversationFilter& filter,
                                                 const PageQuery<model::ConversationId>& query) {
   const auto walk = Walk::of(query, Order::descending);
   int64_t number = walk.before_all();
@@ -84,8 +87,9 @@ Result<Page<model::Conversation>> conversations(Connection& db, model::TenantId 
     if (!cursor.next()) return no_such("conversation to go on from");
     cursor.read(number, at);
   }
-  std::string sql = "SELECT * FROM conversations WHERE tenant_id = ?1";
-  if (user_id) sql += " AND user_id = ?5";
+  std::string sql = "SELECT * FROM conversations WHERE tenant_id = ?1 AND kind = ?5";
+  if (filter.active_only) sql += " AND status = 'active'";
+  if (filter.user_id) sql += " AND user_id = ?6";
   sql += walk.rising ? " AND (last_message_at, number) > (?2, ?3) ORDER BY last_message_at, number LIMIT ?4"
                      : " AND (last_message_at, number) < (?2, ?3) ORDER BY last_message_at DESC, number DESC LIMIT ?4";
   const auto read = [](Query& row) {
@@ -93,11 +97,11 @@ Result<Page<model::Conversation>> conversations(Connection& db, model::TenantId 
     read_row(row, conversation);
     return conversation;
   };
-  if (user_id) {
-    Query rows(db, sql, tenant, at, number, query.limit + 1, *user_id);
+  if (filter.user_id) {
+    Query rows(db, sql, tenant, at, number, query.limit + 1, filter.kind, *filter.user_id);
     return take_page<model::Conversation>(rows, query.limit, walk, read);
   }
-  Query rows(db, sql, tenant, at, number, query.limit + 1);
+  Query rows(db, sql, tenant, at, number, query.limit + 1, filter.kind);
   return take_page<model::Conversation>(rows, query.limit, walk, read);
 }
 
@@ -153,7 +157,7 @@ Result<std::vector<Turn>> history(Connection& db, model::ConversationId conversa
     auto kept = model::message_from_json(text);
     if (!kept) return kept.error();
     if (!room.take(kept.value().content.size())) break;
-    turns.push_back({kept.value().role, std::move(kept.value().content)});
+    turns.push_back({kept.value().role, std::move(kept.value().content), kept.value().created_at});
   }
   std::reverse(turns.begin(), turns.end());
   return turns;

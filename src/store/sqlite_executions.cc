@@ -1,4 +1,5 @@
 // Executions, their one-time tokens, and the files that came back, in SQL.
+#include "store/sqlite_bags.h"
 #include "store/sqlite_objects.h"
 #include "store/sqlite_rows.h"
 
@@ -76,6 +77,7 @@ Result<Unit> create_files(Connection& db, const std::vector<model::RunFile>& mad
   for (const auto& file : made) {
     execute(db, "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", file.id, file.tenant_id, file.run_id,
             file.execution_id, file.name, file.size_bytes, file.sha256, file.created_at);
+    keep_in_bag(db, file);
   }
   return Unit{};
 }

@@ -96,6 +96,9 @@ class Query {
   void read_one(model::TenantStatus& field) { read_word(field, model::tenant_status_named(bytes())); }
   void read_one(model::SignatureAlgorithm& field) { read_word(field, model::signature_algorithm_named(bytes())); }
   void read_one(model::ConversationStatus& field) { read_word(field, model::conversation_status_named(bytes())); }
+  void read_one(model::ConversationKind& field) { read_word(field, model::conversation_kind_named(bytes())); }
+  void read_one(model::FileSource& field) { read_word(field, model::file_source_named(bytes())); }
+  void read_one(model::WorkflowRunStatus& field) { read_word(field, model::workflow_run_status_named(bytes())); }
   void read_one(model::RunState& field) { read_word(field, model::run_state_named(bytes())); }
   void read_one(model::PlacementMode& field) { read_word(field, model::placement_mode_named(bytes())); }
   void read_one(model::ApprovalStatus& field) { read_word(field, model::approval_status_named(bytes())); }

@@ -43,7 +43,7 @@ Result<model::Conversation> update_conversation(Connection& db, model::TenantId 
                                                 const ConversationPatch& patch, Timestamp at);
 Result<model::Conversation> conversation(Connection& db, model::TenantId tenant, model::ConversationId id);
 Result<Page<model::Conversation>> conversations(Connection& db, model::TenantId tenant,
-                                                const std::optional<std::string>& user_id,
+                                                const ConversationFilter& filter,
                                                 const PageQuery<model::ConversationId>& query);
 
 Result<Page<StoredMessage>> messages(Connection& db, model::TenantId tenant, model::ConversationId conversation,

@@ -28,7 +28,7 @@ int64_t read_row(Query& query, model::Agent& agent) {
   query.read(number, agent.id, agent.tenant_id, agent.name, agent.system_prompt, agent.model.provider, agent.model.name,
              agent.model.base_url, agent.limits.max_output_tokens, agent.limits.max_runtime_seconds,
              agent.limits.max_history_messages, agent.is_default, agent.created_at, agent.updated_at, agent.skill_ids,
-             agent.environment_id, agent.policy, agent.model.key_alias, agent.kit);
+             agent.environment_id, agent.policy, agent.model.key_alias, agent.kit, agent.model.endpoint);
   return number;
 }
 
@@ -37,7 +37,8 @@ int64_t read_row(Query& query, model::Conversation& conversation) {
   query.read(number, conversation.id, conversation.tenant_id, conversation.agent_id, conversation.user_id,
              conversation.title, conversation.metadata, conversation.filler_enabled, conversation.repository_id,
              conversation.status, conversation.last_message_at, conversation.created_at, conversation.updated_at,
-             conversation.runtime.agent_type, conversation.runtime.mode, conversation.runtime.sticky_ttl_seconds);
+             conversation.runtime.agent_type, conversation.runtime.mode, conversation.runtime.sticky_ttl_seconds,
+             conversation.kind);
   return number;
 }
 
@@ -80,6 +81,13 @@ int64_t read_row(Query& query, model::RunFile& file) {
   int64_t number = 0;
   query.read(number, file.id, file.tenant_id, file.run_id, file.execution_id, file.name, file.size_bytes, file.sha256,
              file.created_at);
+  return number;
+}
+
+int64_t read_row(Query& query, model::BagFile& file) {
+  int64_t number = 0;
+  query.read(number, file.id, file.tenant_id, file.chat_id, file.run_id, file.name, file.type, file.size_bytes,
+             file.sha256, file.source, file.created_at, file.deleted_at);
   return number;
 }
 

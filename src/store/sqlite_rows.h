@@ -24,6 +24,7 @@ int64_t read_row(Query& query, model::Skill& skill);
 int64_t read_row(Query& query, model::Environment& environment);
 int64_t read_row(Query& query, model::Execution& execution);
 int64_t read_row(Query& query, model::RunFile& file);
+int64_t read_row(Query& query, model::BagFile& file);
 int64_t read_row(Query& query, model::Approval& approval);
 int64_t read_row(Query& query, model::SealedSecret& secret);
 int64_t read_row(Query& query, model::AuditEntry& entry);

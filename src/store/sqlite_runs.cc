@@ -1,6 +1,7 @@
 #include "store/sqlite_runs.h"
 
 #include "store/patch.h"
+#include "store/sqlite_bags.h"
 #include "store/sqlite_gates.h"
 #include "store/sqlite_records.h"
 #include "store/sqlite_rows.h"
@@ -96,6 +97,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
           run.epoch.value, run.head.value, run.created_at, run.ended_at, number, open.message, Blob{open.rows.bytes()});
   execute(db, "INSERT INTO flights VALUES (?, ?)", number, open.number);
   keep_names(db, names);
+  join_bag(db, run.tenant_id, run.conversation_id, made.attached);
   if (made.idempotency) keep_key(db, *made.idempotency, open.number, std::nullopt, run.created_at);
   if (!db.failure()) open_runs.enter(run.id, std::move(open));
   return AcceptOutcome(Accepted{std::move(conversation), std::move(agent).take(), std::move(run), {}});
@@ -164,33 +166,6 @@ Result<model::Run> run_of_message(Connection& db, model::TenantId tenant, model:
       assistant_message, tenant);
   if (!found) return no_such("run");
   return *std::move(found);
-}
-
-Result<Page<model::Run>> runs(Connection& db, model::TenantId tenant, std::optional<model::ConversationId> conversation,
-                              const PageQuery<model::RunId>& query) {
-  std::optional<int64_t> cursor;
-  if (const auto& id = cursor_of(query)) {
-    cursor = find_number(db, "SELECT number FROM runs WHERE id = ? AND tenant_id = ?", *id, tenant);
-    if (!cursor) return no_such("run to go on from");
-  }
-  const auto walk = Walk::of(query, Order::descending);
-  const auto read = [](Query& row) {
-    model::Run listed;
-    read_row(row, listed);
-    return listed;
-  };
-  if (!conversation) {
-    return page_by_number<model::Run>(db, "SELECT * FROM runs WHERE tenant_id = ?1", "number", tenant, cursor,
-                                      query.limit, walk, read);
-  }
-  const auto number =
-      find_number(db, "SELECT number FROM conversations WHERE id = ? AND tenant_id = ?", *conversation, tenant);
-  if (!number) return no_such("conversation");
-  // Messages and runs of a conversation are made together, so their orders agree.
-  if (cursor) cursor = find_number(db, "SELECT message FROM runs WHERE number = ?", *cursor);
-  return page_by_number<model::Run>(
-      db, "SELECT runs.* FROM messages JOIN runs ON runs.number = messages.run WHERE messages.conversation = ?1",
-      "messages.number", *number, cursor, query.limit, walk, read);
 }
 
 Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs) {

@@ -15,7 +15,7 @@ constexpr int64_t application_id = 0x534C5543;  // "SLUC"; on disk, never change
 //
 // `number` is the order in which rows were made, and what rows of other tables refer to. Columns are
 // read and written in the order they have here.
-constexpr std::array<const char*, 4> steps = {R"sql(
+constexpr std::array<const char*, 5> steps = {R"sql(
 CREATE TABLE tenants (
   number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, name TEXT NOT NULL, status TEXT NOT NULL,
   filler_enabled INTEGER NOT NULL, metadata TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
@@ -198,6 +198,62 @@ CREATE TABLE agui_runs (
 ) STRICT;
 CREATE INDEX agui_runs_by_name ON agui_runs (tenant_id, run_id);
 CREATE INDEX agui_runs_of_run ON agui_runs (run, segment);
+)sql",
+                                              R"sql(
+-- The list of runs, newest first, and its filters. Runs that are not over are found by their flights.
+DROP INDEX runs_of_tenant;
+CREATE INDEX runs_latest ON runs (tenant_id, created_at);
+CREATE INDEX runs_of_agent ON runs (agent_id, created_at);
+CREATE INDEX runs_ended ON runs (tenant_id, state, created_at, number, agent_id) WHERE ended_at IS NOT NULL;
+
+-- A conversation of a person with the Assistant is a chat; its files are in its bag.
+ALTER TABLE conversations ADD COLUMN kind TEXT NOT NULL DEFAULT 'plain';
+DROP INDEX conversations_latest;
+CREATE INDEX conversations_latest ON conversations (tenant_id, kind, last_message_at);
+CREATE TABLE bag_files (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, chat_id BLOB, run_id BLOB,
+  name TEXT NOT NULL, type TEXT NOT NULL, size_bytes INTEGER NOT NULL, sha256 TEXT NOT NULL, source TEXT NOT NULL,
+  created_at INTEGER NOT NULL, deleted_at INTEGER
+) STRICT;
+CREATE INDEX bag_files_of_tenant ON bag_files (tenant_id) WHERE deleted_at IS NULL;
+CREATE INDEX bag_bytes_of_tenant ON bag_files (tenant_id, size_bytes) WHERE deleted_at IS NULL;
+CREATE INDEX bag_files_of_chat ON bag_files (chat_id) WHERE deleted_at IS NULL AND chat_id IS NOT NULL;
+
+-- What agents say of the endpoint besides its name are copies, changed with it.
+ALTER TABLE agents ADD COLUMN model_endpoint BLOB;
+CREATE TABLE model_endpoints (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, name TEXT NOT NULL,
+  provider TEXT NOT NULL, base_url TEXT, key_alias TEXT, models TEXT NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, UNIQUE (tenant_id, name)
+) STRICT;
+
+CREATE TABLE user_tables (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, name TEXT NOT NULL,
+  columns TEXT NOT NULL, row_count INTEGER NOT NULL, size_bytes INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, UNIQUE (tenant_id, name)
+) STRICT;
+CREATE TABLE user_rows (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, table_number INTEGER NOT NULL, cells TEXT NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX rows_of_user_table ON user_rows (table_number);
+
+CREATE TABLE workflows (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, name TEXT NOT NULL,
+  description TEXT NOT NULL, definition TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+  UNIQUE (tenant_id, name)
+) STRICT;
+CREATE INDEX workflows_of_tenant ON workflows (tenant_id);
+CREATE TABLE workflow_runs (
+  number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, tenant_id BLOB NOT NULL, workflow_id BLOB NOT NULL,
+  definition TEXT NOT NULL, inputs TEXT NOT NULL, status TEXT NOT NULL, outputs TEXT NOT NULL, error TEXT,
+  blocks TEXT NOT NULL, head INTEGER NOT NULL, created_at INTEGER NOT NULL, ended_at INTEGER
+) STRICT;
+CREATE INDEX runs_of_workflow ON workflow_runs (workflow_id);
+CREATE INDEX unfinished_workflow_runs ON workflow_runs (number) WHERE status = 'running';
+CREATE TABLE workflow_events (
+  run INTEGER NOT NULL, position INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (run, position)
+) STRICT;
 )sql"};
 
 int64_t number_of(Connection& db, std::string_view sql) {

@@ -175,10 +175,10 @@ void SqliteStore::conversation(model::TenantId tenant, model::ConversationId id,
   read(std::move(done), [tenant, id](Connection& db) { return sql::conversation(db, tenant, id); });
 }
 
-void SqliteStore::conversations(model::TenantId tenant, std::optional<std::string> user_id,
+void SqliteStore::conversations(model::TenantId tenant, ConversationFilter filter,
                                 PageQuery<model::ConversationId> query, Done<Page<model::Conversation>> done) {
-  read(std::move(done), [tenant, user = std::move(user_id), query](Connection& db) {
-    return sql::conversations(db, tenant, user, query);
+  read(std::move(done), [tenant, filter = std::move(filter), query](Connection& db) {
+    return sql::conversations(db, tenant, filter, query);
   });
 }
 
@@ -306,10 +306,10 @@ void SqliteStore::run_of_message(model::TenantId tenant, model::MessageId assist
        [tenant, assistant_message](Connection& db) { return sql::run_of_message(db, tenant, assistant_message); });
 }
 
-void SqliteStore::runs(model::TenantId tenant, std::optional<model::ConversationId> conversation,
-                       PageQuery<model::RunId> query, Done<Page<model::Run>> done) {
+void SqliteStore::runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
+                       Done<Page<model::Run>> done) {
   read(std::move(done),
-       [tenant, conversation, query](Connection& db) { return sql::runs(db, tenant, conversation, query); });
+       [tenant, filter = std::move(filter), query](Connection& db) { return sql::runs(db, tenant, filter, query); });
 }
 
 void SqliteStore::unfinished_runs(Done<std::vector<model::Run>> done) {

@@ -1,7 +1,11 @@
 // The store behind open_sqlite(): one thread writes, others read, the loop's thread asks.
 #pragma once
 
+#include "store/sqlite_bags.h"
 #include "store/sqlite_desk.h"
+#include "store/sqlite_endpoints.h"
+#include "store/sqlite_tables.h"
+#include "store/sqlite_workflows.h"
 #include "store/unpacked_rows.h"
 
 namespace sluice::store {
@@ -41,7 +45,7 @@ class SqliteStore final : public Store {
   void update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch, Timestamp at,
                            Done<model::Conversation> done) override;
   void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) override;
-  void conversations(model::TenantId tenant, std::optional<std::string> user_id, PageQuery<model::ConversationId> query,
+  void conversations(model::TenantId tenant, ConversationFilter filter, PageQuery<model::ConversationId> query,
                      Done<Page<model::Conversation>> done) override;
 
   void messages(model::TenantId tenant, model::ConversationId conversation, Order order,
@@ -57,7 +61,7 @@ class SqliteStore final : public Store {
 
   void run(model::TenantId tenant, model::RunId id, Done<model::Run> done) override;
   void run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) override;
-  void runs(model::TenantId tenant, std::optional<model::ConversationId> conversation, PageQuery<model::RunId> query,
+  void runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
             Done<Page<model::Run>> done) override;
   void unfinished_runs(Done<std::vector<model::Run>> done) override;
 
@@ -120,7 +124,13 @@ class SqliteStore final : public Store {
   void agui_run_named(model::TenantId tenant, std::string run_id, Done<AguiRun> done) override;
   void agui_runs_of(model::RunId run, Done<std::vector<AguiRun>> done) override;
 
+  Bags& bags() override { return bags_; }
+
   void reopen(Done<Unit> done) override;
+  Endpoints& endpoints() override { return endpoints_; }
+  Tables& tables() override { return tables_; }
+  Workflows& workflows() override { return workflows_; }
+
   bool broken() const override { return writer_.broken(); }
   void tidy_up(Timestamp now, Done<int> done) override;
 
@@ -169,6 +179,10 @@ class SqliteStore final : public Store {
   Writer writer_;
   Readers readers_;
   SqliteDesk desk_{writer_, readers_};
+  SqliteBags bags_{desk_};
+  SqliteEndpoints endpoints_{desk_};
+  SqliteTables tables_{desk_};
+  SqliteWorkflows workflows_{desk_};
 };
 
 }  // namespace sluice::store

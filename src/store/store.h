@@ -26,10 +26,14 @@
 #include "base/limits.h"
 #include "base/result.h"
 #include "model/model.h"
+#include "store/bags.h"
+#include "store/endpoints.h"
 #include "store/gates.h"
 #include "store/objects.h"
 #include "store/questions.h"
+#include "store/tables.h"
 #include "store/threads.h"
+#include "store/workflows.h"
 #include "world/world.h"
 
 namespace sluice::store {
@@ -59,28 +63,6 @@ enum class CommitClass : uint8_t {
   boundary,  // on disk (fsync)
 };
 
-// A caller's promise that two requests with this key are one (I-19). Kept for 24 hours.
-struct Idempotency {
-  model::ServiceKeyId principal;
-  std::string operation;  // "createMessage:con_…"
-  std::string key;
-  std::string request_sha256;  // of what must be the same
-};
-
-// The run that a key stands for, or the words that were answered.
-struct Replay {
-  std::optional<model::Run> run;
-  std::optional<std::string> response_body;  // of createConversation without a message
-};
-struct KeyConflict {};  // the key was used with another request
-
-struct NewConversation {
-  model::Conversation conversation;
-  std::string response_body;  // remembered under the key
-  std::optional<Idempotency> idempotency;
-};
-using ConversationOutcome = std::variant<Unit, Replay, KeyConflict>;
-
 // Everything that comes into being when a message is accepted, in one transaction (boundary).
 struct NewRun {
   std::optional<model::Conversation> conversation;  // created with it (I-2)
@@ -89,8 +71,9 @@ struct NewRun {
   model::Run run;                       // run.head and epoch are the store's to set: epoch 1
   std::vector<model::RunEvent> events;  // the journal's first
   std::optional<Idempotency> idempotency;
-  std::optional<AguiRun> agui;  // kept with it; the tenant, conversation and run in it are the store's to set
-  bool only_replay = false;     // there is no room for it: nothing is created, but a known key is answered
+  std::optional<AguiRun> agui;          // kept with it; the tenant, conversation and run in it are the store's to set
+  std::vector<model::FileId> attached;  // of the tenant's bag; those in no chat join this one
+  bool only_replay = false;             // there is no room for it: nothing is created, but a known key is answered
 };
 
 struct Accepted {
@@ -123,26 +106,9 @@ struct Append {
   std::optional<AguiRun> agui;         // the AG-UI run that goes on from here, of the same conversation and run
 };
 
-// A message as it is kept: its exact JSON.
-struct StoredMessage {
-  model::MessageId id;
-  std::string json;
-};
-
-struct Turn {
-  model::Role role;
-  std::string content;
-};
-
 struct JournalPage {
   CommittedBatch events;
   model::Run run;  // as it was when the page was read
-};
-
-// A key as authentication needs it.
-struct KeyHolder {
-  model::ServiceKey key;
-  model::Tenant tenant;
 };
 
 class Store : public Objects, public Gates, public Threads {
@@ -182,13 +148,13 @@ class Store : public Objects, public Gates, public Threads {
   // An all-zero agent_id stands for the tenant's default agent, here and in accept(); the stored
   // conversation has the real one. `not_found` when the agent is not the tenant's.
   virtual void create_conversation(NewConversation made, Done<ConversationOutcome> done) = 0;
-  // Archiving destroys the conversation's secrets.
+  // Archiving destroys the conversation's secrets and deletes what is in its bag.
   virtual void update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch,
                                    Timestamp at, Done<model::Conversation> done) = 0;
   virtual void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) = 0;
   // Latest message first.
-  virtual void conversations(model::TenantId tenant, std::optional<std::string> user_id,
-                             PageQuery<model::ConversationId> query, Done<Page<model::Conversation>> done) = 0;
+  virtual void conversations(model::TenantId tenant, ConversationFilter filter, PageQuery<model::ConversationId> query,
+                             Done<Page<model::Conversation>> done) = 0;
 
   virtual void messages(model::TenantId tenant, model::ConversationId conversation, Order order,
                         PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) = 0;
@@ -213,10 +179,16 @@ class Store : public Objects, public Gates, public Threads {
   virtual void run(model::TenantId tenant, model::RunId id, Done<model::Run> done) = 0;
   virtual void run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) = 0;
   // Newest first.
-  virtual void runs(model::TenantId tenant, std::optional<model::ConversationId> conversation,
-                    PageQuery<model::RunId> query, Done<Page<model::Run>> done) = 0;
+  virtual void runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
+                    Done<Page<model::Run>> done) = 0;
   // Every run that is not over, oldest first: what recovery takes up.
   virtual void unfinished_runs(Done<std::vector<model::Run>> done) = 0;
+
+  // ── its other parts ──
+  virtual Endpoints& endpoints() = 0;
+  virtual Tables& tables() = 0;
+  virtual Workflows& workflows() = 0;
+  virtual Bags& bags() = 0;
 
   // ── the store itself ──
   // After `unavailable`: opens anew, so that writing is possible again. Epochs decide what counts.

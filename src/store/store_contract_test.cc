@@ -286,7 +286,8 @@ TEST_P(StoreContract, Creating_a_conversation_twice_with_one_key_answers_the_sam
   other.request_sha256 = "another";
   EXPECT_TRUE(std::holds_alternative<KeyConflict>(
       get(&Store::create_conversation, NewConversation{a_conversation(tenant), "", other})));
-  EXPECT_EQ(get(&Store::conversations, tenant, std::nullopt, PageQuery<model::ConversationId>{}).rows.size(), 1U);
+  EXPECT_EQ(get(&Store::conversations, tenant, ConversationFilter{}, PageQuery<model::ConversationId>{}).rows.size(),
+            1U);
 }
 
 TEST_P(StoreContract, Conversations_are_listed_latest_message_first_also_at_equal_times) {
@@ -294,7 +295,7 @@ TEST_P(StoreContract, Conversations_are_listed_latest_message_first_also_at_equa
   std::vector<model::ConversationId> rows;
   for (const int64_t at : {5000, 6000, 6000, 6000, 7000}) rows.insert(rows.begin(), make_conversation(tenant, {at}).id);
   make_conversation(make_tenant("other"));
-  const auto list = [&](const auto& query) { return ask(&Store::conversations, tenant, std::nullopt, query); };
+  const auto list = [&](const auto& query) { return ask(&Store::conversations, tenant, ConversationFilter{}, query); };
   expect_pages(rows, make_id<model::ConversationId>(), list);
   accepted(tenant, rows[4], {8000});
   std::rotate(rows.begin(), rows.end() - 1, rows.end());
@@ -315,8 +316,9 @@ TEST_P(StoreContract, Conversations_are_listed_for_one_user) {
     get(&Store::create_conversation, NewConversation{made, "", {}});
   }
   const std::optional<std::string> ana = "ana";
-  expect_pages(rows, make_id<model::ConversationId>(),
-               [&](const auto& query) { return ask(&Store::conversations, tenant, ana, query); });
+  expect_pages(rows, make_id<model::ConversationId>(), [&](const auto& query) {
+    return ask(&Store::conversations, tenant, ConversationFilter{.user_id = ana}, query);
+  });
 }
 
 // ── messages ──

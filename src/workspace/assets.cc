@@ -287,14 +287,8 @@ class Collector final {
   }
 
   std::string against_extension(const std::string& clean) const {
-    const std::string extension = lower(split(clean).extension);
-    if (extension.size() < 2) return "has no extension, and those decide what comes back";
-    const std::string_view bare = std::string_view(extension).substr(1);
-    const bool allowed =
-        rules_.extensions.empty()
-            ? std::find(std::begin(usual_extensions), std::end(usual_extensions), bare) != std::end(usual_extensions)
-            : std::find(rules_.extensions.begin(), rules_.extensions.end(), bare) != rules_.extensions.end();
-    return allowed ? "" : "has an extension that is not allowed";
+    if (split(clean).extension.size() < 2) return "has no extension, and those decide what comes back";
+    return has_extension_of(clean, rules_.extensions) ? "" : "has an extension that is not allowed";
   }
 
   // Unique also where names are compared without regard to case.
@@ -316,6 +310,14 @@ class Collector final {
 };
 
 }  // namespace
+
+bool has_extension_of(std::string_view name, const std::vector<std::string>& extensions) {
+  const std::string extension = lower(split(std::string(name)).extension);
+  if (extension.size() < 2) return false;
+  const std::string_view bare = std::string_view(extension).substr(1);
+  return extensions.empty() ? std::ranges::find(usual_extensions, bare) != std::end(usual_extensions)
+                            : std::ranges::find(extensions, bare) != extensions.end();
+}
 
 Result<Assets> collect_assets(int changes_fd, const AssetRules& rules) { return Collector(rules).run(changes_fd); }
 

@@ -81,6 +81,17 @@ Result<Assets> collect_assets(int changes_fd, const AssetRules& rules);
 // The same rules for files that somebody else collected: does not trust their names.
 Assets admit_assets(std::vector<Asset> given, const AssetRules& rules);
 
+// Whether the name's extension is one of these, or of the built-in list where there are none.
+bool has_extension_of(std::string_view name, const std::vector<std::string>& extensions);
+
+// ── zips ──
+struct ZipEntry {
+  std::string name;
+  std::string_view bytes;
+};
+// Of plain files under plain names; names that come twice are made unique. Written to `fd` piece by piece.
+Result<Unit> write_zip(int fd, const std::vector<ZipEntry>& entries);
+
 // ── bundles ──
 struct BundleFile {
   std::string path;  // relative, '/' between parts; no "..", no empty part

@@ -211,10 +211,10 @@ void list_conversations(const Asked& asked) {
   Findings findings;
   const Query query(asked, list_parameters, findings);
   const auto page_query = read_page_query<model::ConversationId>(query, findings);
-  std::optional<std::string> user_id;
-  if (const auto given = query.find("user_id")) user_id = std::string(*given);
+  store::ConversationFilter filter;
+  if (const auto given = query.find("user_id")) filter.user_id = std::string(*given);
   if (refused(asked, findings)) return;
-  asked->store().conversations(asked->tenant().id, std::move(user_id), page_query,
+  asked->store().conversations(asked->tenant().id, std::move(filter), page_query,
                                [asked, page_query](const Result<store::Page<model::Conversation>>& page) {
                                  if (!page) return answer_page(asked, page_query, page);
                                  auto rows = page.value();

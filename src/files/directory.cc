@@ -1,5 +1,4 @@
-#include "files/files.h"
-
+// Contents in a directory of the local disk.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/fd.h"
+#include "files/mapped_file.h"
 
 namespace sluice::files {
 namespace {
@@ -25,10 +25,6 @@ Error failed(const std::string& doing) {
   return {full ? ErrorKind::overloaded : ErrorKind::unavailable, doing + ": " + std::strerror(reason)};
 }
 
-bool is_sha256_hex(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = write(fd, bytes.data(), bytes.size());
@@ -36,22 +32,6 @@ bool write_all(int fd, std::string_view bytes) {
     if (count < 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
-  return true;
-}
-
-bool read_all(int fd, std::string& out) {
-  struct stat about {};
-  if (fstat(fd, &about) != 0) return false;
-  out.resize(static_cast<std::size_t>(about.st_size));
-  std::size_t have = 0;
-  while (have < out.size()) {
-    const ssize_t count = read(fd, out.data() + have, out.size() - have);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    if (count == 0) break;  // shorter than it was: the digest will tell
-    have += static_cast<std::size_t>(count);
-  }
-  out.resize(have);
   return true;
 }
 
@@ -65,7 +45,7 @@ class Directory final : public Contents {
   Directory(std::string path, OwnedFd root) : path_(std::move(path)), root_(std::move(root)) {}
 
   Result<std::string> put(std::string_view bytes) override;
-  Result<std::string> get(std::string_view sha256_hex) const override;
+  Result<Content> open(std::string_view sha256_hex) const override;
 
  private:
   Result<Unit> write_file(const std::string& name, std::string_view bytes) const;
@@ -79,7 +59,7 @@ class Directory final : public Contents {
 Result<std::string> Directory::put(std::string_view bytes) {
   std::string digest = to_hex(sha256(bytes));
   // What is there is read, not trusted: putting a content again mends a damaged one.
-  if (get(digest)) {
+  if (open(digest)) {
     const auto shelf = open_at(root_.get(), digest.substr(0, 2), O_RDONLY | O_DIRECTORY);
     // Whoever put it first may not have come to this yet.
     if (!shelf || fsync(shelf.get()) != 0) return failed("keep a file in " + path_);
@@ -116,17 +96,13 @@ Result<Unit> Directory::move_into_place(const std::string& name, const std::stri
   return Unit{};
 }
 
-Result<std::string> Directory::get(std::string_view sha256_hex) const {
+Result<Content> Directory::open(std::string_view sha256_hex) const {
   if (!is_sha256_hex(sha256_hex)) return Error{ErrorKind::not_found, "no content has such a name"};
   const std::string name = std::string(sha256_hex.substr(0, 2)) + "/" + std::string(sha256_hex.substr(2));
   const auto file = open_at(root_.get(), name, O_RDONLY);
   if (!file && errno == ENOENT) return Error{ErrorKind::not_found, "there is no content " + std::string(sha256_hex)};
-  std::string bytes;
-  if (!file || !read_all(file.get(), bytes)) return failed("read " + path_ + "/" + name);
-  if (to_hex(sha256(bytes)) != sha256_hex) {
-    return Error{ErrorKind::corrupt, path_ + "/" + name + " is not what was written: restore it from a backup"};
-  }
-  return bytes;
+  if (!file) return failed("read " + path_ + "/" + name);
+  return map_verified(file.get(), sha256_hex, path_ + "/" + name);
 }
 
 Result<Unit> empty_unfinished(int root, const std::string& path) {
@@ -145,7 +121,7 @@ bool make_directory(int parent, const char* name) { return mkdirat(parent, name,
 
 Result<std::unique_ptr<Contents>> open_directory(std::string path) {
   if (!make_directory(AT_FDCWD, path.c_str())) return failed("make " + path);
-  OwnedFd root(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  OwnedFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return failed("open " + path);
   if (!make_directory(root.get(), unfinished)) return failed("make " + path + "/" + unfinished);
   if (auto emptied = empty_unfinished(root.get(), path); !emptied) return std::move(emptied.error());

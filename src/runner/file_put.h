@@ -1,0 +1,47 @@
+// The files of one dispatch, put below /workspace/attachments before anybody works there. They are written from
+// inside the box, by its own user: a link that an earlier turn left there leads nowhere but into the box.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/callback.h"
+#include "base/result.h"
+#include "harness/harness.h"
+#include "runner/command_run.h"
+#include "runner/lifeline.h"
+#include "world/world.h"
+
+namespace sluice::runner {
+
+inline constexpr std::string_view attachments_directory = "attachments";
+
+class FilePut final : private CommandListener {
+ public:
+  using Start = std::function<std::unique_ptr<CommandRun>(sandbox::Command command, CommandListener& listener)>;
+
+  // `dispatch` and `workers` must outlive this. `done` comes once, never from inside: or which file it is that cannot
+  // be had, and why. Dropping this drops the question.
+  FilePut(const harness::Dispatch& dispatch, world::Workers& workers, Start start, Callback<void(Result<Unit>)> done);
+
+ private:
+  void on_printed(sandbox::Stream, std::string) override {}
+  void on_ended(sandbox::Exit exit, std::string printed) override;
+
+  void next();
+  void check(std::string bytes);
+  void write(std::string bytes);
+  void fail(const std::string& why);
+  void finish(Result<Unit> result);
+
+  const harness::Dispatch& dispatch_;
+  world::Workers& workers_;
+  const Start start_;
+  Callback<void(Result<Unit>)> done_;
+  std::size_t at_ = 0;
+  Lifeline lifeline_;
+  std::unique_ptr<CommandRun> command_;
+};
+
+}  // namespace sluice::runner

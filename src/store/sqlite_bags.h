@@ -1,0 +1,34 @@
+// The bags of a SqliteStore.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "store/sqlite_desk.h"
+
+namespace sluice::store {
+
+class SqliteBags final : public Bags {
+ public:
+  explicit SqliteBags(SqliteDesk& desk) : desk_(desk) {}
+
+  void create(std::vector<model::BagFile> made, int64_t tenant_bytes_max, Done<BagOutcome> done) override;
+  void file(model::TenantId tenant, model::FileId id, Done<model::BagFile> done) override;
+  void named(model::TenantId tenant, std::vector<model::FileId> ids, Done<std::vector<model::BagFile>> done) override;
+  void files(model::TenantId tenant, std::optional<model::ConversationId> chat, PageQuery<model::FileId> query,
+             Done<Page<model::BagFile>> done) override;
+  void remove(model::TenantId tenant, model::FileId id, Timestamp at, Done<Unit> done) override;
+
+ private:
+  SqliteDesk& desk_;
+};
+
+// Parts of other transactions.
+namespace sql {
+void keep_in_bag(Connection& db, const model::RunFile& file);  // when it is of a chat's run
+void join_bag(Connection& db, model::TenantId tenant, model::ConversationId chat,
+              const std::vector<model::FileId>& ids);
+void drop_bag(Connection& db, model::ConversationId chat, Timestamp at);
+}  // namespace sql
+
+}  // namespace sluice::store

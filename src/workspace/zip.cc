@@ -1,0 +1,78 @@
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <memory>
+#include <set>
+
+#include "workspace/workspace.h"
+
+namespace sluice::workspace {
+namespace {
+
+struct FreeWriter {
+  void operator()(archive* writer) const { archive_write_free(writer); }
+};
+struct FreeEntry {
+  void operator()(archive_entry* entry) const { archive_entry_free(entry); }
+};
+
+bool write_entry(archive* writer, const std::string& name, std::string_view bytes) {
+  const std::unique_ptr<archive_entry, FreeEntry> entry(archive_entry_new());
+  archive_entry_set_pathname_utf8(entry.get(), name.c_str());
+  archive_entry_set_filetype(entry.get(), AE_IFREG);
+  archive_entry_set_perm(entry.get(), 0644);
+  archive_entry_set_size(entry.get(), static_cast<la_int64_t>(bytes.size()));
+  if (archive_write_header(writer, entry.get()) != ARCHIVE_OK) return false;
+  while (!bytes.empty()) {
+    const la_ssize_t written = archive_write_data(writer, bytes.data(), bytes.size());
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+// Also where names are compared without regard to case.
+class Names final {
+ public:
+  std::string unique(const std::string& name) {
+    const auto dot = name.rfind('.');
+    const auto cut = dot == std::string::npos || dot == 0 ? name.size() : dot;
+    std::string out = name;
+    for (int n = 1; !taken_.insert(lower(out)).second; ++n) {
+      out = name.substr(0, cut) + "-" + std::to_string(n) + name.substr(cut);
+    }
+    return out;
+  }
+
+ private:
+  static std::string lower(std::string text) {
+    for (char& c : text) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return text;
+  }
+  std::set<std::string> taken_;
+};
+
+}  // namespace
+
+Result<Unit> write_zip(int fd, const std::vector<ZipEntry>& entries) {
+  const std::unique_ptr<archive, FreeWriter> writer(archive_write_new());
+  const auto failed = [&] {
+    const char* const why = archive_error_string(writer.get());
+    return Error{ErrorKind::overloaded, std::string("write a zip: ") + (why != nullptr ? why : "out of memory")};
+  };
+  if (writer == nullptr || archive_write_set_format_zip(writer.get()) != ARCHIVE_OK ||
+      archive_write_set_options(writer.get(), "hdrcharset=UTF-8") < ARCHIVE_WARN ||
+      archive_write_open_fd(writer.get(), fd) != ARCHIVE_OK) {
+    return failed();
+  }
+  Names names;
+  for (const auto& [name, bytes] : entries) {
+    if (!write_entry(writer.get(), names.unique(name), bytes)) return failed();
+  }
+  if (archive_write_close(writer.get()) != ARCHIVE_OK) return failed();
+  return Unit{};
+}
+
+}  // namespace sluice::workspace

@@ -1,0 +1,63 @@
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "workspace/workspace.h"
+
+namespace sluice::workspace {
+namespace {
+
+using Contents = std::vector<std::pair<std::string, std::string>>;
+
+// What another reader finds in it.
+Contents read_back(int fd) {
+  lseek(fd, 0, SEEK_SET);
+  archive* const reader = archive_read_new();
+  archive_read_support_format_zip(reader);
+  EXPECT_EQ(archive_read_open_fd(reader, fd, 16384), ARCHIVE_OK);
+  Contents out;
+  archive_entry* entry = nullptr;
+  while (archive_read_next_header(reader, &entry) == ARCHIVE_OK) {
+    std::string bytes(1024 * 1024, '\0');
+    const auto size = archive_read_data(reader, bytes.data(), bytes.size());
+    bytes.resize(static_cast<std::size_t>(std::max<la_ssize_t>(size, 0)));
+    out.emplace_back(archive_entry_pathname_utf8(entry), bytes);
+  }
+  archive_read_free(reader);
+  return out;
+}
+
+TEST(Zip, Holds_each_file_under_its_name) {
+  const OwnedFd fd(memfd_create("zip", MFD_CLOEXEC));
+  const std::string large(300'000, 'x');
+  ASSERT_TRUE(write_zip(fd.get(), {{"a.csv", "1,2"}, {"empty.txt", ""}, {"März.txt", large}}));
+  EXPECT_EQ(read_back(fd.get()), (Contents{{"a.csv", "1,2"}, {"empty.txt", ""}, {"März.txt", large}}));
+}
+
+// S-12
+TEST(Zip, Names_that_come_twice_are_made_unique_whatever_their_case) {
+  const OwnedFd fd(memfd_create("zip", MFD_CLOEXEC));
+  ASSERT_TRUE(write_zip(fd.get(), {{"a.csv", "1"}, {"A.csv", "2"}, {"a.csv", "3"}, {"x", "4"}, {"x", "5"}}));
+  EXPECT_EQ(read_back(fd.get()),
+            (Contents{{"a.csv", "1"}, {"A-1.csv", "2"}, {"a-2.csv", "3"}, {"x", "4"}, {"x-1", "5"}}));
+}
+
+TEST(Zip, A_disk_that_takes_nothing_is_told) {
+  const OwnedFd fd(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  EXPECT_FALSE(write_zip(fd.get(), {{"a.csv", std::string(100'000, 'x')}}));
+}
+
+TEST(Extensions, Decide_without_regard_to_case) {
+  EXPECT_TRUE(has_extension_of("a.CSV", {}));
+  EXPECT_FALSE(has_extension_of("a.exe", {}));
+  EXPECT_FALSE(has_extension_of("README", {}));
+  EXPECT_TRUE(has_extension_of("a.exe", {"exe"}));
+  EXPECT_FALSE(has_extension_of("a.csv", {"exe"}));
+}
+
+}  // namespace
+}  // namespace sluice::workspace
