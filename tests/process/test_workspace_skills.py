@@ -4,9 +4,15 @@ import base64
 import hashlib
 import hmac
 import json
+import pathlib
+import shutil
+import ssl
+import subprocess
+import tempfile
 import unittest
 
 from assistant_fixture import AssistantTest, frames
+from http_client import Client
 
 TABLES, FILES, WORKFLOWS = (f"/skills/{name}/bin/{name}" for name in ("tables", "files", "workflow_editor"))
 BARE = "env -i SLUICE_WORKSPACE_URL=$SLUICE_WORKSPACE_URL PATH=/usr/bin:/bin"
@@ -97,21 +103,26 @@ class Skills(WorkspaceTest):
         self.assertIn("code 1", others, "another chat's files are not this one's")
         self.assertNotIn("my data.bin", others)
 
-    def test_a_workflow_is_made_and_run(self):
+    def test_a_workflow_is_made_and_changed_and_left_to_people_to_run(self):
         definition = {"inputs": [{"name": "who", "type": "text"}], "environment": {},
                       "blocks": [{"id": "is-me", "type": "condition", "left": "{{inputs.who}}", "op": "eq", "right": "me"}],
                       "edges": [], "outputs": {"who": "{{inputs.who}}"}}
+        changed = definition | {"outputs": {"name": "{{inputs.who}}"}}
         bad = definition | {"edges": [{"from": "is-me", "to": "nobody"}]}
-        wrote, made, wrong, run = self.outputs(
-            self.write("good.json", json.dumps(definition)) + "; " + self.write("bad.json", json.dumps(bad)),
+        _, made, wrong, _, shown, run = self.outputs(
+            "; ".join(self.write(name, json.dumps(what)) for name, what in
+                      (("good.json", definition), ("changed.json", changed), ("bad.json", bad))),
             f"{BARE} {WORKFLOWS} create Greeting @good.json",
             f"{WORKFLOWS} update Greeting @bad.json; echo code $?",
-            f"""{WORKFLOWS} run Greeting '{{"who":"me"}}'; echo code $?""")
+            f"{WORKFLOWS} update Greeting - < changed.json",
+            f"{WORKFLOWS} show Greeting",
+            self.write("ask.py", ASK) + "; id=$(" + WORKFLOWS + " show Greeting | grep -o 'wfl_[a-z0-9]*' | head -1); "
+            "python3 ask.py \"POST|http://workspace.sluice/workflows/$id/runs|Content-Length: 0\"")
         self.assertEqual(json.loads(made)["name"], "Greeting")
         self.assertIn("/definition/edges/0", wrong)
         self.assertIn("code 1", wrong)
-        self.assertIn('"type":"run.finished"', run)
-        self.assertIn("code 0", run)
+        self.assertEqual(json.loads(shown)["definition"]["outputs"], changed["outputs"])
+        self.assertEqual(run.split()[0], "403")
 
 
 class NoTokenInside(WorkspaceTest):
@@ -166,6 +177,28 @@ class NoTokenInside(WorkspaceTest):
             stopped = self.client.post(f"/api/assistant/chats/{chat['chatId']}/stop")
             self.assertEqual(stopped.status, 200, stopped.body)
             self.assertEqual(box.get(self.workspace + "/agents").status, 401)
+
+
+class OverTls(WorkspaceTest):
+    """Its certificate names another host than the address at which its boxes reach it."""
+
+    @classmethod
+    def setUpClass(cls):
+        home = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test-"))
+        cls.addClassCleanup(shutil.rmtree, home)
+        cert, key = home / "cert.pem", home / "key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=sluice.example",
+                        "-addext", "subjectAltName=DNS:sluice.example"], check=True, capture_output=True)
+        cls.flags = AssistantTest.flags + ("--tls-cert", str(cert), "--tls-key", str(key))
+        super().setUpClass()
+        trust = ssl.create_default_context(cafile=cert)
+        trust.check_hostname = False
+        cls.client = Client(cls.server.host, cls.server.port, cls.server.bootstrap["service_key"], tls=trust)
+
+    def test_the_workspace_is_reached_all_the_same(self):
+        (listed,) = self.outputs(f"{TABLES} list")
+        self.assertEqual(json.loads(listed)["data"], [])
 
 
 class PublicElsewhere(WorkspaceTest):
