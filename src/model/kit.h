@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/ids.h"
+
 namespace sluice::model {
 
 // Which model, where, and under which name its key is found. Never the key.
@@ -16,7 +18,8 @@ struct ModelChoice {
   std::string provider;  // "offline", "anthropic", "openai-responses", "openai-chat", or a configured name
   std::string name;      // the provider's name for the model
   std::optional<std::string> base_url;
-  std::optional<std::string> key_alias;  // a secret of the agent's or the tenant's; empty: the provider's own key
+  std::optional<std::string> key_alias;       // a secret of the agent's or the tenant's; empty: the provider's own key
+  std::optional<ModelEndpointId> endpoint{};  // from which provider, base_url and key_alias are
   bool operator==(const ModelChoice&) const = default;
 };
 
@@ -88,6 +91,7 @@ struct Attachment {
   int64_t size_bytes = 0;
   std::string sha256;  // 64 hexadecimal digits
   int64_t created_at_ms = 0;
+  std::string source = "upload";  // as name_of(FileSource) has it
   bool operator==(const Attachment&) const = default;
 };
 
@@ -95,6 +99,8 @@ struct Attachment {
 struct ChatTurn {
   std::vector<Attachment> attachments;
   bool keep_on_disconnect = false;  // it goes on when its last reader has left
+  std::string title;                // the chat's, when the turn began, as the next
+  int64_t created_at_ms = 0;
   bool operator==(const ChatTurn&) const = default;
 };
 

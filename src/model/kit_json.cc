@@ -79,9 +79,10 @@ void append_chat(json::Writer& writer, const ChatTurn& chat) {
   for (const auto& file : chat.attachments) {
     writer.begin_object().key("id").string(file.id).key("name").string(file.name).key("type").string(file.type);
     writer.key("size_bytes").integer(file.size_bytes).key("sha256").string(file.sha256);
-    writer.key("created_at_ms").integer(file.created_at_ms).end_object();
+    writer.key("created_at_ms").integer(file.created_at_ms).key("source").string(file.source).end_object();
   }
-  writer.end_array().key("keep_on_disconnect").boolean(chat.keep_on_disconnect).end_object();
+  writer.end_array().key("keep_on_disconnect").boolean(chat.keep_on_disconnect);
+  writer.key("title").string(chat.title).key("created_at_ms").integer(chat.created_at_ms).end_object();
 }
 
 ChatTurn chat_from_json(json::Value value) {
@@ -89,10 +90,12 @@ ChatTurn chat_from_json(json::Value value) {
   each_in(value, "attachments", [&](json::Value item) {
     chat.attachments.push_back({text_of(item, "id"), text_of(item, "name"), text_of(item, "type"),
                                 number_of(item, "size_bytes"), text_of(item, "sha256"),
-                                number_of(item, "created_at_ms")});
+                                number_of(item, "created_at_ms"), text_of(item, "source")});
   });
   const auto keep = value.find("keep_on_disconnect");
   chat.keep_on_disconnect = keep && keep->boolean().value_or(false);
+  chat.title = text_of(value, "title");
+  chat.created_at_ms = number_of(value, "created_at_ms");
   return chat;
 }
 

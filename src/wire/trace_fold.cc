@@ -78,6 +78,7 @@ Fold::Fold(const View& view, const model::Run& run) : fold_(make(view, run)) {}
 Fold::Any Fold::make(const View& view, const model::Run& run) {
   if (is_agui(view.format)) return AguiFold(view, run);
   if (is_trace(view.format)) return TraceFold(view.format, view.after);
+  if (view.format == Format::assistant) return AssistantFold(run, view.after);
   return IntegrationFold(view.format, run.conversation_id, run.message_id, view.after);
 }
 

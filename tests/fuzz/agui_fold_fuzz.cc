@@ -1,6 +1,6 @@
 // A journal gone mad: steps that end before they begin, answers to nobody, subagents that talk after their end. Each
 // line of the input is one event: a letter for its kind, a digit for whose it is. Whatever comes, every stream of it
-// keeps the rules, and ends at most once.
+// keeps the rules, and ends at most once; and what a browser makes of the Assistant's frames is what is kept.
 #include <algorithm>
 
 #include "base/bytes.h"
@@ -8,6 +8,7 @@
 #include "tests/fuzz/pieces.h"
 #include "wire/agui_fixture.h"
 #include "wire/agui_writer.h"
+#include "wire/frames_fixture.h"
 
 using namespace sluice;
 using model::EventKind;
@@ -114,12 +115,32 @@ void check_stream(std::string_view told, wire::AguiPeer peer, bool is_first) {
   SLUICE_CHECK(ends <= 1);
 }
 
+void check_assistant(const model::Run& run, const store::CommittedBatch& journal) {
+  wire::AssistantFold fold(run, -1);
+  wire::ChatHistory history(run);
+  std::string frames;
+  for (const auto& news : journal) {
+    fold.apply(news, frames);
+    history.apply(news);
+  }
+  wire::FrameReducer browser;
+  browser.feed(frames);
+  std::string kept;
+  json::Writer writer(kept);
+  history.append_answer(writer);
+  const auto answer = json::Document::parse(kept);
+  SLUICE_CHECK(answer);
+  SLUICE_CHECK(browser.blocks() == wire::rows_of(*answer.value().root().find("content")));
+  SLUICE_CHECK(fold.ended() == (browser.types.back() == "done"));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   wire::AguiJournals journals;
   const auto journal = journals.journal_of(events_of(fuzz::text_of(data, size)));
   const bool is_over = model::is_terminal(journal.back().event().kind);
+  check_assistant(journals.run(), journal);
   for (const auto format :
        {wire::Format::agui_ndjson, wire::Format::agui_old_ndjson, wire::Format::agui_tanstack_ndjson}) {
     for (int64_t segment = 0; segment < 3; ++segment) {

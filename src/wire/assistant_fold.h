@@ -1,0 +1,85 @@
+// A run as the Assistant's frames, for a browser (A-1; docs/assistant.md): `chat` first, `done` last and once, and
+// before it the whole message as it is kept. Logs are for the trace.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "model/model.h"
+#include "store/store.h"
+#include "wire/chat_messages.h"
+
+namespace sluice::wire {
+
+class AssistantFold {
+ public:
+  // Frames up to and including `after` are left out; -1: none is.
+  AssistantFold(const model::Run& run, int64_t after);
+
+  // Appends the frames for `news` to `out`. Positions must be consecutive.
+  void apply(const store::Committed& news, std::string& out);
+
+  int64_t next_seq() const { return next_seq_; }
+  model::Position at() const { return at_; }
+  bool ended() const { return ended_; }
+
+ private:
+  friend class ChatHistory;
+
+  template <typename Members>
+  void tell(std::string_view type, Members members);
+  void tell_text(std::string_view type, std::string_view text);
+  void tell_body(model::EventKind kind, json::Value body);
+
+  void begin(const model::RunEvent& accepted);
+  void tell_queued(json::Value body);
+  void take_back(json::Value body);
+  void tell_step(json::Value body);
+  void tell_call(json::Value body);
+  void tell_step(const StepBlock& step, bool with_args);
+  void tell_output(json::Value body);
+  void tell_file(json::Value body);
+  void tell_diff(json::Value body);
+  void tell_custom(json::Value body);
+  void tell_assets(json::Value files);
+  void tell_gate(json::Value approval);
+  void close_gate(std::string_view status);
+  void tell_subagent(json::Value body);
+  void tell_subagent_text(json::Value body);
+  void note_usage(json::Value body);
+  // Calls that were being written are not going to be.
+  void give_up_calls(std::string_view why);
+  void finish(const model::RunEvent& completed);
+  void fail(const model::RunEvent& end);
+
+  model::Run run_;
+  model::ChatTurn chat_;
+  ChatAnswer answer_;
+  int64_t after_;
+  int64_t next_seq_ = 0;
+  model::Position at_;
+  bool ended_ = false;
+  std::string* out_ = nullptr;  // of one apply(), as the next
+  Timestamp now_;
+};
+
+// One turn for whoever comes later: what its frames amount to.
+class ChatHistory {
+ public:
+  explicit ChatHistory(const model::Run& run);
+
+  void apply(const store::Committed& news);
+  bool ended() const { return fold_.ended(); }
+  // Number of the last frame that was told.
+  int64_t last_frame() const { return fold_.next_seq() - 1; }
+  // `text` is what was asked, which the journal does not have.
+  void append_question(json::Writer& writer, std::string_view text) const;
+  // Of a turn that has ended.
+  void append_answer(json::Writer& writer) const;
+
+ private:
+  AssistantFold fold_;
+};
+
+}  // namespace sluice::wire
