@@ -25,6 +25,8 @@ namespace sluice::engine {
 
 // A message to be answered. Past the API's door: every field is checked.
 struct Send {
+  // The run's id, where the caller had to write it down before asking. It sees to it that it asks once.
+  std::optional<model::RunId> run;
   model::TenantId tenant;
   // The conversation it belongs to, or the one to create with it (I-2).
   std::variant<model::ConversationId, model::Conversation> conversation;
@@ -139,6 +141,8 @@ class Engine {
   // Exactly one of any number of decisions counts; the others are `approval-expired`.
   virtual void decide(Decision decision, Callback<void(DecideOutcome)> done) = 0;
 
+  // The conversation's run that is not over.
+  virtual std::optional<model::RunId> run_of(model::ConversationId conversation) const = 0;
   virtual Capacity capacity() const = 0;
   virtual model::SandboxNow sandbox_of(model::ConversationId conversation) const = 0;
   // Whether one more conversation of this tenant may become sticky; the problem, if not.

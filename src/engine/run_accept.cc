@@ -1,5 +1,6 @@
 // How a message becomes a run: room is asked for first, then everything is written at once.
 #include "base/check.h"
+#include "engine/inference.h"
 #include "engine/materials.h"
 #include "engine/problems.h"
 #include "engine/run_engine.h"
@@ -54,7 +55,7 @@ void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
 void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
   if (draining_) return done(unavailable("The server is stopping; nothing was created."));
   if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
-  const auto run = needs_.ids.make<model::RunId>();
+  const auto run = send->run.value_or(needs_.ids.make<model::RunId>());
   Place place;
   const auto answer =
       admission_.ask({run, send->tenant, conversation_of(*send), send->tenant_limits}, send->hold, place);
@@ -99,6 +100,11 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::opti
   if (made != nullptr) fresh.conversation = *made;
   fresh.idempotency = send.idempotency;
   if (const auto& agui = send.extras.agui) fresh.agui = {.thread_id = agui->thread_id, .run_id = agui->run_id};
+  if (const auto& chat = send.extras.chat) {
+    for (const auto& file : chat->attachments) {
+      if (const auto id = model::FileId::parse(file.id)) fresh.attached.push_back(*id);
+    }
+  }
   if (held) {
     fresh.run.state = step(RunState::accepted, Happening::pool_full)->to;
     fresh.events.push_back({model::EventKind::accepted, now, accepted_body(send, made)});
@@ -147,6 +153,7 @@ SendOutcome RunEngine::take_in(const Send& send, model::Message message, store::
   work.conversation = accepted.conversation.id;
   work.agent = std::move(accepted.agent);
   work.agent.kit.agent_type = accepted.conversation.runtime.agent_type;
+  if (send.extras.inference) work.agent = narrowed_to(*send.extras.inference, std::move(work.agent));
   work.prompt = send.content;
   work.extras = send.extras;
   const bool filler = send.message_filler.value_or(accepted.conversation.filler_enabled.value_or(send.tenant_filler));

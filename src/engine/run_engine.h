@@ -28,6 +28,9 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
   void cancel(model::TenantId tenant, model::RunId run,
               Callback<void(std::variant<model::Run, model::Problem>)> done) override;
   void decide(Decision decision, Callback<void(DecideOutcome)> done) override;
+  std::optional<model::RunId> run_of(model::ConversationId conversation) const override {
+    return admission_.run_of(conversation);
+  }
   Capacity capacity() const override { return admission_.capacity(); }
   model::SandboxNow sandbox_of(model::ConversationId conversation) const override;
   std::optional<model::Problem> refusal_of_sticky(model::TenantId tenant,

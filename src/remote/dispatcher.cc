@@ -29,10 +29,40 @@ class RemoteDispatcher final : public harness::Dispatcher {
   std::size_t turn_ = 0;
 };
 
+// Boxes that are kept, and what a restart can take up, are the home's.
+class Router final : public harness::Dispatcher {
+ public:
+  Router(harness::Dispatcher& home, std::unique_ptr<harness::Dispatcher> elsewhere)
+      : home_(home), elsewhere_(std::move(elsewhere)) {}
+
+  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
+    auto& carrier = dispatch.extras.sandbox_url.empty() ? home_ : *elsewhere_;
+    return carrier.dispatch(std::move(dispatch), listener);
+  }
+  bool can_resume(const model::Agent& agent, std::string_view told_text) const override {
+    return home_.can_resume(agent, told_text);
+  }
+  bool reads_history(const model::Agent& agent) const override { return home_.reads_history(agent); }
+  void release(model::ConversationId conversation) override { home_.release(conversation); }
+  void forget_parked(model::RunId run, model::ConversationId conversation) override {
+    home_.forget_parked(run, conversation);
+  }
+  bool keeps_boxes() const override { return home_.keeps_boxes(); }
+  int warm_available() const override { return home_.warm_available(); }
+
+ private:
+  harness::Dispatcher& home_;
+  const std::unique_ptr<harness::Dispatcher> elsewhere_;
+};
+
 }  // namespace
 
+std::unique_ptr<harness::Dispatcher> make_router(harness::Dispatcher& home,
+                                                 std::unique_ptr<harness::Dispatcher> elsewhere) {
+  return std::make_unique<Router>(home, std::move(elsewhere));
+}
+
 std::unique_ptr<harness::Dispatcher> make_remote_dispatcher(RemoteNeeds needs, RemoteOptions options) {
-  SLUICE_CHECK(!options.runner_urls.empty());
   for (auto& url : options.runner_urls) {
     while (url.ends_with('/')) url.pop_back();
   }

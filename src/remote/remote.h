@@ -22,8 +22,10 @@ struct MintOptions {
 };
 
 struct RemoteOptions {
-  std::vector<std::string> runner_urls;  // without /stream; taken in turn, one that fails is passed over
-  std::string runner_key;                // sent as bearer; empty: none
+  // Without /stream; taken in turn, one that fails is passed over. A dispatch that names a runner itself (S-8) goes
+  // there and nowhere else.
+  std::vector<std::string> runner_urls;
+  std::string runner_key;  // sent as bearer; empty: none
   MintOptions mint;
   int64_t connect_ms_max = 5'000;
   int64_t silence_ms_max = 120'000;  // a runner that says nothing for longer is lost
@@ -40,6 +42,10 @@ struct RemoteNeeds {
 };
 
 std::unique_ptr<harness::Dispatcher> make_remote_dispatcher(RemoteNeeds needs, RemoteOptions options);
+// For a server that carries runs itself: those that name a runner go elsewhere, all others stay. `home` must outlive
+// it.
+std::unique_ptr<harness::Dispatcher> make_router(harness::Dispatcher& home,
+                                                 std::unique_ptr<harness::Dispatcher> elsewhere);
 
 // What one dispatch to a runner needs. The tokens stand here in the clear, to be handed over and
 // forgotten; the store gets `execution`, sha256(bearer) and `hashed`.

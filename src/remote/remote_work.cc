@@ -24,6 +24,12 @@ std::string stream_body(const Minted& minted, const harness::Dispatch& dispatch)
   return body;
 }
 
+std::vector<std::string> runners_for(const harness::Dispatch& dispatch, const RemoteOptions& options) {
+  auto named = dispatch.extras.sandbox_url;
+  while (named.ends_with('/')) named.pop_back();
+  return named.empty() ? options.runner_urls : std::vector{std::move(named)};
+}
+
 bool is_debug(const model::RunEvent& event) {
   return event.kind == EventKind::log && event.body.starts_with(R"({"level":"debug")");
 }
@@ -42,8 +48,22 @@ model::Problem problem_of(const harness::ErrorLine& line) {
 
 RemoteWork::RemoteWork(std::shared_ptr<const Context> context, harness::Dispatch dispatch,
                        harness::DispatchListener& listener, std::size_t first)
-    : context_(std::move(context)), dispatch_(std::move(dispatch)), listener_(listener), first_(first) {
-  try_runner();
+    : context_(std::move(context)),
+      dispatch_(std::move(dispatch)),
+      listener_(listener),
+      runner_urls_(runners_for(dispatch_, context_->options)),
+      first_(first) {
+  const bool can_be_carried = dispatch_.told_text.empty() && !runner_urls_.empty();
+  can_be_carried ? try_runner() : give_up();
+}
+
+void RemoteWork::give_up() {
+  context_->needs.loop.defer([this, alive = std::weak_ptr(alive_)] {
+    if (alive.expired() || over_) return;
+    // What a runner did before this server restarted is gone with its box.
+    if (!runner_urls_.empty()) return fail(Slug::run_interrupted, "The server restarted while a runner worked on it.");
+    fail(Slug::runner_unavailable, "No runner is configured, and none was named.");
+  });
 }
 
 // The connection's end is all the proof there is: the runner kills the box when its caller leaves.
@@ -55,10 +75,7 @@ void RemoteWork::stop(Callback<void()> gone) {
   });
 }
 
-const std::string& RemoteWork::runner_url() const {
-  const auto& urls = context_->options.runner_urls;
-  return urls[(first_ + tried_) % urls.size()];
-}
+const std::string& RemoteWork::runner_url() const { return runner_urls_[(first_ + tried_) % runner_urls_.size()]; }
 
 void RemoteWork::try_runner() {
   const auto& needs = context_->needs;
@@ -119,7 +136,10 @@ void RemoteWork::pass_over(std::string_view why) {
   call_.reset();
   context_->needs.log.write(world::LogLevel::warn, "runner passed over",
                             {{"run", dispatch_.run.text()}, {"runner", runner_url()}, {"why", why}});
-  if (++tried_ < context_->options.runner_urls.size()) return try_runner();
+  if (++tried_ < runner_urls_.size()) return try_runner();
+  if (!dispatch_.extras.sandbox_url.empty()) {
+    return fail(Slug::runner_unavailable, "The runner at " + runner_url() + " did not take the run.");
+  }
   fail(Slug::runner_unavailable, "None of the " + std::to_string(tried_) + " configured runners could take the run.");
 }
 

@@ -31,6 +31,8 @@ class RemoteWork final : public harness::Work, private net::CallListener {
   void on_body(std::string_view bytes) override;
   void on_end(net::CallEnd end) override;
 
+  // Nobody can carry it.
+  void give_up();
   // Each runner that is tried gets tokens of its own: one that went silent may have used the others.
   void try_runner();
   void tell_minted(const Minted& minted);
@@ -45,6 +47,7 @@ class RemoteWork final : public harness::Work, private net::CallListener {
   const std::shared_ptr<const Context> context_;
   const harness::Dispatch dispatch_;
   harness::DispatchListener& listener_;
+  const std::vector<std::string> runner_urls_;
   const std::size_t first_;
   std::size_t tried_ = 0;
   int status_ = 0;
