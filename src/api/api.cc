@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/console/guard.h"
 #include "api/request_context.h"
 #include "api/routes.h"
 #include "api/surface.h"
@@ -11,7 +12,11 @@ namespace {
 
 void refuse_nobody(const Asked& asked) {
   std::string_view detail = "This key is not known, or it was revoked.";
-  if (!asked->header("Authorization")) detail = "A key is needed: Authorization: Bearer …";
+  if (!asked->header("Authorization")) {
+    detail = console::find_cookie(asked->request().headers)
+                 ? "The session is over, or its key was revoked: log in again."
+                 : "A key is needed: Authorization: Bearer …";
+  }
   if (asked->is_repeated("Authorization")) detail = "Authorization was given more than once.";
   asked->problem(model::Slug::unauthenticated, detail);
 }
@@ -31,7 +36,12 @@ std::string_view kind_wanted(Access access) {
   return "This is for the admin key (sk_adm_…).";
 }
 
+bool for_services(Access access) { return access != Access::admin && access != Access::metrics; }
+
 void refuse_kind(const Asked& asked) {
+  if (!asked->header("Authorization") && for_services(asked->route()->access)) {
+    return asked->problem(model::Slug::insufficient_scope, "Choose a tenant to act in first: PATCH /console/session.");
+  }
   asked->problem(model::Slug::insufficient_scope, kind_wanted(asked->route()->access));
 }
 
@@ -86,6 +96,16 @@ void admit(const Asked& asked, Result<Identity> identity) {
   }
 }
 
+// Somebody who uses the console.
+void admit_session(const Asked& asked) {
+  const auto session = console::session_of(*asked);
+  if (!session) return refuse_nobody(asked);
+  if (const auto fault = console::fault_of(*asked, *session); !fault.empty()) {
+    return asked->problem(model::Slug::csrf, fault);
+  }
+  console::identify(asked, *session, [asked](Result<Identity> identity) { admit(asked, std::move(identity)); });
+}
+
 // Every status that net refuses with.
 model::Slug slug_of_refusal(int status) {
   switch (status) {
@@ -116,6 +136,7 @@ class Surfaces final : public Api {
         (matched.route->access == Access::metrics && surface_.options.metrics_public)) {
       return matched.route->handle(asked);
     }
+    if (!asked->header("Authorization")) return admit_session(asked);
     if (asked->is_repeated("Authorization")) return refuse_nobody(asked);
     surface_.authentication.identify(asked->header("Authorization"),
                                      [asked](Result<Identity> identity) { admit(asked, std::move(identity)); });
@@ -130,7 +151,17 @@ class Surfaces final : public Api {
     return problem_response(problem, {.base_url = surface_.options.public_base_url, .request_id = request_id});
   }
 
-  void begin_drain() override { surface_.draining = true; }
+  void adopt_unfinished() override { surface_.turns.adopt_unfinished(); }
+
+  void begin_drain() override {
+    surface_.draining = true;
+    surface_.turns.close();
+  }
+
+  std::string make_console_url() override {
+    if (surface_.options.console_pack.empty()) return {};
+    return surface_.options.public_base_url + "/console/#code=" + surface_.console.codes.make();
+  }
 
  private:
   static void answer_unmatched(const Asked& asked, bool known_path) {

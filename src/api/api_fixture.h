@@ -16,6 +16,7 @@
 #include "base/digest.h"
 #include "files/fake_contents.h"
 #include "harness/harness.h"
+#include "net/fake_client.h"
 #include "store/memory_store.h"
 #include "world/fake_world.h"
 
@@ -97,15 +98,18 @@ class ApiTest : public testing::Test {
   void make_engine(engine::EngineOptions options) {
     options.public_base_url = "http://test";
     api.reset();
+    flows.reset();
     engine = engine::make_engine({store, agent, loop, ids, log, metrics, sealer}, std::move(options));
+    flows = flow::make_flows({store, *engine, client, loop, ids, log}, {.http_urls = {"http://api.example"}});
   }
 
-  void make_surfaces(ApiOptions options) {
-    options.public_base_url = "http://test";
+  void make_surfaces(ApiOptions options, std::string url = "http://test") {
+    options.public_base_url = std::move(url);
     options.admin_key_sha256 = sha256(admin_key);
     options.version = "1.2.3";
+    options.console_session_root = "what the console's cookies are proven by";
     api.reset();
-    api = make_api({store, *engine, loop, ids, entropy, log, metrics, contents, workers, mint, sealer},
+    api = make_api({store, *engine, loop, ids, entropy, log, metrics, contents, workers, mint, sealer, *flows},
                    std::move(options));
   }
 
@@ -219,7 +223,9 @@ class ApiTest : public testing::Test {
   files::FakeContents contents;
   world::FakeWorkers workers{loop};
   FakeMint mint{loop, ids};
+  net::FakeClient client{loop};
   std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<flow::Flows> flows;
   std::unique_ptr<Api> api;
   TenantInHand acme;
   TenantInHand other;

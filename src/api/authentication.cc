@@ -36,14 +36,16 @@ void Authentication::identify(std::optional<std::string_view> authorization, Cal
   }
   if (token->starts_with(guest_prefix)) return identify_guest(*token, std::move(done));
   if (!token->starts_with(service_prefix)) return done(Identity{Nobody{}});
+  identify_key(sha256(*token), std::move(done));
+}
 
-  std::string digest = sha256(*token);
-  const auto found = remembered_.find(digest);
+void Authentication::identify_key(std::string secret_sha256, Callback<void(Result<Identity>)> done) {
+  const auto found = remembered_.find(secret_sha256);
   if (found != remembered_.end() && found->second.until_us > loop_.monotonic_us()) {
     return done(Identity{found->second.holder});
   }
-  std::string asked = digest;
-  store_.find_service_key(std::move(asked), [this, digest = std::move(digest), began = forgotten_count_,
+  std::string asked = secret_sha256;
+  store_.find_service_key(std::move(asked), [this, digest = std::move(secret_sha256), began = forgotten_count_,
                                              done = std::move(done)](Result<store::KeyHolder> result) mutable {
     if (!result) {
       if (result.error().kind == ErrorKind::not_found) return done(Identity{Nobody{}});

@@ -47,6 +47,9 @@ class Authentication final {
   // `authorization` is the header's value. Calls back at once when the answer is at hand.
   void identify(std::optional<std::string_view> authorization, Callback<void(Result<Identity>)> done);
 
+  // The same for a service key of which only the hash is at hand.
+  void identify_key(std::string secret_sha256, Callback<void(Result<Identity>)> done);
+
   // A key was revoked or a tenant has changed: nothing that was found before counts.
   void forget();
 

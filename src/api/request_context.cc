@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/console/guard.h"
 #include "api/traceparent.h"
 
 namespace sluice::api {
@@ -63,6 +64,7 @@ void RequestContext::answer(int status, std::string_view content_type, std::stri
   net::Response response{.status = status, .headers = std::move(headers), .body = std::move(body)};
   if (!content_type.empty()) response.headers.add("Content-Type", content_type);
   response.headers.add("X-Request-Id", request_id_);
+  if (console::is_of_console(request().path)) console::add_page_headers(response.headers);
   exchange_->respond(std::move(response));
   served(status, "complete");
 }
@@ -77,6 +79,7 @@ void RequestContext::problem(const model::Problem& problem) {
   auto response = problem_response(
       problem, {.base_url = surface_.options.public_base_url, .instance = request().path, .request_id = request_id_});
   if (problem.slug == model::Slug::method_not_allowed) response.headers.add("Allow", allowed_methods(request().path));
+  if (console::is_of_console(request().path)) console::add_page_headers(response.headers);
   const int status = response.status;
   exchange_->respond(std::move(response));
   served(status, "complete");

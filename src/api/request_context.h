@@ -52,6 +52,10 @@ class RequestContext final {
   // The run whose sandbox asks; none when a service key does.
   const std::optional<model::Run>& guest_run() const { return guest_run_; }
   void set_guest_run(std::optional<model::Run> run) { guest_run_ = std::move(run); }
+  // The operator acts for the tenant, without a key of its own.
+  void set_admin_acts() { admin_acts_ = true; }
+  // Who asks, for the audit chain.
+  std::string actor() const { return admin_acts_ ? "console:admin" : "service_key:" + holder().key.id.text(); }
   void set_run(model::RunId run) { run_ = run; }
 
   // ── answers: exactly one of these, or a stream ──
@@ -85,6 +89,7 @@ class RequestContext final {
   int64_t began_us_;
   Match match_;
   Holder holder_;
+  bool admin_acts_ = false;
   std::optional<model::Run> guest_run_;
   std::optional<model::RunId> run_;
 };

@@ -3,7 +3,10 @@
 #pragma once
 
 #include "api/api.h"
+#include "api/assistant/turns.h"
 #include "api/authentication.h"
+#include "api/capacity_history.h"
+#include "api/console/console.h"
 #include "api/figures.h"
 #include "api/open_answers.h"
 
@@ -15,13 +18,19 @@ struct Surface {
         options(std::move(its_options)),
         authentication(needs.store, needs.loop, options.admin_key_sha256, options.run_bearer_root),
         figures(needs.metrics),
-        open_answers(needs.loop) {}
+        open_answers(needs.loop),
+        turns({needs.engine, needs.store, needs.loop, needs.log}, Millis{options.leave_grace_ms}),
+        console(needs.loop, needs.entropy, options.console_session_root, options.console_pack),
+        capacity_history(needs.loop, needs.engine) {}
 
   ApiNeeds needs;
   ApiOptions options;
   Authentication authentication;
   Figures figures;
   OpenAnswers open_answers;
+  assistant::Turns turns;
+  console::Console console;
+  CapacityHistory capacity_history;
   bool draining = false;
 };
 

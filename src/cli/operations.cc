@@ -107,6 +107,11 @@ int tell_chain(Context& context, const Chain& chain, const std::string& expected
 
 int show_capacity(Context& c) { return show(c, As::service, "GET", "/v1/capacity"); }
 
+int open_console(Context& c) {
+  return ask(c, As::admin, "POST", "/v1/admin/console-codes", "",
+             [](json::Value root) { return harmless(text_of(root, "url")) + "\n"; });
+}
+
 int list_run_egress(Context& c) {
   return list_table(c, As::service, "/v1/runs/" + path_part(c.operand(0)) + "/egress", egress_columns);
 }

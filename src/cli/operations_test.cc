@@ -87,6 +87,13 @@ TEST_F(AuditTest, Entries_are_listed_after_a_number) {
   EXPECT_EQ(remote.asked.back(), "admin GET /v1/admin/audit?after=7&limit=2&tenant_id=tnt_9");
 }
 
+TEST_F(CommandsTest, The_console_is_opened_by_a_URL_that_the_server_makes) {
+  remote.answers["POST /v1/admin/console-codes"] = {201, R"({"code":"c","url":"http://h/console/#code=c"})"};
+  EXPECT_EQ(run({"console"}), exit_ok) << console.errors;
+  EXPECT_EQ(console.output, "http://h/console/#code=c\n");
+  EXPECT_EQ(remote.asked, std::vector<std::string>{"admin POST /v1/admin/console-codes"});
+}
+
 TEST_F(CommandsTest, What_is_there_now_is_asked_for) {
   run({"capacity"});
   EXPECT_EQ(remote.asked.back(), "GET /v1/capacity");

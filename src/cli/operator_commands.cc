@@ -38,6 +38,11 @@ using enum As;
 constexpr Command table[] = {
     {"capacity", "", 0, 0, service, no_flags, "say how many runs there are, and whether one more would have to wait",
      "  sluice capacity\n", show_capacity},
+    {"console", "", 0, 0, admin, no_flags, "print a URL that opens the console in a browser, once (admin key)",
+     "The code in it is good for an hour and for one login, as the operator.\n\n"
+     "  sluice console\n"
+     "  sluice console --data /var/lib/sluice\n",
+     open_console},
     {"tenants list", "", 0, 0, admin, paged, "list tenants (admin key)", "  sluice tenants list\n", list_tenants},
     {"tenants create", "NAME", 1, 1, admin, no_flags, "make a tenant (admin key)", "  sluice tenants create acme\n",
      create_tenant},

@@ -7,7 +7,7 @@
 namespace sluice::model {
 namespace {
 
-constexpr std::array<SlugEntry, 45> registry = {{
+constexpr std::array<SlugEntry, 46> registry = {{
     {Slug::malformed_request, "malformed-request", 400, "The request could not be read",
      "The body is not valid JSON in UTF-8, or the HTTP request itself is malformed. Correct it and send it again."},
     {Slug::unauthenticated, "unauthenticated", 401, "No valid key was given",
@@ -24,6 +24,9 @@ constexpr std::array<SlugEntry, 45> registry = {{
     {Slug::approval_signature_invalid, "approval-signature-invalid", 403, "The decision is not signed as it must be",
      "Sign this approval's id, this decision and an exp in the near future with a key of the tenant that is not "
      "revoked, in the canonical form that the documentation of approvals gives. The approval is still pending."},
+    {Slug::csrf, "csrf", 403, "The request is not from this server's own page",
+     "A request with the console's session cookie that changes something needs the header X-CSRF-Token with the "
+     "csrfToken of GET /console/session, and must come from a page of this server. Nothing was changed."},
     {Slug::not_found, "not-found", 404, "There is no such thing",
      "The id or the path does not exist for this key's tenant. Check the spelling and the tenant."},
     {Slug::method_not_allowed, "method-not-allowed", 405, "This path does not take that method",
@@ -60,7 +63,7 @@ constexpr std::array<SlugEntry, 45> registry = {{
     {Slug::headers_too_large, "headers-too-large", 431, "The request's headers are too large",
      "Send fewer or shorter headers."},
     {Slug::rate_limited, "rate-limited", 429, "Too many requests",
-     "Wait as long as Retry-After says, then go on. Reserved: this server does not limit rates yet."},
+     "Wait as long as Retry-After says, then go on. Only wrong tries to log in are counted."},
     {Slug::capacity_exhausted, "capacity-exhausted", 429, "All places are taken",
      "Wait as long as Retry-After says and send again, or send with on_capacity hold to wait in the queue. On a "
      "refused request nothing was created; a message that waited until max_hold_seconds has failed."},
@@ -142,6 +145,7 @@ void append_json(std::string& out, const Problem& problem, const ProblemContext&
   if (problem.conflicting_resource_id) {
     writer.key("conflicting_resource_id").string(*problem.conflicting_resource_id);
   }
+  for (const auto& [name, text] : problem.more) writer.key(name).string(text);
   if (!problem.errors.empty()) {
     writer.key("errors").begin_array();
     for (const auto& error : problem.errors) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -20,6 +21,7 @@ enum class Slug : uint8_t {
   insufficient_scope,          // 403
   tenant_suspended,            // 403
   approval_signature_invalid,  // 403
+  csrf,                        // 403: a session's request that our own page did not make
   not_found,                   // 404
   method_not_allowed,          // 405
   request_timeout,             // 408: the request itself took too long to come
@@ -36,7 +38,7 @@ enum class Slug : uint8_t {
   validation_error,            // 422
   idempotency_key_conflict,    // 422
   headers_too_large,           // 431
-  rate_limited,                // 429: reserved, nothing tells it yet
+  rate_limited,                // 429: too many wrong tries to log in
   capacity_exhausted,          // 429
   internal,                    // 500
   not_implemented,             // 501: a Transfer-Encoding other than chunked
@@ -82,6 +84,7 @@ struct Problem {
   std::string detail;
   std::vector<FieldError> errors;
   std::optional<std::string> conflicting_resource_id;
+  std::vector<std::pair<std::string_view, std::string>> more;  // further members of this one, all text
   std::optional<int64_t> retry_after_seconds;  // a header, not a member
 };
 

@@ -115,8 +115,9 @@ TEST_P(RunContract, What_is_another_tenants_is_not_found_I_22) {
   EXPECT_EQ(refused(&Store::message, other, begun.run.message_id), ErrorKind::not_found);
   EXPECT_EQ(refused(&Store::messages, other, conversation, Order::ascending, PageQuery<model::MessageId>{}),
             ErrorKind::not_found);
-  EXPECT_EQ(refused(&Store::runs, other, conversation, PageQuery<model::RunId>{}), ErrorKind::not_found);
-  EXPECT_TRUE(get(&Store::runs, other, std::nullopt, PageQuery<model::RunId>{}).rows.empty());
+  EXPECT_EQ(refused(&Store::runs, other, RunFilter{.conversation = conversation}, PageQuery<model::RunId>{}),
+            ErrorKind::not_found);
+  EXPECT_TRUE(get(&Store::runs, other, RunFilter{}, PageQuery<model::RunId>{}).rows.empty());
   EXPECT_EQ(refused(&Store::accept, a_run(tenant, make_id<model::ConversationId>())), ErrorKind::not_found);
 }
 
@@ -275,7 +276,7 @@ TEST_P(RunContract, Two_requests_with_one_key_that_race_make_one_run_I_19) {
   EXPECT_TRUE(std::holds_alternative<Accepted>(outcomes[0]));
   ASSERT_TRUE(std::holds_alternative<Replay>(outcomes[1]));
   EXPECT_EQ(std::get<Replay>(outcomes[1]).run->id, one.run.id);
-  EXPECT_EQ(get(&Store::runs, tenant, std::nullopt, PageQuery<model::RunId>{}).rows.size(), 1U);
+  EXPECT_EQ(get(&Store::runs, tenant, RunFilter{}, PageQuery<model::RunId>{}).rows.size(), 1U);
 }
 
 TEST_P(RunContract, A_key_is_forgotten_after_a_day) {
@@ -295,28 +296,6 @@ TEST_P(RunContract, A_key_is_forgotten_after_a_day) {
   auto last = a_run(tenant, conversation, tomorrow);
   last.idempotency = key("k");
   EXPECT_TRUE(std::holds_alternative<Accepted>(get(&Store::accept, last)));
-}
-
-TEST_P(RunContract, Runs_are_listed_newest_first_in_both_directions) {
-  std::vector<model::RunId> made;
-  for (int i = 0; i < 5; ++i) {
-    const auto begun = accepted(tenant, i == 2 ? make_conversation(tenant).id : conversation, {6000});
-    get(&Store::append, the_end(begun));
-    made.insert(made.begin(), begun.run.id);
-  }
-  const auto list = [&](std::optional<model::ConversationId> of, PageQuery<model::RunId> query) {
-    const auto page = get(&Store::runs, tenant, of, query);
-    std::vector<model::RunId> ids;
-    for (const auto& row : page.rows) ids.push_back(row.id);
-    return std::pair(ids, page.has_more);
-  };
-  using Ids = std::vector<model::RunId>;
-  EXPECT_EQ(list({}, {}), std::pair(made, false));
-  EXPECT_EQ(list({}, {.limit = 2}), std::pair(Ids({made[0], made[1]}), true));
-  EXPECT_EQ(list({}, {.limit = 3, .starting_after = made[1]}), std::pair(Ids({made[2], made[3], made[4]}), false));
-  EXPECT_EQ(list({}, {.limit = 2, .ending_before = made[3]}), std::pair(Ids({made[1], made[2]}), true));
-  EXPECT_EQ(list(conversation, {.limit = 2, .starting_after = made[1]}), std::pair(Ids({made[3], made[4]}), false));
-  EXPECT_EQ(list(conversation, {.limit = 5, .ending_before = made[3]}), std::pair(Ids({made[0], made[1]}), false));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ Result<JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunI
 
 Result<model::Run> run(Connection& db, model::TenantId tenant, model::RunId id);
 Result<model::Run> run_of_message(Connection& db, model::TenantId tenant, model::MessageId assistant_message);
-Result<Page<model::Run>> runs(Connection& db, model::TenantId tenant, std::optional<model::ConversationId> conversation,
+Result<Page<model::Run>> runs(Connection& db, model::TenantId tenant, const RunFilter& filter,
                               const PageQuery<model::RunId>& query);
 Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs);
 

@@ -14,6 +14,8 @@
 #include "model/model.h"
 #include "store/store.h"
 #include "wire/agui_fold.h"
+#include "wire/assistant_fold.h"
+#include "wire/timeline_fold.h"
 #include "wire/view.h"
 
 namespace sluice::wire {
@@ -97,7 +99,7 @@ class Fold {
   }
 
  private:
-  using Any = std::variant<IntegrationFold, TraceFold, AguiFold>;
+  using Any = std::variant<IntegrationFold, TraceFold, AguiFold, AssistantFold>;
   static Any make(const View& view, const model::Run& run);
 
   Any fold_;

@@ -11,6 +11,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import jsonschema
 
+from assistant_examples import make_chats
+from console_examples import make_session
 from gate_fixture import Approver
 from openapi_examples import EXAMPLES, FORGED, FORM, FORM_TYPE, KIT, SKILL, agui_run
 from server_process import ROOT, ServerTest
@@ -69,7 +71,7 @@ def make_things(test):
     things["key"] = admin.post(f"/v1/tenants/{tenant}/keys", {"name": "k"}).json()["id"]
     hmac = {"algorithm": "hmac-sha256"}
     things["approver"] = admin.post(f"/v1/tenants/{tenant}/approver-keys", hmac).json()["id"]
-    return things | make_materials(test) | make_gates(test) | make_threads(test)
+    return things | make_materials(test) | make_gates(test) | make_threads(test) | make_chats(test) | make_session(test)
 
 
 def make_threads(test):
@@ -205,6 +207,10 @@ class TheServer(ServerTest):
             with self.subTest(operation=operation["operationId"]):
                 body = {} if method in ("post", "patch", "put") else None
                 answer = self.server.client("").request(method.upper(), target, body)
+                if self.schemes_of(operation) == {"consoleSession"}:
+                    self.assert_problem(answer, 401, "unauthenticated")
+                    self.check_answer(operation, answer)
+                    continue
                 if not self.schemes_of(operation) & {"integrationKey", "adminKey"}:
                     self.assert_problem(answer, 401, "token-invalid")
                     self.check_answer(operation, answer)

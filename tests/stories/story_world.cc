@@ -247,7 +247,7 @@ std::string StoryWorld::what_is_wrong() {
 
   // I-19: one message, one run, however often it was sent.
   const auto runs = ask<store::Page<model::Run>>(
-      [&](auto done) { store_->runs(tenant_.id, conversation_, {.limit = 100}, std::move(done)); });
+      [&](auto done) { store_->runs(tenant_.id, {.conversation = conversation_}, {.limit = 100}, std::move(done)); });
   if (static_cast<int>(runs.rows.size()) != sent_count_)
     return "there are " + std::to_string(runs.rows.size()) + " runs";
   for (const auto& run : runs.rows) {

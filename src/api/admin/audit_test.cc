@@ -79,8 +79,9 @@ TEST_F(AuditTest, After_a_change_of_the_key_everything_is_sealed_again) {
             R"({"object":"vault_rotation","checked":101,"resealed":0,"unreadable":0})");
 
   vault::Sealer next({master_key('n'), master_key('k')}, entropy);
-  api = make_api({store, *engine, loop, ids, entropy, log, metrics, contents, workers, mint, next},
-                 {.public_base_url = "http://test", .admin_key_sha256 = sha256(admin_key)});
+  api = make_api(
+      {store, *engine, loop, ids, entropy, log, metrics, contents, workers, mint, next, *flows},
+      {.public_base_url = "http://test", .admin_key_sha256 = sha256(admin_key), .console_session_root = "root"});
   EXPECT_EQ(admin("POST", "/v1/admin/vault/rotate")->body,
             R"({"object":"vault_rotation","checked":101,"resealed":101,"unreadable":0})");
   EXPECT_EQ(admin("POST", "/v1/admin/vault/rotate")->member("resealed"), "0");

@@ -86,7 +86,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // Only the newest run of a conversation can be one that is not over.
   void find_waiting(model::ConversationId conversation) {
-    asked_->store().runs(asked_->tenant().id, conversation, {.limit = 1},
+    asked_->store().runs(asked_->tenant().id, {.conversation = conversation}, {.limit = 1},
                          [self = shared_from_this(), conversation](const Result<store::Page<model::Run>>& page) {
                            if (!page) return self->asked_->fail(page.error());
                            const auto& rows = page.value().rows;

@@ -17,7 +17,8 @@ class ThreadReading final : public std::enable_shared_from_this<ThreadReading> {
       : asked_(asked), is_newest_page_(is_newest_page), then_(std::move(then)) {}
 
   void begin(model::ConversationId conversation, int limit, std::optional<model::RunId> before) {
-    asked_->store().runs(asked_->tenant().id, conversation, {.limit = limit, .starting_after = before},
+    asked_->store().runs(asked_->tenant().id, {.conversation = conversation},
+                         {.limit = limit, .starting_after = before},
                          [self = shared_from_this()](const Result<store::Page<model::Run>>& page) {
                            if (!page) return self->asked_->fail(page.error());
                            self->runs_ = page.value().rows;

@@ -17,4 +17,19 @@ void get_capacity(const Asked& asked) {
   asked->answer_json(200, std::move(out), {{"Cache-Control", "no-store"}});
 }
 
+void get_capacity_history(const Asked& asked) {
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object().key("interval_seconds").integer(CapacityHistory::interval.value / 1000);
+  writer.key("samples").begin_array();
+  for (const auto& [at, then] : asked->surface().capacity_history.samples()) {
+    writer.begin_object().key("at_ms").integer(at.ms).key("running").integer(then.running);
+    writer.key("held").integer(then.held).key("parked").integer(then.parked);
+    writer.key("sticky").integer(then.sticky_active).key("warm").integer(then.warm_available);
+    writer.key("pool_size").integer(then.pool_size).end_object();
+  }
+  writer.end_array().end_object();
+  asked->answer_json(200, std::move(out), {{"Cache-Control", "no-store"}});
+}
+
 }  // namespace sluice::api::integration

@@ -153,7 +153,7 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
     }
     writer.key("aliases").begin_array();
     for (const auto& secret : input_.secrets) writer.string(secret.alias);
-    writer.end_array().key("sent_by").string("service_key:" + asked_->holder().key.id.text()).end_object();
+    writer.end_array().key("sent_by").string(asked_->actor()).end_object();
     return out;
   }
 

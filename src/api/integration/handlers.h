@@ -21,6 +21,7 @@ void get_run(const Asked& asked);
 void cancel_run(const Asked& asked);
 void stream_run_trace(const Asked& asked);
 void get_run_steps(const Asked& asked);
+void get_run_timeline(const Asked& asked);
 void get_run_result(const Asked& asked);
 
 void list_agents(const Asked& asked);
@@ -65,11 +66,18 @@ void delete_tenant_secret(const Asked& asked);
 
 void list_run_egress(const Asked& asked);
 void get_capacity(const Asked& asked);
+void get_capacity_history(const Asked& asked);
 
 void list_run_files(const Asked& asked);
 void get_file(const Asked& asked);
 void get_file_content(const Asked& asked);
 
 void get_self(const Asked& asked);
+
+void list_model_endpoints(const Asked& asked);
+void create_model_endpoint(const Asked& asked);
+void get_model_endpoint(const Asked& asked);
+void update_model_endpoint(const Asked& asked);
+void delete_model_endpoint(const Asked& asked);
 
 }  // namespace sluice::api::integration

@@ -98,6 +98,19 @@ void get_run_steps(const Asked& asked) {
   });
 }
 
+void get_run_timeline(const Asked& asked) {
+  with_run(asked, [asked](const model::Run& found) {
+    const auto fold = std::make_shared<wire::TimelineFold>(found.created_at);
+    walk_journal(
+        asked, found.id, {},
+        [fold](const store::Committed& committed) {
+          fold->apply(committed.event());
+          return true;
+        },
+        [asked, fold](const model::Run& run) { asked->answer_json(200, fold->json(run)); });
+  });
+}
+
 void get_run_result(const Asked& asked) {
   with_run(asked, [asked](const model::Run& found) {
     const auto last = std::make_shared<std::optional<model::RunEvent>>();

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/integration/handlers.h"
 #include "api/pages.h"
 #include "api/run_cancel.h"
@@ -5,7 +7,45 @@
 namespace sluice::api::integration {
 namespace {
 
-constexpr std::string_view list_parameters[] = {"conversation_id", "limit", "starting_after", "ending_before"};
+constexpr std::string_view list_parameters[] = {"conversation_id", "agent_id", "state",          "created_after",
+                                                "created_before",  "limit",    "starting_after", "ending_before"};
+
+template <typename AnyId>
+std::optional<AnyId> read_id(const Query& query, std::string_view name, std::string_view what) {
+  const auto given = query.find(name);
+  if (!given) return std::nullopt;
+  const auto id = AnyId::parse(*given);
+  if (!id) query.refuse(name, "is not the id of " + std::string(what));
+  return id;
+}
+
+std::optional<Timestamp> read_time(const Query& query, std::string_view name) {
+  const auto given = query.find(name);
+  if (!given) return std::nullopt;
+  const auto time = from_rfc3339(*given);
+  if (!time) query.refuse(name, "must be a time as RFC 3339 has it, such as 2026-07-02T10:00:00Z");
+  return time;
+}
+
+// "failed,cancelled"; each counts once.
+std::vector<model::RunState> read_states(const Query& query) {
+  std::vector<model::RunState> states;
+  auto rest = query.find("state");
+  while (rest) {
+    const auto comma = rest->find(',');
+    const auto state = model::run_state_named(rest->substr(0, comma));
+    if (!state) {
+      query.refuse("state",
+                   "must be states of runs with commas between: accepted, held, starting, streaming, parked, "
+                   "finishing, completed, failed, cancelled");
+      return {};
+    }
+    if (std::ranges::find(states, *state) == states.end()) states.push_back(*state);
+    if (comma == std::string_view::npos) break;
+    rest->remove_prefix(comma + 1);
+  }
+  return states;
+}
 
 }  // namespace
 
@@ -13,19 +53,21 @@ void list_runs(const Asked& asked) {
   Findings findings;
   const Query query(asked, list_parameters, findings);
   const auto page_query = read_page_query<model::RunId>(query, findings);
-  std::optional<model::ConversationId> conversation;
-  if (const auto given = query.find("conversation_id")) {
-    conversation = model::ConversationId::parse(*given);
-    if (!conversation) query.refuse("conversation_id", "is not the id of a conversation");
-  }
+  const store::RunFilter filter{
+      .conversation = read_id<model::ConversationId>(query, "conversation_id", "a conversation"),
+      .agent = read_id<model::AgentId>(query, "agent_id", "an agent"),
+      .states = read_states(query),
+      .created_after = read_time(query, "created_after"),
+      .created_before = read_time(query, "created_before")};
   if (refused(asked, findings)) return;
-  asked->store().runs(asked->tenant().id, conversation, page_query,
-                      [asked, page_query, conversation](const Result<store::Page<model::Run>>& page) {
-                        if (!conversation) return answer_page(asked, page_query, page);
-                        answer_page_of(asked, page_query, page, [&](auto then) {
-                          asked->store().conversation(asked->tenant().id, *conversation, std::move(then));
-                        });
-                      });
+  asked->store().runs(
+      asked->tenant().id, filter, page_query,
+      [asked, page_query, conversation = filter.conversation](const Result<store::Page<model::Run>>& page) {
+        if (!conversation) return answer_page(asked, page_query, page);
+        answer_page_of(asked, page_query, page, [&](auto then) {
+          asked->store().conversation(asked->tenant().id, *conversation, std::move(then));
+        });
+      });
 }
 
 void get_run(const Asked& asked) {

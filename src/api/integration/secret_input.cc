@@ -124,7 +124,7 @@ model::AuditEntry audit_of(const Asked& asked, std::string action, std::string s
   return {.tenant_id = asked->tenant().id,
           .action = std::move(action),
           .subject = std::move(subject),
-          .actor = "service_key:" + asked->holder().key.id.text(),
+          .actor = asked->actor(),
           .detail = std::move(detail),
           .at = asked->now()};
 }

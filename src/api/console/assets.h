@@ -1,0 +1,34 @@
+// The pages of the console, as they were packed when the server was built.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::api::console {
+
+struct Asset {
+  std::string_view name;  // "index.html", "assets/console-ABCD.js"
+  std::string_view type;  // of media
+  std::string etag;
+  std::string_view plain;
+  std::string_view gzipped;  // the same; empty where that is not shorter
+};
+
+class Assets final {
+ public:
+  // `pack` must outlive this: "NAME PLAIN_SIZE GZIPPED_SIZE\n" for each file, an empty line, then their bytes in that
+  // order. None for an empty one.
+  explicit Assets(std::string_view pack);
+
+  const Asset* find(std::string_view name) const;
+
+ private:
+  std::vector<Asset> assets_;
+};
+
+// The pack that is part of this program; empty when it was built without a console.
+std::string_view built_in_pack();
+
+}  // namespace sluice::api::console
