@@ -175,17 +175,14 @@ export function firstBytes(text: string, bytes: number): string {
 // the screen is drawn again.
 function adopt(turn: Turn, message: Message): void {
   const had = turn.message.content
-  const content = message.content.map((block, i) => (sameBlock(had[i], block) ? had[i]! : block))
+  const content = message.content.map((block, i) => (same(had[i], block) ? had[i]! : block))
   turn.message = { ...message, content }
 }
 
-function sameBlock(a: Block | undefined, b: Block): boolean {
-  return a !== undefined && a.type === b.type && canonicalText(a) === canonicalText(b)
-}
-
-function canonicalText(value: unknown): string {
-  return JSON.stringify(value, (_, inner) =>
-    inner && typeof inner === 'object' && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner as object).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner)
+function same(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || Array.isArray(a) !== Array.isArray(b)) return false
+  const [ours, theirs] = [a as Record<string, unknown>, b as Record<string, unknown>]
+  const keys = Object.keys(ours)
+  return keys.length === Object.keys(theirs).length && keys.every((key) => key in theirs && same(ours[key], theirs[key]))
 }
