@@ -63,6 +63,16 @@ TEST_P(BagContract, A_conversation_keeps_its_kind_and_lists_show_one_kind) {
             std::vector{chat.id});
 }
 
+TEST_P(BagContract, Archived_ones_are_left_out_for_whoever_asks_so) {
+  const auto left = make_chat();
+  archive(make_chat().id);
+  const PageQuery<model::ConversationId> all;
+  ConversationFilter chats{.kind = model::ConversationKind::chat};
+  EXPECT_EQ(ids_of(get(&Store::conversations, tenant, chats, all)).size(), 2U);
+  chats.active_only = true;
+  EXPECT_EQ(ids_of(get(&Store::conversations, tenant, chats, all)), std::vector{left.id});
+}
+
 TEST_P(BagContract, A_file_is_kept_as_it_was_given) {
   const auto chat = make_chat();
   const auto made = keep(chat.id);

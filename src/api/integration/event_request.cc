@@ -93,6 +93,8 @@ wire::Format accepted_format(const Asked& asked) {
   return sse > 0 && sse >= liking(accept, "application/x-ndjson") ? wire::Format::sse : wire::Format::ndjson;
 }
 
+}  // namespace
+
 int64_t read_after(const Asked& asked, const Query& query, Findings& findings) {
   if (query.find("after")) return query.integer("after", 0, seq_max - 1).value_or(-1);
   const auto last = asked->header("Last-Event-ID");
@@ -104,8 +106,6 @@ int64_t read_after(const Asked& asked, const Query& query, Findings& findings) {
   }
   return seq;
 }
-
-}  // namespace
 
 wire::Format read_detail(const Query& query, wire::Format format) {
   const auto detail = query.find("detail").value_or("message");

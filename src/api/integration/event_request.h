@@ -16,6 +16,8 @@ struct Wanted {
 Wanted read_wanted(const Asked& asked, Findings& findings);
 // The runner's lines; `profile=extended` for all of them.
 Wanted read_wanted_trace(const Asked& asked, Findings& findings);
+// The last seq the caller has: `after` of the query, or else Last-Event-ID; -1: none.
+int64_t read_after(const Asked& asked, const Query& query, Findings& findings);
 // The format, or its full form if the query says so.
 wire::Format read_detail(const Query& query, wire::Format format);
 

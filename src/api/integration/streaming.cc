@@ -12,11 +12,21 @@ namespace {
 constexpr int64_t quiet_us_max = 15'000'000;
 constexpr std::string_view keep_alive = ": keep-alive\n\n";
 
+std::string_view name_of(StreamEnd end) {
+  switch (end) {
+    case StreamEnd::complete: return "complete";
+    case StreamEnd::caller_left: return "caller left";
+    case StreamEnd::lost: return "lost";
+  }
+  return "";
+}
+
 // Lives from the head to the last byte, owned by OpenAnswers. Over for one of three reasons: the
 // terminal was told, the caller left, the journal was lost.
 class Stream final : public OpenAnswer, public engine::Reader, public std::enable_shared_from_this<Stream> {
  public:
-  Stream(const Asked& asked, const wire::View& view) : asked_(asked), view_(view) {}
+  Stream(const Asked& asked, const wire::View& view, Callback<void(StreamEnd)> ended)
+      : asked_(asked), view_(view), ended_(std::move(ended)) {}
 
   void open(const model::Run& run) {
     net::Exchange& exchange = asked_->exchange();
@@ -24,10 +34,10 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
       if (const auto stream = weak.lock()) stream->drained();
     });
     exchange.on_gone([weak = weak_from_this()] {
-      if (const auto stream = weak.lock()) stream->close("caller left");
+      if (const auto stream = weak.lock()) stream->close(StreamEnd::caller_left);
     });
     asked_->surface().open_answers.keep(shared_from_this());
-    if (exchange.gone()) return close("caller left");
+    if (exchange.gone()) return close(StreamEnd::caller_left);
     reading_ = asked_->engine().read(run, view_, *this);
     if (wire::is_sse(view_.format)) watch_quiet(quiet_us_max);
   }
@@ -43,7 +53,7 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
   void end() override {
     if (over_) return;
     asked_->exchange().finish();
-    close("complete");
+    close(StreamEnd::complete);
   }
 
   void lose(const Error& why) override {
@@ -51,7 +61,7 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
     asked_->surface().needs.log.write(world::LogLevel::error, "stream lost",
                                       {{"request_id", asked_->request_id()}, {"why", why.what}});
     asked_->exchange().abort();
-    close("lost");
+    close(StreamEnd::lost);
   }
 
  private:
@@ -61,10 +71,11 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
     if (!over_ && reading_) reading_->more();
   }
 
-  void close(std::string_view how) {
+  void close(StreamEnd how) {
     if (std::exchange(over_, true)) return;
     quiet_.cancel();
-    asked_->stream_ended(how);
+    asked_->stream_ended(name_of(how));
+    if (ended_) ended_(how);
     asked_->surface().open_answers.let_go(*this);
   }
 
@@ -80,6 +91,7 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
 
   Asked asked_;
   const wire::View view_;
+  Callback<void(StreamEnd)> ended_;
   std::unique_ptr<engine::Reading> reading_;
   world::Timer quiet_;
   int64_t spoke_us_ = asked_->surface().needs.loop.monotonic_us();
@@ -153,14 +165,18 @@ class AnswerAtEnd final : public OpenAnswer, public std::enable_shared_from_this
 void open_stream(const Asked& asked, StreamOpening opening) {
   asked->set_run(opening.run.id);
   auto headers = run_headers(opening.run, opening.replayed);
+  for (const auto& header : opening.headers.all()) headers.add(header.name, header.value);
   headers.add("Content-Type", wire::is_sse(opening.format) ? "text/event-stream" : "application/x-ndjson");
   asked->start_stream(std::move(headers));
   if (asked->request().method == "HEAD") {
     asked->exchange().finish();
-    return asked->stream_ended("complete");
+    asked->stream_ended(name_of(StreamEnd::complete));
+    if (opening.ended) opening.ended(StreamEnd::caller_left);  // of the run nothing was read
+    return;
   }
+  if (opening.leaves_at_half_close) asked->exchange().leave_at_half_close();
   const wire::View view{.format = opening.format, .after = opening.after, .segment = opening.segment};
-  std::make_shared<Stream>(asked, view)->open(opening.run);
+  std::make_shared<Stream>(asked, view, std::move(opening.ended))->open(opening.run);
 }
 
 void answer_at_end(const Asked& asked, const engine::Sent& sent) {

@@ -6,12 +6,21 @@
 
 namespace sluice::api::integration {
 
+enum class StreamEnd : uint8_t {
+  complete,
+  caller_left,
+  lost,  // the journal could not be read on, or the server stops
+};
+
 struct StreamOpening {
   model::Run run;
   wire::Format format = wire::Format::ndjson;
   int64_t after = -1;  // the last seq the caller has
   bool replayed = false;
-  int64_t segment = 0;  // of an AG-UI view
+  int64_t segment = 0;   // of an AG-UI view
+  net::Headers headers;  // besides those of every stream
+  bool leaves_at_half_close = false;
+  Callback<void(StreamEnd)> ended = nullptr;  // once, when nothing more is told
 };
 
 // 200, then the lines. When the caller leaves, the stream ends and the run does not (I-8).
