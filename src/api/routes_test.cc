@@ -43,7 +43,15 @@ class RoutesTest : public ApiTest {
                               .sha256 = contents.put("x").take()};
     store.create_files({file}, [](Result<Unit> made) { ASSERT_TRUE(made); });
     loop.settle();
+    const auto workflow = post(workspace_of(acme) + "/workflows",
+                               R"({"name":"w","definition":{"blocks":[{"id":"c","type":"condition","left":"",)"
+                               R"("op":"is_empty"}]}})")
+                              ->text("id");
+    const auto workflow_run =
+        post(workspace_of(acme) + "/workflows/" + workflow + "/runs", "{}", {{"Prefer", "respond-async"}})->text("id");
     names_ = {{"{conversation_id}", conversation},
+              {"{workflow_id}", workflow},
+              {"{workflow_run_id}", workflow_run},
               {"{workspace_id}", model::WorkspaceId{acme.id.ulid}.text()},
               {"{repository_id}", make_repository("code")},
               {"{skill_id}", make_skill("pdf")},

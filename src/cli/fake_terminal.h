@@ -44,8 +44,9 @@ class FakeRemote final : public Remote {
     return client::Reply{
         own == answers.end() ? status : own->second.status, {}, own == answers.end() ? answer : own->second.body};
   }
-  Result<client::Reply> stream(std::string path, std::function<void(std::string_view)> on_bytes) override {
-    asked.push_back("stream " + path);
+  Result<client::Reply> stream(std::string method, std::string path, std::string body,
+                               std::function<void(std::string_view)> on_bytes) override {
+    asked.push_back("stream " + (method == "GET" ? "" : method + " ") + path + (body.empty() ? "" : " " + body));
     if (!reachable) return Error{ErrorKind::unavailable, "connection refused"};
     if (status != 200) return client::Reply{status, {}, answer};
     for (const auto& piece : pieces) on_bytes(piece);

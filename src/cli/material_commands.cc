@@ -51,6 +51,11 @@ constexpr Flag secret_set_flags[] = {
     {"--place", "NAME", "where in a request: header, query, body or basic; may be repeated; absent: all"},
 };
 
+constexpr Flag workflow_run_flags[] = {
+    {"--input", "NAME=VALUE", "one of its inputs; may be repeated"},
+    {"--extended", "", "everything that its agents do, not only log, step, result and error"},
+};
+
 using enum As;
 
 constexpr Command table[] = {
@@ -95,6 +100,17 @@ constexpr Command table[] = {
      "With --json the answer is what a runner's /stream takes.\n\n"
      "  sluice executions create --prompt 'say hello' --json | curl -d @- http://runner/stream\n",
      create_execution},
+    {"workflows list", "", 0, 0, service, paged, "list workflows, newest first", "  sluice workflows list\n",
+     list_workflows},
+    {"workflows show", "ID|NAME", 1, 1, service, no_flags, "print one workflow", "  sluice workflows show report\n",
+     show_workflow},
+    {"workflows push", "FILE", 1, 1, service, no_flags, "keep a workflow, or change the one of its name",
+     "FILE is JSON with name, description and definition.\n\n  sluice workflows push report.json\n", push_workflow},
+    {"workflows run", "ID|NAME", 1, 1, service, workflow_run_flags, "run a workflow and print its lines to its end",
+     "Leaving with Ctrl-C changes nothing for the run.\n\n  sluice workflows run report --input topic=rain\n",
+     run_workflow},
+    {"workflows cancel", "RUN_ID", 1, 1, service, no_flags, "cancel a workflow run and what it is doing",
+     "  sluice workflows cancel wfr_01k…\n", cancel_workflow},
     {"files get", "ID", 1, 1, service, output_flag, "download a file that a run handed back",
      "  sluice files get fil_01k… --output report.pdf\n", get_file},
     {"secrets list", "", 0, 0, service, secret_owner_flags, "list secrets by alias; values are never told",

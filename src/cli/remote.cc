@@ -97,10 +97,16 @@ class HttpRemote final : public Remote {
     return std::move(*reply);
   }
 
-  Result<client::Reply> stream(std::string path, std::function<void(std::string_view)> on_bytes) override {
+  Result<client::Reply> stream(std::string method, std::string path, std::string body,
+                               std::function<void(std::string_view)> on_bytes) override {
     auto base = access_.url;
     while (base.ends_with('/')) base.pop_back();
-    net::ClientRequest request{.url = base + path, .idle_ms_max = quiet_ms_max, .total_ms_max = 0};
+    net::ClientRequest request{.method = std::move(method),
+                               .url = base + path,
+                               .body = std::move(body),
+                               .idle_ms_max = quiet_ms_max,
+                               .total_ms_max = 0};
+    if (!request.body.empty()) request.headers.add("Content-Type", "application/json");
     if (!access_.key.empty()) request.headers.add("Authorization", "Bearer " + access_.key);
     Pour pour(*client_, std::move(request), std::move(on_bytes), [this] { reactor_->stop(); });
     while (!pour.outcome) reactor_->run();

@@ -33,9 +33,10 @@ class Remote {
  public:
   virtual ~Remote() = default;
   virtual Result<client::Reply> request(As as, std::string method, std::string path, std::string body) = 0;
-  // Tells the bytes at `path` as they come, for as long as they do; the reply has none of them. A
+  // Tells the bytes of the answer as they come, for as long as they do; the reply has none of them. A
   // refusal is told by the reply alone. `unavailable` when the answer broke off, too.
-  virtual Result<client::Reply> stream(std::string path, std::function<void(std::string_view)> on_bytes) = 0;
+  virtual Result<client::Reply> stream(std::string method, std::string path, std::string body,
+                                       std::function<void(std::string_view)> on_bytes) = 0;
   // With an Idempotency-Key of its own, so that a cut before the first byte is a replay, not a riddle.
   virtual Followed send_message(std::string conversation_id, std::string body, AnswerListener& listener) = 0;
   virtual Followed follow(std::string message_id, int64_t after, AnswerListener& listener) = 0;

@@ -24,8 +24,9 @@ std::string result_text(json::Value result) {
 
 int trace_run(Context& context) {
   const auto path = path_of(context, "/stream.jsonl");
-  const auto reply = context.remote.stream(path + (context.arguments.has("--extended") ? "?profile=extended" : ""),
-                                           [&](std::string_view bytes) { context.console.out(bytes); });
+  const auto reply =
+      context.remote.stream("GET", path + (context.arguments.has("--extended") ? "?profile=extended" : ""), "",
+                            [&](std::string_view bytes) { context.console.out(bytes); });
   int code = exit_ok;
   refused(context, reply, code);
   return code;

@@ -1,5 +1,6 @@
 #include "engine/run_past.h"
 
+#include "engine/inference.h"
 #include "engine/materials.h"
 #include "engine/run_lifecycle.h"
 
@@ -153,6 +154,9 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
       if (agent) {
         self->past_->agent = std::move(agent).take();
         self->past_->agent->kit.agent_type = self->past_->conversation.runtime.agent_type;
+        if (const auto& inference = self->past_->extras.inference) {
+          self->past_->agent = narrowed_to(*inference, *std::move(self->past_->agent));
+        }
       }
       self->done_(self->past_);
     });

@@ -9,3 +9,4 @@
 #include "model/problem.h"
 #include "model/records.h"
 #include "model/run_event.h"
+#include "model/workflow.h"

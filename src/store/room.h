@@ -42,6 +42,11 @@ inline std::size_t bytes_of(const model::Approval& approval) {
   for (const auto& item : approval.requested_items) bytes += item.description.size();
   return bytes;
 }
+inline std::size_t bytes_of(const model::TableRow& row) { return row.cells.size(); }
+inline std::size_t bytes_of(const model::Workflow& workflow) { return workflow.definition.size(); }
+inline std::size_t bytes_of(const model::WorkflowRun& run) {
+  return run.definition.size() + run.inputs.size() + run.outputs.size();
+}
 template <typename Row>
 std::size_t bytes_of(const Row&) {
   return 0;

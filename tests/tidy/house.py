@@ -26,12 +26,13 @@ ROOMS = {
     "skills": "base workspace",
     "runner": "base model world net models mcp harness sandbox workspace gates vault egress",
     "engine": "base model world store wire harness vault gates",
+    "flow": "base model world net store wire harness engine",
     "remote": "base model world net store harness",
     "client": "base world net",
-    "station": "base model world net harness",
-    "api": "base model world net store files workspace skills wire harness engine gates vault notices",
+    "station": "base model world net harness workspace",
+    "api": "base model world net store files workspace skills wire harness engine flow gates vault notices",
     "cli": "base model world net client gates",
-    "app": "base model world net store files sandbox workspace skills wire models mcp harness runner engine remote client station "
+    "app": "base model world net store files sandbox workspace skills wire models mcp harness runner engine flow remote client station "
            "gates vault egress notices api cli",
 }
 DOORLESS = {"base", "model"}  # all of their headers may be included singly
@@ -49,7 +50,8 @@ DISABLED = re.compile(r"\bDISABLED_\w+|\bGTEST_SKIP\b|unittest\.skip|\.skipTest\
 UNMENTIONABLE = [re.compile(p) for p in (r"\.\./" + "shared", "/work/" + "(main|shared)", "/far" + r"m/\w", "TODO" + r"\(now\)")]
 
 REQUIREMENTS = [*(f"I-{n}" for n in range(1, 26)), *(f"S-{n}" for n in range(1, 13)),
-                *(f"H-{n}" for n in range(1, 9))]
+                *(f"H-{n}" for n in range(1, 9)), *(f"A-{n}" for n in range(1, 8)),
+                *(f"B-{n}" for n in range(1, 4))]
 TEXT = {".cc", ".h", ".py", ".md", ".txt", ".cmake", ".json", ".yaml", ".sh", ".js", ".mjs", ".toml", ""}
 UNREAD = {".git", "build", "node_modules", "__pycache__", ".cache", "sluice-data", "corpus"}
 

@@ -1,0 +1,276 @@
+#include "flow/flows.h"
+
+#include <algorithm>
+
+namespace sluice::flow {
+namespace {
+
+constexpr Millis take_up_again{1'000};
+
+model::Problem problem_of(model::Slug slug, std::string detail) { return {.slug = slug, .detail = std::move(detail)}; }
+
+model::Problem unavailable(std::string detail) {
+  auto problem = problem_of(model::Slug::unavailable, std::move(detail));
+  problem.retry_after_seconds = 1;
+  return problem;
+}
+
+model::Problem problem_of_store(const Error& error) {
+  if (error.kind == ErrorKind::not_found) return problem_of(model::Slug::not_found, error.what);
+  if (error.kind == ErrorKind::overloaded) return unavailable("The store cannot write right now; nothing was created.");
+  if (error.kind == ErrorKind::unavailable) return unavailable("The store did not say whether the run was kept.");
+  return problem_of(model::Slug::internal, "The store refused the workflow run.");
+}
+
+Error server_stops() {
+  return {ErrorKind::unavailable, "the server stops; the next one goes on with the workflow run"};
+}
+
+}  // namespace
+
+std::vector<model::FieldError> faults_of_definition(json::Value definition, const std::string& at) {
+  std::vector<model::FieldError> faults;
+  static_cast<void>(make_plan(definition, at, faults));
+  return faults;
+}
+
+std::unique_ptr<Flows> make_flows(FlowNeeds needs, FlowOptions options) {
+  return std::make_unique<HouseFlows>(needs, std::move(options));
+}
+
+// ── a run begins ────────────────────────────────────────────────────────────────────────────────
+
+void HouseFlows::start(Start start, Callback<void(RunOutcome)> done) {
+  if (draining_) return done(unavailable("The server is stopping; nothing was created."));
+  auto plan = plan_of(start.workflow.definition);
+  if (!plan) return done(problem_of(model::Slug::internal, plan.error().what));
+  std::vector<model::FieldError> faults;
+  const auto given = json::Document::parse(start.inputs);
+  auto inputs = given ? read_inputs(plan.value(), given.value().root(), "/inputs", faults) : std::nullopt;
+  if (!inputs) {
+    auto problem = problem_of(model::Slug::validation_error, "The workflow cannot be run with these inputs.");
+    problem.errors = std::move(faults);
+    return done(std::move(problem));
+  }
+  if (at_once_[start.tenant] >= options_.runs_at_once_max) {
+    auto problem =
+        problem_of(model::Slug::capacity_exhausted,
+                   "As many workflows run already as may at once: " + std::to_string(options_.runs_at_once_max) + ".");
+    problem.retry_after_seconds = 5;
+    return done(std::move(problem));
+  }
+  ++at_once_[start.tenant];
+
+  model::WorkflowRun run{.id = needs_.ids.make<model::WorkflowRunId>(),
+                         .tenant_id = start.tenant,
+                         .workflow_id = start.workflow.id,
+                         .definition = std::move(start.workflow.definition),
+                         .inputs = *std::move(inputs),
+                         .created_at = needs_.loop.now()};
+  run.blocks = Progress(plan.value(), run.inputs).blocks();
+  std::string shown;
+  model::append_json(shown, run);
+  const auto body = model::to_body({run.created_at, model::WorkflowStarted{std::move(shown)}});
+  const auto tenant = run.tenant_id;
+  auto on_kept = [this, tenant, plan = std::move(plan).take(),
+                  done = std::move(done)](const Result<model::WorkflowRun>& kept) mutable {
+    if (!kept) {
+      --at_once_[tenant];
+      if (kept.error().kind == ErrorKind::unavailable) needs_.engine.store_fell_silent(kept.error());
+      return done(problem_of_store(kept.error()));
+    }
+    begin(kept.value(), std::move(plan));
+    done(kept.value());
+  };
+  needs_.store.workflows().start_run({std::move(run), {body}}, alive_.guard(std::move(on_kept)));
+}
+
+void HouseFlows::begin(const model::WorkflowRun& run, Plan plan) {
+  Carrier::Owner& owner = *this;
+  auto& carrier = carriers_[run.id];
+  carrier = std::make_unique<Carrier>(needs_, options_, owner, run, std::move(plan));
+  needs_.loop.defer(alive_.guard([this, id = run.id] {
+    if (const auto found = carriers_.find(id); found != carriers_.end()) found->second->go_on();
+  }));
+}
+
+// ── a run is taken up ───────────────────────────────────────────────────────────────────────────
+
+void HouseFlows::recover(Callback<void(Result<Unit>)> done) {
+  auto take_all = [this, done = std::move(done)](const Result<std::vector<model::WorkflowRun>>& runs) mutable {
+    if (!runs) return done(Error(runs.error()).in("recover workflow runs"));
+    if (runs.value().empty()) return done(Unit{});
+    needs_.log.write(world::LogLevel::info, "taking up workflow runs",
+                     {{"count", static_cast<int64_t>(runs.value().size())}});
+    const auto left = std::make_shared<std::size_t>(runs.value().size());
+    const auto told = std::make_shared<Callback<void(Result<Unit>)>>(std::move(done));
+    for (const auto& run : runs.value()) {
+      ++at_once_[run.tenant_id];
+      take_up(run, [left, told](const Result<Unit>&) {
+        if (--*left == 0) (*told)(Unit{});
+      });
+    }
+  };
+  needs_.store.workflows().unfinished_runs(alive_.guard(std::move(take_all)));
+}
+
+void HouseFlows::take_up(model::WorkflowRun run, Callback<void(Result<Unit>)> done) {
+  coming_.try_emplace(run.id);
+  read_on(std::make_shared<model::WorkflowRun>(std::move(run)), std::make_shared<std::vector<std::string>>(),
+          std::move(done));
+}
+
+void HouseFlows::read_on(std::shared_ptr<model::WorkflowRun> run, std::shared_ptr<std::vector<std::string>> bodies,
+                         Callback<void(Result<Unit>)> done) {
+  auto on_page = [this, run, bodies, done = std::move(done)](const Result<store::WorkflowJournalPage>& page) mutable {
+    if (!page && page.error().kind != ErrorKind::corrupt) {
+      take_up_later(run->tenant_id, run->id);
+      return done(page.error());
+    }
+    if (page) bodies->insert(bodies->end(), page.value().bodies.begin(), page.value().bodies.end());
+    if (page && bodies->size() < run->head.value && !page.value().bodies.empty()) {
+      return read_on(run, bodies, std::move(done));
+    }
+    coming_.erase(run->id);
+    auto taken = page ? carry_on(*run, *bodies) : Result<Unit>(page.error());
+    if (!taken) {
+      // One run's damage is no reason to leave the others lying.
+      needs_.log.write(world::LogLevel::error, "workflow run cannot be taken up",
+                       {{"run", run->id.text()}, {"why", taken.error().what}});
+      --at_once_[run->tenant_id];
+      let_readers_go(run->id, taken.error());
+    }
+    done(std::move(taken));
+  };
+  needs_.store.workflows().journal(run->id, {bodies->size()}, alive_.guard(std::move(on_page)));
+}
+
+Result<Unit> HouseFlows::carry_on(const model::WorkflowRun& run, const std::vector<std::string>& bodies) {
+  auto plan = plan_of(run.definition);
+  if (!plan) return plan.error();
+  begin(run, std::move(plan).take());
+  auto remembered = carriers_.at(run.id)->remember(bodies);
+  if (!remembered) carriers_.erase(run.id);
+  return remembered;
+}
+
+// What is written of it is not known; the store is asked again until it says.
+void HouseFlows::take_up_later(model::TenantId tenant, model::WorkflowRunId id) {
+  coming_[id] = needs_.loop.after(take_up_again, [this, tenant, id] {
+    needs_.store.workflows().run(tenant, id, alive_.guard([this, tenant, id](const Result<model::WorkflowRun>& run) {
+      if (!run) return take_up_later(tenant, id);
+      if (run.value().status == model::WorkflowRunStatus::running) return take_up(run.value(), [](Result<Unit>) {});
+      coming_.erase(id);
+      --at_once_[tenant];
+      const auto [first, last] = readings_.equal_range(id);
+      for (auto reading = first; reading != last; ++reading) reading->second->on_news();
+    }));
+  });
+}
+
+// ── what the carriers say ───────────────────────────────────────────────────────────────────────
+
+void HouseFlows::on_news(const Carrier& carrier) {
+  const auto [first, last] = readings_.equal_range(carrier.run().id);
+  for (auto reading = first; reading != last; ++reading) reading->second->on_news();
+}
+
+void HouseFlows::on_over(Carrier& carrier) {
+  const auto& run = carrier.run();
+  needs_.log.write(world::LogLevel::info, "workflow run ended",
+                   {{"run", run.id.text()},
+                    {"status", model::name_of(run.status)},
+                    {"problem", run.error ? run.error->code : "-"},
+                    {"tenant", run.tenant_id.text()}});
+  --at_once_[run.tenant_id];
+  drop(carrier);
+}
+
+void HouseFlows::on_left(Carrier& carrier) {
+  const auto id = carrier.run().id;
+  drop(carrier);
+  let_readers_go(id, server_stops());
+}
+
+void HouseFlows::on_lost(Carrier& carrier, const Error& why) {
+  const auto id = carrier.run().id;
+  const auto tenant = carrier.run().tenant_id;
+  needs_.log.write(world::LogLevel::error, "workflow run cannot be written", {{"run", id.text()}, {"why", why.what}});
+  drop(carrier);
+  if (why.kind == ErrorKind::unavailable) {
+    needs_.engine.store_fell_silent(why);
+    return take_up_later(tenant, id);
+  }
+  --at_once_[tenant];
+  let_readers_go(id, why);
+}
+
+void HouseFlows::drop(Carrier& carrier) {
+  auto found = carriers_.extract(carrier.run().id);
+  dropped_.push_back(std::move(found.mapped()));
+  needs_.loop.defer(alive_.guard([this] {
+    for (const auto& dropped : std::exchange(dropped_, {})) dropped->give_up();
+  }));
+  note_left();
+}
+
+void HouseFlows::let_readers_go(model::WorkflowRunId run, const Error& why) {
+  std::vector<LineReading*> left;
+  const auto [first, last] = readings_.equal_range(run);
+  for (auto reading = first; reading != last; ++reading) left.push_back(reading->second);
+  for (auto* reading : left) reading->on_left(why);
+}
+
+// ── from outside ────────────────────────────────────────────────────────────────────────────────
+
+void HouseFlows::cancel(model::TenantId tenant, model::WorkflowRunId id, Callback<void(RunOutcome)> done) {
+  auto found = [this, id, done = std::move(done)](const Result<model::WorkflowRun>& run) mutable {
+    if (!run) return done(problem_of_store(run.error()));
+    const auto status = run.value().status;
+    if (const auto carried = carriers_.find(id); carried != carriers_.end()) {
+      return carried->second->cancel(std::move(done));
+    }
+    if (status == model::WorkflowRunStatus::cancelled) return done(run.value());
+    if (status == model::WorkflowRunStatus::running) {
+      return done(unavailable("The workflow run is not being carried on by this server right now."));
+    }
+    done(problem_of(model::Slug::run_finished,
+                    "The workflow run ended as " + std::string(model::name_of(status)) + "."));
+  };
+  needs_.store.workflows().run(tenant, id, alive_.guard(std::move(found)));
+}
+
+std::unique_ptr<engine::Reading> HouseFlows::read(const model::WorkflowRun& run, LineView view,
+                                                  engine::Reader& reader) {
+  LineReading::Owner& owner = *this;
+  return std::make_unique<LineReading>(needs_, owner, run, view, reader);
+}
+
+void HouseFlows::leave(model::WorkflowRunId run, LineReading& reading) {
+  const auto [first, last] = readings_.equal_range(run);
+  const auto found = std::find_if(first, last, [&](const auto& entry) { return entry.second == &reading; });
+  if (found != last) readings_.erase(found);
+}
+
+void HouseFlows::drain(Millis deadline, Callback<void()> done) {
+  draining_ = true;
+  drained_ = std::move(done);
+  std::vector<Carrier*> carried;
+  for (const auto& [id, carrier] : carriers_) carried.push_back(carrier.get());
+  for (auto* carrier : carried) carrier->drain();
+  drain_timer_ = needs_.loop.after(deadline, [this] {
+    if (drained_) std::exchange(drained_, nullptr)();
+  });
+  note_left();
+}
+
+void HouseFlows::note_left() {
+  if (!drained_) return;
+  for (const auto& [id, carrier] : carriers_) {
+    if (carrier->is_at_work()) return;
+  }
+  drain_timer_.cancel();
+  needs_.loop.defer(std::exchange(drained_, nullptr));
+}
+
+}  // namespace sluice::flow
