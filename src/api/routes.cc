@@ -165,6 +165,7 @@ constexpr Route table[] = {
      executions::list_skills},
     {"GET", "/api/assistant/sandbox/{execution_id}/skills/{skill_id}", "getSandboxSkill", Access::token,
      executions::get_skill},
+    {"GET", "/api/assistant/sandbox/{execution_id}/files.zip", "getSandboxFiles", Access::token, executions::get_files},
     {"POST", "/api/assistant/sandbox/{execution_id}/results", "postSandboxResults", Access::token,
      executions::take_results, limits::upload_request_bytes_max},
     {"POST", "/api/assistant/sandbox/{execution_id}/assets/writeback", "postSandboxAssets", Access::token,

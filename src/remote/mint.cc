@@ -86,8 +86,26 @@ void write_conversation(json::Writer& writer, const std::vector<harness::History
   writer.end_array();
 }
 
+// What the runner puts into the box; the zip has each under its name.
+void write_files(json::Writer& writer, const std::vector<harness::FileUse>& files, const MintOptions& options,
+                 model::ExecutionId execution) {
+  writer.key("files");
+  if (files.empty()) {
+    writer.null();
+    return;
+  }
+  writer.begin_object().key("url");
+  writer.string(options.base_url + "/api/assistant/sandbox/" + execution.text() + "/files.zip");
+  writer.key("items").begin_array();
+  for (const auto& file : files) {
+    writer.begin_object().key("name").string(file.name).key("size").integer(file.size_bytes);
+    writer.key("sha256").string(file.sha256).end_object();
+  }
+  writer.end_array().end_object();
+}
+
 std::string config_json(const harness::Dispatch& dispatch, const MintOptions& options, model::TenantId tenant,
-                        Timestamp expires_at) {
+                        model::ExecutionId execution, Timestamp expires_at) {
   std::string out;
   json::Writer writer(out);
   writer.begin_object();
@@ -95,7 +113,7 @@ std::string config_json(const harness::Dispatch& dispatch, const MintOptions& op
   write_materials(writer, dispatch.materials);
   write_kit(writer, dispatch.agent.kit);
   write_conversation(writer, dispatch.history);
-  writer.key("files").null();
+  write_files(writer, dispatch.materials.files, options, execution);
   writer.key("callback")
       .begin_object()
       .key("base_url")
@@ -123,7 +141,7 @@ Minted mint(const harness::Dispatch& dispatch, model::TenantId tenant, const Min
   execution.created_at = now;
   execution.expires_at = {now.ms + dispatch.agent.limits.max_runtime_seconds * 1000 + grace_ms};
   execution.env_json = env_json(dispatch.materials);
-  execution.config_json = config_json(dispatch, options, tenant, execution.expires_at);
+  execution.config_json = config_json(dispatch, options, tenant, execution.id, execution.expires_at);
   for (const auto& skill : dispatch.materials.skills) {
     if (const auto id = model::SkillId::parse(skill.id)) execution.skill_ids.push_back(*id);
   }

@@ -114,6 +114,18 @@ TEST_F(Mint, Config_has_the_agent_its_materials_and_the_last_twenty_turns_S_4_A_
   EXPECT_EQ(turns.back(), R"({"role":"user","content":"22","ts":22})");
 }
 
+// A-5
+TEST_F(Mint, Config_says_where_the_attached_files_are) {
+  EXPECT_EQ(at(made().execution.config_json, {"files"}), "null");
+  dispatch_.materials.files = {{"a.csv", std::string(64, 'a'), 3}};
+  const auto minted = made();
+  const auto& config = minted.execution.config_json;
+  EXPECT_NE(at(config, {"files", "url"}).find("/api/assistant/sandbox/" + minted.execution.id.text() + "/files.zip"),
+            std::string::npos);
+  EXPECT_EQ(at(config, {"files", "items"}),
+            R"([{"name":"a.csv","size":3,"sha256":")" + std::string(64, 'a') + R"("}])");
+}
+
 // H-1, H-6
 TEST_F(Mint, Config_has_the_agents_type_and_the_tools_it_is_given) {
   EXPECT_EQ(at(made().execution.config_json, {"mcp_servers"}), "[]");

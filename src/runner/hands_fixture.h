@@ -76,7 +76,7 @@ class FakeSupplies final : public harness::Supplies {
     loop_.defer([this, done = std::move(done)]() mutable {
       if (take_fails) return done(Error{ErrorKind::unavailable, "the store is full"});
       std::vector<harness::KeptAsset> kept;
-      for (const auto& asset : taken) {
+      for (const auto& asset : *taken) {
         kept.push_back({"fil_1", asset.name, static_cast<int64_t>(asset.bytes.size()), "ab"});
       }
       done(std::move(kept));

@@ -298,5 +298,52 @@ TEST_F(RepositoryTest, Stopping_while_it_is_fetched_waits_for_the_proof) {
   EXPECT_TRUE(heard.events.empty());
 }
 
+class FileTest : public HandsTest {
+ protected:
+  void attach(const std::string& name, const std::string& bytes) {
+    materials.files.push_back({name, to_hex(sha256(bytes)), static_cast<int64_t>(bytes.size())});
+    supplies->files[name] = bytes;
+  }
+};
+
+//
+TEST_F(FileTest, Attached_files_are_in_the_box_before_the_first_command_and_shown_to_the_model) {
+  attach("a b.csv", "1,2");
+  attach("empty.txt", "");
+  script = [&](FakeBox& box, auto&) {
+    EXPECT_EQ(contents(box.workspace() + "/attachments/a b.csv"), "1,2");
+    EXPECT_TRUE(std::filesystem::exists(box.workspace() + "/attachments/empty.txt"));
+    return FakeResult{};
+  };
+  begin("$ ls");
+  ASSERT_TRUE(heard.usage);
+  EXPECT_EQ(commands.size(), 1u);
+  EXPECT_TRUE(heard.bodies(EventKind::diff).empty()) << "what the user put there is no change of the run's";
+
+  use_provider();
+  client.answer(answer_of(said("Yes.") + stopped(1, 1)));
+  heard = {};
+  begin("Hi.");
+  pass(0);
+  EXPECT_NE(client.requests.at(0).body.find(
+                "The user attached these files: /workspace/attachments/a b.csv, /workspace/attachments/empty.txt."),
+            std::string::npos);
+}
+
+TEST_F(FileTest, A_file_that_is_another_than_announced_or_has_a_path_is_not_put_there) {
+  attach("a.csv", "1,2");
+  supplies->files["a.csv"] = "3,4";
+  begin("$ ls");
+  ASSERT_TRUE(heard.problem);
+  EXPECT_EQ(heard.problem->slug, Slug::sandbox_failed);
+  EXPECT_NE(heard.problem->detail.find("SHA-256 differs"), std::string::npos);
+  materials.files.clear();
+  attach("../a.csv", "1,2");
+  heard = {};
+  begin("$ ls");
+  ASSERT_TRUE(heard.problem);
+  EXPECT_NE(heard.problem->detail.find("its name cannot be a file's"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sluice::runner

@@ -13,6 +13,8 @@ constexpr int64_t rounds_max = 1'000;
 constexpr int64_t runtime_seconds_max = 86'400;
 constexpr int64_t output_tokens_max = 1'000'000;
 constexpr int64_t depth_max = 1'000'000;
+constexpr int64_t file_bytes_max = 512LL * 1024 * 1024;
+constexpr std::size_t files_max = 100;
 constexpr int64_t ts_max = 253'402'300'799'999;  // the year 9999
 
 bool is_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
@@ -26,6 +28,11 @@ bool is_variable_name(std::string_view name) {
 bool is_segment(std::string_view name) {
   return !name.empty() && name.size() <= 128 && name[0] != '.' &&
          std::ranges::all_of(name, [](char c) { return is_alnum(c) || c == '_' || c == '-' || c == '.'; });
+}
+
+bool is_file_name(std::string_view name) {
+  return !name.empty() && name.size() <= 255 && name[0] != '.' && name.find('/') == std::string_view::npos &&
+         std::ranges::none_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 bool is_sha256(std::string_view text) {
@@ -131,6 +138,22 @@ void read_repository(const Fields& fields, ConfigAnswer& out) {
   out.repository = std::move(repository);
 }
 
+void read_files(const Fields& fields, ConfigAnswer& out) {
+  out.files_url = fields.needed_text("url");
+  // Without their names nobody could be told what there is.
+  if (!fields.find("items")) out.unused.emplace_back("files without items");
+  fields.each("items", [&](const Fields& item) {
+    harness::FileUse file{item.needed_text("name"), item.needed_text("sha256"),
+                          item.integer("size", 0, file_bytes_max, 0)};
+    if (!is_file_name(file.name)) item.refuse("name", "is not the name of a file");
+    if (!is_sha256(file.sha256)) item.refuse("sha256", "is not 64 hexadecimal digits");
+    const auto is_same = [&](const harness::FileUse& other) { return other.name == file.name; };
+    if (std::ranges::any_of(out.files, is_same)) item.refuse("name", "comes twice");
+    if (out.files.size() == files_max) item.refuse("", "is one file too many");
+    out.files.push_back(std::move(file));
+  });
+}
+
 void read_turn(const Fields& fields, ConfigAnswer& out) {
   const auto role = model::role_named(fields.needed_text("role"));
   if (!role) fields.refuse("role", "is not user, assistant or system");
@@ -198,7 +221,7 @@ void read_around(const Fields& fields, ConfigAnswer& out) {
   });
   out.filler = fields.boolean("filler");
   out.inference = fields.boolean("inference");
-  if (fields.find("files")) out.unused.emplace_back("files");
+  fields.object("files", [&](const Fields& files) { read_files(files, out); });
 }
 
 }  // namespace
@@ -239,8 +262,8 @@ Result<ConfigAnswer> read_config(std::string_view text, const model::ModelChoice
   fields.each("policy", [&](const Fields& rule) { read_rule(rule, out); });
   read_kit(fields, out);
   read_around(fields, out);
-  if (out.bearer.empty() && !out.skills.empty()) {
-    fields.refuse("callback", "has no token, without which skills cannot be fetched");
+  if (out.bearer.empty() && !(out.skills.empty() && out.files.empty())) {
+    fields.refuse("callback", "has no token, without which skills and files cannot be fetched");
   }
   if (!fault.empty()) return Error{ErrorKind::invalid, fault};
   const auto old = out.history.size() - std::min(out.history.size(), limits::replay_turns_max);

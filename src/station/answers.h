@@ -26,9 +26,12 @@ struct ConfigAnswer {
   std::vector<harness::SkillUse> skills;
   std::optional<harness::RepositoryUse> repository;
   std::vector<harness::HistoryTurn> history;  // the last limits::replay_turns_max
-  std::string bearer;                         // asbx_…; empty: none was given
-  std::string workspace_url;                  // of the workspace's API; empty: none was given
+  std::vector<harness::FileUse> files;        // in the zip at files_url
+  std::string files_url;
+  std::string bearer;         // asbx_…; empty: none was given
+  std::string workspace_url;  // of the workspace's API; empty: none was given
   bool filler = false;
+  bool inference = false;           // one call of the model, without tools
   std::vector<std::string> unused;  // what was asked for and this runner does not do
 };
 Result<ConfigAnswer> read_config(std::string_view text, const model::ModelChoice& default_model);

@@ -131,9 +131,13 @@ void Session::begin(ConfigAnswer config) {
     tell(std::move(warning));
   }
   const auto access = access_to(config, request_.agent_url);
-  supplies_ =
-      std::make_shared<WorkspaceSupplies>(needs_.client, needs_.loop, needs_.ids,
-                                          Workspace{request_.agent_url, std::move(config.bearer), request_.otp_upload});
+  if (!config.files.empty() && origin_of(config.files_url) != origin_of(request_.agent_url)) {
+    return fail("bootstrap_failed",
+                "The answer to " + request_.agent_url + "/config: files/url leads to another server.");
+  }
+  supplies_ = std::make_shared<WorkspaceSupplies>(
+      needs_.client, needs_.loop, needs_.ids,
+      Workspace{request_.agent_url, std::move(config.files_url), std::move(config.bearer), request_.otp_upload});
   harness::Dispatch dispatch{.run = needs_.ids.make<model::RunId>(),
                              .agent = std::move(config.agent),
                              .supplies = supplies_,
@@ -142,8 +146,10 @@ void Session::begin(ConfigAnswer config) {
                              .max_rounds = config.max_rounds,
                              .filler = config.filler && request_.profile == harness::Profile::extended,
                              .workspace = access};
+  if (config.inference) dispatch.extras.inference.emplace();  // its words are the agent's already
   dispatch.materials = {.repository = std::move(config.repository),
                         .skills = std::move(config.skills),
+                        .files = std::move(config.files),
                         .variables = std::move(env_.variables),
                         .setup_script = std::move(env_.script)};
   runtime_ = needs_.loop.after(Millis{dispatch.agent.limits.max_runtime_seconds * 1000 + grace_ms}, [this] {

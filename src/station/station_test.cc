@@ -255,7 +255,7 @@ TEST_F(StationTest, A_silent_agent_is_told_to_be_at_work) {
 TEST_F(StationTest, What_the_configuration_asks_and_nobody_does_is_said) {
   const auto exchange = at_work("", R"({"agent":{},"mcp_servers":[{"name":"a","url":"b"}],"files":{"url":"c"}})");
   EXPECT_EQ(exchange->body.find("mcp_servers"), std::string::npos) << "the agent has it";
-  EXPECT_NE(exchange->body.find("files, which this runner does not use"), std::string::npos);
+  EXPECT_NE(exchange->body.find("files without items, which this runner does not use"), std::string::npos);
 }
 
 TEST_F(StationTest, Draining_takes_no_more_and_ends_what_is_left_at_the_deadline) {

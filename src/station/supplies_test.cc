@@ -1,6 +1,11 @@
 // S-4, S-10: what a dispatch fetches from its workspace, and what it leaves there.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fd.h"
 #include "station/multipart.h"
 #include "station/station_fixture.h"
+#include "workspace/workspace.h"
 
 namespace sluice::station {
 namespace {
@@ -25,6 +30,40 @@ TEST_F(StationTest, A_skill_is_fetched_with_the_bearer) {
   EXPECT_EQ(heard, "a bundle;the workspace refused the skill pdf with status 404: gone;");
   EXPECT_EQ(client_.requests.back().url, "http://workspace.example/api/agents/exe_1/skills/skl_1");
   EXPECT_EQ(client_.requests.back().headers.find("Authorization"), "Bearer asbx_9");
+}
+
+std::string with_file(const std::string& url) {
+  return R"({"agent":{},"files":{"url":")" + url + R"(","items":[{"name":"a.csv","size":3,"sha256":")" +
+         std::string(64, 'a') + R"("}]},"callback":{"base_url":"http://w","token":"asbx_9"}})";
+}
+
+// A-5
+TEST_F(StationTest, Attached_files_come_out_of_one_zip) {
+  const std::string url = "http://workspace.example/api/assistant/sandbox/exe_1/files.zip";
+  at_work("", with_file(url));
+  const auto& dispatch = agents_.dispatched.at(0);
+  ASSERT_EQ(dispatch.materials.files.size(), 1u);
+  const OwnedFd fd(memfd_create("zip", MFD_CLOEXEC));
+  ASSERT_TRUE(workspace::write_zip(fd.get(), {{"a.csv", "1,2"}}));
+  std::string zip(static_cast<std::size_t>(lseek(fd.get(), 0, SEEK_END)), '\0');
+  ASSERT_GT(pread(fd.get(), zip.data(), zip.size(), 0), 0);
+  client_.answer(net::FakeAnswer::whole(200, zip));
+  const auto asked = client_.requests.size();
+  std::string heard;
+  for (int i = 0; i < 2; ++i) {
+    dispatch.supplies->file(dispatch.materials.files[0], [&](Result<std::string> got) { heard += got.value() + ";"; });
+    loop_.settle();
+  }
+  EXPECT_EQ(heard, "1,2;1,2;");
+  EXPECT_EQ(client_.requests.size(), asked + 1) << "one zip for all of them";
+  EXPECT_EQ(client_.requests.back().url, url);
+  EXPECT_EQ(client_.requests.back().headers.find("Authorization"), "Bearer asbx_9");
+}
+
+TEST_F(StationTest, Files_are_not_fetched_from_another_server) {
+  const auto exchange = at_work("", with_file("http://169.254.169.254/x.zip"));
+  EXPECT_TRUE(agents_.dispatched.empty());
+  EXPECT_NE(exchange->body.find("leads to another server"), std::string::npos);
 }
 
 TEST_F(StationTest, The_box_is_led_to_the_workspace_with_the_bearer) {

@@ -3,10 +3,12 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "station/multipart.h"
+#include "workspace/workspace.h"
 
 namespace sluice::station {
 namespace {
 
+constexpr std::size_t zip_bytes_max = 512 * 1024 * 1024;
 constexpr int64_t idle_ms_max = 60'000;
 constexpr int64_t total_ms_max = 600'000;
 
@@ -36,10 +38,32 @@ std::vector<harness::KeptAsset> kept_in(std::string_view body) {
 void WorkspaceSupplies::skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) {
   net::ClientRequest request{.url = workspace_.agent_url + "/skills/" + skill.id,
                              .headers = {{"Authorization", "Bearer " + workspace_.bearer}}};
-  ask(std::move(request), [name = skill.name, done = std::move(done)](Result<Fetched> got) mutable {
-    if (!got) return done(std::move(got.error()).in("fetch the skill " + name));
-    if (is_fine(got.value().status)) return done(std::move(got.value().body));
-    done(Error{ErrorKind::unavailable, "the workspace refused the skill " + name + words_of(got.value())});
+  ask(std::move(request), limits::skill_bundle_bytes_max,
+      [name = skill.name, done = std::move(done)](Result<Fetched> got) mutable {
+        if (!got) return done(std::move(got.error()).in("fetch the skill " + name));
+        if (is_fine(got.value().status)) return done(std::move(got.value().body));
+        done(Error{ErrorKind::unavailable, "the workspace refused the skill " + name + words_of(got.value())});
+      });
+}
+
+void WorkspaceSupplies::file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) {
+  const auto read = [name = file.name, size = file.size_bytes](std::string_view zip) {
+    return workspace::read_from_zip(zip, name, static_cast<std::size_t>(size));
+  };
+  if (!zip_.empty()) {
+    return loop_.defer([weak = weak_from_this(), read, done = std::move(done)]() mutable {
+      if (const auto self = weak.lock(); self && !self->closed_) done(read(self->zip_));
+    });
+  }
+  net::ClientRequest request{.url = workspace_.files_url,
+                             .headers = {{"Authorization", "Bearer " + workspace_.bearer}}};
+  ask(std::move(request), zip_bytes_max, [this, read, done = std::move(done)](Result<Fetched> got) mutable {
+    if (!got) return done(std::move(got.error()).in("fetch the files"));
+    if (!is_fine(got.value().status)) {
+      return done(Error{ErrorKind::unavailable, "the workspace refused the files" + words_of(got.value())});
+    }
+    zip_ = std::move(got.value().body);
+    done(read(zip_));
   });
 }
 
@@ -56,19 +80,19 @@ void WorkspaceSupplies::take_assets(std::vector<harness::Asset> assets, std::str
                              .headers = {{"Authorization", workspace_.otp_upload.value_or("")},
                                          {"Content-Type", std::move(multipart.content_type)}},
                              .body = std::move(multipart.body)};
-  ask(std::move(request), [done = std::move(done)](Result<Fetched> got) mutable {
+  ask(std::move(request), limits::skill_bundle_bytes_max, [done = std::move(done)](Result<Fetched> got) mutable {
     if (!got) return done(std::move(got.error()).in("write the files back"));
     if (is_fine(got.value().status)) return done(kept_in(got.value().body));
     done(Error{ErrorKind::denied, "the workspace refused the files" + words_of(got.value())});
   });
 }
 
-void WorkspaceSupplies::ask(net::ClientRequest request, Fetch::Done done) {
+void WorkspaceSupplies::ask(net::ClientRequest request, std::size_t bytes_max, Fetch::Done done) {
   if (closed_) return;
   request.idle_ms_max = idle_ms_max;
   request.total_ms_max = total_ms_max;
   const auto number = asked_++;
-  under_way_[number] = std::make_unique<Fetch>(client_, std::move(request), limits::skill_bundle_bytes_max,
+  under_way_[number] = std::make_unique<Fetch>(client_, std::move(request), bytes_max,
                                                [this, number, done = std::move(done)](Result<Fetched> got) mutable {
                                                  // Whoever hears it may drop all of this.
                                                  const auto self = shared_from_this();

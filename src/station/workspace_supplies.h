@@ -17,6 +17,7 @@ namespace sluice::station {
 
 struct Workspace {
   std::string agent_url;
+  std::string files_url;  // of the zip; empty: there are none
   std::string bearer;
   std::optional<std::string> otp_upload;
 };
@@ -37,13 +38,14 @@ class WorkspaceSupplies final : public harness::Supplies, public std::enable_sha
   void close();
 
  private:
-  void ask(net::ClientRequest request, Fetch::Done done);
+  void ask(net::ClientRequest request, std::size_t bytes_max, Fetch::Done done);
 
   net::Client& client_;
   world::Loop& loop_;
   world::IdSource& ids_;
   Workspace workspace_;
   bool closed_ = false;
+  std::string zip_;  // once it was asked for
   uint64_t asked_ = 0;
   std::map<uint64_t, std::unique_ptr<Fetch>> under_way_;
 };

@@ -91,6 +91,8 @@ struct ZipEntry {
 };
 // Of plain files under plain names; names that come twice are made unique. Written to `fd` piece by piece.
 Result<Unit> write_zip(int fd, const std::vector<ZipEntry>& entries);
+// Of a stranger's zip, by its name. `invalid` when there is none: directories, links and paths do not count.
+Result<std::string> read_from_zip(std::string_view zip, std::string_view name, std::size_t bytes_max);
 
 // ── bundles ──
 struct BundleFile {

@@ -9,8 +9,13 @@
 namespace sluice::workspace {
 namespace {
 
+constexpr int zip_entries_max = 10'000;
+
 struct FreeWriter {
   void operator()(archive* writer) const { archive_write_free(writer); }
+};
+struct FreeReader {
+  void operator()(archive* reader) const { archive_read_free(reader); }
 };
 struct FreeEntry {
   void operator()(archive_entry* entry) const { archive_entry_free(entry); }
@@ -73,6 +78,33 @@ Result<Unit> write_zip(int fd, const std::vector<ZipEntry>& entries) {
   }
   if (archive_write_close(writer.get()) != ARCHIVE_OK) return failed();
   return Unit{};
+}
+
+Result<std::string> read_from_zip(std::string_view zip, std::string_view name, std::size_t bytes_max) {
+  const auto invalid = [&](const std::string& why) {
+    return Error{ErrorKind::invalid, "the zip has no whole file " + std::string(name) + why};
+  };
+  const std::unique_ptr<archive, FreeReader> reader(archive_read_new());
+  if (reader == nullptr || archive_read_support_format_zip(reader.get()) != ARCHIVE_OK ||
+      archive_read_open_memory(reader.get(), zip.data(), zip.size()) != ARCHIVE_OK) {
+    return invalid(": it cannot be read");
+  }
+  archive_entry* entry = nullptr;
+  for (int looked_at = 0; archive_read_next_header(reader.get(), &entry) == ARCHIVE_OK; ++looked_at) {
+    if (looked_at == zip_entries_max) break;
+    const char* const path = archive_entry_pathname_utf8(entry);
+    if (path == nullptr || path != name || archive_entry_filetype(entry) != AE_IFREG) continue;
+    std::string bytes;
+    char piece[64 * 1024];
+    for (;;) {
+      const la_ssize_t size = archive_read_data(reader.get(), piece, sizeof piece);
+      if (size < 0) return invalid(": it is damaged");
+      if (size == 0) return bytes;
+      bytes.append(piece, static_cast<std::size_t>(size));
+      if (bytes.size() > bytes_max) return invalid(" of at most " + std::to_string(bytes_max) + " bytes");
+    }
+  }
+  return invalid("");
 }
 
 }  // namespace sluice::workspace

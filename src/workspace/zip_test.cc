@@ -51,6 +51,19 @@ TEST(Zip, A_disk_that_takes_nothing_is_told) {
   EXPECT_FALSE(write_zip(fd.get(), {{"a.csv", std::string(100'000, 'x')}}));
 }
 
+TEST(Zip, A_file_is_read_by_its_name_within_bounds) {
+  const OwnedFd fd(memfd_create("zip", MFD_CLOEXEC));
+  ASSERT_TRUE(write_zip(fd.get(), {{"a.csv", "1,2"}, {"b.txt", std::string(100'000, 'x')}}));
+  std::string zip(static_cast<std::size_t>(lseek(fd.get(), 0, SEEK_END)), '\0');
+  ASSERT_EQ(pread(fd.get(), zip.data(), zip.size(), 0), static_cast<ssize_t>(zip.size()));
+  EXPECT_EQ(read_from_zip(zip, "a.csv", 3).take(), "1,2");
+  EXPECT_EQ(read_from_zip(zip, "b.txt", 100'000).take().size(), 100'000U);
+  EXPECT_FALSE(read_from_zip(zip, "b.txt", 99'999)) << "a bomb";
+  EXPECT_FALSE(read_from_zip(zip, "../a.csv", 3));
+  EXPECT_FALSE(read_from_zip("PK", "a.csv", 3));
+  EXPECT_FALSE(read_from_zip(zip.substr(0, zip.size() / 2), "b.txt", 100'000));
+}
+
 TEST(Extensions, Decide_without_regard_to_case) {
   EXPECT_TRUE(has_extension_of("a.CSV", {}));
   EXPECT_FALSE(has_extension_of("a.exe", {}));

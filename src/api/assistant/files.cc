@@ -1,24 +1,16 @@
 // Files of chats.
-#include <fcntl.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include "api/assistant/bag_reading.h"
 #include "api/assistant/handlers.h"
 #include "api/assistant/turn_stream.h"
 #include "api/bag_uploads.h"
 #include "api/downloads.h"
 #include "api/pages.h"
-#include "api/worker_job.h"
-#include "base/fd.h"
-#include "workspace/workspace.h"
+#include "api/zips.h"
 
 namespace sluice::api::assistant {
 namespace {
 
 constexpr std::string_view get_parameters[] = {"inline"};
-constexpr int64_t zip_bytes_max = 500LL * 1000 * 1000;
 
 // A file as a row of a list.
 struct ShownFile {
@@ -41,41 +33,6 @@ void tell_kept(const Asked& asked, const BagFiles& files) {
   for (const auto& file : files) model::append_chat_file(writer, file);
   writer.end_array().end_object();
   asked->answer_json(201, std::move(out));
-}
-
-// On a worker's thread.
-Result<files::Content> zip(const std::vector<model::BagFile>& files, const files::Contents& contents,
-                           const std::string& scratch_dir) {
-  std::vector<files::Content> open;
-  std::vector<workspace::ZipEntry> entries;
-  for (const auto& file : files) {
-    auto content = contents.open(file.sha256);
-    if (!content) return Error{ErrorKind::unavailable, "read " + file.name + ": " + content.error().what};
-    open.push_back(std::move(content).take());
-    entries.push_back({file.name, open.back().bytes});
-  }
-  const OwnedFd made(::open(scratch_dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!made) return Error{ErrorKind::overloaded, "make a file in " + scratch_dir + ": " + std::strerror(errno)};
-  if (auto written = workspace::write_zip(made.get(), entries); !written) return written.error();
-  return files::map_file(made.get(), "a zip");
-}
-
-void send_zip(const Asked& asked, const std::vector<model::BagFile>& files) {
-  int64_t bytes = 0;
-  for (const auto& file : files) bytes += file.size_bytes;
-  if (bytes > zip_bytes_max || files.size() > limits::bag_files_max) {
-    return asked->problem(model::Slug::content_too_large,
-                          "A zip holds at most 500 files and 500 MB: get the files one by one.");
-  }
-  on_worker<files::Content>(
-      asked,
-      [files, &contents = asked->surface().needs.contents, scratch_dir = asked->surface().options.scratch_dir] {
-        return zip(files, contents, scratch_dir);
-      },
-      [asked](Result<files::Content> made) {
-        if (!made) return asked->fail(made.error());
-        send_content(asked, std::move(made).take(), "files.zip", "application/zip");
-      });
 }
 
 }  // namespace
@@ -121,7 +78,11 @@ void list_chat_files(const Asked& asked) {
 
 void get_chat_files_zip(const Asked& asked) {
   with_chat_of_path(asked, [asked](const model::Conversation& chat) {
-    read_bag(asked, chat.id, {}, [asked](const std::vector<model::BagFile>& files) { send_zip(asked, files); });
+    read_bag(asked, chat.id, {}, [asked](const std::vector<model::BagFile>& files) {
+      std::vector<ZippedFile> zipped;
+      for (const auto& file : files) zipped.push_back({file.name, file.sha256, file.size_bytes});
+      send_zip(asked, std::move(zipped));
+    });
   });
 }
 

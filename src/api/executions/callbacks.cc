@@ -2,6 +2,7 @@
 #include "api/downloads.h"
 #include "api/executions/handlers.h"
 #include "api/executions/redemption.h"
+#include "api/zips.h"
 #include "skills/skills.h"
 
 namespace sluice::api::executions {
@@ -78,6 +79,23 @@ void get_skill(const Asked& asked) {
     if (found.sha256.empty()) return asked->not_found();
     if (asked->path_param(1).starts_with(skills::id_prefix)) return send_builtin(asked, found.sha256);
     send_bundle(asked, found);
+  });
+}
+
+// The files that the run's message brought along, under the names that /config has.
+void get_files(const Asked& asked) {
+  with_bearer(asked, [asked](const model::Execution& execution) {
+    const auto config = json::Document::parse(execution.config_json);
+    const auto files = config ? config.value().root().find("files") : std::nullopt;
+    const auto items = files && !files->is_null() ? files->find("items") : std::nullopt;
+    if (!items) return asked->not_found();
+    std::vector<ZippedFile> zipped;
+    items->each_element([&](json::Value item) {
+      const auto size = item.find("size");
+      zipped.push_back({std::string(text_of(item, "name")), std::string(text_of(item, "sha256")),
+                        size ? size->integer().value_or(0) : 0});
+    });
+    send_zip(asked, std::move(zipped));
   });
 }
 

@@ -17,5 +17,6 @@ void take_results(const Asked& asked);
 // With the execution's bearer.
 void list_skills(const Asked& asked);
 void get_skill(const Asked& asked);
+void get_files(const Asked& asked);
 
 }  // namespace sluice::api::executions
