@@ -39,7 +39,8 @@ TEST_F(TurnInputTest, Everything_that_is_wrong_is_pointed_at) {
             "/message /chatId /agentId /onDisconnect /onCapacity ");
   EXPECT_EQ(refused_at(R"({"message":")" + std::string(100'001, 'x') + "\"}"), "/message ");
   EXPECT_EQ(refused_at(R"({"message":"x","workspaceId":"wsp_0"})"), "/workspaceId ");
-  EXPECT_EQ(refused_at(R"({"message":"x","attachmentIds":["../../etc/passwd",1]})"), "/attachmentIds/1 ");
+  EXPECT_EQ(refused_at(R"({"message":"x","attachmentIds":["../../etc/passwd",1]})"),
+            "/attachmentIds/1 /attachmentIds/0 ");
   EXPECT_EQ(refused_at(R"({"message":"x","attachmentIds":["../../etc/passwd"]})"), "/attachmentIds/0 ");
   EXPECT_EQ(refused_at(R"({"message":"x","attachmentIds":"fil_1"})"), "/attachmentIds ");
   EXPECT_EQ(refused_at(R"({"message":"x","agentId":")" + ids.make<model::AgentId>().text() + "\"}"), "/agentId ");
