@@ -33,9 +33,6 @@ class Bags {
   // All or none, of one tenant. `not_found` when a chat that they name is none of the tenant's.
   virtual void create(std::vector<model::BagFile> made, int64_t tenant_bytes_max, Answer<BagOutcome> done) = 0;
   virtual void file(model::TenantId tenant, model::FileId id, Answer<model::BagFile> done) = 0;
-  // In the order asked for. `not_found`, naming it, when there is one that the tenant does not have.
-  virtual void named(model::TenantId tenant, std::vector<model::FileId> ids,
-                     Answer<std::vector<model::BagFile>> done) = 0;
   // Oldest first: of one chat, or of the tenant.
   virtual void files(model::TenantId tenant, std::optional<model::ConversationId> chat, PageQuery<model::FileId> query,
                      Answer<Page<model::BagFile>> done) = 0;

@@ -92,10 +92,6 @@ TEST_P(BagContract, Files_are_listed_oldest_first_of_a_chat_or_of_the_tenant) {
   expect_pages(ids, make_id<model::FileId>(),
                [&](const auto& query) { return ask(&Bags::files, tenant, std::optional(chat.id), query); });
   EXPECT_EQ(count_of(std::nullopt), 6U);
-  const auto found = get(&Bags::named, tenant, std::vector{ids[3], ids[1]});
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].id, ids[3]);
-  EXPECT_EQ(found[1].id, ids[1]);
 }
 
 TEST_P(BagContract, Nothing_is_found_or_deleted_by_another_tenant) {
@@ -103,7 +99,6 @@ TEST_P(BagContract, Nothing_is_found_or_deleted_by_another_tenant) {
   const auto made = keep(chat.id);
   const auto other = make_tenant("other");
   EXPECT_EQ(refused(&Bags::file, other, made.id), ErrorKind::not_found);
-  EXPECT_EQ(refused(&Bags::named, other, std::vector{made.id}), ErrorKind::not_found);
   EXPECT_EQ(refused(&Bags::remove, other, made.id, Timestamp{1}), ErrorKind::not_found);
   auto foreign = a_file(chat.id);
   foreign.tenant_id = other;

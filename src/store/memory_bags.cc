@@ -51,18 +51,6 @@ void MemoryBags::file(model::TenantId tenant, model::FileId id, Done<model::BagF
   desk_.answer(row == nullptr ? Result<model::BagFile>(no_such("file")) : *row, std::move(done));
 }
 
-void MemoryBags::named(model::TenantId tenant, std::vector<model::FileId> ids, Done<std::vector<model::BagFile>> done) {
-  std::vector<model::BagFile> found;
-  for (const auto id : ids) {
-    const auto* row = find(tenant, id);
-    if (row == nullptr) {
-      return desk_.answer<std::vector<model::BagFile>>(no_such("file: " + id.text()), std::move(done));
-    }
-    found.push_back(*row);
-  }
-  desk_.answer<std::vector<model::BagFile>>(std::move(found), std::move(done));
-}
-
 void MemoryBags::files(model::TenantId tenant, std::optional<model::ConversationId> chat,
                        PageQuery<model::FileId> query, Done<Page<model::BagFile>> done) {
   if (disk_.tenants_.find(tenant) == nullptr) {

@@ -50,17 +50,6 @@ std::optional<model::BagFile> find(Connection& db, model::TenantId tenant, model
                                   id, tenant);
 }
 
-Result<std::vector<model::BagFile>> named(Connection& db, model::TenantId tenant,
-                                          const std::vector<model::FileId>& ids) {
-  std::vector<model::BagFile> found;
-  for (const auto id : ids) {
-    auto file = find(db, tenant, id);
-    if (!file) return no_such("file: " + id.text());
-    found.push_back(*std::move(file));
-  }
-  return found;
-}
-
 Result<Page<model::BagFile>> files(Connection& db, model::TenantId tenant, std::optional<model::ConversationId> chat,
                                    const PageQuery<model::FileId>& query) {
   if (!has_tenant(db, tenant)) return no_such("tenant");
@@ -96,10 +85,6 @@ void SqliteBags::file(model::TenantId tenant, model::FileId id, Done<model::BagF
     if (!file) return no_such("file");
     return *std::move(file);
   });
-}
-
-void SqliteBags::named(model::TenantId tenant, std::vector<model::FileId> ids, Done<std::vector<model::BagFile>> done) {
-  desk_.read(std::move(done), [tenant, ids = std::move(ids)](Connection& db) { return store::named(db, tenant, ids); });
 }
 
 void SqliteBags::files(model::TenantId tenant, std::optional<model::ConversationId> chat,

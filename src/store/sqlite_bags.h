@@ -14,7 +14,6 @@ class SqliteBags final : public Bags {
 
   void create(std::vector<model::BagFile> made, int64_t tenant_bytes_max, Done<BagOutcome> done) override;
   void file(model::TenantId tenant, model::FileId id, Done<model::BagFile> done) override;
-  void named(model::TenantId tenant, std::vector<model::FileId> ids, Done<std::vector<model::BagFile>> done) override;
   void files(model::TenantId tenant, std::optional<model::ConversationId> chat, PageQuery<model::FileId> query,
              Done<Page<model::BagFile>> done) override;
   void remove(model::TenantId tenant, model::FileId id, Timestamp at, Done<Unit> done) override;

@@ -13,6 +13,7 @@ with warnings.catch_warnings():
 
 from assistant_examples import make_chats
 from console_examples import make_session
+from file_examples import make_files
 from gate_fixture import Approver
 from openapi_examples import EXAMPLES, FORGED, FORM, FORM_TYPE, KIT, SKILL, agui_run
 from server_process import ROOT, ServerTest
@@ -71,7 +72,8 @@ def make_things(test):
     things["key"] = admin.post(f"/v1/tenants/{tenant}/keys", {"name": "k"}).json()["id"]
     hmac = {"algorithm": "hmac-sha256"}
     things["approver"] = admin.post(f"/v1/tenants/{tenant}/approver-keys", hmac).json()["id"]
-    return things | make_materials(test) | make_gates(test) | make_threads(test) | make_chats(test) | make_session(test)
+    return things | make_materials(test) | make_gates(test) | make_threads(test) | make_chats(test) | make_session(test) | \
+        make_files(test)
 
 
 def make_threads(test):
