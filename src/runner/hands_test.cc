@@ -262,5 +262,13 @@ TEST_F(HandsTest, A_run_goes_on_when_its_files_cannot_be_watched) {
   EXPECT_NE(heard.all(EventKind::log).find("Files are not watched: no more watches"), std::string::npos);
 }
 
+TEST_F(HandsTest, One_call_of_a_model_has_no_hands) {
+  auto dispatch = dispatch_of("$ x\nsay {{last}}");
+  dispatch.extras.inference.emplace();
+  begin(std::move(dispatch));
+  EXPECT_EQ(heard.text(), "There is no tool named bash. Go on without it.");
+  EXPECT_EQ(sandbox->opened, 0);
+}
+
 }  // namespace
 }  // namespace sluice::runner
