@@ -95,9 +95,12 @@ void send_kept(const Asked& asked, const std::string& sha256, Told told) {
   told.etag = sha256;
   on_worker<files::Content>(
       asked, [sha256, &contents] { return contents.open(sha256); },
-      [asked, sha256, told = std::move(told)](Result<files::Content> content) {
+      [asked, told = std::move(told)](Result<files::Content> content) {
         // That the bytes of a record are gone is our fault, not the caller's.
-        if (!content) return asked->fail({ErrorKind::unavailable, "read " + sha256 + ": " + content.error().what});
+        if (!content) {
+          const bool lost = content.error().kind == ErrorKind::not_found;
+          return asked->fail({lost ? ErrorKind::corrupt : content.error().kind, "read: " + content.error().what});
+        }
         send(asked, std::move(content).take(), told);
       });
 }

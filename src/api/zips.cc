@@ -1,13 +1,7 @@
 #include "api/zips.h"
 
-#include <fcntl.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include "api/downloads.h"
 #include "api/worker_job.h"
-#include "base/fd.h"
 #include "workspace/workspace.h"
 
 namespace sluice::api {
@@ -26,10 +20,10 @@ Result<files::Content> zip(const std::vector<ZippedFile>& files, const files::Co
     open.push_back(std::move(content).take());
     entries.push_back({file.name, open.back().bytes});
   }
-  const OwnedFd made(::open(scratch_dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!made) return Error{ErrorKind::overloaded, "make a file in " + scratch_dir + ": " + std::strerror(errno)};
-  if (auto written = workspace::write_zip(made.get(), entries); !written) return written.error();
-  return files::map_file(made.get(), "a zip");
+  const auto made = files::make_scratch(scratch_dir);
+  if (!made) return made.error();
+  if (auto written = workspace::write_zip(made.value().get(), entries); !written) return written.error();
+  return files::map_file(made.value().get(), "a zip");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace sluice::files {
@@ -36,7 +37,9 @@ class Contents {
   }
 };
 
-// A file without a name that nobody changes any more, as a content; `what` names it in errors.
+// A file without a name, gone when it is closed. `overloaded`: disk full.
+Result<OwnedFd> make_scratch(const std::string& directory);
+// One that nobody changes any more, as a content; `what` names it in errors.
 Result<Content> map_file(int fd, const std::string& what);
 
 // Creates the directory, and removes what an interrupted put() left.

@@ -1,9 +1,12 @@
 #include "files/mapped_file.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/bytes.h"
@@ -13,6 +16,17 @@ namespace sluice::files {
 
 bool is_sha256_hex(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+Result<OwnedFd> make_scratch(const std::string& directory) {
+  OwnedFd fd(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (fd) return fd;
+  // Some filesystems (NFS, old overlays) have no O_TMPFILE.
+  std::string name = directory + "/scratch-XXXXXX";
+  fd = OwnedFd(mkostemp(name.data(), O_CLOEXEC));
+  if (!fd) return Error{ErrorKind::overloaded, "make a file in " + directory + ": " + std::strerror(errno)};
+  unlink(name.c_str());
+  return fd;
 }
 
 Result<Content> map_file(int fd, const std::string& what) {

@@ -1,7 +1,6 @@
 // Contents in an object store that speaks S3. An object's name is its digest, so that writing it twice, or again after
 // a lost answer, does no harm.
 #include <curl/curl.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 
 #include "base/bytes.h"
 #include "base/digest.h"
-#include "base/fd.h"
 #include "files/mapped_file.h"
 #include "files/s3_signature.h"
 
@@ -131,10 +129,10 @@ Result<std::string> S3Store::put(std::string_view bytes) {
 
 Result<Content> S3Store::open(std::string_view sha256_hex) const {
   if (!is_sha256_hex(sha256_hex)) return Error{ErrorKind::not_found, "no content has such a name"};
-  const OwnedFd file(::open(options_.scratch_dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!file) return Error{ErrorKind::overloaded, "make a file in " + options_.scratch_dir + ": " + strerror(errno)};
-  if (auto tried = insist(sha256_hex, {}, file.get()); tried.status != 200) return std::move(tried.error);
-  return map_verified(file.get(), sha256_hex, options_.place + "/" + std::string(sha256_hex));
+  const auto file = make_scratch(options_.scratch_dir);
+  if (!file) return file.error();
+  if (auto tried = insist(sha256_hex, {}, file.value().get()); tried.status != 200) return std::move(tried.error);
+  return map_verified(file.value().get(), sha256_hex, options_.place + "/" + std::string(sha256_hex));
 }
 
 S3Store::Tried S3Store::insist(std::string_view sha256_hex, std::string_view bytes, int fd) const {
