@@ -91,17 +91,17 @@ class Skills(WorkspaceTest):
 
     def test_files_go_in_and_out_of_the_chat(self):
         put, listed, got = self.outputs(
-            "head -c 300000 /dev/urandom > data.bin; " + f"{BARE} {FILES} put data.bin 'my data.bin'",
+            "head -c 225000 /dev/urandom | base64 -w0 > data.csv; " + f"{BARE} {FILES} put data.csv 'my data.csv'",
             f"{FILES} list",
-            f"cd /tmp && {FILES} get 'my data.bin' && cmp 'my data.bin' /workspace/data.bin && echo same")
-        self.assertIn('"my data.bin"', put)
+            f"cd /tmp && {FILES} get 'my data.csv' && cmp 'my data.csv' /workspace/data.csv && echo same")
+        self.assertIn('"my data.csv"', put)
         self.assertIn('"sandbox"', listed)
         self.assertIn("same", got)
         bag = self.chat(self.chat_id)["files"]
-        self.assertEqual([(f["name"], f["size"], f["source"]) for f in bag], [("my data.bin", 300000, "sandbox")])
+        self.assertEqual([(f["name"], f["size"], f["source"]) for f in bag], [("my data.csv", 300000, "sandbox")])
         (others,) = self.outputs(f"{FILES} list; {FILES} get {bag[0]['id']} -; echo code $?")
         self.assertIn("code 1", others, "another chat's files are not this one's")
-        self.assertNotIn("my data.bin", others)
+        self.assertNotIn("my data.csv", others)
 
     def test_a_workflow_is_made_and_changed_and_left_to_people_to_run(self):
         definition = {"inputs": [{"name": "who", "type": "text"}], "environment": {},
