@@ -11,6 +11,14 @@
 namespace sluice::store {
 
 // What takes a database back to an earlier schema, one at a time.
+inline constexpr const char* back_to_fourth =
+    "DROP INDEX runs_latest; DROP INDEX runs_of_agent; DROP INDEX runs_ended; "
+    "CREATE INDEX runs_of_tenant ON runs (tenant_id); DROP INDEX conversations_latest; "
+    "ALTER TABLE conversations DROP COLUMN kind; "
+    "CREATE INDEX conversations_latest ON conversations (tenant_id, last_message_at); "
+    "DROP TABLE bag_files; ALTER TABLE agents DROP COLUMN model_endpoint; DROP TABLE model_endpoints; "
+    "DROP TABLE user_tables; DROP TABLE user_rows; DROP TABLE workflows; DROP TABLE workflow_runs; "
+    "DROP TABLE workflow_events; PRAGMA user_version = 4";
 inline constexpr const char* back_to_third =
     "DROP TABLE threads; DROP TABLE agui_runs; ALTER TABLE tenants DROP COLUMN agui_unsigned_approvals; "
     "ALTER TABLE agents DROP COLUMN kit; PRAGMA user_version = 3";

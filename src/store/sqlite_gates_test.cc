@@ -25,6 +25,7 @@ TEST_F(SqliteFiles, A_database_of_the_second_schema_is_brought_up_to_date_with_w
   const model::ApproverKey key{.id = make_id<model::ApproverKeyId>(), .tenant_id = tenant, .material = "m"};
   get(&Store::create_approver_key, key);
   store_.reset();
+  tell(path, back_to_fourth);
   tell(path, back_to_third);
   tell(path, back_to_second);
   open();
@@ -46,6 +47,7 @@ TEST_F(SqliteFiles, A_database_of_the_third_schema_is_brought_up_to_date_with_wh
   const auto tenant = make_tenant();
   const auto conversation = make_conversation(tenant);
   store_.reset();
+  tell(path, back_to_fourth);
   tell(path, back_to_third);
   open();
   EXPECT_FALSE(get(&Store::tenant, tenant).agui_unsigned_approvals);

@@ -70,6 +70,7 @@ TEST_F(SqliteFiles, A_database_of_the_first_schema_is_brought_up_to_date) {
   open();
   const auto tenant = make_tenant();
   store_.reset();
+  tell(path, back_to_fourth);
   tell(path, back_to_third);
   tell(path, back_to_second);
   tell(path,
@@ -86,6 +87,19 @@ TEST_F(SqliteFiles, A_database_of_the_first_schema_is_brought_up_to_date) {
   AgentPatch patch;
   patch.environment_id = made.id;
   EXPECT_EQ(get(&Store::update_agent, tenant, agent.id, patch, Timestamp{5}).environment_id, made.id);
+}
+
+TEST_F(SqliteFiles, A_database_of_the_fourth_schema_is_brought_up_to_date_with_what_is_in_it) {
+  open();
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant);
+  const auto begun = accepted(tenant, conversation.id);
+  store_.reset();
+  tell(path, back_to_fourth);
+  open();
+  EXPECT_EQ(get(&Store::conversation, tenant, conversation.id).kind, model::ConversationKind::plain);
+  EXPECT_FALSE(get(&Store::default_agent, tenant).model.endpoint);
+  EXPECT_EQ(get(&Store::run, tenant, begun.run.id).state, begun.run.state);
 }
 
 TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_an_execution) {

@@ -9,11 +9,12 @@ namespace sluice::store::sql {
 namespace {
 
 void insert_agent(Connection& db, const model::Agent& agent) {
-  execute(db, "INSERT INTO agents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", agent.id,
+  execute(db, "INSERT INTO agents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", agent.id,
           agent.tenant_id, agent.name, agent.system_prompt, agent.model.provider, agent.model.name,
           agent.model.base_url, agent.limits.max_output_tokens, agent.limits.max_runtime_seconds,
           agent.limits.max_history_messages, agent.is_default, agent.created_at, agent.updated_at, agent.skill_ids,
-          agent.environment_id, policy_text(agent.policy), agent.model.key_alias, kit_text(agent.kit));
+          agent.environment_id, policy_text(agent.policy), agent.model.key_alias, kit_text(agent.kit),
+          agent.model.endpoint);
 }
 
 void step_down(Connection& db, model::TenantId tenant, Timestamp at) {
@@ -166,14 +167,15 @@ Result<model::Agent> update_agent(Connection& db, model::TenantId tenant, model:
   auto& changed = found.value();
   if (patch.is_default.value_or(false)) step_down(db, tenant, at);
   apply(patch, at, changed);
-  execute(db,
-          "UPDATE agents SET name = ?, system_prompt = ?, model_provider = ?, model_name = ?, model_base_url = ?, "
-          "max_output_tokens = ?, max_runtime_seconds = ?, max_history_messages = ?, is_default = ?, updated_at = ?, "
-          "skill_ids = ?, environment_id = ?, policy = ?, model_key_alias = ?, kit = ? WHERE id = ?",
-          changed.name, changed.system_prompt, changed.model.provider, changed.model.name, changed.model.base_url,
-          changed.limits.max_output_tokens, changed.limits.max_runtime_seconds, changed.limits.max_history_messages,
-          changed.is_default, changed.updated_at, changed.skill_ids, changed.environment_id,
-          policy_text(changed.policy), changed.model.key_alias, kit_text(changed.kit), id);
+  execute(
+      db,
+      "UPDATE agents SET name = ?, system_prompt = ?, model_provider = ?, model_name = ?, model_base_url = ?, "
+      "max_output_tokens = ?, max_runtime_seconds = ?, max_history_messages = ?, is_default = ?, updated_at = ?, "
+      "skill_ids = ?, environment_id = ?, policy = ?, model_key_alias = ?, kit = ?, model_endpoint = ? WHERE id = ?",
+      changed.name, changed.system_prompt, changed.model.provider, changed.model.name, changed.model.base_url,
+      changed.limits.max_output_tokens, changed.limits.max_runtime_seconds, changed.limits.max_history_messages,
+      changed.is_default, changed.updated_at, changed.skill_ids, changed.environment_id, policy_text(changed.policy),
+      changed.model.key_alias, kit_text(changed.kit), changed.model.endpoint, id);
   return found;
 }
 

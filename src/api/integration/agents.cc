@@ -1,12 +1,11 @@
 #include <algorithm>
 
-#include "api/integration/base_url.h"
 #include "api/integration/handlers.h"
 #include "api/integration/kit_input.h"
+#include "api/integration/model_input.h"
 #include "api/integration/named_materials.h"
 #include "api/integration/policy_input.h"
 #include "api/rows.h"
-#include "base/bytes.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -14,48 +13,10 @@ namespace {
 constexpr std::string_view agent_names[] = {"name",           "system_prompt", "model",      "limits",     "skill_ids",
                                             "environment_id", "policy",        "is_default", "agent_type", "command",
                                             "mcp_servers",    "tools",         "code_mode"};
-constexpr std::string_view model_names[] = {"provider", "name", "base_url", "key_alias"};
 constexpr std::string_view limit_names[] = {"max_output_tokens", "max_runtime_seconds", "max_history_messages"};
 
 constexpr TextRule prompt_rule{.chars_max = limits::message_content_bytes_max,
                                .bytes_max = limits::message_content_bytes_max};
-constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2048};
-
-void check_provider(const Asked& asked, const Fields& model, const std::string& provider) {
-  const auto& names = asked->surface().options.provider_names;
-  if (std::ranges::find(names, provider) != names.end()) return;
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  std::string message = "names no provider of this server";
-  if (const auto meant = nearest(provider, known)) {
-    message += "; did you mean " + std::string(*meant) + "?";
-  } else {
-    message += ", which has";
-    for (const auto& name : names) message += (name == names.front() ? " " : ", ") + name;
-  }
-  model.refuse("provider", std::move(message));
-}
-
-std::optional<model::ModelChoice> read_model(const Asked& asked, const Fields& fields, Null null) {
-  const auto inner = fields.object("model", model_names, null);
-  if (!inner) return std::nullopt;
-  model::ModelChoice out;
-  inner->require("provider");
-  inner->require("name");
-  out.provider = inner->text("provider", name_rule).value_or("");
-  if (!out.provider.empty()) check_provider(asked, *inner, out.provider);
-  out.name = inner->text("name", name_rule).value_or("");
-  out.key_alias = inner->text("key_alias", name_rule);
-  if (out.key_alias && !model::is_alias(*out.key_alias)) {
-    inner->refuse("key_alias", "must be the alias of a secret: ^[A-Z][A-Z0-9_]{0,63}$");
-  }
-  out.base_url = inner->text("base_url", url_rule);
-  if (out.base_url) {
-    if (const auto fault = fault_of_base_url(*out.base_url); !fault.empty()) {
-      inner->refuse("base_url", std::string(fault));
-    }
-  }
-  return out;
-}
 
 // What is left out has its default.
 std::optional<model::AgentLimits> read_limits(const Fields& fields) {
@@ -121,7 +82,7 @@ void create_agent(const Asked& asked) {
   fields.require("name");
   agent.name = fields.text("name", name_rule).value_or("");
   agent.system_prompt = fields.text("system_prompt", prompt_rule).value_or("");
-  agent.model = read_model(asked, fields, Null::as_absent).value_or(asked->surface().options.default_model);
+  auto its_model = read_model(asked, fields, Null::as_absent);
   agent.limits = read_limits(fields).value_or(model::AgentLimits{});
   agent.skill_ids = read_skills(fields).value_or(std::vector<model::SkillId>{});
   agent.environment_id = read_environment(fields).value_or(std::nullopt);
@@ -134,10 +95,13 @@ void create_agent(const Asked& asked) {
   agent.tenant_id = asked->tenant().id;
   agent.created_at = agent.updated_at = asked->now();
   auto named = named_by_agent(agent.skill_ids, agent.environment_id);
-  find_materials(asked, std::move(named), [asked, agent = std::move(agent)](const auto&) {
-    asked->store().create_agent(agent, [asked, agent](const Result<Unit>& made) {
-      if (!made) return fail(asked, made.error(), agent.name);
-      asked->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
+  find_materials(asked, std::move(named), [asked, agent = std::move(agent), its_model](const auto&) {
+    resolve_model(asked, its_model, [asked, agent](const std::optional<model::ModelChoice>& choice) mutable {
+      agent.model = choice.value_or(asked->surface().options.default_model);
+      asked->store().create_agent(agent, [asked, agent](const Result<Unit>& made) {
+        if (!made) return fail(asked, made.error(), agent.name);
+        asked->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
+      });
     });
   });
 }
@@ -155,7 +119,7 @@ void patch_agent(const Asked& asked, model::AgentId id, const std::optional<mode
   store::AgentPatch patch;
   patch.name = fields.text("name", name_rule, Null::refused);
   patch.system_prompt = fields.null("system_prompt") ? std::string() : fields.text("system_prompt", prompt_rule);
-  patch.model = read_model(asked, fields, Null::refused);
+  auto its_model = read_model(asked, fields, Null::refused);
   patch.limits = read_limits(fields);
   patch.skill_ids = read_skills(fields);
   patch.environment_id = read_environment(fields);
@@ -167,13 +131,16 @@ void patch_agent(const Asked& asked, model::AgentId id, const std::optional<mode
 
   auto named = named_by_agent(patch.skill_ids.value_or(std::vector<model::SkillId>{}),
                               patch.environment_id.value_or(std::nullopt));
-  find_materials(asked, std::move(named), [asked, id, patch = std::move(patch)](const auto&) mutable {
-    const std::string name = patch.name.value_or("");
-    asked->store().update_agent(asked->tenant().id, id, std::move(patch), asked->now(),
-                                [asked, name](const Result<model::Agent>& agent) {
-                                  if (!agent) return fail(asked, agent.error(), name);
-                                  asked->answer_json(200, model::to_json(agent.value()));
-                                });
+  find_materials(asked, std::move(named), [asked, id, patch = std::move(patch), its_model](const auto&) {
+    resolve_model(asked, its_model, [asked, id, patch](std::optional<model::ModelChoice> choice) mutable {
+      patch.model = std::move(choice);
+      const std::string name = patch.name.value_or("");
+      asked->store().update_agent(asked->tenant().id, id, std::move(patch), asked->now(),
+                                  [asked, name](const Result<model::Agent>& agent) {
+                                    if (!agent) return fail(asked, agent.error(), name);
+                                    asked->answer_json(200, model::to_json(agent.value()));
+                                  });
+    });
   });
 }
 

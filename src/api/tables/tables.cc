@@ -1,0 +1,202 @@
+#include "api/pages.h"
+#include "api/tables/handlers.h"
+#include "api/tables/table_input.h"
+
+namespace sluice::api::tables {
+namespace {
+
+constexpr std::string_view table_names[] = {"name", "columns"};
+constexpr std::string_view patch_names[] = {"name", "add_columns"};
+constexpr std::string_view insert_names[] = {"rows"};
+
+// With the table that the path names by its id or its name.
+void with_table(const Asked& asked, Callback<void(const model::Table&)> then) {
+  const auto name = net::percent_decode(asked->path_param(0));
+  if (!name) return asked->not_found();
+  asked->store().tables().find(asked->tenant().id, *name,
+                               [asked, then = std::move(then)](const Result<model::Table>& table) mutable {
+                                 if (!table) return asked->fail(table.error());
+                                 then(table.value());
+                               });
+}
+
+// A store that says `invalid` says what is one too many.
+void fail(const Asked& asked, const Error& error, std::string pointer) {
+  if (error.kind == ErrorKind::conflict) {
+    return asked->problem(model::Slug::name_conflict, "Another table has this name.");
+  }
+  if (error.kind == ErrorKind::invalid) return asked->invalid(std::move(pointer), error.what);
+  asked->fail(error);
+}
+
+std::string list_json(const std::vector<model::TableRow>& rows) {
+  std::string out = "[";
+  for (const auto& row : rows) {
+    if (out.size() > 1) out += ',';
+    model::append_json(out, row);
+  }
+  return out + "]";
+}
+
+std::vector<model::TableRow> read_rows(const Asked& asked, json::Value body, const model::Table& table,
+                                       Findings& findings) {
+  std::vector<model::TableRow> rows;
+  const Fields fields(body, "", insert_names, findings);
+  const auto given = body.find("rows");
+  if (!given || given->kind() != json::Kind::array || given->size() == 0 ||
+      given->size() > limits::table_insert_rows_max) {
+    fields.refuse("rows", "must be a list of 1 to " + std::to_string(limits::table_insert_rows_max) + " rows");
+    return rows;
+  }
+  given->each_element([&](json::Value row) {
+    const auto pointer = "/rows/" + std::to_string(rows.size());
+    rows.push_back({.id = asked->ids().make<model::TableRowId>(),
+                    .cells = read_cells(row, pointer, table.columns, Cells::of_row, findings),
+                    .created_at = asked->now(),
+                    .updated_at = asked->now()});
+  });
+  return rows;
+}
+
+}  // namespace
+
+void list_tables(const Asked& asked) {
+  const auto query = read_page_query<model::TableId>(asked);
+  if (!query) return;
+  asked->store().tables().list(
+      asked->tenant().id, *query,
+      [asked, query](const Result<store::Page<model::Table>>& page) { answer_page(asked, *query, page); });
+}
+
+void create_table(const Asked& asked) {
+  const auto body = read_body(asked);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", table_names, findings);
+  fields.require("name");
+  fields.require("columns");
+  model::Table made;
+  made.name = fields.text("name", name_rule, Null::refused).value_or("");
+  if (model::TableId::parse(made.name)) fields.refuse("name", "must not look like the id of a table");
+  made.columns = read_columns(fields, "columns");
+  if (made.columns.empty() && findings.errors.empty()) fields.refuse("columns", "must name at least one column");
+  if (refused(asked, findings)) return;
+  made.id = asked->ids().make<model::TableId>();
+  made.tenant_id = asked->tenant().id;
+  made.created_at = made.updated_at = asked->now();
+  asked->store().tables().create(made, [asked, made](const Result<Unit>& kept) {
+    if (!kept) return fail(asked, kept.error(), "/name");
+    asked->created(asked->request().path + "/" + made.id.text(), model::to_json(made));
+  });
+}
+
+void get_table(const Asked& asked) {
+  with_table(asked, [asked](const model::Table& table) { asked->answer_json(200, model::to_json(table)); });
+}
+
+void update_table(const Asked& asked) {
+  with_table(asked, [asked](const model::Table& table) {
+    const auto body = read_body(asked);
+    if (!body) return;
+    Findings findings;
+    const Fields fields(body->root(), "", patch_names, findings);
+    store::TablePatch patch;
+    patch.name = fields.text("name", name_rule, Null::refused);
+    if (patch.name && model::TableId::parse(*patch.name)) fields.refuse("name", "must not look like the id of a table");
+    patch.add_columns = read_columns(fields, "add_columns");
+    for (std::size_t i = 0; i < patch.add_columns.size(); ++i) {
+      if (!patch.add_columns[i].required || table.row_count == 0) continue;
+      fields.refuse_at("add_columns/" + std::to_string(i) + "/required", "must be false: there are rows without it");
+    }
+    if (refused(asked, findings)) return;
+    asked->store().tables().update(asked->tenant().id, table.id, std::move(patch), asked->now(),
+                                   [asked](const Result<model::Table>& changed) {
+                                     if (!changed) return fail(asked, changed.error(), "/add_columns");
+                                     asked->answer_json(200, model::to_json(changed.value()));
+                                   });
+  });
+}
+
+void delete_table(const Asked& asked) {
+  with_table(asked, [asked](const model::Table& table) {
+    asked->store().tables().remove(asked->tenant().id, table.id, [asked](const Result<Unit>& removed) {
+      if (!removed) return asked->fail(removed.error());
+      asked->no_content();
+    });
+  });
+}
+
+void list_rows(const Asked& asked) {
+  with_table(asked, [asked](const model::Table& table) {
+    const auto query = read_page_query<model::TableRowId>(asked);
+    if (!query) return;
+    asked->store().tables().rows(
+        asked->tenant().id, table.id, *query,
+        [asked, query](const Result<store::Page<model::TableRow>>& page) { answer_page(asked, *query, page); });
+  });
+}
+
+void insert_rows(const Asked& asked) {
+  with_table(asked, [asked](const model::Table& table) {
+    const auto body = read_body(asked);
+    if (!body) return;
+    Findings findings;
+    auto rows = read_rows(asked, body->root(), table, findings);
+    if (refused(asked, findings)) return;
+    asked->store().tables().insert(asked->tenant().id, table.id, rows, [asked, rows](const Result<Unit>& kept) {
+      if (!kept) return fail(asked, kept.error(), "/rows");
+      asked->answer_json(201, R"({"rows":)" + list_json(rows) + "}");
+    });
+  });
+}
+
+void update_row(const Asked& asked) {
+  const auto row = asked->path_id<model::TableRowId>(1);
+  if (!row) return asked->not_found();
+  with_table(asked, [asked, row = *row](const model::Table& table) {
+    const auto body = read_body(asked);
+    if (!body) return;
+    Findings findings;
+    auto patch = read_cells(body->root(), "", table.columns, Cells::of_change, findings);
+    if (refused(asked, findings)) return;
+    asked->store().tables().change_row(asked->tenant().id, table.id, row, std::move(patch), asked->now(),
+                                       [asked](const Result<model::TableRow>& changed) {
+                                         if (!changed) return fail(asked, changed.error(), "");
+                                         asked->answer_json(200, model::to_json(changed.value()));
+                                       });
+  });
+}
+
+void delete_row(const Asked& asked) {
+  const auto row = asked->path_id<model::TableRowId>(1);
+  if (!row) return asked->not_found();
+  with_table(asked, [asked, row = *row](const model::Table& table) {
+    asked->store().tables().remove_row(asked->tenant().id, table.id, row, [asked](const Result<Unit>& removed) {
+      if (!removed) return asked->fail(removed.error());
+      asked->no_content();
+    });
+  });
+}
+
+void query_rows(const Asked& asked) {
+  with_table(asked, [asked](const model::Table& table) {
+    const auto body = read_body(asked);
+    if (!body) return;
+    Findings findings;
+    auto query = read_query(body->root(), table.columns, findings);
+    if (refused(asked, findings)) return;
+    const auto shown_before = query.offset;
+    asked->store().tables().query(asked->tenant().id, table.id, std::move(query),
+                                  [asked, shown_before](const Result<store::FoundRows>& found) {
+                                    if (!found) return asked->fail(found.error());
+                                    const auto& rows = found.value().rows;
+                                    const auto shown = shown_before + static_cast<int64_t>(rows.size());
+                                    std::string out = R"({"object":"list","data":)" + list_json(rows);
+                                    out += R"(,"total":)" + std::to_string(found.value().total) + R"(,"has_more":)";
+                                    out += shown < found.value().total ? "true}" : "false}";
+                                    asked->answer_json(200, std::move(out));
+                                  });
+  });
+}
+
+}  // namespace sluice::api::tables
