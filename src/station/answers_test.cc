@@ -75,7 +75,8 @@ TEST(ConfigAnswer, A_skill_is_a_name_a_digest_and_a_way_to_fetch_it) {
   EXPECT_NE(with("skl_1", "a/b", digest, "asbx_1"), "");
   EXPECT_NE(with("skl_1", "", digest, "asbx_1"), "");
   EXPECT_NE(with("skl_1", "pdf", "abc", "asbx_1"), "");
-  EXPECT_EQ(with("skl_1", "pdf", digest, ""), "/callback has no token, without which skills cannot be fetched");
+  EXPECT_EQ(with("skl_1", "pdf", digest, ""),
+            "/callback has no token, without which skills and files cannot be fetched");
 }
 
 // H-1, H-6

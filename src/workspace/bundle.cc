@@ -1,7 +1,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,31 +10,13 @@
 #include "workspace/beneath.h"
 #include "workspace/bundle_path.h"
 #include "workspace/staging.h"
+#include "workspace/utf8_names.h"
 #include "workspace/workspace.h"
 
 namespace sluice::workspace {
 namespace {
 
 Error invalid(std::string what) { return {ErrorKind::invalid, std::move(what)}; }
-
-// libarchive turns names into the characters of the thread's locale, and "C" has only ASCII.
-class Utf8Names final {
- public:
-  Utf8Names() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
-    if (locale_ != nullptr) before_ = uselocale(locale_);
-  }
-  Utf8Names(const Utf8Names&) = delete;
-  Utf8Names& operator=(const Utf8Names&) = delete;
-  ~Utf8Names() {
-    if (locale_ == nullptr) return;
-    uselocale(before_);
-    freelocale(locale_);
-  }
-
- private:
-  locale_t locale_;
-  locale_t before_ = nullptr;
-};
 
 struct FreeReader {
   void operator()(archive* reader) const { archive_read_free(reader); }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 
+#include "workspace/utf8_names.h"
 #include "workspace/workspace.h"
 
 namespace sluice::workspace {
@@ -62,6 +63,7 @@ class Names final {
 }  // namespace
 
 Result<Unit> write_zip(int fd, const std::vector<ZipEntry>& entries) {
+  const Utf8Names utf8;
   const std::unique_ptr<archive, FreeWriter> writer(archive_write_new());
   const auto failed = [&] {
     const char* const why = archive_error_string(writer.get());
@@ -81,6 +83,7 @@ Result<Unit> write_zip(int fd, const std::vector<ZipEntry>& entries) {
 }
 
 Result<std::string> read_from_zip(std::string_view zip, std::string_view name, std::size_t bytes_max) {
+  const Utf8Names utf8;
   const auto invalid = [&](const std::string& why) {
     return Error{ErrorKind::invalid, "the zip has no whole file " + std::string(name) + why};
   };

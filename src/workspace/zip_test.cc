@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "workspace/utf8_names.h"
 #include "workspace/workspace.h"
 
 namespace sluice::workspace {
@@ -15,6 +16,7 @@ using Contents = std::vector<std::pair<std::string, std::string>>;
 
 // What another reader finds in it.
 Contents read_back(int fd) {
+  const Utf8Names utf8;
   lseek(fd, 0, SEEK_SET);
   archive* const reader = archive_read_new();
   archive_read_support_format_zip(reader);
@@ -33,9 +35,9 @@ Contents read_back(int fd) {
 
 TEST(Zip, Holds_each_file_under_its_name) {
   const OwnedFd fd(memfd_create("zip", MFD_CLOEXEC));
-  const std::string large(300'000, 'x');
+  const std::string large(70'000, 'x');
   ASSERT_TRUE(write_zip(fd.get(), {{"a.csv", "1,2"}, {"empty.txt", ""}, {"März.txt", large}}));
-  EXPECT_EQ(read_back(fd.get()), (Contents{{"a.csv", "1,2"}, {"empty.txt", ""}, {"März.txt", large}}));
+  EXPECT_TRUE(read_back(fd.get()) == (Contents{{"a.csv", "1,2"}, {"empty.txt", ""}, {"März.txt", large}}));
 }
 
 // S-12

@@ -1,4 +1,4 @@
-"""Has a whole server keep its files in an object store that checks signatures (s3rver, from npm at a pinned version).
+"""Has a whole server keep its files in an object store that checks signatures (s3rver and aws4, from npm).
 Where there is no node or no registry it says so, and exits with 77: not tested."""
 import pathlib
 import shutil
@@ -57,8 +57,7 @@ class ObjectStore:
 
     def start(self):
         self.process = subprocess.Popen(
-            ["node", str(HERE / "node_modules" / "s3rver" / "bin" / "s3rver.js"), "-d", self.home, "-a", "127.0.0.1", "-p",
-             str(self.port), "-s", "--no-vhost-buckets", "--configure-bucket", "sluice"],
+            ["node", str(HERE / "store.mjs"), self.home, str(self.port)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: answers(self.port), "the object store listens")
 
@@ -80,7 +79,7 @@ class ObjectStoreTest(unittest.TestCase):
         self.store.start()
 
     def serve(self, secret="S3RVER", bucket="sluice"):
-        server = Server("--sandbox.driver", "none", env={
+        server = Server("--sandbox.driver", "off", env={
             "SLUICE_FILES_STORE": f"s3://{bucket}/some/prefix", "SLUICE_FILES_S3_ENDPOINT": f"http://127.0.0.1:{self.store.port}",
             "SLUICE_FILES_S3_ACCESS_KEY": "S3RVER", "SLUICE_FILES_S3_SECRET_KEY": secret})
         self.addCleanup(server.remove)
