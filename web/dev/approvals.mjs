@@ -1,5 +1,5 @@
 // The gates of the fake: approvals that wait, approver keys, and decisions that must be signed as docs/approvals.md says.
-import { createHash, createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypto'
+import { createHash, createHmac, createPublicKey, randomBytes, timingSafeEqual, verify } from 'node:crypto'
 import { id, json, jsonOf, problem } from './problem.mjs'
 
 const canonical = (value) => {
@@ -72,6 +72,11 @@ export class Gates {
       else problem(response, 404, 'not-found', 'There is no such approval.')
     } else if (/^\/v1\/tenants\/[^/]+\/approver-keys$/.test(path) && request.method === 'POST') {
       const body = await jsonOf(request)
+      const shared = body.algorithm === 'hmac-sha256' ? { object: 'approver_key', key_id: id('apk'), name: body.name, algorithm: body.algorithm, secret: randomBytes(32).toString('base64url'), created_at: new Date().toISOString(), revoked_at: null } : null
+      if (shared) {
+        this.keys.set(shared.key_id, shared)
+        return json(response, 201, shared) ?? true
+      }
       if (body.algorithm !== 'ed25519' || Buffer.from(body.public_key ?? '', 'base64url').length !== 32) return problem(response, 422, 'validation-error', 'public_key must be 32 bytes in base64url.') ?? true
       const key = { object: 'approver_key', key_id: id('apk'), name: body.name, algorithm: 'ed25519', public_key: body.public_key, created_at: new Date().toISOString(), revoked_at: null }
       this.keys.set(key.key_id, key)

@@ -7,6 +7,7 @@ import { extname, join, normalize } from 'node:path'
 import { Assistant } from './assistant.mjs'
 import { Gates } from './approvals.mjs'
 import { fixtures } from './fixtures.mjs'
+import { Ops } from './ops.mjs'
 import { bytesOf, json, jsonOf, problem } from './problem.mjs'
 
 export const demo = { tenant: { id: 'tnt_01hzx8dem000000000000000a1', name: 'demo' }, code: 'demo-code', adminKey: 'sk_adm_demo', serviceKey: 'sk_int_demo' }
@@ -16,6 +17,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 export function startFake({ dist, port = 0, wordMs = 12 }) {
   const sessions = new Map()
   const gates = new Gates()
+  const ops = new Ops(gates)
   const assistant = new Assistant(gates, { wordMs, tenant: demo.tenant.id })
   const server = createServer((request, response) => {
     const url = new URL(request.url, 'http://fake')
@@ -35,6 +37,7 @@ export function startFake({ dist, port = 0, wordMs = 12 }) {
     if (!safe && request.headers['x-csrf-token'] !== session.csrfToken) return problem(response, 403, 'csrf', 'The X-CSRF-Token header is missing or wrong.')
     if (await gates.answer(request, response, path, url.searchParams)) return
     if (await assistant.answer(request, response, path, url.searchParams)) return
+    if (await ops.answer(request, response, path, url.searchParams)) return
     const fixed = fixtures(request.method, path, url.searchParams)
     if (fixed) return json(response, 200, fixed)
     await bytesOf(request)
@@ -59,6 +62,7 @@ export function startFake({ dist, port = 0, wordMs = 12 }) {
       response.writeHead(204, { 'Set-Cookie': 'sluice_session=; Max-Age=0; Path=/' })
       return response.end()
     }
+    if (request.method === 'PATCH') session.tenant = ops.tenant((await jsonOf(request)).tenantId) ?? session.tenant
     json(response, 200, session)
   }
 
@@ -78,6 +82,6 @@ export function startFake({ dist, port = 0, wordMs = 12 }) {
 
   return new Promise((resolve) => server.listen(port, '127.0.0.1', () => {
     const close = () => new Promise((done) => { server.close(done); server.closeAllConnections() })
-    resolve({ url: `http://127.0.0.1:${server.address().port}`, port: server.address().port, close, assistant, gates })
+    resolve({ url: `http://127.0.0.1:${server.address().port}`, port: server.address().port, close, assistant, gates, ops })
   }))
 }
