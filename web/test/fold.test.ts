@@ -29,7 +29,7 @@ async function played(script: string): Promise<Frame[]> {
 }
 
 function folded(frames: Frame[]): Message {
-  const turn = emptyTurn()
+  const turn = emptyTurn('', 7)
   for (const frame of frames) assert.equal(applyFrame(turn, frame), true)
   return turn.message
 }
@@ -53,7 +53,7 @@ for (const [name, script] of Object.entries(scripts)) {
 
 test('Frames that come twice, as after a reattach, are folded once', async () => {
   const frames = await played(scripts['a scene']!)
-  const turn = emptyTurn()
+  const turn = emptyTurn('', 7)
   for (let i = 0; i < frames.length; i += 5) {
     for (const frame of frames.slice(Math.max(0, i - 7), i + 5)) assert.equal(applyFrame(turn, frame), true)
   }

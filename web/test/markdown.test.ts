@@ -81,6 +81,19 @@ test('While a text grows, all parts but the last stay as they are', () => {
   }
 })
 
+test('A paragraph without an end is cut between words, and only where it was cut before', () => {
+  const endless = Array.from({ length: 4000 }, (_, i) => `w${i}${i % 37 ? '' : '\n'}`).join(' ')
+  let before: string[] = []
+  for (let length = 500; length <= endless.length; length += 501) {
+    const parts = partsOf(endless.slice(0, length))
+    assert.equal(parts.join(''), endless.slice(0, length))
+    assert.deepEqual(parts.slice(0, Math.max(0, before.length - 1)), before.slice(0, -1))
+    before = parts
+  }
+  assert.ok(before.length > 4)
+  assert.deepEqual(partsOf('x'.repeat(9000)).map((part) => part.length), [4096, 4096, 808])
+})
+
 test('Hostile texts are read in reasonable time', () => {
   const hostile = ['*a '.repeat(5000), '['.repeat(16_000), '`'.repeat(9000) + 'x', '> '.repeat(4000), '**'.repeat(8000), '- '.repeat(3000), '|-'.repeat(6000), '<'.repeat(16_000), '![](('.repeat(3000), '_a_'.repeat(5000), 'http://'.repeat(2000)]
   for (const text of hostile) {

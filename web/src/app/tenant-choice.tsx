@@ -1,5 +1,5 @@
 // Whose things are shown. An operator may act in any tenant; a service key has one.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { api, type Page, type Session } from '../api'
 import { useLoad } from '../load'
 import { navigate, path } from '../router'
@@ -23,6 +23,9 @@ function OperatorChoice({ session }: { session: Session }) {
     await actIn(id).then(() => navigate(`/${path.value.split('/')[1]}`)).catch(toastError)
     setBusy(false)
   }
+  // With one tenant there is nothing to choose.
+  const only = !session.tenant && others.length === 1 && !tenants.data?.has_more ? others[0]! : null
+  useEffect(() => { if (only) void choose(only.id) }, [only?.id])
   return (
     <div class="tenant-choice">
       <label for="tenant-choice">Tenant</label>

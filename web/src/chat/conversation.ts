@@ -70,7 +70,8 @@ export class Conversation {
       this.agentId.value = chat.agentId
       this.files.value = chat.files
       const known = new Map(this.messages.value.map((message) => [message.id, message]))
-      const fresh = chat.messages.map((message) => known.get(message.id) ?? message)
+      // What the stream did not bring whole (it ended with an error) is better here.
+      const fresh = chat.messages.map((message) => (message.status === 'completed' ? known.get(message.id) ?? message : message))
       const oldest = fresh[0]?.id
       const older = oldest ? this.messages.value.slice(0, Math.max(0, this.messages.value.findIndex((message) => message.id === oldest))) : []
       const unsent = this.messages.value.filter((message) => isLocal(message) && this.turn.value)
@@ -138,7 +139,7 @@ export class Conversation {
     this.received = -1
     this.pending = []
     batch(() => {
-      this.turn.value = emptyTurn(streamId)
+      this.turn.value = emptyTurn(streamId, Date.now())
       this.link.value = 'live'
       this.stopping.value = false
     })
@@ -194,6 +195,7 @@ export class Conversation {
     if (made.length) this.files.value = [...this.files.value.filter((file) => !made.some((other) => other.id === file.id)), ...made]
     noteChat({ id: turn.chatId, title: this.title.value, running: null, agentId: this.agentId.value ?? '' })
     tellTabs({ chatId: turn.chatId, streamId: null })
+    if (turn.message.status !== 'completed') void this.load()
   }
 
   // The stream cannot be had any more: whatever became of the turn is in the chat.

@@ -23,10 +23,10 @@ export const cutNote = '\n… (cut here; the run\'s trace has all of it)'
 const assetsName = 'sluice.assets' // the custom event that tells which files were handed back
 const tailCharsMax = 24 * 1024 // of a step, on show while it runs
 
-export function emptyTurn(streamId = ''): Turn {
+export function emptyTurn(streamId = '', createdAt = 0): Turn {
   return {
     chatId: '', streamId, userMessageId: '', title: '', over: false, lastId: -1, filler: null, queued: null, tails: new Map(), full: new Set(),
-    message: { id: '', role: 'assistant', content: [], fileAttachments: [], createdAt: 0, status: 'completed' },
+    message: { id: '', role: 'assistant', content: [], fileAttachments: [], createdAt, status: 'completed' },
   }
 }
 
@@ -44,13 +44,13 @@ export function applyFrame(turn: Turn, frame: Frame): boolean {
 }
 
 const folds: Record<string, (turn: Turn, data: never) => void> = {
-  chat(turn, data: { chatId: string; streamId: string; userMessageId: string; messageId: string; title: string; createdAt: number }) {
+  // Its createdAt is the chat's; the message's own comes with the message.
+  chat(turn, data: { chatId: string; streamId: string; userMessageId: string; messageId: string; title: string }) {
     turn.chatId = data.chatId
     turn.streamId = data.streamId
     turn.userMessageId = data.userMessageId
     turn.title = data.title
     turn.message.id = data.messageId
-    turn.message.createdAt = data.createdAt
   },
   queued(turn, data: { position: number; retryHintSeconds: number }) { turn.queued = data },
   delta(turn, data: { text: string }) { grow(turn.message.content, 'text', data.text) },

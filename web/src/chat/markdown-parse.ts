@@ -20,6 +20,7 @@ const fenceStart = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/
 const listItem = /^(\s*)([-*+]|\d{1,9}[.)])(\s+|$)(.*)$/
 const ruleLine = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/
 const headingLine = /^ {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/
+const paragraphMax = 4096
 const depthMax = 12 // of quotes and lists within each other
 
 // Cuts a text into parts that can be parsed, and drawn, each for itself. All parts but the last are final: text that is
@@ -49,7 +50,25 @@ export function partsOf(text: string): string[] {
     at = end + 1
   }
   if (from < text.length) parts.push(text.slice(from))
-  return parts
+  return parts.some((part) => part.length > paragraphMax) ? parts.flatMap(shortened) : parts
+}
+
+// A browser lays a paragraph out as a whole, for every word that is added to it. One that has no end is cut between
+// words, before a line break if there is one. Where it is cut does not depend on what comes later.
+function shortened(part: string): string[] {
+  const first = part.trimStart().split('\n', 1)[0]!
+  if (part.length <= paragraphMax || fenceStart.test(first) || listItem.test(first) || /^ {0,3}>/.test(first) || first.includes('|')) return [part]
+  const out: string[] = []
+  let from = 0
+  while (part.length - from > paragraphMax) {
+    const line = part.lastIndexOf('\n', from + paragraphMax)
+    const word = part.lastIndexOf(' ', from + paragraphMax) + 1
+    const at = line > from + paragraphMax / 2 ? line : word > from ? word : from + paragraphMax
+    out.push(part.slice(from, at))
+    from = at
+  }
+  out.push(part.slice(from))
+  return out
 }
 
 function fenceAfter(fence: string | null, line: string): string | null {

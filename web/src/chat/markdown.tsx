@@ -7,12 +7,14 @@ import { type Inline, parse, partsOf, type Piece } from './markdown-parse'
 const plainFrom = 16 * 1024 // a part longer than this, without a break in it, is shown as it is
 
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
-  return <div class="prose">{partsOf(text).map((part, i) => <Part key={i} text={part} />)}</div>
+  const parts = partsOf(text)
+  return <div class="prose">{parts.map((part, i) => <Part key={i} text={part} goesOn={i > 0 && !parts[i - 1]!.endsWith('\n')} />)}</div>
 })
 
-const Part = memo(function Part({ text }: { text: string }) {
+const Part = memo(function Part({ text, goesOn }: { text: string; goesOn: boolean }) {
   if (text.length > plainFrom && !/^\s*(```|~~~)/.test(text)) return <p class="as-is">{text}</p>
-  return <>{parse(text).map((piece, i) => <Drawn key={i} piece={piece} />)}</>
+  const drawn = parse(text).map((piece, i) => <Drawn key={i} piece={piece} />)
+  return goesOn ? <div class="goes-on">{drawn}</div> : <>{drawn}</>
 })
 
 function Drawn({ piece }: { piece: Piece }) {
@@ -37,11 +39,23 @@ function Fence({ language, text }: { language: string; text: string }) {
     <figure class="fence">
       <figcaption><span>{language || 'text'}</span><CopyButton text={text} label="Copy code" /></figcaption>
       <pre tabIndex={0} aria-label={language ? `${language} code` : 'code'}><code>
-        {highlight(text, language).map((part, i) => (part.kind ? <span key={i} class={part.kind}>{part.text}</span> : part.text))}
+        {linesIn(text, fenceLines).map((lines, i) => <Lines key={i} text={lines} language={language} />)}
       </code></pre>
     </figure>
   )
 }
+
+const fenceLines = 100 // are laid out, and coloured, together
+
+function linesIn(text: string, size: number): string[] {
+  const lines = text.split('\n')
+  if (lines.length <= size) return [text]
+  return Array.from({ length: Math.ceil(lines.length / size) }, (_, i) => lines.slice(i * size, (i + 1) * size).join('\n'))
+}
+
+const Lines = memo(function Lines({ text, language }: { text: string; language: string }) {
+  return <span class="lines">{highlight(text, language).map((part, i) => (part.kind ? <span key={i} class={part.kind}>{part.text}</span> : part.text))}</span>
+})
 
 function List({ piece }: { piece: Piece & { kind: 'list' } }) {
   const items = piece.items.map((item, i) => (

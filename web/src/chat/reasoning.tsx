@@ -4,6 +4,8 @@ import { memo } from '../ui/memo'
 import { LiveText } from './live-text'
 import { openedSignal } from './opened'
 
+const liveMax = 12_000 // while it grows; then all of it
+
 export const Reasoning = memo(function Reasoning({ text, id, live }: { text: string; id: string; live: boolean }) {
   const open = openedSignal(id)
   return (
@@ -14,7 +16,7 @@ export const Reasoning = memo(function Reasoning({ text, id, live }: { text: str
         {!open.value && <span class="reasoning-glimpse">{glimpse(text)}</span>}
         <span class="step-chevron"><Icon name="chevron" size={14} /></span>
       </button>
-      {open.value && <LiveText text={text} label="Reasoning" class="reasoning-text" />}
+      {open.value && <LiveText text={live && text.length > liveMax ? `…${text.slice(-liveMax)}` : text} label="Reasoning" class="reasoning-text" />}
     </div>
   )
 })
