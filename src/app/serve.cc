@@ -224,8 +224,9 @@ void Serving::build_house() {
   engine_ = engine::make_engine(
       {*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, *sealer_, &*storeroom_, &noticed_},
       engine_options(config_, base_url_));
-  flows_ = flow::make_flows({*store_, *engine_, *client_, *reactor_, *ids_, *log_},
-                            {.http_urls = config_.list("workflows.http_urls")});
+  flows_ = flow::make_flows(
+      {*store_, *engine_, *client_, *reactor_, *ids_, *log_},
+      {.http_urls = config_.list("workflows.http_urls"), .sandbox_urls = config_.list("runner.sandbox_urls")});
   station_ = station::make_station({hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},
                                    {.runner_key_sha256 = sha256(runner_key()),
                                     .agent_urls = config_.list("runner.agent_urls"),

@@ -47,7 +47,8 @@ struct Task {
 };
 
 // No callback comes from inside. Whatever the task refers to must outlive the work.
-std::unique_ptr<BlockWork> make_run_work(const FlowNeeds& needs, const Task& task, BlockListener& listener);
+std::unique_ptr<BlockWork> make_run_work(const FlowNeeds& needs, const FlowOptions& options, const Task& task,
+                                         BlockListener& listener);
 std::unique_ptr<BlockWork> make_http_work(const FlowNeeds& needs, const FlowOptions& options, const Task& task,
                                           BlockListener& listener);
 

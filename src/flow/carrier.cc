@@ -67,7 +67,8 @@ void Carrier::carry(const CarryBlock& block) {
   current_ = block.block;
   const Task task{run_, plan_, progress_, block.block, block.run_id, begun_here_ == block.block};
   BlockListener& listener = *this;
-  work_ = what.has_run() ? make_run_work(needs_, task, listener) : make_http_work(needs_, options_, task, listener);
+  work_ = what.has_run() ? make_run_work(needs_, options_, task, listener)
+                         : make_http_work(needs_, options_, task, listener);
 }
 
 void Carrier::on_block_ended(model::BlockOutputs outputs, std::optional<model::WorkflowError> error) {

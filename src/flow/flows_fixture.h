@@ -114,7 +114,8 @@ class FlowsTest : public engine::EngineTest {
   const harness::Dispatch& last_dispatch() const { return dispatcher.jobs.back()->dispatch; }
 
   net::FakeClient client{loop};
-  FlowOptions flow_options{.http_urls = {"http://api.example/v1"}};
+  FlowOptions flow_options{.http_urls = {"http://api.example/v1"},
+                           .sandbox_urls = {"http://runner.example", "http://own.example"}};
   std::unique_ptr<Flows> flows;
   model::AgentId last_agent;
 };

@@ -41,6 +41,12 @@ TEST_F(FlowsTest, S_8_the_blocks_runner_counts_before_the_workflows) {
   EXPECT_EQ(last_dispatch().extras.sandbox_url, "") << "the server's own choice";
 }
 
+TEST_F(FlowsTest, S_8_a_runner_that_the_operator_does_not_allow_is_not_asked) {
+  const auto run = start_ok(definition_of(agents_block("a", "x", R"(,"sandbox_url":"http://other.example")")));
+  EXPECT_EQ(stored(run).error->code, "sandbox-not-allowed");
+  EXPECT_TRUE(dispatcher.jobs.empty());
+}
+
 TEST_F(FlowsTest, B_2_the_runners_lines_are_told_as_they_are_inside_of_the_block) {
   const auto run = start_ok(definition_of(agents_block("a", "x")));
   agent_says(R"({"level":"info","text":"Thinking."})", model::EventKind::log);

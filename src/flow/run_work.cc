@@ -25,8 +25,8 @@ model::WorkflowError error_of_body(std::string_view body) {
 
 class RunWork final : public BlockWork {
  public:
-  RunWork(const FlowNeeds& needs, const Task& task, BlockListener& listener)
-      : needs_(needs), task_(task), listener_(listener) {
+  RunWork(const FlowNeeds& needs, const FlowOptions& options, const Task& task, BlockListener& listener)
+      : needs_(needs), options_(options), task_(task), listener_(listener) {
     needs_.loop.defer(alive_.guard([this] { look(); }));
   }
 
@@ -106,6 +106,12 @@ class RunWork final : public BlockWork {
     send.request_id = task_.run.id.text();
     if (auto fault = fill(send)) {
       return end({}, model::WorkflowError{"template-failed", "The block cannot be begun: " + fault->what + "."});
+    }
+    // A runner is asked with the operator's key.
+    if (const auto& url = send.extras.sandbox_url; !url.empty() && !net::is_allowed(url, options_.sandbox_urls)) {
+      return end({}, model::WorkflowError{"sandbox-not-allowed",
+                                          "Workflows may not name the runner " + url +
+                                              ": the server's setting runner.sandbox_urls has those that they may."});
     }
     const auto now = needs_.loop.now();
     model::Conversation conversation{.id = needs_.ids.make<model::ConversationId>(),
@@ -234,6 +240,7 @@ class RunWork final : public BlockWork {
   }
 
   const FlowNeeds& needs_;
+  const FlowOptions& options_;
   const Task task_;
   BlockListener& listener_;
   model::TenantLimits limits_;
@@ -248,8 +255,9 @@ class RunWork final : public BlockWork {
 
 }  // namespace
 
-std::unique_ptr<BlockWork> make_run_work(const FlowNeeds& needs, const Task& task, BlockListener& listener) {
-  return std::make_unique<RunWork>(needs, task, listener);
+std::unique_ptr<BlockWork> make_run_work(const FlowNeeds& needs, const FlowOptions& options, const Task& task,
+                                         BlockListener& listener) {
+  return std::make_unique<RunWork>(needs, options, task, listener);
 }
 
 }  // namespace sluice::flow

@@ -18,6 +18,7 @@ from gate_fixture import Approver
 from openapi_examples import EXAMPLES, FORGED, FORM, FORM_TYPE, KIT, SKILL, agui_run
 from server_process import ROOT, ServerTest
 from stream_grammar import check_stream
+from workflow_examples import make_workflows
 
 SPEC_FILE = ROOT / "openapi" / "openapi.yaml"
 SPEC = yaml.safe_load(SPEC_FILE.read_text())
@@ -136,7 +137,7 @@ def make_materials(test):
     made = client.post(f"/api/workspaces/{workspace}/executions").json()
     kept = client.post(f"/api/agents/{made['id']}/results", FORM, {"Authorization": made["otp_upload"]} | FORM_TYPE)
     things["file"] = kept.json()["files"][0]["id"]
-    return things
+    return things | make_workflows(client, workspace)
 
 
 class TheServer(ServerTest):

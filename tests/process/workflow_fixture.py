@@ -67,9 +67,12 @@ class WorkflowTest(ServerTest):
 
     def setUp(self):
         super().setUp()
-        self.target.asked.clear()
         self.target.gate.set()
         self.target.status = 200
+        self.forget_requests()
+
+    def forget_requests(self):
+        self.target.asked.clear()
         while self.target.came.acquire(blocking=False):
             pass
 
