@@ -169,5 +169,22 @@ TEST_F(CapacityTest, I_21_a_wrong_runtime_is_422_and_a_tenants_caps_are_kept) {
   }
 }
 
+TEST_F(CapacityTest, The_last_hour_is_remembered_a_sample_every_five_seconds) {
+  with_places(2);
+  EXPECT_EQ(get("/v1/capacity/history")->body, R"({"interval_seconds":5,"samples":[]})");
+  send(make_conversation(), "hello");
+  loop.advance({5'000});
+  const auto first = R"({"at_ms":)" + std::to_string(loop.now().ms) +
+                     R"(,"running":1,"held":0,"parked":0,"sticky":0,"warm":3,"pool_size":2})";
+  EXPECT_EQ(get("/v1/capacity/history")->member("samples"), "[" + first + "]");
+  agent_finishes();
+  loop.advance({5'000 * 719});
+  const auto full = get("/v1/capacity/history")->member("samples");
+  EXPECT_TRUE(full.starts_with("[" + first));
+  EXPECT_EQ(std::count(full.begin(), full.end(), '{'), 720);
+  loop.advance({5'000});
+  EXPECT_FALSE(get("/v1/capacity/history")->member("samples").starts_with("[" + first));
+}
+
 }  // namespace
 }  // namespace sluice::api

@@ -70,5 +70,42 @@ TEST_F(RunsTest, A_run_cancelled_under_a_waiting_caller_is_told_as_a_problem_I_2
   EXPECT_EQ(waiting->slug(), "run-cancelled");
 }
 
+TEST_F(RunsTest, The_list_is_narrowed_by_state_agent_and_time) {
+  const auto done = send(make_conversation(), "hello")->header("X-Run-Id");
+  agent_finishes();
+  loop.advance({60'000});
+  const auto running = send(make_conversation(), "hello")->header("X-Run-Id");
+  const auto listed = [&](const std::string& query) {
+    std::vector<std::string> ids;
+    const auto page = json::Document::parse(get("/v1/runs?" + query)->body);
+    page.value().root().find("data")->each_element(
+        [&](json::Value row) { ids.emplace_back(row.find("id")->string().value()); });
+    return ids;
+  };
+  EXPECT_EQ(listed(""), Texts({running, done}));
+  EXPECT_EQ(listed("state=completed"), Texts({done}));
+  EXPECT_EQ(listed("state=starting,streaming,completed,completed"), Texts({running, done}));
+  EXPECT_EQ(listed("state=failed,parked"), Texts());
+  EXPECT_EQ(listed("agent_id=" + acme.agent.text()), Texts({running, done}));
+  EXPECT_EQ(listed("agent_id=" + other.agent.text()), Texts());
+  EXPECT_EQ(listed("created_after=2026-07-02T10:00:30Z"), Texts({running}));
+  EXPECT_EQ(listed("created_before=2026-07-02T10:00:30Z"), Texts({done}));
+  for (const auto* query : {"state=", "state=tired", "state=failed,", "agent_id=agt_x", "created_after=today"}) {
+    EXPECT_EQ(get("/v1/runs?" + std::string(query))->slug(), "validation-error") << query;
+  }
+}
+
+TEST_F(RunsTest, A_run_is_drawn_as_its_phases) {
+  const auto run = send(make_conversation(), "hello")->header("X-Run-Id");
+  loop.advance({1'000});
+  agent_says("Hi");
+  const auto path = "/v1/runs/" + run + "/timeline";
+  EXPECT_NE(get(path)->member("phases").find(R"("phase":"text","label":"Answer","from_ms":1000)"), std::string::npos);
+  EXPECT_EQ(get(path)->member("ended_at_ms"), "null");
+  agent_finishes();
+  EXPECT_NE(get(path)->member("ended_at_ms"), "null");
+  EXPECT_EQ(ask_as("GET", path, {.key = other.key})->status, 404);
+}
+
 }  // namespace
 }  // namespace sluice::api
