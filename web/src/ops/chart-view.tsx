@@ -1,6 +1,6 @@
 // How many places were taken, over time. Arrow keys move through it; a table says the lowest and the highest.
 import { useState } from 'preact/hooks'
-import { nearest, series, stepPath, summary, type SeriesName } from './chart'
+import { areaPath, nearest, series, stepPath, summary, type SeriesName } from './chart'
 import { clockTicks, countTicks, linear } from './scale'
 import type { Sample } from './types'
 import { useWidth } from './width'
@@ -74,7 +74,7 @@ function Picture({ samples, shown, width, intervalMs, cursor }: PictureProps) {
         </g>
         {[...series].reverse().filter((one) => shown.includes(one.name)).map((one) => (
           <g key={one.name} class={`line ${one.name}`}>
-            {one.name === 'running' && <path class="area" d={areaOf(stepPath(samples, 'running', x, y, intervalMs * 4), samples, x, inner.height)} />}
+            {one.name === 'running' && <path class="area" d={areaPath(stepPath(samples, 'running', x, y, intervalMs * 4), inner.height)} />}
             <path d={stepPath(samples, one.name, x, y, intervalMs * 4)} stroke-dasharray={one.dash} />
           </g>
         ))}
@@ -87,12 +87,6 @@ function Picture({ samples, shown, width, intervalMs, cursor }: PictureProps) {
       </g>
     </svg>
   )
-}
-
-// Filled only where the line has no gap; with one the area would lie.
-function areaOf(path: string, samples: Sample[], x: (at: number) => number, floor: number): string {
-  if (path.lastIndexOf('M') > 0) return ''
-  return `${path}V${floor}H${x(samples[0]!.at_ms).toFixed(1)}Z`
 }
 
 function AsTable({ samples }: { samples: Sample[] }) {

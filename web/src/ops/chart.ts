@@ -23,6 +23,11 @@ export function stepPath(samples: Sample[], of: SeriesName, x: (at: number) => n
   return path
 }
 
+// The same, filled down to the floor: one piece for each that has no gap.
+export function areaPath(line: string, floor: number): string {
+  return line.split('M').filter(Boolean).map((piece) => `M${piece}V${floor}H${piece.split(' ')[0]}Z`).join('')
+}
+
 export function nearest(samples: Sample[], at: number): number {
   let low = 0
   let high = samples.length - 1

@@ -14,7 +14,7 @@ export function Endpoints({ making, onMade }: { making: boolean; onMade: (is: bo
   const [edited, setEdited] = useState<ModelEndpoint | null>(null)
   const columns: Column<ModelEndpoint>[] = [
     { label: 'Name', cell: (one) => one.name },
-    { label: 'Provider', width: '10rem', cell: (one) => one.provider },
+    { label: 'Provider', cell: (one) => one.provider },
     { label: 'Address', wideOnly: true, cell: (one) => <span class="mono">{one.base_url ?? "the provider's own"}</span> },
     { label: 'Secret', width: '11rem', wideOnly: true, cell: (one) => <span class="mono">{one.key_alias ?? '–'}</span> },
     { label: 'Models', width: '6rem', wideOnly: true, align: 'end', cell: (one) => one.models.length || 'any' },

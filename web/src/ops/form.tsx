@@ -1,19 +1,9 @@
 // Forms: what the server found wrong stands at the field that it points to, and the rest above the buttons.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Problem, type FieldError } from '../api'
+import { Problem } from '../api'
 import { Button, Dialog, Trouble } from '../ui/ui'
-
-// What is wrong with the field at this pointer, and with what is inside it.
-export function errorAt(errors: FieldError[], pointer: string): string | undefined {
-  const here = errors.filter((error) => error.pointer === pointer || error.pointer.startsWith(`${pointer}/`))
-  const words = here.map((error) => (error.pointer === pointer ? error.message : `${error.pointer.slice(pointer.length + 1)}: ${error.message}`))
-  return words.length ? words.join('; ') : undefined
-}
-
-export function errorsElsewhere(errors: FieldError[], pointers: string[]): FieldError[] {
-  return errors.filter((error) => !pointers.some((pointer) => error.pointer === pointer || error.pointer.startsWith(`${pointer}/`)))
-}
+import { errorAt, errorsElsewhere } from './mistakes'
 
 export interface Submission {
   busy: boolean

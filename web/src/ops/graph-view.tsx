@@ -6,13 +6,15 @@ import type { Block, BlockStatus, Definition } from './types'
 export const blockIcons: Record<Block['type'], IconName> = { agents: 'agents', inference: 'thought', http: 'send', condition: 'branch' }
 const margin = 8
 const letters = 17
+const smallest = 0.65 // of its size; a graph that is wider than that is scrolled
 
 export function GraphView({ definition, statuses }: { definition: Pick<Definition, 'blocks' | 'edges'>; statuses?: Map<string, BlockStatus> }) {
   const graph = layOutGraph(definition)
+  const width = graph.width + margin * 2
   const told = `A graph of ${graph.blocks.length} blocks. ${graph.edges.map(({ edge }) => `${edge.from} leads to ${edge.to}${edge.when === true ? ' if true' : edge.when === false ? ' if false' : ''}`).join('; ')}.`
   return (
     <div class="graph" tabIndex={0} role="region" aria-label="Graph">
-      <svg width={graph.width + margin * 2} height={graph.height + margin * 2} role="img" aria-label={told}>
+      <svg viewBox={`0 0 ${width} ${graph.height + margin * 2}`} style={{ width: `${width}px`, minWidth: `${smallest * width}px` }} role="img" aria-label={told}>
         <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" class="arrow" /></marker></defs>
         <g transform={`translate(${margin} ${margin})`}>
           {graph.edges.map(({ edge, path, labelX, labelY }, i) => (

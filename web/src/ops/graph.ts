@@ -59,8 +59,8 @@ function drawEdge(edge: Edge, from: Placed, to: Placed, rows: number, width: num
   const endX = right ? to.x + node.width : to.x
   const startY = from.y + node.height / 2
   const endY = to.y + node.height / 2
-  const out = right ? Math.max(startX, endX) + 30 : Math.min(startX, endX) - 30
-  return { edge, path: `M${startX} ${startY}C${out} ${startY} ${out} ${startY} ${out} ${startY + 20}V${endY - 20}C${out} ${endY} ${out} ${endY} ${endX + (right ? 2 : -2)} ${endY}`, labelX: out, labelY: (startY + endY) / 2 }
+  const out = right ? width - 6 : 6
+  return { edge, path: `M${startX} ${startY}C${out} ${startY} ${out} ${startY} ${out} ${startY + 20}V${endY - 20}C${out} ${endY} ${out} ${endY} ${endX + (right ? 2 : -2)} ${endY}`, labelX: right ? out - 14 : out + 14, labelY: (startY + endY) / 2 }
 }
 
 // What can be seen without the server; it has the last word when the workflow is saved.

@@ -1,26 +1,7 @@
 // An agent's policy, rule by rule.
 import { Button, IconButton } from '../ui/ui'
-import type { PolicyRule, RuleKind } from './types'
-
-export interface Rule { effect: PolicyRule['effect']; kind: RuleKind; pattern: string; reason: string; secrets: string }
-
-const rulesKinds: { value: RuleKind; label: string; example: string }[] = [
-  { value: 'tool', label: 'tool', example: 'bash' }, { value: 'command', label: 'command', example: 'git push *' }, { value: 'file', label: 'file', example: '/work/**' }, { value: 'host', label: 'host', example: '*.example.com' },
-]
-
-export function rulesOf(policy: PolicyRule[]): Rule[] {
-  return policy.map((rule) => {
-    const kind = rulesKinds.find(({ value }) => rule[value] !== undefined)?.value ?? 'tool'
-    return { effect: rule.effect, kind, pattern: rule[kind] ?? '', reason: rule.reason ?? '', secrets: rule.secrets?.join(', ') ?? '' }
-  })
-}
-
-export function policyOf(rules: Rule[]): PolicyRule[] {
-  return rules.map(({ effect, kind, pattern, reason, secrets }) => {
-    const aliases = secrets.split(',').map((alias) => alias.trim()).filter(Boolean)
-    return { effect, [kind]: pattern, ...(reason ? { reason } : {}), ...(kind === 'host' && aliases.length ? { secrets: aliases } : {}) }
-  })
-}
+import { ruleKinds, type Rule } from './policy'
+import type { RuleKind } from './types'
 
 interface EditorProps { rules: Rule[]; onRules: (rules: Rule[]) => void; errorAt: (pointer: string) => string | undefined }
 
@@ -38,9 +19,9 @@ export function PolicyEditor({ rules, onRules, errorAt }: EditorProps) {
               {['allow', 'ask', 'deny'].map((effect) => <option key={effect}>{effect}</option>)}
             </select>
             <select aria-label="What it is about" value={rule.kind} onChange={(event) => change(i, { kind: event.currentTarget.value as RuleKind })}>
-              {rulesKinds.map(({ value, label }) => <option key={value} value={value}>{label}</option>)}
+              {ruleKinds.map(({ value, label }) => <option key={value} value={value}>{label}</option>)}
             </select>
-            <input class="mono" aria-label="Pattern" aria-invalid={error ? 'true' : undefined} placeholder={rulesKinds.find(({ value }) => value === rule.kind)!.example} value={rule.pattern} onInput={(event) => change(i, { pattern: event.currentTarget.value })} />
+            <input class="mono" aria-label="Pattern" aria-invalid={error ? 'true' : undefined} placeholder={ruleKinds.find(({ value }) => value === rule.kind)!.example} value={rule.pattern} onInput={(event) => change(i, { pattern: event.currentTarget.value })} />
             {rule.kind === 'host'
               ? <input class="mono" aria-label="Secrets that may be sent there" placeholder="Secrets: CRM_KEY, *" value={rule.secrets} onInput={(event) => change(i, { secrets: event.currentTarget.value })} />
               : <input aria-label="Reason, shown to whoever is asked" placeholder="Reason" value={rule.reason} onInput={(event) => change(i, { reason: event.currentTarget.value })} />}

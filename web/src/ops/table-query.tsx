@@ -30,7 +30,7 @@ export function TableQuery({ columns, question, onQuestion }: QueryProps) {
         <label class="order"><span>Order by</span>
           <select value={question.order} onChange={(event) => set({ order: event.currentTarget.value })}><option value="">as inserted</option>{columns.map((column) => <option key={column.name}>{column.name}</option>)}</select>
         </label>
-        {question.order && <Button small onClick={() => set({ descending: !question.descending })} aria-label={question.descending ? 'Descending; make it ascending' : 'Ascending; make it descending'}>{question.descending ? 'Z–A, 9–0' : 'A–Z, 0–9'}</Button>}
+        {question.order && <Button small onClick={() => set({ descending: !question.descending })} title="Turn the order round">{question.descending ? 'descending' : 'ascending'}</Button>}
       </div>
     </div>
   )

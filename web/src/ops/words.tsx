@@ -46,7 +46,7 @@ interface SectionProps { title: string; actions?: ComponentChildren; about?: Com
 
 export function Section({ title, actions, about, children }: SectionProps) {
   return (
-    <section class="section" aria-label={title}>
+    <section class="section">
       <header><div><h2>{title}</h2>{about && <p class="faint">{about}</p>}</div>{actions && <div class="page-actions">{actions}</div>}</header>
       {children}
     </section>

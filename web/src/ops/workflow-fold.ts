@@ -1,6 +1,6 @@
 // The lines of a workflow run, gathered by block.
 import type { Block, BlockStatus, WorkflowLine, WorkflowRun } from './types'
-import type { Line } from './trace'
+import type { Line } from './lines'
 
 export interface BlockView {
   id: string

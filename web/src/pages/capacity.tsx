@@ -4,9 +4,10 @@ import { api } from '../api'
 import { useEvery, useLoad } from '../load'
 import { joinSamples } from '../ops/chart'
 import { ChartView } from '../ops/chart-view'
+import { spanText } from '../ops/scale'
 import type { Capacity, CapacityHistory, Sample } from '../ops/types'
 import { Shown } from '../ops/words'
-import { Badge, durationText, Empty, PageFrame, Time } from '../ui/ui'
+import { Badge, Empty, PageFrame, Time } from '../ui/ui'
 
 const everyMs = 2000
 
@@ -47,7 +48,7 @@ function Now({ told }: { told: Capacity }) {
           <dd><b>{told.running}</b> <span class="muted">of {told.pool_size} places</span> {told.at_capacity ? <Badge tone="warn" dot>full</Badge> : <Badge tone="ok" dot>free</Badge>}</dd>
           <dd class="meter" aria-hidden="true"><span class={told.at_capacity ? 'full' : ''} style={{ width: `${share * 100}%` }} /></dd>
         </div>
-        <Figure name="Held" value={told.held} about={`wait for a place, at most ${durationText(told.max_hold_seconds * 1000)}`} tone={told.held > 0 ? 'warn' : ''} />
+        <Figure name="Held" value={told.held} about={`wait for a place, at most ${spanText(told.max_hold_seconds * 1000)}`} tone={told.held > 0 ? 'warn' : ''} />
         <Figure name="Parked" value={told.parked} about="wait for a person" tone={told.parked > 0 ? 'warn' : ''} />
         <Figure name="Sticky" value={told.sticky_active} about={`pinned, of at most ${told.max_sticky}`} />
         <Figure name="Warm" value={told.warm_available} about="sandboxes ready" />

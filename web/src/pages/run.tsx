@@ -4,11 +4,12 @@ import { api, type Page } from '../api'
 import { Step } from '../chat/step'
 import { useEvery, useLoad } from '../load'
 import { CancelRun } from '../ops/cancel-run'
+import type { Line } from '../ops/lines'
 import { follow } from '../ops/ndjson'
 import { usePaged } from '../ops/paged'
 import { List } from '../ops/list-page'
 import { TimelineView } from '../ops/timeline-view'
-import { Trace, type Line } from '../ops/trace'
+import { Trace } from '../ops/trace'
 import { isOver, type Agent, type EgressEntry, type Message, type Run, type RunFile, type RunStep, type RunTimeline } from '../ops/types'
 import { Fact, Facts, Id, Shown, StateBadge, Tabs } from '../ops/words'
 import type { PageProps } from '../pages'
@@ -151,8 +152,8 @@ function Lines({ run }: { run: Run }) {
   return (
     <div>
       <h2 class="hidden">Trace</h2>
-      <Trace lines={lines} live={!over} started={Date.parse(run.created_at)} />
-      <p class="trace-foot faint">{lines.length.toLocaleString()} lines{over ? '' : ', live'}. <a href={`/v1/runs/${run.id}/stream.jsonl?profile=extended`} download={`${run.id}.jsonl`}>Download them</a></p>
+      <Trace lines={lines} live={!over && !isOver(run)} started={Date.parse(run.created_at)} />
+      <p class="trace-foot faint">{lines.length.toLocaleString()} lines{over || isOver(run) ? '' : ', live'}. <a href={`/v1/runs/${run.id}/stream.jsonl?profile=extended`} download={`${run.id}.jsonl`}>Download them</a></p>
     </div>
   )
 }

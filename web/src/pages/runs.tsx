@@ -52,13 +52,13 @@ function Runs({ list, asked, agents, filtered }: RunsProps) {
 }
 
 const columnsFor = (names: Map<string, string>, cancel: (run: Run) => void): Column<Run>[] => [
-  { label: 'Run', width: '11.5rem', cell: (run) => <span class="mono" title={run.id}>{shortId(run.id)}</span> },
-  { label: 'State', width: '7.5rem', cell: (run) => <StateBadge state={run.state} /> },
-  { label: 'Agent', wideOnly: true, cell: (run) => names.get(run.agent_id) ?? shortId(run.agent_id) },
+  { label: 'Run', cell: (run) => <span class="mono" title={run.id}>{shortId(run.id)}</span> },
+  { label: 'State', width: '7rem', cell: (run) => <StateBadge state={run.state} /> },
+  { label: 'Agent', width: '24%', wideOnly: true, cell: (run) => names.get(run.agent_id) ?? shortId(run.agent_id) },
   { label: 'Conversation', width: '11.5rem', wideOnly: true, cell: (run) => <Id id={run.conversation_id} to={`/runs?conversation=${run.conversation_id}`} /> },
   { label: 'Created', width: '6.5rem', wideOnly: true, cell: (run) => <Time at={run.created_at} /> },
-  { label: 'Took', width: '6rem', align: 'end', cell: (run) => <Took run={run} /> },
-  { label: 'Open or cancel', width: '6rem', align: 'end', wideOnly: true, cell: (run) => (
+  { label: 'Took', width: '5.5rem', align: 'end', cell: (run) => <Took run={run} /> },
+  { label: 'Actions', width: '6rem', align: 'end', wideOnly: true, cell: (run) => (
     <span class="row-actions">
       {!isOver(run) && <IconButton icon="stop" label={`Cancel ${shortId(run.id)}`} onClick={() => cancel(run)} />}
       <Link to={`/chat/${run.conversation_id}`} class="icon-button" aria-label={`Open the chat of ${shortId(run.id)}`} title="Open its chat"><Icon name="chat" /></Link>

@@ -17,7 +17,7 @@ export default function SkillsPage({ params }: PageProps) {
 }
 
 const columns: Column<Skill>[] = [
-  { label: 'Name', width: '13rem', cell: (skill) => skill.name },
+  { label: 'Name', width: '32%', cell: (skill) => skill.name },
   { label: 'What for', cell: (skill) => <span title={skill.description}>{skill.description}</span> },
   { label: 'Files', width: '5rem', wideOnly: true, align: 'end', cell: (skill) => skill.file_count },
   { label: 'Size', width: '6rem', wideOnly: true, align: 'end', cell: (skill) => sizeText(skill.size) },

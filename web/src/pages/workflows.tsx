@@ -20,7 +20,7 @@ export default function WorkflowsPage({ params, query }: PageProps) {
 }
 
 const columns: Column<Workflow>[] = [
-  { label: 'Name', width: '16rem', cell: (workflow) => workflow.name },
+  { label: 'Name', width: '34%', cell: (workflow) => workflow.name },
   { label: 'Description', cell: (workflow) => <span title={workflow.description}>{workflow.description || '–'}</span> },
   { label: 'Blocks', width: '6rem', wideOnly: true, align: 'end', cell: (workflow) => workflow.definition.blocks.length },
   { label: 'Changed', width: '7rem', wideOnly: true, cell: (workflow) => <Time at={workflow.updated_at} /> },
@@ -55,11 +55,11 @@ function WorkflowPage({ id, tab }: { id: string; tab: string }) {
 const took = (run: WorkflowRun): string => durationText(Math.max(0, (run.ended_at ? Date.parse(run.ended_at) : Date.now()) - Date.parse(run.created_at)))
 
 const runColumns: Column<WorkflowRun>[] = [
-  { label: 'Run', width: '12rem', cell: (run) => <span class="mono" title={run.id}>{shortId(run.id)}</span> },
-  { label: 'Status', width: '8rem', cell: (run) => <StatusBadge status={run.status} /> },
-  { label: 'Inputs', wideOnly: true, cell: (run) => <span class="mono">{JSON.stringify(run.inputs).slice(0, 200)}</span> },
+  { label: 'Run', cell: (run) => <span class="mono" title={run.id}>{shortId(run.id)}</span> },
+  { label: 'Status', width: '7rem', cell: (run) => <StatusBadge status={run.status} /> },
+  { label: 'Inputs', width: '40%', wideOnly: true, cell: (run) => <span class="mono">{JSON.stringify(run.inputs).slice(0, 200)}</span> },
   { label: 'Began', width: '7rem', wideOnly: true, cell: (run) => <Time at={run.created_at} /> },
-  { label: 'Took', width: '7rem', align: 'end', cell: took },
+  { label: 'Took', width: '6rem', align: 'end', cell: took },
 ]
 
 function Runs({ workflow }: { workflow: Workflow }) {

@@ -39,11 +39,11 @@ export function Table<T>(props: TableProps<T>) {
           <tr>{columns.map((column) => <th key={column.label} scope="col" class={cellClass(column)}>{column.label}</th>)}</tr>
         </thead>
         <tbody>
-          <Spacer height={seen.before} span={columns.length} />
+          <Spacer height={seen.before} />
           {rows.slice(seen.from, seen.to).map((row, i) => (
             <Row key={idOf(row)} {...props} row={row} index={seen.from + i} rowHeight={rowHeight} />
           ))}
-          <Spacer height={seen.after} span={columns.length} />
+          <Spacer height={seen.after} />
         </tbody>
       </table>
       {props.footer}
@@ -59,8 +59,8 @@ function ColumnWidth<T>({ column }: { column: Column<T> }) {
   return <col class={column.wideOnly ? 'wide-only' : ''} style={column.width ? { width: column.width } : {}} />
 }
 
-function Spacer({ height, span }: { height: number; span: number }) {
-  return height > 0 ? <tr class="spacer" aria-hidden="true"><td colSpan={span} style={{ height: `${height}px` }} /></tr> : null
+function Spacer({ height }: { height: number }) {
+  return height > 0 ? <tr class="spacer" aria-hidden="true"><td style={{ height: `${height}px` }} /></tr> : null
 }
 
 function Row<T>({ row, index, columns, to, onOpen, rowHeight }: TableProps<T> & { row: T; index: number }) {
