@@ -61,7 +61,7 @@ TEST_F(BagFilesTest, All_files_of_a_request_are_kept_or_none_S_12) {
     EXPECT_EQ(upload(file("ok.txt", "x") + wrong)->slug(), "validation-error") << wrong;
   }
   EXPECT_EQ(upload("garbage")->slug(), "malformed-request");
-  EXPECT_EQ(upload("")->slug(), "malformed-request");
+  EXPECT_EQ(upload("")->slug(), "validation-error") << "a form without files";
   EXPECT_EQ(upload(file("a.txt", "x"), "/api/assistant/files", "text/plain")->slug(), "unsupported-media-type");
   contents.full = true;
   EXPECT_EQ(upload(file("a.txt", "x"))->status, 503);
