@@ -37,6 +37,7 @@ struct ApiOptions {
   std::vector<std::string> webhook_urls;   // where tenants may be told: the beginnings of URLs, or "*"
   std::vector<std::string> tool_urls;      // where agents' tools may be: the same
   std::vector<std::string> sandbox_urls;   // which runners a chat or a workflow may name: the same
+  bool has_sandbox = true;                 // here, or at the runners elsewhere that carry runs
   int64_t leave_grace_ms = 2'000;          // how long a turn goes on that nobody reads
   // Files that people upload.
   int64_t upload_bytes_max = 100LL * 1000 * 1000;             // of one request

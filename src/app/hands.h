@@ -37,6 +37,7 @@ class Hands final {
   static Result<std::unique_ptr<Hands>> open(const Config& config, const std::string& data_dir, HandsNeeds needs);
 
   harness::Dispatcher& dispatcher() { return *dispatcher_; }
+  bool has_sandbox() const { return sandbox_ != nullptr; }
   world::Workers& workers() { return *workers_; }
   // No box is left then.
   void close(Callback<void()> done);

@@ -248,6 +248,7 @@ void Serving::build_house() {
                         .webhook_urls = config_.list("webhooks.urls"),
                         .tool_urls = config_.list("tools.urls"),
                         .sandbox_urls = config_.list("runner.sandbox_urls"),
+                        .has_sandbox = hands_->has_sandbox() || !config_.list("runner.urls").empty(),
                         .leave_grace_ms = config_.integer("assistant.leave_grace_ms"),
                         .upload_bytes_max = config_.integer("files.upload_bytes_max"),
                         .tenant_file_bytes_max = config_.integer("files.tenant_bytes_max"),

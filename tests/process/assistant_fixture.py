@@ -168,6 +168,12 @@ class AssistantTest(ServerTest):
         self.assertIn(browser.types[-2], ("result", "error"))
         return browser
 
+    def next_turn(self, chat):
+        """Whether the chat takes one now; nobody reads it then."""
+        answer = self.open_turn("say next", chat)
+        with answer.connection:
+            return answer.status == 200
+
     def chat(self, chat, query="", client=None):
         answer = (client or self.client).get(f"/api/assistant/chats/{chat}{query}")
         self.assertEqual(answer.status, 200, answer.body)

@@ -92,7 +92,7 @@ class ATurn(AssistantTest):
                     approval = self.client.get(f"/v1/approvals/{frame.data['approvalId']}").json()
                     self.assertEqual(frame.data["items"], approval["requested_items"])
                     decided = self.client.post(f"/v1/approvals/{approval['id']}/approve",
-                                               {"signature": approver.signature(approval)})
+                                               {"signature": approver.signature(approval["id"])})
                     self.assertEqual(decided.status, 200, decided.body)
         self.assertEqual([f.data["status"] for f in browser.seen if f.type == "approval"], ["pending", "approved"])
         self.assertEqual(browser.shown(), self.chat(browser.chat["chatId"])["messages"][-1]["content"])

@@ -99,7 +99,15 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
 
   // ── it is all there ──
 
+  bool has_sandbox() const { return asked_->surface().options.has_sandbox || !input_.sandbox_url.empty(); }
+
   void send(int tries_left) {
+    if (!has_sandbox() && !turn_.attachments.empty()) {
+      return asked_->problem(
+          model::Slug::runner_unavailable,
+          "Files need a sandbox: this server has none, and no runner was named (sandboxUrl, SANDBOX_URL "
+          "of the agent's environment, or runner.urls of the server). Nothing was created.");
+    }
     turn_.title = chat_.title.value_or("");
     turn_.created_at_ms = chat_.created_at.ms;
     std::variant<model::ConversationId, model::Conversation> chat = chat_.id;
@@ -108,7 +116,8 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
     send.hold = input_.hold;
     send.extras.chat = turn_;
     send.extras.sandbox_url = input_.sandbox_url;
-    send.extras.builtin_skills = {"tables", "files", "workflow_editor"};
+    // Without a sandbox nobody could use them, and there is still a model to talk to.
+    if (has_sandbox()) send.extras.builtin_skills = {"tables", "files", "workflow_editor"};
     asked_->engine().send(std::move(send), [self = shared_from_this(), tries_left](const engine::SendOutcome& outcome) {
       if (const auto* problem = std::get_if<model::Problem>(&outcome)) return self->on_problem(*problem, tries_left);
       open_turn_stream(self->asked_, {std::get<engine::Sent>(outcome).run, self->input_.keeps_on});

@@ -102,6 +102,17 @@ TEST_F(TurnInputTest, S_8_the_caller_names_a_runner_only_where_the_server_lets_i
   EXPECT_EQ(agent.last.extras.sandbox_url, "https://runner.example/box");
 }
 
+TEST_F(TurnInputTest, S_8_without_any_sandbox_there_is_talk_and_what_needs_one_fails_before_anything_is_made) {
+  make_surfaces({.has_sandbox = false});
+  const auto file = put_file(std::nullopt, acme);
+  const auto refused = turn("See", "", R"(,"attachmentIds":[")" + file.text() + "\"]");
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_EQ(refused->slug(), "runner-unavailable");
+  EXPECT_EQ(get("/api/assistant/chats")->body.find("con_"), std::string::npos);
+  EXPECT_EQ(turn("Hi")->status, 200);
+  EXPECT_TRUE(agent.last.extras.builtin_skills.empty());
+}
+
 TEST_F(TurnInputTest, S_8_then_the_agents_environment_does) {
   make_surfaces({.sandbox_urls = {"https://runner.example"}});
   const auto make = [&](const std::string& url) {
