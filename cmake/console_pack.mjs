@@ -2,9 +2,10 @@
 // CACHE has a pack of the same sources already: several build directories share one.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+const packsMax = 4
 const [web, cache, out] = process.argv.slice(2)
 
 function fail(words) {
@@ -65,6 +66,12 @@ function pack(directory) {
   return Buffer.concat([Buffer.from(`${index.join('')}\n`), ...bytes])
 }
 
+function forgetOldPacks() {
+  const packs = readdirSync(cache).filter((name) => name.endsWith('.pack')).map((name) => join(cache, name))
+  packs.sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)
+  for (const old of packs.slice(packsMax)) rmSync(old)
+}
+
 function build(packed) {
   install()
   const directory = mkdtempSync(join(cache, 'building-'))
@@ -78,6 +85,7 @@ function build(packed) {
   rmSync(directory, { recursive: true, force: true })
   // At once, so that another build never sees half of it.
   renameSync(whole, packed)
+  forgetOldPacks()
 }
 
 mkdirSync(cache, { recursive: true })

@@ -73,7 +73,8 @@ def measure(rows, quick):
     server.start()
     try:
         lister = Lister(server)
-        lister.post("/v1/conversations", {"initial_message": {"content": "say one"}, "stream": False})
+        conversation = lister.post("/v1/conversations", {})["id"]
+        lister.post(f"/v1/conversations/{conversation}/messages?stream=false", {"content": "say one"})
         run = lister.get("/v1/runs")["data"][0]
         server.kill()
         multiply(server.home / "data" / "sluice.db", RUNS)
@@ -86,7 +87,7 @@ def measure(rows, quick):
                    "one agent": f"agent_id={run['agent_id']}",
                    "agent and state": f"agent_id={run['agent_id']}&state=cancelled",
                    "before a day": f"created_before={day}", "after a day, failed": f"created_after={day}&state=failed",
-                   "nothing fits": f"agent_id={run['agent_id']}&state=completed&created_after=2099-01-01T00:00:00Z"}
+                   "the completed of an agent that has none": f"agent_id=agt_{'0' * 25}1&state=completed"}
         for name, query in queries.items():
             taken = page_through(lister, query, 100 if quick else 400)
             rows.add(f"page of 50 of {RUNS:,} runs, {name}", "ms p95", taken[len(taken) * 95 // 100],

@@ -206,8 +206,8 @@ class Console(ServerTest):
 
     def test_runs_are_filtered_and_drawn(self):
         conversation = self.conversation()
-        self.client.send(conversation, "say one").body
-        self.client.send(conversation, "fail").body
+        self.client.say(conversation, "say one")
+        self.client.say(conversation, "fail 400 no")
         browser = self.service_browser()
 
         def listed(query):

@@ -38,7 +38,7 @@ void answer_session(const Asked& asked, const Session& session, const std::optio
   net::Headers headers{{"Cache-Control", "no-store"}};
   if (sets_cookie) {
     const auto cookie = asked->surface().console.seal.cookie_of(session);
-    headers.add("Set-Cookie", cookie_header(asked, cookie, (session.expires_at.ms - asked->now().ms) / 1000));
+    headers.add("Set-Cookie", cookie_header(asked, cookie, (session.expires_at.ms - asked->now().ms + 999) / 1000));
   }
   asked->answer_json(200, session_json(asked, session, tenant), std::move(headers));
 }
