@@ -167,7 +167,8 @@ TEST_F(RoutesTest, Another_tenants_things_are_404_on_every_route_that_names_one_
 
 TEST_F(RoutesTest, A_malformed_id_in_a_path_is_404) {
   for (const Route& route : routes()) {
-    if (route.path.find('{') == std::string_view::npos) continue;
+    // Every address below the console's is the page's.
+    if (route.path.find('{') == std::string_view::npos || route.operation == "getConsolePage") continue;
     for (const auto& word : Texts{"x", "con_", "con_0000000000000000000000000!", "%00", "..", "run_01"}) {
       std::string path;
       for (std::size_t at = 0; at < route.path.size(); ++at) {
