@@ -1,7 +1,7 @@
 // What the pictures, filters and exports of the operations pages are made of.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { areaPath, joinSamples, nearest, stepPath, summary } from '../src/ops/chart'
+import { areaPath, joinSamples, nearest, reachOf, stepPath, summary } from '../src/ops/chart'
 import { csvCell, csvOf } from '../src/ops/csv'
 import { runQuery, tableFilter, valueOf } from '../src/ops/filters'
 import { errorAt, errorsElsewhere } from '../src/ops/mistakes'
@@ -11,7 +11,7 @@ import { mergeNewest } from '../src/ops/paged'
 import { pathsInside } from '../src/ops/bundle'
 import { lineOf, rangeOf } from '../src/ops/pointer'
 import { policyOf, rulesOf } from '../src/ops/policy'
-import { clockTicks, countTicks, linear, spanText, spanTicks } from '../src/ops/scale'
+import { briefText, clockTicks, countTicks, linear, spanText, spanTicks } from '../src/ops/scale'
 import { layOut } from '../src/ops/timeline'
 import { sayingOf } from '../src/ops/lines'
 import type { Block, Phase, Sample, TableColumn } from '../src/ops/types'
@@ -41,6 +41,7 @@ test('Axes have round numbers that reach over what they show', () => {
   assert.deepEqual(spanTicks(42_000, 5), [0, 10_000, 20_000, 30_000, 40_000])
   assert.deepEqual(clockTicks(61_000, 185_000, 3), [120_000, 180_000])
   assert.equal(spanText(90_000), '1.5 min')
+  assert.deepEqual([12, 42_160, 285_000, 7_260_000].map(briefText), ['12 ms', '42.2 s', '4m 45s', '2h 1m'])
   assert.equal(linear(10, 20, 100)(15), 50)
 })
 
@@ -109,6 +110,14 @@ test('A pointer finds its place in the text', () => {
   assert.equal(found(''), text)
   assert.equal(rangeOf('{"a": ', '/a'), null)
   assert.equal(lineOf(text, rangeOf(text, '/a~1b')![0]), 3)
+})
+
+test('A pool that is far larger than what goes on does not press the other lines to the floor', () => {
+  const at = (pool_size: number) => [{ ...sample(0, 3), pool_size }]
+  assert.equal(reachOf(at(8), ['running', 'pool_size']), 8)
+  assert.equal(reachOf(at(1024), ['running', 'pool_size']), 3)
+  assert.equal(reachOf(at(1024), ['pool_size']), 1024)
+  assert.equal(reachOf([], ['running']), 1)
 })
 
 const block = (id: string): Block => ({ id, type: 'inference' })

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import { buildConsole } from '../build.mjs'
 import { demo, startFake } from '../dev/fake.mjs'
+import { runAt } from '../dev/ops-data.mjs'
 
 const shots = process.env.SHOTS ?? '/tmp/console-shots'
 const only = process.argv[2]
@@ -71,6 +72,8 @@ const stories = {
   'every page, in the dark': () => each({ dark: true }, '-dark'),
 
   async 'runs: scrolls on, filters, walks by keyboard, cancels'() {
+    const { conversation_id: chatId } = runAt(0)
+    fake.assistant.chats.set(chatId, { ...fake.assistant.open({ message: 'Invoices of February' }), id: chatId })
     const page = await visit('/runs')
     await shown(page, 'run_01kf')
     const rows = () => page.locator('tbody tr:not(.spacer)').count()
@@ -91,11 +94,13 @@ const stories = {
     await accessible(page, 'cancelling')
     await page.getByRole('button', { name: 'Cancel the run' }).click()
     await page.locator('tbody tr').nth(0).getByText('Cancelled').waitFor(patience)
+    await page.getByRole('link', { name: 'Invoices of February' }).first().waitFor(patience)
+    await shoot(page, 'runs-chat')
     await page.keyboard.press('j')
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/runs\/run_/, patience)
-    await shown(page, 'Conversation')
+    await page.getByRole('link', { name: 'Open the chat' }).waitFor(patience)
   },
 
   async 'a run: the timeline by keyboard and as a table, a step, ten thousand lines, live ones'() {
@@ -252,6 +257,7 @@ const stories = {
     await start.reload()
     await shown(start, 'Two differ')
     await start.setViewportSize({ width: 360, height: 740 })
+    await start.waitForTimeout(400) // the navigation goes away
     await shoot(start, 'workflow-run-360')
     await accessible(start, 'a workflow run on a phone')
     const again = await visit('/workflows/wfl_01hzx8flow0000000000000001?tab=run')

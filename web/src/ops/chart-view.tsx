@@ -1,6 +1,6 @@
 // How many places were taken, over time. Arrow keys move through it; a table says the lowest and the highest.
 import { useState } from 'preact/hooks'
-import { areaPath, nearest, series, stepPath, summary, type SeriesName } from './chart'
+import { areaPath, nearest, reachOf, series, stepPath, summary, type SeriesName } from './chart'
 import { clockTicks, countTicks, linear } from './scale'
 import type { Sample } from './types'
 import { useWidth } from './width'
@@ -58,8 +58,8 @@ interface PictureProps { samples: Sample[]; shown: SeriesName[]; width: number; 
 
 function Picture({ samples, shown, width, intervalMs, cursor }: PictureProps) {
   const inner = { width: Math.max(40, width - left - right), height: height - top - bottom }
-  const highest = Math.max(1, ...samples.flatMap((sample) => shown.map((name) => sample[name])))
-  const ticks = countTicks(highest)
+  const ticks = countTicks(reachOf(samples, shown))
+  const drawn = shown.filter((name) => name !== 'pool_size' || samples.some((sample) => sample.pool_size <= ticks.at(-1)!))
   const from = samples[0]!.at_ms
   const to = Math.max(from + 60_000, samples.at(-1)!.at_ms)
   const x = linear(from, to, inner.width)
@@ -72,7 +72,7 @@ function Picture({ samples, shown, width, intervalMs, cursor }: PictureProps) {
           {ticks.map((tick) => <g key={tick} transform={`translate(0 ${y(tick)})`}><line x2={inner.width} /><text x={-8} y={4} text-anchor="end">{tick}</text></g>)}
           {clockTicks(from, to, Math.max(2, Math.floor(inner.width / 110))).map((at) => <text key={at} x={x(at)} y={inner.height + 18} text-anchor={x(at) < 16 ? 'start' : x(at) > inner.width - 16 ? 'end' : 'middle'}>{clock.format(at)}</text>)}
         </g>
-        {[...series].reverse().filter((one) => shown.includes(one.name)).map((one) => (
+        {[...series].reverse().filter((one) => drawn.includes(one.name)).map((one) => (
           <g key={one.name} class={`line ${one.name}`}>
             {one.name === 'running' && <path class="area" d={areaPath(stepPath(samples, 'running', x, y, intervalMs * 4), inner.height)} />}
             <path d={stepPath(samples, one.name, x, y, intervalMs * 4)} stroke-dasharray={one.dash} />
@@ -81,7 +81,7 @@ function Picture({ samples, shown, width, intervalMs, cursor }: PictureProps) {
         {cursor && (
           <g class="cursor" transform={`translate(${x(cursor.at_ms)} 0)`}>
             <line y2={inner.height} />
-            {shown.map((name) => <circle key={name} class={`line ${name}`} cy={y(cursor[name])} r={3.5} />)}
+            {drawn.map((name) => <circle key={name} class={`line ${name}`} cy={y(cursor[name])} r={3.5} />)}
           </g>
         )}
       </g>

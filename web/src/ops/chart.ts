@@ -45,6 +45,15 @@ export function summary(samples: Sample[], of: SeriesName): { lowest: number; av
   return { lowest: Math.min(...values), average: sum / Math.max(1, values.length), highest: Math.max(...values) }
 }
 
+// How high the picture must reach. A pool that is far larger than what goes on would press everything else to the floor,
+// and is left out of it.
+export function reachOf(samples: Sample[], shown: SeriesName[]): number {
+  const highest = (names: SeriesName[]) => samples.reduce((most, sample) => names.reduce((high, name) => Math.max(high, sample[name]), most), 0)
+  const others = Math.max(1, highest(shown.filter((name) => name !== 'pool_size')))
+  const pool = shown.includes('pool_size') ? highest(['pool_size']) : 0
+  return pool <= Math.max(10, others * 4) || shown.length === 1 ? Math.max(others, pool) : others
+}
+
 // The history with what was seen since; what it has itself is not there twice. As long as the server's own memory.
 export function joinSamples(history: Sample[], since: Sample[], most = 720): Sample[] {
   const last = history.at(-1)?.at_ms ?? 0

@@ -24,7 +24,7 @@ export function GraphView({ definition, statuses }: { definition: Pick<Definitio
             </g>
           ))}
           {graph.blocks.map(({ block, x, y }) => (
-            <g key={block.id} class={`node ${block.type} ${statuses?.get(block.id) ?? ''}`} transform={`translate(${x} ${y})`}>
+            <g key={block.id} class={`node block-${block.type} ${statuses?.get(block.id) ?? ''}`} transform={`translate(${x} ${y})`}>
               <title>{`${block.id}: ${block.type}`}</title>
               <rect width={node.width} height={node.height} rx={8} />
               <g transform="translate(12 15)" class="node-icon"><Icon name={blockIcons[block.type] ?? 'info'} /></g>

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { Button, Empty, Loading, Table, Trouble, type Column, type IconName } from '../ui/ui'
 import type { Paged } from './paged'
+import { Stale } from './words'
 
 interface ListProps<T> {
   label: string
@@ -18,7 +19,7 @@ export function List<T>({ label, list, columns, idOf, to, onOpen, empty }: ListP
   if (!list.rows.length) return <Empty icon={empty.icon} title={empty.title} action={empty.action}>{empty.text}</Empty>
   return (
     <>
-      {list.error && <Trouble error={list.error} retry={list.reload} />}
+      <Stale error={list.error} retry={list.reload} />
       <Table label={label} columns={columns} rows={list.rows} idOf={idOf} to={to} onOpen={onOpen} onEnd={list.more}
         footer={list.hasMore && (list.loading ? <Loading what="Loading more" /> : <div class="more"><Button kind="quiet" onClick={list.more}>Show more</Button></div>)} />
     </>

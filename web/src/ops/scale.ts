@@ -37,6 +37,14 @@ export function spanText(ms: number): string {
   return `${ms / 3_600_000} h`
 }
 
+// How long something took, for a narrow column.
+export function briefText(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`
+  const minutes = Math.floor(ms / 60_000)
+  return minutes < 60 ? `${minutes}m ${Math.floor((ms % 60_000) / 1000)}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`
+}
+
 export function linear(from: number, to: number, width: number): (value: number) => number {
   const span = Math.max(1e-9, to - from)
   return (value) => ((value - from) / span) * width

@@ -37,7 +37,7 @@ function Told({ phase, totalMs }: { phase: Phase; totalMs: number }) {
   const kind = kinds.find((one) => one.kind === phase.phase)?.label
   return (
     <>
-      <span class={`swatch ${phase.phase}`} aria-hidden="true" />
+      <span class={`swatch phase-${phase.phase}`} aria-hidden="true" />
       <strong>{phase.label || kind}</strong> <span>{durationText(durationOf(phase, totalMs))}{phase.to_ms === null && ' so far'}</span>
       <span class="faint">{kind}, from {durationText(phase.from_ms)}{phase.to_ms !== null && ` to ${durationText(phase.to_ms)}`}{phase.status && `, ${phase.status}`}</span>
     </>
@@ -81,7 +81,7 @@ function Drawn({ bar, chosen, onAt }: { bar: Bar; chosen: boolean; onAt: (index:
   const bad = phase.status === 'failed' || phase.status === 'denied' || phase.status === 'expired'
   const fits = phase.label.length * letterWidth + 10 < bar.width
   return (
-    <g class={`bar ${phase.phase}${bad ? ' bad' : ''}${phase.to_ms === null ? ' open' : ''}${chosen ? ' chosen' : ''}`} onMouseEnter={() => onAt(bar.index)} onClick={() => onAt(bar.index)}>
+    <g class={`bar phase-${phase.phase}${bad ? ' bad' : ''}${phase.to_ms === null ? ' open' : ''}${chosen ? ' chosen' : ''}`} onMouseEnter={() => onAt(bar.index)} onClick={() => onAt(bar.index)}>
       <rect x={bar.x} y={y} width={bar.width} height={barHeight} rx={3} />
       {fits && <text x={bar.x + 5} y={y + barHeight - 3.5}>{phase.label}</text>}
     </g>

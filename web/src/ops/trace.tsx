@@ -38,7 +38,7 @@ export function Trace({ lines, live, started }: { lines: Line[]; live: boolean; 
         <div style={{ height: `${seen.before}px` }} role="presentation" />
         {lines.slice(seen.from, seen.to).map((line, i) => (
           <div key={seen.from + i} id={`trace-${seen.from + i}`} role="option" aria-selected={seen.from + i === at} aria-posinset={seen.from + i + 1} aria-setsize={lines.length}
-            class={`trace-line ${line.type}${seen.from + i === at ? ' chosen' : ''}`} onClick={() => setAt(seen.from + i)}>
+            class={`trace-line line-${line.type}${seen.from + i === at ? ' chosen' : ''}`} onClick={() => setAt(seen.from + i)}>
             <span class="trace-time">{line.ts ? `+${((line.ts - started) / 1000).toFixed(2)}` : ''}</span>
             <span class="trace-type">{line.type}</span>
             <span class="trace-text">{sayingOf(line)}</span>

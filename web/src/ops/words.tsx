@@ -1,5 +1,6 @@
 // Small things that several operations pages show.
 import type { ComponentChildren } from 'preact'
+import { Problem } from '../api'
 import { Link } from '../router'
 import { Badge, CopyButton, Loading, Trouble, type Tone } from '../ui/ui'
 import type { BlockStatus, RunState } from './types'
@@ -56,7 +57,12 @@ export function Section({ title, actions, about, children }: SectionProps) {
 // A page's data or, while there is none, why.
 export function Shown<T>({ of, children }: { of: { data?: T | undefined; error?: Error | undefined; reload: () => void }; children: (data: T) => ComponentChildren }) {
   if (of.data === undefined) return of.error ? <Trouble error={of.error} retry={of.reload} /> : <Loading />
-  return <>{of.error && <Trouble error={of.error} retry={of.reload} />}{children(of.data)}</>
+  return <><Stale error={of.error} retry={of.reload} />{children(of.data)}</>
+}
+
+// Why what is shown may be old. That the server is gone is said once, above every page.
+export function Stale({ error, retry }: { error: unknown; retry: () => void }) {
+  return !error || (error instanceof Problem && error.unreachable) ? null : <Trouble error={error} retry={retry} />
 }
 
 export interface Tab { id: string; label: ComponentChildren }

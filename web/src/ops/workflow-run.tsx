@@ -100,7 +100,7 @@ function BlockLines({ lines }: { lines: Line[] }) {
   return (
     <div class="block-lines" tabIndex={0} role="log" aria-label="Lines of the block">
       {shown.length < lines.length && <button type="button" class="link" onClick={() => setAll(true)}>Show {lines.length - shown.length} earlier lines</button>}
-      {shown.map((line, i) => <div key={lines.length - shown.length + i} class={`trace-line ${line.type}`}><span class="trace-type">{line.type}</span><span class="trace-text">{sayingOf(line)}</span></div>)}
+      {shown.map((line, i) => <div key={lines.length - shown.length + i} class={`trace-line line-${line.type}`}><span class="trace-type">{line.type}</span><span class="trace-text">{sayingOf(line)}</span></div>)}
     </div>
   )
 }

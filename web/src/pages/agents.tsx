@@ -29,7 +29,7 @@ const NewAgent = () => <Link to="/agents/new" class="button primary"><Icon name=
 
 const columns: Column<Agent>[] = [
   { label: 'Name', cell: (agent) => <>{agent.name} {agent.is_default && <Badge tone="accent">default</Badge>}</> },
-  { label: 'Model', cell: (agent) => <span class="mono" title={agent.model.base_url ?? ''}>{agent.model.endpoint ?? agent.model.provider}/{agent.model.name}</span> },
+  { label: 'Model', cell: (agent) => <span class="mono" title={agent.model.base_url ?? ''}>{agent.model.provider ?? agent.model.endpoint}/{agent.model.name}</span> },
   { label: 'Program', width: '8rem', wideOnly: true, cell: (agent) => agent.agent_type ?? 'native' },
   { label: 'Skills', width: '5rem', wideOnly: true, align: 'end', cell: (agent) => agent.skill_ids?.length ?? 0 },
   { label: 'Rules', width: '5rem', wideOnly: true, align: 'end', cell: (agent) => agent.policy?.length ?? 0 },

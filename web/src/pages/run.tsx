@@ -1,6 +1,7 @@
 // One run: its times as a picture, its steps, what it sent out, its lines, and its files.
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Page } from '../api'
+import { chats } from '../chat/chats'
 import { Step } from '../chat/step'
 import { useEvery, useLoad } from '../load'
 import { CancelRun } from '../ops/cancel-run'
@@ -26,7 +27,7 @@ export default function RunPage({ params, query }: PageProps) {
   useEvery(live ? everyMs : null, run.reload)
   return (
     <PageFrame title="Run" back={{ to: '/runs', label: 'Runs' }} about={<Id id={id} copy />} actions={run.data && <>
-      <Link to={`/chat/${run.data.conversation_id}`} class="button plain"><Icon name="chat" /><span>Open the chat</span></Link>
+      <ChatLink key={run.data.conversation_id} conversation={run.data.conversation_id} />
       {live && <Button kind="danger" icon="stop" onClick={() => setCancelling(true)}>Cancel the run</Button>}
     </>}>
       <Shown of={run}>{(data) => (
@@ -39,6 +40,14 @@ export default function RunPage({ params, query }: PageProps) {
       )}</Shown>
     </PageFrame>
   )
+}
+
+// Only some conversations are chats: those that were begun here or through the Assistant.
+function ChatLink({ conversation }: { conversation: string }) {
+  const isKnown = chats.value?.some((chat) => chat.id === conversation) ?? false
+  const asked = useLoad(async (stop) => isKnown || Boolean(await api.get(`/api/assistant/chats/${conversation}`, {}, stop)), [conversation])
+  if (!isKnown && !asked.data) return null
+  return <Link to={`/chat/${conversation}`} class="button plain"><Icon name="chat" /><span>Open the chat</span></Link>
 }
 
 function Head({ run }: { run: Run }) {

@@ -1,16 +1,18 @@
 // Runs: everything that agents did and do, newest first.
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type Page } from '../api'
+import { chats, loadChats } from '../chat/chats'
 import { useEvery, useLoad } from '../load'
 import { CancelRun } from '../ops/cancel-run'
 import { runQuery } from '../ops/filters'
 import { mergeNewest, pageRows, usePaged, type Paged } from '../ops/paged'
 import { RunFilters } from '../ops/run-filters'
+import { briefText } from '../ops/scale'
 import { isOver, type Agent, type Run } from '../ops/types'
-import { Id, shortId, StateBadge } from '../ops/words'
+import { Id, shortId, Stale, StateBadge } from '../ops/words'
 import type { PageProps } from '../pages'
 import { Link } from '../router'
-import { Button, durationText, Empty, Icon, IconButton, Loading, PageFrame, Table, Time, Trouble, type Column } from '../ui/ui'
+import { Button, Empty, Icon, IconButton, Loading, PageFrame, Table, Time, Trouble, type Column } from '../ui/ui'
 
 const everyMs = 3000
 const lookedAfter = 10 // runs further down that were not over: how many are asked for each time
@@ -21,6 +23,7 @@ export default function RunsPage({ query }: PageProps) {
   const held = useRef({ key: '', asked })
   if (held.current.key !== key) held.current = { key, asked } // a range keeps the moment at which it was chosen
   const list = usePaged<Run>('/v1/runs', held.current.asked)
+  useEffect(() => { void loadChats() }, []) // says which conversations are chats
   const agents = useLoad((stop) => api.get<Page<Agent>>('/v1/agents', { limit: 100 }, stop))
   return (
     <PageFrame title="Runs" full about="The work of answering a message: what waits, what is at work, and what is over.">
@@ -42,7 +45,7 @@ function Runs({ list, asked, agents, filtered }: RunsProps) {
   const names = new Map(agents.map((agent) => [agent.id, agent.name]))
   return (
     <div class="runs" ref={place}>
-      {list.error && <Trouble error={list.error} retry={list.reload} />}
+      <Stale error={list.error} retry={list.reload} />
       {fresh.count > 0 && <Button small class="fresh" icon="send" onClick={fresh.show}>{fresh.count} new</Button>}
       <Table label="Runs, newest first" columns={columnsFor(names, setCancelling)} rows={list.rows} idOf={(run) => run.id} to={(run) => `/runs/${run.id}`} onEnd={list.more}
         footer={list.hasMore && list.loading && <Loading what="Loading more" />} />
@@ -53,23 +56,32 @@ function Runs({ list, asked, agents, filtered }: RunsProps) {
 
 const columnsFor = (names: Map<string, string>, cancel: (run: Run) => void): Column<Run>[] => [
   { label: 'Run', cell: (run) => <span class="mono" title={run.id}>{shortId(run.id)}</span> },
-  { label: 'State', width: '7rem', cell: (run) => <StateBadge state={run.state} /> },
+  { label: 'State', width: '7.25rem', cell: (run) => <StateBadge state={run.state} /> },
   { label: 'Agent', width: '24%', wideOnly: true, cell: (run) => names.get(run.agent_id) ?? shortId(run.agent_id) },
-  { label: 'Conversation', width: '11.5rem', wideOnly: true, cell: (run) => <Id id={run.conversation_id} to={`/runs?conversation=${run.conversation_id}`} /> },
+  { label: 'Conversation', width: '11.5rem', wideOnly: true, cell: (run) => <Conversation run={run} /> },
   { label: 'Created', width: '6.5rem', wideOnly: true, cell: (run) => <Time at={run.created_at} /> },
   { label: 'Took', width: '5.5rem', align: 'end', cell: (run) => <Took run={run} /> },
   { label: 'Actions', width: '6rem', align: 'end', wideOnly: true, cell: (run) => (
     <span class="row-actions">
       {!isOver(run) && <IconButton icon="stop" label={`Cancel ${shortId(run.id)}`} onClick={() => cancel(run)} />}
-      <Link to={`/chat/${run.conversation_id}`} class="icon-button" aria-label={`Open the chat of ${shortId(run.id)}`} title="Open its chat"><Icon name="chat" /></Link>
+      {chatOf(run) && <Link to={`/chat/${run.conversation_id}`} class="icon-button" aria-label={`Open the chat of ${shortId(run.id)}`} title="Open its chat"><Icon name="chat" /></Link>}
     </span>
   ) },
 ]
 
 
+const chatOf = (run: Run) => chats.value?.find((chat) => chat.id === run.conversation_id)
+
+// Leads to the conversation's runs; a chat goes by its title.
+function Conversation({ run }: { run: Run }) {
+  const to = `/runs?conversation=${run.conversation_id}`
+  const title = chatOf(run)?.title
+  return title ? <Link to={to} title={`${title} (${run.conversation_id})`}>{title}</Link> : <Id id={run.conversation_id} to={to} />
+}
+
 function Took({ run }: { run: Run }) {
   const end = run.ended_at ? Date.parse(run.ended_at) : Date.now()
-  return <span class={run.ended_at ? '' : 'muted'}>{durationText(Math.max(0, end - Date.parse(run.created_at)))}</span>
+  return <span class={run.ended_at ? '' : 'muted'}>{briefText(Math.max(0, end - Date.parse(run.created_at)))}</span>
 }
 
 // Keeps the newest page new. While somebody reads further down, rows that came are counted and not shown: they would

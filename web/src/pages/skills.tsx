@@ -49,7 +49,7 @@ function SkillPage({ id }: { id: string }) {
     </>}>
       <Shown of={found}>{(skill) => (
         <div class="card panel">
-          <p class="prose">{skill.description}</p>
+          <p class="skill-about">{skill.description}</p>
           <Facts>
             <Fact name="Id"><Id id={skill.id} copy /></Fact>
             <Fact name="Files">{skill.file_count}</Fact>

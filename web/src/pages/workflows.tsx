@@ -4,6 +4,7 @@ import { useEvery, useLoad } from '../load'
 import { List } from '../ops/list-page'
 import { usePaged } from '../ops/paged'
 import { Remove } from '../ops/remove'
+import { briefText } from '../ops/scale'
 import type { Workflow, WorkflowRun } from '../ops/types'
 import { WorkflowEditor } from '../ops/workflow-editor'
 import { WorkflowRunPage } from '../ops/workflow-run'
@@ -12,7 +13,7 @@ import { shortId, Shown, StatusBadge, Tabs } from '../ops/words'
 import { inWorkspace } from '../ops/workspace'
 import type { PageProps } from '../pages'
 import { Link, navigate, setQuery } from '../router'
-import { durationText, Icon, PageFrame, Time, type Column } from '../ui/ui'
+import { Icon, PageFrame, Time, type Column } from '../ui/ui'
 
 export default function WorkflowsPage({ params, query }: PageProps) {
   if (params.run) return <WorkflowRunPage key={params.run} workflowId={params.id!} id={params.run} />
@@ -52,7 +53,7 @@ function WorkflowPage({ id, tab }: { id: string; tab: string }) {
   )
 }
 
-const took = (run: WorkflowRun): string => durationText(Math.max(0, (run.ended_at ? Date.parse(run.ended_at) : Date.now()) - Date.parse(run.created_at)))
+const took = (run: WorkflowRun): string => briefText(Math.max(0, (run.ended_at ? Date.parse(run.ended_at) : Date.now()) - Date.parse(run.created_at)))
 
 const runColumns: Column<WorkflowRun>[] = [
   { label: 'Run', cell: (run) => <span class="mono" title={run.id}>{shortId(run.id)}</span> },
