@@ -1,7 +1,7 @@
 // Visits every operations page in Chromium, against the fake of dev/: wide and on a phone, in the light and in the dark,
 // by mouse and by keyboard, with axe's rules. Screenshots go to SHOTS (/tmp/console-shots), as ops-NAME.png.
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -184,6 +184,15 @@ const stories = {
     await page.getByRole('button', { name: 'Write it' }).click()
     await page.getByRole('button', { name: 'Upload' }).click()
     await shown(page, 'greet is kept, with 1 file')
+    const folder = mkdtempSync(join(tmpdir(), 'skill-'))
+    mkdirSync(join(folder, 'bin'))
+    writeFileSync(join(folder, 'SKILL.md'), '---\nname: tidy\ndescription: Tidies up.\n---\n')
+    writeFileSync(join(folder, 'bin/tidy'), '#!/bin/sh\n')
+    await page.getByRole('button', { name: 'New skill' }).click()
+    await page.getByRole('button', { name: 'Folder' }).click()
+    await page.getByLabel('Folder', { exact: true }).setInputFiles(folder)
+    await page.getByRole('button', { name: 'Upload' }).click()
+    await shown(page, 'tidy is kept, with 2 files')
   },
 
   async 'tables: filters, orders, inserts, edits, deletes, and exports without formulas'() {
@@ -206,9 +215,13 @@ const stories = {
     await page.getByLabel('Order by').selectOption('deals')
     await shoot(page, 'table-filtered')
     await accessible(page, 'a filtered table')
+    await page.getByRole('button', { name: '=1+1' }).click()
+    await page.getByRole('spinbutton', { name: 'deals' }).fill('-7')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('cell', { name: '-7' }).waitFor(patience)
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()])
     const csv = readFileSync(await download.path(), 'utf8')
-    assert.equal(csv, "\ufeffname,city,deals,active,seen,extra\r\n'=1+1,Basel,-5,,,\r\n")
+    assert.equal(csv, "\ufeffname,city,deals,active,seen,extra\r\n'=1+1,Basel,-7,,,\r\n")
     await page.getByRole('button', { name: 'Delete the row' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await shown(page, 'No row is like that')
