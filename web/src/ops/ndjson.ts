@@ -42,7 +42,7 @@ export async function follow<T>({ path, query, stop, onLines, isLast }: Followin
       if (count === before && tries > 0) break
     } catch (error) {
       if (stop.aborted) return
-      if (error instanceof Problem && !error.unreachable) throw error
+      if (error instanceof SyntaxError || (error instanceof Problem && !error.unreachable)) throw error
       lostServer()
       await untilReachable(stop)
     }
