@@ -33,12 +33,16 @@ class RoutesTest : public ApiTest {
     agent_finishes();
     post("/agui", R"({"threadId":"t1","runId":"r1","messages":[{"id":"m1","role":"user","content":"hello"}]})");
     agent_finishes();
+    // What its run hands back is in the chat's bag, too.
+    const auto chat = post("/api/assistant/chat/stream", R"({"message":"hello"})");
+    turn_ = chat->header("X-Stream-Id");
+    agent_finishes();
     const auto apk =
         admin("POST", "/v1/tenants/" + acme.id.text() + "/approver-keys", R"({"algorithm":"hmac-sha256"})");
     const auto execution = post(workspace_of(acme) + "/executions", "{}")->text("id");
     const model::RunFile file{.id = ids.make<model::FileId>(),
                               .tenant_id = acme.id,
-                              .run_id = model::RunId::parse(stream->header("X-Run-Id")),
+                              .run_id = model::RunId::parse(turn_),
                               .name = "a.txt",
                               .sha256 = contents.put("x").take()};
     store.create_files({file}, [](Result<Unit> made) { ASSERT_TRUE(made); });
@@ -49,7 +53,15 @@ class RoutesTest : public ApiTest {
                               ->text("id");
     const auto workflow_run =
         post(workspace_of(acme) + "/workflows/" + workflow + "/runs", "{}", {{"Prefer", "respond-async"}})->text("id");
+    post(workspace_of(acme) + "/tables", R"({"name":"cities","columns":[{"name":"city","type":"text"}]})");
+    const auto rows = post(workspace_of(acme) + "/tables/cities/rows", R"({"rows":[{"city":"Rome"}]})")->body;
+    const auto row_at = rows.find("row_");
+    post("/v1/model-endpoints", R"({"name":"lab","provider":"offline"})");
     names_ = {{"{conversation_id}", conversation},
+              {"{chat_id}", chat->header("X-Chat-Id")},
+              {"{table}", "cities"},
+              {"{row_id}", row_at == std::string::npos ? "" : rows.substr(row_at, 30)},
+              {"{endpoint}", "lab"},
               {"{workflow_id}", workflow},
               {"{workflow_run_id}", workflow_run},
               {"{workspace_id}", model::WorkspaceId{acme.id.ulid}.text()},
@@ -71,8 +83,9 @@ class RoutesTest : public ApiTest {
   }
 
   // What the operation cannot do without besides its path.
-  static std::string query_for(const Route& route) {
+  std::string query_for(const Route& route) const {
     if (route.operation.starts_with("findAguiRun")) return "?threadId=t1";
+    if (route.operation == "followChatTurn") return "?streamId=" + turn_;
     return route.operation.starts_with("cancelAguiRun") ? "?runId=r1" : "";
   }
 
@@ -94,6 +107,7 @@ class RoutesTest : public ApiTest {
   static constexpr std::string_view signature = R"({"key_id":"k","algorithm":"hmac-sha256","exp":1,"value":"v"})";
 
   std::vector<std::pair<std::string, std::string>> names_;
+  std::string turn_;  // of the chat
 };
 
 TEST_F(RoutesTest, Every_operation_has_its_own_name_and_stands_in_the_openapi_file_I_23) {
@@ -161,7 +175,7 @@ TEST_F(RoutesTest, Another_tenants_things_are_404_on_every_route_that_names_one_
     EXPECT_EQ(answer->slug(), "not-found");
     EXPECT_EQ(answer->text("instance"), fill(route.path));
   }
-  EXPECT_EQ(agent.dispatch_count, 3);
+  EXPECT_EQ(agent.dispatch_count, 4) << "those of make_things()";
   EXPECT_EQ(get("/v1/conversations/" + names_[0].second)->text("status"), "active");
 }
 
@@ -211,7 +225,7 @@ TEST_F(RoutesTest, A_suspended_tenant_reads_and_does_not_write_I_22) {
         (route.access == Access::workspace_guest && route.method != "GET")) {
       EXPECT_EQ(answer->status, 403) << route.operation;
       EXPECT_EQ(answer->slug(), "tenant-suspended");
-    } else if (route.operation.starts_with("cancel")) {
+    } else if (route.operation.starts_with("cancel") || route.operation == "stopChat") {
       EXPECT_EQ(answer->slug(), "run-finished") << "stopping is not writing";
     } else {
       EXPECT_EQ(answer->status, 200) << route.operation << " " << answer->body;

@@ -6,6 +6,7 @@ called is called with them.
 import assistant_examples
 import console_examples
 import file_examples
+import table_examples
 import workflow_examples
 
 CONVERSATION, MESSAGES = "/v1/conversations/{conversation}", "/v1/conversations/{conversation}/messages"
@@ -309,7 +310,7 @@ EXAMPLES |= secret_examples("Agent", "/v1/agents/{first_agent}/secrets", "/v1/ag
                             "/v1/agents/agt_{none}/secrets")
 EXAMPLES |= secret_examples("Tenant", "/v1/secrets", "/v1/secrets/TO_DESTROY")
 EXAMPLES |= assistant_examples.EXAMPLES | console_examples.EXAMPLES | file_examples.EXAMPLES
-EXAMPLES |= workflow_examples.EXAMPLES
+EXAMPLES |= table_examples.EXAMPLES | workflow_examples.EXAMPLES
 EXAMPLES |= agui_examples("", "/agui") | agui_examples("OfAgent", "/agui/{first_agent}")
 EXAMPLES["startAguiRunOfAgent"] += [("/agui/nobody", agui_run("never", "never", "say hi"), 404)]
 EXAMPLES |= callback_examples("Agent", "/api/agents") | callback_examples("Sandbox", "/api/assistant/sandbox")

@@ -3,29 +3,11 @@ and a reload in the middle of a run. Needs node, npm and Chromium; where the npm
 loudly and exits with 77, which is counted as skipped."""
 import json
 import os
-import pathlib
 import subprocess
-import sys
-import tempfile
 import unittest
 
-from harness_fixture import registry_answers
+from browser_fixture import BROWSER, SHOTS, install
 from server_process import ROOT, ServerTest
-
-BROWSER = ROOT / "tests" / "browser"
-SHOTS = pathlib.Path(os.environ.get("SLUICE_SCREENSHOTS") or tempfile.mkdtemp(prefix="sluice-shots-"))
-
-
-def install(folder):
-    if (folder / "node_modules" / ".package-lock.json").exists():
-        return
-    if not registry_answers():
-        print(f"SKIPPED: {folder} is not installed, and the npm registry cannot be reached", file=sys.stderr, flush=True)
-        os._exit(77)
-    done = subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True, timeout=300,
-                          check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"npm ci in {folder} failed:\n{done.stdout}\n{done.stderr}")
 
 
 class FrontEnds(ServerTest):

@@ -18,6 +18,7 @@ from gate_fixture import Approver
 from openapi_examples import EXAMPLES, FORGED, FORM, FORM_TYPE, KIT, SKILL, agui_run
 from server_process import ROOT, ServerTest
 from stream_grammar import check_stream
+from table_examples import make_tables
 from workflow_examples import make_workflows
 
 SPEC_FILE = ROOT / "openapi" / "openapi.yaml"
@@ -137,7 +138,7 @@ def make_materials(test):
     made = client.post(f"/api/workspaces/{workspace}/executions").json()
     kept = client.post(f"/api/agents/{made['id']}/results", FORM, {"Authorization": made["otp_upload"]} | FORM_TYPE)
     things["file"] = kept.json()["files"][0]["id"]
-    return things | make_workflows(client, workspace)
+    return things | make_tables(client, workspace) | make_workflows(client, workspace)
 
 
 class TheServer(ServerTest):

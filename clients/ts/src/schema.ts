@@ -1383,7 +1383,7 @@ export type SecretValues = Record<string, string | {
   value: string
   /** The only hosts it may be sent to, as in a policy. Absent: where the agent's policy lets it go. */
   hosts?: string[] | null
-  /** Where in a request it may stand; absent */
+  /** Where in a request it may stand. Everywhere */
   places?: SecretPlace[] | null
 }>
 

@@ -107,14 +107,14 @@ void get_chat(const Asked& asked) {
 }
 
 void rename_chat(const Asked& asked) {
-  const auto body = read_body(asked);
-  if (!body) return;
-  Findings findings;
-  const Fields fields(body->root(), "", rename_names, findings);
-  fields.require("title");
-  const auto title = fields.text("title", name_rule, Null::refused);
-  if (refused(asked, findings)) return;
-  with_chat_of_path(asked, [asked, title](const model::Conversation& chat) {
+  with_chat_of_path(asked, [asked](const model::Conversation& chat) {
+    const auto body = read_body(asked);
+    if (!body) return;
+    Findings findings;
+    const Fields fields(body->root(), "", rename_names, findings);
+    fields.require("title");
+    const auto title = fields.text("title", name_rule, Null::refused);
+    if (refused(asked, findings)) return;
     asked->store().update_conversation(asked->tenant().id, chat.id, {.title = title}, asked->now(),
                                        [asked](const Result<model::Conversation>& renamed) {
                                          if (!renamed) return asked->fail(renamed.error());
