@@ -6,6 +6,8 @@
 namespace sluice::net {
 namespace {
 
+constexpr int64_t passing_ms_max = 2'000;  // for the rest of a request that has its answer
+
 // As for HTTP/1: closing with unread input makes the kernel send a reset, which can overtake the last words.
 constexpr int64_t linger_ms_max = 2'000;
 // A client that sends as fast as we read must not keep the loop from the others.
@@ -97,6 +99,11 @@ void Http2Connection::refuse(Http2Stream& stream, int status, std::string_view d
   stream.request_due_us = never;
   context_.figures.refused.add();
   answer(stream, context_.refusal(status, detail));
+}
+
+void Http2Connection::on_answered_early(Http2Stream& stream) {
+  stream.request_due_us = in_ms(passing_ms_max);
+  wake_by(stream.request_due_us);
 }
 
 void Http2Connection::on_closed(Http2Stream& stream) {
@@ -285,7 +292,13 @@ void Http2Connection::on_timer() {
 }
 
 void Http2Connection::look_at(Http2Stream& stream, int64_t now_us) {
-  if (now_us >= stream.request_due_us) refuse(stream, 408, "the request took too long to come");
+  if (now_us >= stream.request_due_us && stream.answered) {
+    stream.request_due_us = never;
+    session_.reset(stream, Http2Error::no_error);
+    schedule_flush();
+  } else if (now_us >= stream.request_due_us) {
+    refuse(stream, 408, "the request took too long to come");
+  }
   if (now_us >= stream.stall_due_us) {
     const bool was_given_up = stream.ending == Http2Stream::Ending::abort;
     stream.stall_due_us = never;

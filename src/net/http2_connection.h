@@ -50,6 +50,7 @@ class Http2Connection final : public Connection,
   void on_request(Http2Stream& stream) override;
   void on_refused(Http2Stream& stream) override;
   void on_sent(Http2Stream& stream) override;
+  void on_answered_early(Http2Stream& stream) override;
   void on_closed(Http2Stream& stream) override;
   void on_nuisance() override;
 

@@ -14,6 +14,8 @@
 namespace sluice::net {
 namespace {
 
+constexpr std::size_t passed_bytes_max = 16 * 1024 * 1024;  // of the body of a request that has its answer
+
 // What a stream, and all together, may send before they hear from us. Bodies are taken as they come, so this
 // only bounds what is on its way.
 constexpr int32_t stream_window_bytes = 1024 * 1024;
@@ -79,6 +81,15 @@ struct Http2Session::Callbacks {
     return 0;
   }
 
+  // RFC 9113 §8.1: who was answered early may keep the rest of the body. But curl forgets an answer that a reset
+  // follows while it still sends, so some of the rest is let pass first.
+  enum class Passing : uint8_t { fine, too_much };
+  static Passing pass(Http2Stream& stream, std::size_t size) {
+    const bool was_fine = stream.passed_bytes <= passed_bytes_max;
+    stream.passed_bytes += size;
+    return was_fine && stream.passed_bytes > passed_bytes_max ? Passing::too_much : Passing::fine;
+  }
+
   static int on_data(nghttp2_session* session, uint8_t, int32_t id, const uint8_t* data, std::size_t size, void* user) {
     Http2Stream* const stream = stream_of(session, id);
     if (stream == nullptr) return 0;
@@ -88,6 +99,8 @@ struct Http2Session::Callbacks {
       listener.on_body(*stream);
     } else if (!stream->answered) {
       listener.on_refused(*stream);
+    } else if (pass(*stream, size) == Passing::too_much) {
+      session_of(user).reset(*stream, Http2Error::no_error);
     }
     return 0;
   }
@@ -130,8 +143,7 @@ struct Http2Session::Callbacks {
     if (stream == nullptr) return 0;
     auto& self = session_of(user);
     if (frame->hd.type == NGHTTP2_HEADERS) self.listener_.on_sent(*stream);
-    // RFC 9113 §8.1: who was answered early may keep the rest of the body.
-    if (ends_stream(*frame) && !stream->request_ended()) self.reset(*stream, Http2Error::no_error);
+    if (ends_stream(*frame) && !stream->request_ended()) self.listener_.on_answered_early(*stream);
     return 0;
   }
 

@@ -31,14 +31,15 @@ class Http2Session final {
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void on_begun(Http2Stream& stream) = 0;    // a head begins to come
-    virtual void on_head(Http2Stream& stream) = 0;     // the head is complete, and a body will come
-    virtual void on_body(Http2Stream& stream) = 0;     // more of it has come
-    virtual void on_request(Http2Stream& stream) = 0;  // all of it has come
-    virtual void on_refused(Http2Stream& stream) = 0;  // instead: it must be answered now
-    virtual void on_sent(Http2Stream& stream) = 0;     // its head, or some of its outbox, has been taken
-    virtual void on_closed(Http2Stream& stream) = 0;   // then the stream is gone
-    virtual void on_nuisance() = 0;                    // what costs the peer nothing and us something
+    virtual void on_begun(Http2Stream& stream) = 0;           // a head begins to come
+    virtual void on_head(Http2Stream& stream) = 0;            // the head is complete, and a body will come
+    virtual void on_body(Http2Stream& stream) = 0;            // more of it has come
+    virtual void on_request(Http2Stream& stream) = 0;         // all of it has come
+    virtual void on_refused(Http2Stream& stream) = 0;         // instead: it must be answered now
+    virtual void on_sent(Http2Stream& stream) = 0;            // its head, or some of its outbox, has been taken
+    virtual void on_answered_early(Http2Stream& stream) = 0;  // whole, while its request still comes
+    virtual void on_closed(Http2Stream& stream) = 0;          // then the stream is gone
+    virtual void on_nuisance() = 0;                           // what costs the peer nothing and us something
   };
 
   // All must outlive the session.

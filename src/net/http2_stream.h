@@ -58,6 +58,7 @@ class Http2Stream final {
   int64_t body_begun_us = 0;  // began to come
   int64_t request_due_us = never;
   int64_t stall_due_us = never;
+  std::size_t passed_bytes = 0;   // of the body, that came after the answer
   std::size_t counted_bytes = 0;  // of the outbox, in the connection's sum
 
  private:
