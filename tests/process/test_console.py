@@ -121,7 +121,7 @@ class Console(ConsoleTest):
             "edges": [{"from": "draft", "to": "is_kind"}]}})["id"]
         tenant = self.server.bootstrap["tenant_id"]
         self.story("pages", places=[
-            ["runs", f"…{run[-4:]}"], [f"runs/{run}", "The phases as a table"], [f"runs/{run}?show=trace", "lines"], ["capacity", "Over time"],
+            ["runs", run[-5:]], [f"runs/{run}", "The phases as a table"], [f"runs/{run}?show=trace", "lines"], ["capacity", "Over time"],
             ["tenants", "demo"], [f"tenants/{tenant}", "demo"], ["agents", "bookkeeper"], [f"agents/{agent}", "bookkeeper"],
             ["tables", "invoices"], [f"tables/{table}", "Ada"], ["workflows", "month-end"],
             [f"workflows/{workflow}", "draft"]])

@@ -1,0 +1,332 @@
+// Tells one story of the console, as a person would live it, against a real server (tests/process/test_console.py).
+//
+//   node console.mjs STORY
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import {
+  accessible, answer, ask, browser, chatId, fits, get, hear, idle, kept, makeApprover, message, patience, rename, say, seen, shoot, shown,
+  squeezed, stored, tab, tell, textOf, visit,
+} from './console_browser.mjs'
+
+const url = process.env.SLUICE_URL
+const facts = JSON.parse(process.env.SLUICE_FACTS)
+const evil = '<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3))'
+
+const stories = {
+  async 'first answer'() {
+    const page = await visit()
+    await shown(page, 'What should')
+    await accessible(page, 'a new chat')
+    await shoot(page, 'chat-new')
+    await hear(page, 'think Somebody is here.\nsay Good morning, stranger.')
+    await answer(page).getByText('Good morning, stranger.').waitFor(patience)
+    assert.equal(textOf(await stored(page)), 'Good morning, stranger.')
+    await page.reload()
+    await answer(page).getByText('Good morning, stranger.').waitFor(patience)
+    await page.goto(await ask('address')) // once: whoever finds the code later finds nothing
+    await message(page).waitFor(patience)
+    const other = await (await browser.newContext()).newPage()
+    await other.goto(await ask('address'))
+    await other.getByRole('button', { name: 'Sign in' }).waitFor(patience)
+  },
+
+  async 'steps and files'() {
+    const page = await visit()
+    await hear(page, [
+      'say I will look at the orders first.',
+      '$ mkdir -p assets && printf "order,customer,total\\n1001,Ada,120.00\\n1002,Grace,87.50\\n1003,Edsger,240.25\\n" | tee assets/orders.csv',
+      'write report/summary.md: # Orders, in short: three of them, 447.75 in all. The largest is Edsger\'s.',
+      'say Three orders came in, **447.75** in all. The summary is in `report/summary.md`, and the list is attached.',
+    ].join('\n'))
+    await page.getByRole('button', { name: /^succeeded bash/ }).first().click()
+    await page.locator('.step-body').getByText('1003,Edsger,240.25').first().waitFor(patience)
+    await page.getByRole('button', { name: /^added summary.md/ }).click()
+    const changes = page.getByRole('group', { name: 'Changes of report/summary.md' })
+    await changes.getByText('# Orders, in short').waitFor(patience)
+    await rename(page, 'Orders of November')
+    await accessible(page, 'an answer')
+    await shoot(page, 'chat')
+    const told = squeezed(await answer(page).innerText())
+    await page.reload()
+    await page.getByRole('button', { name: /^succeeded bash/ }).first().click()
+    await page.getByRole('button', { name: /^added summary.md/ }).click()
+    assert.equal(squeezed(await answer(page).innerText()), told, 'a message that is loaded shows what the stream showed')
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await accessible(page, 'an answer in the dark')
+    await shoot(page, 'chat-dark')
+    const [got] = await Promise.all([page.waitForEvent('download', patience), answer(page).getByRole('link', { name: /orders.csv/ }).click()])
+    assert.match(readFileSync(await got.path(), 'utf8'), /^order,customer,total\n1001,Ada/)
+    await page.emulateMedia({ colorScheme: 'light' })
+    const [{ id }] = (await get(page, `/v1/runs?conversation_id=${chatId(page)}`)).data
+    await page.goto(`${url}/console/runs/${id}`)
+    await page.getByRole('group', { name: /^Timeline/ }).waitFor(patience)
+    await page.getByRole('button', { name: /^succeeded bash/ }).first().waitFor(patience)
+    await shoot(page, 'run')
+  },
+
+  async approval() {
+    const secret = `hunter2-${randomBytes(8).toString('hex')}`
+    const page = await visit()
+    await say(page, 'say I can reconcile the invoices with your CRM. It wants a key that I do not have.\nneed CRM_API_KEY for crm.example: The API key of the CRM, to read customers because The invoices are to be matched with customers in the CRM.\nsay Thank you. 14 invoices match.')
+    await shown(page, 'Your approval is needed')
+    await rename(page, 'Reconcile the invoices')
+    await makeApprover(page)
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await shown(page, 'CRM_API_KEY is asked for')
+    await page.getByLabel('CRM_API_KEY', { exact: true }).fill(secret)
+    await page.getByLabel('Note').fill('For the books of February.')
+    await accessible(page, 'an approval')
+    await shoot(page, 'approval')
+    assert.equal((await kept(page)).includes(secret), true, 'while it is typed it is in its field, so that this test can fail')
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await answer(page).getByText('Thank you. 14 invoices match.').waitFor(patience)
+    await idle(page)
+    assert.equal((await kept(page)).includes(secret), false, 'the secret is in the page, or in what it keeps')
+    const { approvalId } = (await stored(page)).content.find((block) => block.type === 'approval')
+    const decided = await get(page, `/v1/approvals/${approvalId}`)
+    assert.equal(decided.status, 'approved')
+    assert.match(decided.resolved_by, /apk_/)
+    assert.equal(decided.note, 'For the books of February.')
+    await page.reload()
+    await answer(page).getByText('14 invoices match.').waitFor(patience)
+    assert.equal((await kept(page)).includes(secret), false)
+    // The key outlives the page, and cannot be taken out of it.
+    await say(page, 'ask May I write to the customers?\nsay Never said.')
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await idle(page)
+    assert.equal(await answer(page).getByText('Never said.').count(), 0)
+    await page.getByRole('link', { name: /^Approvals/ }).click()
+    await shown(page, 'Nothing waits for you')
+    await accessible(page, 'approvals')
+  },
+
+  async reload() {
+    const page = await visit()
+    await say(page, 'tokens 150 100\n$ echo between\nsay Half.\ntokens 300 100\nsay The end.')
+    await shown(page, 'w50')
+    await page.reload()
+    await answer(page).getByText('Half.').waitFor(patience)
+    await page.reload()
+    await answer(page).getByText('The end.').waitFor(patience)
+    await idle(page)
+    const words = (await answer(page).innerText()).match(/\bw\d+\b/g)
+    assert.deepEqual(words, textOf(await stored(page)).match(/\bw\d+\b/g))
+    assert.equal(words.length, 450)
+  },
+
+  async stop() {
+    const page = await visit()
+    await say(page, 'say Working.\n$ echo begun; sleep 600')
+    await page.getByRole('button', { name: /^running bash/ }).click()
+    await page.locator('.step-body').getByText('begun', { exact: true }).waitFor(patience)
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.locator('.ending', { hasText: 'Stopped.' }).waitFor(patience)
+    await page.getByRole('button', { name: 'Send' }).waitFor(patience)
+    assert.equal((await stored(page)).status, 'cancelled')
+    assert.equal((await get(page, '/v1/capacity')).running, 0, 'nothing of it is left')
+    await hear(page, 'say Still here.')
+    await answer(page).getByText('Still here.').waitFor(patience)
+  },
+
+  async 'upload and download'() {
+    const files = {
+      'noise.png': ['image/png', randomBytes(300_000)],
+      'page.html': ['text/html', Buffer.from('<script>alert(1)</script><h1>mine</h1>')],
+      'drawing.svg': ['image/svg+xml', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>')],
+    }
+    const page = await visit()
+    await page.locator('input[type=file]').setInputFiles(Object.entries(files).map(([name, [mimeType, buffer]]) => ({ name, mimeType, buffer })))
+    for (const name of Object.keys(files)) await page.getByRole('button', { name: `Remove ${name}` }).waitFor(patience)
+    await hear(page, '$ find . -name noise.png -exec sha256sum {} + | cut -c1-64\nsay It is {{last}}')
+    const sum = createHash('sha256').update(files['noise.png'][1]).digest('hex')
+    await answer(page).getByText(`It is ${sum}`).waitFor(patience)
+    await page.getByRole('button', { name: 'Show the files' }).click()
+    const panel = page.getByRole('complementary', { name: 'Files' })
+    await accessible(page, 'files')
+    await shoot(page, 'files')
+    for (const [name, [, bytes]] of Object.entries(files)) {
+      const link = panel.getByRole('link', { name: new RegExp(name) })
+      const [got] = await Promise.all([page.waitForEvent('download', patience), link.click()])
+      assert.equal(got.suggestedFilename(), name)
+      assert.deepEqual(readFileSync(await got.path()), bytes, name)
+      for (const query of name.endsWith('png') ? [''] : ['', '?inline=1']) {
+        const { status, headers } = await page.evaluate(async (from) => { const sent = await fetch(from); return { status: sent.status, headers: [...sent.headers] } }, (await link.getAttribute('href')) + query)
+        const said = Object.fromEntries(headers)
+        assert.match(said['content-disposition'] ?? (status >= 400 ? 'attachment' : ''), /^attachment/, `${name}${query}`)
+        assert.equal(said['x-content-type-options'], 'nosniff')
+        if (status < 400) assert.match(said['content-security-policy'], /sandbox/)
+      }
+    }
+  },
+
+  async script() {
+    const page = await visit()
+    await page.locator('input[type=file]').setInputFiles([{ name: '<img src=x onerror=alert(4)>.txt', mimeType: 'text/plain', buffer: Buffer.from(evil) }])
+    await page.getByRole('button', { name: /^Remove <img/ }).waitFor(patience)
+    await hear(page, [
+      `say ${evil}`, `think ${evil}`, `$ echo '${evil}'; mkdir -p assets; echo x > 'assets/<img src=x onerror=alert(5)>.txt'`,
+      `write <svg onload=alert(6)>.md: ${evil}`, `$ echo '${evil}' >&2; false`,
+    ].join('\n'))
+    for (const head of await page.locator('.step-head, .reasoning-head, .tree-file:is(button)').all()) await head.click()
+    await answer(page).getByRole('group', { name: /^Changes of <svg/ }).waitFor(patience)
+    await answer(page).getByRole('link', { name: /_img_src_x_onerror/ }).waitFor(patience)
+    await hear(page, `fail 400 ${evil}`)
+    await page.locator('.ending.failed', { hasText: 'onerror' }).waitFor(patience)
+    await rename(page, evil)
+    await page.getByRole('button', { name: 'Show the files' }).click()
+    const inert = async () => assert.equal(await page.locator('#content :is(script, iframe, object, [onerror], [onload], img[src="x"], a[href^="javascript" i])').count(), 0)
+    await inert()
+    await shoot(page, 'script')
+    await accessible(page, 'hostile texts')
+    const [, { id }] = (await get(page, `/v1/runs?conversation_id=${chatId(page)}`)).data
+    for (const [show, box] of [['steps', '.steps'], ['trace', '.trace-lines'], ['files', '.file-list']]) {
+      await page.goto(`${url}/console/runs/${id}?show=${show}`)
+      await page.locator(box).getByText('onerror').first().waitFor(patience)
+      await inert()
+    }
+  },
+
+  async 'two tabs'() {
+    const page = await visit()
+    await hear(page, 'say Open.')
+    const second = await tab(page, page.url())
+    await shown(second, 'Open.')
+    const texts = ['tokens 100 50\nsay Sent by one.', 'tokens 100 50\nsay Sent by two.']
+    const tabs = [page, second]
+    await Promise.all(tabs.map((one, i) => message(one).fill(texts[i])))
+    await Promise.all(tabs.map((one) => message(one).press('Enter')))
+    await Promise.all(tabs.map((one) => answer(one).getByText(/Sent by (one|two)/).waitFor(patience)))
+    await Promise.all(tabs.map(idle))
+    const { messages } = await get(page, `/api/assistant/chats/${chatId(page)}`)
+    const sent = messages.filter((one) => one.role === 'user').map(textOf)
+    assert.equal(sent.length, 2, 'one of the two was refused')
+    const winner = texts.indexOf(sent[1])
+    assert.equal(await message(tabs[1 - winner]).inputValue(), texts[1 - winner], 'what was not sent is kept')
+    for (const one of tabs) assert.equal(squeezed(await answer(one).locator('.slab').innerText()), squeezed(textOf(messages.at(-1))))
+  },
+
+  async restart() {
+    const page = await visit()
+    await hear(page, 'say Before.')
+    await ask('stop')
+    await say(page, 'say After.')
+    await shown(page, 'The server is not reachable.')
+    assert.equal(await message(page).inputValue(), 'say After.')
+    await accessible(page, 'a server that is gone')
+    await shoot(page, 'unreachable')
+    await ask('start')
+    await page.locator('.banner').waitFor({ ...patience, state: 'detached' })
+    await message(page).press('Enter')
+    await answer(page).getByText('After.').waitFor(patience)
+    await idle(page)
+    // In the middle of an answer, which goes on where it was.
+    await say(page, 'tokens 600 100\nsay The end.')
+    await shown(page, 'w50')
+    await ask('stop')
+    await shown(page, 'The server is not reachable.')
+    await ask('start')
+    await answer(page).getByText('The end.').waitFor(patience)
+    await idle(page)
+    assert.equal((await answer(page).innerText()).match(/\bw\d+\b/g).length, 600)
+    assert.equal((await get(page, `/api/assistant/chats/${chatId(page)}`)).messages.length, 6)
+  },
+
+  async phone() {
+    const page = await visit({ width: 360, height: 740, dark: true })
+    await say(page, 'say A long line follows.\n$ echo aVeryLongWordThatDoesNotBreak_aVeryLongWordThatDoesNotBreak_aVeryLongWordThatDoesNotBreak\nwrite a/deep/folder/with-a-long-name.txt: x\nneed CRM_API_KEY for crm.example: The key of the CRM\nsay Done.')
+    await shown(page, 'Your approval is needed')
+    await makeApprover(page)
+    await page.getByLabel('CRM_API_KEY', { exact: true }).fill('hunter2')
+    await fits(page, 'an approval')
+    await accessible(page, 'an approval on a phone')
+    await shoot(page, 'phone-approval')
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await answer(page).getByText('Done.').waitFor(patience)
+    await idle(page)
+    for (const head of await page.locator('.step-head, .tree-file:is(button)').all()) await head.click()
+    await fits(page, 'an answer')
+    await accessible(page, 'an answer on a phone')
+    await shoot(page, 'phone-answer')
+    const [{ id }] = (await get(page, `/v1/runs?conversation_id=${chatId(page)}`)).data
+    for (const place of ['runs', `runs/${id}`, 'capacity', 'tenants', 'agents', 'tables', 'workflows']) {
+      await page.goto(`${url}/console/${place}`)
+      await page.locator('#content h1').first().waitFor({ ...patience, state: 'attached' })
+      await page.waitForLoadState('networkidle')
+      await fits(page, place)
+      await accessible(page, `${place} on a phone`)
+      await shoot(page, `phone-${place.split('/').join('-').replace(id, 'one')}`)
+    }
+  },
+
+  async speed() {
+    const page = await visit()
+    const painted = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime)
+    tell(`first contentful paint with a cold cache: ${painted.toFixed(0)} ms (target: 1000)`)
+    await say(page, 'tokens 2000 200')
+    await shown(page, 'w20')
+    const gaps = await page.evaluate(() => new Promise((resolve) => {
+      const gaps = []
+      let last = performance.now()
+      const until = last + 5000
+      const tick = (now) => {
+        gaps.push(now - last)
+        last = now
+        if (now < until) requestAnimationFrame(tick)
+        else resolve(gaps.slice(1))
+      }
+      requestAnimationFrame(tick)
+    }))
+    gaps.sort((a, b) => a - b)
+    tell(`frames while 200 tokens a second come: ${(gaps.length / 5).toFixed(1)} a second (target: 60), median ${gaps[gaps.length >> 1].toFixed(1)} ms, 95th ${gaps[Math.floor(gaps.length * 0.95)].toFixed(1)} ms, worst ${gaps.at(-1).toFixed(1)} ms`)
+    assert.ok(painted < 10_000 && gaps.length > 50, 'as slow as this, something is wrong, on any machine')
+    await idle(page)
+    assert.equal((await answer(page).innerText()).match(/\bw\d+\b/g).length, 2000)
+  },
+
+  async pages() {
+    const page = await visit()
+    await hear(page, 'say For the list.')
+    await accessible(page, 'chat')
+    for (const [place, text] of facts.places) {
+      await page.goto(`${url}/console/${place}`)
+      await page.locator('#content').getByText(text).first().waitFor({ ...patience, state: 'attached' })
+      await page.waitForLoadState('networkidle')
+      for (const colorScheme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme })
+        await accessible(page, `${place} (${colorScheme})`)
+      }
+      await shoot(page, `page-${place.replace(/\W+\w{3}_\w+/, '-one').replace(/\W+/g, '-')}-dark`)
+      await page.emulateMedia({ colorScheme: 'light' })
+    }
+  },
+
+  async queue() {
+    const page = await visit()
+    await say(page, 'say My turn.')
+    const queue = page.locator('.queue')
+    await queue.getByText('Every place is taken.').waitFor(patience)
+    await queue.getByText('It is next in line.').waitFor(patience)
+    await accessible(page, 'a queue')
+    await shoot(page, 'queue')
+    const second = await tab(page, `${url}/console/chat`)
+    await say(second, 'say After you.')
+    await second.locator('.queue').getByText('1 run is before it.').waitFor(patience)
+    await page.goto(`${url}/console/runs/${facts.run}`)
+    await page.getByRole('button', { name: 'Cancel the run' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click()
+    await second.locator('.message.assistant').getByText('After you.').waitFor(patience)
+  },
+}
+
+const end = { ok: true }
+try {
+  await stories[process.argv[2]]()
+} catch (error) {
+  const page = browser.contexts().flatMap((context) => context.pages()).at(-1)
+  await shoot(page, `failed-${process.argv[2].replace(/\W+/g, '-')}`).catch(() => {})
+  Object.assign(end, { ok: false, failure: error.stack })
+}
+await browser.close()
+console.log(JSON.stringify({ ...end, errors: seen.errors, origins: [...seen.origins] }))
+process.exit(0)
