@@ -209,9 +209,12 @@ const stories = {
   async restart() {
     const page = await visit()
     await hear(page, 'say Before.')
+    await page.locator('input[type=file]').setInputFiles([{ name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n') }])
+    await page.getByRole('button', { name: 'Send' }).click({ ...patience, trial: true })
     await ask('stop')
     await say(page, 'say After.')
     await shown(page, 'The server is not reachable.')
+    await page.getByRole('alert').getByText('Your text is kept.').waitFor(patience)
     assert.equal(await message(page).inputValue(), 'say After.')
     await accessible(page, 'a server that is gone')
     await shoot(page, 'unreachable')
@@ -219,6 +222,7 @@ const stories = {
     await page.locator('.banner').waitFor({ ...patience, state: 'detached' })
     await message(page).press('Enter')
     await answer(page).getByText('After.').waitFor(patience)
+    await page.locator('.message.user').last().getByRole('link', { name: /orders.csv/ }).waitFor(patience)
     await idle(page)
     // In the middle of an answer, which goes on where it was.
     await say(page, 'tokens 600 100\nsay The end.')

@@ -286,13 +286,17 @@ const stories = {
     const page = await visit()
     await say(page, 'say Here.')
     await idle(page)
+    await page.locator('input[type=file]').setInputFiles([{ name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n') }])
+    await page.getByRole('button', { name: 'Send' }).click({ ...patience, trial: true })
     const { port } = fake
     await fake.close()
     await message(page).fill('say Later.')
     await message(page).press('Enter')
     await shown(page, 'The server is not reachable.')
+    await shown(page, 'Your text is kept.')
     await shoot(page, 'unreachable')
     assert.equal(await message(page).inputValue(), 'say Later.')
+    await page.getByRole('button', { name: 'Remove orders.csv' }).waitFor(patience)
     fake = await startFake({ dist, wordMs: 8, port })
     await page.locator('.banner').waitFor({ ...patience, state: 'detached' })
     await page.getByRole('button', { name: 'Sign in' }).waitFor(patience) // the fake forgets its sessions

@@ -55,7 +55,14 @@ export class Attachments {
     this.all.value = this.all.value.filter((other) => other.key !== key)
   }
 
-  clear(): void { this.all.value = [] }
+  // Empties it. Whoever then sends in vain puts back what was in it.
+  take(): Attachment[] {
+    const taken = this.all.value
+    this.all.value = []
+    return taken
+  }
+
+  putBack(taken: Attachment[]): void { this.all.value = [...taken, ...this.all.value] }
 }
 
 // XMLHttpRequest, because fetch does not tell how much was sent.

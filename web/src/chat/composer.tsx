@@ -11,6 +11,9 @@ import type { Conversation } from './conversation'
 
 const drafts = new Map<string, string>() // by chat: what was being written when the page was left
 
+interface Failure { words: string; passes: boolean } // passes: it is over when the answer is
+const none: Failure = { words: '', passes: false }
+
 interface ComposerProps { conversation: Conversation; agentId: string | null; draft: { text: string; turn: number }; choice: preact.ComponentChildren }
 
 // `draft` is put into the field when its turn changes (somebody chose an example).
@@ -21,7 +24,7 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
   attachments.current ??= new Attachments()
   const bag = attachments.current
   const [text, setText] = useState(drafts.get(conversation.id.value ?? '') ?? '')
-  const [failure, setFailure] = useState('')
+  const [failure, setFailure] = useState(none)
   const [sending, setSending] = useState(false)
   const [over, setOver] = useState(false)
   const running = conversation.turn.value !== null
@@ -30,24 +33,25 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
     fit(field.current)
     drafts.set(conversation.id.peek() ?? '', text)
   }, [text])
-  useEffect(() => { if (!running) setFailure('') }, [running])
+  const fail = (words: string) => setFailure({ words, passes: conversation.turn.peek() !== null })
+  useEffect(() => { if (!running) setFailure((now) => (now.passes ? none : now)) }, [running])
   useKeys({ '/': () => field.current?.focus() })
 
   const send = async () => {
     const said = text.trim()
-    if (running && said) return setFailure('The answer is not finished. Your text is kept: send it then, or stop the answer.')
+    if (running && said) return fail('The answer is not finished. Your text is kept: send it then, or stop the answer.')
     if (sending || bag.busy || (!said && !bag.ready.length)) return
     setSending(true)
-    setFailure('')
+    setFailure(none)
     setText('')
-    const sent = bag.ready
+    const files = bag.ready
+    const taken = bag.take()
     try {
-      const going = conversation.send(said, sent, agentId)
-      bag.clear()
-      await going
+      await conversation.send(said, files, agentId)
     } catch (error) {
       setText((now) => now || said)
-      setFailure(error instanceof Problem && error.unreachable ? 'The server is not reachable: this was probably not sent. Your text is kept.' : wordsOf(error))
+      bag.putBack(taken)
+      fail(error instanceof Problem && error.unreachable ? 'The server is not reachable: this was probably not sent. Your text is kept.' : wordsOf(error))
     }
     setSending(false)
   }
@@ -64,10 +68,10 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
     bag.add(files, conversation.id.value)
   }
   useDrop(setOver, (files) => bag.add(files, conversation.id.value))
-  const problem = failure || conversation.notice.value
+  const problem = failure.words || conversation.notice.value
   return (
     <div class="composer-place">
-      {problem && <p class="composer-notice" role="alert"><Icon name="alert" size={14} /> <span>{problem}</span><IconButton icon="close" label="Dismiss" onClick={() => { setFailure(''); conversation.notice.value = '' }} /></p>}
+      {problem && <p class="composer-notice" role="alert"><Icon name="alert" size={14} /> <span>{problem}</span><IconButton icon="close" label="Dismiss" onClick={() => { setFailure(none); conversation.notice.value = '' }} /></p>}
       <div class={`composer${over ? ' over' : ''}`}>
         <AttachmentList bag={bag} />
         <textarea ref={field} rows={1} value={text} aria-label="Message" placeholder={running ? 'Write the next message while it works…' : 'Ask, or tell it what to do…'}
