@@ -54,6 +54,8 @@ class ConsoleTest(ServerTest):
                     print(f"\n  {said['tell']}", flush=True)
                 else:
                     seen = said
+        if self.server.process is None:
+            self.server.start()  # the story broke off while it was stopped; the next one needs it
         self.assertTrue(seen.get("ok"), f"{name}: {seen.get('failure', 'no end in time')}\n{self.server.log()[-2000:]}")
         self.assertEqual(seen["errors"], [], "what went wrong in the page")
         self.assertEqual(seen["origins"], [self.server.url], "no request goes anywhere else")
