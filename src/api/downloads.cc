@@ -81,6 +81,7 @@ struct Told {
 void send(const Asked& asked, files::Content content, const Told& told) {
   net::Headers headers{{"Content-Disposition", disposition(told.how, told.name)},
                        {"X-Content-Type-Options", "nosniff"},
+                       {"Cache-Control", "private, no-store"},
                        {"Content-Security-Policy", "sandbox; default-src 'none'"}};
   if (!told.etag.empty()) headers.add("ETag", '"' + told.etag + '"');
   if (content.bytes.size() <= limits::stream_unsent_bytes_max) {

@@ -27,6 +27,8 @@ void give(store::FoundMaterials found, harness::Materials& materials) {
   }
   if (auto& environment = found.environment) {
     materials.variables.merge(environment->variables);
+    // It says where the work is done (S-8), to us and not to the box.
+    materials.variables.erase("SANDBOX_URL");
     materials.setup_script = std::move(environment->script);
   }
 }

@@ -6,7 +6,7 @@
 namespace sluice::net {
 namespace {
 
-constexpr int64_t passing_ms_max = 2'000;  // for the rest of a request that has its answer
+constexpr int64_t passing_ms_max = 10'000;  // for the rest of a request that has its answer
 
 // As for HTTP/1: closing with unread input makes the kernel send a reset, which can overtake the last words.
 constexpr int64_t linger_ms_max = 2'000;
@@ -102,7 +102,7 @@ void Http2Connection::refuse(Http2Stream& stream, int status, std::string_view d
 }
 
 void Http2Connection::on_answered_early(Http2Stream& stream) {
-  stream.request_due_us = in_ms(passing_ms_max);
+  stream.request_due_us = in_ms(std::min(passing_ms_max, context_.options.request_body_ms_max));
   wake_by(stream.request_due_us);
 }
 

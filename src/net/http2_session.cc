@@ -14,7 +14,7 @@
 namespace sluice::net {
 namespace {
 
-constexpr std::size_t passed_bytes_max = 16 * 1024 * 1024;  // of the body of a request that has its answer
+constexpr std::size_t passed_bytes_max = 256 * 1024 * 1024;  // of the body of a request that has its answer
 
 // What a stream, and all together, may send before they hear from us. Bodies are taken as they come, so this
 // only bounds what is on its way.

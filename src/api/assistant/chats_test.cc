@@ -33,6 +33,19 @@ TEST_F(ChatsTest, A_2_a_reload_shows_the_messages_that_the_stream_told) {  // A-
   EXPECT_NE(messages.find(kept), std::string::npos) << kept;
 }
 
+TEST_F(ChatsTest, A_5_a_chat_is_deleted_by_the_assistant_alone_and_then_gone_everywhere) {  // A-5
+  const auto id = finished_chat();
+  const auto plain = "/v1/conversations/" + id;
+  EXPECT_EQ(patch(plain, R"({"status":"archived"})")->status, 422);
+  EXPECT_EQ(remove(plain)->status, 409);
+  EXPECT_EQ(get(plain)->status, 200);
+  EXPECT_EQ(chat(id)->status, 200);
+  EXPECT_EQ(remove("/api/assistant/chats/" + id)->status, 204);
+  EXPECT_EQ(get(plain)->status, 404);
+  EXPECT_EQ(get(plain + "/messages")->status, 404);
+  EXPECT_EQ(patch(plain, R"({"status":"active"})")->status, 404) << "nobody brings it back";
+}
+
 TEST_F(ChatsTest, A_turn_under_way_shows_its_question_and_where_to_follow_it) {
   const auto id = finished_chat();
   const auto stream = turn("And now?", id);

@@ -75,18 +75,23 @@ void admit(const Asked& asked, const Session& session, const std::string& actor,
          [asked, session, tenant] { answer_session(asked, session, tenant, true); });
 }
 
+constexpr std::string_view wrong_key = "This does not open the console.";
+// Tells nothing that the code itself does not.
+constexpr std::string_view wrong_code =
+    "This link was used already, or is older than an hour. `sluice console` prints another.";
+
 // Never which part was wrong.
-void turn_away(const Asked& asked) {
+void turn_away(const Asked& asked, std::string_view words) {
   auto& surface = asked->surface();
   surface.console.wrong_tries.add(asked->request().peer);
   surface.needs.log.write(world::LogLevel::warn, "console login refused",
                           {{"peer", asked->request().peer}, {"request_id", asked->request_id()}});
-  asked->problem(model::Slug::unauthenticated, "This does not open the console.");
+  asked->problem(model::Slug::unauthenticated, words);
 }
 
 void log_in_with_code(const Asked& asked, std::string_view code) {
   auto& surface = asked->surface();
-  if (!surface.console.codes.spend(code)) return turn_away(asked);
+  if (!surface.console.codes.spend(code)) return turn_away(asked, wrong_code);
   const auto home = surface.options.console_tenant;
   if (!home) return admit(asked, fresh_session(asked, AdminSession{}), "admin", {}, "code");
   asked->store().tenant(*home, [asked](Result<model::Tenant> found) {
@@ -104,7 +109,7 @@ void log_in_with_key(const Asked& asked, const std::string& key) {
       return admit(asked, fresh_session(asked, AdminSession{}), "admin", {}, "key");
     }
     const auto* holder = std::get_if<Holder>(&identity.value());
-    if (holder == nullptr) return turn_away(asked);
+    if (holder == nullptr) return turn_away(asked, wrong_key);
     const auto& found = **holder;
     admit(asked, fresh_session(asked, ServiceSession{found.key.secret_sha256}), "service_key:" + found.key.id.text(),
           found.tenant, "key");

@@ -68,12 +68,14 @@ TEST_F(SessionsTest, A_wrong_login_is_never_told_what_was_wrong_and_soon_has_to_
   EXPECT_EQ(wrong->status, 401);
   EXPECT_EQ(wrong->header("Set-Cookie"), "");
   const auto detail = wrong->text("detail");
-  for (const auto* body :
-       {R"({"key":"sk_adm_wrong"})", R"({"key":"nonsense"})", R"({"code":"wrong"})", R"({"key":"asbx_wrong"})"}) {
+  for (const auto* body : {R"({"key":"sk_adm_wrong"})", R"({"key":"nonsense"})", R"({"key":"asbx_wrong"})"}) {
     const auto answer = log_in(body);
     EXPECT_EQ(answer->status, 401) << body;
     EXPECT_EQ(answer->text("detail"), detail) << body;
   }
+  const auto spent = log_in(R"({"code":"wrong"})");
+  EXPECT_EQ(spent->status, 401);
+  EXPECT_NE(spent->text("detail").find("sluice console"), std::string::npos) << "how to get another link";
   const auto limited = log_in(R"({"key":")" + acme.key + "\"}");
   EXPECT_EQ(limited->slug(), "rate-limited");
   EXPECT_FALSE(limited->header("Retry-After").empty());

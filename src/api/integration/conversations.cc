@@ -1,3 +1,4 @@
+#include "api/integration/conversation_reading.h"
 #include "api/integration/event_request.h"
 #include "api/integration/handlers.h"
 #include "api/integration/message_input.h"
@@ -223,40 +224,52 @@ void list_conversations(const Asked& asked) {
                                });
 }
 
-void get_conversation(const Asked& asked) {
+void with_conversation(const Asked& asked, Callback<void(const model::Conversation&)> then) {
   const auto id = asked->path_id<model::ConversationId>();
   if (!id) return asked->not_found();
-  asked->store().conversation(asked->tenant().id, *id, [asked](const Result<model::Conversation>& conversation) {
-    if (!conversation) return asked->fail(conversation.error());
-    asked->answer_json(200, shown(asked, conversation.value()));
-  });
-}
-
-void update_conversation(const Asked& asked) {
-  const auto id = asked->path_id<model::ConversationId>();
-  if (!id) return asked->not_found();
-  auto body = read_body(asked);
-  if (!body) return;
-  if (!body->root().find("runtime")) return patch_conversation(asked, *id, *body, nullptr);
-  // What is left out of `runtime` is as it was.
   asked->store().conversation(asked->tenant().id, *id,
-                              [asked, id, body = std::move(*body)](const Result<model::Conversation>& before) {
-                                if (!before) return asked->fail(before.error());
-                                patch_conversation(asked, *id, body, &before.value());
+                              [asked, then = std::move(then)](const Result<model::Conversation>& found) mutable {
+                                if (!found) return asked->fail(found.error());
+                                const auto& conversation = found.value();
+                                const bool is_deleted = conversation.kind == model::ConversationKind::chat &&
+                                                        conversation.status == model::ConversationStatus::archived;
+                                if (is_deleted) return asked->not_found();
+                                then(conversation);
                               });
 }
 
+void get_conversation(const Asked& asked) {
+  with_conversation(
+      asked, [asked](const model::Conversation& conversation) { asked->answer_json(200, shown(asked, conversation)); });
+}
+
+void update_conversation(const Asked& asked) {
+  with_conversation(asked, [asked](const model::Conversation& before) {
+    const auto body = read_body(asked);
+    if (!body) return;
+    const bool is_chat = before.kind == model::ConversationKind::chat;
+    if (is_chat && body->root().find("status")) {
+      return asked->invalid("/status", "is not for chats: DELETE /api/assistant/chats/{id} deletes one and its files");
+    }
+    patch_conversation(asked, before.id, *body, body->root().find("runtime") ? &before : nullptr);
+  });
+}
+
 void archive_conversation(const Asked& asked) {
-  const auto id = asked->path_id<model::ConversationId>();
-  if (!id) return asked->not_found();
-  store::ConversationPatch patch;
-  patch.status = model::ConversationStatus::archived;
-  asked->store().update_conversation(asked->tenant().id, *id, std::move(patch), asked->now(),
-                                     [asked](const Result<model::Conversation>& conversation) {
-                                       if (!conversation) return asked->fail(conversation.error());
-                                       asked->engine().conversation_changed(conversation.value());
-                                       asked->no_content();
-                                     });
+  with_conversation(asked, [asked](const model::Conversation& before) {
+    if (before.kind == model::ConversationKind::chat) {
+      return asked->problem(model::Slug::resource_in_use,
+                            "This is a chat: DELETE /api/assistant/chats/{id} deletes it and its files.");
+    }
+    store::ConversationPatch patch;
+    patch.status = model::ConversationStatus::archived;
+    asked->store().update_conversation(asked->tenant().id, before.id, std::move(patch), asked->now(),
+                                       [asked](const Result<model::Conversation>& conversation) {
+                                         if (!conversation) return asked->fail(conversation.error());
+                                         asked->engine().conversation_changed(conversation.value());
+                                         asked->no_content();
+                                       });
+  });
 }
 
 }  // namespace sluice::api::integration

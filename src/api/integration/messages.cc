@@ -1,3 +1,4 @@
+#include "api/integration/conversation_reading.h"
 #include "api/integration/event_request.h"
 #include "api/integration/handlers.h"
 #include "api/integration/message_input.h"
@@ -98,8 +99,6 @@ void create_message(const Asked& asked) {
 }
 
 void list_messages(const Asked& asked) {
-  const auto conversation = asked->path_id<model::ConversationId>();
-  if (!conversation) return asked->not_found();
   Findings findings;
   const Query query(asked, list_parameters, findings);
   const auto page_query = read_page_query<model::MessageId>(query, findings);
@@ -107,13 +106,12 @@ void list_messages(const Asked& asked) {
   if (!order) query.refuse("order", "must be asc or desc");
   if (refused(asked, findings)) return;
 
-  asked->store().messages(
-      asked->tenant().id, *conversation, *order, page_query,
-      [asked, page_query, conversation = *conversation](const Result<store::Page<store::StoredMessage>>& page) {
-        answer_page_of(asked, page_query, page, [&](auto then) {
-          asked->store().conversation(asked->tenant().id, conversation, std::move(then));
-        });
-      });
+  with_conversation(asked, [asked, page_query, order = *order](const model::Conversation& conversation) {
+    asked->store().messages(asked->tenant().id, conversation.id, order, page_query,
+                            [asked, page_query](const Result<store::Page<store::StoredMessage>>& page) {
+                              answer_page(asked, page_query, page);
+                            });
+  });
 }
 
 void get_message(const Asked& asked) {

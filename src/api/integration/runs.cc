@@ -23,7 +23,7 @@ std::optional<Timestamp> read_time(const Query& query, std::string_view name) {
   const auto given = query.find(name);
   if (!given) return std::nullopt;
   const auto time = from_rfc3339(*given);
-  if (!time) query.refuse(name, "must be a time as RFC 3339 has it, such as 2026-07-02T10:00:00Z");
+  if (!time) query.refuse(name, "must be a time in UTC, with or without milliseconds, such as 2026-07-02T10:00:00Z");
   return time;
 }
 

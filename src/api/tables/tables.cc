@@ -58,6 +58,23 @@ std::vector<model::TableRow> read_rows(const Asked& asked, json::Value body, con
   return rows;
 }
 
+// What a question makes a reader of the store do, whom others wait for.
+constexpr int64_t looked_at_bytes_max = 512 * 1024 * 1024;
+
+int64_t comparisons_in(const model::Filter& filter) {
+  auto count = static_cast<int64_t>(filter.values.size());
+  for (const auto& part : filter.parts) count += comparisons_in(part);
+  return count;
+}
+
+void check_cost(const model::TableQuery& query, const model::Table& table, Findings& findings) {
+  const auto comparisons = query.filter ? comparisons_in(*query.filter) : 0;
+  if (comparisons * table.size_bytes <= looked_at_bytes_max) return;
+  findings.refuse("/filter", "compares too much for a table of " + std::to_string(table.size_bytes) +
+                                 " bytes: at most " + std::to_string(looked_at_bytes_max / table.size_bytes) +
+                                 " values");
+}
+
 }  // namespace
 
 void list_tables(const Asked& asked) {
@@ -184,6 +201,7 @@ void query_rows(const Asked& asked) {
     if (!body) return;
     Findings findings;
     auto query = read_query(body->root(), table.columns, findings);
+    check_cost(query, table, findings);
     if (refused(asked, findings)) return;
     const auto shown_before = query.offset;
     asked->store().tables().query(asked->tenant().id, table.id, std::move(query),

@@ -35,7 +35,7 @@ export function Login() {
           <Button kind="primary" type="submit" busy={busy}>Sign in</Button>
         </form>
         <footer>
-          <p>The server prints a link that signs you in when it starts. The key itself stays with you: this browser keeps a session
+          <p><code>sluice console</code> prints a link that signs you in. The key itself stays with you: this browser keeps a session
             cookie for 12 hours.</p>
           <ThemeSwitch />
         </footer>

@@ -56,7 +56,7 @@ function Runs({ list, asked, agents, filtered }: RunsProps) {
 
 const columnsFor = (names: Map<string, string>, cancel: (run: Run) => void): Column<Run>[] => [
   { label: 'Run', cell: (run) => <span class="mono" title={run.id}>{shortId(run.id)}</span> },
-  { label: 'State', width: '7.25rem', cell: (run) => <StateBadge state={run.state} /> },
+  { label: 'State', width: '8.5rem', cell: (run) => <StateBadge state={run.state} /> },
   { label: 'Agent', width: '24%', wideOnly: true, cell: (run) => names.get(run.agent_id) ?? shortId(run.agent_id) },
   { label: 'Conversation', width: '11.5rem', wideOnly: true, cell: (run) => <Conversation run={run} /> },
   { label: 'Created', width: '6.5rem', wideOnly: true, cell: (run) => <Time at={run.created_at} /> },
