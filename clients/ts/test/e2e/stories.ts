@@ -188,6 +188,28 @@ export const stories: Record<string, (sluice: SluiceClient, world: World) => Pro
     same((await sluice.messages.list(conversation.id)).data.length, 4, 'the messages')
   },
 
+  async 'a chat: told as it is kept, read again from any frame, stopped, and gone with its files (A-2, A-5)'(sluice) {
+    const turn = await sluice.assistant.send({ message: 'say Grüße 😀\nthink Hm.\nsay And more.', onDisconnect: 'keep' })
+    const told = await turn.result()
+    const [chatId, streamId] = [turn.chatId ?? '', turn.streamId ?? '']
+    const { messages } = await sluice.assistant.chats.get(chatId)
+    same(messages.map(({ role }) => role), ['user', 'assistant'], 'the roles')
+    same(messages[1], told, 'the history')
+    same(await (await sluice.assistant.attach(streamId, { after: 2 })).result(), told, 'the turn, read again')
+
+    const running = await sluice.assistant.send({ chatId, message: 'tokens 100000 20', onDisconnect: 'keep' })
+    const second = await errorOf(sluice.assistant.send({ chatId, message: 'say too soon' }))
+    check(second instanceof ProblemError && second.status === 409, String(second))
+    await sluice.assistant.chats.stop(chatId)
+    check((await errorOf(running.result())) instanceof RunFailedError, 'a turn that was stopped has no result')
+
+    const [file] = await sluice.assistant.files.upload(chatId, [{ name: 'a.csv', content: new Blob(['a,b\n']) }])
+    same(await (await sluice.assistant.files.download(file?.id ?? '')).text(), 'a,b\n', 'the file')
+    await sluice.assistant.chats.delete(chatId)
+    const gone = await errorOf(sluice.assistant.files.download(file?.id ?? ''))
+    check(gone instanceof ProblemError && gone.status === 404, String(gone))
+  },
+
   async 'problems are typed'(sluice, { url }) {
     const missing = await errorOf(sluice.messages.get('msg_00000000000000000000000000'))
     check(missing instanceof ProblemError && missing.status === 404 && missing.slug === 'not-found' && /^req_/.test(missing.requestId ?? ''), String(missing))
