@@ -34,7 +34,7 @@ inline constexpr std::size_t message_content_bytes_max = 1024 * 1024;
 inline constexpr std::size_t chat_message_chars_max = 100'000;
 inline constexpr std::size_t chat_title_chars_max = 80;  // taken from its first message
 inline constexpr std::size_t attachments_max = 20;       // of one message
-inline constexpr std::size_t name_chars_max = 255;  // names, titles, external ids
+inline constexpr std::size_t name_chars_max = 255;       // names, titles, external ids
 inline constexpr std::size_t metadata_keys_max = 50;
 inline constexpr std::size_t metadata_key_chars_max = 255;
 inline constexpr std::size_t metadata_value_chars_max = 500;
@@ -67,11 +67,11 @@ inline constexpr int filter_depth_max = 6;
 inline constexpr std::size_t workflow_definition_bytes_max = 256 * 1024;
 inline constexpr std::size_t workflow_blocks_max = 50;
 inline constexpr std::size_t workflow_edges_max = 500;
-inline constexpr std::size_t workflow_inputs_max = 50;                 // and outputs
-inline constexpr std::size_t workflow_inputs_bytes_max = 256 * 1024;   // their values
-inline constexpr std::size_t block_output_bytes_max = 1024 * 1024;     // one block that feeds all others
+inline constexpr std::size_t workflow_inputs_max = 50;                // and outputs
+inline constexpr std::size_t workflow_inputs_bytes_max = 256 * 1024;  // their values
+inline constexpr std::size_t block_output_bytes_max = 1024 * 1024;    // one block that feeds all others
 inline constexpr std::size_t http_block_answer_bytes_max = 1024 * 1024;
-inline constexpr int64_t workflow_runs_at_once_max = 100;              // of one tenant: workflows that start workflows
+inline constexpr int64_t workflow_runs_at_once_max = 100;  // of one tenant: workflows that start workflows
 
 // Runs.
 inline constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;         // a model that never stops talking

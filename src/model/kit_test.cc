@@ -88,7 +88,8 @@ TEST(ExtrasJson, H_3_come_back_as_they_were) {
 
 TEST(ExtrasJson, A_5_a_chats_turn_and_what_a_block_asks_for_come_back_as_they_were) {
   RunExtras extras;
-  extras.chat = ChatTurn{{{"fil_1", "a \"b\".csv", "text/csv", 12, std::string(64, 'a'), 1'700'000'000'000}}, true, "Q3", 5};
+  extras.chat =
+      ChatTurn{{{"fil_1", "a \"b\".csv", "text/csv", 12, std::string(64, 'a'), 1'700'000'000'000}}, true, "Q3", 5};
   extras.inference = Inference{{"openai-chat", "small", "http://127.0.0.1:1", std::nullopt}, "Be brief.", 100};
   extras.sandbox_url = "http://runner:9000";
   extras.builtin_skills = {"tables", "files"};

@@ -85,7 +85,7 @@ struct Problem {
   std::vector<FieldError> errors;
   std::optional<std::string> conflicting_resource_id;
   std::vector<std::pair<std::string_view, std::string>> more;  // further members of this one, all text
-  std::optional<int64_t> retry_after_seconds;  // a header, not a member
+  std::optional<int64_t> retry_after_seconds;                  // a header, not a member
 };
 
 // Where the problem is told. `type` is {base_url}/problems/{name}.

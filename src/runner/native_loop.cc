@@ -84,9 +84,10 @@ void NativeLoop::start() {
   if (!route) return fail(Slug::agent_misconfigured, std::move(route.error().what));
   route_ = std::move(route).take();
   if (context_->sandbox == nullptr && needs_sandbox(dispatch_.materials)) {
-    return fail(Slug::sandbox_failed,
-                "The run needs a sandbox for its repository, skills, files or setup script, and there is none on this server "
-                "(`sluice doctor` says why).");
+    return fail(
+        Slug::sandbox_failed,
+        "The run needs a sandbox for its repository, skills, files or setup script, and there is none on this server "
+        "(`sluice doctor` says why).");
   }
   prompt_ = prompt_of(dispatch_);
   if (!dispatch_.checkpoint.empty()) return take_up_checkpoint();
@@ -102,7 +103,8 @@ void NativeLoop::start() {
   hands_->open(begin);
 }
 
-// The box itself is opened by the first tool, so that the first word need not wait for it. One call of a model has none.
+// The box itself is opened by the first tool, so that the first word need not wait for it. One call of a model has
+// none.
 void NativeLoop::take_up_hands(HandsState state) {
   if (context_->sandbox != nullptr && !dispatch_.extras.inference) {
     HandsListener& listener = *this;

@@ -29,8 +29,8 @@ TEST_F(ModelEndpointsTest, An_agent_takes_provider_address_and_key_from_the_endp
   const auto agent = post("/v1/agents", R"({"name":"worker","model":{"endpoint":"lab","name":"small"}})");
   ASSERT_EQ(agent->status, 201) << agent->body;
   EXPECT_NE(agent->body.find(R"("model":{"provider":"openai-chat","name":"small","base_url":null,)"
-                               R"("key_alias":"LAB_KEY","endpoint":")" +
-                               id + "\"}"),
+                             R"("key_alias":"LAB_KEY","endpoint":")" +
+                             id + "\"}"),
             std::string::npos)
       << agent->body;
   EXPECT_EQ(remove("/v1/model-endpoints/lab")->status, 409);
