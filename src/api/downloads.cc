@@ -31,14 +31,21 @@ std::string disposition(std::string_view how, std::string_view name) {
   return std::string(how) + "; filename=\"" + plain + "\"; filename*=UTF-8''" + exact;
 }
 
-class Sending final : public std::enable_shared_from_this<Sending> {
+// Owned by OpenAnswers from the first byte to the last; the connection has weak pointers only.
+class Sending final : public OpenAnswer, public std::enable_shared_from_this<Sending> {
  public:
   Sending(Asked asked, files::Content content) : asked_(std::move(asked)), content_(std::move(content)) {}
 
   void begin(net::Headers headers) {
     asked_->start_stream(std::move(headers));
-    asked_->exchange().on_drained([self = shared_from_this()] { self->go_on(); });
-    asked_->exchange().on_gone([self = shared_from_this()] { self->leave(); });
+    asked_->surface().open_answers.keep(shared_from_this());
+    asked_->exchange().on_drained([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->go_on();
+    });
+    asked_->exchange().on_gone([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->leave();
+    });
+    if (asked_->exchange().gone()) return leave();
     go_on();
   }
 
@@ -58,10 +65,13 @@ class Sending final : public std::enable_shared_from_this<Sending> {
     ended_ = true;
     exchange.finish();
     asked_->stream_ended("file");
+    asked_->surface().open_answers.let_go(*this);
   }
 
   void leave() {
-    if (!std::exchange(ended_, true)) asked_->left_unanswered();
+    if (std::exchange(ended_, true)) return;
+    asked_->left_unanswered();
+    asked_->surface().open_answers.let_go(*this);
   }
 
   Asked asked_;
@@ -118,7 +128,7 @@ void send_file(const Asked& asked, const model::RunFile& file) {
 
 void send_file(const Asked& asked, const model::BagFile& file, Shown shown) {
   const bool harmless = std::ranges::find(harmless_types, file.type) != std::end(harmless_types);
-  const std::string_view how = shown == Shown::inline_ && harmless ? "inline" : "attachment";
+  const std::string_view how = shown == Shown::in_page && harmless ? "inline" : "attachment";
   send_kept(asked, file.sha256, {file.name, file.type, how});
 }
 

@@ -8,7 +8,7 @@ namespace sluice::api {
 
 enum class Shown : uint8_t {
   saved,   // as an attachment
-  inline_  // in the page, where that is harmless: pictures and plain text
+  in_page  // where that is harmless: pictures and plain text
 };
 
 void send_bundle(const Asked& asked, const model::Skill& skill);

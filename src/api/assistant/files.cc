@@ -95,7 +95,7 @@ void get_file(const Asked& asked) {
   if (!id) return asked->not_found();
   asked->store().bags().file(asked->tenant().id, *id, [asked, shown_inline](const Result<model::BagFile>& file) {
     if (!file) return asked->fail(file.error());
-    send_file(asked, file.value(), shown_inline ? Shown::inline_ : Shown::saved);
+    send_file(asked, file.value(), shown_inline ? Shown::in_page : Shown::saved);
   });
 }
 
