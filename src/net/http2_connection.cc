@@ -102,6 +102,8 @@ void Http2Connection::refuse(Http2Stream& stream, int status, std::string_view d
 }
 
 void Http2Connection::on_answered_early(Http2Stream& stream) {
+  // Who was too slow already is not waited for.
+  if (stream.refused() && stream.refused()->status == 408) return session_.reset(stream, Http2Error::no_error);
   stream.request_due_us = in_ms(std::min(passing_ms_max, context_.options.request_body_ms_max));
   wake_by(stream.request_due_us);
 }
