@@ -30,8 +30,11 @@ void Premises::welcome(Guest guest, OutletListener& listener) {
   guest_ = std::move(guest);
   if (const auto& workspace = guest_->workspace) {
     auto door = forwarding_to(workspace->base_url, workspace->token);
-    if (door) workspace_door_ = std::move(door).take();
-    if (!door) house_->log.write(world::LogLevel::warn, "no way to the workspace", {{"why", door.error().what}});
+    if (door) {
+      workspace_door_ = std::move(door).take();
+    } else {
+      house_->log.write(world::LogLevel::warn, "no way to the workspace", {{"why", door.error().what}});
+    }
   }
   ear_ = std::make_shared<Ear>(&listener);
   sent_for_good_ = 0;

@@ -19,7 +19,7 @@ class HouseFlows final : public Flows, private Carrier::Owner, private LineReadi
 
   void recover(Callback<void(Result<Unit>)> done) override;
   void start(Start start, Callback<void(RunOutcome)> done) override;
-  void cancel(model::TenantId tenant, model::WorkflowRunId run, Callback<void(RunOutcome)> done) override;
+  void cancel(model::TenantId tenant, model::WorkflowRunId id, Callback<void(RunOutcome)> done) override;
   std::unique_ptr<engine::Reading> read(const model::WorkflowRun& run, LineView view, engine::Reader& reader) override;
   void drain(Millis deadline, Callback<void()> done) override;
 
@@ -37,7 +37,7 @@ class HouseFlows final : public Flows, private Carrier::Owner, private LineReadi
   void read_on(std::shared_ptr<model::WorkflowRun> run, std::shared_ptr<std::vector<std::string>> bodies,
                Callback<void(Result<Unit>)> done);
   Result<Unit> carry_on(const model::WorkflowRun& run, const std::vector<std::string>& bodies);
-  void take_up_later(model::TenantId tenant, model::WorkflowRunId run);
+  void take_up_later(model::TenantId tenant, model::WorkflowRunId id);
   void begin(const model::WorkflowRun& run, Plan plan);
   // Drops it, but not from inside its own callback.
   void drop(Carrier& carrier);
