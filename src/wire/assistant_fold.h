@@ -43,7 +43,7 @@ class AssistantFold {
   void tell_diff(json::Value body);
   void tell_custom(json::Value body);
   void tell_assets(json::Value files);
-  void tell_gate(json::Value approval);
+  void tell_gate(json::Value body);
   void close_gate(std::string_view status);
   void tell_subagent(json::Value body);
   void tell_subagent_text(json::Value body);
