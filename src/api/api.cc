@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "api/console/guard.h"
+#include "api/executions/redemption.h"
+#include "api/head_exchange.h"
 #include "api/request_context.h"
 #include "api/routes.h"
 #include "api/surface.h"
@@ -11,14 +13,13 @@ namespace sluice::api {
 namespace {
 
 void refuse_nobody(const Asked& asked) {
-  std::string_view detail = "This key is not known, or it was revoked.";
-  if (!asked->header("Authorization")) {
-    detail = console::find_cookie(asked->request().headers)
-                 ? "The session is over, or its key was revoked: log in again."
-                 : "A key is needed: Authorization: Bearer …";
+  if (!asked->header("Authorization") && !console::find_cookie(asked->request().headers)) {
+    return asked->problem(model::Slug::unauthenticated, "A key is needed: Authorization: Bearer …");
   }
+  std::string_view detail = "This key is not known, or it was revoked.";
+  if (!asked->header("Authorization")) detail = "The session is over, or its key was revoked: log in again.";
   if (asked->is_repeated("Authorization")) detail = "Authorization was given more than once.";
-  asked->problem(model::Slug::unauthenticated, detail);
+  asked->turn_away(model::Slug::unauthenticated, detail);
 }
 
 std::string_view kind_wanted(Access access) {
@@ -66,16 +67,33 @@ Holder holder_of(const Identity& identity, const Route& route) {
   return guest != nullptr && is_for_guests(route) ? guest->holder : nullptr;
 }
 
+// Whose bucket it comes from: the key's, or that of what the sandbox works on.
+Ulid payer_of(const Identity& identity, const store::KeyHolder& holder) {
+  const auto* guest = std::get_if<Guest>(&identity);
+  if (guest == nullptr) return holder.key.id.ulid;
+  return guest->run ? guest->run->id.ulid : guest->execution->id.ulid;
+}
+
+// Microseconds until it may ask; 0: now. A request is counted once, when all of it is there.
+int64_t wait_of(const Asked& asked, const Ulid& payer) {
+  if (asked->is_only_head()) return 0;
+  const std::string_view name(reinterpret_cast<const char*>(payer.bytes.data()), payer.bytes.size());
+  return asked->surface().requests.take(name, asked->surface().needs.loop.monotonic_us());
+}
+
 void admit_service(const Asked& asked, const Identity& identity) {
   const auto holder = holder_of(identity, *asked->route());
   if (holder == nullptr) return refuse_kind(asked);
+  if (const auto wait_us = wait_of(asked, payer_of(identity, *holder)); wait_us > 0) {
+    return asked->rate_limited(wait_us, "This key asks more often than it may (limits.requests_per_second).");
+  }
   asked->set_holder(holder);
   if (const auto* guest = std::get_if<Guest>(&identity)) asked->set_guest_run(guest->run);
   if (is_of_workspace(*asked->route()) && !asked->enter_workspace()) return asked->not_found();
   if (writes(*asked->route()) && holder->tenant.status == model::TenantStatus::suspended) {
     return asked->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
   }
-  asked->route()->handle(asked);
+  asked->let_in(asked);
 }
 
 void admit(const Asked& asked, Result<Identity> identity) {
@@ -90,9 +108,9 @@ void admit(const Asked& asked, Result<Identity> identity) {
     case Access::admin:
     case Access::metrics:
       if (!std::holds_alternative<Operator>(identity.value())) return refuse_kind(asked);
-      return asked->route()->handle(asked);
+      return asked->let_in(asked);
     case Access::open:
-    case Access::token: return asked->route()->handle(asked);
+    case Access::token: return asked->let_in(asked);
   }
 }
 
@@ -127,19 +145,14 @@ class Surfaces final : public Api {
   Surfaces(ApiNeeds needs, ApiOptions options) : surface_(needs, std::move(options)) {}
 
   void handle(std::shared_ptr<net::Exchange> exchange) override {
-    const auto asked = std::make_shared<RequestContext>(surface_, std::move(exchange));
-    const net::Request& request = asked->request();
-    const Match matched = match(request.method, request.path);
-    asked->set_match(matched);
-    if (matched.route == nullptr) return answer_unmatched(asked, matched.known_path);
-    if (matched.route->access == Access::open || matched.route->access == Access::token ||
-        (matched.route->access == Access::metrics && surface_.options.metrics_public)) {
-      return matched.route->handle(asked);
-    }
-    if (!asked->header("Authorization")) return admit_session(asked);
-    if (asked->is_repeated("Authorization")) return refuse_nobody(asked);
-    surface_.authentication.identify(asked->header("Authorization"),
-                                     [asked](Result<Identity> identity) { admit(asked, std::move(identity)); });
+    judge(std::make_shared<RequestContext>(surface_, std::move(exchange)));
+  }
+
+  void check_head(const net::Request& head, Callback<void(std::optional<net::Response>)> verdict) override {
+    const auto exchange = std::make_shared<HeadExchange>(head, std::move(verdict));
+    const auto asked = std::make_shared<RequestContext>(surface_, exchange);
+    asked->set_only_head([exchange] { exchange->welcome(); });
+    judge(asked);
   }
 
   net::Response refusal(int status, std::string_view detail) const override {
@@ -164,6 +177,26 @@ class Surfaces final : public Api {
   }
 
  private:
+  void judge(const Asked& asked) {
+    const net::Request& request = asked->request();
+    const Match matched = match(request.method, request.path);
+    asked->set_match(matched);
+    if (matched.route == nullptr) return answer_unmatched(asked, matched.known_path);
+    if (matched.route->access == Access::open ||
+        (matched.route->access == Access::metrics && surface_.options.metrics_public)) {
+      return asked->let_in(asked);
+    }
+    if (matched.route->access == Access::token) {
+      // Only spending it shows what a token is worth, and that needs the body.
+      if (asked->is_only_head() && !executions::has_token(asked)) return;
+      return asked->let_in(asked);
+    }
+    if (!asked->header("Authorization")) return admit_session(asked);
+    if (asked->is_repeated("Authorization")) return refuse_nobody(asked);
+    surface_.authentication.identify(asked->header("Authorization"),
+                                     [asked](Result<Identity> identity) { admit(asked, std::move(identity)); });
+  }
+
   static void answer_unmatched(const Asked& asked, bool known_path) {
     if (!known_path) return asked->problem(model::Slug::not_found, "There is no such path.");
     if (asked->request().method == "OPTIONS") {

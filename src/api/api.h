@@ -11,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/console/assets.h"
+#include "api/console/pack.h"
+#include "api/token_buckets.h"
 #include "engine/engine.h"
 #include "files/files.h"
 #include "flow/flow.h"
@@ -38,6 +39,8 @@ struct ApiOptions {
   std::vector<std::string> tool_urls;      // where agents' tools may be: the same
   std::vector<std::string> sandbox_urls;   // which runners a chat or a workflow may name: the same
   bool has_sandbox = true;                 // here, or at the runners elsewhere that carry runs
+  Rate request_rate;                       // of each key
+  Rate wrong_key_rate;                     // of each address, past which a wrong key is told so no more
   int64_t leave_grace_ms = 2'000;          // how long a turn goes on that nobody reads
   // Files that people upload.
   int64_t upload_bytes_max = 100LL * 1000 * 1000;             // of one request
@@ -87,6 +90,8 @@ class Api {
  public:
   virtual ~Api() = default;
   virtual void handle(std::shared_ptr<net::Exchange> exchange) = 0;
+  // For net::ServerOptions: turns away, before its body is there, whoever has no business at the route.
+  virtual void check_head(const net::Request& head, Callback<void(std::optional<net::Response>)> verdict) = 0;
   // What net refuses by itself, as a problem.
   virtual net::Response refusal(int status, std::string_view detail) const = 0;
   // Runs that the last server left are taken up: call once, after that.

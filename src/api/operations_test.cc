@@ -1,4 +1,5 @@
 #include "api/api_fixture.h"
+#include "api/routes.h"
 #include "api/traceparent.h"
 
 namespace sluice::api {
@@ -66,6 +67,20 @@ TEST_F(OperationsTest, The_home_page_says_the_version_and_the_openapi_file_is_se
   EXPECT_EQ(file->header("Content-Type"), "application/yaml");
   EXPECT_TRUE(file->body.starts_with("openapi: 3.1.0\n"));
   EXPECT_TRUE(file->body.ends_with("\n"));
+}
+
+TEST_F(OperationsTest, The_reference_has_every_operation_and_may_run_nothing_but_its_own_script_I_23) {
+  const auto page = ask_as("GET", "/docs", {});
+  EXPECT_EQ(page->header("Content-Type"), "text/html; charset=utf-8");
+  for (const auto& route : routes()) {
+    EXPECT_NE(page->body.find("<article id=\"" + std::string(route.operation) + "\""), std::string::npos)
+        << route.operation;
+  }
+  const auto policy = page->header("Content-Security-Policy");
+  EXPECT_TRUE(policy.starts_with("default-src 'none'; style-src 'sha256-")) << policy;
+  EXPECT_EQ(policy.find("unsafe"), std::string::npos);
+  EXPECT_EQ(page->body.find("src="), std::string::npos) << "it needs nothing else";
+  EXPECT_EQ(ask_as("GET", "/docs", {.headers = {{"Accept-Encoding", "gzip"}}})->header("Content-Encoding"), "gzip");
 }
 
 TEST_F(OperationsTest, What_the_network_refuses_is_a_problem_too) {

@@ -64,7 +64,9 @@ void RequestContext::answer(int status, std::string_view content_type, std::stri
   net::Response response{.status = status, .headers = std::move(headers), .body = std::move(body)};
   if (!content_type.empty()) response.headers.add("Content-Type", content_type);
   response.headers.add("X-Request-Id", request_id_);
-  if (console::is_of_console(request().path)) console::add_page_headers(response.headers);
+  if (console::is_of_console(request().path)) {
+    console::add_page_headers(response.headers, surface_.options.public_base_url.starts_with("https://"));
+  }
   exchange_->respond(std::move(response));
   served(status, "complete");
 }
@@ -79,7 +81,9 @@ void RequestContext::problem(const model::Problem& problem) {
   auto response = problem_response(
       problem, {.base_url = surface_.options.public_base_url, .instance = request().path, .request_id = request_id_});
   if (problem.slug == model::Slug::method_not_allowed) response.headers.add("Allow", allowed_methods(request().path));
-  if (console::is_of_console(request().path)) console::add_page_headers(response.headers);
+  if (console::is_of_console(request().path)) {
+    console::add_page_headers(response.headers, surface_.options.public_base_url.starts_with("https://"));
+  }
   const int status = response.status;
   exchange_->respond(std::move(response));
   served(status, "complete");
@@ -87,6 +91,18 @@ void RequestContext::problem(const model::Problem& problem) {
 
 void RequestContext::problem(model::Slug slug, std::string_view detail) {
   problem(model::Problem{.slug = slug, .detail = std::string(detail)});
+}
+
+void RequestContext::turn_away(model::Slug slug, std::string_view detail) {
+  const auto wait_us = surface_.wrong_keys.take(request().peer, surface_.needs.loop.monotonic_us());
+  if (wait_us > 0) return rate_limited(wait_us, "Too many wrong keys came from this address.");
+  problem(slug, detail);
+}
+
+void RequestContext::rate_limited(int64_t wait_us, std::string_view detail) {
+  problem(model::Problem{.slug = model::Slug::rate_limited,
+                         .detail = std::string(detail),
+                         .retry_after_seconds = (wait_us + 999'999) / 1'000'000});
 }
 
 void RequestContext::invalid(std::string pointer, std::string message) {

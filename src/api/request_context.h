@@ -41,6 +41,12 @@ class RequestContext final {
     return AnyId::parse(match_.params[index]);
   }
 
+  // Only the head has come: where the handler would be called, `welcome` is.
+  void set_only_head(Callback<void()> welcome) { welcome_ = std::move(welcome); }
+  bool is_only_head() const { return static_cast<bool>(welcome_); }
+  // All is well that can be seen before the body. `self` is this one.
+  void let_in(const Asked& self) { is_only_head() ? welcome_() : route()->handle(self); }
+
   // The first parameter is the workspace: is it the holder's? From then on the others are counted
   // without it, so that handlers serve both surfaces.
   bool enter_workspace();
@@ -68,6 +74,10 @@ class RequestContext final {
   void problem(const model::Problem& problem);
   void problem(model::Slug slug, std::string_view detail);
   void not_found() { problem(model::Slug::not_found, "There is nothing here under that name."); }
+  // Of a credential that is not good. Whoever shows too many is told to wait instead; those who come from the same
+  // address with a good one are not.
+  void turn_away(model::Slug slug, std::string_view detail);
+  void rate_limited(int64_t wait_us, std::string_view detail);
   void invalid(std::string pointer, std::string message);
   // What the store's errors mean to a caller; handlers treat `conflict` before.
   void fail(const Error& error);
@@ -88,6 +98,7 @@ class RequestContext final {
   std::string_view traceparent_;
   int64_t began_us_;
   Match match_;
+  Callback<void()> welcome_;
   Holder holder_;
   bool admin_acts_ = false;
   std::optional<model::Run> guest_run_;

@@ -147,6 +147,7 @@ constexpr Route table[] = {
     {"GET", "/v1/tenants/{tenant_id}/webhook-secret", "getWebhookSecret", Access::admin, admin::get_webhook_secret},
     {"GET", "/v1/admin/audit", "listAuditEntries", Access::admin, admin::list_audit},
     {"POST", "/v1/admin/audit/verify", "verifyAudit", Access::admin, admin::verify_audit},
+    {"GET", "/v1/admin/nodes", "listNodes", Access::admin, admin::list_nodes},
     {"POST", "/v1/admin/vault/rotate", "rotateVault", Access::admin, admin::rotate_vault},
     {"POST", "/v1/admin/console-codes", "createConsoleCode", Access::admin, console::create_code},
 
@@ -304,6 +305,7 @@ constexpr Route table[] = {
     {"GET", "/problems", "listProblems", Access::open, operations::list_problems},
     {"GET", "/problems/{slug}", "getProblem", Access::open, operations::get_problem},
     {"GET", "/openapi.yaml", "getOpenapi", Access::open, operations::get_openapi},
+    {"GET", "/docs", "getDocs", Access::open, operations::get_docs},
     {"GET", "/", "getHome", Access::open, operations::get_home},
 };
 

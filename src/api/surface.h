@@ -3,12 +3,14 @@
 #pragma once
 
 #include "api/api.h"
+#include "api/assets.h"
 #include "api/assistant/turns.h"
 #include "api/authentication.h"
 #include "api/capacity_history.h"
 #include "api/console/console.h"
 #include "api/figures.h"
 #include "api/open_answers.h"
+#include "api/operations/reference.h"
 
 namespace sluice::api {
 
@@ -17,6 +19,8 @@ struct Surface {
       : needs(its_needs),
         options(std::move(its_options)),
         authentication(needs.store, needs.loop, options.admin_key_sha256, options.run_bearer_root),
+        requests(options.request_rate),
+        wrong_keys(options.wrong_key_rate),
         figures(needs.metrics),
         open_answers(needs.loop),
         turns({needs.engine, needs.store, needs.loop, needs.log}, Millis{options.leave_grace_ms}),
@@ -26,10 +30,13 @@ struct Surface {
   ApiNeeds needs;
   ApiOptions options;
   Authentication authentication;
+  TokenBuckets requests;    // of each key
+  TokenBuckets wrong_keys;  // of each address
   Figures figures;
   OpenAnswers open_answers;
   assistant::Turns turns;
   console::Console console;
+  Assets reference{operations::reference_pack()};
   CapacityHistory capacity_history;
   bool draining = false;
 };

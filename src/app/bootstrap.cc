@@ -144,6 +144,33 @@ Result<Bootstrap> make_demo(BootstrapNeeds& needs, Bootstrap bootstrap, const mo
   return bootstrap;
 }
 
+Result<bool> has_tenants(BootstrapNeeds& needs) {
+  const auto tenants = wait_for<store::Page<model::Tenant>>(
+      needs.reactor, [&](auto done) { needs.store.tenants({.limit = 1}, std::move(done)); });
+  if (!tenants) return tenants.error();
+  return !tenants.value().rows.empty();
+}
+
+// Two servers may be started at once on a store that they share: the first one's word counts.
+Result<bool> may_make_demo(BootstrapNeeds& needs, const std::string& tenant_id) {
+  const auto agreed = wait_for<std::string>(
+      needs.reactor, [&](auto done) { needs.store.nodes().agree("demo tenant", tenant_id, std::move(done)); });
+  if (!agreed) return agreed.error();
+  return agreed.value() == tenant_id;
+}
+
+Result<Opening> beside_others(const Bootstrap& made, const std::string& configured_admin_key, bool is_shared) {
+  if (is_shared && configured_admin_key.empty()) {
+    return Error{ErrorKind::invalid,
+                 "the store was made by another server, and servers that share a store have one admin key: set "
+                 "SLUICE_SERVER_ADMIN_KEY to it, or put that server's bootstrap.json and vault.key into the data "
+                 "directory"};
+  }
+  return Opening{
+      Bootstrap{.admin_key = made.admin_key, .runner_key = made.runner_key, .workspace_id = made.workspace_id},
+      is_shared ? FirstStart::joined : FirstStart::key_lost};
+}
+
 }  // namespace
 
 std::string Bootstrap::to_json() const {
@@ -189,7 +216,7 @@ Result<Bootstrap> Bootstrap::parse(std::string_view text) {
 }
 
 Result<Opening> open_bootstrap(BootstrapNeeds needs, const model::ModelChoice& model,
-                               const std::string& configured_admin_key) {
+                               const std::string& configured_admin_key, bool is_shared) {
   auto told = read_bootstrap(needs.data.file(file_name));
   if (!told) return told.error();
   if (auto& bootstrap = told.value()) {
@@ -203,19 +230,45 @@ Result<Opening> open_bootstrap(BootstrapNeeds needs, const model::ModelChoice& m
   auto made = pending.value() ? *pending.value() : make_bootstrap(needs.ids, needs.entropy, configured_admin_key);
   if (!configured_admin_key.empty()) made.admin_key = configured_admin_key;
   if (!pending.value()) {
-    const auto tenants = wait_for<store::Page<model::Tenant>>(
-        needs.reactor, [&](auto done) { needs.store.tenants({.limit = 1}, std::move(done)); });
-    if (!tenants) return tenants.error();
-    if (!tenants.value().rows.empty()) {
-      return Opening{
-          Bootstrap{.admin_key = made.admin_key, .runner_key = made.runner_key, .workspace_id = made.workspace_id},
-          FirstStart::key_lost};
-    }
+    const auto made_before = has_tenants(needs);
+    if (!made_before) return made_before.error();
+    if (made_before.value()) return beside_others(made, configured_admin_key, is_shared);
+    // Before anybody else is told to leave it to us: whoever dies in between goes on with it.
     if (auto kept = write_private_file(needs.data.file(pending_name), made.to_json()); !kept) return kept.error();
+  }
+  const auto is_ours = may_make_demo(needs, made.tenant_id);
+  if (!is_ours) return is_ours.error();
+  if (!is_ours.value()) {
+    unlink(needs.data.file(pending_name).c_str());
+    return beside_others(made, configured_admin_key, is_shared);
   }
   auto demo = make_demo(needs, std::move(made), model);
   if (!demo) return demo.error();
   return Opening{std::move(demo).take(), FirstStart::yes};
+}
+
+Result<Unit> agree_on_admin_key(store::Store& store, world::Reactor& reactor, const std::string& admin_key) {
+  constexpr int64_t forget_ms = 60'000;
+  auto& nodes = store.nodes();
+  const auto ours = to_hex(sha256("admin key of servers that share a store\n" + admin_key));
+  const auto agree = [&] {
+    return wait_for<std::string>(reactor, [&](auto done) { nodes.agree("admin key", ours, std::move(done)); });
+  };
+  auto agreed = agree();
+  if (!agreed) return agreed.error();
+  if (agreed.value() == ours) return Unit{};
+  // Who is in the list, and alone there, may change it.
+  const auto seen = wait_for<std::vector<store::SeenNode>>(
+      reactor, [&](auto done) { nodes.beat({.name = "starts"}, forget_ms, std::move(done)); });
+  if (!seen) return seen.error();
+  agreed = agree();
+  if (!agreed) return agreed.error();
+  if (agreed.value() == ours) return Unit{};
+  if (auto left = wait_for<Unit>(reactor, [&](auto done) { nodes.leave(std::move(done)); }); !left) return left;
+  return Error{ErrorKind::invalid,
+               "servers that share a store have one admin key, and those that run have another than this one: set "
+               "SLUICE_SERVER_ADMIN_KEY to theirs. To change the key, stop them all (ten seconds ago at least if they "
+               "were killed)"};
 }
 
 Result<Unit> keep_bootstrap(const DataDir& data, const Bootstrap& bootstrap) {

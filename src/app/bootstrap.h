@@ -35,6 +35,7 @@ enum class FirstStart : uint8_t {
   no,        // bootstrap.json was there
   yes,       // the demo tenant was made
   key_lost,  // there are tenants but no bootstrap.json: only the admin key was made anew
+  joined,    // other servers made the tenants; this one has their admin key
 };
 
 struct Opening {
@@ -51,9 +52,14 @@ struct BootstrapNeeds {
   vault::Sealer& sealer;
 };
 
-// Blocks: runs the reactor while the store works. `configured_admin_key` wins over one of our making.
+// Blocks: runs the reactor while the store works. `configured_admin_key` wins over one of our making. Where servers
+// share the store one of them makes the demo tenant, and the others must be given its admin key: `invalid`.
 Result<Opening> open_bootstrap(BootstrapNeeds needs, const model::ModelChoice& model,
-                               const std::string& configured_admin_key);
+                               const std::string& configured_admin_key, bool is_shared);
+
+// Blocks, too. Where servers share the store all of them have one admin key, from which more is derived: `invalid` when
+// others live that have another. A server that is alone may come with another one.
+Result<Unit> agree_on_admin_key(store::Store& store, world::Reactor& reactor, const std::string& admin_key);
 
 // Writes bootstrap.json if it does not say this already, and forgets what was pending.
 Result<Unit> keep_bootstrap(const DataDir& data, const Bootstrap& bootstrap);

@@ -22,11 +22,11 @@ class BootstrapTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(root); }
 
   // One life of a server, as far as it gets.
-  Result<Opening> start(const std::string& admin_key = "") {
+  Result<Opening> start(const std::string& admin_key = "", bool is_shared = false) {
     auto data = DataDir::open(root);
     store::MemoryStore store(disk, *reactor);
-    auto opening =
-        open_bootstrap({data.value(), store, *reactor, ids, entropy, sealer}, {"offline", "offline"}, admin_key);
+    auto opening = open_bootstrap({data.value(), store, *reactor, ids, entropy, sealer}, {"offline", "offline"},
+                                  admin_key, is_shared);
     if (opening) {
       const auto kept = keep_bootstrap(data.value(), opening.value().bootstrap);
       EXPECT_TRUE(kept);
@@ -108,6 +108,54 @@ TEST_F(BootstrapTest, A_lost_file_costs_the_service_key_but_not_the_way_in) {
   EXPECT_TRUE(second.value().bootstrap.admin_key.starts_with("sk_adm_"));
   EXPECT_NE(second.value().bootstrap.admin_key, first.bootstrap.admin_key);
   EXPECT_EQ(tenant_count(), 1u) << "no second demo tenant";
+}
+
+TEST_F(BootstrapTest, A_server_that_joins_others_must_have_their_admin_key) {
+  ASSERT_TRUE(start("sk_adm_theirs", true));
+  std::filesystem::remove(root + "/bootstrap.json");
+  const auto stranger = start("", true);
+  ASSERT_FALSE(stranger);
+  EXPECT_NE(stranger.error().what.find("SLUICE_SERVER_ADMIN_KEY"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(root + "/bootstrap.json"));
+  const auto joined = start("sk_adm_theirs", true);
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(joined.value().first_start, FirstStart::joined);
+  EXPECT_EQ(tenant_count(), 1u);
+}
+
+TEST_F(BootstrapTest, Of_two_servers_that_start_at_once_one_makes_the_demo_tenant) {
+  {
+    store::MemoryStore other(disk, *reactor);
+    other.nodes().agree("demo tenant", "tnt_of_the_other", [&](const Result<std::string>&) { reactor->stop(); });
+    reactor->run();
+  }
+  const auto second = start("sk_adm_theirs", true);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second.value().first_start, FirstStart::joined);
+  EXPECT_EQ(tenant_count(), 0u);
+}
+
+TEST_F(BootstrapTest, Servers_that_live_together_have_one_admin_key) {
+  const auto agree = [&](store::Store& store, const std::string& key) {
+    return agree_on_admin_key(store, *reactor, key);
+  };
+  store::MemoryStore first(disk, *reactor, ids.make<model::NodeId>());
+  store::MemoryStore second(disk, *reactor, ids.make<model::NodeId>());
+  const auto beat = [&](store::Store& store) {
+    store.nodes().beat({}, 60'000, [&](const Result<std::vector<store::SeenNode>>&) { reactor->stop(); });
+    reactor->run();
+  };
+  ASSERT_TRUE(agree(first, "sk_adm_one"));
+  beat(first);
+  const auto stranger = agree(second, "sk_adm_other");
+  ASSERT_FALSE(stranger);
+  EXPECT_NE(stranger.error().what.find("SLUICE_SERVER_ADMIN_KEY"), std::string::npos);
+  EXPECT_EQ(stranger.error().what.find("sk_adm"), std::string::npos);
+  EXPECT_TRUE(agree(second, "sk_adm_one"));
+  first.nodes().leave([&](const Result<Unit>&) { reactor->stop(); });
+  reactor->run();
+  EXPECT_TRUE(agree(second, "sk_adm_other")) << "whoever is alone may come with another key";
+  EXPECT_FALSE(agree(first, "sk_adm_one"));
 }
 
 TEST_F(BootstrapTest, A_configured_admin_key_wins_and_is_what_the_file_says) {

@@ -4,6 +4,22 @@
 namespace sluice::app {
 namespace {
 
+// A URL without its passwords, whatever else is in it. Up to the last @: one that was not escaped has its own.
+std::string shown(std::string_view value) {
+  std::string out(value);
+  const auto authority = value.find("://");
+  if (authority == std::string_view::npos) return out;
+  for (auto at = out.find("password="); at != std::string::npos; at = out.find("password=", at)) {
+    at += std::string_view("password=").size();
+    const auto end = out.find('&', at);
+    out.replace(at, end == std::string::npos ? end : end - at, "…");
+  }
+  const auto at = out.rfind('@');
+  const auto colon = out.find(':', authority + 3);
+  if (at != std::string::npos && colon < at) out.replace(colon + 1, at - colon - 1, "…");
+  return out;
+}
+
 // The end of a key tells two keys apart and opens nothing.
 std::string masked(std::string_view secret) {
   if (secret.empty()) return "";
@@ -15,10 +31,10 @@ void append_value(std::string& out, const Setting& setting) {
   if (setting.key->type == KeyType::list) {
     json::Writer writer(out);
     writer.begin_array();
-    for (const auto& item : setting.items) writer.string(setting.key->secret ? masked(item) : item);
+    for (const auto& item : setting.items) writer.string(setting.key->secret ? masked(item) : shown(item));
     writer.end_array();
   } else if (setting.key->type == KeyType::text) {
-    json::append_string(out, setting.key->secret ? masked(setting.value) : setting.value);
+    json::append_string(out, setting.key->secret ? masked(setting.value) : shown(setting.value));
   } else {
     out += setting.value;
   }

@@ -23,7 +23,9 @@ constexpr Key keys[] = {
     {"log.format", text, "human", "How log lines on standard error look.", "human|json"},
     {"log.level", text, "info", "The least important lines that are written.", "debug|info|warn|error"},
 
-    {"store.url", text, "", "sqlite:PATH of the database file. Empty: sluice.db in the data directory."},
+    {"store.url", text, "",
+     "sqlite:PATH of the database file, or postgresql://USER:PASSWORD@HOST/DATABASE, which several servers may share "
+     "(docs/nodes.md). Empty: sluice.db in the data directory."},
     {"store.durability", text, "standard",
      "standard: what was accepted or ended is on disk before anyone is told, deltas survive the death of the process; "
      "strict: every commit is on disk.",
@@ -35,6 +37,14 @@ constexpr Key keys[] = {
     {"limits.request_head_seconds", integer, "10", "Time for a request's head to arrive.", "", 1},
     {"limits.request_body_seconds", integer, "60", "Time for a request's body to arrive.", "", 1},
     {"limits.keep_alive_seconds", integer, "75", "Idle connections are closed after this.", "", 1},
+    {"limits.requests_per_second", integer, "10000",
+     "How often one service key, or one sandbox, may ask on average; more is answered 429. 0: as often as it likes.",
+     "", 0},
+    {"limits.burst", integer, "20000", "How many requests of a key may come at once, after a pause.", "", 1},
+    {"limits.wrong_keys_per_minute", integer, "60",
+     "Wrong keys, tokens and logins from one address; more are answered 429 instead of 401. Good ones from the same "
+     "address always pass. 0: no limit.",
+     "", 0},
     {"limits.write_stall_seconds", integer, "120", "A client that takes no bytes for this long is cut off.", "", 1},
 
     {"models.default_provider", text, "offline", "Provider of the demo tenant's default agent."},
@@ -118,6 +128,13 @@ constexpr Key keys[] = {
     {"capacity.max_held", integer, "10000", "Messages that may wait for a slot; more are refused with 429."},
     {"capacity.max_hold_seconds", integer, "120", "How long a message waits for a slot.", "", 1},
 
+    {"node.name", text, "", "What this server is called among those that share the store. Empty: the host's name."},
+    {"node.beat_ms", integer, "500", "How often it tells the others that it lives.", "", 50},
+    {"node.dead_ms", integer, "1500",
+     "Silence after which the others take over its runs, and after which it lets go of them itself. At least three "
+     "times node.beat_ms.",
+     "", 150},
+
     {"approvals.expire_seconds", integer, "900", "How long a run waits for a human, if it names no time.", "", 1},
     {"approvals.expire_seconds_max", integer, "604800", "The most that it can name.", "", 1},
     {"approvals.decision_horizon_seconds", integer, "900", "How far ahead a signed decision's exp may lie.", "", 1},
@@ -160,6 +177,11 @@ constexpr Key keys[] = {
      "with "
      "runner.key. Empty: none."},
     {"runner.concurrent_max", integer, "64", "Dispatches at once by POST /stream; more are refused with 503.", "", 1},
+    {"runner.spool_bytes_max", integer, "16777216",
+     "Lines that a runner keeps of a dispatch until they are acknowledged; then its agent waits.", "", 65536},
+    {"runner.reattach_seconds", integer, "60",
+     "How long runners elsewhere are to go on with a run while the connection to this server is broken.", "", 1},
+    {"runner.wait_seconds", integer, "30", "How long a run waits for a runner elsewhere that has a free slot.", "", 0},
 };
 
 constexpr Key of_provider[] = {

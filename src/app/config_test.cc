@@ -180,6 +180,21 @@ TEST_F(ConfigTest, Printed_it_reads_back_as_it_was_and_hides_its_secrets) {
   EXPECT_EQ(read().list("filler.phrases").size(), 3u);
 }
 
+TEST_F(ConfigTest, Is_printed_without_the_passwords_in_its_URLs) {
+  flags = {"--runner", "https://one:hunter2@runner.example/r|https://two.example:8443"};
+  for (const std::string url :
+       {"postgresql://me:hunter2@db.example:5432/sluice", "postgresql://me:hunter2/@x@db/sluice",
+        "postgresql://me@db.example/sluice?password=hunter2&sslmode=require",
+        "postgres://me@db.example/sluice?sslmode=require&sslpassword=hunter2"}) {
+    environment = {{"SLUICE_STORE_URL", url}};
+    for (const auto& printed : {to_toml(read()), to_json(read())}) {
+      EXPECT_EQ(printed.find("hunter2"), std::string::npos) << url;
+      EXPECT_NE(printed.find("://me"), std::string::npos) << url;
+      EXPECT_NE(printed.find("https://two.example:8443"), std::string::npos);
+    }
+  }
+}
+
 std::string content_of(const std::string& path) {
   std::ostringstream content;
   content << std::ifstream(path).rdbuf();

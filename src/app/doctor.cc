@@ -63,6 +63,7 @@ class Examination final {
   void look_at_descriptors();
   void look_at_data_directory();
   void look_at_store();
+  void look_at_shared_store();
   void look_at_tls();
   void look_at_port();
   void look_at_server();
@@ -119,6 +120,7 @@ bool Examination::a_server_holds_it() const {
 }
 
 void Examination::look_at_store() {
+  if (is_shared_store(config_)) return look_at_shared_store();
   const auto options = sqlite_options(config_, data_ + "/sluice.db");
   if (!options) return say(Verdict::bad, "store", options.error().what);
   const auto& path = options.value().path;
@@ -131,6 +133,15 @@ void Examination::look_at_store() {
   const auto store = store::open_sqlite(options.value(), *reactor.value(), metrics);
   if (!store) return say(Verdict::bad, "store", path + ": " + store.error().what);
   say(Verdict::good, "store", path + " opens");
+}
+
+void Examination::look_at_shared_store() {
+  auto reactor = world::make_reactor();
+  if (!reactor) return say(Verdict::bad, "store", reactor.error().what);
+  world::Metrics metrics;
+  const auto store = open_store(config_, "", {}, *reactor.value(), metrics);
+  if (!store) return say(Verdict::bad, "store", store.error().what);
+  say(Verdict::good, "store", "PostgreSQL answers; servers may share it");
 }
 
 void Examination::look_at_tls() {

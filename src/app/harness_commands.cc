@@ -146,8 +146,6 @@ std::vector<Line> check(const HarnessOrder& order, const std::vector<const harne
 
 }  // namespace
 
-bool is_harness_verb(std::string_view word) { return word == "install" || word == "list" || word == "check"; }
-
 HarnessOrder take_harness_order(std::vector<std::string>& words) {
   HarnessOrder order;
   if (words.empty()) return order;

@@ -27,7 +27,6 @@ struct HarnessOrder {
 
 // Takes the order out of `words`; what is left is configuration.
 HarnessOrder take_harness_order(std::vector<std::string>& words);
-bool is_harness_verb(std::string_view word);
 
 // Gives the exit code.
 int run_harness(const HarnessOrder& order, const Config& config, Form form);

@@ -22,6 +22,11 @@ std::unique_ptr<world::Log> make_log(const Config& config) {
                                                            : info);
 }
 
+bool is_shared_store(const Config& config) {
+  const auto& url = config.text("store.url");
+  return url.starts_with("postgresql://") || url.starts_with("postgres://");
+}
+
 Result<store::SqliteOptions> sqlite_options(const Config& config, const std::string& default_path) {
   const auto& url = config.text("store.url");
   store::SqliteOptions options;
@@ -30,10 +35,26 @@ Result<store::SqliteOptions> sqlite_options(const Config& config, const std::str
   options.reader_count = static_cast<int>(std::min<int64_t>(config.integer("store.readers"), 64));
   if (url.empty()) return options;
   if (!url.starts_with("sqlite:") || url.size() == 7) {
-    return Error{ErrorKind::invalid, "store.url must be sqlite:PATH, not \"" + url + "\""};
+    return Error{ErrorKind::invalid, "store.url must be sqlite:PATH or postgresql://USER@HOST/DATABASE"};
   }
   options.path = url.substr(7);
   return options;
+}
+
+Result<std::unique_ptr<store::Store>> open_store(const Config& config, const std::string& default_path,
+                                                 model::NodeId node, world::Loop& loop, world::Metrics& metrics) {
+  if (is_shared_store(config)) {
+    return store::open_postgres(
+        {.url = config.text("store.url"),
+         .node = node,
+         .reader_count = static_cast<int>(std::min<int64_t>(config.integer("store.readers"), 64))},
+        loop, metrics);
+  }
+  auto options = sqlite_options(config, default_path);
+  if (!options) return options.error();
+  auto store = store::open_sqlite(options.value(), loop, metrics);
+  if (!store) return std::move(store.error()).in("open the store " + options.value().path);
+  return store;
 }
 
 net::ServerOptions server_options(const Config& config, const ListenAddress& address, const std::string& data_dir) {
@@ -88,6 +109,15 @@ runner::RunnerOptions runner_options(const Config& config) {
   return options;
 }
 
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unnamed";
+}
+
+}  // namespace
+
 engine::EngineOptions engine_options(const Config& config, const std::string& public_base_url) {
   return {.public_base_url = public_base_url,
           .max_running = config.integer("capacity.max_running"),
@@ -95,7 +125,10 @@ engine::EngineOptions engine_options(const Config& config, const std::string& pu
           .max_held = config.integer("capacity.max_held"),
           .max_hold_seconds = config.integer("capacity.max_hold_seconds"),
           .approval_seconds = config.integer("approvals.expire_seconds"),
-          .approval_seconds_max = config.integer("approvals.expire_seconds_max")};
+          .approval_seconds_max = config.integer("approvals.expire_seconds_max"),
+          .node_name = config.text("node.name").empty() ? host_name() : config.text("node.name"),
+          .beat_ms = config.integer("node.beat_ms"),
+          .dead_ms = config.integer("node.dead_ms")};
 }
 
 namespace {
@@ -144,9 +177,13 @@ Result<Unit> check_urls(const Config& config) {
 
 Result<Unit> check_bounds(const Config& config) {
   const auto most = config.integer("approvals.expire_seconds_max");
-  if (config.integer("approvals.expire_seconds") <= most) return Unit{};
-  return wrong("approvals.expire_seconds must not be more than approvals.expire_seconds_max, which is " +
-               std::to_string(most));
+  if (config.integer("approvals.expire_seconds") > most) {
+    return wrong("approvals.expire_seconds must not be more than approvals.expire_seconds_max, which is " +
+                 std::to_string(most));
+  }
+  const auto beat_ms = config.integer("node.beat_ms");
+  if (config.integer("node.dead_ms") >= 3 * beat_ms) return Unit{};
+  return wrong("node.dead_ms must be at least three times node.beat_ms, which is " + std::to_string(beat_ms));
 }
 
 // A short one could be guessed, and what does not look like an admin key is taken for another kind.

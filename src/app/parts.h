@@ -16,8 +16,13 @@
 namespace sluice::app {
 
 std::unique_ptr<world::Log> make_log(const Config& config);
+// Several servers may share the store.
+bool is_shared_store(const Config& config);
 // `default_path` is where the database is when store.url is empty.
 Result<store::SqliteOptions> sqlite_options(const Config& config, const std::string& default_path);
+// The one that store.url names; where servers share it, this one is `node`.
+Result<std::unique_ptr<store::Store>> open_store(const Config& config, const std::string& default_path,
+                                                 model::NodeId node, world::Loop& loop, world::Metrics& metrics);
 net::ServerOptions server_options(const Config& config, const ListenAddress& address, const std::string& data_dir);
 runner::RunnerOptions runner_options(const Config& config);
 engine::EngineOptions engine_options(const Config& config, const std::string& public_base_url);

@@ -30,6 +30,11 @@ std::string data_path(const Config& config) {
   return setting.source == "default" ? "./sluice-runner-data" : setting.value;
 }
 
+bool is_of_station(std::string_view path) {
+  const bool is_front = path == "/stream" || path.starts_with("/stream/") || path == "/healthz" || path == "/drain";
+  return is_front && station::is_station_path(path);
+}
+
 // Every part, in floor order; they go in reverse.
 class Runner final {
  public:
@@ -43,6 +48,7 @@ class Runner final {
   Result<Unit> listen();
   void build_station();
   void handle(std::shared_ptr<net::Exchange> exchange);
+  std::optional<net::Response> check_head(const net::Request& head) const;
   net::Response answer_to(const net::Request& request) const;
   net::Response problem(Slug slug, std::string_view detail, std::string_view path) const;
   net::Response refusal(int status, std::string_view detail) const;
@@ -69,7 +75,6 @@ class Runner final {
   std::unique_ptr<net::Server> server_;
 
   std::string base_url_;
-  int still_draining_ = 0;
   bool stopping_ = false;
 };
 
@@ -113,9 +118,12 @@ Result<Unit> Runner::open_ground() {
 }
 
 Result<Unit> Runner::listen() {
+  auto options = server_options(config_, address_, data_->path());
+  options.doorkeeper = [this](const net::Request& head, Callback<void(std::optional<net::Response>)> verdict) {
+    verdict(check_head(head));
+  };
   auto server = net::serve(
-      *reactor_, server_options(config_, address_, data_->path()),
-      [this](auto exchange) { handle(std::move(exchange)); },
+      *reactor_, std::move(options), [this](auto exchange) { handle(std::move(exchange)); },
       [this](int status, std::string_view detail) { return refusal(status, detail); }, metrics_);
   if (!server) return server.error();
   server_ = std::move(server).take();
@@ -132,29 +140,32 @@ void Runner::build_station() {
       {.runner_key_sha256 = key.empty() ? "" : sha256(key),
        .agent_urls = config_.list("runner.agent_urls"),
        .concurrent_max = static_cast<int>(config_.integer("runner.concurrent_max")),
+       .spool_bytes_max = static_cast<std::size_t>(config_.integer("runner.spool_bytes_max")),
        .default_model = {config_.text("models.default_provider"), config_.text("models.default_model"), std::nullopt},
        .public_base_url = base_url_});
 }
 
 void Runner::handle(std::shared_ptr<net::Exchange> exchange) {
-  if (exchange->request().path == "/stream") return station_->handle(std::move(exchange));
+  if (is_of_station(exchange->request().path)) return station_->handle(std::move(exchange));
   exchange->respond(answer_to(exchange->request()));
+}
+
+std::optional<net::Response> Runner::check_head(const net::Request& head) const {
+  return is_of_station(head.path) ? station_->check_head(head) : answer_to(head);
 }
 
 net::Response Runner::answer_to(const net::Request& request) const {
   constexpr std::string_view json = "application/json";
-  const bool is_health = request.path == "/healthz";
   const bool is_readiness = request.path == "/readyz";
   const bool is_metrics = request.path == "/metrics";
-  if (!is_health && !is_readiness && !is_metrics) {
-    return problem(Slug::not_found, "A runner has POST /stream, GET /healthz, /readyz and /metrics.", request.path);
+  if (!is_readiness && !is_metrics) {
+    return problem(Slug::not_found, "A runner has /stream, /drain, /healthz, /readyz and /metrics.", request.path);
   }
   if (request.method != "GET" && request.method != "HEAD") {
     auto refused = problem(Slug::method_not_allowed, "Use GET.", request.path);
     refused.headers.add("Allow", "GET, HEAD");
     return refused;
   }
-  if (is_health) return {200, {{"Content-Type", std::string(json)}}, R"({"status":"ok"})"};
   if (is_readiness && stopping_) return problem(Slug::unavailable, "The runner is about to stop.", request.path);
   if (is_readiness) return {200, {{"Content-Type", std::string(json)}}, R"({"status":"ready"})"};
   if (!may_read_metrics(request)) {
@@ -167,6 +178,7 @@ net::Response Runner::answer_to(const net::Request& request) const {
 bool Runner::may_read_metrics(const net::Request& request) const {
   const auto& key = config_.text("runner.key");
   if (key.empty() || config_.boolean("server.metrics_public")) return true;
+  if (request.headers.count("Authorization") > 1) return false;
   const auto given = request.headers.find("Authorization").value_or("");
   return equal_in_constant_time(sha256(given), sha256("Bearer " + key));
 }
@@ -200,14 +212,11 @@ void Runner::on_signal(int signal) {
   stopping_ = true;
   const Millis deadline{config_.integer("server.drain_seconds") * 1000};
   log_->write(world::LogLevel::info, "draining", {{"seconds", deadline.value / 1000}});
-  still_draining_ = 2;
-  const auto drained = [this] {
-    if (--still_draining_ > 0) return;
-    hands_->close([this] { reactor_->stop(); });
-  };
-  station_->drain(deadline, drained);
-  // What the station ends at the deadline still has a last line to tell.
-  server_->drain(deadline + last_line_time, drained);
+  // Callers must be able to come back for their lines, and to acknowledge them, until all are safe.
+  station_->drain(deadline, [this] {
+    // What the station ended at the deadline still has a last line to tell.
+    server_->drain(last_line_time, [this] { hands_->close([this] { reactor_->stop(); }); });
+  });
 }
 
 }  // namespace

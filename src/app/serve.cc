@@ -1,12 +1,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
 #include "api/api.h"
 #include "app/app.h"
 #include "app/bootstrap.h"
+#include "app/damage_log.h"
 #include "app/data_dir.h"
 #include "app/execution_mint.h"
 #include "app/hands.h"
@@ -41,6 +43,17 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+api::Rate request_rate(const Config& config) {
+  return {static_cast<double>(config.integer("limits.requests_per_second")), config.integer("limits.burst")};
+}
+
+api::Rate wrong_key_rate(const Config& config) {
+  const auto per_minute = config.integer("limits.wrong_keys_per_minute");
+  return {static_cast<double>(per_minute) / 60, std::max<int64_t>(per_minute, 1)};
+}
+
+bool is_of_station(std::string_view path) { return path.starts_with("/sandbox/") && station::is_station_path(path); }
+
 // Every part, in floor order; they go in reverse.
 class Serving final {
  public:
@@ -62,6 +75,7 @@ class Serving final {
   std::string command(std::string_view words) const;
 
   void handle(std::shared_ptr<net::Exchange> exchange);
+  void check_head(const net::Request& head, Callback<void(std::optional<net::Response>)> verdict);
   net::Response refusal(int status, std::string_view detail) const;
   void on_signal(int signal);
   void tidy_up_after(Millis delay);
@@ -121,14 +135,20 @@ Result<Unit> Serving::get_ready() {
   if (auto ready = check_seals(*store_, *reactor_, *sealer_); !ready) return ready;
   if (auto ready = open_hands(); !ready) return ready;
   auto opening = open_bootstrap({*data_, *store_, *reactor_, *ids_, *entropy_, *sealer_}, default_model(),
-                                config_.text("server.admin_key"));
+                                config_.text("server.admin_key"), is_shared_store(config_));
   if (!opening) return opening.error();
   opening_ = std::move(opening).take();
+  if (auto ready = agree_on_admin_key(*store_, *reactor_, opening_.bootstrap.admin_key); !ready) return ready;
+  // Whoever made the tenants meanwhile has sealed something.
+  if (opening_.first_start == FirstStart::joined) {
+    if (auto ready = check_seals(*store_, *reactor_, *sealer_); !ready) return ready;
+  }
 
   // The port is taken before anything is recovered, because problems that recovery writes name our
   // URL; until recovery is done every request is answered 503.
   if (auto ready = listen(); !ready) return ready;
   build_house();
+  log_damage(config_, data_->path(), *log_);
   if (auto ready = recover(); !ready) return std::move(ready.error()).in("recover");
   api_->adopt_unfinished();
   opening_.bootstrap.base_url = base_url_;
@@ -155,10 +175,8 @@ Result<Unit> Serving::open_ground() {
   ids_.emplace(*reactor_, *entropy_);
   metrics_.gauge("sluice_build_info", "The version that runs.", "version=\"" + version_ + "\"").set(1);
 
-  auto options = sqlite_options(config_, data_->file("sluice.db"));
-  if (!options) return options.error();
-  auto store = store::open_sqlite(options.value(), *reactor_, metrics_);
-  if (!store) return std::move(store.error()).in("open the store " + options.value().path);
+  auto store = open_store(config_, data_->file("sluice.db"), ids_->make<model::NodeId>(), *reactor_, metrics_);
+  if (!store) return store.error();
   store_ = std::move(store).take();
 
   auto sealer = open_sealer(config_, *data_, *entropy_);
@@ -186,6 +204,9 @@ Result<Unit> Serving::open_hands() {
 Result<Unit> Serving::listen() {
   auto options = server_options(config_, address_, data_->path());
   options.body_bytes_max_of = api::body_bytes_max_of;
+  options.doorkeeper = [this](const net::Request& head, Callback<void(std::optional<net::Response>)> verdict) {
+    check_head(head, std::move(verdict));
+  };
   auto server = net::serve(
       *reactor_, std::move(options), [this](auto exchange) { handle(std::move(exchange)); },
       [this](int status, std::string_view detail) { return refusal(status, detail); }, metrics_);
@@ -204,6 +225,8 @@ harness::Dispatcher& Serving::build_dispatcher() {
   if (is_home && config_.list("runner.sandbox_urls").empty()) return hands_->dispatcher();
   options.runner_key = runner_key();
   options.mint = mint_options();
+  options.reattach_ms = config_.integer("runner.reattach_seconds") * 1000;
+  options.wait_ms_max = config_.integer("runner.wait_seconds") * 1000;
   remote_ = remote::make_remote_dispatcher({*store_, *client_, *reactor_, *ids_, *entropy_, *log_, metrics_},
                                            std::move(options));
   if (is_home) remote_ = remote::make_router(hands_->dispatcher(), std::move(remote_));
@@ -216,6 +239,8 @@ std::vector<net::Header> Serving::sign_webhook(model::TenantId tenant, std::stri
 }
 
 void Serving::build_house() {
+  auto engine_settings = engine_options(config_, base_url_);
+  engine_settings.node_version = version_;
   storeroom_.emplace(StoreroomNeeds{*store_, *contents_, hands_->workers(), *reactor_, *ids_, *log_},
                      StoreroomOptions{scheme() + address_.local_authority(server_->port()), run_bearer_root()});
   const auto webhook_root = webhook_signing_root();
@@ -223,16 +248,18 @@ void Serving::build_house() {
                              *client_, *reactor_, *log_, metrics_);
   engine_ = engine::make_engine(
       {*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, *sealer_, &*storeroom_, &noticed_},
-      engine_options(config_, base_url_));
+      std::move(engine_settings));
   flows_ = flow::make_flows(
       {*store_, *engine_, *client_, *reactor_, *ids_, *log_},
       {.http_urls = config_.list("workflows.http_urls"), .sandbox_urls = config_.list("runner.sandbox_urls")});
-  station_ = station::make_station({hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},
-                                   {.runner_key_sha256 = sha256(runner_key()),
-                                    .agent_urls = config_.list("runner.agent_urls"),
-                                    .concurrent_max = static_cast<int>(config_.integer("runner.concurrent_max")),
-                                    .default_model = default_model(),
-                                    .public_base_url = base_url_});
+  station_ =
+      station::make_station({hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},
+                            {.runner_key_sha256 = sha256(runner_key()),
+                             .agent_urls = config_.list("runner.agent_urls"),
+                             .concurrent_max = static_cast<int>(config_.integer("runner.concurrent_max")),
+                             .spool_bytes_max = static_cast<std::size_t>(config_.integer("runner.spool_bytes_max")),
+                             .default_model = default_model(),
+                             .public_base_url = base_url_});
   mint_.emplace(mint_options(), *reactor_, *ids_, *entropy_);
   api_ = api::make_api({*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_, *contents_, hands_->workers(),
                         *mint_, *sealer_, *flows_},
@@ -249,6 +276,8 @@ void Serving::build_house() {
                         .tool_urls = config_.list("tools.urls"),
                         .sandbox_urls = config_.list("runner.sandbox_urls"),
                         .has_sandbox = hands_->has_sandbox() || !config_.list("runner.urls").empty(),
+                        .request_rate = request_rate(config_),
+                        .wrong_key_rate = wrong_key_rate(config_),
                         .leave_grace_ms = config_.integer("assistant.leave_grace_ms"),
                         .upload_bytes_max = config_.integer("files.upload_bytes_max"),
                         .tenant_file_bytes_max = config_.integer("files.tenant_bytes_max"),
@@ -285,11 +314,17 @@ remote::MintOptions Serving::mint_options() const {
 }
 
 void Serving::handle(std::shared_ptr<net::Exchange> exchange) {
-  if (open_ && exchange->request().path == "/sandbox/stream") return station_->handle(std::move(exchange));
+  if (open_ && is_of_station(exchange->request().path)) return station_->handle(std::move(exchange));
   if (open_) return api_->handle(std::move(exchange));
   auto response = refusal(503, "The server is starting.");
   response.headers.add("Retry-After", "1");
   exchange->respond(std::move(response));
+}
+
+void Serving::check_head(const net::Request& head, Callback<void(std::optional<net::Response>)> verdict) {
+  if (!open_) return verdict(refusal(503, "The server is starting."));
+  if (is_of_station(head.path)) return verdict(station_->check_head(head));
+  api_->check_head(head, std::move(verdict));
 }
 
 net::Response Serving::refusal(int status, std::string_view detail) const {
@@ -327,6 +362,10 @@ std::string Serving::command(std::string_view words) const {
 int Serving::run() {
   tidy_up_after(tidy_every);
   announce();
+  if (is_shared_store(config_) && config_.text("files.store").empty()) {
+    log_->write(world::LogLevel::warn, "files are kept on this machine only",
+                {{"what", "other servers on this store cannot read them"}, {"to do", "set files.store"}});
+  }
   log_->write(world::LogLevel::info, "serving", {{"url", base_url_}, {"version", version_}, {"data", data_->path()}});
   reactor_->run();
   log_->write(world::LogLevel::info, "stopped", {});

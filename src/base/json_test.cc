@@ -239,6 +239,21 @@ TEST(JsonWriting, Every_code_point_below_128_survives_in_every_place) {
   }
 }
 
+// Text is looked at eight bytes at a time, and the rest one by one.
+TEST(JsonWriting, Every_byte_is_escaped_or_not_in_the_same_way_wherever_it_stands) {
+  const std::string around = "\xc3\xa9 !#[]\x7f\x80\xff~ and more of it";
+  for (int c = 0; c < 256; ++c) {
+    const std::string byte(1, static_cast<char>(c)), alone = written(byte);
+    for (std::size_t size = 0; size < around.size(); ++size) {
+      for (std::size_t place = 0; place <= size; ++place) {
+        const std::string before = around.substr(0, place), after = around.substr(place, size - place);
+        ASSERT_EQ(written(before + byte + after), '"' + before + alone.substr(1, alone.size() - 2) + after + '"');
+        ASSERT_EQ(written(byte + before + byte), alone.substr(0, alone.size() - 1) + before + alone.substr(1));
+      }
+    }
+  }
+}
+
 TEST(JsonWriting, The_writer_sets_its_own_commas) {
   std::string out;
   Writer writer(out);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/completion.h"
+
 namespace sluice::cli {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;

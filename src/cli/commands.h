@@ -105,6 +105,7 @@ int list_secrets(Context& context);
 int set_secret(Context& context);
 int delete_secret(Context& context);
 int show_capacity(Context& context);
+int list_nodes(Context& context);
 int open_console(Context& context);
 int list_audit(Context& context);
 int verify_audit(Context& context);

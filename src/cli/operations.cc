@@ -10,6 +10,9 @@ namespace {
 
 constexpr Column audit_columns[] = {{"NUMBER", "number"},   {"AT", "at"},       {"ACTION", "action"},
                                     {"SUBJECT", "subject"}, {"ACTOR", "actor"}, {"TENANT", "tenant_id"}};
+constexpr Column node_columns[] = {
+    {"NAME", "name"}, {"ID", "id"},         {"VERSION", "version"},     {"RUNNING", "running"},  {"FREE", "free_slots"},
+    {"HELD", "held"}, {"PARKED", "parked"}, {"SILENT MS", "silent_ms"}, {"DRAINING", "draining"}};
 constexpr Column egress_columns[] = {{"AT", "at"},
                                      {"METHOD", "method"},
                                      {"HOST", "host"},
@@ -106,6 +109,8 @@ int tell_chain(Context& context, const Chain& chain, const std::string& expected
 }  // namespace
 
 int show_capacity(Context& c) { return show(c, As::service, "GET", "/v1/capacity"); }
+
+int list_nodes(Context& c) { return list_table(c, As::admin, "/v1/admin/nodes", node_columns); }
 
 int open_console(Context& c) {
   return ask(c, As::admin, "POST", "/v1/admin/console-codes", "",

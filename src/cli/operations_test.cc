@@ -97,6 +97,8 @@ TEST_F(CommandsTest, The_console_is_opened_by_a_URL_that_the_server_makes) {
 TEST_F(CommandsTest, What_is_there_now_is_asked_for) {
   run({"capacity"});
   EXPECT_EQ(remote.asked.back(), "GET /v1/capacity");
+  run({"nodes"});
+  EXPECT_EQ(remote.asked.back(), "admin GET /v1/admin/nodes");
   run({"runs", "egress", "run_1", "--after", "17"});
   EXPECT_EQ(remote.asked.back(), "GET /v1/runs/run_1/egress?starting_after=17");
   run({"vault", "reseal"});

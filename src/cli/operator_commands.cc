@@ -38,6 +38,8 @@ using enum As;
 constexpr Command table[] = {
     {"capacity", "", 0, 0, service, no_flags, "say how many runs there are, and whether one more would have to wait",
      "  sluice capacity\n", show_capacity},
+    {"nodes", "", 0, 0, admin, no_flags, "list the servers that share the store, with what each carries (admin key)",
+     "  sluice nodes\n", list_nodes},
     {"console", "", 0, 0, admin, no_flags, "print a URL that opens the console in a browser, once (admin key)",
      "The code in it is good for an hour and for one login, as the operator.\n\n"
      "  sluice console\n"

@@ -107,6 +107,11 @@ bool Admission::is_at_work(model::RunId run) const {
 
 void Admission::come_back(model::RunId run) {
   auto& seat = seats_.at(run);
+  if (leases_.enter(seat.conversation, seat.tenant)) {
+    seat.leased = true;
+    stand(seat, Standing::at_work);
+    return needs_.host.on_turn(run);
+  }
   stand(seat, Standing::returning);
   pool_.await_return(run, seat.tenant, seat.limits);
   call_next();
@@ -137,7 +142,8 @@ bool Admission::pin(model::RunId run, int64_t ttl_seconds) {
     seat.leased = true;
     pool_.give_back(seat.tenant);
     call_next();
-  } else if (!stopped_ && pool_.pin(seat.tenant, seat.limits)) {
+  } else if (!stopped_ && !leases_.has(seat.conversation) && pool_.pin(seat.tenant, seat.limits)) {
+    // A lease that is in use here is a message's that the store is about to refuse: this run does without.
     seat.leased = true;
     leases_.begin(seat.conversation, seat.tenant, ttl_seconds);
     show();
@@ -168,6 +174,12 @@ void Admission::leave(model::RunId run, bool worked) {
   }
   show();
   call_next();
+}
+
+void Admission::forsake(model::RunId run) {
+  const auto seat = seats_.find(run);
+  if (seat != seats_.end() && seat->second.leased) leases_.end(seat->second.conversation);
+  leave(run, true);
 }
 
 void Admission::on_lease_ended(model::ConversationId conversation, model::TenantId tenant) {
@@ -206,6 +218,8 @@ void Admission::stop() {
 }
 
 // ── what there is ───────────────────────────────────────────────────────────────────────────────
+
+int64_t Admission::free_slots() const { return stopped_ ? 0 : options_.max_running - pool_.taken(); }
 
 Capacity Admission::capacity() const {
   Capacity now;

@@ -55,7 +55,8 @@ class Admission final {
 
   // ── a run goes on ──
   bool is_seated(model::RunId run) const;
-  // It goes on and needs a slot, before those who are held. on_turn() may come from inside.
+  // It goes on and needs a slot, before those who are held; in that of its conversation, if that has one. on_turn() may
+  // come from inside.
   void come_back(model::RunId run);
   // It waits for a human; without a box and a lease its slot is free.
   void park(model::RunId run, bool keeps_box);
@@ -67,13 +68,19 @@ class Admission final {
   // ── a run goes ──
   // False for `worked`: it came to nothing.
   void leave(model::RunId run, bool worked);
+  // It goes on elsewhere, or once more from its journal: a box in which it worked is not its conversation's any more.
+  void forsake(model::RunId run);
 
   void conversation_changed(const model::Conversation& conversation);
   // Nobody is called any more; leases end.
   void stop();
 
   // ── what there is ──
+  bool knows(model::RunId run) const { return seats_.contains(run); }
   bool is_at_work(model::RunId run) const;
+  bool has_lease(model::ConversationId conversation) const { return leases_.has(conversation); }
+  // Whoever is held nevertheless belongs to a tenant at its own limit.
+  int64_t free_slots() const;
   bool anyone_at_work() const { return count(Standing::at_work) > 0; }
   bool may_pin(model::TenantId tenant, const model::TenantLimits& limits) const {
     return pool_.may_pin(tenant, limits);

@@ -4,6 +4,9 @@
 // swallowed is done again by the next engine, which starts by reading the journals of unfinished
 // runs (recover()). Nobody is told anything that is not Committed.
 //
+// Several engines may share one store: each run is carried by one of them (Run::node), every request about
+// it is answered by any. What one carries is taken over by the others when it dies or leaves.
+//
 // One thread: everything here is called from the loop's.
 // Not its business: HTTP, JSON of requests, who the caller is (api); how an agent works (runner).
 #pragma once
@@ -113,13 +116,18 @@ struct EngineOptions {
   int64_t max_hold_seconds = 120;
   int64_t approval_seconds = 900;  // how long a gate waits that names no time
   int64_t approval_seconds_max = 7 * 86'400;
+  // Where several servers share the store.
+  std::string node_name;     // for people
+  std::string node_version;  // of this program
+  int64_t beat_ms = 500;     // how often it says that it lives
+  int64_t dead_ms = 1'500;   // silence after which the others take over what it carries
 };
 
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Takes up every unfinished run. Call once, before the first request.
+  // Takes up every unfinished run that no other living node carries. Call once, before the first request.
   virtual void recover(Callback<void(Result<Unit>)> done) = 0;
 
   virtual void send(Send send, Callback<void(SendOutcome)> done) = 0;
@@ -141,9 +149,12 @@ class Engine {
   // Exactly one of any number of decisions counts; the others are `approval-expired`.
   virtual void decide(Decision decision, Callback<void(DecideOutcome)> done) = 0;
 
-  // The conversation's run that is not over.
-  virtual std::optional<model::RunId> run_of(model::ConversationId conversation) const = 0;
+  // The conversation's run that is not over, wherever it is carried.
+  virtual void run_of(model::TenantId tenant, model::ConversationId conversation,
+                      Callback<void(Result<std::optional<model::RunId>>)> done) = 0;
+  // Of all nodes that live, as far as this one has heard.
   virtual Capacity capacity() const = 0;
+  // As far as this node has a part in it.
   virtual model::SandboxNow sandbox_of(model::ConversationId conversation) const = 0;
   // Whether one more conversation of this tenant may become sticky; the problem, if not.
   virtual std::optional<model::Problem> refusal_of_sticky(model::TenantId tenant,
@@ -157,9 +168,21 @@ class Engine {
   // unfinished run is taken up again.
   virtual void store_fell_silent(const Error& why) = 0;
 
+  // ── servers that share the store ──
+  // Those that live, as far as this one has heard, itself first.
+  virtual std::vector<store::SeenNode> nodes() const = 0;
+  // Whether that one is dead or has left, so that what it carried may be taken. False while this one cannot tell.
+  virtual bool is_gone(model::NodeId node) const = 0;
+  // For other parts of the house that have something to ask of another node: `kind` is theirs, and answered there by
+  // whoever said so with answer_nodes(). `overloaded` or `unavailable` when no answer comes.
+  virtual void ask_node(model::NodeId node, std::string kind, std::string body,
+                        Callback<void(Result<std::string>)> done) = 0;
+  using NodeAnswerer = Callback<void(const std::string& body, Callback<void(std::string)> reply)>;
+  virtual void answer_nodes(std::string kind, NodeAnswerer answerer) = 0;
+
   // Accepts no more messages (503), and lets go whoever reads a run that waits for a slot or a human.
   // `done` when nobody is at work, or at the deadline: then the work that is left is dropped, and nothing
-  // written of that. The next server takes those runs up.
+  // written of that. The next server, or another one, takes those runs up.
   virtual void drain(Millis deadline, Callback<void()> done) = 0;
 };
 

@@ -1,5 +1,5 @@
-// A house in one thread for the engine's tests: a disk that can fail, an agent that says what it is
-// told to say, readers that can be slow, and a server that can die.
+// A house in one thread for the engine's tests: a disk that can fail, the agent and readers of agent_fixture.h, and a
+// server that can die.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,91 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/agent_fixture.h"
 #include "store/memory_store.h"
 #include "world/fake_world.h"
 
 namespace sluice::engine {
-
-// Work is remembered here; the test plays the agent.
-class ScriptedDispatcher final : public harness::Dispatcher {
- public:
-  explicit ScriptedDispatcher(world::Loop& loop) : loop_(loop) {}
-
-  struct Job {
-    harness::Dispatch dispatch;
-    harness::DispatchListener* listener;  // null once the work was dropped
-  };
-
-  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
-    jobs.push_back(std::make_shared<Job>(Job{std::move(dispatch), &listener}));
-    return std::make_unique<JobWork>(*this, jobs.back());
-  }
-  bool can_resume(const model::Agent&, std::string_view told_text) const override {
-    return resumable || told_text.empty();
-  }
-  bool reads_history(const model::Agent&) const override { return wants_history; }
-
-  void release(model::ConversationId conversation) override { released.push_back(conversation); }
-  void forget_parked(model::RunId run, model::ConversationId) override { forgotten.push_back(run); }
-  bool keeps_boxes() const override { return has_boxes; }
-  int warm_available() const override { return 3; }
-
-  int working() const {
-    int count = 0;
-    for (const auto& job : jobs) count += job->listener != nullptr ? 1 : 0;
-    return count;
-  }
-
-  // The proof that stopped work is gone, when it was not given at once.
-  void prove_gone() {
-    for (auto& gone : std::exchange(unproven, {})) gone();
-  }
-
-  std::vector<std::shared_ptr<Job>> jobs;
-  bool resumable = false;
-  bool wants_history = false;
-  bool proves_at_once = true;
-  bool has_boxes = true;
-  std::vector<Callback<void()>> unproven;
-  std::vector<model::ConversationId> released;
-  std::vector<model::RunId> forgotten;
-  int went_on = 0;
-  std::vector<model::ClientResult> results;  // of the last time
-
- private:
-  world::Loop& loop_;
-  struct JobWork final : harness::Work {
-    JobWork(ScriptedDispatcher& owner, std::shared_ptr<Job> job) : owner_(owner), job_(std::move(job)) {}
-    ~JobWork() override { job_->listener = nullptr; }
-    void stop(Callback<void()> gone) override {
-      job_->listener = nullptr;
-      if (owner_.proves_at_once) return owner_.loop_.defer(std::move(gone));
-      owner_.unproven.push_back(std::move(gone));
-    }
-    void go_on(std::vector<model::ClientResult> given) override { ++owner_.went_on, owner_.results = given; }
-    ScriptedDispatcher& owner_;
-    std::shared_ptr<Job> job_;
-  };
-};
-
-// Someone who reads a stream and remembers every byte.
-class RememberingReader final : public Reader {
- public:
-  void take(SharedBytes lines) override {
-    text += *lines;
-    is_full = is_full || fills_at_each_take;
-  }
-  bool full() const override { return is_full; }
-  void end() override { ended = true; }
-  void lose(const Error& why) override { lost = why.what; }
-
-  std::string text;
-  bool is_full = false;
-  bool fills_at_each_take = false;
-  bool ended = false;
-  std::string lost;
-};
 
 class EngineTest : public testing::Test {
  protected:

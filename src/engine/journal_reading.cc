@@ -1,6 +1,7 @@
 #include "engine/journal_reading.h"
 
 #include "engine/live_run.h"
+#include "engine/run_lifecycle.h"
 
 namespace sluice::engine {
 namespace {
@@ -34,14 +35,21 @@ void JournalReading::fall_behind(const wire::Fold& fold) {
   mode_ = Mode::catching_up;
 }
 
+void JournalReading::go_on_alone(const wire::Fold& fold) {
+  fall_behind(fold);
+  go_on();
+}
+
 void JournalReading::end(const wire::Fold& fold) {
   mode_ = Mode::over;
+  tail_.reset();
   if (const auto count = fold.violations(); count > 0) needs_.violations.add(static_cast<uint64_t>(count));
   reader_.end();
 }
 
 void JournalReading::lose(const Error& why) {
   mode_ = Mode::over;
+  tail_.reset();
   reader_.lose(why);
 }
 
@@ -62,18 +70,21 @@ bool JournalReading::join_live_run() {
     if (*self == nullptr) return true;
     if (fold_.ended()) return end(fold_), true;
   }
+  if (fold_.at() > run->run().head) needs_.runs.suspect(run_);
   if (fold_.at() != run->run().head) return false;
   if (needs_.runs.is_left_to_next_server(run_)) {
     lose({ErrorKind::unavailable, "the server stops; the next one goes on with the run"});
     return true;
   }
   mode_ = Mode::live;
+  tail_.reset();
   run->attach(*this, fold_, view_);
   return true;
 }
 
 void JournalReading::read_page() {
   page_under_way_ = true;
+  news_came_ = false;
   needs_.store.journal(run_, fold_.at(), page_bytes, [self = self_](Result<store::JournalPage> page) {
     if (*self != nullptr) (*self)->on_page(std::move(page));
   });
@@ -81,17 +92,31 @@ void JournalReading::read_page() {
 
 void JournalReading::on_page(Result<store::JournalPage> page) {
   page_under_way_ = false;
-  if (!page) return lose(page.error());
+  if (!page) {
+    const bool may_pass = page.error().kind == ErrorKind::unavailable || page.error().kind == ErrorKind::overloaded;
+    return may_pass && wait_for_news() ? void() : lose(page.error());
+  }
   std::string lines;
   for (const auto& committed : page.value().events) fold_.apply(committed, lines);
   const auto self = self_;
   if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
   if (*self == nullptr) return;
   if (fold_.ended()) return end(fold_);
+  if (!page.value().events.empty() || news_came_ || needs_.runs.find(run_) != nullptr) return go_on();
+  const auto& run = page.value().run;
+  if (is_over(run.state) && fold_.at() < run.head) return go_on();
+  if (!is_over(run.state) && wait_for_news()) return;
   // Nothing more to read, no end, and nobody at work on it: the journal stops in the middle.
-  if (page.value().events.empty() && needs_.runs.find(run_) == nullptr) {
-    return lose({ErrorKind::unavailable, "the run is not being carried on by this server"});
-  }
+  lose({ErrorKind::unavailable, "the run is not being carried on by this server"});
+}
+
+bool JournalReading::wait_for_news() {
+  if (!tail_) tail_ = needs_.runs.follow(run_, [this] { on_news(); });
+  return tail_ != nullptr;
+}
+
+void JournalReading::on_news() {
+  news_came_ = true;
   go_on();
 }
 

@@ -1,10 +1,12 @@
 // One reader's way through a journal: pages from the store until it stands at the head of a live
-// run, then whatever the run writes; back to pages when the reader is slow.
+// run, then whatever the run writes; back to pages when the reader is slow. What another node carries is
+// read by pages to its end.
 #pragma once
 
 #include <memory>
 
 #include "engine/engine.h"
+#include "engine/tail.h"
 
 namespace sluice::engine {
 
@@ -17,6 +19,10 @@ class LiveRuns {
   virtual LiveRun* find(model::RunId run) = 0;
   // The server stops, and what comes next of the run does not come from this one.
   virtual bool is_left_to_next_server(model::RunId run) const = 0;
+  // Calls `look` when somebody else may have written to it; null where there is nobody else.
+  virtual std::unique_ptr<Tail> follow(model::RunId run, Callback<void()> look) = 0;
+  // Its journal is ahead of what is live here: somebody else may be writing it.
+  virtual void suspect(model::RunId run) = 0;
 };
 
 class JournalReading final : public Reading {
@@ -37,6 +43,8 @@ class JournalReading final : public Reading {
   bool full() const { return reader_.full(); }
   void deliver(const SharedBytes& lines) { reader_.take(lines); }
   void fall_behind(const wire::Fold& fold);
+  // The run is not this server's any more.
+  void go_on_alone(const wire::Fold& fold);
   // `fold` is what told it all.
   void end(const wire::Fold& fold);
   void lose(const Error& why);
@@ -48,6 +56,9 @@ class JournalReading final : public Reading {
   bool join_live_run();
   void read_page();
   void on_page(Result<store::JournalPage> page);
+  // There is nothing to read right now, or it could not be read; false: nobody will tell of more.
+  bool wait_for_news();
+  void on_news();
 
   Needs needs_;
   model::RunId run_;
@@ -56,6 +67,8 @@ class JournalReading final : public Reading {
   wire::Fold fold_;
   Mode mode_ = Mode::catching_up;
   bool page_under_way_ = false;
+  bool news_came_ = false;  // since the page that is under way was asked for
+  std::unique_ptr<Tail> tail_;
 
   // Answers and deferred calls may come after this reading is gone.
   std::shared_ptr<JournalReading*> self_;

@@ -20,6 +20,7 @@ LiveRun::LiveRun(Needs needs, model::Run run, model::Message message, std::strin
       message_(std::move(message)),
       request_id_(std::move(request_id)),
       accepted_us_(needs.loop.monotonic_us()),
+      told_at_(run_.created_at),
       self_(std::make_shared<LiveRun*>(this)) {}
 
 LiveRun::~LiveRun() { *self_ = nullptr; }
@@ -44,6 +45,22 @@ bool LiveRun::happen(Happening what) {
 void LiveRun::add(model::EventKind kind, std::string body) {
   batch().events.push_back({kind, needs_.loop.now(), std::move(body)});
   mark_dirty();
+}
+
+bool LiveRun::renew(Callback<void()> then) {
+  if (writing_) return false;
+  writing_ = true;  // until the answer: what is written then bears the new epoch
+  needs_.store.take_over(run_.id, run_.epoch,
+                         [self = self_, then = std::move(then)](const Result<model::Run>& taken) mutable {
+                           if (*self == nullptr) return;
+                           auto& run = **self;
+                           run.writing_ = false;
+                           if (!taken) return run.needs_.owner.on_lost(run, taken.error());
+                           run.run_.epoch = taken.value().epoch;
+                           then();
+                           if (*self != nullptr) run.flush();
+                         });
+  return true;
 }
 
 // ── while it is held ────────────────────────────────────────────────────────────────────────────
@@ -71,6 +88,12 @@ void LiveRun::end_hold() {
 
 void LiveRun::use_up_checkpoint(Callback<void()> then) {
   add(model::EventKind::checkpoint, "");
+  batch().written = std::move(then);
+}
+
+void LiveRun::clear_mark(Callback<void()> then) {
+  marked_ = false;
+  add(model::EventKind::mark, "");
   batch().written = std::move(then);
 }
 
@@ -132,7 +155,7 @@ void LiveRun::resume_cancelling() {
   end_cancelled();
 }
 
-void LiveRun::wait_for_end(std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter) {
+void LiveRun::wait_for_end(std::weak_ptr<EndWaiter> waiter) {
   std::erase_if(waiters_, [](const auto& left) { return left.expired(); });
   waiters_.push_back(std::move(waiter));
 }
@@ -145,6 +168,7 @@ void LiveRun::flush() {
   writing_ = true;
   in_flight_ = std::move(pending_.front());
   pending_.erase(pending_.begin());
+  for (auto& event : in_flight_.events) event.at = told_at_ = std::max(told_at_, event.at);
 
   store::Append append{.run = run_.id, .epoch = run_.epoch, .head = run_.head, .events = in_flight_.events};
   if (in_flight_.state || in_flight_.written) append.commit_class = store::CommitClass::boundary;
@@ -175,6 +199,7 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   const auto self = self_;
   tell(written.value());
   if (*self == nullptr) return;
+  acknowledge(done.events);
   if (done.gate) on_gate_written(*done.gate);
   if (*self == nullptr) return;
   if (done.state && is_over(*done.state)) return finish();
@@ -183,6 +208,12 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   if (done.state == RunState::streaming && run_.state == RunState::streaming) needs_.owner.on_going(*this);
   if (done.written) done.written();
   flush();
+}
+
+void LiveRun::acknowledge(const std::vector<model::RunEvent>& written) {
+  if (work_ == nullptr) return;  // one that is over waits for the last of them
+  const auto last = std::ranges::find(written.rbegin(), written.rend(), model::EventKind::mark, &model::RunEvent::kind);
+  if (last != written.rend() && !last->body.empty()) work_->written(last->body);
 }
 
 // The wish to cancel is on disk. Now stop whoever works; the run is over when that is proven.
@@ -263,7 +294,10 @@ void LiveRun::tell(const store::CommittedBatch& news) {
       run_.ended_at = committed.event().at;
     }
     if (kind == model::EventKind::resumed) ++resumed_count_;
-    if (kind == model::EventKind::queued || kind == model::EventKind::started || first_told_) continue;
+    if (kind == model::EventKind::queued || kind == model::EventKind::started || kind == model::EventKind::mark ||
+        first_told_) {
+      continue;
+    }
     first_told_ = true;
     needs_.figures.first_event.observe_us(needs_.loop.monotonic_us() - accepted_us_);
   }
@@ -331,7 +365,7 @@ void LiveRun::finish() {
   const auto self = self_;
   dismiss_readers([](JournalReading& reading, const wire::Fold& fold) { reading.end(fold); });
   for (auto& weak : std::exchange(waiters_, {})) {
-    if (const auto waiter = weak.lock()) (*waiter)(*ending_);
+    if (const auto waiter = weak.lock()) waiter->done(*ending_);
   }
   for (auto& done : std::exchange(cancellers_, {})) done(run_);
   SLUICE_CHECK(*self != nullptr);
@@ -343,15 +377,29 @@ void LiveRun::let_go(const Error& why) {
   secrets_.reset();
   dismiss_readers([&why](JournalReading& reading, const wire::Fold&) { reading.lose(why); });
   for (auto& weak : std::exchange(waiters_, {})) {
-    if (const auto waiter = weak.lock()) (*waiter)(why);
+    if (const auto waiter = weak.lock()) waiter->done(why);
   }
 }
 
 void LiveRun::abandon(const Error& why) {
-  again_.cancel();
   let_go(why);
+  refuse_askers(why);
+}
+
+std::vector<std::weak_ptr<EndWaiter>> LiveRun::hand_on(const Error& why) {
+  work_.reset();
+  dismiss_readers([](JournalReading& reading, const wire::Fold& fold) { reading.go_on_alone(fold); });
+  refuse_askers(why);
+  return std::exchange(waiters_, {});
+}
+
+void LiveRun::refuse_askers(const Error& why) {
+  again_.cancel();
   for (auto& done : std::exchange(cancellers_, {})) done(why);
-  if (gate_ && gate_->decided) std::exchange(gate_->decided, nullptr)(problem_of_store(why, "decision"));
+  if (!gate_ || !gate_->decided) return;
+  auto decided = std::exchange(gate_->decided, nullptr);
+  if (why.kind != ErrorKind::conflict) return decided(problem_of_store(why, "decision"));
+  decided(unavailable("The run moved to another server while it was being decided; nothing was decided here."));
 }
 
 }  // namespace sluice::engine

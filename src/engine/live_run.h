@@ -19,6 +19,7 @@
 #include "engine/open_steps.h"
 #include "engine/queue_board.h"
 #include "engine/run_lifecycle.h"
+#include "engine/tail.h"
 
 namespace sluice::engine {
 
@@ -67,6 +68,7 @@ class LiveRun final : public harness::DispatchListener {
   ~LiveRun() override;
 
   const model::Run& run() const { return run_; }
+  std::shared_ptr<LiveRun*> self() const { return self_; }  // null once it is gone
   const model::Message& message() const { return message_; }
   int64_t accepted_us() const { return accepted_us_; }
   const std::string& request_id() const { return request_id_; }
@@ -76,8 +78,13 @@ class LiveRun final : public harness::DispatchListener {
   // The first events of a run accepted just now: its first reader need not ask the store for them.
   void keep_opening(store::CommittedBatch opening) { opening_ = std::move(opening); }
   const store::CommittedBatch& opening() const { return opening_; }
-  // What the journal so far shows of its tool calls.
-  void remember_steps(OpenSteps steps) { steps_ = std::move(steps); }
+  // Takes it over from itself, so that nobody can who was asked to; false: not now, it is being written.
+  bool renew(Callback<void()> then);
+  // What the journal so far shows of its tool calls, and its last event's time: none that follows is earlier.
+  void remember_steps(OpenSteps steps, Timestamp at) { steps_ = std::move(steps), told_at_ = at; }
+  // Its journal has a mark: whoever begins anew must take it back first.
+  void remember_mark() { marked_ = true; }
+  bool marked() const { return marked_; }
   // How often it went on after a gate.
   void remember_resumed(int64_t count) { resumed_count_ = count; }
 
@@ -93,8 +100,9 @@ class LiveRun final : public harness::DispatchListener {
   // ── while it is worked on ──
   void use_secrets(std::shared_ptr<vault::Secrets> secrets) { secrets_ = std::move(secrets); }
   const std::shared_ptr<vault::Secrets>& secrets() const { return secrets_; }
-  // `then` when it is on disk that nobody may go on from its checkpoint again: who does so now may act.
+  // `then` when it is on disk that nobody may go on from its checkpoint, or its mark, again: who does so now may act.
   void use_up_checkpoint(Callback<void()> then);
+  void clear_mark(Callback<void()> then);
   void work_by(std::unique_ptr<harness::Work> work);
   bool has_work() const { return work_ != nullptr && !work_over_; }
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
@@ -102,7 +110,7 @@ class LiveRun final : public harness::DispatchListener {
   void cancel(Callback<void(Result<model::Run>)> done);
   // The wish to cancel was on disk before a restart; nobody works on the run any more.
   void resume_cancelling();
-  void wait_for_end(std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter);
+  void wait_for_end(std::weak_ptr<EndWaiter> waiter);
 
   // ── at a gate ──
   void decide(Decision decision, Callback<void(DecideOutcome)> done);
@@ -125,6 +133,8 @@ class LiveRun final : public harness::DispatchListener {
   void let_go(const Error& why);
   // Nothing more will be written here: readers and waiters are told so.
   void abandon(const Error& why);
+  // The same, but another node goes on with it: its readers read on alone, and those who wait are given back.
+  std::vector<std::weak_ptr<EndWaiter>> hand_on(const Error& why);
 
   void on_event(model::RunEvent event) override;
   void on_finished(model::Usage usage) override;
@@ -172,6 +182,10 @@ class LiveRun final : public harness::DispatchListener {
   std::string problem_json(const model::Problem& problem);
   void on_written(Result<store::CommittedBatch> written);
   void on_refused(const Error& why);
+  // Whoever works is told how far its account is on disk.
+  void acknowledge(const std::vector<model::RunEvent>& written);
+  // Those who asked for something get no answer from here.
+  void refuse_askers(const Error& why);
   void tell(const store::CommittedBatch& news);
   void tell_audience(Audience& audience, const store::CommittedBatch& news);
   // False when the run itself went with its readers.
@@ -213,22 +227,22 @@ class LiveRun final : public harness::DispatchListener {
   bool telling_ = false;
   bool work_over_ = false;  // by its own word; it is dropped when it does not speak
   bool at_gate_ = false;
+  bool marked_ = false;
   int refusals_ = 0;
   world::Timer again_;
-
   store::CommittedBatch opening_;
   std::unique_ptr<Launch> launch_;
   std::unique_ptr<OpenGate> gate_;
   std::vector<model::ClientResult> results_;  // for the Work that waits
   int64_t resumed_count_ = 0;                 // on disk
+  Timestamp told_at_;                         // of the last event that was handed to the store
   std::shared_ptr<vault::Secrets> secrets_;
   std::unique_ptr<harness::Work> work_;
   std::vector<std::unique_ptr<Audience>> audiences_;
-  std::vector<std::weak_ptr<Callback<void(Result<wire::Ending>)>>> waiters_;
+  std::vector<std::weak_ptr<EndWaiter>> waiters_;
   std::vector<Callback<void(Result<model::Run>)>> cancellers_;
   std::optional<wire::Ending> ending_;
   std::string_view problem_name_;
-
   // The store's answer may come after this run is gone.
   std::shared_ptr<LiveRun*> self_;
 };

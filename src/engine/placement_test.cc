@@ -232,5 +232,21 @@ TEST_F(PlacementTest, A_server_that_has_no_boxes_of_its_own_keeps_none_I_21) {
   EXPECT_NE(reader.text.find("has no sandboxes of its own to keep"), std::string::npos);
 }
 
+// Its lease is in nobody's use then, so the message takes it before the store says that the conversation is busy.
+TEST_F(PlacementTest, A_message_may_come_at_any_moment_while_a_sticky_run_is_taken_up_again) {
+  for (int steps = 0; steps < 40; ++steps) {
+    const auto where = make_conversation(sticky());
+    const auto run = send_ok(message_in(where, "hello"));
+    disk.fail_write(0, store::Fault::before_write);
+    agent_at_work().on_event({model::EventKind::text, loop.now(), "Hi"});
+    for (int i = 0; i < steps; ++i) loop.step();
+    engine->send(message_in(where, "again"), [](const SendOutcome&) {});
+    loop.settle();
+    EXPECT_EQ(stored_run(run).state, model::RunState::streaming);
+    EXPECT_EQ(cancel(run), 1u);
+    loop.advance({601'000});
+  }
+}
+
 }  // namespace
 }  // namespace sluice::engine

@@ -24,7 +24,8 @@ model::Problem problem_of_store(const Error& error, std::string_view what) {
   switch (error.kind) {
     case ErrorKind::not_found: return problem_of(model::Slug::not_found, error.what);
     case ErrorKind::overloaded:
-      return unavailable("The store cannot write right now; nothing was created (" + error.what + ").");
+      // Where and why is in the log: the database's words name its machine and its files.
+      return unavailable("The store cannot write right now; nothing was created.");
     case ErrorKind::unavailable:
       return unavailable("The store did not say whether the " + it + " was kept. Retry with the same Idempotency-Key.");
     case ErrorKind::invalid:

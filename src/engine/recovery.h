@@ -1,7 +1,9 @@
-// Takes up the runs that the last server left: each is fenced from its former writer by a new
-// epoch, its journal is folded into what was told, and the duty of its state is repeated.
+// Takes up the runs that nobody carries: after a restart those that the last server left, later those of nodes that
+// died or left. Each is fenced from its former writer by a new epoch, its journal is folded into what was told, and the
+// duty of its state is repeated.
 //
-// Recovering twice is recovering once: a run already live here is left alone.
+// Recovering twice is recovering once: a run already live here is left alone, and so is one that somebody else was
+// quicker to take.
 #pragma once
 
 #include <deque>
@@ -21,16 +23,36 @@ class Recovery {
   Recovery(const Recovery&) = delete;
   Recovery& operator=(const Recovery&) = delete;
 
-  // `done` when every unfinished run is live again or over.
-  void start(Callback<void(Result<Unit>)> done);
+  enum class Whose : uint8_t {
+    mine_too,  // nobody's, and those of this node that it dropped
+    nobodys,
+  };
+  // `done` when every run of these is live again or over. One look after the other.
+  void look(Whose whose, Callback<void(Result<Unit>)> done);
+  // This one, whoever carries it.
+  void take(const model::Run& run);
+  // It was taken over just now.
+  void adopt(const model::Run& taken);
+  // How many of those are on their way.
+  int64_t adopting() const { return adopting_; }
 
  private:
+  struct Look {
+    Whose whose;
+    Callback<void(Result<Unit>)> done;
+  };
+  void begin_look();
+  void fail_look(const Error& why);
+  void on_unfinished(std::vector<model::Run> runs);
+  bool is_wanted(const model::Run& run) const;
   void take_next();
   void take_over(const model::Run& run);
   void on_taken(const model::Run& run, Result<model::Run> taken);
+  void read_up(const model::Run& run, Callback<void()> then);
   void take_up(const RunPast& past);
   // The reason why it cannot be carried on; empty: it can.
   std::string obstacle(const RunPast& past) const;
+  bool is_heard_on(const RunPast& past) const;
   void hold_again();
   void one_done();
   // This run cannot be taken up: later, not at all, or nothing can.
@@ -56,7 +78,11 @@ class Recovery {
   int under_way_ = 0;
   int stumbled_ = 0;  // of them: waiting for room on the disk
   world::Timer again_;
-  Callback<void(Result<Unit>)> done_;
+  world::Timer look_again_;
+  int64_t adopting_ = 0;
+  std::vector<model::RunId> adopted_;  // and not looked at since
+  std::deque<Look> looks_;             // the first is under way
+  bool listing_ = false;               // it does not know yet what there is
   std::shared_ptr<Recovery*> self_;
 };
 

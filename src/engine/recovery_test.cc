@@ -201,5 +201,31 @@ TEST_F(EngineTest, The_wall_clock_may_jump_without_harm) {
   send_ok(message("next"));
 }
 
+// The times of a stream's lines, in their order.
+std::vector<std::string> times_of(const std::string& text) {
+  constexpr std::string_view mark = R"("created_at":")";
+  std::vector<std::string> found;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', end + 1)) {
+    found.push_back(text.substr(text.rfind(mark, end) + mark.size(), 24));
+  }
+  return found;
+}
+
+TEST_F(EngineTest, In_a_stream_time_does_not_run_backwards_whatever_the_wall_clock_does) {
+  dispatcher.resumable = true;
+  const auto run = send_ok(message("hello"));
+  loop.jump_wall_clock({3'600'000});
+  agent_says("before ");
+  loop.jump_wall_clock({-7'200'000});
+  agent_says("after ");
+  restart_server();
+  agent_says("and later");
+  agent_finishes();
+  const auto times = times_of(read_all(run));
+  ASSERT_EQ(times.size(), 5U);
+  EXPECT_TRUE(std::ranges::is_sorted(times));
+  EXPECT_LT(times.front(), times.back());
+}
+
 }  // namespace
 }  // namespace sluice::engine

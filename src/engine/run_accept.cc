@@ -1,8 +1,10 @@
 // How a message becomes a run: room is asked for first, then everything is written at once.
 #include "base/check.h"
 #include "engine/inference.h"
+#include "engine/mail_words.h"
 #include "engine/materials.h"
 #include "engine/problems.h"
+#include "engine/recovery.h"
 #include "engine/run_engine.h"
 
 namespace sluice::engine {
@@ -55,6 +57,7 @@ void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
 void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
   if (draining_) return done(unavailable("The server is stopping; nothing was created."));
   if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
+  if (!peers_.takes_part()) return done(unavailable("The server cannot reach the store; nothing was created."));
   const auto run = send->run.value_or(needs_.ids.make<model::RunId>());
   Place place;
   const auto answer =
@@ -66,12 +69,16 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
   auto fresh = fresh_run(*send, run, answer == Admission::Answer::held ? std::optional(place) : std::nullopt);
   fresh.only_replay = refused;
   auto message = fresh.assistant_message;
-  auto on_answer = [this, send, run, message = std::move(message),
+  auto on_answer = [this, send, run, message = std::move(message), life = life_,
                     done = std::move(done)](Result<store::AcceptOutcome> outcome) mutable {
+    if (outcome && life != life_ && std::holds_alternative<store::Accepted>(outcome.value())) {
+      return done(accepted_in_former_life(std::get<store::Accepted>(outcome.value()).run));
+    }
     if (!outcome || !std::holds_alternative<store::Accepted>(outcome.value())) admission_.leave(run, false);
     if (outcome) return done(on_accepted(*send, std::move(message), std::move(outcome).take()));
     if (outcome.error().kind == ErrorKind::unavailable) store_fell_silent(outcome.error());
     if (outcome.error().kind == ErrorKind::invalid) return done(name_taken(outcome.error(), "created"));
+    needs_.log.write(world::LogLevel::warn, "message refused by the store", {{"why", outcome.error().what}});
     done(problem_of_store(outcome.error()));
   };
   needs_.store.accept(std::move(fresh), while_alive(std::move(on_answer)));
@@ -138,6 +145,13 @@ SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, sto
   }
   if (std::holds_alternative<store::NotCreated>(outcome)) return no_room(send.hold);
   return take_in(send, std::move(message), std::move(std::get<store::Accepted>(outcome)));
+}
+
+// All runs were dropped while this one was being written; it is taken up as they were.
+SendOutcome RunEngine::accepted_in_former_life(const model::Run& run) {
+  admission_.leave(run.id, false);
+  if (recovery_ != nullptr) recovery_->take(run);
+  return Sent{run, false};
 }
 
 SendOutcome RunEngine::take_in(const Send& send, model::Message message, store::Accepted accepted) {
@@ -225,6 +239,12 @@ std::optional<model::Problem> RunEngine::refusal_of_sticky(model::TenantId tenan
 }
 
 void RunEngine::conversation_changed(const model::Conversation& conversation) {
+  tell_others(mail::conversation_changed,
+              mail::object_of(conversation.tenant_id, "conversation", conversation.id.text()));
+  apply_change(conversation);
+}
+
+void RunEngine::apply_change(const model::Conversation& conversation) {
   admission_.conversation_changed(conversation);
   const auto run = admission_.run_of(conversation.id);
   auto* live = run ? find(*run) : nullptr;

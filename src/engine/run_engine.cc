@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t reopen_first_ms = 100;
 constexpr int64_t reopen_ms_max = 5'000;
+constexpr std::size_t looked_at_once = 64;
 
 Error server_stops() { return {ErrorKind::unavailable, "the server stops; the next one goes on with the run"}; }
 
@@ -23,6 +24,8 @@ RunEngine::Figures::Figures(world::Metrics& metrics)
       failed(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="failed")")),
       cancelled(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="cancelled")")),
       recovered(metrics.counter("sluice_runs_recovered_total", "Runs taken up again after a restart.")),
+      taken_over(metrics.counter("sluice_runs_taken_over_total", "Runs taken over from other servers.")),
+      claimed(metrics.counter("sluice_runs_claimed_total", "Runs that waited on other servers and got a slot here.")),
       duration(metrics.histogram("sluice_run_seconds", "From acceptance to the end.")),
       violations(metrics.counter("sluice_agui_violations_total",
                                  "Events that would have broken AG-UI's rules, by the streams that had them.")) {}
@@ -33,6 +36,9 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
       figures_(needs.metrics),
       run_figures_(needs.metrics),
       admission_({*this, needs.loop, needs.metrics, needs.dispatcher}, options_),
+      peers_({*this, needs.store.nodes(), needs.loop, needs.log, needs.metrics}, options_),
+      postbox_(*this, needs.store.nodes(), needs.loop, needs.ids),
+      tails_(needs.loop),
       self_(std::make_shared<RunEngine*>(this)) {}
 
 RunEngine::~RunEngine() { *self_ = nullptr; }
@@ -48,6 +54,8 @@ LiveRun& RunEngine::enter(const model::Run& run, model::Message message, std::st
   const bool fresh = live_.emplace(run.id, std::move(live)).second;
   SLUICE_CHECK(fresh);
   figures_.live.set(static_cast<int64_t>(live_.size()));
+  // Who read it from afar reads it here.
+  if (!tails_.empty()) needs_.loop.defer(while_alive([this, id = run.id] { tails_.wake(id); }));
   return entered;
 }
 
@@ -86,25 +94,30 @@ void RunEngine::on_over(LiveRun& run) {
   }
   const auto id = record.id;
   const auto conversation = record.conversation_id;
+  const auto epoch = record.epoch;
   const bool at_gate = run.at_gate();
+  const bool was_stopped = record.state == RunState::cancelled;
   live_.erase(id);
-  if (at_gate) needs_.dispatcher.forget_parked(id, conversation);
+  // Somebody who had the run before, or was stopped, may have kept something for a gate that was never written.
+  if (at_gate || was_stopped || epoch > model::Epoch{1}) needs_.dispatcher.forget_parked(id, conversation);
   admission_.leave(id, true);
   note_left();
 }
 
 void RunEngine::note_left() {
   figures_.live.set(static_cast<int64_t>(live_.size()));
-  if (draining_ && drained_ && !admission_.anyone_at_work()) end_drain();
+  if (draining_ && drained_ && !admission_.anyone_at_work()) return end_drain();
+  if (peers_.held_elsewhere()) claim_held();
 }
 
 void RunEngine::on_lost(LiveRun& run, const Error& why) {
+  if (why.kind == ErrorKind::conflict && !peers_.alone()) return lose_to_other(run, why);
   needs_.log.write(world::LogLevel::error, "run cannot be written", {{"run", run.run().id.text()}, {"why", why.what}});
   if (why.kind == ErrorKind::unavailable) return store_fell_silent(why);
   // Fenced out: another server carries it on. Corrupt: a human must look. Either way not ours to tell.
   auto lost = std::move(live_.extract(run.run().id).mapped());
   lost->abandon(why);
-  admission_.leave(lost->run().id, true);
+  admission_.forsake(lost->run().id);
   note_left();
 }
 
@@ -115,44 +128,64 @@ std::unique_ptr<Reading> RunEngine::read(const model::Run& run, const wire::View
                                           run, view, reader);
 }
 
-class RunEngine::EndWaiting final : public Waiting {
+namespace {
+
+class EndWaiting final : public Waiting {
  public:
-  explicit EndWaiting(std::shared_ptr<Callback<void(Result<wire::Ending>)>> waiter) : waiter_(std::move(waiter)) {}
+  explicit EndWaiting(std::shared_ptr<EndWaiter> waiter) : waiter_(std::move(waiter)) {}
 
  private:
-  // Shared with whoever will call it; weakly there, so that dropping this is enough to be forgotten.
-  std::shared_ptr<Callback<void(Result<wire::Ending>)>> waiter_;
+  std::shared_ptr<EndWaiter> waiter_;
 };
 
+}  // namespace
+
 std::unique_ptr<Waiting> RunEngine::wait_for_end(const model::Run& run, Callback<void(Result<wire::Ending>)> done) {
-  auto waiter = std::make_shared<Callback<void(Result<wire::Ending>)>>(std::move(done));
-  if (auto* live = find(run.id)) {
-    join_waiters(*live, waiter);
-  } else {
-    needs_.store.run(
-        run.tenant_id, run.id, while_alive([this, weak = std::weak_ptr(waiter)](Result<model::Run> found) {
-          const auto still = weak.lock();
-          if (!still) return;
-          if (!found) return (*still)(found.error());
-          if (auto* again = find(found.value().id)) return join_waiters(*again, still);
-          if (!is_over(found.value().state)) {
-            return (*still)(Error{ErrorKind::unavailable, "the run is not being carried on by this server"});
-          }
-          needs_.store.journal(
-              found.value().id, {found.value().head.value - 1}, 1, [weak](Result<store::JournalPage> page) {
-                const auto waiting = weak.lock();
-                if (!waiting) return;
-                if (!page) return (*waiting)(page.error());
-                auto ending = page.value().events.empty() ? std::nullopt : wire::ending_of(page.value().events.back());
-                if (!ending) return (*waiting)(Error{ErrorKind::corrupt, "a finished run's journal has no end"});
-                (*waiting)(std::move(*ending));
-              });
-        }));
-  }
+  auto waiter = std::make_shared<EndWaiter>(EndWaiter{run.tenant_id, run.id, std::move(done), nullptr});
+  auto* live = find(run.id);
+  live != nullptr ? join_waiters(*live, waiter) : look_for_end(waiter);
   return std::make_unique<EndWaiting>(std::move(waiter));
 }
 
-void RunEngine::join_waiters(LiveRun& live, std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter) {
+void RunEngine::look_for_end(const std::weak_ptr<EndWaiter>& waiter) {
+  const auto asking = waiter.lock();
+  if (!asking) return;
+  needs_.store.run(
+      asking->tenant, asking->run, while_alive([this, waiter](const Result<model::Run>& found) {
+        const auto still = waiter.lock();
+        if (!still) return;
+        if (!found) return wait_on(still, found.error());
+        if (auto* live = find(found.value().id)) return join_waiters(*live, still);
+        if (!is_over(found.value().state)) {
+          return wait_on(still, {ErrorKind::unavailable, "the run is not being carried on by this server"});
+        }
+        read_end(found.value(), still);
+      }));
+}
+
+void RunEngine::read_end(const model::Run& run, std::weak_ptr<EndWaiter> waiter) {
+  auto read = [this, waiter = std::move(waiter)](const Result<store::JournalPage>& page) {
+    const auto still = waiter.lock();
+    if (!still) return;
+    if (!page) return wait_on(still, page.error());
+    auto ending = page.value().events.empty() ? std::nullopt : wire::ending_of(page.value().events.back());
+    if (!ending) return still->done(Error{ErrorKind::corrupt, "a finished run's journal has no end"});
+    still->tail.reset();
+    still->done(std::move(*ending));
+  };
+  needs_.store.journal(run.id, {run.head.value - 1}, 1, while_alive(std::move(read)));
+}
+
+void RunEngine::wait_on(const std::shared_ptr<EndWaiter>& waiter, Error why) {
+  const bool may_pass = why.kind == ErrorKind::unavailable || why.kind == ErrorKind::overloaded;
+  if (may_pass && !waiter->tail) {
+    waiter->tail = follow(waiter->run, [this, weak = std::weak_ptr(waiter)] { look_for_end(weak); });
+  }
+  if (!may_pass || !waiter->tail) waiter->done(std::move(why));
+}
+
+void RunEngine::join_waiters(LiveRun& live, std::weak_ptr<EndWaiter> waiter) {
+  if (const auto still = waiter.lock()) still->tail.reset();
   const auto id = live.run().id;
   live.wait_for_end(std::move(waiter));
   if (!is_left_to_next_server(id)) return;
@@ -174,13 +207,17 @@ void RunEngine::cancel_found(model::Run run, Cancelled done, int looks_left) {
     tell(problem_of(model::Slug::run_finished, "The run ended as " + std::string(model::name_of(ended.state)) + "."));
   };
   if (auto* live = find(run.id)) {
-    return live->cancel([answer, done = std::move(done)](Result<model::Run> ended) mutable {
-      if (!ended) return done(problem_of_store(ended.error()));
-      answer(done, ended.value());
-    });
+    auto told = [this, answer, tenant = run.tenant_id, id = run.id,
+                 done = std::move(done)](const Result<model::Run>& ended) mutable {
+      if (ended) return answer(done, ended.value());
+      if (ended.error().kind == ErrorKind::conflict && !peers_.alone()) return cancel(tenant, id, std::move(done));
+      done(problem_of_store(ended.error()));
+    };
+    return live->cancel(while_alive(std::move(told)));
   }
   if (is_over(run.state)) return answer(done, run);
   // It may have ended between the look at the disk and the look here.
+  if (looks_left == 0 && !peers_.alone()) return cancel_elsewhere(run, std::move(done));
   if (looks_left == 0) return done(unavailable("The run is not being carried on by this server right now."));
   needs_.store.run(run.tenant_id, run.id,
                    while_alive([this, looks_left, done = std::move(done)](Result<model::Run> found) mutable {
@@ -202,13 +239,21 @@ void RunEngine::store_fell_silent(const Error& why) {
   }));
 }
 
-// Nothing is written: whoever reads the store next takes them up.
+// Nothing is written: whoever reads the store next takes them up. Where that may be another node, who reads along or
+// waits need not notice.
 void RunEngine::drop_all(const Error& why) {
+  ++life_;
   recovery_.reset();
+  claiming_ = false;
+  home_retries_.clear();
+  const bool others_go_on = !peers_.alone() && !draining_;
   for (auto& [id, run] : std::exchange(live_, {})) {
-    run->abandon(why);
+    let_go_.push_back(run->run());
+    std::vector<std::weak_ptr<EndWaiter>> waiters;
+    others_go_on ? waiters = run->hand_on(why) : (run->abandon(why), waiters);
     run.reset();
-    admission_.leave(id, true);
+    admission_.forsake(id);
+    for (const auto& waiter : waiters) look_for_end(waiter);
   }
 }
 
@@ -233,16 +278,33 @@ void RunEngine::reopen_store() {
 
 void RunEngine::recover(Callback<void(Result<Unit>)> done) {
   recovered_ = std::move(done);
+  peers_.start();
   run_recovery();
 }
 
 void RunEngine::run_recovery() {
-  recovery_ = std::make_unique<Recovery>(*this);
-  recovery_->start([this](Result<Unit> recovered) {
+  if (closed_) return;
+  if (recovery_ == nullptr) recovery_ = std::make_unique<Recovery>(*this);
+  recovery_->look(Recovery::Whose::mine_too, [this](Result<Unit> recovered) {
     if (!recovered && recovered.error().kind == ErrorKind::unavailable) return store_fell_silent(recovered.error());
     if (recovered) reopen_tries_ = 0;
+    if (recovered) forget_ended();
     if (recovered_) std::exchange(recovered_, nullptr)(std::move(recovered));
   });
+}
+
+// Runs that ended while they were let go of here: nobody else knows what this server kept for their going on, be it for
+// a gate that was never written.
+void RunEngine::forget_ended() {
+  for (auto count = std::min(let_go_.size(), looked_at_once); count > 0; --count) {
+    const auto run = std::move(let_go_.front());
+    let_go_.pop_front();
+    if (find(run.id) != nullptr) continue;  // its end sees to it
+    needs_.store.run(run.tenant_id, run.id, while_alive([this, run](const Result<model::Run>& found) {
+                       if (!found || !is_over(found.value().state)) return let_go_.push_back(run);
+                       needs_.dispatcher.forget_parked(run.id, run.conversation_id);
+                     }));
+  }
 }
 
 void RunEngine::drain(Millis deadline, Callback<void()> done) {
@@ -262,13 +324,14 @@ void RunEngine::drain(Millis deadline, Callback<void()> done) {
     drop_all(server_stops());
     end_drain();
   });
+  peers_.ask([](const Result<Unit>&) {});
   note_left();
 }
 
 void RunEngine::end_drain() {
   closed_ = true;
   drain_timer_.cancel();
-  needs_.loop.defer(std::exchange(drained_, nullptr));
+  peers_.leave(std::exchange(drained_, nullptr));
 }
 
 bool RunEngine::is_left_to_next_server(model::RunId run) const {

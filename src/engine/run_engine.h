@@ -1,7 +1,9 @@
 // The engine behind its door: the runs that are live, how one comes to be (run_accept.cc) and to be
-// worked on (run_start.cc), and how the store is taken up again after it fell silent.
+// worked on (run_start.cc), how the store is taken up again after it fell silent, and what it has to do with other
+// engines on the same store (run_nodes.cc, run_mail.cc).
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -11,12 +13,19 @@
 #include "engine/engine.h"
 #include "engine/journal_reading.h"
 #include "engine/live_run.h"
+#include "engine/peers.h"
+#include "engine/postbox.h"
 
 namespace sluice::engine {
 
 class Recovery;
 
-class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns, private Admission::Host {
+class RunEngine final : public Engine,
+                        private LiveRun::Owner,
+                        private LiveRuns,
+                        private Admission::Host,
+                        private Peers::Host,
+                        private Postbox::Host {
  public:
   RunEngine(EngineNeeds needs, EngineOptions options);
   ~RunEngine() override;
@@ -28,21 +37,24 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
   void cancel(model::TenantId tenant, model::RunId run,
               Callback<void(std::variant<model::Run, model::Problem>)> done) override;
   void decide(Decision decision, Callback<void(DecideOutcome)> done) override;
-  std::optional<model::RunId> run_of(model::ConversationId conversation) const override {
-    return admission_.run_of(conversation);
-  }
-  Capacity capacity() const override { return admission_.capacity(); }
+  void run_of(model::TenantId tenant, model::ConversationId conversation,
+              Callback<void(Result<std::optional<model::RunId>>)> done) override;
+  Capacity capacity() const override;
   model::SandboxNow sandbox_of(model::ConversationId conversation) const override;
   std::optional<model::Problem> refusal_of_sticky(model::TenantId tenant,
                                                   const model::TenantLimits& limits) const override;
   void conversation_changed(const model::Conversation& conversation) override;
   void secrets_changed(model::TenantId tenant) override;
   void store_fell_silent(const Error& why) override;
+  std::vector<store::SeenNode> nodes() const override;
+  bool is_gone(model::NodeId node) const override;
+  void ask_node(model::NodeId node, std::string kind, std::string body,
+                Callback<void(Result<std::string>)> done) override;
+  void answer_nodes(std::string kind, NodeAnswerer answerer) override;
   void drain(Millis deadline, Callback<void()> done) override;
 
  private:
   friend class Recovery;
-  class EndWaiting;
   struct Figures {
     explicit Figures(world::Metrics& metrics);
     world::Gauge& live;
@@ -51,6 +63,8 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
     world::Counter& failed;
     world::Counter& cancelled;
     world::Counter& recovered;
+    world::Counter& taken_over;
+    world::Counter& claimed;
     world::Histogram& duration;
     world::Counter& violations;
   };
@@ -63,54 +77,107 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
   void on_lost(LiveRun& run, const Error& why) override;
   LiveRun* find(model::RunId run) override;
   bool is_left_to_next_server(model::RunId run) const override;
+  std::unique_ptr<Tail> follow(model::RunId run, Callback<void()> look) override;
+  void suspect(model::RunId run) override;
 
   void on_turn(model::RunId run) override;
   bool on_moved_up(model::RunId run, Place place) override;
   void on_held_too_long(model::RunId run) override;
 
+  store::NodeFigures own_figures() const override;
+  void on_beat() override;
+  void on_beat_failed(const Error& why) override;
+  void on_cut_off() override;
+  void on_back() override;
+  void on_orphans() override;
+  void on_run_moved(model::RunId run) override;
+  void on_post() override { postbox_.look(); }
+  void on_held_elsewhere() override { claim_held(); }
+  void on_unsure_of_runs() override;
+
+  void on_mail(const store::Mail& mail, Reply reply) override;
+  void cancel_by_mail(const store::Mail& mail, Reply reply);
+  void decide_by_mail(const store::Mail& mail, Reply reply);
+  void take_by_mail(const store::Mail& mail, Reply reply);
+  void hear_of_change(const store::Mail& mail, Reply reply);
+  // To all others who live.
+  void tell_others(std::string_view kind, const std::string& body);
+  // What changed by this node's doing or another's.
+  void apply_change(const model::Conversation& conversation);
+  void renew_secrets(model::TenantId tenant);
+
+  // Takes held runs of others for the slots that are free here.
+  void claim_held();
+  void note_adopted(model::RunId run);
+  // Held ones may have been claimed without a word.
+  void check_held();
+  // Another node writes this run.
+  void lose_to_other(LiveRun& run, const Error& why);
+  // A sticky conversation's box is where its last run was: if that is another node, it is asked to take the run.
+  void find_home(LiveRun& live, Launch launch);
+  void ask_home(LiveRun& live, model::NodeId home, Launch launch);
+  // Nobody took it: whoever still tries comes too late.
+  void stay_here(LiveRun& live, Launch launch);
+
   void accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done);
   store::NewRun fresh_run(const Send& send, model::RunId run, std::optional<Place> held);
   SendOutcome on_accepted(const Send& send, model::Message message, store::AcceptOutcome outcome);
   SendOutcome take_in(const Send& send, model::Message message, store::Accepted accepted);
+  SendOutcome accepted_in_former_life(const model::Run& run);
   model::Problem no_room(bool would_wait) const;
   LiveRun& enter(const model::Run& run, model::Message message, std::string request_id);
 
   // It has a slot: hands it over with what was kept for that, or with what its journal says.
   void begin_work(LiveRun& live);
-  void read_on(model::RunId run);
+  void read_on(LiveRun& live);
   void launch(LiveRun& live, Launch launch);
+  void launch_here(LiveRun& live, Launch launch);
   // Finds what the run names, its secrets, and the history if the agent looks at it; then dispatches.
-  void start_work(model::RunId run, harness::Dispatch work, const store::MaterialNames& names);
-  void find_secrets(model::RunId run, harness::Dispatch work);
-  void read_history(model::RunId run, harness::Dispatch work);
+  void start_work(LiveRun& live, harness::Dispatch work, const store::MaterialNames& names);
+  void find_secrets(LiveRun& live, harness::Dispatch work);
+  void read_history(LiveRun& live, harness::Dispatch work);
   // Write, then do: from a checkpoint only once it is written that nobody may go on from it again.
-  void dispatch(model::RunId run, harness::Dispatch work);
-  void hand_over(model::RunId run, harness::Dispatch work);
+  void dispatch(LiveRun& live, harness::Dispatch work);
+  void hand_over(LiveRun& live, harness::Dispatch work);
   void read_secrets(const LiveRun& live, store::Done<std::vector<model::SealedSecret>> done);
   void give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed);
-  void refresh_secrets(model::RunId run, Callback<void()> then);
+  void refresh_secrets(LiveRun& live, Callback<void()> then);
   void flush_dirty();
 
   // A run is no longer at work, for whatever reason.
   void note_left();
   void drop_all(const Error& why);
+  void forget_ended();
   void let_go(LiveRun& run);
   void end_drain();
-  void join_waiters(LiveRun& live, std::weak_ptr<Callback<void(Result<wire::Ending>)>> waiter);
+  void join_waiters(LiveRun& live, std::weak_ptr<EndWaiter> waiter);
+  void look_for_end(const std::weak_ptr<EndWaiter>& waiter);
+  void read_end(const model::Run& run, std::weak_ptr<EndWaiter> waiter);
+  // Asks again when there is news; or tells it, where there is none to be had.
+  void wait_on(const std::shared_ptr<EndWaiter>& waiter, Error why);
   using Cancelled = Callback<void(std::variant<model::Run, model::Problem>)>;
   void cancel_found(model::Run run, Cancelled done, int looks_left);
+  void cancel_elsewhere(const model::Run& run, Cancelled done);
+  void decide_elsewhere(model::RunId run, const Decision& decision, Callback<void(DecideOutcome)> done);
   void reopen_later();
   void reopen_store();
   void run_recovery();
 
   template <typename F>
   auto while_alive(F then);
+  template <typename F>
+  static auto while_carried(const LiveRun& live, F then);
 
   EngineNeeds needs_;
+  const Timestamp started_at_ = needs_.loop.now();
   EngineOptions options_;
   Figures figures_;
   LiveRun::Figures run_figures_;
   Admission admission_;
+  Peers peers_;
+  Postbox postbox_;
+  std::unordered_map<std::string, NodeAnswerer> answerers_;  // of mail that is not the engine's own
+  Tails tails_;
   std::unordered_map<model::RunId, std::unique_ptr<LiveRun>> live_;
   std::vector<model::RunId> dirty_;
   std::unique_ptr<Recovery> recovery_;
@@ -118,6 +185,13 @@ class RunEngine final : public Engine, private LiveRun::Owner, private LiveRuns,
   bool store_silent_ = false;
   int reopen_tries_ = 0;  // since the last recovery that worked
   world::Timer reopen_timer_;
+
+  std::deque<model::Run> let_go_;  // and not seen to end since
+  uint64_t life_ = 0;              // grows whenever all runs were dropped
+  bool claiming_ = false;
+  int64_t claim_after_us_ = 0;  // the last one came to nothing
+  std::unordered_map<model::RunId, world::Timer> home_retries_;
+  int64_t checked_us_ = 0;  // when those who are held were last looked at
 
   bool draining_ = false;
   bool closed_ = false;  // draining is over: nothing begins any more
@@ -132,6 +206,15 @@ template <typename F>
 auto RunEngine::while_alive(F then) {
   return [self = self_, then = std::move(then)](auto&&... args) mutable {
     if (*self != nullptr) then(std::forward<decltype(args)>(args)...);
+  };
+}
+
+// Calls `then` with the run unless it has gone from this server by then. One that went and came back is not the one
+// that asked: whatever it needed it has asked for again.
+template <typename F>
+auto RunEngine::while_carried(const LiveRun& live, F then) {
+  return [self = live.self(), then = std::move(then)](auto&&... args) mutable {
+    if (*self != nullptr) then(**self, std::forward<decltype(args)>(args)...);
   };
 }
 

@@ -41,11 +41,13 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
   void see(const model::RunEvent& event) {
     using enum model::EventKind;
     past_->steps.see(event);
+    past_->told_at = event.at;
     switch (event.kind) {
       case accepted: return read_accepted(event.body);
       case queued: return read_queued(event.body);
       case checkpoint:
         past_->checkpoint_used = event.body.empty();
+        past_->mark.clear();  // whoever it named is done, and whoever goes on from here is another
         if (!event.body.empty()) past_->checkpoint = event.body;
         return;
       case text: past_->told_text += event.body; return;
@@ -54,6 +56,7 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
       case gate: past_->results.clear(); return;
       case answers: return read_answers(event.body);
       case resumed: ++past_->resumed_count; return;
+      case mark: past_->mark = event.body; return;
       case log:
       case started:
       case filler:
@@ -212,6 +215,16 @@ Launch RunPast::to_launch() const {
   work.resumed = true;
   work.told_text = told_text;
   work.told_reasoning = told_reasoning;
+  return launch;
+}
+
+Launch RunPast::to_hear_on() const {
+  auto launch = to_launch();
+  launch.work.checkpoint.clear();
+  launch.work.resumed = true;
+  launch.work.told_text = told_text;
+  launch.work.told_reasoning = told_reasoning;
+  launch.work.mark = mark;
   return launch;
 }
 

@@ -24,7 +24,9 @@ struct RunPast {
   std::string started_body;                  // for a run that has not been started
   int64_t told_position = 0;                 // in the queue; 0: none
   OpenSteps steps;
+  Timestamp told_at;             // of its last event
   std::string checkpoint;        // the last one
+  std::string mark;              // the last one
   bool checkpoint_used = false;  // somebody went on from there, and may have acted
   model::Message assistant_message;
   model::Message user_message;
@@ -36,6 +38,8 @@ struct RunPast {
 
   // What is to be dispatched, from the checkpoint if there is one. There must be an agent.
   Launch to_launch() const;
+  // The same, for work that goes on elsewhere and is heard on from the mark.
+  Launch to_hear_on() const;
 };
 
 // Reads the past of `run` at its head. Of a parked one only what is needed to wait on. Damage of this one run is

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "engine/client_history.h"
+#include "engine/mail_words.h"
 #include "engine/materials.h"
 #include "engine/problems.h"
 #include "engine/run_engine.h"
@@ -31,35 +32,40 @@ model::RunEvent warning(Timestamp at, std::string_view text) {
 void RunEngine::begin_work(LiveRun& live) {
   if (closed_) return;
   const auto kept = live.take_launch();
-  if (!kept) return read_on(live.run().id);
+  if (!kept) return read_on(live);
   launch(live, std::move(*kept));
 }
 
 // It waited for a human with nothing in memory.
-void RunEngine::read_on(model::RunId run) {
-  auto go_on = [this, run](const Result<std::shared_ptr<RunPast>>& past) {
-    auto* live = find(run);
-    if (live == nullptr || live->run().state != RunState::streaming) return;
+void RunEngine::read_on(LiveRun& live) {
+  auto go_on = [this](LiveRun& still, const Result<std::shared_ptr<RunPast>>& past) {
+    if (still.run().state != RunState::streaming) return;
     if (!past && past.error().kind == ErrorKind::unavailable) return store_fell_silent(past.error());
     if (!past || past.value()->damaged) {
-      return live->fail(problem_of(model::Slug::internal, "What was written of the run could not be read."));
+      return still.fail(problem_of(model::Slug::internal, "What was written of the run could not be read."));
     }
     if (!past.value()->agent) {
-      return live->fail(problem_of(model::Slug::agent_misconfigured, "The run's agent no longer exists."));
+      return still.fail(problem_of(model::Slug::agent_misconfigured, "The run's agent no longer exists."));
     }
-    launch(*live, past.value()->to_launch());
+    launch(still, past.value()->to_launch());
   };
-  read_past(needs_.store, needs_.log, find(run)->run(), while_alive(std::move(go_on)));
+  read_past(needs_.store, needs_.log, live.run(), while_carried(live, std::move(go_on)));
 }
 
 void RunEngine::launch(LiveRun& live, Launch launch) {
-  const auto run = live.run().id;
+  const bool may_have_home =
+      launch.runtime.mode == model::PlacementMode::sticky && needs_.dispatcher.keeps_boxes() && !peers_.alone();
+  if (may_have_home) return find_home(live, std::move(launch));
+  launch_here(live, std::move(launch));
+}
+
+void RunEngine::launch_here(LiveRun& live, Launch launch) {
   auto work = std::move(launch.work);
   work.may_ask = !work.extras.inference;
   if (work.extras.inference) work.max_rounds = 1;
   if (launch.runtime.mode == model::PlacementMode::sticky) {
     const bool has_boxes = needs_.dispatcher.keeps_boxes();
-    work.keeps_box = has_boxes && admission_.pin(run, launch.runtime.sticky_ttl_seconds);
+    work.keeps_box = has_boxes && admission_.pin(live.run().id, launch.runtime.sticky_ttl_seconds);
     if (!work.keeps_box) {
       live.on_event(warning(needs_.loop.now(), has_boxes ? "As many conversations as may keep their sandbox do so "
                                                            "already; this one's goes with the run."
@@ -67,7 +73,7 @@ void RunEngine::launch(LiveRun& live, Launch launch) {
                                                            "conversation's goes with the run."));
     }
   }
-  start_work(run, std::move(work), launch.names);
+  start_work(live, std::move(work), launch.names);
 }
 
 void RunEngine::on_going(LiveRun& run) {
@@ -76,9 +82,8 @@ void RunEngine::on_going(LiveRun& run) {
   if (!run.has_work() && !admission_.is_seated(id)) return admission_.come_back(id);
   admission_.unpark(id);
   if (!run.has_work()) return begin_work(run);
-  refresh_secrets(id, [this, id] {
-    auto* live = find(id);
-    if (live != nullptr && live->run().state == RunState::streaming && live->has_work()) live->go_on();
+  refresh_secrets(run, [&run] {
+    if (run.run().state == RunState::streaming && run.has_work()) run.go_on();
   });
 }
 
@@ -100,6 +105,7 @@ void RunEngine::decide(Decision decision, Callback<void(DecideOutcome)> done) {
     if (!approval) return done(problem_of_store(approval.error(), "decision"));
     if (approval.value().status != model::ApprovalStatus::pending) return done(not_open(approval.value()));
     if (auto* live = find(approval.value().run_id)) return live->decide(std::move(decision), std::move(done));
+    if (!peers_.alone()) return decide_elsewhere(approval.value().run_id, decision, std::move(done));
     done(unavailable("The run is not being carried on by this server right now; nothing was decided."));
   };
   needs_.store.approval(tenant, id, while_alive(std::move(found)));
@@ -107,43 +113,40 @@ void RunEngine::decide(Decision decision, Callback<void(DecideOutcome)> done) {
 
 // ── what it is given ────────────────────────────────────────────────────────────────────────────
 
-void RunEngine::start_work(model::RunId run, harness::Dispatch work, const store::MaterialNames& names) {
-  const auto& record = find(run)->run();
+void RunEngine::start_work(LiveRun& live, harness::Dispatch work, const store::MaterialNames& names) {
+  const auto& record = live.run();
   if (needs_.storeroom != nullptr) {
     work.supplies = needs_.storeroom->supplies_for(record);
     work.workspace = needs_.storeroom->workspace_for(record);
   }
-  if (!names.repository && names.skills.empty() && !names.environment) return find_secrets(run, std::move(work));
+  if (!names.repository && names.skills.empty() && !names.environment) return find_secrets(live, std::move(work));
   needs_.store.materials(
       record.tenant_id, names,
-      while_alive([this, run, work = std::move(work)](Result<store::FoundMaterials> found) mutable {
-        auto* live = find(run);
-        if (live == nullptr) return;
+      while_carried(live, [this, work = std::move(work)](LiveRun& still, Result<store::FoundMaterials> found) mutable {
         if (!found) {
-          return live->fail(problem_of(model::Slug::internal, "What the run is to work with could not be read."));
+          return still.fail(problem_of(model::Slug::internal, "What the run is to work with could not be read."));
         }
         if (!found.value().missing.empty()) {
-          return live->fail(problem_of(model::Slug::agent_misconfigured, "The run names what is not there any more: " +
+          return still.fail(problem_of(model::Slug::agent_misconfigured, "The run names what is not there any more: " +
                                                                              list_of(found.value().missing) + "."));
         }
         give(std::move(found).take(), work.materials);
-        find_secrets(run, std::move(work));
+        find_secrets(still, std::move(work));
       }));
 }
 
-void RunEngine::find_secrets(model::RunId run, harness::Dispatch work) {
+void RunEngine::find_secrets(LiveRun& live, harness::Dispatch work) {
   if (needs_.storeroom != nullptr) give_builtin_skills(work.extras, *needs_.storeroom, work.materials);
   give_attachments(work.extras, work.materials);
-  auto give_on = [this, run, work = std::move(work)](const Result<std::vector<model::SealedSecret>>& sealed) mutable {
-    auto* live = find(run);
-    if (live == nullptr) return;
-    if (!sealed) return live->fail(problem_of(model::Slug::internal, "The run's secrets could not be read."));
+  auto give_on = [this, work = std::move(work)](LiveRun& still,
+                                                const Result<std::vector<model::SealedSecret>>& sealed) mutable {
+    if (!sealed) return still.fail(problem_of(model::Slug::internal, "The run's secrets could not be read."));
     work.secrets = std::make_shared<vault::Secrets>();
-    live->use_secrets(work.secrets);
-    give_secrets(*live, sealed.value());
-    read_history(run, std::move(work));
+    still.use_secrets(work.secrets);
+    give_secrets(still, sealed.value());
+    read_history(still, std::move(work));
   };
-  read_secrets(*find(run), while_alive(std::move(give_on)));
+  read_secrets(live, while_carried(live, std::move(give_on)));
 }
 
 void RunEngine::read_secrets(const LiveRun& live, store::Done<std::vector<model::SealedSecret>> done) {
@@ -159,61 +162,65 @@ void RunEngine::give_secrets(LiveRun& live, const std::vector<model::SealedSecre
                         "Secrets that the server's keys do not open are left out: " + list_of(unreadable) + "."));
 }
 
-void RunEngine::refresh_secrets(model::RunId run, Callback<void()> then) {
-  auto give = [this, run, then = std::move(then)](const Result<std::vector<model::SealedSecret>>& sealed) mutable {
-    auto* live = find(run);
-    if (live != nullptr && live->secrets() && sealed) give_secrets(*live, sealed.value());
+void RunEngine::refresh_secrets(LiveRun& live, Callback<void()> then) {
+  auto give = [this, then = std::move(then)](LiveRun& still,
+                                             const Result<std::vector<model::SealedSecret>>& sealed) mutable {
+    if (still.secrets() && sealed) give_secrets(still, sealed.value());
     if (!sealed) {
       needs_.log.write(world::LogLevel::error, "secrets cannot be read",
-                       {{"run", run.text()}, {"why", sealed.error().what}});
+                       {{"run", still.run().id.text()}, {"why", sealed.error().what}});
     }
     if (then) then();
   };
-  read_secrets(*find(run), while_alive(std::move(give)));
+  read_secrets(live, while_carried(live, std::move(give)));
 }
 
 void RunEngine::secrets_changed(model::TenantId tenant) {
+  tell_others(mail::secrets_changed, mail::object_of("tenant", tenant.text()));
+  renew_secrets(tenant);
+}
+
+void RunEngine::renew_secrets(model::TenantId tenant) {
   for (const auto& [id, live] : live_) {
-    if (live->run().tenant_id == tenant && live->secrets()) refresh_secrets(id, nullptr);
+    if (live->run().tenant_id == tenant && live->secrets()) refresh_secrets(*live, nullptr);
   }
 }
 
-void RunEngine::read_history(model::RunId run, harness::Dispatch work) {
+void RunEngine::read_history(LiveRun& live, harness::Dispatch work) {
   // What a runner of the message's own choice looks at nobody knows.
   const bool is_read = !work.extras.sandbox_url.empty() || needs_.dispatcher.reads_history(work.agent);
-  if (!is_read) return dispatch(run, std::move(work));
-  const auto user_message = find(run)->run().user_message_id;
+  if (!is_read) return dispatch(live, std::move(work));
   const auto conversation = work.conversation;
   // a chat's turn is answered from its last turns, wherever it is answered.
   const auto turns_max = work.extras.chat ? limits::replay_turns_max : limits::history_messages_max;
   const auto count_max = std::min<int64_t>(work.agent.limits.max_history_messages, static_cast<int64_t>(turns_max));
   needs_.store.history(
-      conversation, user_message, static_cast<int>(count_max),
-      while_alive([this, run, count_max, work = std::move(work)](Result<std::vector<store::Turn>> turns) mutable {
-        auto* found = find(run);
-        if (found == nullptr) return;
+      conversation, live.run().user_message_id, static_cast<int>(count_max),
+      while_carried(live, [this, count_max, work = std::move(work)](LiveRun& still,
+                                                                    Result<std::vector<store::Turn>> turns) mutable {
         if (!turns) {
-          return found->fail(problem_of(model::Slug::internal, "The conversation's history could not be read."));
+          return still.fail(problem_of(model::Slug::internal, "The conversation's history could not be read."));
         }
         for (auto& turn : turns.value()) work.history.push_back({turn.role, std::move(turn.content), turn.at});
         // The first message of a thread may bring along what was said elsewhere.
         if (work.history.empty() && work.extras.agui) {
           work.history = client_history(work.extras.agui->messages, static_cast<std::size_t>(count_max));
         }
-        dispatch(run, std::move(work));
+        dispatch(still, std::move(work));
       }));
 }
 
-void RunEngine::dispatch(model::RunId run, harness::Dispatch work) {
-  if (work.checkpoint.empty()) return hand_over(run, std::move(work));
-  auto marked = [this, run, work = std::move(work)]() mutable { hand_over(run, std::move(work)); };
-  find(run)->use_up_checkpoint(std::move(marked));
+void RunEngine::dispatch(LiveRun& live, harness::Dispatch work) {
+  const bool from_checkpoint = !work.checkpoint.empty();
+  const bool forsakes_mark = work.mark.empty() && live.marked();
+  if (!from_checkpoint && !forsakes_mark) return hand_over(live, std::move(work));
+  auto written = [this, &live, work = std::move(work)]() mutable { hand_over(live, std::move(work)); };
+  from_checkpoint ? live.use_up_checkpoint(std::move(written)) : live.clear_mark(std::move(written));
 }
 
-void RunEngine::hand_over(model::RunId run, harness::Dispatch work) {
-  auto* live = find(run);
-  if (live->run().state != RunState::streaming) return;  // cancelled meanwhile
-  live->work_by(needs_.dispatcher.dispatch(std::move(work), *live));
+void RunEngine::hand_over(LiveRun& live, harness::Dispatch work) {
+  if (live.run().state != RunState::streaming) return;  // cancelled meanwhile
+  live.work_by(needs_.dispatcher.dispatch(std::move(work), live));
 }
 
 }  // namespace sluice::engine

@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/fd.h"
 #include "files/mapped_file.h"
+#include "files/upkeep.h"
 
 namespace sluice::files {
 namespace {
@@ -126,6 +129,52 @@ Result<std::unique_ptr<Contents>> open_directory(std::string path) {
   if (!make_directory(root.get(), unfinished)) return failed("make " + path + "/" + unfinished);
   if (auto emptied = empty_unfinished(root.get(), path); !emptied) return std::move(emptied.error());
   return std::unique_ptr<Contents>(std::make_unique<Directory>(std::move(path), std::move(root)));
+}
+
+Result<std::unique_ptr<const Contents>> look_into_directory(std::string path) {
+  OwnedFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return failed("open " + path);
+  return std::unique_ptr<const Contents>(std::make_unique<Directory>(std::move(path), std::move(root)));
+}
+
+namespace {
+
+using Path = std::filesystem::path;
+
+Result<Unused> each_unused(const std::string& path, Millis age, const std::function<bool(std::string_view)>& is_used,
+                           const std::function<Result<Unit>(const Path&)>& take) {
+  namespace fs = std::filesystem;
+  Unused unused;
+  std::error_code why;
+  const auto oldest_kept = fs::file_time_type::clock::now() - std::chrono::milliseconds(age.value);
+  for (fs::recursive_directory_iterator at(path, why), end; !why && at != end; at.increment(why)) {
+    const auto sha256_hex = at->path().parent_path().filename().string() + at->path().filename().string();
+    if (!is_sha256_hex(sha256_hex) || !at->is_regular_file() || at->last_write_time() > oldest_kept) continue;
+    if (is_used(sha256_hex)) continue;
+    const auto size = static_cast<int64_t>(at->file_size());
+    if (auto taken = take(at->path()); !taken) return taken.error();
+    ++unused.count;
+    unused.bytes += size;
+  }
+  if (why && why != std::errc::no_such_file_or_directory) {
+    return Error{ErrorKind::unavailable, "look through " + path + ": " + why.message()};
+  }
+  return unused;
+}
+
+}  // namespace
+
+Result<Unused> count_unused(const std::string& path, Millis age,
+                            const std::function<bool(std::string_view sha256)>& is_used) {
+  return each_unused(path, age, is_used, [](const Path&) { return Unit{}; });
+}
+
+Result<Unused> sweep_directory(const std::string& path, Millis age,
+                               const std::function<bool(std::string_view sha256)>& is_used) {
+  return each_unused(path, age, is_used, [](const Path& content) -> Result<Unit> {
+    if (unlink(content.c_str()) != 0) return failed("remove " + content.string());
+    return Unit{};
+  });
 }
 
 }  // namespace sluice::files

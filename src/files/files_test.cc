@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/digest.h"
+#include "files/upkeep.h"
 
 namespace sluice::files {
 namespace {
@@ -115,6 +116,39 @@ TEST_F(ContentsTest, Many_threads_may_put_at_once) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(count_files(), 20u);
+}
+
+TEST_F(ContentsTest, Whoever_only_looks_leaves_alone_what_is_being_put) {
+  const std::string sha256_hex = put("kept");
+  std::ofstream(home / "contents" / "unfinished" / "17") << "half";
+  const auto looking = look_into_directory(home / "contents").take();
+  EXPECT_EQ(looking->get(sha256_hex).take(), "kept");
+  EXPECT_TRUE(fs::exists(home / "contents" / "unfinished" / "17"));
+  EXPECT_FALSE(look_into_directory(home / "missing"));
+  EXPECT_FALSE(fs::exists(home / "missing"));
+}
+
+TEST_F(ContentsTest, Only_what_is_old_and_nobody_uses_is_swept) {
+  const auto used = put("used");
+  const auto old = put("old");
+  const auto fresh = put("fresh");
+  const auto day_ago = fs::file_time_type::clock::now() - std::chrono::hours(25);
+  for (const auto& name : {used, old}) fs::last_write_time(file_of(name), day_ago);
+  const auto counted = count_unused(home / "contents", {86'400'000}, [&](std::string_view sha256_hex) {
+                         return sha256_hex == used;
+                       }).take();
+  EXPECT_EQ(counted.count, 1);
+  EXPECT_EQ(counted.bytes, 3);
+  EXPECT_TRUE(fs::exists(file_of(old)));
+  const auto swept = sweep_directory(home / "contents", {86'400'000}, [&](std::string_view sha256_hex) {
+                       return sha256_hex == used;
+                     }).take();
+  EXPECT_EQ(swept.count, 1);
+  EXPECT_EQ(swept.bytes, 3);
+  EXPECT_TRUE(fs::exists(file_of(used)));
+  EXPECT_FALSE(fs::exists(file_of(old)));
+  EXPECT_TRUE(fs::exists(file_of(fresh)));
+  EXPECT_EQ(sweep_directory(home / "missing", {0}, [](std::string_view) { return false; }).take().count, 0);
 }
 
 TEST_F(ContentsTest, A_place_that_cannot_be_made_is_an_error_that_names_it) {

@@ -2,25 +2,12 @@
 
 #include <algorithm>
 
+#include "flow/problems.h"
+
 namespace sluice::flow {
 namespace {
 
 constexpr Millis take_up_again{1'000};
-
-model::Problem problem_of(model::Slug slug, std::string detail) { return {.slug = slug, .detail = std::move(detail)}; }
-
-model::Problem unavailable(std::string detail) {
-  auto problem = problem_of(model::Slug::unavailable, std::move(detail));
-  problem.retry_after_seconds = 1;
-  return problem;
-}
-
-model::Problem problem_of_store(const Error& error) {
-  if (error.kind == ErrorKind::not_found) return problem_of(model::Slug::not_found, error.what);
-  if (error.kind == ErrorKind::overloaded) return unavailable("The store cannot write right now; nothing was created.");
-  if (error.kind == ErrorKind::unavailable) return unavailable("The store did not say whether the run was kept.");
-  return problem_of(model::Slug::internal, "The store refused the workflow run.");
-}
 
 Error server_stops() {
   return {ErrorKind::unavailable, "the server stops; the next one goes on with the workflow run"};
@@ -66,7 +53,8 @@ void HouseFlows::start(Start start, Callback<void(RunOutcome)> done) {
                          .workflow_id = start.workflow.id,
                          .definition = std::move(start.workflow.definition),
                          .inputs = *std::move(inputs),
-                         .created_at = needs_.loop.now()};
+                         .created_at = needs_.loop.now(),
+                         .node = self()};
   run.blocks = Progress(plan.value(), run.inputs).blocks();
   std::string shown;
   model::append_json(shown, run);
@@ -97,6 +85,11 @@ void HouseFlows::begin(const model::WorkflowRun& run, Plan plan) {
 // ── a run is taken up ───────────────────────────────────────────────────────────────────────────
 
 void HouseFlows::recover(Callback<void(Result<Unit>)> done) {
+  if (is_shared()) {
+    // Those of a life before this one are nobody's soon; those of others are theirs.
+    look_around_later();
+    return needs_.loop.defer([done = std::move(done)]() mutable { done(Unit{}); });
+  }
   auto take_all = [this, done = std::move(done)](const Result<std::vector<model::WorkflowRun>>& runs) mutable {
     if (!runs) return done(Error(runs.error()).in("recover workflow runs"));
     if (runs.value().empty()) return done(Unit{});
@@ -202,7 +195,8 @@ void HouseFlows::on_lost(Carrier& carrier, const Error& why) {
     return take_up_later(tenant, id);
   }
   --at_once_[tenant];
-  let_readers_go(id, why);
+  // Another server carries it: its readers look on.
+  if (!is_shared() || why.kind != ErrorKind::conflict) let_readers_go(id, why);
 }
 
 void HouseFlows::drop(Carrier& carrier) {
@@ -231,6 +225,9 @@ void HouseFlows::cancel(model::TenantId tenant, model::WorkflowRunId id, Callbac
       return carried->second->cancel(std::move(done));
     }
     if (status == model::WorkflowRunStatus::cancelled) return done(run.value());
+    if (status == model::WorkflowRunStatus::running && is_shared() && run.value().node != self()) {
+      return cancel_elsewhere(run.value(), std::move(done));
+    }
     if (status == model::WorkflowRunStatus::running) {
       return done(unavailable("The workflow run is not being carried on by this server right now."));
     }

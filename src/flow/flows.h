@@ -15,7 +15,7 @@ namespace sluice::flow {
 
 class HouseFlows final : public Flows, private Carrier::Owner, private LineReading::Owner {
  public:
-  HouseFlows(FlowNeeds needs, FlowOptions options) : needs_(needs), options_(std::move(options)) {}
+  HouseFlows(FlowNeeds needs, FlowOptions options);
 
   void recover(Callback<void(Result<Unit>)> done) override;
   void start(Start start, Callback<void(RunOutcome)> done) override;
@@ -30,7 +30,20 @@ class HouseFlows final : public Flows, private Carrier::Owner, private LineReadi
   void on_lost(Carrier& carrier, const Error& why) override;
   void enter(model::WorkflowRunId run, LineReading& reading) override { readings_.emplace(run, &reading); }
   void leave(model::WorkflowRunId run, LineReading& reading) override;
-  bool carries(model::WorkflowRunId run) const override { return carriers_.contains(run) || coming_.contains(run); }
+  // Where servers share the store another one may carry it; then it is looked for now and then.
+  bool carries(model::WorkflowRunId run) const override {
+    return is_shared() || carriers_.contains(run) || coming_.contains(run);
+  }
+
+  // ── on a store that servers share (flows_nodes.cc) ──
+  model::NodeId self() const { return needs_.store.nodes().self(); }
+  bool is_shared() const { return self() != model::NodeId{}; }
+  // Now and then: whoever reads what another carries looks again, and what nobody carries any more is taken over.
+  void look_around_later();
+  void look_around();
+  void take_over(const model::WorkflowRun& run);
+  void cancel_elsewhere(const model::WorkflowRun& run, Callback<void(RunOutcome)> done);
+  void on_asked_to_cancel(std::string_view body, Callback<void(std::string)> reply);
 
   // Takes up a run from its journal; `done` when it is under way, or cannot be.
   void take_up(model::WorkflowRun run, Callback<void(Result<Unit>)> done);
@@ -51,6 +64,7 @@ class HouseFlows final : public Flows, private Carrier::Owner, private LineReadi
   std::unordered_map<model::TenantId, int64_t> at_once_;
   std::unordered_multimap<model::WorkflowRunId, LineReading*> readings_;
   std::vector<std::unique_ptr<Carrier>> dropped_;
+  world::Timer look_timer_;
   bool draining_ = false;
   Callback<void()> drained_;
   world::Timer drain_timer_;

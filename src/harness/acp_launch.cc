@@ -82,7 +82,7 @@ std::string_view grok_backend(const ModelAccess& model) {
 }
 
 // A string of TOML, which escapes as JSON does.
-std::string quoted(std::string_view text) {
+std::string toml_text(std::string_view text) {
   std::string quoted;
   json::append_string(quoted, text);
   return quoted;
@@ -90,14 +90,14 @@ std::string quoted(std::string_view text) {
 
 std::string grok_config(const Assignment& assignment) {
   const ModelAccess& model = assignment.model;
-  std::string config =
-      "[cli]\nauto_update = false\n\n[models]\ndefault = \"sluice\"\n\n[model.sluice]\nmodel = " + quoted(model.name) +
-      "\nname = " + quoted(model.name) + "\nbase_url = " + quoted(versioned_url(model)) +
-      "\nenv_key = " + quoted(key_variable) + "\napi_backend = " + quoted(grok_backend(model)) + "\nmax_retries = 3\n";
+  std::string config = "[cli]\nauto_update = false\n\n[models]\ndefault = \"sluice\"\n\n[model.sluice]\nmodel = " +
+                       toml_text(model.name) + "\nname = " + toml_text(model.name) +
+                       "\nbase_url = " + toml_text(versioned_url(model)) + "\nenv_key = " + toml_text(key_variable) +
+                       "\napi_backend = " + toml_text(grok_backend(model)) + "\nmax_retries = 3\n";
   // Anthropic's servers want the key in a header of their own, and not as a bearer's; without an env_key Grok would
   // have its user log in first.
   if (model.dialect == "anthropic")
-    config += "extra_headers = { \"x-api-key\" = " + quoted(model.key) +
+    config += "extra_headers = { \"x-api-key\" = " + toml_text(model.key) +
               ", \"anthropic-version\" = \"2023-06-01\", \"authorization\" = \"\" }\n";
   for (const std::string_view vendor : {"claude", "cursor"})  // whose settings in a repository are not for this program
     config += "\n[compat." + std::string(vendor) +
@@ -105,7 +105,7 @@ std::string grok_config(const Assignment& assignment) {
   if (!assignment.asks) return config;
   config += "\n[permission]\nrules = [\n";
   for (const std::string_view tool : {"bash", "read", "edit", "grep", "mcp", "webfetch", "websearch"})
-    config += "  { action = \"ask\", tool = " + quoted(tool) + " },\n";
+    config += "  { action = \"ask\", tool = " + toml_text(tool) + " },\n";
   return config + "]\n";
 }
 

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view key_variable = "SLUICE_MODEL_KEY";
 
 // A string of TOML, which escapes as JSON does.
-std::string quoted(std::string_view text) {
+std::string toml_text(std::string_view text) {
   std::string quoted;
   json::append_string(quoted, text);
   return quoted;
@@ -21,9 +21,9 @@ Result<Launch> plan_codex(const Assignment& assignment) {
   if (assignment.model.dialect != "openai-responses")
     return Error{ErrorKind::invalid, "Codex speaks only to models of the dialect \"openai-responses\", not \"" +
                                          assignment.model.dialect + "\". Choose another model or another agent type."};
-  const std::string provider = "model_providers.sluice={name=\"sluice\",base_url=" + quoted(assignment.model.base_url) +
-                               ",wire_api=\"responses\",env_key=" + quoted(key_variable) +
-                               ",request_max_retries=3,stream_max_retries=3}";
+  const std::string provider =
+      "model_providers.sluice={name=\"sluice\",base_url=" + toml_text(assignment.model.base_url) +
+      ",wire_api=\"responses\",env_key=" + toml_text(key_variable) + ",request_max_retries=3,stream_max_retries=3}";
   Launch launch;
   launch.argv = {assignment.program, "app-server", "-c", "model_provider=\"sluice\"", "-c", provider,
                  // It would ask its makers' servers for these, and wait for them at its end.
@@ -36,7 +36,7 @@ Result<Launch> plan_codex(const Assignment& assignment) {
   if (!assignment.bridge_url.empty()) {
     // A tool of the host may wait for a human.
     launch.argv.insert(launch.argv.end(), {"-c", "mcp_servers." + std::string(bridge_name) + "={url=" +
-                                                     quoted(assignment.bridge_url) + ",tool_timeout_sec=604800}"});
+                                                     toml_text(assignment.bridge_url) + ",tool_timeout_sec=604800}"});
   }
   launch.environment = program_environment(assignment);
   const std::string home = std::string(program_home) + "/.codex";

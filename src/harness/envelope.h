@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,6 +22,11 @@ enum class Profile : uint8_t {
   extended,  // also delta, reasoning, output, file, diff, custom, usage, egress, replaced, call, subagent,
              // subagent_text; of a server also queued, approval_required and resumed, which no runner tells
 };
+
+// Headers by which a caller comes back to a dispatch whose connection it lost.
+inline constexpr std::string_view reattach_header = "Sluice-Reattach";  // for so many seconds it is kept
+inline constexpr std::string_view dispatch_header = "Sluice-Dispatch";  // its name
+inline constexpr std::string_view reader_header = "Sluice-Reader";      // who reads: of two, the one that came later
 
 // Appends the event's line, or nothing when the profile has none for it. A body that is not what
 // its kind says becomes a log line that says so. Not for terminal events: those need what is
@@ -55,9 +61,19 @@ using Line = std::variant<model::RunEvent, ResultLine, ErrorLine>;
 // and nothing more is read.
 class LineReader {
  public:
+  LineReader() = default;
+  // One that goes on after line `line_count`, where these steps were running.
+  LineReader(int64_t line_count, std::vector<std::string> running)
+      : line_count_(line_count), running_(std::move(running)) {}
+
   Result<std::vector<Line>> feed(std::string_view bytes);
   // The bytes ended: `corrupt` unless a result or an error was the last line.
   Result<Unit> end() const;
+  // What came of a line that is not complete is forgotten: whoever tells begins it again.
+  void forget_partial() { partial_.clear(); }
+
+  int64_t line_count() const { return line_count_; }                    // that were complete
+  const std::vector<std::string>& running() const { return running_; }  // ids of steps
 
  private:
   Result<Line> read(std::string_view text);

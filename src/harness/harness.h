@@ -123,6 +123,9 @@ struct Dispatch {
   bool resumed = false;
   std::string told_text;
   std::string told_reasoning;
+  // The last `mark` of the journal: the work may still be going on elsewhere, and is heard on from there instead of
+  // being begun anew. Only where Dispatcher::can_reattach(mark).
+  std::string mark;
 };
 
 // The work cannot go on without a human.
@@ -140,8 +143,8 @@ struct Gate {
 class DispatchListener {
  public:
   virtual ~DispatchListener() = default;
-  // Kinds text, reasoning, filler, log, usage, step, output, file, diff, custom, egress, replaced, call, subagent and
-  // subagent_text, stamped.
+  // Kinds text, reasoning, filler, log, usage, step, output, file, diff, custom, egress, replaced, call, subagent,
+  // subagent_text and mark, stamped.
   virtual void on_event(model::RunEvent event) = 0;
   virtual void on_finished(model::Usage usage) = 0;
   virtual void on_failed(model::Problem problem) = 0;
@@ -158,6 +161,11 @@ class Work {
   virtual void stop(Callback<void()> gone) = 0;
   // Its gate was approved; secrets that came with it are in Dispatch::secrets. Only while it waits.
   virtual void go_on(std::vector<model::ClientResult> results) = 0;
+  // Whoever listens has no room for more: nothing more is begun that would tell much, until told otherwise. What is
+  // under way may still be told.
+  virtual void hold_back(bool /*held*/) {}
+  // All that was told up to and including this mark is in the journal.
+  virtual void written(std::string_view /*mark*/) {}
 };
 
 class Dispatcher {
@@ -170,6 +178,9 @@ class Dispatcher {
   // Can work whose journal shows `told_text` go on without repeating or losing a byte? True when
   // nothing was told yet, or when the model answers the same again.
   virtual bool can_resume(const model::Agent& agent, std::string_view told_text) const = 0;
+
+  // Can work with this mark be heard on, if whoever does it still lives? Whether it does, the dispatch will tell.
+  virtual bool can_reattach(std::string_view /*mark*/) const { return false; }
 
   // False when the agent's model looks only at the last message, so the history need not be read.
   virtual bool reads_history(const model::Agent& agent) const = 0;

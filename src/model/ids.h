@@ -65,6 +65,12 @@ struct WorkflowKind {
 struct WorkflowRunKind {
   static constexpr std::string_view prefix = "wfr_";
 };
+struct NodeKind {
+  static constexpr std::string_view prefix = "nod_";
+};
+struct MailKind {
+  static constexpr std::string_view prefix = "mail_";
+};
 struct RequestKind {
   static constexpr std::string_view prefix = "req_";
 };
@@ -89,6 +95,8 @@ using TableRowId = Id<TableRowKind>;
 using ModelEndpointId = Id<ModelEndpointKind>;
 using WorkflowId = Id<WorkflowKind>;
 using WorkflowRunId = Id<WorkflowRunKind>;
+using NodeId = Id<NodeKind>;
+using MailId = Id<MailKind>;
 using RequestId = Id<RequestKind>;
 
 }  // namespace sluice::model

@@ -63,7 +63,8 @@ constexpr std::array<SlugEntry, 46> registry = {{
     {Slug::headers_too_large, "headers-too-large", 431, "The request's headers are too large",
      "Send fewer or shorter headers."},
     {Slug::rate_limited, "rate-limited", 429, "Too many requests",
-     "Wait as long as Retry-After says, then go on. Only wrong tries to log in are counted."},
+     "Wait as long as Retry-After says, then go on. A key may ask so often, and an address may show so many wrong "
+     "keys."},
     {Slug::capacity_exhausted, "capacity-exhausted", 429, "All places are taken",
      "Wait as long as Retry-After says and send again, or send with on_capacity hold to wait in the queue. On a "
      "refused request nothing was created; a message that waited until max_hold_seconds has failed."},

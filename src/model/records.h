@@ -171,6 +171,7 @@ struct Run {
   Position head;  // of its last event
   Timestamp created_at;
   std::optional<Timestamp> ended_at;
+  NodeId node;  // the server that carries it; all zero where there is only one
 };
 
 std::string_view name_of(TenantStatus status);

@@ -38,6 +38,7 @@ std::string_view name_of(EventKind kind) {
     case EventKind::subagent: return "subagent";
     case EventKind::subagent_text: return "subagent_text";
     case EventKind::answers: return "answers";
+    case EventKind::mark: return "mark";
   }
   return "unknown";
 }

@@ -42,6 +42,7 @@ enum class EventKind : uint8_t {
   subagent = 23,    // an agent that the agent set to work. body: {"id","name","status","step_id"?,…}
   subagent_text = 24,  // what it says. body: {"id","text"} or {"id","reasoning"}
   answers = 25,        // what came with the word to go on, right before `resumed`; never told. body: GateAnswers
+  mark = 26,           // how far the dispatcher's own account goes that is in the journal; never told. body: its own
 };
 
 std::string_view name_of(EventKind kind);

@@ -56,6 +56,7 @@ struct WorkflowRun {
   Position head;                   // of its last event
   Timestamp created_at;
   std::optional<Timestamp> ended_at;
+  NodeId node;  // the server that carries it; all zero where there is only one
 };
 
 // ── its journal ──

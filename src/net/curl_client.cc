@@ -141,6 +141,7 @@ void CurlCall::set_limits() {
   curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl_easy_setopt(easy_, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request_.connect_ms_max));
   curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, static_cast<long>(request_.total_ms_max));
   // What a proxy says to CONNECT is not the answer.

@@ -84,12 +84,28 @@ void Http1Connection::note_progress() {
     phase_due_us_ = body_begun_us_ + (context_.options.request_body_ms_max + earned_ms) * 1000;
     return;
   }
+  begin_body();
+}
+
+void Http1Connection::begin_body() {
   body_begun_us_ = context_.reactor.monotonic_us();
+  ++bodies_begun_;
   enter(Phase::body, context_.options.request_body_ms_max);
-  if (parser_.expects_continue()) {
-    outbox().add_text("HTTP/1.1 100 Continue\r\n\r\n");
-    schedule_flush();
-  }
+  if (!context_.options.doorkeeper || !parser_.announces_large_body()) return say_continue();
+  Request head = parser_.request();
+  head.peer = peer_;
+  context_.options.doorkeeper(head, [weak = weak_from_this(), number = bodies_begun_](std::optional<Response> answer) {
+    const auto self = weak.lock();
+    if (!self || self->phase_ != Phase::body || self->bodies_begun_ != number) return;
+    answer ? self->turn_away(*answer) : self->say_continue();
+    self->settle();
+  });
+}
+
+void Http1Connection::say_continue() {
+  if (!parser_.expects_continue()) return;
+  outbox().add_text("HTTP/1.1 100 Continue\r\n\r\n");
+  schedule_flush();
 }
 
 void Http1Connection::dispatch() {
@@ -104,10 +120,12 @@ void Http1Connection::dispatch() {
   context_.handler(exchange_);
 }
 
-void Http1Connection::refuse(int status, std::string_view detail) {
+void Http1Connection::refuse(int status, std::string_view detail) { turn_away(context_.refusal(status, detail)); }
+
+// The rest of the request is not read, so nothing else can come on this connection.
+void Http1Connection::turn_away(const Response& response) {
   parser_.drop_body();
   context_.figures.refused.add();
-  const Response response = context_.refusal(status, detail);
   context_.head.clear();
   append_head(context_.head,
               {.status = response.status,

@@ -53,8 +53,11 @@ class Http1Connection final : public Connection, public std::enable_shared_from_
   void take(std::string_view bytes);
   void consume(std::string_view bytes);
   void note_progress();
+  void begin_body();
+  void say_continue();
   void dispatch();
   void refuse(int status, std::string_view detail);
+  void turn_away(const Response& response);
   void on_end_of_input();
   void probe_peer();
 
@@ -85,6 +88,7 @@ class Http1Connection final : public Connection, public std::enable_shared_from_
   int64_t timer_due_us_ = never;
   int64_t phase_due_us_ = never;
   int64_t body_begun_us_ = 0;
+  uint64_t bodies_begun_ = 0;  // a verdict may come when the next request is at it already
 
   Phase phase_ = Phase::idle;
   bool keep_alive_ = true;

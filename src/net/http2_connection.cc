@@ -69,7 +69,22 @@ void Http2Connection::on_head(Http2Stream& stream) {
   stream.body_begun_us = context_.reactor.monotonic_us();
   stream.request_due_us = stream.body_begun_us + context_.options.request_body_ms_max * 1000;
   wake_by(stream.request_due_us);
-  if (stream.expects_continue()) session_.submit_continue(stream);
+  if (!context_.options.doorkeeper || !stream.announces_large_body()) return say_continue(stream);
+  Request head = stream.request();
+  head.peer = peer_;
+  context_.options.doorkeeper(head, [weak = weak_from_this(), id = stream.id()](std::optional<Response> answer) {
+    const auto self = weak.lock();
+    if (!self) return;
+    const auto found = self->session_.streams().find(id);
+    if (found == self->session_.streams().end() || found->second->answered || found->second->request_ended()) return;
+    answer ? self->turn_away(*found->second, *std::move(answer)) : self->say_continue(*found->second);
+  });
+}
+
+void Http2Connection::say_continue(const Http2Stream& stream) {
+  if (!stream.expects_continue()) return;
+  session_.submit_continue(stream);
+  schedule_flush();
 }
 
 void Http2Connection::on_body(Http2Stream& stream) {
@@ -96,9 +111,14 @@ void Http2Connection::on_refused(Http2Stream& stream) {
 
 void Http2Connection::refuse(Http2Stream& stream, int status, std::string_view detail) {
   stream.refuse(status, detail);
+  turn_away(stream, context_.refusal(status, detail));
+}
+
+void Http2Connection::turn_away(Http2Stream& stream, Response response) {
+  stream.refuse(response.status, "it was turned away");
   stream.request_due_us = never;
   context_.figures.refused.add();
-  answer(stream, context_.refusal(status, detail));
+  answer(stream, std::move(response));
 }
 
 void Http2Connection::on_answered_early(Http2Stream& stream) {

@@ -57,6 +57,8 @@ class Http2Connection final : public Connection,
   void on_ready(world::Ready ready);
   void read_input();
   void refuse(Http2Stream& stream, int status, std::string_view detail);
+  void turn_away(Http2Stream& stream, Response response);
+  void say_continue(const Http2Stream& stream);
   // Keeps the sum of what the streams have queued.
   void count(Http2Stream& stream);
 

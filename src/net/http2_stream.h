@@ -37,11 +37,13 @@ class Http2Stream final {
 
   const std::optional<Refused>& refused() const { return head_.refused(); }
   bool expects_continue() const { return head_.expects_continue(); }
+  bool announces_large_body() const { return head_.announces_large_body(); }
   bool is_head_request() const { return method_ == "HEAD"; }
   bool request_ended() const { return request_ended_; }
   std::size_t header_bytes() const { return head_.header_bytes(); }
   std::size_t body_size() const { return body_.size(); }
   void drop_body() { body_.drop(); }
+  const Request& request() const { return head_.request(); }
   Request take_request() { return std::move(head_.request()); }
 
   // The answer. Its connection keeps the rest of what is known about the stream.

@@ -31,6 +31,7 @@ class RequestParser final {
   bool is_http_1_0() const { return now_.head.version() == HttpVersion::http_1_0; }
   bool keep_alive() const { return now_.keep_alive; }
   bool expects_continue() const { return now_.head.expects_continue(); }
+  bool announces_large_body() const { return now_.head.announces_large_body(); }
   const Request& request() const { return now_.head.request(); }
   std::size_t body_size() const { return body_.size(); }
 

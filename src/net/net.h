@@ -106,6 +106,11 @@ using Refusal = std::function<Response(int status, std::string_view detail)>;
 // How much a body may have that is asked for at this path, where that is more than usual; 0 otherwise.
 using BodyLimit = std::size_t (*)(std::string_view method, std::string_view path);
 
+// Asked about a request whose head has come and whose body will be large, or is of unknown size, before much of it is
+// there: a stranger must not fill the disk. Says once, then or later, what the request is answered instead of a
+// handler; nothing: it may go on. The handler asks again for itself, because not every request passes here.
+using Doorkeeper = std::function<void(const Request& head, Callback<void(std::optional<Response>)> verdict)>;
+
 struct ServerOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;                 // 0 picks a free one
@@ -113,6 +118,7 @@ struct ServerOptions {
   std::string tls_key_file;
   std::size_t request_body_bytes_max = limits::request_body_bytes_max;
   BodyLimit body_bytes_max_of = nullptr;
+  Doorkeeper doorkeeper = nullptr;
   std::size_t bodies_in_flight_bytes_max = limits::bodies_in_flight_bytes_max;  // of all connections, in memory
   // Where bodies larger than limits::request_body_memory_max are kept; made (0700) if missing. Empty: in memory too.
   std::string spool_dir;

@@ -53,6 +53,8 @@ class RequestHead final {
   std::size_t header_bytes() const { return header_bytes_; }
   const std::optional<std::size_t>& length() const { return length_; }  // Content-Length
   bool expects_continue() const { return expects_continue_ && version_ != HttpVersion::http_1_0; }
+  // More than is kept in memory, or as much as that for all we know.
+  bool announces_large_body() const { return length_.value_or(SIZE_MAX) > limits::request_body_memory_max; }
   std::size_t body_bytes_max() const { return body_bytes_max_; }  // of this request, once finished
   Request& request() { return request_; }
   const Request& request() const { return request_; }

@@ -149,6 +149,8 @@ Result<std::unique_ptr<TlsContext>> make_tls_context(const std::string& certific
   if (!context) return tls_error("TLS cannot be set up");
   SSL_CTX* const c = context.get();
   SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+  // Of TLS 1.2: what is secret today must stay so when the certificate's key is stolen tomorrow.
+  if (SSL_CTX_set_cipher_list(c, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) return tls_error("TLS has no good cipher");
   SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                              SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

@@ -37,6 +37,18 @@ bool has_dot_segment(std::string_view path) {
          (std::string(path) + "/").find("/./") != std::string::npos;
 }
 
+// A name with no empty label, or an address; nothing that a resolver or another reader could take for something else.
+bool is_host(std::string_view host) {
+  const bool is_address = host.starts_with('[');
+  if (is_address) host = host.substr(1, host.size() - 2);  // parse() saw the other bracket
+  if (host.empty() || host.starts_with('.') || host.find("..") != std::string_view::npos) return false;
+  return std::ranges::all_of(host, [&](char c) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (is_address) return is_digit || (c >= 'a' && c <= 'f') || c == ':' || c == '.';
+    return is_digit || (c >= 'a' && c <= 'z') || c == '-' || c == '_' || c == '.';
+  });
+}
+
 std::optional<uint16_t> port_of(std::string_view text, std::string_view scheme) {
   if (text.empty()) return scheme == "https" ? 443 : 80;
   uint16_t port = 0;
@@ -65,7 +77,7 @@ std::optional<Url> parse(std::string_view text) {
                                                    : std::min(authority.find(':'), authority.size());
   url.host = lower_case(authority.substr(0, host_end));
   const auto port = port_of(authority.substr(host_end), url.scheme);
-  if (url.host.empty() || !port) return std::nullopt;
+  if (!is_host(url.host) || !port) return std::nullopt;
   url.port = *port;
   return url;
 }

@@ -7,14 +7,16 @@ namespace {
 
 class RemoteDispatcher final : public harness::Dispatcher {
  public:
-  explicit RemoteDispatcher(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
+  explicit RemoteDispatcher(std::shared_ptr<Context> context) : context_(std::move(context)) {}
 
   std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
-    return std::make_unique<RemoteWork>(context_, std::move(dispatch), listener, turn_++);
+    return std::make_unique<RemoteWork>(context_, std::move(dispatch), listener);
   }
 
-  // What a runner elsewhere did before this server restarted is gone with its box.
+  // Without a mark to go on from: what a runner elsewhere did is gone with its box.
   bool can_resume(const model::Agent&, std::string_view told_text) const override { return told_text.empty(); }
+
+  bool can_reattach(std::string_view mark) const override { return read_mark(mark).has_value(); }
 
   bool reads_history(const model::Agent&) const override { return true; }
 
@@ -25,8 +27,7 @@ class RemoteDispatcher final : public harness::Dispatcher {
   int warm_available() const override { return 0; }
 
  private:
-  const std::shared_ptr<const Context> context_;  // shared with the work, which may outlive the dispatcher
-  std::size_t turn_ = 0;
+  const std::shared_ptr<Context> context_;  // shared with the work, which may outlive the dispatcher
 };
 
 // Boxes that are kept, and what a restart can take up, are the home's.
@@ -36,12 +37,14 @@ class Router final : public harness::Dispatcher {
       : home_(home), elsewhere_(std::move(elsewhere)) {}
 
   std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
-    auto& carrier = dispatch.extras.sandbox_url.empty() ? home_ : *elsewhere_;
+    const bool is_home = dispatch.extras.sandbox_url.empty() && dispatch.mark.empty();
+    auto& carrier = is_home ? home_ : *elsewhere_;
     return carrier.dispatch(std::move(dispatch), listener);
   }
   bool can_resume(const model::Agent& agent, std::string_view told_text) const override {
     return home_.can_resume(agent, told_text);
   }
+  bool can_reattach(std::string_view mark) const override { return elsewhere_->can_reattach(mark); }
   bool reads_history(const model::Agent& agent) const override { return home_.reads_history(agent); }
   void release(model::ConversationId conversation) override { home_.release(conversation); }
   void forget_parked(model::RunId run, model::ConversationId conversation) override {
@@ -66,7 +69,7 @@ std::unique_ptr<harness::Dispatcher> make_remote_dispatcher(RemoteNeeds needs, R
   for (auto& url : options.runner_urls) {
     while (url.ends_with('/')) url.pop_back();
   }
-  return std::make_unique<RemoteDispatcher>(std::make_shared<const Context>(Context{needs, std::move(options)}));
+  return std::make_unique<RemoteDispatcher>(std::make_shared<Context>(needs, std::move(options)));
 }
 
 }  // namespace sluice::remote

@@ -1,16 +1,7 @@
 // S-8, S-9, S-10: a dispatch that a runner elsewhere carries.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <optional>
-
 #include "base/digest.h"
-#include "base/json.h"
 #include "base/limits.h"
-#include "net/fake_client.h"
-#include "remote/remote_work.h"
-#include "store/memory_store.h"
-#include "world/fake_world.h"
+#include "remote/remote_fixture.h"
 
 namespace sluice::remote {
 namespace {
@@ -18,24 +9,6 @@ namespace {
 using model::EventKind;
 using model::Slug;
 using net::FakeAnswer;
-
-struct Heard final : harness::DispatchListener {
-  void on_event(model::RunEvent event) override {
-    told += std::string(name_of(event.kind)) + " " + event.body + "\n";
-    if (event.kind == EventKind::text) text += event.body;
-    last_at = event.at;
-    if (after_event) after_event();
-  }
-  void on_finished(model::Usage its) override { usage = its; }
-  void on_failed(model::Problem why) override { problem = std::move(why); }
-
-  std::string told, text;
-  Timestamp last_at;
-  std::optional<model::Usage> usage;
-  std::optional<model::Problem> problem;
-  std::function<void()> after_event;
-  void on_gate(harness::Gate) override { ADD_FAILURE() << "a runner elsewhere raises no gates"; }
-};
 
 // Takes nothing and has nothing; wants files or not.
 struct NoSupplies final : harness::Supplies {
@@ -46,53 +19,6 @@ struct NoSupplies final : harness::Supplies {
   void take_assets(std::vector<harness::Asset>, std::string,
                    Callback<void(Result<std::vector<harness::KeptAsset>>)>) override {}
   bool wants;
-};
-
-constexpr std::string_view result_line =
-    "{\"type\":\"result\",\"message\":\"Hello.\",\"usage\":{\"input_tokens\":3,\"output_tokens\":4},\"ts\":5}\n";
-
-class RemoteTest : public testing::Test {
- protected:
-  RemoteTest() {
-    options_.runner_urls = {"http://one", "http://two/"};
-    options_.runner_key = "rk";
-    options_.mint = {"http://house", "secret", 50};
-    dispatch_.run = ids_.make<model::RunId>();
-    dispatch_.agent.tenant_id = ids_.make<model::TenantId>();
-    dispatch_.prompt = "Hi";
-    model::Tenant tenant{.id = dispatch_.agent.tenant_id, .name = "t"};
-    store_.create_tenant(tenant, {.id = ids_.make<model::AgentId>(), .tenant_id = tenant.id, .is_default = true},
-                         [](Result<Unit> made) { ASSERT_TRUE(made); });
-    loop_.settle();
-  }
-  void begin() {
-    if (!dispatcher_) {
-      dispatcher_ = make_remote_dispatcher({store_, client_, loop_, ids_, entropy_, log_, metrics_}, options_);
-    }
-    work_ = dispatcher_->dispatch(dispatch_, heard_);
-    EXPECT_EQ(heard_.told, "") << "no callback comes from inside dispatch()";
-    loop_.settle();
-  }
-  std::string sent(std::size_t request, std::string_view name) {
-    const auto document = json::Document::parse(client_.requests.at(request).body);
-    const auto value = document.value().root().find(name);
-    return value ? std::string(*value->string()) : "";
-  }
-  Slug failed_with() { return heard_.problem ? heard_.problem->slug : Slug::not_found; }
-
-  world::FakeLoop loop_;
-  world::FakeEntropy entropy_;
-  world::IdSource ids_{loop_, entropy_};
-  world::FakeLog log_;
-  world::Metrics metrics_;
-  net::FakeClient client_{loop_};
-  store::MemoryDisk disk_;
-  store::MemoryStore store_{disk_, loop_};
-  RemoteOptions options_;
-  harness::Dispatch dispatch_;
-  Heard heard_;
-  std::unique_ptr<harness::Dispatcher> dispatcher_;
-  std::unique_ptr<harness::Work> work_;
 };
 
 TEST_F(RemoteTest, Posts_the_dispatch_with_tokens_that_the_store_knows_S_3) {
@@ -121,6 +47,7 @@ TEST_F(RemoteTest, The_upload_token_goes_along_when_files_are_wanted) {
   EXPECT_TRUE(sent(0, "otp_upload").starts_with("otpu_"));
   dispatch_.supplies = std::make_shared<NoSupplies>(false);
   heard_ = {};
+  dispatcher_.reset();
   begin();
   EXPECT_EQ(sent(client_.requests.size() - 1, "otp_upload"), "");
 }
@@ -162,26 +89,29 @@ TEST_F(RemoteTest, Runners_are_taken_in_turn) {
 }
 
 TEST_F(RemoteTest, A_runner_that_does_not_answer_is_passed_over_with_tokens_of_its_own_S_8) {
-  for (auto& refusal : {FakeAnswer::connection_refused(), FakeAnswer::whole(503, "{}"), FakeAnswer()}) {
-    const auto before = client_.requests.size();
+  for (auto& refusal : {FakeAnswer::connection_refused(), FakeAnswer::whole(503, "{}"), FakeAnswer::whole(401, "{}")}) {
+    client_.requests.clear();
     client_.answer(refusal);
     client_.answer(FakeAnswer::whole(200, std::string(result_line)));
     heard_ = {};
+    dispatcher_.reset();
     begin();
-    loop_.advance(Millis{options_.silence_ms_max});
-    ASSERT_EQ(client_.requests.size(), before + 2);
-    EXPECT_NE(sent(before, "otp_run"), sent(before + 1, "otp_run"));
+    ASSERT_EQ(client_.requests.size(), 2u);
+    EXPECT_EQ(client_.requests[1].url, "http://two/stream?profile=extended");
+    EXPECT_NE(sent(0, "otp_run"), sent(1, "otp_run"));
     EXPECT_TRUE(heard_.usage);
   }
 }
 
 TEST_F(RemoteTest, A_dispatch_that_names_its_runner_goes_there_and_nowhere_else_S_8) {
   dispatch_.extras.sandbox_url = "http://three/box/";
-  client_.answer(FakeAnswer::connection_refused());
   begin();
   ASSERT_EQ(client_.requests.size(), 1u);
-  EXPECT_EQ(client_.requests[0].url, "http://three/box/stream?profile=extended");
   EXPECT_EQ(client_.requests[0].headers.find("Authorization"), "Bearer rk");
+  loop_.advance(Millis{options_.wait_ms_max + 1'000});
+  for (const auto& request : client_.requests) {
+    if (request.method == "POST") EXPECT_EQ(request.url, "http://three/box/stream?profile=extended");
+  }
   EXPECT_EQ(failed_with(), Slug::runner_unavailable);
   EXPECT_NE(heard_.problem->detail.find("http://three/box"), std::string::npos);
 }
@@ -237,26 +167,39 @@ TEST_F(RemoteTest, At_home_is_carried_what_names_no_runner_S_8) {
 }
 
 TEST_F(RemoteTest, When_no_runner_takes_it_the_run_fails_and_the_log_says_why) {
-  client_.answer(FakeAnswer::connection_refused());
+  client_.answer(FakeAnswer::whole(422, "{}"));
   client_.answer(FakeAnswer::whole(401, "{}"));
   begin();
-  EXPECT_EQ(failed_with(), Slug::runner_unavailable);
+  EXPECT_EQ(failed_with(), Slug::runner_unavailable) << "at once: waiting would not help";
   EXPECT_EQ(client_.requests.size(), 2u);
   ASSERT_EQ(log_.lines.size(), 2u);
   EXPECT_NE(log_.lines[1].find("http://two why=status 401"), std::string::npos) << log_.lines[1];
 }
 
+TEST_F(RemoteTest, When_no_runner_is_there_it_is_waited_for_and_then_the_run_fails) {
+  begin();
+  loop_.advance(Millis{options_.wait_ms_max - 1'000});
+  EXPECT_FALSE(heard_.problem);
+  EXPECT_NE(heard_.told.find("waiting for one"), std::string::npos);
+  EXPECT_EQ(heard_.told.find("waiting for one"), heard_.told.rfind("waiting for one"));
+  loop_.advance(Millis{2'000});
+  EXPECT_EQ(failed_with(), Slug::runner_unavailable);
+}
+
 TEST_F(RemoteTest, A_runner_that_breaks_off_or_goes_silent_is_lost) {
   const std::string delta = "{\"type\":\"delta\",\"text\":\"a\"}\n";
-  for (auto& answer : {FakeAnswer().head(200).piece(delta).fail(net::CallFailure::cut, "reset"),
-                       FakeAnswer().head(200).piece(delta).finish(), FakeAnswer().head(200).piece(delta),
-                       FakeAnswer::whole(200, "{\"type\":\"telepathy\"}\n"), FakeAnswer::whole(200, "<html>\n")}) {
+  for (auto& answer :
+       {FakeAnswer().head(200).piece(delta).fail(net::CallFailure::cut, "reset"),
+        FakeAnswer().head(200).piece(delta).finish(), FakeAnswer().head(200).piece(delta),
+        FakeAnswer::whole(200, delta + "{\"type\":\"telepathy\"}\n"), FakeAnswer::whole(200, delta + "<html>\n")}) {
     client_.answer(answer);
     heard_ = {};
+    dispatcher_.reset();
     begin();
     loop_.advance(Millis{options_.silence_ms_max});
     EXPECT_EQ(failed_with(), Slug::runner_lost);
   }
+  work_.reset();
   EXPECT_EQ(client_.calls_in_flight(), 0u);
 }
 

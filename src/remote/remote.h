@@ -1,6 +1,9 @@
 // Carries a dispatch to a runner elsewhere: mints its one-time tokens, posts /stream, and turns the
 // lines that come back into run events. To the engine it is a dispatcher like the one at home.
 //
+// Behind what it tells it writes marks: where the runner's account stands. A connection that breaks is made again, and
+// a server that was started again, or took the run over, hears on from the last mark: no line is lost or told twice.
+//
 // Not its business: the callbacks that the runner makes (api), the run's journal (engine).
 #pragma once
 
@@ -22,13 +25,15 @@ struct MintOptions {
 };
 
 struct RemoteOptions {
-  // Without /stream; taken in turn, one that fails is passed over. A dispatch that names a runner itself (S-8) goes
-  // there and nowhere else.
+  // Without /stream; the one with most free slots is taken, one that fails is passed over. A dispatch that names a
+  // runner itself (S-8) goes there and nowhere else.
   std::vector<std::string> runner_urls;
   std::string runner_key;  // sent as bearer; empty: none
   MintOptions mint;
   int64_t connect_ms_max = 5'000;
-  int64_t silence_ms_max = 120'000;  // a runner that says nothing for longer is lost
+  int64_t silence_ms_max = 120'000;  // a connection that says nothing for longer is broken
+  int64_t reattach_ms = 60'000;      // how long a runner keeps a dispatch whose connection broke, and is tried
+  int64_t wait_ms_max = 30'000;      // for a runner that has a free slot
 };
 
 struct RemoteNeeds {

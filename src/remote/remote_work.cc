@@ -12,6 +12,9 @@ namespace {
 using model::EventKind;
 using model::Slug;
 
+constexpr Millis look_again_after{100};   // among runners whose state is known
+constexpr Millis ask_again_after{1'000};  // of the one that was named, whose state is not
+constexpr int lost_count_max = 3;
 constexpr int64_t settling_ms_max = 120'000;  // more than a run may take: bootstrap, the grace, files written back
 
 std::string stream_body(const Minted& minted, const harness::Dispatch& dispatch) {
@@ -24,10 +27,14 @@ std::string stream_body(const Minted& minted, const harness::Dispatch& dispatch)
   return body;
 }
 
-std::vector<std::string> runners_for(const harness::Dispatch& dispatch, const RemoteOptions& options) {
-  auto named = dispatch.extras.sandbox_url;
-  while (named.ends_with('/')) named.pop_back();
-  return named.empty() ? options.runner_urls : std::vector{std::move(named)};
+std::string without_slash(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
+// Whether a second telling of it would be noticed, or it is a sign that something was done.
+bool is_beginning(EventKind kind) {
+  return kind != EventKind::log && kind != EventKind::usage && kind != EventKind::filler;
 }
 
 bool is_debug(const model::RunEvent& event) {
@@ -46,116 +53,177 @@ model::Problem problem_of(const harness::ErrorLine& line) {
   return {.slug = slug, .detail = line.code + ": " + line.message};
 }
 
-RemoteWork::RemoteWork(std::shared_ptr<const Context> context, harness::Dispatch dispatch,
-                       harness::DispatchListener& listener, std::size_t first)
+RemoteWork::RemoteWork(std::shared_ptr<Context> context, harness::Dispatch dispatch,
+                       harness::DispatchListener& listener)
     : context_(std::move(context)),
       dispatch_(std::move(dispatch)),
       listener_(listener),
-      runner_urls_(runners_for(dispatch_, context_->options)),
-      first_(first) {
-  const bool can_be_carried = dispatch_.told_text.empty() && !runner_urls_.empty();
-  can_be_carried ? try_runner() : give_up();
-}
-
-void RemoteWork::give_up() {
+      named_(without_slash(dispatch_.extras.sandbox_url)),
+      told_text_(dispatch_.told_text) {
   context_->needs.loop.defer([this, alive = std::weak_ptr(alive_)] {
-    if (alive.expired() || over_) return;
-    // What a runner did before this server restarted is gone with its box.
-    if (!runner_urls_.empty()) return fail(Slug::run_interrupted, "The server restarted while a runner worked on it.");
-    fail(Slug::runner_unavailable, "No runner is configured, and none was named.");
+    if (!alive.expired() && !over_) start();
   });
 }
 
-// The connection's end is all the proof there is: the runner kills the box when its caller leaves.
+RemoteWork::~RemoteWork() { leave_runner(); }
+
+void RemoteWork::start() {
+  if (auto mark = read_mark(dispatch_.mark)) {
+    mark_ = *std::move(mark);
+    hearing_ = std::make_unique<Hearing>(context_, mark_, static_cast<HearingListener&>(*this));
+    return hearing_->go_on();
+  }
+  // What a runner did before this server restarted is gone with its box.
+  if (!told_text_.empty()) return fail(Slug::run_interrupted, "The server restarted while a runner worked on it.");
+  look_for_runner();
+}
+
 void RemoteWork::stop(Callback<void()> gone) {
   over_ = true;
-  call_.reset();
+  waiting_.cancel();
+  if (hearing_) return hearing_->kill(std::move(gone));
   context_->needs.loop.defer([alive = std::weak_ptr(alive_), gone = std::move(gone)]() mutable {
     if (!alive.expired()) gone();
   });
 }
 
-const std::string& RemoteWork::runner_url() const { return runner_urls_[(first_ + tried_) % runner_urls_.size()]; }
+void RemoteWork::written(std::string_view text) {
+  const auto mark = read_mark(text);
+  if (!hearing_ || !mark || mark->execution != mark_.execution) return;
+  // The end of the run is written with the mark before it, or not at all.
+  mark->last ? hearing_->acknowledge_last(hearing_->line()) : hearing_->acknowledge(mark->line);
+}
 
-void RemoteWork::try_runner() {
+// ── finding a runner ────────────────────────────────────────────────────────────────────────────
+
+void RemoteWork::look_for_runner() {
+  if (began_looking_us_ == 0) began_looking_us_ = context_->needs.loop.monotonic_us();
+  if (!is_named() && context_->fleet.size() == 0) {
+    return fail(Slug::runner_unavailable, "No runner is configured, and none was named.");
+  }
+  const auto runner = is_named() ? std::optional(named_) : context_->fleet.take(unsuitable_);
+  holds_slot_ = runner.has_value();
+  runner ? mint_for(*runner) : wait_for_runner();
+}
+
+void RemoteWork::leave_runner() {
+  if (std::exchange(holds_slot_, false)) context_->fleet.give_back(mark_.runner);
+}
+
+void RemoteWork::wait_for_runner() {
+  const auto waited_us = context_->needs.loop.monotonic_us() - began_looking_us_;
+  const bool refused = is_named() ? unsuitable_.contains(named_) : context_->fleet.is_unsuitable(unsuitable_);
+  if (refused || waited_us >= context_->options.wait_ms_max * 1000) {
+    return fail(Slug::runner_unavailable, is_named() ? "The runner at " + named_ + " did not take the run."
+                                                     : "None of the " + std::to_string(context_->fleet.size()) +
+                                                           " configured runners could take the run.");
+  }
+  if (!std::exchange(told_waiting_, true)) {
+    const std::weak_ptr alive = alive_;
+    listener_.on_event({EventKind::log, context_->needs.loop.now(),
+                        R"({"level":"info","text":"No runner is free; waiting for one"})"});
+    if (alive.expired() || over_) return;
+  }
+  waiting_ = context_->needs.loop.after(is_named() ? ask_again_after : look_again_after, [this] { look_for_runner(); });
+}
+
+void RemoteWork::mint_for(const std::string& runner) {
   const auto& needs = context_->needs;
   auto minted = std::make_shared<const Minted>(
       mint(dispatch_, dispatch_.agent.tenant_id, context_->options.mint, needs.ids, needs.entropy, needs.loop.now()));
+  mark_ = {.runner = runner, .execution = minted->execution.id.text()};
   needs.store.create_execution(minted->execution, sha256(minted->bearer), minted->hashed,
                                [this, minted, alive = std::weak_ptr(alive_)](Result<Unit> made) {
                                  if (alive.expired() || over_) return;
                                  if (!made) return fail(Slug::unavailable, "The dispatch's tokens could not be kept.");
-                                 tell_minted(*minted);
-                                 if (!alive.expired() && !over_) post(*minted);
+                                 post(*minted);
                                });
 }
 
-void RemoteWork::tell_minted(const Minted& minted) {
+void RemoteWork::post(const Minted& minted) {
+  const std::weak_ptr alive = alive_;
   const auto now = context_->needs.loop.now();
   listener_.on_event(harness::phase_event("mint", "Tokens minted for " + minted.execution.id.text(),
                                           now.ms - minted.execution.created_at.ms, now));
+  if (alive.expired() || over_) return;
+  // On disk before the tokens are redeemed: nobody begins this anew who does not know that a runner may be at it.
+  tell_mark();
+  if (alive.expired() || over_) return;
+  hearing_ = std::make_unique<Hearing>(context_, mark_, static_cast<HearingListener&>(*this));
+  hearing_->begin(stream_body(minted, dispatch_), dispatch_.traceparent,
+                  dispatch_.agent.limits.max_runtime_seconds * 1000 + settling_ms_max);
 }
 
-void RemoteWork::post(const Minted& minted) {
-  const auto& options = context_->options;
-  net::ClientRequest request{.method = "POST",
-                             .url = runner_url() + "/stream?profile=extended",
-                             .headers = {{"Content-Type", "application/json"}, {"Accept", "application/x-ndjson"}},
-                             .body = stream_body(minted, dispatch_),
-                             .connect_ms_max = options.connect_ms_max,
-                             .idle_ms_max = options.silence_ms_max,
-                             .total_ms_max = dispatch_.agent.limits.max_runtime_seconds * 1000 + settling_ms_max};
-  if (!options.runner_key.empty()) request.headers.add("Authorization", "Bearer " + options.runner_key);
-  if (!dispatch_.traceparent.empty()) request.headers.add("traceparent", dispatch_.traceparent);
-  status_ = 0;
-  call_ = context_->needs.client.call(std::move(request), *this);
-}
-
-void RemoteWork::on_head(int status, const net::Headers&) {
-  status_ = status;
-  if (status != 200) pass_over("status " + std::to_string(status));
-}
-
-void RemoteWork::on_body(std::string_view bytes) {
-  auto lines = lines_.feed(bytes);
-  if (!lines) return fail(Slug::runner_lost, "The runner's lines are not understood: " + lines.error().what + ".");
-  const std::weak_ptr alive = alive_;
-  for (auto& line : lines.value()) {
-    hear(std::move(line));
-    if (alive.expired() || over_) return;
-  }
-}
-
-void RemoteWork::on_end(net::CallEnd end) {
-  if (status_ == 0) return pass_over(end.failure ? end.what : "no answer");
-  const auto why = end.failure ? end.what : "The lines ended before the result.";
-  fail(Slug::runner_lost, "The runner was lost while it worked: " + why);
-}
-
-void RemoteWork::pass_over(std::string_view why) {
-  call_.reset();
+void RemoteWork::on_refused(int status, std::string why) {
+  auto& fleet = context_->fleet;
   context_->needs.log.write(world::LogLevel::warn, "runner passed over",
-                            {{"run", dispatch_.run.text()}, {"runner", runner_url()}, {"why", why}});
-  if (++tried_ < runner_urls_.size()) return try_runner();
-  if (!dispatch_.extras.sandbox_url.empty()) {
-    return fail(Slug::runner_unavailable, "The runner at " + runner_url() + " did not take the run.");
+                            {{"run", dispatch_.run.text()}, {"runner", mark_.runner}, {"why", why}});
+  leave_runner();
+  hearing_.reset();
+  if (status == 0) {
+    fleet.note_dead(mark_.runner, why);
+  } else if (status == 503 || status == 429) {
+    fleet.note_full(mark_.runner);
+  } else {
+    unsuitable_.insert(mark_.runner);
   }
-  fail(Slug::runner_unavailable, "None of the " + std::to_string(tried_) + " configured runners could take the run.");
+  is_named() ? wait_for_runner() : look_for_runner();
+}
+
+void RemoteWork::on_lost(std::string why) {
+  leave_runner();
+  context_->lost.add();
+  if (begin_anew(why)) return;
+  fail(Slug::runner_lost, std::move(why));
+}
+
+bool RemoteWork::begin_anew(std::string_view why) {
+  if (mark_.begun || !told_text_.empty() || ++lost_count_ > lost_count_max) return false;
+  context_->begun_anew.add();
+  context_->needs.log.write(world::LogLevel::warn, "dispatch begun anew",
+                            {{"run", dispatch_.run.text()}, {"runner", mark_.runner}, {"why", why}});
+  leave_runner();
+  hearing_->dismiss();
+  hearing_.reset();
+  began_looking_us_ = 0;
+  look_for_runner();
+  return true;
+}
+
+// ── what it tells ───────────────────────────────────────────────────────────────────────────────
+
+void RemoteWork::on_lines(std::vector<harness::Line> lines) {
+  const std::weak_ptr alive = alive_;
+  const auto* hearing = hearing_.get();
+  for (auto& line : lines) {
+    hear(std::move(line));
+    if (alive.expired() || over_ || hearing_.get() != hearing) return;
+  }
+  tell_mark();
+}
+
+void RemoteWork::tell_mark() {
+  if (hearing_) {
+    mark_.line = hearing_->line();
+    mark_.steps = hearing_->running();
+  }
+  listener_.on_event({EventKind::mark, context_->needs.loop.now(), to_json(mark_)});
 }
 
 void RemoteWork::hear(harness::Line line) {
   if (auto* event = std::get_if<model::RunEvent>(&line)) return hear_event(std::move(*event));
   if (const auto* result = std::get_if<harness::ResultLine>(&line)) return finish(*result);
-  auto problem = problem_of(std::get<harness::ErrorLine>(line));
-  fail(problem.slug, std::move(problem.detail));
+  hear_failure(std::get<harness::ErrorLine>(line));
 }
 
 void RemoteWork::hear_event(model::RunEvent event) {
   // A debug line says that the runner lives; the journal need not know.
   if (is_debug(event)) return;
+  if (is_beginning(event.kind)) mark_.begun = true;
   if (event.kind == EventKind::text) told_text_ += event.body;
   if (event.kind == EventKind::replaced) model::take_back(told_text_, event.body);
   if (told_text_.size() > limits::answer_bytes_max) {
+    hearing_->dismiss();
     return fail(Slug::answer_too_large, "The runner told more text than a message may have.");
   }
   // Its clock is not ours, and a journal has one.
@@ -164,20 +232,42 @@ void RemoteWork::hear_event(model::RunEvent event) {
 }
 
 void RemoteWork::finish(const harness::ResultLine& result) {
-  over_ = true;
-  call_.reset();
+  const std::weak_ptr alive = alive_;
   // A runner that knows only the plain profile tells the whole text at the end.
   if (result.message.size() > told_text_.size() && result.message.starts_with(told_text_)) {
-    const std::weak_ptr alive = alive_;
     listener_.on_event({EventKind::text, context_->needs.loop.now(), result.message.substr(told_text_.size())});
-    if (alive.expired()) return;
+    if (alive.expired() || over_) return;
   }
-  listener_.on_finished(result.usage);
+  end_account();
+  if (!alive.expired()) listener_.on_finished(result.usage);
+}
+
+void RemoteWork::hear_failure(const harness::ErrorLine& line) {
+  // Its tokens were used up when the answer to them was cut: others will do.
+  const bool cut_short =
+      hearing_->was_interrupted() && (line.code == "token_invalid" || line.code == "bootstrap_failed");
+  // The runner had to go before the run could begin.
+  const bool stopped = line.code == "unavailable";
+  if ((cut_short || stopped) && begin_anew(line.message)) return;
+  const std::weak_ptr alive = alive_;
+  end_account();
+  if (!alive.expired()) listener_.on_failed(problem_of(line));
+}
+
+// The mark that is written together with the run's end. It stands before the last line: whoever finds it without an end
+// behind it has to hear that line again.
+void RemoteWork::end_account() {
+  over_ = true;
+  leave_runner();
+  mark_.last = true;
+  mark_.line = hearing_->line() - 1;
+  mark_.steps = hearing_->running();
+  listener_.on_event({EventKind::mark, context_->needs.loop.now(), to_json(mark_)});
 }
 
 void RemoteWork::fail(Slug slug, std::string detail) {
   over_ = true;
-  call_.reset();
+  leave_runner();
   listener_.on_failed({.slug = slug, .detail = std::move(detail)});
 }
 

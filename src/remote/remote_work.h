@@ -2,59 +2,69 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "harness/envelope.h"
-#include "remote/remote.h"
+#include "remote/context.h"
+#include "remote/hearing.h"
 
 namespace sluice::remote {
 
-// What all work of one dispatcher has in common.
-struct Context {
-  RemoteNeeds needs;
-  RemoteOptions options;
-};
-
-class RemoteWork final : public harness::Work, private net::CallListener {
+class RemoteWork final : public harness::Work, private HearingListener {
  public:
-  // `first` says with which runner it begins.
-  RemoteWork(std::shared_ptr<const Context> context, harness::Dispatch dispatch, harness::DispatchListener& listener,
-             std::size_t first);
+  RemoteWork(std::shared_ptr<Context> context, harness::Dispatch dispatch, harness::DispatchListener& listener);
+  // The runner goes on for a while: another server, or this one, may hear on from the last mark.
+  ~RemoteWork() override;
 
   void stop(Callback<void()> gone) override;
   // A runner elsewhere raises no gates.
   void go_on(std::vector<model::ClientResult>) override { SLUICE_CHECK(false); }
+  void written(std::string_view text) override;
 
  private:
-  void on_head(int status, const net::Headers& headers) override;
-  void on_body(std::string_view bytes) override;
-  void on_end(net::CallEnd end) override;
+  void on_lines(std::vector<harness::Line> lines) override;
+  void on_refused(int status, std::string why) override;
+  void on_lost(std::string why) override;
+  void on_nonsense(std::string why) override { fail(model::Slug::runner_lost, std::move(why)); }
 
-  // Nobody can carry it.
-  void give_up();
+  void start();
+  // Finds a runner that can take it, or waits for one.
+  void look_for_runner();
+  void leave_runner();
+  // For a while; then the run fails.
+  void wait_for_runner();
   // Each runner that is tried gets tokens of its own: one that went silent may have used the others.
-  void try_runner();
-  void tell_minted(const Minted& minted);
+  void mint_for(const std::string& runner);
   void post(const Minted& minted);
-  void pass_over(std::string_view why);
+
   void hear(harness::Line line);
   void hear_event(model::RunEvent event);
+  void hear_failure(const harness::ErrorLine& line);
+  void tell_mark();
   void finish(const harness::ResultLine& result);
+  void end_account();
+  // Another runner gets it from the beginning, unless it was begun anew too often.
+  bool begin_anew(std::string_view why);
   void fail(model::Slug slug, std::string detail);
-  const std::string& runner_url() const;
+  bool is_named() const { return !named_.empty(); }
 
-  const std::shared_ptr<const Context> context_;
+  const std::shared_ptr<Context> context_;
   const harness::Dispatch dispatch_;
   harness::DispatchListener& listener_;
-  const std::vector<std::string> runner_urls_;
-  const std::size_t first_;
-  std::size_t tried_ = 0;
-  int status_ = 0;
-  harness::LineReader lines_;
+  const std::string named_;  // the runner that the dispatch names; empty: any
+
+  Mark mark_;                         // where it stands, as last told
+  std::set<std::string> unsuitable_;  // runners that refused it for good
+  bool holds_slot_ = false;           // counted as given to mark_.runner
+  int lost_count_ = 0;
+  int64_t began_looking_us_ = 0;
+  bool told_waiting_ = false;
   std::string told_text_;
   bool over_ = false;
-  std::unique_ptr<net::Call> call_;
+  std::unique_ptr<Hearing> hearing_;
+  world::Timer waiting_;
   // Seen to expire by whoever calls back after this is gone, or dropped it from inside.
   std::shared_ptr<const char> alive_ = std::make_shared<const char>('\0');
 };

@@ -39,9 +39,26 @@ TEST(BaseUrl, A_path_begins_with_that_of_the_rule_in_whole_segments) {
 }
 
 TEST(BaseUrl, What_two_readers_could_read_in_two_ways_is_not_allowed) {
-  for (const auto* url : {"http://gpu@thief.example", "http://gpu\\@thief.example", "http://gpu/a?b", "http://gpu/a#b",
-                          "http://gpu/%2e%2e/b", "http://gpu/a b", "http://gpu\n/", "http://gpu:80:80", "http://gpu:",
-                          "http://gpu:0", "http://gpu:99999", "http://[gpu", "http://[::1]x:80", "http://gp\xc3\xbc"}) {
+  for (const auto* url : {"http://gpu@thief.example",
+                          "http://gpu\\@thief.example",
+                          "http://gpu/a?b",
+                          "http://gpu/a#b",
+                          "http://gpu/%2e%2e/b",
+                          "http://gpu/a b",
+                          "http://gpu\n/",
+                          "http://gpu:80:80",
+                          "http://gpu:",
+                          "http://gpu:0",
+                          "http://gpu:99999",
+                          "http://[gpu",
+                          "http://[::1]x:80",
+                          "http://gp\xc3\xbc",
+                          "http://../a",
+                          "http://.gpu",
+                          "http://g..pu",
+                          "http://[]",
+                          "http://[gpu]",
+                          "http://g|pu"}) {
     EXPECT_FALSE(allows("http://gpu", url)) << url;
     EXPECT_FALSE(is_agent_base_url_rule(url)) << url;
   }

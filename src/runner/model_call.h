@@ -5,12 +5,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/models.h"
 #include "net/net.h"
 #include "runner/providers.h"
 #include "runner/replay.h"
 #include "runner/runner.h"
+#include "runner/tools.h"
 #include "world/world.h"
 
 namespace sluice::runner {
@@ -35,6 +37,8 @@ struct Context {
   std::unique_ptr<BoxShelf> shelf;     // null: there are no hands
   ServeBridge serve_bridge;            // empty: what runs in a box reaches no tools of the host
   SignWebhook sign_webhook;            // empty: no tool is called by webhook
+  // Written once: every run of a native agent has them.
+  std::vector<models::ToolSpec> hand_tools = tool_specs();
 };
 
 class ModelCallListener {

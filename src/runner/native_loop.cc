@@ -109,7 +109,7 @@ void NativeLoop::take_up_hands(HandsState state) {
   if (context_->sandbox != nullptr && !dispatch_.extras.inference) {
     HandsListener& listener = *this;
     hands_ = std::make_unique<Hands>(*context_, dispatch_, std::move(state), listener);
-    prompt_.tools = tool_specs();
+    prompt_.tools = context_->hand_tools;
   }
   if (dispatch_.may_ask) {
     for (auto& tool : ask_tool_specs()) prompt_.tools.push_back(std::move(tool));
@@ -141,7 +141,13 @@ void NativeLoop::begin_clocks() {
                                      listener);
 }
 
+void NativeLoop::hold_back(bool held) {
+  is_held_ = held;
+  if (!held && std::exchange(wants_to_ask_, false)) ask();
+}
+
 void NativeLoop::ask() {
+  if (is_held_) return static_cast<void>(wants_to_ask_ = true);
   round_ = {};
   prompt_.system = system_words();
   call_ = ask_model(*context_,
@@ -386,6 +392,7 @@ void NativeLoop::stop(Callback<void()> gone) {
 }
 
 void NativeLoop::stop_all() {
+  wants_to_ask_ = false;
   runtime_.cancel();
   retry_.cancel();
   filler_.reset();

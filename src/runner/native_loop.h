@@ -33,6 +33,8 @@ class NativeLoop final : public harness::Work,
 
   void stop(Callback<void()> gone) override;
   void go_on(std::vector<model::ClientResult> results) override;
+  // What one round says and does is bounded; so none is begun.
+  void hold_back(bool held) override;
 
  private:
   // From one question to the model's `stop`.
@@ -106,6 +108,8 @@ class NativeLoop final : public harness::Work,
   int64_t runtime_began_us_ = 0;
   Asking asking_;            // what a human will be asked, as soon as the workspace is held
   bool is_waiting_ = false;  // with its box, for go_on()
+  bool is_held_ = false;     // the next question waits
+  bool wants_to_ask_ = false;
 
   Lifeline lifeline_;
   world::Timer runtime_;

@@ -72,7 +72,7 @@ bool is_shell(std::string_view word) {
   return name == "bash" || name == "sh" || name == "zsh";
 }
 
-std::string quoted(std::string_view word) {
+std::string shell_word(std::string_view word) {
   std::string out = "'";
   for (const char c : word) c == '\'' ? out += "'\\''" : out += c;
   return out + "'";
@@ -97,7 +97,7 @@ std::string command_in(json::Value value) {
   value.each_element([&](json::Value word) { words.emplace_back(word.string().value_or("")); });
   if (words.size() == 3 && is_shell(words[0]) && (words[1] == "-c" || words[1] == "-lc")) return words[2];
   std::string line;
-  for (const auto& word : words) line += (line.empty() ? "" : " ") + quoted(word);
+  for (const auto& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
   return line;
 }
 

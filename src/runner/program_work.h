@@ -48,6 +48,10 @@ class ProgramWork final : public harness::Work,
 
   void stop(Callback<void()> gone) override;
   void go_on(std::vector<model::ClientResult> results) override;
+  // A program that is not read waits by itself.
+  void hold_back(bool held) override {
+    if (process_) process_->pause(held);
+  }
 
  private:
   enum class Phase : uint8_t {

@@ -15,9 +15,9 @@ constexpr std::string_view offline = "offline";
 // A dialect's own name is a provider too, at the dialect's own URL.
 constexpr std::array<std::string_view, 4> built_in = {offline, "anthropic", "openai-responses", "openai-chat"};
 
-std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
-std::string label_of(std::string_view provider) { return "provider=" + quoted(provider); }
+std::string label_of(std::string_view provider) { return "provider=" + in_quotes(provider); }
 
 // Whoever may edit an agent may name any URL; the operator's key goes only where the operator said.
 Result<Unit> add_own_key(Route& route, const Provider& provider, const std::string& own_url,
@@ -28,7 +28,7 @@ Result<Unit> add_own_key(Route& route, const Provider& provider, const std::stri
     route.key_withheld = !provider.api_key.empty();
   }
   if (provider.api_key.empty() && route.endpoint.base_url == default_url) {
-    return Error{ErrorKind::invalid, "The model provider " + quoted(route.provider) + " has no API key: set " +
+    return Error{ErrorKind::invalid, "The model provider " + in_quotes(route.provider) + " has no API key: set " +
                                          std::string(route.dialect->key_variable()) +
                                          " in the server's environment, or give the agent's model a key_alias."};
   }
@@ -38,12 +38,12 @@ Result<Unit> add_own_key(Route& route, const Provider& provider, const std::stri
 Result<Unit> add_secret_key(Route& route, const std::string& alias, const vault::Secrets* secrets) {
   const auto* const secret = secrets == nullptr ? nullptr : secrets->find(alias);
   if (secret == nullptr) {
-    return Error{ErrorKind::invalid, "The agent's model key " + quoted(alias) +
+    return Error{ErrorKind::invalid, "The agent's model key " + in_quotes(alias) +
                                          " is not on file: supply a secret of that alias for the agent or its tenant."};
   }
   const auto host = host_of(route.endpoint.base_url);
   if (!may_be_sent(*secret, host)) {
-    return Error{ErrorKind::invalid, "The agent's model key " + quoted(alias) + " is bound to other hosts than " +
+    return Error{ErrorKind::invalid, "The agent's model key " + in_quotes(alias) + " is bound to other hosts than " +
                                          std::string(host) + ", where the agent's model is asked."};
   }
   route.endpoint.api_key = secret->value;
@@ -70,7 +70,7 @@ ProviderFigures::ProviderFigures(std::string_view provider, world::Metrics& metr
 void ProviderFigures::count_failure(std::string_view failure_class) const {
   metrics_
       .counter("sluice_model_call_failures_total", "Answers asked of a model that failed.",
-               label_ + ",class=" + quoted(failure_class))
+               label_ + ",class=" + in_quotes(failure_class))
       .add();
 }
 
@@ -101,8 +101,8 @@ Result<Route> Providers::route(const model::ModelChoice& choice, const vault::Se
   if (found == known_.end()) {
     std::vector<std::string_view> names;
     for (const auto& [name, known] : known_) names.push_back(name);
-    std::string what = "The agent's model provider " + quoted(choice.provider) + " is not configured on this server";
-    if (const auto near = nearest(choice.provider, names)) what += "; did you mean " + quoted(*near) + "?";
+    std::string what = "The agent's model provider " + in_quotes(choice.provider) + " is not configured on this server";
+    if (const auto near = nearest(choice.provider, names)) what += "; did you mean " + in_quotes(*near) + "?";
     if (!what.ends_with('?')) what += '.';
     return Error{ErrorKind::invalid, std::move(what)};
   }
@@ -112,15 +112,16 @@ Result<Route> Providers::route(const model::ModelChoice& choice, const vault::Se
 
   route.dialect = models::find_dialect(provider.dialect);
   if (route.dialect == nullptr) {
-    return Error{ErrorKind::invalid, "The model provider " + quoted(choice.provider) +
-                                         " is configured with the unknown dialect " + quoted(provider.dialect) + "."};
+    return Error{ErrorKind::invalid, "The model provider " + in_quotes(choice.provider) +
+                                         " is configured with the unknown dialect " + in_quotes(provider.dialect) +
+                                         "."};
   }
   const std::string default_url(route.dialect->default_base_url());
   const std::string& own_url = provider.base_url.empty() ? default_url : provider.base_url;
   route.endpoint.base_url = without_trailing_slash(choice.base_url.value_or(own_url));
   if (route.endpoint.base_url.empty()) route.endpoint.base_url = own_url;
   if (route.endpoint.base_url != own_url && !is_allowed(route.endpoint.base_url, agent_base_urls_)) {
-    return Error{ErrorKind::invalid, "The agent's base_url " + quoted(route.endpoint.base_url) +
+    return Error{ErrorKind::invalid, "The agent's base_url " + in_quotes(route.endpoint.base_url) +
                                          " is not one that this server may call. Its operator can allow it in the "
                                          "configuration: models.agent_base_urls takes the beginnings of such URLs."};
   }

@@ -272,6 +272,18 @@ TEST_F(RunnerTest, Work_dropped_before_its_first_turn_never_begins) {
   EXPECT_TRUE(heard.events.empty());
 }
 
+TEST_F(RunnerTest, Work_that_is_held_back_asks_nothing_until_it_may) {
+  runner = make_native_runner(options, {client, loop, entropy, log, metrics});
+  work = runner->dispatch(dispatch_of("say One."), heard);
+  work->hold_back(true);
+  pass(10'000);
+  EXPECT_EQ(heard.text(), "");
+  work->hold_back(false);
+  pass(0);
+  EXPECT_EQ(heard.text(), "One.");
+  EXPECT_TRUE(heard.usage);
+}
+
 TEST_F(RunnerTest, Work_outlives_its_dispatcher) {
   begin("say One.\nsleep 5\nsay Two.");
   runner.reset();

@@ -18,7 +18,7 @@ std::string shortened(std::string_view text, std::size_t bytes_max) {
   return std::string(utf8_prefix(text, bytes_max)) + "…";
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string out;
   json::append_string(out, text);
   return out;
@@ -26,7 +26,7 @@ std::string quoted(std::string_view text) {
 
 // JSON stays what it is; what is too long is told as the beginning of its text.
 std::string bounded_json(std::string_view json) {
-  return json.size() <= value_bytes_max ? std::string(json) : quoted(shortened(json, value_bytes_max));
+  return json.size() <= value_bytes_max ? std::string(json) : json_text(shortened(json, value_bytes_max));
 }
 
 void write_error(json::Writer& writer, const ScriptError& error) {
@@ -68,7 +68,7 @@ bool ScriptReport::console(std::string_view level, std::string_view message) {
   }
   if (logs_.size() < logs_bytes_max_) {
     const bool is_plain = level == "log" || level == "info";
-    logs_ += (logs_.empty() ? "" : ",") + quoted(is_plain ? text : std::string(level) + ": " + text);
+    logs_ += (logs_.empty() ? "" : ",") + json_text(is_plain ? text : std::string(level) + ": " + text);
     if (logs_.size() >= logs_bytes_max_) logs_ += R"(,"… more is not shown …")";
   }
   std::string value;
@@ -92,7 +92,7 @@ bool ScriptReport::answered(std::string_view function, std::string_view text, in
   json::Writer writer(value);
   const bool is_json = bool(json::Document::parse(text));
   writer.begin_object().key("function").string(function).key("result");
-  writer.raw(is_json ? bounded_json(text) : quoted(shortened(text, value_bytes_max)));
+  writer.raw(is_json ? bounded_json(text) : json_text(shortened(text, value_bytes_max)));
   writer.key("duration").integer(ms_since(began_us)).end_object();
   return telling_.custom("code_mode:external_result", value);
 }

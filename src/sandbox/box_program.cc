@@ -43,7 +43,9 @@ OwnedFd make_file_in_memory() {
 Result<StartedProgram> start_box_program(std::string face) {
   const OwnedFd file = make_file_in_memory();
   if (!file) return failed("keep the box program in memory", errno);
-  Line::Pair line = Line::make_pair();
+  auto made = Line::make_pair();
+  if (!made) return failed("make a line to the box program", errno);
+  Line::Pair line = *std::move(made);
   const std::string path = "/proc/self/fd/" + std::to_string(file.get());
   std::string name = "sluice-box";
   char* arguments[] = {name.data(), face.empty() ? nullptr : face.data(), nullptr};

@@ -51,10 +51,10 @@ Payload& Payload::text(std::string_view bytes) {
   return *this;
 }
 
-Line::Pair Line::make_pair() {
+std::optional<Line::Pair> Line::make_pair() {
   int ends[2] = {-1, -1};
-  SLUICE_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
-  return {OwnedFd(ends[0]), OwnedFd(ends[1])};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::nullopt;
+  return Pair{OwnedFd(ends[0]), OwnedFd(ends[1])};
 }
 
 Line::Line(world::Reactor& reactor, OwnedFd line, Callback<void(Packet)> heard, Callback<void()> ended)

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +40,8 @@ class Line final {
     OwnedFd ours;
     OwnedFd theirs;
   };
-  static Pair make_pair();
+  // Empty, and errno says why, when no descriptor is left.
+  static std::optional<Pair> make_pair();
 
   Line(world::Reactor& reactor, OwnedFd line, Callback<void(Packet)> heard, Callback<void()> ended);
 

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr int prepare_ms_max = 10'000;
 constexpr Millis refill_pause = {5};  // the box just claimed has the processor first
+constexpr Millis refill_again = {1'000};
 constexpr int64_t refill_retry_ms_max = 30'000;
 constexpr std::size_t built_at_once_max = 2;
 constexpr std::size_t spare_seats = 2;
@@ -53,6 +54,8 @@ Result<std::string> make_staging(const SandboxOptions& options, bool is_root) {
   }
   return staging;
 }
+
+Error no_descriptor() { return {ErrorKind::overloaded, "no file descriptor is left for another box"}; }
 
 }  // namespace
 
@@ -161,21 +164,24 @@ void NamespacesSandbox::open(BoxRequest request, Done done) {
     unclaimed_.pop_front();
     claim(cell, std::move(opening));
   } else {
-    Cell& cell = build(opening.plan);
-    claim(cell, std::move(opening));
+    Cell* const cell = build(opening.plan);
+    if (cell == nullptr) return fail(std::move(opening.done), no_descriptor());
+    claim(*cell, std::move(opening));
   }
   refill_after(refill_pause);
 }
 
-Cell& NamespacesSandbox::build(const Plan& plan) {
+Cell* NamespacesSandbox::build(const Plan& plan) {
+  auto made = Line::make_pair();
+  if (!made) return nullptr;
+  Line::Pair line = *std::move(made);
   const uint32_t number = next_box_++;
-  Line::Pair line = Line::make_pair();
   auto cell = std::make_unique<Cell>(number, reactor_, static_cast<CellKeeper&>(*this), groups_, std::move(line.ours));
   Packet order = {{.verb = box::Verb::build, .number = number}, {}, build_order(plan, make_upper(number))};
   order.descriptors.push_back(std::move(line.theirs));
   line_->send(std::move(order));
   figures_.live.add(1);
-  return *(cells_->map[number] = std::move(cell));
+  return (cells_->map[number] = std::move(cell)).get();
 }
 
 // Where a tmpfs cannot be an upper layer, a directory stands in.
@@ -203,8 +209,9 @@ void NamespacesSandbox::retry(Opening opening) {
     auto found = openings_.extract(number);
     if (!found) return;
     if (!line_) return found.mapped().done(unavailable(broken_));
-    Cell& cell = build(found.mapped().plan);
-    claim(cell, std::move(found.mapped()));
+    Cell* const cell = build(found.mapped().plan);
+    if (cell == nullptr) return found.mapped().done(no_descriptor());
+    claim(*cell, std::move(found.mapped()));
   });
 }
 
@@ -216,7 +223,9 @@ void NamespacesSandbox::refill() {
   if (closing_ || !broken_.empty()) return;
   while (std::cmp_less(warm_.size() + unclaimed_.size(), options_.warm_target) &&
          unclaimed_.size() < built_at_once_max) {
-    unclaimed_.push_back(&build(warm_plan_));
+    Cell* const cell = build(warm_plan_);
+    if (cell == nullptr) return refill_after(refill_again);
+    unclaimed_.push_back(cell);
   }
 }
 

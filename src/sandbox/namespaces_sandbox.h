@@ -71,7 +71,8 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   void heard(Packet packet);
   void on_zygote_gone();
   void end_zygote();
-  Cell& build(const Plan& plan);
+  // Null when no descriptor is left for its line.
+  Cell* build(const Plan& plan);
   void fail(Done done, Error error);
   void claim(Cell& cell, Opening opening);
   void retry(Opening opening);

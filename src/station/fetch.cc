@@ -6,8 +6,33 @@
 
 namespace sluice::station {
 
-Fetch::Fetch(net::Client& client, net::ClientRequest request, std::size_t bytes_max, Done done)
-    : bytes_max_(bytes_max), done_(std::move(done)), call_(client.call(std::move(request), *this)) {}
+namespace {
+
+constexpr Millis ask_again_after{250};
+
+}  // namespace
+
+Fetch::Fetch(net::Client& client, net::ClientRequest request, std::size_t bytes_max, Patience patience, Done done)
+    : client_(client),
+      request_(std::move(request)),
+      bytes_max_(bytes_max),
+      patience_(patience),
+      began_us_(patience.loop.monotonic_us()),
+      done_(std::move(done)) {
+  ask();
+}
+
+void Fetch::ask() {
+  fetched_ = {.after_cut = fetched_.after_cut};
+  call_ = client_.call(request_, *this);
+}
+
+bool Fetch::can_repeat(const net::CallEnd& end) const {
+  if (patience_.loop.monotonic_us() - began_us_ >= patience_.span.value * 1000) return false;
+  if (!end.failure) return fetched_.status == 503;
+  return *end.failure == net::CallFailure::unreachable ||
+         (request_.method == "GET" && *end.failure == net::CallFailure::cut);
+}
 
 void Fetch::on_head(int status, const net::Headers&) { fetched_.status = status; }
 
@@ -22,6 +47,11 @@ void Fetch::on_body(std::string_view bytes) {
 }
 
 void Fetch::on_end(net::CallEnd end) {
+  if (can_repeat(end)) {
+    fetched_.after_cut |= end.failure == net::CallFailure::cut;
+    again_ = patience_.loop.after(ask_again_after, [this] { ask(); });
+    return;
+  }
   // Whoever hears it may drop us.
   auto done = std::move(done_);
   if (end.failure) return done(Error{ErrorKind::unavailable, std::move(end.what)});

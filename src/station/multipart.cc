@@ -8,7 +8,7 @@ namespace sluice::station {
 namespace {
 
 // As browsers do: these three would end the parameter or the header.
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   std::string out = "\"";
   for (const char c : name) {
     switch (c) {
@@ -33,7 +33,7 @@ Multipart multipart_of(const std::vector<harness::Asset>& assets, std::string_vi
   auto& out = made.body;
   for (const auto& asset : assets) {
     out.append("--").append(boundary).append("\r\nContent-Disposition: form-data; name=\"files\"; filename=");
-    out.append(quoted(asset.name)).append("\r\nContent-Type: application/octet-stream\r\n\r\n");
+    out.append(in_quotes(asset.name)).append("\r\nContent-Type: application/octet-stream\r\n\r\n");
     out.append(asset.bytes).append("\r\n");
   }
   out.append("--").append(boundary).append("\r\nContent-Disposition: form-data; name=\"result\"\r\n");

@@ -51,6 +51,29 @@ TEST_F(StationTest, Whoever_reaches_an_open_workspace_rule_may_not_smuggle_a_url
   EXPECT_EQ(post(R"({"agent_url":"http://anywhere:1","otp_setup":"a","otp_run":"b","prompt":"c"})")->status, 200);
 }
 
+TEST_F(StationTest, Of_two_keys_none_counts) {
+  options_.runner_key_sha256 = sha256("right");
+  const auto exchange = post(body(), "", {{"Authorization", "Bearer right"}, {"authorization", "Bearer right"}});
+  EXPECT_EQ(exchange->status, 401);
+}
+
+TEST_F(StationTest, A_stranger_is_turned_away_before_the_body) {
+  options_.runner_key_sha256 = sha256("right");
+  const auto check = [&](std::string method, std::string path, net::Headers headers) {
+    const auto answer =
+        station().check_head({.method = std::move(method), .path = std::move(path), .headers = headers});
+    if (answer) EXPECT_EQ(answer->headers.find("Content-Type"), "application/problem+json");
+    return answer ? answer->status : 0;
+  };
+  for (const auto* path : {"/stream", "/sandbox/stream", "/stream/name/ack", "/drain"}) {
+    EXPECT_EQ(check("POST", path, {}), 401) << path;
+    EXPECT_EQ(check("POST", path, {{"Authorization", "Bearer wrong"}}), 401) << path;
+    EXPECT_EQ(check("POST", path, {{"Authorization", "Bearer right"}}), 0) << path;
+    EXPECT_EQ(check("PUT", path, {{"Authorization", "Bearer right"}}), 405) << path;
+  }
+  EXPECT_EQ(check("POST", "/elsewhere", {}), 404);
+}
+
 TEST_F(StationTest, The_runner_key_is_asked_for_where_there_is_one) {
   options_.runner_key_sha256 = sha256("right");
   for (const auto* given : {"", "right", "Bearer wrong", "Bearer ", "bearer"}) {

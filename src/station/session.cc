@@ -10,9 +10,8 @@ namespace {
 
 constexpr int64_t bootstrap_idle_ms_max = 30'000;
 constexpr int64_t bootstrap_total_ms_max = 60'000;
-constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;   // of /env and /config
-constexpr std::size_t unsent_bytes_max = 64 * 1024 * 1024;  // a caller that asks and does not read
-constexpr int64_t grace_ms = 60'000;                        // S-6: the loop ends itself before
+constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;  // of /env and /config
+constexpr int64_t grace_ms = 60'000;                       // S-6: the loop ends itself before
 // Proxies and callers take a connection that says nothing for dead; a tool may be silent for long.
 constexpr int64_t quiet_us_max = 30'000'000;
 
@@ -41,23 +40,22 @@ std::string sentence(std::string words) {
 
 }  // namespace
 
-Session::Session(const StationNeeds& needs, const StationOptions& options, std::shared_ptr<net::Exchange> exchange,
-                 StreamRequest request, Callback<void(Outcome)> over)
+Session::Session(const StationNeeds& needs, const StationOptions& options, StreamRequest request,
+                 std::string request_id, Owner& owner)
     : needs_(needs),
       options_(options),
-      exchange_(std::move(exchange)),
       request_(std::move(request)),
-      over_(std::move(over)),
-      phase_us_(needs.loop.monotonic_us()),
-      spoke_us_(phase_us_) {}
+      request_id_(std::move(request_id)),
+      owner_(owner),
+      began_us_(needs.loop.monotonic_us()),
+      account_(std::make_shared<Account>(needs.loop, Account::Terms{request_.keep, options.spool_bytes_max},
+                                         static_cast<AccountListener&>(*this))),
+      phase_us_(began_us_),
+      spoke_us_(began_us_) {}
 
-void Session::start(net::Headers headers) {
-  exchange_->on_gone([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->leave("caller left");
-  });
-  if (exchange_->gone()) return leave("caller left");
-  exchange_->leave_at_half_close();
-  exchange_->start(200, std::move(headers));
+void Session::start(std::shared_ptr<net::Exchange> exchange, net::Headers headers) {
+  account_->attach(std::move(exchange), request_.reader, std::move(headers), 0);
+  if (!outcome_.empty()) return;
   phase("dispatch", "Dispatch accepted");
   watch_quiet();
   redeem("env", request_.otp_setup, &Session::hear_env);
@@ -72,7 +70,7 @@ void Session::redeem(std::string_view what, const std::string& token, void (Sess
                              .idle_ms_max = bootstrap_idle_ms_max,
                              .total_ms_max = bootstrap_total_ms_max};
   fetch_ = std::make_unique<Fetch>(needs_.client, std::move(request), answer_bytes_max,
-                                   [this, url, then](Result<Fetched> got) {
+                                   Patience{needs_.loop, request_.keep}, [this, url, then](Result<Fetched> got) {
                                      fetch_.reset();
                                      if (const auto body = redeemed(url, got)) (this->*then)(*body);
                                    });
@@ -87,7 +85,10 @@ std::optional<std::string_view> Session::redeemed(const std::string& url, const 
   if (answer.status == 200) return answer.body;
   const bool refused = answer.status == 401 || answer.status == 403;
   const auto words = "GET " + url + " was answered" + words_of(answer);
-  if (refused) {
+  if (refused && answer.after_cut) {
+    // Used up by the answer that never came: whoever dispatched this can do so anew, with other tokens.
+    fail("unavailable", sentence(words) + " An earlier answer to it broke off.");
+  } else if (refused) {
     fail("token_invalid", sentence(words) + " A token is good once, and not for long.");
   } else {
     fail("bootstrap_failed", words);
@@ -135,9 +136,10 @@ void Session::begin(ConfigAnswer config) {
     return fail("bootstrap_failed",
                 "The answer to " + request_.agent_url + "/config: files/url leads to another server.");
   }
-  supplies_ = std::make_shared<WorkspaceSupplies>(
-      needs_.client, needs_.loop, needs_.ids,
-      Workspace{request_.agent_url, std::move(config.files_url), std::move(config.bearer), request_.otp_upload});
+  supplies_ =
+      std::make_shared<WorkspaceSupplies>(needs_.client, needs_.loop, needs_.ids,
+                                          Workspace{request_.agent_url, std::move(config.files_url),
+                                                    std::move(config.bearer), request_.otp_upload, request_.keep});
   harness::Dispatch dispatch{.run = needs_.ids.make<model::RunId>(),
                              .agent = std::move(config.agent),
                              .supplies = supplies_,
@@ -201,6 +203,20 @@ void Session::on_failed(model::Problem problem) {
 
 void Session::stop() { fail("unavailable", "The runner is stopping."); }
 
+void Session::kill(Callback<void()> gone) {
+  if (over_) {
+    needs_.loop.defer(std::move(gone));
+    return account_->drop();
+  }
+  mourners_.push_back(std::move(gone));
+  if (outcome_.empty()) return leave("killed");
+  last_line_ = nullptr;  // it is ending by itself
+}
+
+void Session::on_room(bool has_room) {
+  if (work_) work_->hold_back(!has_room);
+}
+
 void Session::fail(std::string_view code, std::string message) {
   settle("error", [code, message = std::move(message)](std::string& out, Timestamp at) {
     harness::append_error_line(out, code, message, at);
@@ -228,12 +244,20 @@ void Session::settle(Outcome outcome, LastLine last_line) {
 
 void Session::settled() {
   quiet_.cancel();
-  if (last_line_ && !exchange_->gone()) {
+  const auto self = shared_from_this();
+  if (last_line_) {
     if (work_) last_phase("settle", "Nothing of the run is left here");
     last_line_(unsent_, stamp(now()));
-    if (flush()) exchange_->finish();
+    flush();
   }
-  if (auto over = std::move(over_)) over(outcome_);
+  over_ = true;
+  // Its lines may be kept for a while; nothing else need be.
+  work_.reset();
+  supplies_.reset();
+  all_text_ = {};
+  owner_.on_over(*this, outcome_);
+  for (auto& gone : std::exchange(mourners_, {})) gone();
+  last_line_ ? account_->close() : account_->drop();
 }
 
 // ── lines ───────────────────────────────────────────────────────────────────────────────────────
@@ -265,14 +289,10 @@ void Session::flush_soon() {
   });
 }
 
-bool Session::flush() {
-  if (unsent_.empty()) return true;
+void Session::flush() {
+  if (unsent_.empty()) return;
   spoke_us_ = needs_.loop.monotonic_us();
-  exchange_->write(std::make_shared<const std::string>(std::exchange(unsent_, "")));
-  if (exchange_->unsent_bytes() <= unsent_bytes_max) return true;
-  exchange_->abort();
-  leave("caller does not read");
-  return false;
+  account_->add(std::exchange(unsent_, ""));
 }
 
 void Session::watch_quiet() {

@@ -7,10 +7,12 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/envelope.h"
 #include "harness/harness.h"
 #include "net/net.h"
+#include "station/account.h"
 #include "station/answers.h"
 #include "station/fetch.h"
 #include "station/station.h"
@@ -19,18 +21,33 @@
 
 namespace sluice::station {
 
-// How a dispatch ended, as figures and logs spell it: "result", "error", "caller left" …
-using Outcome = std::string_view;
-
-class Session final : private harness::DispatchListener, public std::enable_shared_from_this<Session> {
+class Session final : private harness::DispatchListener,
+                      private AccountListener,
+                      public std::enable_shared_from_this<Session> {
  public:
-  // `over` comes once, when nothing of it is at work any more; never from inside start().
-  Session(const StationNeeds& needs, const StationOptions& options, std::shared_ptr<net::Exchange> exchange,
-          StreamRequest request, Callback<void(Outcome)> over);
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // Nothing of it is at work any more. Once, never from inside start().
+    virtual void on_over(Session& session, Outcome outcome) = 0;
+    // Its lines are not needed any more either. The owner drops it.
+    virtual void on_released(Session& session) = 0;
+  };
 
-  void start(net::Headers headers);
+  Session(const StationNeeds& needs, const StationOptions& options, StreamRequest request, std::string request_id,
+          Owner& owner);
+
+  const std::string& id() const { return request_.dispatch; }
+  const std::string& request_id() const { return request_id_; }
+  int64_t began_us() const { return began_us_; }
+  bool is_over() const { return over_; }
+
+  void start(std::shared_ptr<net::Exchange> exchange, net::Headers headers);
+  Account& account() { return *account_; }
   // The runner must go: ends with an error line.
   void stop();
+  // Nobody wants it any more. `gone` when nothing is left.
+  void kill(Callback<void()> gone);
 
  private:
   void redeem(std::string_view what, const std::string& token, void (Session::*then)(std::string_view body));
@@ -45,6 +62,10 @@ class Session final : private harness::DispatchListener, public std::enable_shar
   void on_failed(model::Problem problem) override;
   // Never asked for: nobody could answer on this wire.
   void on_gate(harness::Gate) override { SLUICE_CHECK(false); }
+
+  void on_unheard(Outcome why) override { leave(why); }
+  void on_room(bool has_room) override;
+  void on_released() override { owner_.on_released(*this); }
 
   void fail(std::string_view code, std::string message);
   void leave(Outcome outcome);
@@ -61,16 +82,17 @@ class Session final : private harness::DispatchListener, public std::enable_shar
   // The time of the next line. Clocks are set back; the lines' times never go back.
   Timestamp stamp(Timestamp at);
   void flush_soon();
-  // False when the caller does not read and was cut off.
-  bool flush();
+  void flush();
   void watch_quiet();
   Timestamp now() const { return needs_.loop.now(); }
 
   const StationNeeds needs_;
   const StationOptions& options_;
-  const std::shared_ptr<net::Exchange> exchange_;
   const StreamRequest request_;
-  Callback<void(Outcome)> over_;
+  const std::string request_id_;
+  Owner& owner_;
+  const int64_t began_us_;
+  const std::shared_ptr<Account> account_;
 
   EnvAnswer env_;
   std::unique_ptr<Fetch> fetch_;
@@ -84,6 +106,8 @@ class Session final : private harness::DispatchListener, public std::enable_shar
   std::set<std::string, std::less<>> phases_told_;  // by the dispatch
   Timestamp told_at_;                               // of the last line
   Outcome outcome_;                                 // empty: not ended
+  bool over_ = false;                               // ended, and nothing is at work
+  std::vector<Callback<void()>> mourners_;          // who want to know when nothing is left
   int64_t phase_us_;
   int64_t spoke_us_;
   world::Timer runtime_;

@@ -39,6 +39,7 @@ class FakeDispatcher final : public harness::Dispatcher {
   harness::DispatchListener* listener = nullptr;
   int stopped = 0;
   int dropped = 0;
+  bool held = false;
   int64_t stopping_ms = 0;  // until nothing is left
 
  private:
@@ -54,6 +55,7 @@ class FakeDispatcher final : public harness::Dispatcher {
       timer_ = dispatcher_.loop_.after(Millis{dispatcher_.stopping_ms}, std::move(gone));
     }
     void go_on(std::vector<model::ClientResult>) override {}
+    void hold_back(bool is_held) override { dispatcher_.held = is_held; }
 
    private:
     FakeDispatcher& dispatcher_;
@@ -78,18 +80,23 @@ class StationTest : public testing::Test {
            std::string(more) + "}";
   }
 
-  std::shared_ptr<api::FakeExchange> post(std::string its_body, std::string query = "", net::Headers headers = {}) {
-    auto exchange =
-        std::make_shared<api::FakeExchange>(net::Request{"POST", "/stream", query, headers, std::move(its_body), ""});
+  std::shared_ptr<api::FakeExchange> ask(std::string method, std::string path, std::string query = "",
+                                         net::Headers headers = {}, std::string its_body = "") {
+    auto exchange = std::make_shared<api::FakeExchange>(net::Request{
+        std::move(method), std::move(path), std::move(query), std::move(headers), std::move(its_body), ""});
     station().handle(exchange);
     loop_.settle();
     return exchange;
   }
+  std::shared_ptr<api::FakeExchange> post(std::string its_body, std::string query = "", net::Headers headers = {}) {
+    return ask("POST", "/stream", std::move(query), std::move(headers), std::move(its_body));
+  }
   // Redeems both tokens, and is at work.
-  std::shared_ptr<api::FakeExchange> at_work(std::string query = "", std::string config = R"({"agent":{}})") {
+  std::shared_ptr<api::FakeExchange> at_work(std::string query = "", std::string config = R"({"agent":{}})",
+                                             net::Headers headers = {}) {
     client_.answer(net::FakeAnswer::whole(200, R"({"variables":{"A":"1"},"script":"make"})"));
     client_.answer(net::FakeAnswer::whole(200, std::move(config)));
-    auto exchange = post(body(), std::move(query));
+    auto exchange = post(body(), std::move(query), std::move(headers));
     EXPECT_EQ(agents_.dispatched.empty(), false) << exchange->body;
     return exchange;
   }

@@ -1,6 +1,7 @@
 #include "station/stream_request.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/json.h"
 #include "base/limits.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::size_t token_chars_max = 4096;
 constexpr std::size_t url_chars_max = 2048;
+constexpr int64_t reattach_seconds_max = 3600;
 
 class BodyReader final {
  public:
@@ -75,7 +77,35 @@ std::optional<harness::Profile> profile_of(const net::Request& request) {
   return profile;
 }
 
+// What the headers say of coming back.
+void read_headers(const net::Headers& headers, StreamRequest& read, std::vector<model::FieldError>& errors) {
+  const auto name = [&](std::string_view header, std::string& out) {
+    out = std::string(headers.find(header).value_or(""));
+    if (!out.empty() && !is_name(out)) {
+      errors.push_back({std::string(header), "must be 1 to 64 letters, digits, _ and -"});
+    }
+  };
+  name(harness::dispatch_header, read.dispatch);
+  name(harness::reader_header, read.reader);
+  const auto text = headers.find(harness::reattach_header);
+  if (!text) return;
+  int64_t seconds = 0;
+  const auto [end, fault] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+  if (fault != std::errc{} || end != text->data() + text->size() || seconds < 1 || seconds > reattach_seconds_max) {
+    errors.push_back({std::string(harness::reattach_header), "must be a number of seconds from 1 to 3600"});
+    return;
+  }
+  read.keep = Millis{seconds * 1000};
+}
+
 }  // namespace
+
+bool is_name(std::string_view text) {
+  constexpr std::size_t name_chars_max = 64;
+  return !text.empty() && text.size() <= name_chars_max && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
 
 bool is_token(std::string_view text) {
   return !text.empty() && text.size() <= token_chars_max &&
@@ -100,6 +130,7 @@ std::variant<StreamRequest, model::Problem> read_stream_request(const net::Reque
                      .otp_run = body.token("otp_run"),
                      .otp_upload = body.optional_token("otp_upload"),
                      .prompt = body.prompt()};
+  read_headers(request.headers, read, body.errors);
   const auto profile = profile_of(request);
   if (!profile) body.errors.push_back({"profile", "must be plain or extended"});
   if (!body.errors.empty()) {

@@ -18,11 +18,17 @@ struct StreamRequest {
   std::optional<std::string> otp_upload;
   std::string prompt;
   harness::Profile profile = harness::Profile::plain;
+  std::string dispatch;  // its name, which the caller may choose; empty: it did not
+  std::string reader;    // who hears it, where the caller says so
+  Millis keep{0};        // after the caller's connection broke; 0: it dies with it (S-10)
 };
 
 // Unknown members are ignored; everything that is wrong is told at once.
 std::variant<StreamRequest, model::Problem> read_stream_request(const net::Request& request,
                                                                 const StationOptions& options);
+
+// What a caller may call a dispatch, or itself: 1 to 64 letters, digits, "_" and "-".
+bool is_name(std::string_view text);
 
 // Can it stand in a header of ours? A line break in a token would be a header of the caller's making.
 bool is_token(std::string_view text);

@@ -92,14 +92,15 @@ void WorkspaceSupplies::ask(net::ClientRequest request, std::size_t bytes_max, F
   request.idle_ms_max = idle_ms_max;
   request.total_ms_max = total_ms_max;
   const auto number = asked_++;
-  under_way_[number] = std::make_unique<Fetch>(client_, std::move(request), bytes_max,
-                                               [this, number, done = std::move(done)](Result<Fetched> got) mutable {
-                                                 // Whoever hears it may drop all of this.
-                                                 const auto self = shared_from_this();
-                                                 auto told = std::move(done);
-                                                 under_way_.erase(number);
-                                                 told(std::move(got));
-                                               });
+  under_way_[number] =
+      std::make_unique<Fetch>(client_, std::move(request), bytes_max, Patience{loop_, workspace_.patience},
+                              [this, number, done = std::move(done)](Result<Fetched> got) mutable {
+                                // Whoever hears it may drop all of this.
+                                const auto self = shared_from_this();
+                                auto told = std::move(done);
+                                under_way_.erase(number);
+                                told(std::move(got));
+                              });
 }
 
 void WorkspaceSupplies::close() {

@@ -20,6 +20,7 @@ struct Workspace {
   std::string files_url;  // of the zip; empty: there are none
   std::string bearer;
   std::optional<std::string> otp_upload;
+  Millis patience{0};  // with a workspace that cannot be reached
 };
 
 class WorkspaceSupplies final : public harness::Supplies, public std::enable_shared_from_this<WorkspaceSupplies> {

@@ -49,7 +49,7 @@ class BagContract : public StoreContract {
   const model::TenantId tenant = make_tenant();
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, BagContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, BagContract, every_backend, name_of_backend);
 
 TEST_P(BagContract, A_conversation_keeps_its_kind_and_lists_show_one_kind) {
   const auto plain = make_conversation(tenant);

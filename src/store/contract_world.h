@@ -28,7 +28,7 @@ class WaitingLoop final : public world::Loop {
     posted_something_.notify_one();
   }
   void settle() { inner_.settle(); }
-  // Runs until `done()`; false when nothing more comes for ten seconds.
+  // Runs until `done()`; false when nothing more comes for a minute.
   template <typename Predicate>
   bool run_until(Predicate done) {
     for (;;) {
@@ -41,7 +41,7 @@ class WaitingLoop final : public world::Loop {
       if (done()) return true;
       std::unique_lock lock(mutex_);
       const auto moved = [&] { return posted_ != seen; };
-      if (!posted_something_.wait_for(lock, std::chrono::seconds(10), moved)) return false;
+      if (!posted_something_.wait_for(lock, std::chrono::seconds(60), moved)) return false;
     }
   }
 
@@ -200,6 +200,7 @@ class StoreTeller {
   Store& part(void* /*of the store itself*/) { return *store_; }
   Bags& part(Bags* /*door*/) { return store_->bags(); }
   Workflows& part(Workflows* /*door*/) { return store_->workflows(); }
+  Nodes& part(Nodes* /*door*/) { return store_->nodes(); }
 
   WaitingLoop loop_;
   world::FakeEntropy entropy_;

@@ -30,7 +30,7 @@ class EndpointsContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, EndpointsContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, EndpointsContract, every_backend, name_of_backend);
 
 TEST_P(EndpointsContract, An_endpoint_is_kept_found_by_id_and_name_changed_and_removed) {
   const auto tenant = make_tenant();

@@ -85,7 +85,7 @@ class Gates {
 
   // Those whose time has come, those that wait longest first. Where they go is read from the tenant now; one that
   // gives up its webhook_url gives up its notices too, so the last two may find nothing, which is as well.
-  virtual void due_notices(Timestamp now, int limit, Answer<std::vector<DueNotice>> done) = 0;
+  virtual void due_notices(Timestamp now, int limit, Answer<std::vector<DueNotice>> done) = 0;  // shared: once a minute
   virtual void notice_taken(model::NoticeId id, Answer<Unit> done) = 0;
   virtual void notice_failed(model::NoticeId id, Timestamp again_at, Answer<Unit> done) = 0;
 };

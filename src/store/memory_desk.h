@@ -10,13 +10,20 @@ namespace sluice::store {
 
 class MemoryDesk {
  public:
-  MemoryDesk(MemoryDisk& disk, world::Loop& loop) : disk_(disk), loop_(loop) {}
+  MemoryDesk(MemoryDisk& disk, world::Loop& loop, model::NodeId node) : disk_(disk), loop_(loop), node_(node) {}
   ~MemoryDesk() { *alive_ = false; }
   MemoryDesk(const MemoryDesk&) = delete;
   MemoryDesk& operator=(const MemoryDesk&) = delete;
 
+  world::Loop& loop() { return loop_; }
+  bool broken() const { return broken_; }
+  void mend() { broken_ = false; }
+
+  bool reaches_disk() const { return disk_.watch_ == nullptr || disk_.watch_->reaches(node_); }
+
   template <typename T>
   void answer(Result<T> result, Done<T> done) {
+    if (!reaches_disk()) result = Error{ErrorKind::unavailable, "the disk is out of reach"};
     auto tell = [alive = alive_, result = std::move(result), done = std::move(done)]() mutable {
       if (*alive) done(std::move(result));
     };
@@ -30,21 +37,30 @@ class MemoryDesk {
   // Does the work, or has the misfortune that was ordered for this write.
   template <typename T, typename Work>
   void write(Done<T> done, Work work) {
-    const auto ordered = disk_.faults_.extract(disk_.write_count_++);
+    const auto fault = fault_of_next_write();
     const Error unknown{ErrorKind::unavailable, "the disk did not say whether it wrote"};
-    if (disk_.broken_) return answer<T>(unknown, std::move(done));
-    if (ordered.empty()) return answer<T>(work(), std::move(done));
-    if (ordered.mapped() == Fault::full) {
+    if (broken_) return answer<T>(unknown, std::move(done));
+    if (!fault) return answer<T>(work(), std::move(done));
+    if (*fault == Fault::full) {
       return answer<T>(Error{ErrorKind::overloaded, "the disk is full"}, std::move(done));
     }
-    if (ordered.mapped() == Fault::after_write) static_cast<void>(work());
-    disk_.broken_ = true;
+    if (*fault == Fault::after_write) static_cast<void>(work());
+    broken_ = true;
     answer<T>(unknown, std::move(done));
   }
 
  private:
+  std::optional<Fault> fault_of_next_write() {
+    const auto ordered = disk_.faults_.extract(disk_.write_count_++);
+    if (!ordered.empty()) return ordered.mapped();
+    if (!reaches_disk()) return Fault::before_write;
+    return disk_.watch_ == nullptr || broken_ ? std::nullopt : disk_.watch_->on_write(node_);
+  }
+
   MemoryDisk& disk_;
   world::Loop& loop_;
+  model::NodeId node_;
+  bool broken_ = false;                                         // a write of this server's is unknown
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // shared with the answers under way
 };
 

@@ -8,15 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "store/memory_watch.h"
 #include "store/store.h"
 
 namespace sluice::store {
 
-enum class Fault : uint8_t {
-  before_write,  // nothing is written, but the caller cannot know: `unavailable` until reopen()
-  after_write,   // it is written, but the caller cannot know: `unavailable` until reopen()
-  full,          // nothing is written, and the caller is told so: `overloaded`
-};
+class MemoryNodes;
 
 class MemoryDisk {
  public:
@@ -26,12 +23,17 @@ class MemoryDisk {
   int write_count() const { return write_count_; }
   // A slow disk: what is written is written at once, but nobody is told until answers are let go.
   void hold_answers(bool held);
+  // What one node does is not told to the others: they must look.
+  void lose_news(bool lost) { loses_news_ = lost; }
+  // Sees every write, and says what becomes of it.
+  void be_watched(MemoryWatch* watch) { watch_ = watch; }
 
  private:
   friend class MemoryStore;
   friend class MemoryDesk;
   friend class MemoryBags;
   friend class MemoryEndpoints;
+  friend class MemoryNodes;
   friend class MemoryTables;
   friend class MemoryWorkflows;
 
@@ -108,6 +110,15 @@ class MemoryDisk {
     model::WorkflowRun run;
     std::vector<std::string> bodies;
   };
+  struct NodeRow {
+    Timestamp started_at;
+    int64_t beat_us = 0;
+    NodeFigures figures;
+  };
+  struct MailRow {
+    Mail mail;
+    std::optional<std::string> answer;
+  };
   using SecretName = std::tuple<model::SecretScope, Ulid, std::string>;
   using KeyName = std::tuple<model::ServiceKeyId, std::string, std::string>;
 
@@ -138,9 +149,15 @@ class MemoryDisk {
   Table<model::WorkflowRunId, WorkflowRunRow> workflow_runs_;
   std::vector<AguiRun> agui_runs_;  // a thread is what the runs of its name have in common
 
+  std::map<model::NodeId, NodeRow> nodes_;
+  std::map<std::string, std::string> agreed_;
+  std::vector<MailRow> mails_;  // oldest first
+  std::vector<MemoryNodes*> listeners_;
+  bool loses_news_ = false;
+  MemoryWatch* watch_ = nullptr;
+
   int write_count_ = 0;
   std::map<int, Fault> faults_;  // by the count of the write that fails
-  bool broken_ = false;
   bool held_ = false;
   std::vector<HeldAnswer> held_answers_;
 };

@@ -166,10 +166,12 @@ Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
   run.agent_id = row->conversation.agent_id;
   run.epoch = {1};
   run.head = {made.events.size()};
+  run.node = nodes_.self();
   disk_.runs_.add(run.id, {run, made.events});
   keep(made.idempotency, {{}, run.id, {}, run.created_at});
   keep_names(names);
   bags_.join(run.tenant_id, run.conversation_id, made.attached);
+  nodes_.moved(run);
 
   Accepted accepted{row->conversation, *disk_.agents_.find(run.agent_id), run, {}};
   for (const auto& event : made.events) accepted.events.push_back(commit(event, {accepted.events.size() + 1}));
@@ -194,6 +196,7 @@ Result<CommittedBatch> MemoryStore::append(Append& append) {
   if (model::is_over(row->run.state)) disk_.conversations_.find(row->run.conversation_id)->flight.reset();
   keep_gate(append);
   keep_names(append.agui);
+  nodes_.moved(row->run);
   return batch;
 }
 
@@ -202,7 +205,10 @@ void MemoryStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run
     auto* row = disk_.runs_.find(run);
     if (row == nullptr) return no_such("run");
     if (row->run.epoch != seen) return Error{ErrorKind::conflict, "somebody else has taken the run over"};
+    if (model::is_over(row->run.state)) return Error{ErrorKind::conflict, "the run is over"};
     ++row->run.epoch.value;
+    row->run.node = nodes_.self();
+    nodes_.moved(row->run);
     return row->run;
   });
 }

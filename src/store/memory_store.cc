@@ -197,7 +197,7 @@ Result<model::AgentId> MemoryStore::agent_for(model::TenantId tenant, model::Age
 // ── the store itself ──
 
 void MemoryStore::reopen(Done<Unit> done) {
-  disk_.broken_ = false;
+  if (desk_.reaches_disk()) desk_.mend();
   answer<Unit>(Unit{}, std::move(done));
 }
 

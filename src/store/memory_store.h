@@ -12,6 +12,7 @@
 #include "store/memory_bags.h"
 #include "store/memory_desk.h"
 #include "store/memory_endpoints.h"
+#include "store/memory_nodes.h"
 #include "store/memory_tables.h"
 #include "store/memory_workflows.h"
 
@@ -19,7 +20,9 @@ namespace sluice::store {
 
 class MemoryStore final : public Store {
  public:
-  MemoryStore(MemoryDisk& disk, world::Loop& loop) : disk_(disk), desk_(disk, loop) { disk_.broken_ = false; }
+  // Servers on one disk at the same time need nodes that differ.
+  MemoryStore(MemoryDisk& disk, world::Loop& loop, model::NodeId node = {})
+      : disk_(disk), desk_(disk, loop, node), nodes_(disk, desk_, node) {}
   MemoryStore(const MemoryStore&) = delete;
   MemoryStore& operator=(const MemoryStore&) = delete;
 
@@ -137,9 +140,10 @@ class MemoryStore final : public Store {
   Workflows& workflows() override { return workflows_; }
 
   Bags& bags() override { return bags_; }
+  Nodes& nodes() override { return nodes_; }
 
   void reopen(Done<Unit> done) override;
-  bool broken() const override { return disk_.broken_; }
+  bool broken() const override { return desk_.broken(); }
   void tidy_up(Timestamp now, Done<int> done) override;
 
  private:
@@ -192,6 +196,7 @@ class MemoryStore final : public Store {
 
   MemoryDisk& disk_;
   MemoryDesk desk_;
+  MemoryNodes nodes_;
   MemoryBags bags_{disk_, desk_};
   MemoryEndpoints endpoints_{disk_, desk_};
   MemoryTables tables_{disk_, desk_};

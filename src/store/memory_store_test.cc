@@ -8,6 +8,7 @@ namespace {
 
 class MemoryFaults : public StoreTeller, public testing::Test {
  public:
+  ~MemoryFaults() override { store_.reset(); }  // before the disk it uses
   MemoryFaults() { restart(); }
   void restart() {
     store_.reset();

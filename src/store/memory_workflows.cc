@@ -90,6 +90,17 @@ void MemoryWorkflows::append(WorkflowAppend append, Done<model::WorkflowRun> don
   });
 }
 
+void MemoryWorkflows::take_over(model::WorkflowRunId id, model::NodeId seen, model::NodeId by,
+                                Done<model::WorkflowRun> done) {
+  desk_.write<model::WorkflowRun>(std::move(done), [&]() -> Result<model::WorkflowRun> {
+    auto* found = disk_.workflow_runs_.find(id);
+    if (found == nullptr) return no_such("workflow run");
+    if (auto refused = refusal_of_takeover(found->run, seen)) return *std::move(refused);
+    found->run.node = by;
+    return found->run;
+  });
+}
+
 void MemoryWorkflows::run(model::TenantId tenant, model::WorkflowRunId id, Done<model::WorkflowRun> done) {
   auto* found = disk_.workflow_runs_.find(id);
   if (found == nullptr || found->run.tenant_id != tenant) {

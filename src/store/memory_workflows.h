@@ -17,6 +17,7 @@ class MemoryWorkflows final : public Workflows {
   void workflows(model::TenantId tenant, PageQuery<model::WorkflowId> query, Done<Page<model::Workflow>> done) override;
   void start_run(WorkflowAppend made, Done<model::WorkflowRun> done) override;
   void append(WorkflowAppend append, Done<model::WorkflowRun> done) override;
+  void take_over(model::WorkflowRunId id, model::NodeId seen, model::NodeId by, Done<model::WorkflowRun> done) override;
   void run(model::TenantId tenant, model::WorkflowRunId id, Done<model::WorkflowRun> done) override;
   void runs(model::TenantId tenant, model::WorkflowId workflow, PageQuery<model::WorkflowRunId> query,
             Done<Page<model::WorkflowRun>> done) override;

@@ -70,7 +70,7 @@ class ObjectsContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, ObjectsContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, ObjectsContract, every_backend, name_of_backend);
 
 // ── repositories, skills, environments ──
 

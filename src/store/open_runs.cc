@@ -4,46 +4,89 @@
 #include <limits>
 
 #include "base/check.h"
-#include "store/sqlite_query.h"
+#include "store/gap_search.h"
+#include "store/sql_query.h"
 
 namespace sluice::store {
+
+namespace {
+
+std::vector<int64_t> flights(Connection& db) {
+  std::vector<int64_t> runs;
+  Query query(db, "SELECT run FROM flights");
+  while (query.next()) query.read(runs.emplace_back());
+  return runs;
+}
+
+// The rows of the journal after one, as far as they can be read.
+template <typename Take>
+void read_journal_after(Connection& db, int64_t number, Take take) {
+  Query query(db, "SELECT number, run, last FROM journal WHERE number > ? ORDER BY number", number);
+  while (query.next()) {
+    int64_t run = 0;
+    model::Position last;
+    query.read(number, run, last);
+    take(number, run, last);
+  }
+}
+
+std::optional<std::pair<model::RunId, OpenRun>> read_open_run(Connection& db, int64_t number) {
+  Query query(db, "SELECT number, id, state, epoch, conversation, message, journal_rows FROM runs WHERE number = ?",
+              number);
+  if (!query.next()) return std::nullopt;
+  std::pair<model::RunId, OpenRun> found;
+  auto& [id, open] = found;
+  std::string rows;
+  query.read(open.number, id, open.state, open.epoch, open.conversation, open.message, rows);
+  auto read = JournalRows::from_bytes(rows);
+  if (!read || db.failure()) return std::nullopt;
+  open.rows = *std::move(read);
+  return found;
+}
+
+bool is_damage(const std::optional<Failure>& failure) { return failure && failure->trouble == Trouble::corrupt; }
+
+// A page that cannot be read is passed over: whose rows were in it has a journal that cannot be read, and nobody else.
+template <typename Take>
+void read_journal_past_damage(Connection& db, int64_t number, Take take) {
+  for (std::optional<int64_t> at = number; at;) {
+    read_journal_after(db, *at, [&](int64_t row, int64_t run, model::Position last) {
+      at = row;
+      take(row, run, last);
+    });
+    if (!is_damage(db.failure())) return;
+    db.take_failure();
+    at = end_of_gap(*at, [&](int64_t after) {
+      Query(db, "SELECT run, last FROM journal WHERE number > ? ORDER BY number LIMIT 1", after).next();
+      return !db.take_failure();
+    });
+  }
+}
+
+}  // namespace
 
 void OpenRuns::load(Connection& db) {
   runs_.clear();
   undo_.clear();
   std::unordered_map<int64_t, OpenRun*> by_number;
   int64_t known_number = std::numeric_limits<int64_t>::max();
-  {
-    Query query(db,
-                "SELECT runs.number, id, state, epoch, runs.conversation, message, journal_rows FROM flights "
-                "JOIN runs ON runs.number = flights.run");
-    while (query.next()) {
-      OpenRun open;
-      model::RunId id;
-      std::string rows;
-      query.read(open.number, id, open.state, open.epoch, open.conversation, open.message, rows);
-      auto read = JournalRows::from_bytes(rows);
-      if (!read) return db.fail_corrupt("the list of a journal's rows is damaged");
-      open.rows = *std::move(read);
-      known_number = std::min(known_number, open.rows.last_number());
-      auto& entered = runs_.emplace(id, std::move(open)).first->second;
-      by_number[entered.number] = &entered;
-    }
+  for (const auto number : flights(db)) {
+    auto found = read_open_run(db, number);
+    // One that is damaged stays as it is, and its conversation waits: the others are served.
+    if (is_damage(db.failure())) db.take_failure();
+    if (!found) continue;
+    known_number = std::min(known_number, found->second.rows.last_number());
+    auto& entered = runs_.emplace(found->first, std::move(found->second)).first->second;
+    by_number[number] = &entered;
   }
   // Flow is written without touching the run's own row; after a crash this is where it is found.
-  Query query(db, "SELECT number, run, last FROM journal WHERE number > ? ORDER BY number", known_number);
-  while (query.next()) {
-    int64_t number = 0;
-    int64_t run = 0;
-    model::Position last;
-    query.read(number, run, last);
+  read_journal_past_damage(db, known_number, [&](int64_t number, int64_t run, model::Position last) {
     const auto found = by_number.find(run);
-    if (found == by_number.end()) continue;
+    if (found == by_number.end()) return;
     auto& rows = found->second->rows;
-    if (number <= rows.last_number()) continue;
-    if (last <= rows.head()) return db.fail_corrupt("a journal's rows are out of order");
+    if (number <= rows.last_number() || last <= rows.head()) return;
     rows.add(number, last.value - rows.head().value);
-  }
+  });
 }
 
 const OpenRun* OpenRuns::find(model::RunId run) const {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "store/journal_rows.h"
-#include "store/sqlite_connection.h"
+#include "store/sql_connection.h"
 #include "store/store.h"
 
 namespace sluice::store {

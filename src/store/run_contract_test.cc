@@ -35,7 +35,7 @@ class RunContract : public StoreContract {
   const model::ServiceKeyId principal = make_id<model::ServiceKeyId>();
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, RunContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, RunContract, every_backend, name_of_backend);
 
 TEST_P(RunContract, Acceptance_makes_the_messages_the_run_and_its_first_event_at_once) {
   const auto made = a_run(tenant, conversation, {6000});
@@ -152,6 +152,13 @@ TEST_P(RunContract, Taking_a_run_over_fences_its_former_writer) {
   auto append = words(begun, {1}, {"alive"});
   append.epoch = taken.epoch;
   EXPECT_EQ(get(&Store::append, append).size(), 1U);
+}
+
+TEST_P(RunContract, A_run_that_is_over_is_taken_over_by_nobody) {
+  const auto begun = accepted(tenant, conversation);
+  get(&Store::append, the_end(begun));
+  EXPECT_EQ(refused(&Store::take_over, begun.run.id, model::Epoch{1}), ErrorKind::conflict);
+  EXPECT_EQ(get(&Store::run, tenant, begun.run.id).epoch, model::Epoch{1});
 }
 
 TEST_P(RunContract, A_state_may_change_without_an_event) {

@@ -28,7 +28,7 @@ class RunListContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, RunListContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, RunListContract, every_backend, name_of_backend);
 
 TEST_P(RunListContract, Runs_are_listed_newest_first_in_both_directions) {
   Ids made;

@@ -22,7 +22,7 @@ class SecretContract : public GateContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, SecretContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, SecretContract, every_backend, name_of_backend);
 
 // I-17
 TEST_P(SecretContract, Secrets_merge_alias_by_alias_and_remember_when_they_were_made) {

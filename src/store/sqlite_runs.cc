@@ -1,11 +1,11 @@
 #include "store/sqlite_runs.h"
 
 #include "store/patch.h"
-#include "store/sqlite_bags.h"
-#include "store/sqlite_gates.h"
-#include "store/sqlite_records.h"
-#include "store/sqlite_rows.h"
-#include "store/sqlite_threads.h"
+#include "store/sql_bags.h"
+#include "store/sql_gates.h"
+#include "store/sql_records.h"
+#include "store/sql_rows.h"
+#include "store/sql_threads.h"
 
 namespace sluice::store::sql {
 
@@ -15,16 +15,17 @@ std::optional<model::Run> run_numbered(Connection& db, int64_t number) {
   return find_row<model::Run>(db, "SELECT * FROM runs WHERE number = ?", number);
 }
 
-void insert_message(Connection& db, const model::Message& message, int64_t conversation, std::optional<int64_t> run) {
-  execute(db, "INSERT INTO messages VALUES (NULL, ?, ?, ?, ?, ?)", message.id, conversation, run, message.status,
-          model::to_json(message));
+int64_t insert_message(Connection& db, const model::Message& message, int64_t conversation,
+                       std::optional<int64_t> run) {
+  return insert_numbered(db, "INSERT INTO messages VALUES (NULL, ?, ?, ?, ?, ?)", message.id, conversation, run,
+                         message.status, model::to_json(message));
 }
 
 // The number of the row; 0 when there is nothing to keep.
 int64_t insert_batch(Connection& db, int64_t run, const std::vector<model::RunEvent>& events, model::Position last) {
   if (events.empty()) return 0;
-  execute(db, "INSERT INTO journal VALUES (NULL, ?, ?, ?)", run, last.value, Blob{model::encode_batch(events)});
-  return db.last_number();
+  return insert_numbered(db, "INSERT INTO journal VALUES (NULL, ?, ?, ?)", run, last.value,
+                         Blob{model::encode_batch(events)});
 }
 
 // Where a message is to go, and what is in its way.
@@ -87,8 +88,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   run.head = {made.events.size()};
   OpenRun open{.number = next_run_number(db), .conversation = number, .state = run.state, .epoch = run.epoch};
   insert_message(db, made.user_message, number, std::nullopt);
-  insert_message(db, made.assistant_message, number, open.number);
-  open.message = db.last_number();
+  open.message = insert_message(db, made.assistant_message, number, open.number);
   if (const int64_t row = insert_batch(db, open.number, made.events, run.head); row > 0) {
     open.rows.add(row, made.events.size());
   }
@@ -146,6 +146,7 @@ Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId r
   const auto* open = open_runs.find(run);
   const auto epoch = open == nullptr ? found->epoch : open->epoch;
   if (epoch != seen) return Error{ErrorKind::conflict, "somebody else has taken the run over"};
+  if (model::is_over(found->state)) return Error{ErrorKind::conflict, "the run is over"};
   found->epoch.value = epoch.value + 1;
   execute(db, "UPDATE runs SET epoch = ? WHERE id = ?", found->epoch.value, run);
   if (open == nullptr || db.failure()) return *std::move(found);
@@ -154,26 +155,21 @@ Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId r
   return *std::move(found);
 }
 
-Result<model::Run> run(Connection& db, model::TenantId tenant, model::RunId id) {
-  auto found = find_row<model::Run>(db, "SELECT * FROM runs WHERE id = ? AND tenant_id = ?", id, tenant);
-  if (!found) return no_such("run");
-  return *std::move(found);
-}
-
-Result<model::Run> run_of_message(Connection& db, model::TenantId tenant, model::MessageId assistant_message) {
-  auto found = find_row<model::Run>(
-      db, "SELECT runs.* FROM messages JOIN runs ON runs.number = messages.run WHERE messages.id = ? AND tenant_id = ?",
-      assistant_message, tenant);
-  if (!found) return no_such("run");
-  return *std::move(found);
-}
-
 Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs) {
-  Query query(db, "SELECT runs.* FROM flights JOIN runs ON runs.number = flights.run ORDER BY runs.number");
+  std::vector<int64_t> numbers;
+  {
+    Query query(db, "SELECT run FROM flights ORDER BY run");
+    while (query.next()) query.read(numbers.emplace_back());
+  }
   std::vector<model::Run> found;
-  while (query.next()) {
-    read_row(query, found.emplace_back());
-    if (const auto* open = open_runs.find(found.back().id)) found.back().head = open->rows.head();
+  for (const auto number : numbers) {
+    auto run = run_numbered(db, number);
+    // One row's damage is no reason to leave the others lying: check_unfinished() names it.
+    const bool is_damaged = db.failure() && db.failure()->trouble == Trouble::corrupt;
+    if (is_damaged) db.take_failure();
+    if (!run || is_damaged) continue;
+    if (const auto* open = open_runs.find(run->id)) run->head = open->rows.head();
+    found.push_back(*std::move(run));
   }
   return found;
 }

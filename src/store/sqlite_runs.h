@@ -1,10 +1,10 @@
-// Runs and their journals in SQL. As in sqlite_records.h, each function is one operation.
+// Runs and their journals in a SQLite database that one server uses. As in sql_records.h, each function is one
+// operation.
 #pragma once
 
 #include "store/open_runs.h"
-#include "store/sqlite_connection.h"
+#include "store/sql_journal.h"
 #include "store/store.h"
-#include "store/unpacked_rows.h"
 
 namespace sluice::store::sql {
 
@@ -14,20 +14,10 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
 Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append);
 Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId run, model::Epoch seen);
 
-struct JournalSlice {
-  model::Run run;
-  model::Position first;  // of the events
-  std::vector<model::RunEvent> events;
-  uint64_t walked = 0;  // events gone through to have them: the work of it
-};
 // `rows` are the journal's, if the caller knows them: those of a run that was not over just now.
 Result<JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunId run,
                              const std::optional<JournalRows>& rows, model::Position after, std::size_t bytes_max);
 
-Result<model::Run> run(Connection& db, model::TenantId tenant, model::RunId id);
-Result<model::Run> run_of_message(Connection& db, model::TenantId tenant, model::MessageId assistant_message);
-Result<Page<model::Run>> runs(Connection& db, model::TenantId tenant, const RunFilter& filter,
-                              const PageQuery<model::RunId>& query);
 Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs);
 
 // Seals finished journals and drops old keys, a bounded amount of both; how many were sealed.

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "store/sqlite_query.h"
+#include "store/sql_query.h"
 
 namespace sluice::store {
 
@@ -15,7 +15,7 @@ constexpr int64_t application_id = 0x534C5543;  // "SLUC"; on disk, never change
 //
 // `number` is the order in which rows were made, and what rows of other tables refer to. Columns are
 // read and written in the order they have here.
-constexpr std::array<const char*, 5> steps = {R"sql(
+constexpr std::array<const char*, 6> steps = {R"sql(
 CREATE TABLE tenants (
   number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, name TEXT NOT NULL, status TEXT NOT NULL,
   filler_enabled INTEGER NOT NULL, metadata TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
@@ -254,6 +254,14 @@ CREATE INDEX unfinished_workflow_runs ON workflow_runs (number) WHERE status = '
 CREATE TABLE workflow_events (
   run INTEGER NOT NULL, position INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (run, position)
 ) STRICT;
+)sql",
+                                              R"sql(
+-- As the statements say it, which must also be understood where truth is no number.
+DROP INDEX default_agents;
+CREATE UNIQUE INDEX default_agents ON agents (tenant_id) WHERE is_default <> 0;
+
+-- There is only one server here, which has no number.
+ALTER TABLE workflow_runs ADD COLUMN node BLOB NOT NULL DEFAULT x'00000000000000000000000000000000';
 )sql"};
 
 int64_t number_of(Connection& db, std::string_view sql) {
@@ -265,6 +273,9 @@ int64_t number_of(Connection& db, std::string_view sql) {
 
 }  // namespace
 
+int64_t application_mark() { return application_id; }
+int64_t schema_version() { return static_cast<int64_t>(steps.size()); }
+
 Result<Unit> migrate(Connection& db) {
   const int64_t owner = number_of(db, "PRAGMA application_id");
   const int64_t version = number_of(db, "PRAGMA user_version");
@@ -273,7 +284,7 @@ Result<Unit> migrate(Connection& db) {
   if (owner != application_id && (owner != 0 || table_count != 0)) {
     return Error{ErrorKind::invalid, "this is the database of another program"};
   }
-  const auto known = static_cast<int64_t>(steps.size());
+  const auto known = schema_version();
   if (version > known) {
     return Error{ErrorKind::invalid, "the database has schema " + std::to_string(version) +
                                          ", but this program knows only " + std::to_string(known) +

@@ -1,14 +1,9 @@
 #include "store/sqlite_store.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-
-#include "store/sqlite_records.h"
 #include "store/sqlite_runs.h"
 
 namespace sluice::store {
@@ -31,173 +26,40 @@ Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options, world::Loop& l
                            metrics);
 }
 
-Result<std::unique_ptr<Store>> SqliteStore::open(WriterOptions options, int reader_count, world::Loop& loop,
+Result<std::unique_ptr<Store>> SqliteStore::open(SqliteWriting options, int reader_count, world::Loop& loop,
                                                  world::Metrics& metrics) {
   const std::string doing = "open store " + options.path;
   if (auto made = make_private(options.path); !made) return std::move(made.error()).in(doing);
-  Opened opened;
-  auto locked = lock(options.path + ".lock");
+  auto locked = lock_database(options.path);
   if (!locked) return std::move(locked.error()).in(doing);
-  opened.lock.emplace(std::move(locked).take());
-  auto writer = Writer::open(options);
-  if (!writer) return std::move(writer.error()).in(doing);
-  opened.writer.emplace(std::move(writer).take());
+  File file(options.path);
+  auto side = SqliteWriteSide::open(std::move(options));
+  if (!side) return std::move(side.error()).in(doing);
+  Opened opened{std::move(locked).take(), std::move(side).take(), {}};
   for (int i = 0; i < std::max(1, reader_count); ++i) {
-    auto reader = Connection::open(options.path, Connection::Mode::reader);
+    auto reader = file.open_reader();
     if (!reader) return std::move(reader.error()).in(doing);
     opened.readers.push_back(std::move(reader).take());
   }
-  return std::unique_ptr<Store>(new SqliteStore(std::move(opened), options, loop, metrics));
+  return std::unique_ptr<Store>(new SqliteStore(std::move(opened), std::move(file), loop, metrics));
 }
 
-Result<SqliteStore::FileLock> SqliteStore::lock(const std::string& path) {
-  FileLock held(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (held.fd_ < 0) return Error{ErrorKind::invalid, path + " cannot be made: " + std::strerror(errno)};
-  if (::flock(held.fd_, LOCK_EX | LOCK_NB) != 0) {
-    return Error{ErrorKind::conflict, "another server uses it"};
-  }
-  return held;
+Result<std::unique_ptr<Connection>> SqliteStore::File::open_reader() const {
+  auto opened = SqliteConnection::open(path_, SqliteConnection::Mode::reader);
+  if (!opened) return opened.error();
+  return std::unique_ptr<Connection>(std::move(opened).take());
 }
 
-SqliteStore::FileLock::~FileLock() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-SqliteStore::SqliteStore(Opened opened, const WriterOptions& options, world::Loop& loop, world::Metrics& metrics)
-    : lock_(std::move(*opened.lock)),
+SqliteStore::SqliteStore(Opened opened, File file, world::Loop& loop, world::Metrics& metrics)
+    : SqlStore(desk_),
+      lock_(std::move(opened.lock)),
       sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
+      side_(std::move(opened.side)),
+      file_(std::move(file)),
       postman_(loop),
-      writer_(std::move(*opened.writer), options, postman_, metrics),
-      readers_(std::move(opened.readers), options.path, writer_, postman_) {}
-
-CommittedBatch SqliteStore::committed(std::vector<model::RunEvent> events, model::Position first) {
-  CommittedBatch batch;
-  batch.reserve(events.size());
-  for (auto& event : events) batch.push_back(commit(std::move(event), {first.value + batch.size()}));
-  return batch;
-}
-
-// ── tenants, keys, agents ──
-
-void SqliteStore::create_tenant(model::Tenant tenant, model::Agent default_agent, Done<Unit> done) {
-  write(std::move(done), [tenant = std::move(tenant), agent = std::move(default_agent)](Connection& db) {
-    return sql::create_tenant(db, tenant, agent);
-  });
-}
-
-void SqliteStore::update_tenant(model::TenantId id, TenantPatch patch, Timestamp at, Done<model::Tenant> done) {
-  write(std::move(done),
-        [id, patch = std::move(patch), at](Connection& db) { return sql::update_tenant(db, id, patch, at); });
-}
-
-void SqliteStore::tenant(model::TenantId id, Done<model::Tenant> done) {
-  read(std::move(done), [id](Connection& db) { return sql::tenant(db, id); });
-}
-
-void SqliteStore::tenants(PageQuery<model::TenantId> query, Done<Page<model::Tenant>> done) {
-  read(std::move(done), [query](Connection& db) { return sql::tenants(db, query); });
-}
-
-void SqliteStore::create_service_key(model::ServiceKey key, Done<Unit> done) {
-  write(std::move(done), [key = std::move(key)](Connection& db) { return sql::create_service_key(db, key); });
-}
-
-void SqliteStore::revoke_service_key(model::TenantId tenant, model::ServiceKeyId id, Timestamp at,
-                                     Done<model::ServiceKey> done) {
-  write(std::move(done), [tenant, id, at](Connection& db) { return sql::revoke_service_key(db, tenant, id, at); });
-}
-
-void SqliteStore::service_keys(model::TenantId tenant, PageQuery<model::ServiceKeyId> query,
-                               Done<Page<model::ServiceKey>> done) {
-  read(std::move(done), [tenant, query](Connection& db) { return sql::service_keys(db, tenant, query); });
-}
-
-void SqliteStore::find_service_key(std::string secret_sha256, Done<KeyHolder> done) {
-  read(std::move(done),
-       [secret = std::move(secret_sha256)](Connection& db) { return sql::find_service_key(db, secret); });
-}
-
-void SqliteStore::create_approver_key(model::ApproverKey key, Done<Unit> done) {
-  write(std::move(done), [key = std::move(key)](Connection& db) { return sql::create_approver_key(db, key); });
-}
-
-void SqliteStore::revoke_approver_key(model::TenantId tenant, model::ApproverKeyId id, Timestamp at,
-                                      Done<model::ApproverKey> done) {
-  write(std::move(done), [tenant, id, at](Connection& db) { return sql::revoke_approver_key(db, tenant, id, at); });
-}
-
-void SqliteStore::approver_keys(model::TenantId tenant, PageQuery<model::ApproverKeyId> query,
-                                Done<Page<model::ApproverKey>> done) {
-  read(std::move(done), [tenant, query](Connection& db) { return sql::approver_keys(db, tenant, query); });
-}
-
-void SqliteStore::create_agent(model::Agent agent, Done<Unit> done) {
-  write(std::move(done), [agent = std::move(agent)](Connection& db) { return sql::create_agent(db, agent); });
-}
-
-void SqliteStore::update_agent(model::TenantId tenant, model::AgentId id, AgentPatch patch, Timestamp at,
-                               Done<model::Agent> done) {
-  write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
-    return sql::update_agent(db, tenant, id, patch, at);
-  });
-}
-
-void SqliteStore::delete_agent(model::TenantId tenant, model::AgentId id, Done<Unit> done) {
-  write(std::move(done), [tenant, id](Connection& db) { return sql::delete_agent(db, tenant, id); });
-}
-
-void SqliteStore::agent(model::TenantId tenant, model::AgentId id, Done<model::Agent> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::agent(db, tenant, id); });
-}
-
-void SqliteStore::default_agent(model::TenantId tenant, Done<model::Agent> done) {
-  read(std::move(done), [tenant](Connection& db) { return sql::default_agent(db, tenant); });
-}
-
-void SqliteStore::agents(model::TenantId tenant, PageQuery<model::AgentId> query, Done<Page<model::Agent>> done) {
-  read(std::move(done), [tenant, query](Connection& db) { return sql::agents(db, tenant, query); });
-}
-
-// ── conversations and messages ──
-
-void SqliteStore::create_conversation(NewConversation made, Done<ConversationOutcome> done) {
-  write(std::move(done), [made = std::move(made)](Connection& db) { return sql::create_conversation(db, made); });
-}
-
-void SqliteStore::update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch,
-                                      Timestamp at, Done<model::Conversation> done) {
-  write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
-    return sql::update_conversation(db, tenant, id, patch, at);
-  });
-}
-
-void SqliteStore::conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::conversation(db, tenant, id); });
-}
-
-void SqliteStore::conversations(model::TenantId tenant, ConversationFilter filter,
-                                PageQuery<model::ConversationId> query, Done<Page<model::Conversation>> done) {
-  read(std::move(done), [tenant, filter = std::move(filter), query](Connection& db) {
-    return sql::conversations(db, tenant, filter, query);
-  });
-}
-
-void SqliteStore::messages(model::TenantId tenant, model::ConversationId conversation, Order order,
-                           PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) {
-  read(std::move(done), [tenant, conversation, order, query](Connection& db) {
-    return sql::messages(db, tenant, conversation, order, query);
-  });
-}
-
-void SqliteStore::message(model::TenantId tenant, model::MessageId id, Done<StoredMessage> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::message(db, tenant, id); });
-}
-
-void SqliteStore::history(model::ConversationId conversation, model::MessageId before, int count_max,
-                          Done<std::vector<Turn>> done) {
-  read(std::move(done),
-       [conversation, before, count_max](Connection& db) { return sql::history(db, conversation, before, count_max); });
-}
+      writer_(*side_, postman_, metrics),
+      readers_(std::move(opened.readers), file_, writer_, postman_),
+      nodes_({}, loop) {}
 
 // ── runs and their journals ──
 
@@ -208,8 +70,8 @@ class SqliteStore::AcceptWork final : public Work {
       : store_(store), made_(std::move(made)), done_(std::move(done)) {}
   Class work_class() const override { return Class::boundary; }
   void attempt(Connection& db) override {
-    result_.emplace(sql::accept(db, store_.writer_.open_runs(), made_));
-    if (const auto* open = store_.writer_.open_runs().find(made_.run.id)) rows_ = open->rows;
+    result_.emplace(sql::accept(db, store_.side_->open_runs(), made_));
+    if (const auto* open = store_.side_->open_runs().find(made_.run.id)) rows_ = open->rows;
   }
   void fail(Error error) override { result_.emplace(std::move(error)); }
   void answer() override {
@@ -238,7 +100,7 @@ class SqliteStore::AppendWork final : public Work {
     const bool at_gate = append_.approval || !append_.secrets.empty() || !append_.audit.empty();
     return at_gate || append_.commit_class == CommitClass::boundary ? Class::boundary : Class::flow;
   }
-  void attempt(Connection& db) override { row_.emplace(sql::append(db, store_.writer_.open_runs(), append_)); }
+  void attempt(Connection& db) override { row_.emplace(sql::append(db, store_.side_->open_runs(), append_)); }
   void fail(Error error) override { row_.emplace(std::move(error)); }
   void answer() override {
     if (!*row_) return done_(std::move(row_->error()));
@@ -280,9 +142,9 @@ void SqliteStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run
     done(std::move(taken.value().run));
   };
   write(std::move(noted), [this, run, seen](Connection& db) -> Result<TakenOver> {
-    auto taken = sql::take_over(db, writer_.open_runs(), run, seen);
+    auto taken = sql::take_over(db, side_->open_runs(), run, seen);
     if (!taken) return taken.error();
-    const auto* open = writer_.open_runs().find(run);
+    const auto* open = side_->open_runs().find(run);
     return TakenOver{std::move(taken).take(), open != nullptr ? std::optional(open->rows) : std::nullopt};
   });
 }
@@ -297,24 +159,9 @@ void SqliteStore::journal(model::RunId run, model::Position after, std::size_t b
   });
 }
 
-void SqliteStore::run(model::TenantId tenant, model::RunId id, Done<model::Run> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::run(db, tenant, id); });
-}
-
-void SqliteStore::run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) {
-  read(std::move(done),
-       [tenant, assistant_message](Connection& db) { return sql::run_of_message(db, tenant, assistant_message); });
-}
-
-void SqliteStore::runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
-                       Done<Page<model::Run>> done) {
-  read(std::move(done),
-       [tenant, filter = std::move(filter), query](Connection& db) { return sql::runs(db, tenant, filter, query); });
-}
-
 void SqliteStore::unfinished_runs(Done<std::vector<model::Run>> done) {
   // Asked of the writer: it alone knows the heads.
-  write(std::move(done), [this](Connection& db) { return sql::unfinished_runs(db, writer_.open_runs()); });
+  write(std::move(done), [this](Connection& db) { return sql::unfinished_runs(db, side_->open_runs()); });
 }
 
 // ── the store itself ──

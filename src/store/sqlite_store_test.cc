@@ -163,8 +163,9 @@ TEST_F(SqliteFiles, A_full_disk_refuses_and_is_used_again_when_there_is_room) {
   auto large = a_conversation(tenant);
   large.title = std::string(300'000, 't');
   EXPECT_EQ(refused(&Store::create_conversation, NewConversation{large, "", {}}), ErrorKind::overloaded);
-  EXPECT_FALSE(store().broken());
+  EXPECT_TRUE(store().broken()) << "who asks whether it is ready is told";
   make_conversation(tenant);
+  EXPECT_FALSE(store().broken()) << "there was room for that one";
   open(1000);
   EXPECT_EQ(refused(&Store::conversation, tenant, large.id), ErrorKind::not_found) << "nothing was written";
   get(&Store::create_conversation, NewConversation{large, "", {}});

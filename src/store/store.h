@@ -1,5 +1,5 @@
-// The door of the store: the journal is the truth, the records are what it amounts to. SQLite and
-// memory stand behind it; one contract suite holds both.
+// The door of the store: the journal is the truth, the records are what it amounts to. SQLite,
+// PostgreSQL and memory stand behind it; one contract suite holds them all.
 //
 // Called from the loop's thread; every answer comes back on the loop's thread, never from inside
 // the call. Each operation is one transaction: all of it or none.
@@ -29,6 +29,7 @@
 #include "store/bags.h"
 #include "store/endpoints.h"
 #include "store/gates.h"
+#include "store/nodes.h"
 #include "store/objects.h"
 #include "store/questions.h"
 #include "store/tables.h"
@@ -169,7 +170,8 @@ class Store : public Objects, public Gates, public Threads {
   // the conversation is not the tenant's (run.tenant_id).
   virtual void accept(NewRun made, Done<AcceptOutcome> done) = 0;
   virtual void append(Append append, Done<CommittedBatch> done) = 0;
-  // Makes the caller the run's only writer. `conflict` unless the run's epoch is `seen`.
+  // Makes the caller the run's only writer, and its node the one that carries it. `conflict` unless the run's epoch is
+  // `seen`, and when it is over.
   virtual void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) = 0;
   // Events after `after`, oldest first, about `bytes_max` of them and at least one if there is one.
   // A journal that is sealed reads the same.
@@ -189,6 +191,7 @@ class Store : public Objects, public Gates, public Threads {
   virtual Tables& tables() = 0;
   virtual Workflows& workflows() = 0;
   virtual Bags& bags() = 0;
+  virtual Nodes& nodes() = 0;
 
   // ── the store itself ──
   // After `unavailable`: opens anew, so that writing is possible again. Epochs decide what counts.
@@ -211,5 +214,13 @@ struct SqliteOptions {
 };
 // Opens or creates, migrates, and starts its threads.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options, world::Loop& loop, world::Metrics& metrics);
+
+struct PostgresOptions {
+  std::string url;     // postgresql://…; its password is in no error and no log
+  model::NodeId node;  // of this server, among those that use the database
+  int reader_count = 1;
+};
+// Connects, migrates, and starts its threads. Every commit waits for the disk, flow too.
+Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, world::Loop& loop, world::Metrics& metrics);
 
 }  // namespace sluice::store

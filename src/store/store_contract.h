@@ -2,16 +2,35 @@
 #pragma once
 
 #include "store/contract_world.h"
+#include "store/postgres_fixture.h"
 
 namespace sluice::store {
 
-enum class Backend : uint8_t { memory, sqlite };
+enum class Backend : uint8_t { memory, sqlite, postgres };
+inline const auto every_backend = testing::Values(Backend::memory, Backend::sqlite, Backend::postgres);
+
+// The database that all stories share: to make one takes longer than to tell most of them.
+inline PostgresDatabase& contract_database() {
+  static auto* database = new PostgresDatabase;  // goes with its server
+  return *database;
+}
+inline void empty(PostgresDatabase& database) {
+  database.run(
+      "DO $$ DECLARE name text; BEGIN FOR name IN SELECT relname FROM pg_class WHERE relnamespace = "
+      "'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'sluice_schema' "
+      "LOOP EXECUTE 'DELETE FROM ' || name; END LOOP; END $$");
+}
 
 class StoreContract : public StoreTeller, public testing::TestWithParam<Backend> {
  public:
-  StoreContract() { open(); }
+  StoreContract() {
+    if (GetParam() == Backend::postgres) empty(contract_database());
+    open();
+  }
   ~StoreContract() override { store_.reset(); }  // before the disk and the figures it uses
 
+  // May several servers use it at once?
+  static bool is_shared() { return GetParam() == Backend::postgres; }
   // The server dies and another one comes.
   void restart() {
     store_.reset();
@@ -24,7 +43,9 @@ class StoreContract : public StoreTeller, public testing::TestWithParam<Backend>
       store_ = std::make_unique<MemoryStore>(disk_, loop_);
       return;
     }
-    auto opened = open_sqlite({.path = folder_.file("sluice.db")}, loop_, metrics_);
+    auto opened = GetParam() == Backend::sqlite
+                      ? open_sqlite({.path = folder_.file("sluice.db")}, loop_, metrics_)
+                      : open_postgres({.url = contract_database().url(), .node = node_}, loop_, metrics_);
     if (!opened) check_failed(opened.error().what.c_str(), __FILE__, __LINE__);
     store_ = std::move(opened).take();
   }
@@ -32,10 +53,16 @@ class StoreContract : public StoreTeller, public testing::TestWithParam<Backend>
   MemoryDisk disk_;
   ScratchFolder folder_;
   world::Metrics metrics_;
+  const model::NodeId node_ = make_id<model::NodeId>();
 };
 
 inline std::string name_of_backend(const testing::TestParamInfo<Backend>& info) {
-  return info.param == Backend::memory ? "memory" : "sqlite";
+  switch (info.param) {
+    case Backend::memory: return "memory";
+    case Backend::sqlite: return "sqlite";
+    case Backend::postgres: return "postgres";
+  }
+  return "";
 }
 
 template <typename Row>

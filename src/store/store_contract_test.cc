@@ -4,7 +4,7 @@
 namespace sluice::store {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, every_backend, name_of_backend);
 
 // ── tenants ──
 

@@ -34,7 +34,7 @@ class TablesContract : public StoreContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, TablesContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, TablesContract, every_backend, name_of_backend);
 
 TEST_P(TablesContract, A_table_is_kept_found_by_id_and_name_changed_and_removed_with_its_rows) {
   const auto tenant = make_tenant();

@@ -23,7 +23,7 @@ class ThreadContract : public GateContract {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, ThreadContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, ThreadContract, every_backend, name_of_backend);
 
 TEST_P(ThreadContract, A_thread_and_its_run_are_there_with_the_run_that_they_name) {
   const auto begun = accepted(named_anew("thread ✓", "run-1"));

@@ -95,7 +95,7 @@ class LongJournal : public SqliteFiles {
     end.events.insert(end.events.begin(), count - 3, {model::EventKind::text, {7000}, "word"});
     get(&Store::append, end);
     run = begun.run.id;
-    db = std::move(Connection::open(path, Connection::Mode::reader)).take();
+    db = std::move(SqliteConnection::open(path, SqliteConnection::Mode::reader)).take();
   }
   // The next page; how many events were gone through for it.
   uint64_t turn_page(UnpackedRows& rows, uint64_t& read) const {

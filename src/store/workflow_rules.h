@@ -26,7 +26,14 @@ inline void apply(const WorkflowAppend& append, model::WorkflowRun& run) {
 // Two who carry the same run are told apart here: the second finds that the first went on.
 inline std::optional<Error> refusal(const WorkflowAppend& append, const model::WorkflowRun& run) {
   if (run.status != model::WorkflowRunStatus::running) return Error{ErrorKind::conflict, "the workflow run is over"};
+  if (run.node != append.run.node) return Error{ErrorKind::conflict, "another server carries the workflow run"};
   if (run.head != append.run.head) return Error{ErrorKind::conflict, "the workflow run has gone on"};
+  return std::nullopt;
+}
+
+inline std::optional<Error> refusal_of_takeover(const model::WorkflowRun& run, model::NodeId seen) {
+  if (run.status != model::WorkflowRunStatus::running) return Error{ErrorKind::conflict, "the workflow run is over"};
+  if (run.node != seen) return Error{ErrorKind::conflict, "somebody else has taken the workflow run over"};
   return std::nullopt;
 }
 

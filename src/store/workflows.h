@@ -50,8 +50,12 @@ class Workflows {
 
   // With its first events. `not_found` when the workflow is not the tenant's.
   virtual void start_run(WorkflowAppend made, Answer<model::WorkflowRun> done) = 0;
-  // `conflict` unless the run stands at `append.run.head`, and when it is over. Gives the run as it is then.
+  // `conflict` unless the run stands at `append.run.head` and is `append.run.node`'s, and when it is over. Gives the
+  // run as it is then.
   virtual void append(WorkflowAppend append, Answer<model::WorkflowRun> done) = 0;
+  // From now on it is `by`'s. `conflict` unless it was `seen`'s, and when it is over.
+  virtual void take_over(model::WorkflowRunId id, model::NodeId seen, model::NodeId by,
+                         Answer<model::WorkflowRun> done) = 0;
   virtual void run(model::TenantId tenant, model::WorkflowRunId id, Answer<model::WorkflowRun> done) = 0;
   // Newest first. Of a workflow that was deleted, too.
   virtual void runs(model::TenantId tenant, model::WorkflowId workflow, PageQuery<model::WorkflowRunId> query,

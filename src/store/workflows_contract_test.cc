@@ -44,7 +44,7 @@ class WorkflowContract : public StoreContract {
   const model::TenantId tenant = make_tenant();
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, WorkflowContract, testing::Values(Backend::memory, Backend::sqlite), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(Stores, WorkflowContract, every_backend, name_of_backend);
 
 TEST_P(WorkflowContract, A_workflow_is_kept_changed_and_removed) {
   const auto made = make_workflow();
@@ -185,6 +185,24 @@ TEST_P(WorkflowContract, A_long_journal_is_read_in_pages) {
   EXPECT_EQ(get(&Workflows::journal, run.id, model::Position{0}).bodies.size(), 2U) << "the first is short";
   EXPECT_EQ(get(&Workflows::journal, run.id, model::Position{1}).bodies.size(), 2U);
   EXPECT_EQ(get(&Workflows::journal, run.id, model::Position{3}).bodies.size(), 1U);
+}
+
+TEST_P(WorkflowContract, A_run_is_written_by_the_node_that_carries_it_and_by_no_other) {
+  const auto first = make_id<model::NodeId>();
+  const auto second = make_id<model::NodeId>();
+  auto made = a_run(make_workflow().id);
+  made.node = first;
+  const auto begun = get(&Workflows::start_run, WorkflowAppend{made, {"first"}});
+  EXPECT_EQ(begun.node, first);
+  EXPECT_EQ(refused(&Workflows::take_over, begun.id, second, second), ErrorKind::conflict);
+  const auto taken = get(&Workflows::take_over, begun.id, first, second);
+  EXPECT_EQ(taken.node, second);
+  EXPECT_EQ(get(&Workflows::run, tenant, begun.id).node, second);
+  EXPECT_EQ(refused(&Workflows::append, the_end(begun)), ErrorKind::conflict);
+  EXPECT_EQ(refused(&Workflows::take_over, begun.id, first, first), ErrorKind::conflict);
+  get(&Workflows::append, the_end(taken));
+  EXPECT_EQ(refused(&Workflows::take_over, begun.id, second, first), ErrorKind::conflict);
+  EXPECT_EQ(refused(&Workflows::take_over, make_id<model::WorkflowRunId>(), second, first), ErrorKind::not_found);
 }
 
 }  // namespace

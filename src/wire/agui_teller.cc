@@ -149,6 +149,7 @@ void AguiTeller::tell(const model::RunEvent& event) {
     case EventKind::accepted:
     case EventKind::checkpoint:
     case EventKind::answers:
+    case EventKind::mark:
     case EventKind::resumed: return;
     case EventKind::log:
     case EventKind::usage:

@@ -73,7 +73,8 @@ void AssistantFold::apply(const store::Committed& news, std::string& out) {
     case EventKind::log:
     case EventKind::egress:
     case EventKind::checkpoint:
-    case EventKind::answers: return;
+    case EventKind::answers:
+    case EventKind::mark: return;
     case EventKind::usage:
     case EventKind::step:
     case EventKind::output:

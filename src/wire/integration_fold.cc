@@ -69,7 +69,8 @@ void IntegrationFold::apply(const store::Committed& news, std::string& out) {
     case EventKind::resumed: tell("resumed", event, out); break;
     case EventKind::accepted:
     case EventKind::checkpoint:
-    case EventKind::answers: break;
+    case EventKind::answers:
+    case EventKind::mark: break;
     case EventKind::reasoning:
     case EventKind::log:
     case EventKind::usage:

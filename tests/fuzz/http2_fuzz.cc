@@ -50,6 +50,9 @@ class Answering final : public net::Http2Session::Listener {
     answer(stream, stream.is_head_request());
   }
   void on_sent(net::Http2Stream& stream) override { SLUICE_CHECK(open_.contains(stream.id())); }
+  void on_answered_early(net::Http2Stream& stream) override {
+    SLUICE_CHECK(open_.contains(stream.id()) && !stream.request_ended());
+  }
   void on_closed(net::Http2Stream& stream) override { SLUICE_CHECK(open_.erase(stream.id()) == 1); }
   void on_nuisance() override {
     if (++nuisances_ > 100) session_.terminate(net::Http2Error::enhance_your_calm);

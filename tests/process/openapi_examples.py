@@ -158,6 +158,7 @@ EXAMPLES = {
         ("/v1/admin/audit?tenant_id={own_tenant}&after=1&limit=1", None, 200),
         ("/v1/admin/audit?after=x", None, 422)],
     "verifyAudit": [("/v1/admin/audit/verify", {}, 200)],
+    "listNodes": [("/v1/admin/nodes", None, 200)],
     "rotateVault": [("/v1/admin/vault/rotate", {}, 200)],
     "listApprovals": [
         ("/v1/approvals", None, 200),
@@ -190,6 +191,7 @@ EXAMPLES = {
         ("/problems/not-found", None, 200),
         ("/problems/no-such-slug", None, 404)],
     "getOpenapi": [("/openapi.yaml", None, 200)],
+    "getDocs": [("/docs", None, 200)],
     "getHome": [("/", None, 200)],
 }
 

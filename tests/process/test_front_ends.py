@@ -1,6 +1,6 @@
-"""The front ends of examples/, in a real browser, against a real server (H-2): streaming, an approval, a tool of the page,
-and a reload in the middle of a run. Needs node, npm and Chromium; where the npm registry cannot be reached it says so
-loudly and exits with 77, which is counted as skipped."""
+"""The front ends of examples/, as docs/front-ends (ag-ui.md, tanstack-ai.md) has people start them, in a real browser,
+against a real server (H-2): streaming, an approval, a tool of the page, and a reload in the middle of a run. Needs node, npm
+and Chromium; where the npm registry cannot be reached it says so loudly and exits with 77, which is counted as skipped."""
 import json
 import os
 import subprocess

@@ -1,4 +1,6 @@
 """I-23: openapi/openapi.yaml is normative. Every operation is called, and every answer held against it."""
+import base64
+import hashlib
 import json
 import pathlib
 import re
@@ -238,6 +240,20 @@ class TheServer(ServerTest):
 
     def test_I23_serves_the_very_file(self):
         self.assertEqual(self.server.client("").get("/openapi.yaml").body, SPEC_FILE.read_bytes())
+
+    def test_I23_shows_every_operation_and_schema_on_a_page_whose_policy_lets_only_itself_run(self):
+        answer = self.server.client("").get("/docs")
+        page = answer.body.decode()
+        for path, method, operation in operations():
+            self.assertRegex(page, f'<article id="{operation["operationId"]}"(?s:.)*?{method.upper()}</a>', path)
+        shown = set(re.findall(r'<article id="schema-(\w+)"', page))
+        self.assertEqual(shown, set(SPEC["components"]["schemas"]))
+        self.assertLessEqual(set(re.findall(r'href="#schema-(\w+)"', page)), shown, "a link that leads nowhere")
+        for element in ("style", "script"):
+            inside = re.search(f"<{element}>(.*?)</{element}>", page, re.S)[1].encode()
+            digest = base64.b64encode(hashlib.sha256(inside).digest()).decode()
+            self.assertIn(f"{element}-src 'sha256-{digest}'", answer.header("content-security-policy"))
+        self.assertNotRegex(page, r"""\b(src|style|on[a-z]+)=|href="(?!/|#|https://)""", "what the policy would not let happen")
 
     def test_every_problem_in_the_file_has_its_page(self):
         listed = self.client.get("/problems").body.decode()

@@ -145,7 +145,7 @@ class AnyWorkspaceTest(RunnerCase):
         self.assertEqual(self.client.get("/nowhere").status, 404)
 
     def test_operators_can_look(self):
-        self.assertEqual(self.runner.client("").get("/healthz").json(), {"status": "ok"})
+        self.assertEqual(self.runner.client("").get("/healthz").json(), {"status": "ok", "slots": 64, "free": 64})
         self.assertEqual(self.runner.client("").get("/readyz").json(), {"status": "ready"})
         self.assertEqual(self.runner.client("").get("/metrics").status, 401)
         self.assertIn(b"sluice_dispatches_live", self.client.get("/metrics").body)
@@ -204,7 +204,7 @@ class ServerWithRunnerTest(RunnerCase):
         self.assertEqual([file["name"] for file in files], ["a.txt"])
 
     def test_when_no_runner_is_there_the_run_says_so(self):
-        server = Server("--runner", "http://127.0.0.1:1", "--sandbox.driver", "off")
+        server = Server("--runner", "http://127.0.0.1:1", "--runner.wait_seconds", "1", "--sandbox.driver", "off")
         self.addCleanup(server.remove)
         server.start()
         client = server.client()

@@ -36,7 +36,7 @@ ROOMS = {
            "gates vault egress notices api cli",
 }
 DOORLESS = {"base", "model"}  # all of their headers may be included singly
-SECOND_DOORS = {"engine/materials.h", "harness/dialect.h", "harness/envelope.h", "world/metrics.h"}
+SECOND_DOORS = {"engine/materials.h", "files/upkeep.h", "harness/dialect.h", "harness/envelope.h", "store/maintenance.h", "world/metrics.h"}
 # What only tests may include: fakes, fixtures, the suites that several backends share.
 FOR_TESTS = re.compile(r"(^|/)(fake|memory|contract)_[a-z_]+\.(h|cc)$|_(fixture|contract|test)\.(h|cc)$")
 
@@ -45,6 +45,12 @@ FUNCTION_LINES_MAX = 60
 BANNED_PARTS = {"legacy", "v2", "manager", "helper", "helpers", "util", "utils"}
 FOREIGN = re.compile(r"(sqlite3|curl|CURL|SSL|EVP|BIO|X509|ZSTD)_")  # names that others gave
 SLEEPS = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b")
+# Whatever proves that somebody is who he says: how long a comparison takes must not tell how near a guess was. Names
+# that end so, and what the functions give that make seals.
+PROOF = r"(?:\w*(?:_mac|_key_sha256|_seal)|mac|csrf_token|admin_key|runner_key|service_key|hmac_sha256(?=\()|bearer_of)"
+TIMED = re.compile(rf"\b{PROOF}_?(?:\([^()]*\))*\)*\s*[!=]=|[!=]=\s*(?:[\w.:]|->)*\b{PROOF}_?\b(?!\.empty)|"
+                   rf"\bCRYPTO_memcmp\b|\bmemcmp\([^;]*{PROOF}")
+COMPARES = "src/base/digest.cc"
 DISABLED = re.compile(r"\bDISABLED_\w+|\bGTEST_SKIP\b|unittest\.skip|\.skipTest\(")
 # Spelt in pieces, because this file is read too.
 UNMENTIONABLE = [re.compile(p) for p in (r"\.\./" + "shared", "/work/" + "(main|shared)", "/far" + r"m/\w", "TODO" + r"\(now\)")]
@@ -60,7 +66,8 @@ def faults(root):
     root = pathlib.Path(root)
     found = []
     for check in (includes_go_down, own_header_first, headers_are_doors, sizes, names_say_what_they_are, tests_are_honest,
-                  rooms_list_their_sources, documents_name_what_exists, nothing_unmentionable, requirements_are_tested):
+                  proofs_are_not_timed, rooms_list_their_sources, documents_name_what_exists, nothing_unmentionable,
+                  requirements_are_tested):
         found += check(root)
     return found
 
@@ -164,6 +171,14 @@ def tests_are_honest(root):
             yield f"{name}: {match.group(0)}: tests do not sleep; move a fake clock, or wait for an event with a deadline"
         if match := DISABLED.search(text):
             yield f"{name}: {match.group(0)}: a test that does not run is deleted or repaired"
+
+
+def proofs_are_not_timed(root):
+    for name, text in files(root, ".cc", ".h", under=("src",)):
+        if is_test(name) or name == COMPARES:
+            continue
+        if match := TIMED.search(source.bare(text)):
+            yield f"{name}: '{match.group(0)}': compare it with equal_in_constant_time() of base/digest.h"
 
 
 def rooms_list_their_sources(root):

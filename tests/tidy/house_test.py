@@ -118,6 +118,13 @@ class ABadHouse(unittest.TestCase):
         self.write("tests/lame_test.cc", "TEST(Lame, DISABLED_Duck) {}\n")
         self.refuses("DISABLED_Duck")
 
+    def test_a_comparison_that_an_attacker_could_time(self):
+        for line in ("given == hmac_sha256(root, text)", "cookie.mac != expected", "given != options_.runner_key_sha256",
+                     "std::memcmp(a, session_mac, 32) == 0", "CRYPTO_memcmp(a, b, 32) == 0",
+                     "seal.csrf_token(session) == token"):
+            self.write("src/net/proof.h", f"// Proves.\n#pragma once\ninline bool f() {{ return {line}; }}\n")
+            self.refuses("src/net/proof.h", "equal_in_constant_time")
+
     def test_a_source_that_nobody_builds(self):
         self.write("src/net/lost.cc", "")
         self.refuses("src/net/lost.cc", "not listed")

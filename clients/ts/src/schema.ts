@@ -1514,6 +1514,32 @@ export interface AuditVerification {
   head_sha256: string | null
 }
 
+export interface NodeList {
+  object: 'list'
+  data: Node[]
+}
+
+export interface Node {
+  object: 'node'
+  id: string
+  /** `node.name` of its configuration. */
+  name: string
+  version: string
+  /** It stops; what it lets go is taken by the others. */
+  draining: boolean
+  /** Since its last beat. */
+  silent_ms: number
+  slots: number
+  free_slots: number
+  running: number
+  held: number
+  parked: number
+  sticky: number
+  /** Boxes that wait for work. */
+  warm: number
+  started_at: string
+}
+
 export interface VaultRotation {
   object: 'vault_rotation'
   checked: number

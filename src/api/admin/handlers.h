@@ -22,6 +22,7 @@ void get_webhook_secret(const Asked& asked);
 void list_audit(const Asked& asked);
 void verify_audit(const Asked& asked);
 void rotate_vault(const Asked& asked);
+void list_nodes(const Asked& asked);
 
 void cancel_run(const Asked& asked);
 

@@ -21,16 +21,37 @@ struct ShownChat {
   model::ConversationId id;
   std::string json;
 };
+using ConversationPage = store::Page<model::Conversation>;
 void append_row(std::string& out, const ShownChat& chat) { out += chat.json; }
 
-ShownChat shown(const Asked& asked, const model::Conversation& chat) {
+ShownChat shown(const model::Conversation& chat, std::optional<model::RunId> running) {
   ShownChat out{chat.id, {}};
   json::Writer writer(out.json);
   writer.begin_object();
   append_members(writer, chat);
-  const auto running = asked->engine().run_of(chat.id);
   writer.key("running").string_or_null(running ? std::optional(running->text()) : std::nullopt).end_object();
   return out;
+}
+
+// `then` gets the chat's run that is not over, unless that cannot be told.
+template <typename Then>
+void with_running(const Asked& asked, model::ConversationId chat, Then then) {
+  asked->engine().run_of(asked->tenant().id, chat,
+                         [asked, then = std::move(then)](const Result<std::optional<model::RunId>>& running) mutable {
+                           running ? then(running.value()) : asked->fail(running.error());
+                         });
+}
+
+// One chat after the other, then all at once.
+void tell_chats(const Asked& asked, store::PageQuery<model::ConversationId> query,
+                std::shared_ptr<ConversationPage> page, store::Page<ShownChat> chats) {
+  const auto next = chats.rows.size();
+  if (next == page->rows.size()) return asked->answer_json(200, page_json(chats, query));
+  with_running(asked, page->rows[next].id,
+               [asked, query, page, chats = std::move(chats), next](std::optional<model::RunId> running) mutable {
+                 chats.rows.push_back(shown(page->rows[next], running));
+                 tell_chats(asked, query, page, std::move(chats));
+               });
 }
 
 void append_running(json::Writer& writer, const std::optional<ChatNow::Running>& running) {
@@ -60,9 +81,10 @@ void tell_chat(const Asked& asked, const model::Conversation& chat, const ChatNo
 }
 
 void end_turn(const Asked& asked, model::ConversationId chat, Callback<void()> then) {
-  const auto running = asked->engine().run_of(chat);
-  if (!running) return then();
-  asked->engine().cancel(asked->tenant().id, *running, [then = std::move(then)](const auto&) mutable { then(); });
+  with_running(asked, chat, [asked, then = std::move(then)](std::optional<model::RunId> running) mutable {
+    if (!running) return then();
+    asked->engine().cancel(asked->tenant().id, *running, [then = std::move(then)](const auto&) mutable { then(); });
+  });
 }
 
 void archive(const Asked& asked, model::ConversationId chat) {
@@ -83,9 +105,8 @@ void list_chats(const Asked& asked) {
   asked->store().conversations(asked->tenant().id, {.kind = model::ConversationKind::chat, .active_only = true}, *query,
                                [asked, query = *query](const Result<store::Page<model::Conversation>>& page) {
                                  if (!page) return answer_page(asked, query, page);
-                                 store::Page<ShownChat> chats{.has_more = page.value().has_more};
-                                 for (const auto& chat : page.value().rows) chats.rows.push_back(shown(asked, chat));
-                                 asked->answer_json(200, page_json(chats, query));
+                                 tell_chats(asked, query, std::make_shared<ConversationPage>(page.value()),
+                                            {.has_more = page.value().has_more});
                                });
 }
 
@@ -118,7 +139,10 @@ void rename_chat(const Asked& asked) {
     asked->store().update_conversation(asked->tenant().id, chat.id, {.title = title}, asked->now(),
                                        [asked](const Result<model::Conversation>& renamed) {
                                          if (!renamed) return asked->fail(renamed.error());
-                                         asked->answer_json(200, shown(asked, renamed.value()).json);
+                                         with_running(asked, renamed.value().id,
+                                                      [asked, chat = renamed.value()](const auto& running) {
+                                                        asked->answer_json(200, shown(chat, running).json);
+                                                      });
                                        });
   });
 }
@@ -132,21 +156,22 @@ void delete_chat(const Asked& asked) {
 
 void stop_chat(const Asked& asked) {
   with_chat_of_path(asked, [asked](const model::Conversation& chat) {
-    const auto running = asked->engine().run_of(chat.id);
-    if (!running) return asked->problem(model::Slug::run_finished, "No turn of this chat is under way.");
-    asked->set_run(*running);
-    asked->engine().cancel(asked->tenant().id, *running,
-                           [asked](const std::variant<model::Run, model::Problem>& outcome) {
-                             if (const auto* problem = std::get_if<model::Problem>(&outcome)) {
-                               return asked->problem(*problem);
-                             }
-                             const auto& run = std::get<model::Run>(outcome);
-                             std::string body;
-                             json::Writer writer(body);
-                             writer.begin_object().key("streamId").string(run.id.text());
-                             writer.key("status").string(model::name_of(run.state)).end_object();
-                             asked->answer_json(200, std::move(body));
-                           });
+    with_running(asked, chat.id, [asked](std::optional<model::RunId> running) {
+      if (!running) return asked->problem(model::Slug::run_finished, "No turn of this chat is under way.");
+      asked->set_run(*running);
+      asked->engine().cancel(asked->tenant().id, *running,
+                             [asked](const std::variant<model::Run, model::Problem>& outcome) {
+                               if (const auto* problem = std::get_if<model::Problem>(&outcome)) {
+                                 return asked->problem(*problem);
+                               }
+                               const auto& run = std::get<model::Run>(outcome);
+                               std::string body;
+                               json::Writer writer(body);
+                               writer.begin_object().key("streamId").string(run.id.text());
+                               writer.key("status").string(model::name_of(run.state)).end_object();
+                               asked->answer_json(200, std::move(body));
+                             });
+    });
   });
 }
 

@@ -6,6 +6,8 @@ namespace sluice::api::assistant {
 namespace {
 
 constexpr Millis return_after_restart{30'000};
+constexpr Millis look_every{10'000};
+constexpr std::string_view who_reads_kind = "who reads";
 
 }  // namespace
 
@@ -13,6 +15,18 @@ std::optional<model::ChatTurn> chat_turn_of(const store::CommittedBatch& journal
   if (journal.empty()) return std::nullopt;
   const auto body = json::Document::parse(journal.front().event().body);
   return body ? model::extras_from_json(body.value().root()).chat : std::nullopt;
+}
+
+Turns::Turns(Needs needs, Millis grace) : needs_(needs), grace_(grace), self_(std::make_shared<Turns*>(this)) {
+  if (!is_shared()) return;
+  needs_.engine.answer_nodes(std::string(who_reads_kind),
+                             [self = self_](const std::string& run, Callback<void(std::string)> reply) {
+                               const auto id = model::RunId::parse(run);
+                               if (*self == nullptr || !id) return reply("no");
+                               const auto found = (*self)->turns_.find(*id);
+                               const bool is_read = found != (*self)->turns_.end() && found->second.reader_count > 0;
+                               reply(is_read ? "yes" : "no");
+                             });
 }
 
 void Turns::join(const model::Run& run, bool keeps_on) {
@@ -45,10 +59,31 @@ void Turns::cancel_after(model::RunId run, Turn& turn, Millis delay) {
 }
 
 void Turns::cancel(model::RunId run) {
-  const auto tenant = turns_.at(run).tenant;
-  turns_.erase(run);
   if (closed_) return;
-  needs_.engine.cancel(tenant, run, [](const auto&) {});  // or it is over by itself
+  auto others = needs_.engine.nodes();
+  std::erase_if(others, [&](const store::SeenNode& node) { return node.id == needs_.store.nodes().self(); });
+  cancel_unless_read(run, std::move(others));
+}
+
+void Turns::cancel_unless_read(model::RunId run, std::vector<store::SeenNode> others) {
+  const auto found = turns_.find(run);
+  if (found == turns_.end() || found->second.reader_count > 0 || closed_) return;
+  if (others.empty()) {
+    const auto tenant = found->second.tenant;
+    turns_.erase(found);
+    return needs_.engine.cancel(tenant, run, [](const auto&) {});  // or it is over by itself
+  }
+  const auto next = others.back().id;
+  others.pop_back();
+  needs_.engine.ask_node(next, std::string(who_reads_kind), run.text(),
+                         [self = self_, run, others = std::move(others)](const Result<std::string>& answer) mutable {
+                           if (*self == nullptr) return;
+                           // Who does not answer has no readers either, or soon none.
+                           if (!answer || answer.value() != "yes")
+                             return (*self)->cancel_unless_read(run, std::move(others));
+                           (*self)->turns_.erase(run);
+                           (*self)->looked_at_.insert(run);
+                         });
 }
 
 // ── after a restart ──
@@ -61,15 +96,31 @@ void Turns::adopt_unfinished() {
                                 {{"why", runs.error().what}});
       return;
     }
-    for (const auto& run : runs.value()) (*self)->adopt(run);
+    (*self)->adopt_all(runs.value());
   });
+  if (is_shared()) look_timer_ = needs_.loop.after(look_every, [this] { adopt_unfinished(); });
+}
+
+void Turns::adopt_all(const std::vector<model::Run>& runs) {
+  std::unordered_set<model::RunId> still;
+  for (const auto& run : runs) {
+    if (run.node != needs_.store.nodes().self()) continue;
+    if (looked_at_.contains(run.id))
+      still.insert(run.id);
+    else if (!turns_.contains(run.id))
+      adopt(run);
+  }
+  looked_at_ = std::move(still);
 }
 
 void Turns::adopt(const model::Run& run) {
   needs_.store.journal(run.id, {}, 1, [self = self_, run](const Result<store::JournalPage>& page) {
     if (*self == nullptr || !page || (*self)->turns_.contains(run.id)) return;
     const auto chat = chat_turn_of(page.value().events);
-    if (!chat || chat->keep_on_disconnect || model::is_over(page.value().run.state)) return;
+    if (!chat || chat->keep_on_disconnect || model::is_over(page.value().run.state)) {
+      (*self)->looked_at_.insert(run.id);
+      return;
+    }
     auto& turn = (*self)->turns_[run.id];
     turn.tenant = run.tenant_id;
     (*self)->cancel_after(run.id, turn, return_after_restart);

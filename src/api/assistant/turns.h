@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "engine/engine.h"
 #include "model/model.h"
@@ -20,7 +22,7 @@ class Turns final {
     world::Loop& loop;
     world::Log& log;
   };
-  Turns(Needs needs, Millis grace) : needs_(needs), grace_(grace), self_(std::make_shared<Turns*>(this)) {}
+  Turns(Needs needs, Millis grace);
   ~Turns() { *self_ = nullptr; }
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
@@ -36,7 +38,8 @@ class Turns final {
   // Nobody reads it, and it may be cancelled for that.
   bool is_left(model::RunId run) const;
 
-  // After a restart nobody reads what is under way: whoever wants to is given the time to come back.
+  // After a restart nobody reads what is under way: whoever wants to is given the time to come back. Where servers
+  // share the store, so it is with what this one has taken over from another; it looks now and then.
   void adopt_unfinished();
   // The server stops: the next one takes up what is under way.
   void close() { closed_ = true; }
@@ -49,7 +52,11 @@ class Turns final {
     world::Timer leaving;
   };
 
+  bool is_shared() const { return needs_.store.nodes().self() != model::NodeId{}; }
+  void adopt_all(const std::vector<model::Run>& runs);
   void adopt(const model::Run& run);
+  // Nobody reads it here. Elsewhere somebody may: the others are asked first.
+  void cancel_unless_read(model::RunId run, std::vector<store::SeenNode> others);
   void cancel_after(model::RunId run, Turn& turn, Millis delay);
   void cancel(model::RunId run);
 
@@ -57,6 +64,8 @@ class Turns final {
   const Millis grace_;
   bool closed_ = false;
   std::unordered_map<model::RunId, Turn> turns_;
+  std::unordered_set<model::RunId> looked_at_;  // unfinished, and nothing to adopt
+  world::Timer look_timer_;
   std::shared_ptr<Turns*> self_;  // the store's answers may come after our end
 };
 

@@ -1,4 +1,4 @@
-#include "api/console/assets.h"
+#include "api/assets.h"
 
 #include "api/api_fixture.h"
 

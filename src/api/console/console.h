@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/console/assets.h"
+#include "api/assets.h"
 #include "api/console/login_codes.h"
 #include "api/console/session.h"
 
@@ -28,11 +28,10 @@ class ClosedSessions final {
 
 struct Console {
   Console(world::Loop& loop, world::Entropy& entropy, std::string session_root, std::string_view pack)
-      : seal(std::move(session_root)), codes(loop, entropy), wrong_tries(loop), assets(pack) {}
+      : seal(std::move(session_root)), codes(loop, entropy), assets(pack) {}
 
   SessionSeal seal;
   LoginCodes codes;
-  WrongTries wrong_tries;
   ClosedSessions closed;
   Assets assets;
 };

@@ -44,11 +44,13 @@ void identify_admin(const Asked& asked, const Session& session, const AdminSessi
 
 }  // namespace
 
-void add_page_headers(net::Headers& headers) {
+void add_page_headers(net::Headers& headers, bool over_tls) {
   headers.add("Content-Security-Policy", page_policy);
   headers.add("X-Frame-Options", "DENY");
   headers.add("X-Content-Type-Options", "nosniff");
   headers.add("Referrer-Policy", "no-referrer");
+  // A browser that was here once comes by https ever after, however it is sent here.
+  if (over_tls) headers.add("Strict-Transport-Security", "max-age=31536000");
 }
 
 bool is_of_console(std::string_view path) { return path == "/console" || path.starts_with("/console/"); }

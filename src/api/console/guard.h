@@ -8,8 +8,8 @@
 
 namespace sluice::api::console {
 
-// The headers that every answer below /console has.
-void add_page_headers(net::Headers& headers);
+// The headers that every answer below /console has. `over_tls`: clients reach this server by https.
+void add_page_headers(net::Headers& headers, bool over_tls);
 bool is_of_console(std::string_view path);
 
 // The session that came with the request, if it is good.

@@ -110,22 +110,5 @@ TEST(LoginCodes, Of_too_many_the_oldest_are_forgotten) {
   EXPECT_TRUE(codes.spend(second));
 }
 
-TEST(WrongTries, Are_few_within_a_minute_for_one_and_for_all) {
-  world::FakeLoop loop;
-  WrongTries tries(loop);
-  for (int i = 0; i < WrongTries::of_peer_max; ++i) {
-    EXPECT_EQ(tries.wait_seconds("a"), 0);
-    tries.add("a");
-  }
-  EXPECT_EQ(tries.wait_seconds("a"), 61);
-  EXPECT_EQ(tries.wait_seconds("b"), 0);
-  for (int i = WrongTries::of_peer_max; i < WrongTries::in_all_max; ++i) tries.add(std::to_string(i));
-  EXPECT_GT(tries.wait_seconds("somebody new"), 0);
-  loop.advance({59'999});
-  EXPECT_EQ(tries.wait_seconds("a"), 1);
-  loop.advance({1});
-  EXPECT_EQ(tries.wait_seconds("a"), 0);
-}
-
 }  // namespace
 }  // namespace sluice::api::console

@@ -83,10 +83,9 @@ constexpr std::string_view wrong_code =
 // Never which part was wrong.
 void turn_away(const Asked& asked, std::string_view words) {
   auto& surface = asked->surface();
-  surface.console.wrong_tries.add(asked->request().peer);
   surface.needs.log.write(world::LogLevel::warn, "console login refused",
                           {{"peer", asked->request().peer}, {"request_id", asked->request_id()}});
-  asked->problem(model::Slug::unauthenticated, words);
+  asked->turn_away(model::Slug::unauthenticated, words);
 }
 
 void log_in_with_code(const Asked& asked, std::string_view code) {
@@ -137,11 +136,6 @@ void with_tenant(const Asked& asked, const Session& session, Callback<void(std::
 void open_session(const Asked& asked) {
   if (const auto fault = fault_of_origin(*asked); !fault.empty()) {
     return asked->problem(model::Slug::csrf, fault);
-  }
-  if (const auto wait = asked->surface().console.wrong_tries.wait_seconds(asked->request().peer); wait > 0) {
-    return asked->problem(model::Problem{.slug = model::Slug::rate_limited,
-                                         .detail = "Too many wrong tries to log in within a minute.",
-                                         .retry_after_seconds = wait});
   }
   const auto body = read_body(asked);
   if (!body) return;

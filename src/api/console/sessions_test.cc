@@ -63,7 +63,7 @@ TEST_F(SessionsTest, A_service_key_opens_a_session_of_its_tenant) {
   EXPECT_EQ(use(by, "PATCH", "/console/session", R"({"tenantId":")" + other.id.text() + "\"}")->status, 403);
 }
 
-TEST_F(SessionsTest, A_wrong_login_is_never_told_what_was_wrong_and_soon_has_to_wait) {
+TEST_F(SessionsTest, A_wrong_login_is_never_told_what_was_wrong_and_keeps_no_right_one_out) {
   const auto wrong = log_in(R"({"key":"sk_int_unknown"})");
   EXPECT_EQ(wrong->status, 401);
   EXPECT_EQ(wrong->header("Set-Cookie"), "");
@@ -76,10 +76,6 @@ TEST_F(SessionsTest, A_wrong_login_is_never_told_what_was_wrong_and_soon_has_to_
   const auto spent = log_in(R"({"code":"wrong"})");
   EXPECT_EQ(spent->status, 401);
   EXPECT_NE(spent->text("detail").find("sluice console"), std::string::npos) << "how to get another link";
-  const auto limited = log_in(R"({"key":")" + acme.key + "\"}");
-  EXPECT_EQ(limited->slug(), "rate-limited");
-  EXPECT_FALSE(limited->header("Retry-After").empty());
-  loop.advance({60'000});
   EXPECT_EQ(log_in(R"({"key":")" + acme.key + "\"}")->status, 200);
   EXPECT_EQ(log_in("{}")->status, 422);
   EXPECT_EQ(log_in(R"({"key":"a","code":"b"})")->status, 422);

@@ -12,7 +12,9 @@ constexpr std::size_t token_chars_max = 256;
 }  // namespace
 
 void refuse_token(const Asked& asked) {
-  asked->problem(model::Slug::token_invalid, "This token is used, expired, of another execution, or none at all.");
+  constexpr std::string_view detail = "This token is used, expired, of another execution, or none at all.";
+  if (!asked->header("Authorization")) return asked->problem(model::Slug::token_invalid, detail);
+  asked->turn_away(model::Slug::token_invalid, detail);
 }
 
 bool has_token(const Asked& asked) {

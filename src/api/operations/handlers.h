@@ -16,6 +16,7 @@ void list_problems(const Asked& asked);
 void get_problem(const Asked& asked);
 void get_home(const Asked& asked);
 void get_openapi(const Asked& asked);
+void get_docs(const Asked& asked);
 
 // openapi/openapi.yaml, as it was when the server was built.
 std::string_view openapi_text();

@@ -59,7 +59,7 @@ void get_home(const Asked& asked) {
               "<p>Version " + escaped(asked->surface().options.version) +
                   ". This server runs AI agents and streams what they do.</p><ul>"
                   "<li><a href=\"/console\">The console</a>, for people"
-                  "<li><a href=\"/openapi.yaml\">The API</a> (OpenAPI 3.1)"
+                  "<li><a href=\"/docs\">The API</a>, and <a href=\"/openapi.yaml\">its description</a> (OpenAPI 3.1)"
                   "<li><a href=\"/problems\">Problems</a> and what to do about them"
                   "<li><a href=\"/healthz\">Health</a>, <a href=\"/readyz\">readiness</a></ul>");
 }

@@ -1,0 +1,87 @@
+// What is said to a large request before its body is there, and to those who ask too often.
+#include "api/api_fixture.h"
+
+namespace sluice::api {
+namespace {
+
+class HeadCheckTest : public ApiTest {
+ protected:
+  // The status of the refusal, or 0: the body may come.
+  int check(std::string method, std::string path, net::Headers headers) {
+    net::Request head{.method = std::move(method), .path = std::move(path), .headers = std::move(headers)};
+    head.peer = "192.0.2.1";
+    std::optional<int> said;
+    api->check_head(head, [&](std::optional<net::Response> answer) {
+      EXPECT_FALSE(said);
+      said = answer ? answer->status : 0;
+      if (answer) EXPECT_EQ(answer->headers.find("Content-Type"), "application/problem+json");
+    });
+    loop.settle();
+    return said.value_or(-1);
+  }
+  net::Headers with(const std::string& key) { return {{"Authorization", "Bearer " + key}}; }
+};
+
+TEST_F(HeadCheckTest, A_stranger_is_turned_away_before_the_body) {
+  EXPECT_EQ(check("POST", "/v1/skills", {}), 401);
+  EXPECT_EQ(check("POST", "/v1/skills", with("sk_int_wrong")), 401);
+  EXPECT_EQ(check("POST", "/v1/skills", with(admin_key)), 403);
+  EXPECT_EQ(check("POST", workspace_of(acme) + "/files", with(other.key)), 404);
+  EXPECT_EQ(check("POST", "/v1/nothing", with(acme.key)), 404);
+  EXPECT_EQ(check("PUT", "/v1/skills", with(acme.key)), 405);
+  EXPECT_EQ(check("POST", "/api/agents/x/results", {{"Authorization", "token"}}), 401);
+  EXPECT_EQ(check("POST", "/v1/skills", {{"Cookie", "sluice_session=AAAA"}}), 401);
+}
+
+TEST_F(HeadCheckTest, Whoever_may_ask_is_welcome) {
+  EXPECT_EQ(check("POST", "/v1/skills", with(acme.key)), 0);
+  EXPECT_EQ(check("POST", workspace_of(acme) + "/files", with(acme.key)), 0);
+  EXPECT_EQ(check("POST", "/v1/tenants", with(admin_key)), 0);
+  EXPECT_EQ(check("POST", "/console/session", {}), 0);
+  const auto execution = ids.make<model::ExecutionId>().text();
+  EXPECT_EQ(check("POST", "/api/agents/" + execution + "/results", {{"Authorization", "token"}}), 0);
+}
+
+TEST_F(HeadCheckTest, A_suspended_tenant_is_turned_away_before_the_body) {
+  EXPECT_EQ(admin("PATCH", "/v1/tenants/" + acme.id.text(), R"({"status":"suspended"})")->status, 200);
+  EXPECT_EQ(check("POST", "/v1/skills", with(acme.key)), 403);
+}
+
+TEST_F(HeadCheckTest, A_key_that_asks_too_often_is_told_to_wait_and_others_are_not) {
+  make_surfaces({.request_rate = {.per_second = 0.5, .burst = 3}});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(get("/v1/agents")->status, 200);
+  const auto refused = get("/v1/agents");
+  EXPECT_EQ(refused->status, 429);
+  EXPECT_EQ(refused->slug(), "rate-limited");
+  EXPECT_EQ(refused->header("Retry-After"), "2");
+  EXPECT_EQ(ask_as("GET", "/v1/agents", {.key = other.key})->status, 200);
+  EXPECT_EQ(admin("GET", "/v1/tenants")->status, 200);
+  loop.advance({2'000});
+  EXPECT_EQ(get("/v1/agents")->status, 200);
+  EXPECT_EQ(get("/v1/agents")->status, 429);
+}
+
+TEST_F(HeadCheckTest, A_large_request_counts_once) {
+  make_surfaces({.request_rate = {.per_second = 0.5, .burst = 2}});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(check("POST", "/v1/skills", with(acme.key)), 0);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(get("/v1/agents")->status, 200);
+  EXPECT_EQ(get("/v1/agents")->status, 429);
+}
+
+TEST_F(HeadCheckTest, Wrong_keys_of_one_address_are_told_to_wait_and_right_ones_pass) {
+  make_surfaces({.wrong_key_rate = {.per_second = 1, .burst = 2}});
+  const auto ask = [&](const std::string& key) { return ask_as("GET", "/v1/agents", {.key = key}); };
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ask("sk_int_wrong")->status, 401);
+  const auto refused = ask("sk_int_wrong");
+  EXPECT_EQ(refused->status, 429);
+  EXPECT_EQ(refused->header("Retry-After"), "1");
+  EXPECT_EQ(ask_as("POST", "/console/session", {.body = R"({"key":"sk_int_wrong"})"})->status, 429);
+  EXPECT_EQ(ask_as("GET", "/v1/agents", {})->status, 401) << "who shows nothing has not tried";
+  EXPECT_EQ(ask(acme.key)->status, 200);
+  EXPECT_EQ(ask_as("POST", "/console/session", {.body = R"({"key":")" + acme.key + "\"}"})->status, 200);
+  loop.advance({1'000});
+  EXPECT_EQ(ask("sk_int_wrong")->status, 401);
+}
+
+}  // namespace
+}  // namespace sluice::api

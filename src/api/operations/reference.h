@@ -1,0 +1,11 @@
+// The API reference: a page made of openapi/openapi.yaml when the server was built (openapi/reference).
+#pragma once
+
+#include <string_view>
+
+namespace sluice::api::operations {
+
+// For api/assets.h: "index.html", and "policy", the Content-Security-Policy under which it works.
+std::string_view reference_pack();
+
+}  // namespace sluice::api::operations

@@ -1,0 +1,165 @@
+// Several servers in one thread on one disk: each with its own agent, any of which can die, be stopped for a while, or
+// leave.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/gate_fixture.h"
+
+namespace sluice::engine {
+
+// Time of one server: while it is stopped nothing of it happens, and then everything that was due does.
+class StoppableLoop final : public world::Loop, private world::Timer::Keeper {
+ public:
+  explicit StoppableLoop(world::FakeLoop& loop) : loop_(loop) {}
+
+  Timestamp now() const override { return loop_.now(); }
+  int64_t monotonic_us() const override { return loop_.monotonic_us(); }
+  world::Timer after(Millis delay, Callback<void()> then) override {
+    const auto ticket = next_++;
+    timers_[ticket] = loop_.after(delay, [this, ticket, then = wrap(std::move(then))]() mutable {
+      const auto gone = timers_.extract(ticket);
+      late_[ticket] = false;
+      run([this, ticket, then = std::move(then)]() mutable {
+        const auto late = late_.extract(ticket);
+        if (!late.empty() && !late.mapped()) (*then)();
+      });
+    });
+    return {*this, ticket};
+  }
+  void defer(Callback<void()> then) override {
+    loop_.defer([this, alive = std::weak_ptr(alive_), then = wrap(std::move(then))] {
+      if (!alive.expired()) run([then] { (*then)(); });
+    });
+  }
+  void post(Callback<void()> then) override {
+    loop_.post([this, alive = std::weak_ptr(alive_), then = wrap(std::move(then))] {
+      if (!alive.expired()) run([then] { (*then)(); });
+    });
+  }
+
+  void stop() { stopped_ = true; }
+  void wake() {
+    stopped_ = false;
+    for (auto& then : std::exchange(kept_, {})) then();
+  }
+
+ private:
+  using Shared = std::shared_ptr<Callback<void()>>;
+  static Shared wrap(Callback<void()> then) { return std::make_shared<Callback<void()>>(std::move(then)); }
+  void run(Callback<void()> then) {
+    if (!stopped_) return then();
+    kept_.push_back(std::move(then));
+  }
+  void forget(uint64_t ticket) override {
+    timers_.erase(ticket);
+    if (const auto late = late_.find(ticket); late != late_.end()) late->second = true;
+  }
+
+  world::FakeLoop& loop_;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();  // what is under way may come after the server's end
+  bool stopped_ = false;
+  uint64_t next_ = 1;
+  std::map<uint64_t, world::Timer> timers_;
+  std::map<uint64_t, bool> late_;  // due, and perhaps forgotten since
+  std::vector<Callback<void()>> kept_;
+};
+
+// One server of several.
+struct Node {
+  Node(store::MemoryDisk& disk, world::FakeLoop& fake, world::IdSource& ids, world::Log& log, vault::Sealer& sealer,
+       EngineOptions options)
+      : loop(fake), dispatcher(loop), id(ids.make<model::NodeId>()), store(disk, loop, id) {
+    options.node_name = id.text();
+    engine = make_engine({store, dispatcher, loop, ids, log, metrics, sealer, nullptr, nullptr}, options);
+    engine->recover([this](const Result<Unit>& done) { recovered = bool(done); });
+  }
+
+  StoppableLoop loop;
+  world::Metrics metrics;
+  ScriptedDispatcher dispatcher;
+  model::NodeId id;
+  store::MemoryStore store;
+  bool recovered = false;
+  std::unique_ptr<Engine> engine;
+};
+
+// The server of EngineTest does not take part: its store is only looked into.
+class NodesTest : public GateTest {
+ protected:
+  NodesTest() { engine.reset(); }
+  ~NodesTest() override {
+    for (auto& node : nodes) node.reset();
+    loop.settle();
+  }
+
+  Node& start_node() {
+    nodes.push_back(std::make_unique<Node>(disk, loop, ids, log, sealer, options));
+    auto& node = *nodes.back();
+    loop.settle();
+    EXPECT_TRUE(node.recovered);
+    return node;
+  }
+  void start_nodes(int count) {
+    for (int i = 0; i < count; ++i) start_node();
+    pass(2'000);  // everybody has heard everybody for long enough to judge
+  }
+  Node& node(std::size_t index) { return *nodes.at(index); }
+  // SIGKILL.
+  void kill(std::size_t index) { nodes.at(index).reset(); }
+  void pass(int64_t ms) { loop.advance({ms}); }
+
+  SendOutcome send_to(Node& where, Send what) {
+    SendOutcome outcome = model::Problem{};
+    where.engine->send(std::move(what), [&](SendOutcome answer) { outcome = std::move(answer); });
+    loop.settle();
+    return outcome;
+  }
+  model::Run accepted_by(Node& where, Send what) {
+    auto outcome = send_to(where, std::move(what));
+    EXPECT_TRUE(std::holds_alternative<Sent>(outcome));
+    return std::holds_alternative<Sent>(outcome) ? std::get<Sent>(outcome).run : model::Run{};
+  }
+  harness::DispatchListener* worker_of(Node& where) {
+    return where.dispatcher.jobs.empty() ? nullptr : where.dispatcher.jobs.back()->listener;
+  }
+  void says(Node& where, const std::string& text, model::EventKind kind = model::EventKind::text) {
+    if (auto* worker = worker_of(where)) worker->on_event({kind, loop.now(), text});
+    loop.settle();
+  }
+  void finishes(Node& where) {
+    if (auto* worker = worker_of(where)) worker->on_finished({3, 4});
+    loop.settle();
+  }
+
+  struct Seat {
+    RememberingReader reader;
+    std::unique_ptr<Reading> reading;
+  };
+  std::unique_ptr<Seat> read_on(Node& where, const model::Run& run) {
+    auto seat = std::make_unique<Seat>();
+    seat->reading = where.engine->read(run, {.format = wire::Format::ndjson, .after = -1}, seat->reader);
+    loop.settle();
+    return seat;
+  }
+  // As it is told to who comes when all is over.
+  std::string told_at_the_end(Node& where, const model::Run& run) { return read_on(where, run)->reader.text; }
+
+  std::vector<std::unique_ptr<Node>> nodes;
+};
+
+// Each line's seq is one more than that of the line before.
+inline bool is_one_story(const std::string& text) {
+  const std::regex seq(R"re("seq":(\d+))re");
+  int64_t expected = 0;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    const auto line = text.substr(at, text.find('\n', at) - at);
+    std::smatch found;
+    if (!std::regex_search(line, found, seq) || std::stoll(found[1]) != expected++) return false;
+  }
+  return expected > 0;
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,233 @@
+// What an engine has to do with others on the same store: runs that come from them, and runs that go to them.
+#include <algorithm>
+#include <iterator>
+
+#include "engine/mail_words.h"
+#include "engine/problems.h"
+#include "engine/recovery.h"
+#include "engine/run_engine.h"
+
+namespace sluice::engine {
+namespace {
+
+constexpr int64_t check_every_us = 1'000'000;
+constexpr std::size_t checked_at_once = 64;
+constexpr int64_t claim_pause_us = 5'000'000;
+constexpr Millis home_patience{3'000};
+constexpr Millis renew_again{50};
+
+Error taken_by_other() { return {ErrorKind::conflict, "another server carries the run"}; }
+
+}  // namespace
+
+// ── this node and the others ────────────────────────────────────────────────────────────────────
+
+store::NodeFigures RunEngine::own_figures() const {
+  const auto now = admission_.capacity();
+  return {.name = options_.node_name,
+          .version = options_.node_version,
+          .draining = draining_,
+          .slots = now.pool_size,
+          .free_slots = admission_.free_slots(),
+          .warm = now.warm_available,
+          .sticky = now.sticky_active,
+          .running = now.running,
+          .held = now.held,
+          .parked = now.parked};
+}
+
+std::vector<store::SeenNode> RunEngine::nodes() const {
+  std::vector<store::SeenNode> all = {{needs_.store.nodes().self(), started_at_, 0, own_figures()}};
+  auto others = peers_.others();
+  std::ranges::move(others, std::back_inserter(all));
+  return all;
+}
+
+bool RunEngine::is_gone(model::NodeId node) const { return may_be_taken(peers_.fate_of(node), false); }
+
+Capacity RunEngine::capacity() const {
+  auto all = admission_.capacity();
+  for (const auto& other : peers_.others()) {
+    const auto& figures = other.figures;
+    all.pool_size += figures.slots;
+    all.warm_available += figures.warm;
+    all.sticky_active += figures.sticky;
+    all.max_sticky += options_.max_sticky;
+    all.running += figures.running;
+    all.held += figures.held;
+    all.parked += figures.parked;
+    all.at_capacity = all.at_capacity && figures.free_slots <= 0;
+  }
+  return all;
+}
+
+void RunEngine::on_beat() {
+  forget_ended();
+  postbox_.look();
+  check_held();
+  if (peers_.held_elsewhere()) claim_held();
+}
+
+void RunEngine::on_beat_failed(const Error& why) {
+  if (why.kind == ErrorKind::unavailable) store_fell_silent(why);
+}
+
+void RunEngine::on_cut_off() {
+  drop_all({ErrorKind::unavailable, "this server cannot reach the store"});
+  note_left();
+}
+
+void RunEngine::on_back() {
+  needs_.log.write(world::LogLevel::info, "reaches the store", {{"node", needs_.store.nodes().self().text()}});
+  if (!store_silent_) run_recovery();
+}
+
+void RunEngine::on_orphans() {
+  if (draining_ || store_silent_ || recovery_ == nullptr) return;
+  recovery_->look(Recovery::Whose::nobodys, [this](const Result<Unit>& taken) {
+    if (!taken && taken.error().kind == ErrorKind::unavailable) store_fell_silent(taken.error());
+  });
+}
+
+void RunEngine::on_unsure_of_runs() {
+  tails_.wake_all();
+  postbox_.look();
+  checked_us_ = 0;
+  check_held();
+  claim_held();
+}
+
+// ── runs that another node carries ──────────────────────────────────────────────────────────────
+
+std::unique_ptr<Tail> RunEngine::follow(model::RunId run, Callback<void()> look) {
+  return peers_.alone() ? nullptr : tails_.follow(run, std::move(look));
+}
+
+void RunEngine::on_run_moved(model::RunId run) {
+  if (find(run) != nullptr) return suspect(run);
+  tails_.wake(run);
+}
+
+void RunEngine::suspect(model::RunId run) {
+  auto* live = find(run);
+  if (peers_.alone() || live == nullptr) return;
+  needs_.store.run(live->run().tenant_id, run,
+                   while_carried(*live, [this](LiveRun& still, const Result<model::Run>& found) {
+                     if (!found || found.value().epoch <= still.run().epoch) return;
+                     lose_to_other(still, taken_by_other());
+                   }));
+}
+
+void RunEngine::check_held() {
+  const auto now_us = needs_.loop.monotonic_us();
+  if (now_us - checked_us_ < check_every_us || peers_.others().empty()) return;
+  checked_us_ = now_us;
+  std::vector<const model::Run*> held;
+  for (const auto& [id, live] : live_) {
+    if (live->run().state == RunState::held) held.push_back(&live->run());
+  }
+  // Others claim those first that wait longest.
+  const auto count = std::min(held.size(), checked_at_once);
+  const auto older = [](const auto* a, const auto* b) { return a->created_at < b->created_at; };
+  std::ranges::partial_sort(held, held.begin() + static_cast<std::ptrdiff_t>(count), older);
+  held.resize(count);
+  for (const auto* run : held) suspect(run->id);
+}
+
+void RunEngine::lose_to_other(LiveRun& run, const Error& why) {
+  needs_.log.write(world::LogLevel::info, "run is carried on by another server", {{"run", run.run().id.text()}});
+  const auto lost = std::move(live_.extract(run.run().id).mapped());
+  // Told before its slot is given away, so that nothing of it acts beside whoever comes next.
+  const auto waiters = lost->hand_on(why);
+  for (const auto& waiter : waiters) look_for_end(waiter);
+  admission_.forsake(lost->run().id);
+  let_go_.push_back(lost->run());
+  note_left();
+}
+
+void RunEngine::run_of(model::TenantId tenant, model::ConversationId conversation,
+                       Callback<void(Result<std::optional<model::RunId>>)> done) {
+  const auto here = admission_.run_of(conversation);
+  if (here || peers_.alone()) return needs_.loop.defer([here, done = std::move(done)]() mutable { done(here); });
+  store::RunFilter filter{.conversation = conversation};
+  for (int state = 0; state < run_state_count; ++state) {
+    if (!is_over(static_cast<RunState>(state))) filter.states.push_back(static_cast<RunState>(state));
+  }
+  needs_.store.runs(tenant, std::move(filter), {.limit = 1},
+                    [done = std::move(done)](const Result<store::Page<model::Run>>& page) mutable {
+                      if (!page) return done(page.error());
+                      const auto& rows = page.value().rows;
+                      done(rows.empty() ? std::nullopt : std::optional(rows.front().id));
+                    });
+}
+
+// ── runs that come here ─────────────────────────────────────────────────────────────────────────
+
+void RunEngine::claim_held() {
+  const bool can = peers_.takes_part() && !peers_.alone() && !draining_ && !store_silent_ && recovery_ != nullptr;
+  if (!can || claiming_ || needs_.loop.monotonic_us() < claim_after_us_) return;
+  if (admission_.free_slots() <= recovery_->adopting()) return;
+  claiming_ = true;
+  auto claimed = [this, life = life_](const Result<std::optional<model::Run>>& run) {
+    const bool is_late = life != life_;  // everything was dropped meanwhile
+    if (!is_late) claiming_ = false;
+    if (!run && run.error().kind == ErrorKind::unavailable) return store_fell_silent(run.error());
+    if (!run || !run.value()) return;
+    figures_.claimed.add();
+    needs_.log.write(world::LogLevel::info, "held run claimed", {{"run", run.value()->id.text()}});
+    if (recovery_ == nullptr) return;                   // it is taken up with all else of this node
+    if (is_late) return recovery_->take(*run.value());  // whoever looked for all else may have looked too early
+    recovery_->adopt(*run.value());
+    claim_held();
+  };
+  needs_.store.nodes().claim_held(while_alive(std::move(claimed)));
+}
+
+void RunEngine::note_adopted(model::RunId run) {
+  // Its tenant is at its limit here too: whatever else it has held is not for this node.
+  if (find(run) != nullptr && !admission_.is_seated(run)) {
+    claim_after_us_ = needs_.loop.monotonic_us() + claim_pause_us;
+  }
+}
+
+// ── a sticky conversation's home ────────────────────────────────────────────────────────────────
+
+void RunEngine::find_home(LiveRun& live, Launch launch) {
+  const auto& record = live.run();
+  auto found = [this, launch = std::move(launch)](LiveRun& still, const Result<store::Page<model::Run>>& page) mutable {
+    if (still.run().state != RunState::streaming) return;
+    const auto rows = page ? page.value().rows : std::vector<model::Run>();
+    const auto before = std::ranges::find_if(rows, [&](const auto& run) { return run.id != still.run().id; });
+    const auto fate = before == rows.end() ? Fate::self : peers_.fate_of(before->node);
+    // The conversation went on there: a box that is still here knows nothing of it.
+    if (fate != Fate::self) needs_.dispatcher.release(still.run().conversation_id);
+    if (fate == Fate::living) return ask_home(still, before->node, std::move(launch));
+    launch_here(still, std::move(launch));
+  };
+  needs_.store.runs(record.tenant_id, {.conversation = record.conversation_id}, {.limit = 2},
+                    while_carried(live, std::move(found)));
+}
+
+void RunEngine::ask_home(LiveRun& live, model::NodeId home, Launch launch) {
+  const mail::TakeRequest request{live.run().tenant_id, live.run().id, live.run().epoch};
+  auto answered = [this, launch = std::move(launch)](LiveRun& still, const Result<std::string>& answer) mutable {
+    if (still.run().state != RunState::streaming) return;
+    if (answer && mail::text_in(answer.value(), "taken") == "yes") return lose_to_other(still, taken_by_other());
+    stay_here(still, std::move(launch));
+  };
+  postbox_.ask({.to = home, .kind = std::string(mail::to_take), .body = mail::to_json(request)}, home_patience,
+               while_carried(live, std::move(answered)));
+}
+
+void RunEngine::stay_here(LiveRun& live, Launch launch) {
+  if (live.run().state != RunState::streaming) return;
+  auto kept = std::make_shared<Launch>(std::move(launch));
+  if (live.renew([this, &live, kept] { launch_here(live, std::move(*kept)); })) return;
+  auto again = [this, kept](LiveRun& still) {
+    const auto timer = std::move(home_retries_.extract(still.run().id).mapped());
+    stay_here(still, std::move(*kept));
+  };
+  home_retries_[live.run().id] = needs_.loop.after(renew_again, while_carried(live, std::move(again)));
+}
+
+}  // namespace sluice::engine

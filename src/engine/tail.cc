@@ -1,0 +1,68 @@
+#include "engine/tail.h"
+
+namespace sluice::engine {
+namespace {
+
+constexpr Millis look_every{1'000};
+
+}  // namespace
+
+Tail::Tail(Tails& tails, model::RunId run, Callback<void()> look)
+    : tails_(&tails), run_(run), look_(std::move(look)), self_(std::make_shared<Tail*>(this)) {
+  tails_->tails_.emplace(run_, this);
+  look_later();
+}
+
+Tail::~Tail() {
+  *self_ = nullptr;
+  if (tails_ == nullptr) return;
+  const auto [first, last] = tails_->tails_.equal_range(run_);
+  for (auto at = first; at != last; ++at) {
+    if (at->second != this) continue;
+    tails_->tails_.erase(at);
+    return;
+  }
+}
+
+void Tail::look_later() {
+  timer_ = tails_->loop_.after(look_every, [this] { wake(); });
+}
+
+void Tail::wake() {
+  if (!look_) return;  // it is being woken
+  const auto self = self_;
+  // Kept here meanwhile: whoever is woken may drop this tail.
+  auto look = std::move(look_);
+  look();
+  if (*self == nullptr || tails_ == nullptr) return;
+  look_ = std::move(look);
+  look_later();
+}
+
+Tails::~Tails() {
+  for (const auto& [run, tail] : tails_) {
+    tail->tails_ = nullptr;
+    tail->timer_.cancel();
+  }
+}
+
+void Tails::wake(model::RunId run) {
+  Woken woken;
+  const auto [first, last] = tails_.equal_range(run);
+  for (auto at = first; at != last; ++at) woken.push_back(at->second->self_);
+  wake(woken);
+}
+
+void Tails::wake_all() {
+  Woken woken;
+  for (const auto& [run, tail] : tails_) woken.push_back(tail->self_);
+  wake(woken);
+}
+
+void Tails::wake(const Woken& woken) {
+  for (const auto& tail : woken) {
+    if (*tail != nullptr) (*tail)->wake();
+  }
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,70 @@
+// Those who wait for what another node writes to a run: woken by its news, and every second, because news may be lost.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/callback.h"
+#include "model/model.h"
+#include "wire/wire.h"
+#include "world/world.h"
+
+namespace sluice::engine {
+
+class Tails;
+
+// Dropping it stops waiting; it may be dropped while it is being woken.
+class Tail final {
+ public:
+  Tail(Tails& tails, model::RunId run, Callback<void()> look);
+  ~Tail();
+  Tail(const Tail&) = delete;
+  Tail& operator=(const Tail&) = delete;
+
+ private:
+  friend class Tails;
+  void wake();
+  void look_later();
+
+  Tails* tails_;  // null once they are gone
+  model::RunId run_;
+  Callback<void()> look_;
+  world::Timer timer_;
+  std::shared_ptr<Tail*> self_;
+};
+
+class Tails final {
+ public:
+  explicit Tails(world::Loop& loop) : loop_(loop) {}
+  ~Tails();
+  Tails(const Tails&) = delete;
+  Tails& operator=(const Tails&) = delete;
+
+  // `look` is called when there may be more to read; never from inside.
+  std::unique_ptr<Tail> follow(model::RunId run, Callback<void()> look) {
+    return std::make_unique<Tail>(*this, run, std::move(look));
+  }
+  // Somebody wrote to the run.
+  void wake(model::RunId run);
+  void wake_all();
+  bool empty() const { return tails_.empty(); }
+
+ private:
+  friend class Tail;
+  using Woken = std::vector<std::shared_ptr<Tail*>>;
+  static void wake(const Woken& woken);
+
+  world::Loop& loop_;
+  std::unordered_multimap<model::RunId, Tail*> tails_;
+};
+
+// Whoever waits for the end without reading; held weakly, so that dropping it is enough to be forgotten.
+struct EndWaiter {
+  model::TenantId tenant;
+  model::RunId run;
+  Callback<void(Result<wire::Ending>)> done;
+  std::unique_ptr<Tail> tail;  // while another node carries the run
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,142 @@
+// Large requests are judged by their heads, before their bodies are there.
+#include <gtest/gtest.h>
+
+#include "net/http2_client_fixture.h"
+
+namespace sluice::net {
+namespace {
+
+constexpr std::size_t large = limits::request_body_memory_max + 1;
+
+// Says no to whoever has no key, at once or when told to.
+class Door {
+ public:
+  ServerOptions options() {
+    ServerOptions options;
+    options.doorkeeper = [this](const Request& head, Callback<void(std::optional<Response>)> verdict) {
+      ++asked;
+      EXPECT_FALSE(head.peer.empty());
+      EXPECT_EQ(head.body.size(), 0U);
+      const bool may = head.headers.find("Authorization").has_value();
+      auto say = [verdict = std::move(verdict), may]() mutable {
+        verdict(may ? std::nullopt : std::optional(Response{.status = 401, .headers = {}, .body = "no"}));
+      };
+      if (waits) {
+        waiting = std::move(say);
+      } else {
+        say();
+      }
+    };
+    return options;
+  }
+
+  std::atomic<int> asked = 0;
+  bool waits = false;
+  Callback<void()> waiting;
+};
+
+Handler size_of_body() {
+  return [](std::shared_ptr<Exchange> exchange) {
+    exchange->respond({.status = 200, .headers = {}, .body = std::to_string(exchange->request().body.size())});
+  };
+}
+
+std::string head_of(std::size_t length, std::string_view more = "") {
+  return "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(length) + "\r\n" + std::string(more) +
+         "\r\n";
+}
+
+TEST(Doorkeeper, Turns_a_stranger_away_without_the_body) {
+  Door door;
+  LiveServer server(size_of_body(), door.options());
+  RawClient client(server.port());
+  client.say(head_of(large) + "a little");
+  const auto heard = client.hear_until("no");
+  EXPECT_TRUE(heard.starts_with("HTTP/1.1 401")) << heard;
+  EXPECT_NE(heard.find("Connection: close"), std::string::npos);
+}
+
+TEST(Doorkeeper, Lets_those_in_who_may_and_is_not_asked_about_small_ones) {
+  Door door;
+  LiveServer server(size_of_body(), door.options());
+  RawClient client(server.port());
+  client.say(head_of(large, "Authorization: x\r\n"));
+  client.say(std::string(large, 'x'));
+  EXPECT_TRUE(client.hear_until(std::to_string(large)).starts_with("HTTP/1.1 200"));
+  EXPECT_EQ(door.asked, 1);
+  client.say(head_of(5) + "he");
+  client.say("llo");
+  EXPECT_TRUE(client.hear_until("\r\n\r\n5").starts_with("HTTP/1.1 200"));
+  EXPECT_EQ(door.asked, 1);
+}
+
+TEST(Doorkeeper, Is_asked_about_a_body_of_unknown_size) {
+  Door door;
+  LiveServer server(size_of_body(), door.options());
+  RawClient client(server.port());
+  client.say("POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_TRUE(client.hear_until("no").starts_with("HTTP/1.1 401"));
+}
+
+TEST(Doorkeeper, Whoever_waits_to_send_the_body_hears_the_verdict_first) {
+  Door door;
+  LiveServer server(size_of_body(), door.options());
+  RawClient stranger(server.port());
+  stranger.say(head_of(large, "Expect: 100-continue\r\n"));
+  EXPECT_TRUE(stranger.hear_until("no").starts_with("HTTP/1.1 401"));
+  RawClient known(server.port());
+  known.say(head_of(large, "Expect: 100-continue\r\nAuthorization: x\r\n"));
+  EXPECT_EQ(known.hear_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  known.say(std::string(large, 'x'));
+  EXPECT_TRUE(known.hear_until(std::to_string(large)).starts_with("HTTP/1.1 200"));
+}
+
+TEST(Doorkeeper, A_verdict_that_comes_late_ends_what_has_not_ended) {
+  Door door;
+  door.waits = true;
+  LiveServer server(size_of_body(), door.options());
+  RawClient client(server.port());
+  client.say(head_of(large) + "a little");
+  ASSERT_TRUE(server.becomes_true([&] { return static_cast<bool>(door.waiting); }));
+  EXPECT_TRUE(client.is_quiet());
+  server.in_loop([&] { std::exchange(door.waiting, nullptr)(); });
+  EXPECT_TRUE(client.hear_until("no").starts_with("HTTP/1.1 401"));
+}
+
+TEST(Doorkeeper, A_verdict_that_comes_too_late_harms_nobody) {
+  Door door;
+  door.waits = true;
+  LiveServer server(size_of_body(), door.options());
+  RawClient client(server.port());
+  client.say(head_of(large));
+  client.say(std::string(large, 'x'));
+  EXPECT_TRUE(client.hear_until(std::to_string(large)).starts_with("HTTP/1.1 200"));
+  client.say(head_of(5) + "he");
+  server.in_loop([&] { std::exchange(door.waiting, nullptr)(); });
+  client.say("llo");
+  EXPECT_TRUE(client.hear_until("\r\n\r\n5").starts_with("HTTP/1.1 200"));
+  door.waits = true;
+  {
+    RawClient leaves(server.port());
+    leaves.say(head_of(large) + "a little");
+    ASSERT_TRUE(server.becomes_true([&] { return static_cast<bool>(door.waiting); }));
+  }
+  ASSERT_TRUE(server.becomes_true([&] { return server.server().connection_count() == 1; }));
+  server.in_loop([&] { std::exchange(door.waiting, nullptr)(); });
+}
+
+TEST(Doorkeeper, Turns_a_stream_of_HTTP_2_away_and_leaves_the_others_alone) {
+  Door door;
+  LiveServer server(size_of_body(), door.options());
+  PlainWire wire(server.port());
+  Http2Client client(wire);
+  const auto refused = client.ask_without_end(Http2Client::post("/x"), "a little");
+  client.hear_until([&] { return client.answer(refused).ended; });
+  EXPECT_EQ(client.answer(refused).status(), "401");
+  auto known = Http2Client::post("/x");
+  known.emplace_back("authorization", "x");
+  EXPECT_EQ(client.whole(client.ask(known, std::string(1000, 'x'))).body, "1000");
+}
+
+}  // namespace
+}  // namespace sluice::net

@@ -1,0 +1,245 @@
+// S-9, S-10: lines through broken connections and restarts; runners that are lost, full, draining or back again.
+#include <algorithm>
+
+#include "remote/remote_fixture.h"
+
+namespace sluice::remote {
+namespace {
+
+using model::Slug;
+using net::CallFailure;
+using net::FakeAnswer;
+
+const std::string whole_account =
+    "{\"type\":\"delta\",\"text\":\"Hel\"}\n"
+    "{\"type\":\"step\",\"id\":\"s\",\"name\":\"bash\",\"status\":\"running\"}\n"
+    "{\"type\":\"log\",\"level\":\"debug\",\"message\":\"Still at work\"}\n"
+    "{\"type\":\"step\",\"id\":\"s\",\"name\":\"bash\",\"status\":\"succeeded\"}\n"
+    "{\"type\":\"delta\",\"text\":\"lo.\"}\n" +
+    std::string(result_line);
+
+class RemoteReattachTest : public RemoteTest {
+ protected:
+  RemoteReattachTest() { options_.runner_urls = {"http://one"}; }
+
+  static std::string after(std::string_view account, int64_t line) {
+    while (line-- > 0) account.remove_prefix(account.find('\n') + 1);
+    return std::string(account);
+  }
+  FakeAnswer stream() { return FakeAnswer().head(200, {{"Sluice-Dispatch", name_}}); }
+  // Marks name the dispatch before it is posted, so the answer can.
+  void begin_kept(std::function<FakeAnswer()> answer) {
+    heard_.after_event = [this, answer = std::move(answer)] {
+      if (heard_.marks.empty() || !name_.empty()) return;
+      name_ = read_mark(heard_.marks[0])->execution;
+      client_.answer(answer());
+    };
+    begin();
+  }
+  std::size_t count_requests(std::string_view beginning) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < client_.requests.size(); ++i) count += method_and_url(i).starts_with(beginning);
+    return count;
+  }
+
+  std::vector<std::string> acknowledged() {
+    std::vector<std::string> bodies;
+    for (const auto& request : client_.requests) {
+      if (request.url == "http://one/stream/" + name_ + "/ack") bodies.push_back(request.body);
+    }
+    return bodies;
+  }
+
+  std::string name_;
+};
+
+TEST_F(RemoteReattachTest, Cut_anywhere_no_line_is_lost_or_told_twice_S_9) {
+  std::string uncut;
+  for (std::size_t at = 0; at <= whole_account.size(); ++at) {
+    SCOPED_TRACE(at);
+    dispatcher_.reset();
+    client_.requests.clear();
+    heard_ = {};
+    name_.clear();
+    begin_kept([&] { return stream().piece(whole_account).cut_after(at); });
+    if (at < whole_account.size()) {
+      ASSERT_FALSE(heard_.usage);
+      const auto complete = static_cast<int64_t>(std::ranges::count(whole_account.substr(0, at), '\n'));
+      client_.answer(stream().piece(after(whole_account, complete)).finish());
+      loop_.advance(Millis{100});
+      EXPECT_EQ(method_and_url(1), "GET http://one/stream/" + name_ + "?after=" + std::to_string(complete));
+      EXPECT_EQ(client_.requests[1].headers.find("Sluice-Reader"), client_.requests[0].headers.find("Sluice-Reader"));
+    }
+    EXPECT_TRUE(heard_.usage);
+    EXPECT_EQ(heard_.text, "Hello.");
+    heard_.told.erase(0, heard_.told.find('\n'));  // the tokens
+    if (uncut.empty()) uncut = heard_.told;
+    EXPECT_EQ(heard_.told, uncut);
+  }
+}
+
+TEST_F(RemoteReattachTest, After_a_restart_it_is_heard_on_from_any_mark) {
+  const auto line_count = std::ranges::count(whole_account, '\n');
+  for (int64_t line = 0; line < line_count; ++line) {
+    SCOPED_TRACE(line);
+    name_.clear();
+    heard_ = {};
+    dispatch_.mark.clear();
+    dispatch_.told_text.clear();
+    const auto told = whole_account.size() - after(whole_account, line).size();
+    begin_kept([&] { return stream().piece(whole_account.substr(0, told)); });
+    dispatch_.mark = heard_.marks.back();
+    ASSERT_EQ(read_mark(dispatch_.mark)->line, line);
+    EXPECT_EQ(read_mark(dispatch_.mark)->begun, line > 0);
+    dispatch_.told_text = heard_.text;
+    work_.reset();
+    EXPECT_TRUE(dispatcher_->can_reattach(dispatch_.mark));
+    const auto text = heard_.text;
+    heard_ = {};
+    client_.requests.clear();
+    client_.answer(stream().piece(after(whole_account, line)).finish());
+    begin();
+    loop_.advance(Millis{0});
+    EXPECT_EQ(method_and_url(0), "GET http://one/stream/" + name_ + "?after=" + std::to_string(line));
+    EXPECT_EQ(text + heard_.text, "Hello.");
+    EXPECT_TRUE(heard_.usage);
+  }
+}
+
+TEST_F(RemoteReattachTest, What_is_no_mark_is_nothing_to_go_on_from) {
+  begin();
+  for (const auto* mark :
+       {"", "{}", "[]", R"({"runner":"http://one","execution":"e"})",
+        R"({"runner":"file:///x","execution":"e","line":1})", R"({"runner":"http://one","execution":"","line":1})",
+        R"({"runner":"http://one","execution":"e","line":-1})"}) {
+    EXPECT_FALSE(dispatcher_->can_reattach(mark)) << mark;
+  }
+  const Mark mark{.runner = "http://one", .execution = "e", .line = 7, .begun = true, .last = true, .steps = {"s"}};
+  EXPECT_EQ(read_mark(to_json(mark)), mark);
+}
+
+TEST_F(RemoteReattachTest, A_cut_that_cannot_be_mended_loses_the_runner_when_patience_ends) {
+  begin_kept([&] { return stream().piece(whole_account).cut_after(60); });
+  loop_.advance(Millis{options_.reattach_ms - 3'000});
+  EXPECT_FALSE(heard_.problem);
+  loop_.advance(Millis{6'000});
+  EXPECT_EQ(failed_with(), Slug::runner_lost);
+  EXPECT_NE(heard_.problem->detail.find("http://one"), std::string::npos);
+}
+
+TEST_F(RemoteReattachTest, A_runner_that_forgot_what_it_had_begun_is_lost_at_once) {
+  begin_kept([&] { return stream().piece(whole_account).cut_after(60); });
+  client_.answer(FakeAnswer::whole(404, "{}"));
+  loop_.advance(Millis{100});
+  EXPECT_EQ(failed_with(), Slug::runner_lost);
+}
+
+TEST_F(RemoteReattachTest, What_had_not_begun_is_begun_anew_with_other_tokens) {
+  begin_kept([&] { return stream().piece("{\"type\":\"log\",\"level\":\"info\",\"message\":\"m\"}\n").cut_after(99); });
+  client_.answer(FakeAnswer::whole(404, "{}"));
+  client_.answer(FakeAnswer::connection_refused());  // that it be killed
+  client_.answer(FakeAnswer::whole(200, std::string(result_line)));
+  loop_.advance(Millis{100});
+  EXPECT_TRUE(heard_.usage) << heard_.told;
+  EXPECT_EQ(count_requests("POST http://one/stream?"), 2u);
+  EXPECT_NE(sent(0, "otp_run"), sent(client_.requests.size() - 1, "otp_run"));
+}
+
+TEST_F(RemoteReattachTest, What_its_runner_could_not_begin_is_begun_anew_with_other_tokens) {
+  heard_.after_event = [this] {
+    if (heard_.marks.empty() || !name_.empty()) return;
+    name_ = read_mark(heard_.marks[0])->execution;
+    client_.answer(stream()
+                       .piece(R"({"type":"error","code":"unavailable","message":"m"})"
+                              "\n")
+                       .finish());
+    client_.answer(FakeAnswer::connection_refused());  // that it be killed
+    client_.answer(FakeAnswer::whole(200, std::string(result_line)));
+  };
+  begin();
+  loop_.advance(Millis{100});
+  EXPECT_TRUE(heard_.usage) << heard_.told;
+  EXPECT_EQ(count_requests("POST http://one/stream?"), 2u);
+  EXPECT_NE(sent(0, "otp_run"), sent(client_.requests.size() - 1, "otp_run"));
+}
+
+TEST_F(RemoteReattachTest, Lines_are_acknowledged_when_they_are_on_disk_and_the_last_with_the_end) {
+  begin_kept(
+      [&] { return stream().piece(whole_account.substr(0, 30)).wait(5'000).piece(whole_account.substr(30)).finish(); });
+  ASSERT_EQ(heard_.marks.size(), 2u);
+  work_->written(heard_.marks[0]);
+  work_->written(heard_.marks[1]);
+  loop_.advance(Millis{1'000});
+  EXPECT_EQ(acknowledged(), std::vector<std::string>{"{\"line\":1}"}) << "not each";
+  loop_.advance(Millis{4'000});
+  ASSERT_TRUE(heard_.usage);
+  ASSERT_EQ(heard_.marks.size(), 3u);
+  EXPECT_EQ(read_mark(heard_.marks[2])->line, 5) << "the last line is told by the run's end";
+  work_->written(heard_.marks[1]);  // late
+  loop_.settle();
+  EXPECT_EQ(acknowledged().size(), 1u);
+  work_->written(heard_.marks[2]);
+  work_.reset();
+  loop_.settle();
+  EXPECT_EQ(acknowledged().back(), "{\"line\":6}");
+}
+
+TEST_F(RemoteReattachTest, Dropping_it_leaves_the_runner_at_work_for_whoever_goes_on) {
+  begin_kept([&] { return stream().piece(whole_account.substr(0, 30)); });
+  work_.reset();
+  loop_.advance(Millis{1'000});
+  EXPECT_EQ(count_requests("DELETE"), 0u);
+  EXPECT_EQ(client_.calls_in_flight(), 0u);
+}
+
+TEST_F(RemoteReattachTest, Stopping_kills_it_there_and_the_answer_is_the_proof_S_10) {
+  for (const int status : {204, 404, 409}) {
+    name_.clear();
+    heard_ = {};
+    client_.requests.clear();
+    begin_kept([&] { return stream().piece(whole_account.substr(0, 30)); });
+    client_.answer(FakeAnswer().wait(500).head(status).finish());
+    bool gone = false;
+    work_->stop([&] { gone = true; });
+    loop_.advance(Millis{499});
+    EXPECT_FALSE(gone);
+    EXPECT_EQ(method_and_url(1), "DELETE http://one/stream/" + name_);
+    loop_.advance(Millis{1});
+    EXPECT_TRUE(gone);
+    EXPECT_FALSE(heard_.usage || heard_.problem);
+  }
+}
+
+TEST_F(RemoteReattachTest, Stopping_is_tried_until_the_runner_must_have_done_it_by_itself) {
+  begin_kept([&] { return stream().piece(whole_account.substr(0, 30)); });
+  bool gone = false;
+  work_->stop([&] { gone = true; });
+  loop_.advance(Millis{options_.reattach_ms - 3'000});
+  EXPECT_FALSE(gone);
+  EXPECT_GT(count_requests("DELETE"), 5u);
+  loop_.advance(Millis{6'000});
+  EXPECT_TRUE(gone);
+}
+
+TEST_F(RemoteReattachTest, What_the_runner_may_not_have_begun_is_killed_when_it_has_answered) {
+  begin_kept([&] { return FakeAnswer().wait(300).head(200, {{"Sluice-Dispatch", name_}}); });
+  bool gone = false;
+  work_->stop([&] { gone = true; });
+  loop_.settle();
+  EXPECT_EQ(count_requests("DELETE"), 0u);
+  client_.answer(FakeAnswer::whole(204, ""));
+  loop_.advance(Millis{300});
+  EXPECT_EQ(count_requests("DELETE"), 1u);
+  EXPECT_TRUE(gone);
+}
+
+TEST_F(RemoteReattachTest, One_that_another_server_hears_is_not_fought_over) {
+  begin_kept([&] { return stream().piece(whole_account).cut_after(60); });
+  client_.answer(FakeAnswer::whole(409, "{}"));
+  loop_.advance(Millis{100});
+  EXPECT_EQ(failed_with(), Slug::runner_lost);
+  EXPECT_NE(heard_.problem->detail.find("another server"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::remote

@@ -1,0 +1,94 @@
+// A remote dispatcher with everything around it scripted: the runners, the store, whoever listens.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "net/fake_client.h"
+#include "remote/mark.h"
+#include "remote/remote_work.h"
+#include "store/memory_store.h"
+#include "world/fake_world.h"
+
+namespace sluice::remote {
+
+struct Heard final : harness::DispatchListener {
+  void on_event(model::RunEvent event) override {
+    if (event.kind == model::EventKind::mark) {
+      marks.push_back(std::move(event.body));
+    } else {
+      told += std::string(name_of(event.kind)) + " " + event.body + "\n";
+    }
+    if (event.kind == model::EventKind::text) text += event.body;
+    last_at = event.at;
+    if (after_event) after_event();
+  }
+  void on_finished(model::Usage its) override { usage = its; }
+  void on_failed(model::Problem why) override { problem = std::move(why); }
+  void on_gate(harness::Gate) override { ADD_FAILURE() << "a runner elsewhere raises no gates"; }
+
+  std::string told, text;
+  std::vector<std::string> marks;
+  Timestamp last_at;
+  std::optional<model::Usage> usage;
+  std::optional<model::Problem> problem;
+  std::function<void()> after_event;
+};
+
+inline constexpr std::string_view result_line =
+    "{\"type\":\"result\",\"message\":\"Hello.\",\"usage\":{\"input_tokens\":3,\"output_tokens\":4},\"ts\":5}\n";
+
+class RemoteTest : public testing::Test {
+ protected:
+  RemoteTest() {
+    options_.runner_urls = {"http://one", "http://two/"};
+    options_.runner_key = "rk";
+    options_.mint = {"http://house", "secret", 50};
+    dispatch_.run = ids_.make<model::RunId>();
+    dispatch_.agent.tenant_id = ids_.make<model::TenantId>();
+    dispatch_.prompt = "Hi";
+    model::Tenant tenant{.id = dispatch_.agent.tenant_id, .name = "t"};
+    store_.create_tenant(tenant, {.id = ids_.make<model::AgentId>(), .tenant_id = tenant.id, .is_default = true},
+                         [](Result<Unit> made) { ASSERT_TRUE(made); });
+    loop_.settle();
+  }
+  void begin() {
+    if (!dispatcher_) {
+      dispatcher_ = make_remote_dispatcher({store_, client_, loop_, ids_, entropy_, log_, metrics_}, options_);
+    }
+    work_ = dispatcher_->dispatch(dispatch_, heard_);
+    EXPECT_EQ(heard_.told, "") << "no callback comes from inside dispatch()";
+    loop_.settle();
+  }
+  std::string sent(std::size_t request, std::string_view name) {
+    const auto document = json::Document::parse(client_.requests.at(request).body);
+    const auto value = document.value().root().find(name);
+    return value ? std::string(*value->string()) : "";
+  }
+  model::Slug failed_with() { return heard_.problem ? heard_.problem->slug : model::Slug::not_found; }
+  std::string method_and_url(std::size_t request) const {
+    return client_.requests.at(request).method + " " + client_.requests.at(request).url;
+  }
+
+  world::FakeLoop loop_;
+  world::FakeEntropy entropy_;
+  world::IdSource ids_{loop_, entropy_};
+  world::FakeLog log_;
+  world::Metrics metrics_;
+  net::FakeClient client_{loop_};
+  store::MemoryDisk disk_;
+  store::MemoryStore store_{disk_, loop_};
+  RemoteOptions options_;
+  harness::Dispatch dispatch_;
+  Heard heard_;
+  std::unique_ptr<harness::Dispatcher> dispatcher_;
+  std::unique_ptr<harness::Work> work_;
+};
+
+}  // namespace sluice::remote

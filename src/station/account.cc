@@ -1,0 +1,91 @@
+#include "station/account.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace sluice::station {
+namespace {
+
+constexpr std::size_t unsent_bytes_max = 64 * 1024 * 1024;  // a caller that asks and does not read
+
+}  // namespace
+
+bool Account::was_replaced(std::string_view reader) const {
+  return std::ranges::find(replaced_, reader) != replaced_.end();
+}
+
+void Account::attach(std::shared_ptr<net::Exchange> exchange, std::string reader, net::Headers headers, int64_t line) {
+  const auto lines = spool_.after(line);
+  SLUICE_CHECK(lines && !was_replaced(reader));
+  if (!reader_.empty() && reader_ != reader) replaced_.push_back(reader_);
+  reader_ = std::move(reader);
+  // The earlier one sees a stream that broke off, and is told when it asks again.
+  if (const auto earlier = std::exchange(exchange_, std::move(exchange))) earlier->abort();
+  patience_.cancel();
+  exchange_->on_gone([weak = weak_from_this(), its = exchange_.get()] {
+    const auto self = weak.lock();
+    if (self && self->exchange_.get() == its) self->lose_reader("caller left");
+  });
+  if (exchange_->gone()) return lose_reader("caller left");
+  exchange_->leave_at_half_close();
+  exchange_->start(200, std::move(headers));
+  for (const auto& piece : *lines) exchange_->write(piece);
+  if (closed_) close();
+}
+
+bool Account::acknowledge(int64_t line) {
+  if (!spool_.let_go(line)) return false;
+  watch_room();
+  if (closed_ && spool_.empty()) release();
+  return true;
+}
+
+void Account::add(std::string lines) {
+  if (lines.empty() || dropped_) return;
+  const auto piece = spool_.add(std::move(lines));
+  if (!keeps()) spool_.let_go(spool_.told());
+  watch_room();
+  if (spool_.bytes() > terms_.bytes_max + unsent_bytes_max) return listener_.on_unheard("lines are not acknowledged");
+  if (!exchange_) return;
+  exchange_->write(piece);
+  if (exchange_->unsent_bytes() <= unsent_bytes_max) return;
+  exchange_->abort();
+  lose_reader("caller does not read");
+}
+
+void Account::close() {
+  closed_ = true;
+  if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->finish();
+  if (spool_.empty()) return release();
+  wait_for_reader();
+}
+
+void Account::drop() {
+  dropped_ = true;
+  if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->abort();
+  release();
+}
+
+void Account::lose_reader(Outcome why) {
+  exchange_.reset();
+  if (!keeps()) return listener_.on_unheard(why);
+  wait_for_reader();
+}
+
+void Account::wait_for_reader() {
+  patience_ = loop_.after(terms_.keep, [this] { closed_ ? release() : listener_.on_unheard("caller did not return"); });
+}
+
+void Account::watch_room() {
+  const bool has_room = spool_.bytes() < terms_.bytes_max || !keeps();
+  if (std::exchange(has_room_, has_room) != has_room) listener_.on_room(has_room);
+}
+
+void Account::release() {
+  patience_.cancel();
+  if (!std::exchange(released_, true)) listener_.on_released();
+}
+
+}  // namespace sluice::station

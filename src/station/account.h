@@ -1,0 +1,81 @@
+// What one dispatch tells, and whoever hears it: one reader at a time, the later one wins.
+//
+// A caller that asked for it may lose its connection and come back (Sluice-Reattach): lines are kept until they are
+// acknowledged, and for so long after the reader left. For all others a reader that leaves ends the dispatch (S-10).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/callback.h"
+#include "net/net.h"
+#include "station/spool.h"
+#include "world/world.h"
+
+namespace sluice::station {
+
+// How a dispatch ended, as figures and logs spell it: "result", "error", "caller left" …
+using Outcome = std::string_view;
+
+class AccountListener {
+ public:
+  virtual ~AccountListener() = default;
+  // Nobody hears it any more, and nobody will.
+  virtual void on_unheard(Outcome why) = 0;
+  // There is no room for more lines; then, there is again.
+  virtual void on_room(bool has_room) = 0;
+  // It was closed, and its lines are safe or nobody came for them. The last thing to be heard.
+  virtual void on_released() = 0;
+};
+
+class Account final : public std::enable_shared_from_this<Account> {
+ public:
+  struct Terms {
+    Millis keep{0};             // after a reader left; 0: not at all
+    std::size_t bytes_max = 0;  // kept at once; more is still taken, but on_room(false) was said
+  };
+
+  Account(world::Loop& loop, Terms terms, AccountListener& listener)
+      : loop_(loop), terms_(terms), listener_(listener) {}
+
+  // Whether this reader was there before and another came after it: it must not win its place back.
+  bool was_replaced(std::string_view reader) const;
+  // Whether the lines after this number can still be told.
+  bool has_after(int64_t line) const { return keeps() && !dropped_ && spool_.after(line).has_value(); }
+  // From now on it is told to this one, beginning after `line`; has_after(line) and not was_replaced(reader). The name
+  // may be empty: a reader without one is nobody that came before.
+  void attach(std::shared_ptr<net::Exchange> exchange, std::string reader, net::Headers headers, int64_t line);
+  bool acknowledge(int64_t line);
+
+  void add(std::string lines);
+  // The last line was added.
+  void close();
+  // Nothing of it is worth keeping.
+  void drop();
+
+  std::size_t bytes() const { return spool_.bytes(); }
+
+ private:
+  bool keeps() const { return terms_.keep.value > 0; }
+  void lose_reader(Outcome why);
+  void wait_for_reader();
+  void watch_room();
+  void release();
+
+  world::Loop& loop_;
+  const Terms terms_;
+  AccountListener& listener_;
+  Spool spool_;
+  std::shared_ptr<net::Exchange> exchange_;  // null: nobody hears it now
+  std::string reader_;
+  std::vector<std::string> replaced_;
+  bool has_room_ = true;
+  bool closed_ = false;
+  bool dropped_ = false;
+  bool released_ = false;
+  world::Timer patience_;
+};
+
+}  // namespace sluice::station

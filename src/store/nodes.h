@@ -1,0 +1,106 @@
+// Servers that share one store: who lives, what each has room for, and what they ask of each other.
+//
+// A run is carried by one node (Run::node), which is why most requests concern one node only. The others read its
+// journal, ask its node by mail, or, when its node is dead, take it over (Store::take_over): the epoch decides, never
+// the list of the living. Time is the store's own, so the nodes' clocks need not agree.
+//
+// A store that only one server can use has one node: its list is that node, and nobody writes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/callback.h"
+#include "base/result.h"
+#include "model/model.h"
+
+namespace sluice::store {
+
+// What a node says of itself with each beat.
+struct NodeFigures {
+  std::string name;  // for people; its host, as a rule
+  std::string version;
+  bool draining = false;  // it stops: whoever can takes over what it lets go
+  int64_t slots = 0;
+  int64_t free_slots = 0;
+  int64_t warm = 0;
+  int64_t sticky = 0;
+  int64_t running = 0;
+  int64_t held = 0;
+  int64_t parked = 0;
+  bool operator==(const NodeFigures&) const = default;
+};
+
+struct SeenNode {
+  model::NodeId id;
+  Timestamp started_at;
+  int64_t silent_ms = 0;  // since its last beat
+  NodeFigures figures;
+};
+
+// Asked of whoever carries the run, now or after the next takeover; or of one node, whatever it carries.
+struct Mail {
+  model::MailId id;
+  model::NodeId from;               // the store's to set
+  std::optional<model::RunId> run;  // one of these two
+  std::optional<model::NodeId> to;
+  std::string kind;  // the engine's words
+  std::string body;
+};
+
+struct MailAnswer {
+  model::MailId id;
+  std::string body;
+};
+
+// What other nodes did, as soon as it is known; any of it may be lost, so whoever cares also looks now and then.
+class NodeNews {
+ public:
+  virtual ~NodeNews() = default;
+  // Another node wrote to its journal, or took it over.
+  virtual void on_moved(model::RunId run) = 0;
+  // There may be mail for this node, or an answer.
+  virtual void on_mail() = 0;
+  // A run began to wait for a slot.
+  virtual void on_held() = 0;
+  // News may have been missed.
+  virtual void on_unsure() = 0;
+};
+
+class Nodes {
+ public:
+  template <typename T>
+  using Answer = Callback<void(Result<T>)>;
+
+  virtual ~Nodes() = default;
+
+  // The one whose store this is.
+  virtual model::NodeId self() const = 0;
+  // It lives. The first beat enters it into the list; the answer is the list, itself included, without those who were
+  // silent for longer than `forget_ms` and carry nothing.
+  virtual void beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<SeenNode>> done) = 0;
+  // It stops for good: it is out of the list at once, so nobody waits for its silence.
+  virtual void leave(Answer<Unit> done) = 0;
+  // Something that all nodes must have in common (the digest of a key, as a rule): the first one's word is kept and is
+  // the answer to all. Only a node that has beaten, and is the only one in ten seconds, changes it by another word.
+  virtual void agree(std::string name, std::string value, Answer<std::string> done) = 0;
+  // Nothing when it is empty. Called from the loop's thread.
+  virtual void tell(NodeNews* news) = 0;
+
+  virtual void post(Mail mail, Answer<Unit> done) = 0;
+  // What is to be answered by this node, oldest first; each is given until it is answered.
+  virtual void inbox(Answer<std::vector<Mail>> done) = 0;
+  // `not_found` when whoever asked does not wait any more.
+  virtual void answer(model::MailId id, std::string body, Answer<Unit> done) = 0;
+  // To what this node asked. Each is given once.
+  virtual void answers(Answer<std::vector<MailAnswer>> done) = 0;
+  // It does not wait any more.
+  virtual void withdraw(model::MailId id, Answer<Unit> done) = 0;
+
+  // Takes over the run that has been held the longest by the node that accepted it, if that is another one. A run is
+  // claimed once.
+  virtual void claim_held(Answer<std::optional<model::Run>> done) = 0;
+};
+
+}  // namespace sluice::store

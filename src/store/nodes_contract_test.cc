@@ -1,0 +1,326 @@
+// What servers that share a store are to each other (I-9: one writer a run, whoever thinks to be it).
+#include <algorithm>
+
+#include "store/lone_nodes.h"
+#include "store/store_contract.h"
+
+namespace sluice::store {
+namespace {
+
+struct HeardNews final : NodeNews {
+  void on_moved(model::RunId run) override { moved.push_back(run); }
+  void on_mail() override { ++mail; }
+  void on_held() override { ++held; }
+  void on_unsure() override { ++unsure; }
+  std::vector<model::RunId> moved;
+  int mail = 0;
+  int held = 0;
+  int unsure = 0;
+};
+
+// Two servers on one store. Questions go to the one that is in use.
+class NodesContract : public StoreTeller, public testing::TestWithParam<Backend> {
+ public:
+  NodesContract() {
+    for (auto& id : ids) id = make_id<model::NodeId>();
+    if (GetParam() == Backend::postgres) empty(contract_database());
+    store_ = open(ids[0]);
+    other_ = open(ids[1]);
+  }
+  ~NodesContract() override {
+    store_.reset();
+    other_.reset();
+  }
+  void use(int which) {
+    if (which != used_) std::swap(store_, other_);
+    used_ = which;
+  }
+  std::vector<SeenNode> beat(int which, NodeFigures figures = {}, int64_t forget_ms = 60'000) {
+    use(which);
+    return get(&Nodes::beat, std::move(figures), forget_ms);
+  }
+  void listen(int which, HeardNews& news) {
+    use(which);
+    store().nodes().tell(&news);
+  }
+  // Both know of each other from here on.
+  void meet() {
+    for (const int which : {0, 1, 0}) beat(which);
+  }
+  Mail a_letter(std::optional<model::RunId> run, std::optional<model::NodeId> to, std::string body = "{}") {
+    return {make_id<model::MailId>(), {}, run, to, "cancel", std::move(body)};
+  }
+  Accepted held_run(model::TenantId tenant) {
+    auto made = a_run(tenant, make_conversation(tenant).id);
+    made.run.state = model::RunState::held;
+    return accepted(std::move(made));
+  }
+
+  std::array<model::NodeId, 2> ids;
+
+ protected:
+  std::unique_ptr<Store> open(model::NodeId node) {
+    if (GetParam() == Backend::memory) return std::make_unique<MemoryStore>(disk_, loop_, node);
+    auto opened = open_postgres({.url = contract_database().url(), .node = node}, loop_, metrics_);
+    if (!opened) check_failed(opened.error().what.c_str(), __FILE__, __LINE__);
+    return std::move(opened).take();
+  }
+
+  MemoryDisk disk_;
+  world::Metrics metrics_;
+  std::unique_ptr<Store> other_;
+  int used_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(, NodesContract, testing::Values(Backend::memory, Backend::postgres), name_of_backend);
+
+TEST_P(NodesContract, Whoever_beats_is_in_the_list_with_what_it_said_last) {
+  EXPECT_EQ(beat(0, {.name = "one", .slots = 3}).size(), 1U);
+  const NodeFigures said{"two", "1.0", true, 8, 7, 6, 5, 4, 3, 2};
+  beat(1, said);
+  const auto seen = beat(0, {.name = "one", .slots = 4});
+  ASSERT_EQ(seen.size(), 2U);
+  for (const auto& node : seen) {
+    EXPECT_GE(node.silent_ms, 0);
+    EXPECT_LT(node.silent_ms, 10'000);
+    if (node.id == ids[1]) {
+      EXPECT_EQ(node.figures, said);
+    } else {
+      EXPECT_EQ(node.id, ids[0]);
+      EXPECT_EQ(node.figures.slots, 4);
+    }
+  }
+}
+
+TEST_P(NodesContract, Whoever_leaves_is_out_of_the_list_at_once) {
+  meet();
+  use(1);
+  get(&Nodes::leave);
+  EXPECT_EQ(beat(0).size(), 1U);
+}
+
+TEST_P(NodesContract, Whoever_is_silent_too_long_is_forgotten_unless_it_carries_a_run) {
+  constexpr int64_t at_once = -1;  // any silence is longer
+  const auto tenant = make_tenant();
+  accepted(tenant, make_conversation(tenant).id);  // keeps the first one in the list
+  use(1);
+  const auto carried = accepted(tenant, make_conversation(tenant).id);
+  beat(1);
+  EXPECT_EQ(beat(0, {}, at_once).size(), 2U);
+  use(1);
+  get(&Store::append, the_end(carried));
+  EXPECT_EQ(beat(0, {}, 60'000).size(), 2U);
+  const auto left = beat(0, {}, at_once);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].id, ids[0]);
+}
+
+TEST_P(NodesContract, What_the_first_says_is_agreed_by_all) {
+  EXPECT_EQ(get(&Nodes::agree, "key", "abc"), "abc");
+  use(1);
+  EXPECT_EQ(get(&Nodes::agree, "key", "xyz"), "abc");
+  EXPECT_EQ(get(&Nodes::agree, "other", "xyz"), "xyz");
+}
+
+TEST_P(NodesContract, What_is_agreed_is_changed_by_nobody_but_a_node_that_is_alone) {
+  get(&Nodes::agree, "key", "abc");
+  beat(1);
+  beat(0);
+  EXPECT_EQ(get(&Nodes::agree, "key", "xyz"), "abc") << "the other one lives";
+  use(1);
+  get(&Nodes::leave);
+  EXPECT_EQ(get(&Nodes::agree, "key", "xyz"), "abc") << "who has not beaten is not alone";
+  use(0);
+  EXPECT_EQ(get(&Nodes::agree, "key", "xyz"), "xyz");
+  beat(1);
+  EXPECT_EQ(get(&Nodes::agree, "key", "abc"), "xyz");
+}
+
+TEST_P(NodesContract, Mail_goes_to_the_node_that_is_named_and_its_answer_comes_back_once) {
+  const auto letter = a_letter(std::nullopt, ids[1], R"({"tenant":"t"})");
+  get(&Nodes::post, letter);
+  EXPECT_TRUE(get(&Nodes::inbox).empty());
+  use(1);
+  for (int again = 0; again < 2; ++again) {
+    const auto box = get(&Nodes::inbox);
+    ASSERT_EQ(box.size(), 1U);
+    EXPECT_EQ(box[0].id, letter.id);
+    EXPECT_EQ(box[0].from, ids[0]);
+    EXPECT_EQ(box[0].to, ids[1]);
+    EXPECT_FALSE(box[0].run);
+    EXPECT_EQ(box[0].kind, "cancel");
+    EXPECT_EQ(box[0].body, letter.body);
+  }
+  get(&Nodes::answer, letter.id, "done");
+  get(&Nodes::answer, letter.id, "too late");
+  EXPECT_TRUE(get(&Nodes::inbox).empty());
+  use(0);
+  const auto answers = get(&Nodes::answers);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].id, letter.id);
+  EXPECT_EQ(answers[0].body, "done");
+  EXPECT_TRUE(get(&Nodes::answers).empty());
+}
+
+TEST_P(NodesContract, Mail_for_a_run_goes_to_whoever_carries_it_now) {
+  const auto tenant = make_tenant();
+  const auto run = accepted(tenant, make_conversation(tenant).id).run;
+  EXPECT_EQ(run.node, ids[0]);
+  use(1);
+  get(&Nodes::post, a_letter(run.id, std::nullopt));
+  EXPECT_TRUE(get(&Nodes::inbox).empty());
+  use(0);
+  EXPECT_EQ(get(&Nodes::inbox).size(), 1U);
+  use(1);
+  EXPECT_EQ(get(&Store::take_over, run.id, run.epoch).node, ids[1]);
+  EXPECT_EQ(get(&Nodes::inbox).size(), 1U);
+  use(0);
+  EXPECT_TRUE(get(&Nodes::inbox).empty());
+}
+
+TEST_P(NodesContract, Whoever_withdraws_is_not_answered) {
+  const auto letter = a_letter(std::nullopt, ids[1]);
+  get(&Nodes::post, letter);
+  get(&Nodes::withdraw, letter.id);
+  use(1);
+  EXPECT_TRUE(get(&Nodes::inbox).empty());
+  EXPECT_EQ(refused(&Nodes::answer, letter.id, "done"), ErrorKind::not_found);
+}
+
+TEST_P(NodesContract, Each_held_run_is_claimed_by_one_and_the_longest_waiting_first) {
+  const auto tenant = make_tenant();
+  std::vector<model::Run> held;
+  for (int i = 0; i < 4; ++i) held.push_back(held_run(tenant).run);
+  accepted(tenant, make_conversation(tenant).id);  // is not held
+  EXPECT_FALSE(get(&Nodes::claim_held)) << "those are its own";
+  use(1);
+  const auto first = get(&Nodes::claim_held);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->id, held[0].id);
+  EXPECT_EQ(first->node, ids[1]);
+  EXPECT_EQ(first->epoch.value, 2U);
+  EXPECT_EQ(first->head, held[0].head);
+  // Several asked at once give different ones.
+  std::vector<model::RunId> claimed;
+  int asked = 3;
+  for (int i = 0; i < 3; ++i) {
+    store().nodes().claim_held([&](Result<std::optional<model::Run>> run) {
+      --asked;
+      if (run && run.value()) claimed.push_back(run.value()->id);
+    });
+  }
+  ASSERT_TRUE(loop_.run_until([&] { return asked == 0; }));
+  EXPECT_EQ(claimed, (std::vector{held[1].id, held[2].id, held[3].id}));
+  EXPECT_FALSE(get(&Nodes::claim_held));
+  use(0);
+  EXPECT_FALSE(get(&Nodes::claim_held)) << "a claimed one is claimed by nobody else";
+  // Whoever had it before is fenced out.
+  Append late{.run = held[0].id, .epoch = held[0].epoch, .head = held[0].head};
+  late.events = {{model::EventKind::text, {7000}, "late"}};
+  EXPECT_EQ(refused(&Store::append, late), ErrorKind::conflict);
+}
+
+TEST_P(NodesContract, Of_two_who_take_over_at_once_one_is_refused) {
+  const auto tenant = make_tenant();
+  const auto run = accepted(tenant, make_conversation(tenant).id).run;
+  std::vector<Result<model::Run>> taken;
+  for (const int which : {0, 1}) {
+    use(which);
+    store().take_over(run.id, run.epoch, [&](Result<model::Run> result) { taken.push_back(std::move(result)); });
+  }
+  ASSERT_TRUE(loop_.run_until([&] { return taken.size() == 2; }));
+  EXPECT_EQ(std::ranges::count_if(taken, [](const auto& result) { return static_cast<bool>(result); }), 1);
+}
+
+TEST_P(NodesContract, Of_two_accepts_for_a_conversation_on_two_nodes_one_finds_it_busy) {
+  const auto tenant = make_tenant();
+  for (int round = 0; round < 5; ++round) {
+    const auto conversation = make_conversation(tenant).id;
+    int accepted_count = 0;
+    int busy_count = 0;
+    for (const int which : {0, 1}) {
+      use(which);
+      store().accept(a_run(tenant, conversation), [&](Result<AcceptOutcome> outcome) {
+        ASSERT_TRUE(outcome) << outcome.error().what;
+        accepted_count += std::holds_alternative<Accepted>(outcome.value()) ? 1 : 0;
+        busy_count += std::holds_alternative<Busy>(outcome.value()) ? 1 : 0;
+      });
+    }
+    ASSERT_TRUE(loop_.run_until([&] { return accepted_count + busy_count == 2; }));
+    EXPECT_EQ(accepted_count, 1);
+  }
+}
+
+TEST_P(NodesContract, Of_two_requests_with_one_key_on_two_nodes_one_is_the_replay_of_the_other) {
+  const auto tenant = make_tenant();
+  const Idempotency key{make_id<model::ServiceKeyId>(), "createMessage", "k", "digest"};
+  std::vector<model::RunId> runs;
+  for (const int which : {0, 1}) {
+    use(which);
+    auto made = a_run(tenant, make_conversation(tenant).id);
+    made.idempotency = key;
+    store().accept(std::move(made), [&](Result<AcceptOutcome> outcome) {
+      ASSERT_TRUE(outcome) << outcome.error().what;
+      if (const auto* fresh = std::get_if<Accepted>(&outcome.value())) runs.push_back(fresh->run.id);
+      if (const auto* kept = std::get_if<Replay>(&outcome.value())) runs.push_back(kept->run->id);
+    });
+  }
+  ASSERT_TRUE(loop_.run_until([&] { return runs.size() == 2; }));
+  EXPECT_EQ(runs[0], runs[1]);
+}
+
+TEST_P(NodesContract, News_of_what_another_node_does_arrive) {
+  meet();
+  HeardNews news;
+  listen(1, news);
+  use(0);
+  const auto tenant = make_tenant();
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  get(&Store::append, the_end(begun));
+  const auto heard = [&] { return std::ranges::find(news.moved, begun.run.id) != news.moved.end(); };
+  EXPECT_TRUE(loop_.run_until(heard));
+  get(&Nodes::post, a_letter(std::nullopt, ids[1]));
+  EXPECT_TRUE(loop_.run_until([&] { return news.mail > 0; }));
+  held_run(tenant);
+  EXPECT_TRUE(loop_.run_until([&] { return news.held > 0; }));
+  listen(1, news);
+  store().nodes().tell(nullptr);
+}
+
+TEST_P(NodesContract, Whoever_acts_hears_nothing_of_itself) {
+  meet();
+  HeardNews own;
+  HeardNews others;
+  listen(0, own);
+  listen(1, others);
+  use(0);
+  const auto tenant = make_tenant();
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  get(&Store::append, the_end(begun));
+  get(&Nodes::post, a_letter(std::nullopt, ids[1]));
+  EXPECT_TRUE(loop_.run_until([&] { return others.mail > 0; }));
+  EXPECT_TRUE(own.moved.empty());
+  EXPECT_EQ(own.mail, 0);
+  for (const int which : {0, 1}) {
+    use(which);
+    store().nodes().tell(nullptr);
+  }
+}
+
+TEST(LoneNodes, A_store_of_one_server_has_one_node_and_no_mail) {
+  WaitingLoop loop;
+  LoneNodes lone(model::NodeId{}, loop);
+  std::vector<SeenNode> seen;
+  std::optional<std::optional<model::Run>> claimed;
+  lone.beat({.name = "here", .slots = 2}, 1000, [&](Result<std::vector<SeenNode>> list) { seen = list.value(); });
+  lone.claim_held([&](Result<std::optional<model::Run>> run) { claimed = run.value(); });
+  EXPECT_TRUE(seen.empty()) << "answered from inside the call";
+  loop.settle();
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].figures.slots, 2);
+  ASSERT_TRUE(claimed);
+  EXPECT_FALSE(*claimed);
+}
+
+}  // namespace
+}  // namespace sluice::store

@@ -1,0 +1,126 @@
+// The one thread of a server that writes its runs to PostgreSQL. Whatever waited while the last commit ran is the next
+// group: one transaction, one or two ways there and back, however many operations it has.
+//
+// An operation that is refused takes nobody down with it: refusals are rows that a statement does not give. What the
+// database itself refuses is tried again, the whole group or each alone, as long as it is certain that nothing was
+// written. When that is not certain, every write is refused until reopen().
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <unordered_set>
+
+#include "store/pg_group.h"
+#include "store/pg_news.h"
+#include "store/sql_work.h"
+#include "world/metrics.h"
+
+namespace sluice::store {
+
+class PgAccepts;
+
+struct PgHotOptions {
+  std::string url;
+  model::NodeId node;
+};
+
+class PgHot {
+ public:
+  // Makes events that are written Committed, which only a store may.
+  using Committer = CommittedBatch (*)(std::vector<model::RunEvent> events, model::Position first);
+
+  // `others` is true while this is not the only node: then it tells what moved.
+  PgHot(PgHotOptions options, const std::atomic<bool>& others, Postman& postman, world::Metrics& metrics,
+        Committer committer);
+  // Writes what is still waiting.
+  ~PgHot();
+  PgHot(const PgHot&) = delete;
+  PgHot& operator=(const PgHot&) = delete;
+
+  void accept(NewRun made, Done<AcceptOutcome> done);
+  void append(Append append, Done<CommittedBatch> done);
+  void create_conversation(NewConversation made, Done<ConversationOutcome> done);
+  void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done);
+  void reopen(Done<Unit> done);
+  bool broken() const { return broken_.load(std::memory_order_relaxed); }
+  // Broken, or the database did not write the last group, moments ago: it is full, read-only or away. Whether it writes
+  // now shows when somebody writes.
+  bool unwritable() const;
+
+ private:
+  struct Group {
+    std::vector<AppendJob*> appends;
+    std::vector<AcceptJob*> accepts;
+    std::vector<ConversationJob*> conversations;
+    std::vector<TakeOverJob*> takeovers;
+  };
+  // What the works of one group may have only once among them: runs, conversations, keys.
+  using Names = std::vector<std::string>;
+
+  class HotWork {
+   public:
+    virtual ~HotWork() = default;
+    virtual Names names() const = 0;
+    virtual void join(Group& group) = 0;
+    virtual bool is_reopening() const { return false; }
+    // Instead: it did not work out.
+    virtual void fail(Error error) = 0;
+    // On the loop's thread, once.
+    virtual void answer() = 0;
+  };
+  class AcceptWork;
+  class AppendWork;
+  class ConversationWork;
+  class TakeOverWork;
+  class ReopenWork;
+  using HotList = std::vector<std::unique_ptr<HotWork>>;
+
+  struct Mishap {
+    PgFailure failure;
+    bool is_unknown = false;  // it may have been written
+  };
+
+  void submit(std::unique_ptr<HotWork> work);
+  void run();
+  HotList take_group();
+  void commit(HotList& works);
+  std::optional<Mishap> try_commit(HotList& works);
+  std::optional<Mishap> write(Group& group);
+  std::optional<Mishap> write_rest(const Group& group, const std::vector<AppendJob*>& at_gates, PgAccepts& accepts,
+                                   PgAnswers& answers);
+  // Sends what was joined with news and COMMIT; `take(answers)` when it is done.
+  template <typename Take>
+  std::optional<Mishap> send_commit(const Group& group, Take take);
+  std::optional<Mishap> connect();
+  // Before the commit was sent, and after.
+  Mishap roll_back(PgFailure failure);
+  Mishap fail_commit(PgFailure failure, std::size_t commit);
+  void tell(const Group& group);
+  void break_down(std::string cause);
+
+  const PgHotOptions options_;
+  const std::atomic<bool>& others_;
+  Postman& postman_;
+  Committer committer_;
+  world::Counter& commits_;
+  world::Counter& operations_;
+  world::Histogram& commit_time_;
+  world::Gauge& queue_length_;
+  std::atomic<bool> broken_{false};
+  std::atomic<int64_t> put_off_until_us_{0};  // so long it is said not to write
+
+  // The thread's own.
+  std::unique_ptr<PgSession> session_;
+  std::string broken_by_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::unique_ptr<HotWork>> waiting_;  // guarded by mutex_
+  bool stopping_ = false;                         // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace sluice::store

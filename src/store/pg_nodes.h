@@ -1,0 +1,78 @@
+// The servers that share one PostgreSQL database: who lives, mail, held runs, and news of each other's commits.
+//
+// One thread of its own with two sessions, one that asks and one that listens, so that a beat never waits behind a
+// large commit. Time is the database's.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "store/pg_news.h"
+#include "store/pg_session.h"
+#include "store/sql_work.h"
+
+namespace sluice::store {
+
+class PgNodes final : public Nodes {
+ public:
+  PgNodes(std::string url, model::NodeId self, world::Loop& loop, Postman& postman);
+  ~PgNodes() override;
+  PgNodes(const PgNodes&) = delete;
+  PgNodes& operator=(const PgNodes&) = delete;
+
+  model::NodeId self() const override { return self_; }
+  void beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<SeenNode>> done) override;
+  void leave(Answer<Unit> done) override;
+  void agree(std::string name, std::string value, Answer<std::string> done) override;
+  void tell(NodeNews* news) override { *news_ = news; }
+  void post(Mail mail, Answer<Unit> done) override;
+  void inbox(Answer<std::vector<Mail>> done) override;
+  void answer(model::MailId id, std::string body, Answer<Unit> done) override;
+  void answers(Answer<std::vector<MailAnswer>> done) override;
+  void withdraw(model::MailId id, Answer<Unit> done) override;
+  void claim_held(Answer<std::optional<model::Run>> done) override;
+
+  // Is there another node, by the last beat?
+  const std::atomic<bool>& others() const { return others_; }
+
+ private:
+  class Asking;
+  template <typename T, typename Ask>
+  class Question;
+
+  // May it be asked again when nobody knows whether it was done?
+  enum class Repeat : uint8_t { yes, no };
+  template <typename T, typename Ask>
+  void submit(Answer<T> done, Ask ask, Repeat repeat = Repeat::yes);
+  void run();
+  void wait();
+  void work_off();
+  void attempt(Asking& question);
+  void listen();
+  void hear();
+  void pass_on(PgNews news);
+
+  const std::string url_;
+  const model::NodeId self_;
+  world::Loop& loop_;
+  Postman& postman_;
+  std::shared_ptr<NodeNews*> news_;  // shared with news under way; read and written on the loop's thread only
+  std::atomic<bool> others_{false};
+
+  // The thread's own.
+  std::unique_ptr<PgSession> session_;
+  std::unique_ptr<PgSession> listener_;
+  bool was_listening_ = false;
+  std::vector<model::MailId> given_;  // answers that were given, and may go
+
+  int wake_;  // an eventfd
+  std::mutex mutex_;
+  std::deque<std::unique_ptr<Asking>> waiting_;  // guarded by mutex_
+  bool stopping_ = false;                        // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace sluice::store

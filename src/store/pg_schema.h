@@ -1,0 +1,22 @@
+// The tables in PostgreSQL (docs/formats/store.md), the steps that lead to them, and the locks that servers share.
+#pragma once
+
+#include "store/pg_session.h"
+
+namespace sluice::store {
+
+// Advisory locks, ours by their first four bytes ("SLUC").
+//   records    exclusively by whatever reads before it writes, shared by what is fenced in its own statements
+//   migration  by the one server that brings the database up to date
+//   tidying    by the one that tidies up
+enum class PgLock : int64_t {
+  records = 0x534C554300000001,
+  migration = 0x534C554300000002,
+  tidying = 0x534C554300000003,
+};
+
+// Brings the database to the schema of this program, a step a transaction; of several that come at once, one does it
+// and the others wait. `invalid` when it is somebody else's, or newer than this program.
+Result<Unit> migrate(PgSession& session);
+
+}  // namespace sluice::store

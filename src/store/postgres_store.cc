@@ -1,0 +1,102 @@
+#include "store/postgres_store.h"
+
+#include <algorithm>
+
+#include "store/pg_journal.h"
+#include "store/pg_schema.h"
+
+namespace sluice::store {
+
+Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, world::Loop& loop, world::Metrics& metrics) {
+  return PostgresStore::open(std::move(options), loop, metrics);
+}
+
+Result<std::unique_ptr<Store>> PostgresStore::open(PostgresOptions options, world::Loop& loop,
+                                                   world::Metrics& metrics) {
+  constexpr std::string_view doing = "open the store in PostgreSQL";
+  {
+    auto session = PgSession::connect({.url = options.url});
+    if (!session) return std::move(session.error()).in(doing);
+    if (auto migrated = migrate(*session.value()); !migrated) return std::move(migrated.error()).in(doing);
+  }
+  Opened opened{std::make_unique<PgWriteSide>(PgSession::Options{.url = options.url}), {}};
+  if (auto side = opened.side->reopen(); !side) return std::move(side.error()).in(doing);
+  const Address address(options.url);
+  for (int i = 0; i < std::max(1, options.reader_count); ++i) {
+    auto reader = address.open_reader();
+    if (!reader) return std::move(reader.error()).in(doing);
+    opened.readers.push_back(std::move(reader).take());
+  }
+  return std::unique_ptr<Store>(new PostgresStore(std::move(opened), options, loop, metrics));
+}
+
+Result<std::unique_ptr<Connection>> PostgresStore::Address::open_reader() const {
+  auto session = PgSession::connect({.url = url_});
+  if (!session) return session.error();
+  return std::unique_ptr<Connection>(std::make_unique<PgConnection>(std::move(session).take()));
+}
+
+PostgresStore::PostgresStore(Opened opened, const PostgresOptions& options, world::Loop& loop, world::Metrics& metrics)
+    : SqlStore(desk_),
+      sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
+      side_(std::move(opened.side)),
+      address_(options.url),
+      postman_(loop),
+      writer_(*side_, postman_, metrics),
+      readers_(std::move(opened.readers), address_, writer_, postman_),
+      nodes_(options.url, options.node, loop, postman_),
+      hot_({options.url, options.node}, nodes_.others(), postman_, metrics, &PostgresStore::committed) {}
+
+// ── runs and their journals ──
+
+void PostgresStore::create_conversation(NewConversation made, Done<ConversationOutcome> done) {
+  hot_.create_conversation(std::move(made), std::move(done));
+}
+
+void PostgresStore::accept(NewRun made, Done<AcceptOutcome> done) { hot_.accept(std::move(made), std::move(done)); }
+
+void PostgresStore::append(Append append, Done<CommittedBatch> done) {
+  hot_.append(std::move(append), std::move(done));
+}
+
+void PostgresStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) {
+  hot_.take_over(run, seen, std::move(done));
+}
+
+void PostgresStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
+  read(std::move(done), [this, run, after, bytes_max](Connection& db) -> Result<JournalPage> {
+    auto slice = pg::journal(db, unpacked_rows_, run, after, bytes_max);
+    if (!slice) return slice.error();
+    return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
+  });
+}
+
+void PostgresStore::unfinished_runs(Done<std::vector<model::Run>> done) {
+  read(std::move(done), [](Connection& db) { return pg::unfinished_runs(db); });
+}
+
+void PostgresStore::due_notices(Timestamp now, int limit, Done<std::vector<DueNotice>> done) {
+  write_freely(std::move(done), [now, limit](Connection& db) { return pg::due_notices(db, now, limit); });
+}
+
+// ── the store itself ──
+
+void PostgresStore::reopen(Done<Unit> done) {
+  Done<Unit> then = [this, done = std::move(done)](Result<Unit> reopened) mutable {
+    if (!reopened) return done(std::move(reopened));
+    hot_.reopen(std::move(done));
+  };
+  const auto attempt = [](Connection&) -> Result<Unit> { return Unit{}; };
+  writer_.submit(std::make_unique<Operation<Unit, decltype(attempt)>>(Work::Class::reopen, attempt, std::move(then)));
+}
+
+void PostgresStore::tidy_up(Timestamp now, Done<int> done) {
+  Done<int> counted = [this, done = std::move(done)](Result<int> sealed) mutable {
+    unpacked_rows_.clear();  // so that none is kept long for a reader who went away
+    if (sealed) sealed_journals_.add(static_cast<uint64_t>(sealed.value()));
+    done(std::move(sealed));
+  };
+  write_freely(std::move(counted), [now](Connection& db) { return pg::tidy_up(db, now); });
+}
+
+}  // namespace sluice::store

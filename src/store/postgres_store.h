@@ -1,0 +1,65 @@
+// The store behind open_postgres(). Runs are written by a thread of their own (PgHot), records by another, others read,
+// and one more keeps in touch with the other servers (PgNodes); the loop's thread asks.
+#pragma once
+
+#include "store/pg_hot.h"
+#include "store/pg_nodes.h"
+#include "store/pg_write_side.h"
+#include "store/sql_store.h"
+#include "store/unpacked_rows.h"
+
+namespace sluice::store {
+
+class PostgresStore final : public SqlStore {
+ public:
+  static Result<std::unique_ptr<Store>> open(PostgresOptions options, world::Loop& loop, world::Metrics& metrics);
+
+  void create_conversation(NewConversation made, Done<ConversationOutcome> done) override;
+  void accept(NewRun made, Done<AcceptOutcome> done) override;
+  void append(Append append, Done<CommittedBatch> done) override;
+  void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) override;
+  void journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) override;
+  void unfinished_runs(Done<std::vector<model::Run>> done) override;
+  void due_notices(Timestamp now, int limit, Done<std::vector<DueNotice>> done) override;
+
+  Nodes& nodes() override { return nodes_; }
+
+  void reopen(Done<Unit> done) override;
+  bool broken() const override { return writer_.unwritable() || hot_.unwritable(); }
+  void tidy_up(Timestamp now, Done<int> done) override;
+
+ private:
+  // Where readers find it.
+  class Address final : public ReadSide {
+   public:
+    explicit Address(std::string url) : url_(std::move(url)) {}
+    Result<std::unique_ptr<Connection>> open_reader() const override;
+
+   private:
+    std::string url_;
+  };
+
+  struct Opened {
+    std::unique_ptr<PgWriteSide> side;
+    std::vector<std::unique_ptr<Connection>> readers;
+  };
+  PostgresStore(Opened opened, const PostgresOptions& options, world::Loop& loop, world::Metrics& metrics);
+  // What takes its own locks.
+  template <typename T, typename Attempt>
+  void write_freely(Done<T> done, Attempt attempt) {
+    writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
+  }
+
+  world::Counter& sealed_journals_;
+  UnpackedRows unpacked_rows_;  // the readers'
+  std::unique_ptr<PgWriteSide> side_;
+  Address address_;
+  Postman postman_;
+  Writer writer_;
+  Readers readers_;
+  SqlDesk desk_{writer_, readers_};
+  PgNodes nodes_;
+  PgHot hot_;
+};
+
+}  // namespace sluice::store

@@ -1,0 +1,208 @@
+// Conversations, messages and idempotency keys in SQL.
+#include "store/patch.h"
+#include "store/sql_bags.h"
+#include "store/sql_gates.h"
+#include "store/sql_records.h"
+#include "store/sql_rows.h"
+
+namespace sluice::store::sql {
+
+namespace {
+
+std::optional<int64_t> conversation_number(Connection& db, model::TenantId tenant, model::ConversationId id) {
+  return find_number(db, "SELECT number FROM conversations WHERE id = ? AND tenant_id = ?", id, tenant);
+}
+
+}  // namespace
+
+// ── conversations ──
+
+Result<ConversationOutcome> create_conversation(Connection& db, const NewConversation& made) {
+  const auto at = made.conversation.created_at;
+  if (made.idempotency) {
+    if (auto kept = find_key(db, *made.idempotency, at)) {
+      if (kept->request_sha256 != made.idempotency->request_sha256) return ConversationOutcome(KeyConflict{});
+      return ConversationOutcome(Replay{std::nullopt, kept->response_body.value_or("")});
+    }
+  }
+  const auto agent = agent_for(db, made.conversation.tenant_id, made.conversation.agent_id);
+  if (!agent) return agent.error();
+  auto conversation = made.conversation;
+  settle(agent.value(), conversation);
+  insert_conversation(db, conversation);
+  if (made.idempotency) keep_key(db, *made.idempotency, std::nullopt, made.response_body, at);
+  return ConversationOutcome(Unit{});
+}
+
+int64_t insert_conversation(Connection& db, const model::Conversation& conversation) {
+  return insert_numbered(db, "INSERT INTO conversations VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                         conversation.id, conversation.tenant_id, conversation.agent_id, conversation.user_id,
+                         conversation.title, metadata_text(conversation.metadata), conversation.filler_enabled,
+                         conversation.repository_id, conversation.status, conversation.last_message_at,
+                         conversation.created_at, conversation.updated_at, conversation.runtime.agent_type,
+                         conversation.runtime.mode, conversation.runtime.sticky_ttl_seconds, conversation.kind);
+}
+
+Result<model::Conversation> update_conversation(Connection& db, model::TenantId tenant, model::ConversationId id,
+                                                const ConversationPatch& patch, Timestamp at) {
+  auto found = conversation(db, tenant, id);
+  if (!found) return found;
+  auto& changed = found.value();
+  apply(patch, at, changed);
+  if (patch.agent_id || changed.status == model::ConversationStatus::active) {
+    const auto agent = agent_for(db, tenant, changed.agent_id);
+    if (!agent) return agent.error();
+    changed.agent_id = agent.value().id;
+  }
+  execute(
+      db,
+      "UPDATE conversations SET agent_id = ?, user_id = ?, title = ?, metadata = ?, filler_enabled = ?, "
+      "repository_id = ?, status = ?, updated_at = ?, agent_type = ?, mode = ?, sticky_ttl_seconds = ? WHERE id = ?",
+      changed.agent_id, changed.user_id, changed.title, metadata_text(changed.metadata), changed.filler_enabled,
+      changed.repository_id, changed.status, changed.updated_at, changed.runtime.agent_type, changed.runtime.mode,
+      changed.runtime.sticky_ttl_seconds, id);
+  if (changed.status == model::ConversationStatus::archived) {
+    drop_secrets(db, model::SecretScope::conversation, id.ulid);
+    drop_bag(db, id, at);
+  }
+  return found;
+}
+
+Result<model::Conversation> conversation(Connection& db, model::TenantId tenant, model::ConversationId id) {
+  auto found =
+      find_row<model::Conversation>(db, "SELECT * FROM conversations WHERE id = ? AND tenant_id = ?", id, tenant);
+  if (!found) return no_such("conversation");
+  return *std::move(found);
+}
+
+Result<Page<model::Conversation>> conversations(Connection& db, model::TenantId tenant,
+                                                const ConversationFilter& filter,
+                                                const PageQuery<model::ConversationId>& query) {
+  const auto walk = Walk::of(query, Order::descending);
+  int64_t number = walk.before_all();
+  Timestamp at{number};
+  if (const auto& id = cursor_of(query)) {
+    Query cursor(db, "SELECT number, last_message_at FROM conversations WHERE id = ? AND tenant_id = ?", *id, tenant);
+    if (!cursor.next()) return no_such("conversation to go on from");
+    cursor.read(number, at);
+  }
+  std::string sql = "SELECT * FROM conversations WHERE tenant_id = ?1 AND kind = ?5";
+  if (filter.active_only) sql += " AND status = 'active'";
+  if (filter.user_id) sql += " AND user_id = ?6";
+  sql += walk.rising ? " AND (last_message_at, number) > (?2, ?3) ORDER BY last_message_at, number LIMIT ?4"
+                     : " AND (last_message_at, number) < (?2, ?3) ORDER BY last_message_at DESC, number DESC LIMIT ?4";
+  const auto read = [](Query& row) {
+    model::Conversation conversation;
+    read_row(row, conversation);
+    return conversation;
+  };
+  if (filter.user_id) {
+    Query rows(db, sql, tenant, at, number, query.limit + 1, filter.kind, *filter.user_id);
+    return take_page<model::Conversation>(rows, query.limit, walk, read);
+  }
+  Query rows(db, sql, tenant, at, number, query.limit + 1, filter.kind);
+  return take_page<model::Conversation>(rows, query.limit, walk, read);
+}
+
+// ── messages ──
+
+namespace {
+
+// It is served as it is stored. What the disk made of it shows here, as far as it can be told without reading all of
+// it.
+bool is_damaged(const StoredMessage& message) {
+  return !message.json.starts_with("{\"object\":\"message\",\"id\":\"" + message.id.text() + "\"") ||
+         !message.json.ends_with('}');
+}
+
+Error damaged(const StoredMessage& message) {
+  return {ErrorKind::corrupt, "the row of message " + message.id.text() + " is damaged"};
+}
+
+}  // namespace
+
+Result<Page<StoredMessage>> messages(Connection& db, model::TenantId tenant, model::ConversationId conversation,
+                                     Order order, const PageQuery<model::MessageId>& query) {
+  const auto number = conversation_number(db, tenant, conversation);
+  if (!number) return no_such("conversation");
+  std::optional<int64_t> cursor;
+  if (const auto& id = cursor_of(query)) {
+    cursor = find_number(db, "SELECT number FROM messages WHERE id = ? AND conversation = ?", *id, *number);
+    if (!cursor) return no_such("message to go on from");
+  }
+  auto page = page_by_number<StoredMessage>(db, "SELECT id, json FROM messages WHERE conversation = ?1", "number",
+                                            *number, cursor, query.limit, Walk::of(query, order), [](Query& row) {
+                                              StoredMessage message;
+                                              row.read(message.id, message.json);
+                                              return message;
+                                            });
+  const auto found = std::ranges::find_if(page.rows, is_damaged);
+  if (found != page.rows.end()) return damaged(*found);
+  return page;
+}
+
+Result<StoredMessage> message(Connection& db, model::TenantId tenant, model::MessageId id) {
+  Query query(db,
+              "SELECT messages.id, json FROM messages JOIN conversations ON conversations.number = conversation "
+              "WHERE messages.id = ? AND tenant_id = ?",
+              id, tenant);
+  if (!query.next()) return no_such("message");
+  StoredMessage message;
+  query.read(message.id, message.json);
+  if (is_damaged(message)) return damaged(message);
+  return message;
+}
+
+Result<std::vector<Turn>> history(Connection& db, model::ConversationId conversation, model::MessageId before,
+                                  int count_max) {
+  Query place(db,
+              "SELECT messages.number, conversation FROM messages JOIN conversations ON conversations.number = "
+              "conversation WHERE messages.id = ? AND conversations.id = ?",
+              before, conversation);
+  if (!place.next()) return no_such("message");
+  int64_t number = 0;
+  int64_t of = 0;
+  place.read(number, of);
+  Query query(db,
+              "SELECT json FROM messages WHERE conversation = ? AND number < ? AND status = 'completed' "
+              "ORDER BY number DESC LIMIT ?",
+              of, number, count_max);
+  std::vector<Turn> turns;
+  std::string text;
+  Room room(count_max, limits::history_bytes_max);
+  while (query.next()) {
+    query.read(text);
+    auto kept = model::message_from_json(text);
+    if (!kept) return kept.error();
+    if (!room.take(kept.value().content.size())) break;
+    turns.push_back({kept.value().role, std::move(kept.value().content), kept.value().created_at});
+  }
+  std::reverse(turns.begin(), turns.end());
+  return turns;
+}
+
+// ── idempotency keys ──
+
+std::optional<KeptKey> find_key(Connection& db, const Idempotency& idempotency, Timestamp now) {
+  Query query(db,
+              "SELECT request_sha256, run, response_body FROM idempotency_keys "
+              "WHERE principal = ? AND operation = ? AND key = ? AND created_at > ?",
+              idempotency.principal, idempotency.operation, idempotency.key, now.ms - limits::idempotency_ms);
+  if (!query.next()) return std::nullopt;
+  KeptKey kept;
+  query.read(kept.request_sha256, kept.run, kept.response_body);
+  return kept;
+}
+
+void keep_key(Connection& db, const Idempotency& idempotency, std::optional<int64_t> run,
+              const std::optional<std::string>& response_body, Timestamp at) {
+  // The one that is there is of another day.
+  execute(db,
+          "INSERT INTO idempotency_keys VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (principal, operation, key) DO UPDATE "
+          "SET request_sha256 = excluded.request_sha256, run = excluded.run, response_body = excluded.response_body, "
+          "created_at = excluded.created_at",
+          idempotency.principal, idempotency.operation, idempotency.key, Blob{idempotency.request_sha256}, run,
+          response_body, at);
+}
+
+}  // namespace sluice::store::sql

@@ -1,0 +1,108 @@
+// Executions, their one-time tokens, and the files that came back, in SQL.
+#include "store/sql_bags.h"
+#include "store/sql_objects.h"
+#include "store/sql_rows.h"
+
+namespace sluice::store::sql {
+
+namespace {
+
+constexpr int dropped_executions_max = 1'000;
+
+Error refused(std::string_view what) { return {ErrorKind::denied, std::string(what)}; }
+
+std::vector<model::RunFile> read_files(Query& query) {
+  std::vector<model::RunFile> files;
+  while (query.next()) read_row(query, files.emplace_back());
+  return files;
+}
+
+}  // namespace
+
+Result<Unit> create_execution(Connection& db, const model::Execution& made, const std::string& bearer_sha256,
+                              const std::vector<model::OneTimeToken>& tokens) {
+  if (!has_tenant(db, made.tenant_id)) return no_such("tenant");
+  const auto number = insert_numbered(db, "INSERT INTO executions VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", made.id,
+                                      made.tenant_id, made.run_id, made.env_json, made.config_json, made.skill_ids,
+                                      made.created_at, made.expires_at, Blob{bearer_sha256});
+  for (const auto& token : tokens) {
+    execute(db, "INSERT INTO one_time_tokens VALUES (?, ?, ?, ?, NULL)", Blob{token.sha256}, number, token.purpose,
+            token.expires_at);
+  }
+  return Unit{};
+}
+
+// The one writer makes it a race that somebody wins: between the look and the mark nobody else writes.
+Result<Redeemed> redeem(Connection& db, model::ExecutionId execution, model::TokenPurpose purpose,
+                        const std::string& token_sha256, Timestamp now) {
+  Query query(db,
+              "SELECT executions.number, executions.id, tenant_id, run_id, env_json, config_json, skill_ids, "
+              "created_at, executions.expires_at "
+              "FROM one_time_tokens JOIN executions ON executions.number = execution "
+              "WHERE sha256 = ? AND executions.id = ? AND purpose = ? AND one_time_tokens.expires_at > ? "
+              "AND redeemed_at IS NULL",
+              Blob{token_sha256}, execution, purpose, now);
+  if (!query.next()) return refused("the token is not good, or not any more");
+  Redeemed redeemed;
+  read_row(query, redeemed.execution);
+  execute(db, "UPDATE one_time_tokens SET redeemed_at = ? WHERE sha256 = ?", now, Blob{token_sha256});
+  return redeemed;
+}
+
+Result<model::Execution> execution_of_bearer(Connection& db, const std::string& bearer_sha256, Timestamp now) {
+  auto found = find_row<model::Execution>(db, "SELECT * FROM executions WHERE bearer_sha256 = ? AND expires_at > ?",
+                                          Blob{bearer_sha256}, now);
+  if (!found) return refused("the bearer is not good, or not any more");
+  return *std::move(found);
+}
+
+void drop_executions(Connection& db, Timestamp expired_before) {
+  execute(db,
+          "DELETE FROM one_time_tokens WHERE execution IN "
+          "(SELECT number FROM executions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
+          expired_before, dropped_executions_max);
+  execute(db,
+          "DELETE FROM executions WHERE number IN "
+          "(SELECT number FROM executions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
+          expired_before, dropped_executions_max);
+}
+
+Result<Unit> create_files(Connection& db, const std::vector<model::RunFile>& made) {
+  for (const auto& file : made) {
+    if (!has_tenant(db, file.tenant_id)) return no_such("tenant");
+    if (find_number(db, "SELECT number FROM files WHERE id = ?", file.id)) {
+      return Error{ErrorKind::conflict, "there is such a file already"};
+    }
+  }
+  for (const auto& file : made) {
+    execute(db, "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", file.id, file.tenant_id, file.run_id,
+            file.execution_id, file.name, file.size_bytes, file.sha256, file.created_at);
+    keep_in_bag(db, file);
+  }
+  return Unit{};
+}
+
+Result<model::RunFile> file(Connection& db, model::TenantId tenant, model::FileId id) {
+  auto found = find_row<model::RunFile>(db, "SELECT * FROM files WHERE id = ? AND tenant_id = ?", id, tenant);
+  if (!found) return no_such("file");
+  return *std::move(found);
+}
+
+Result<std::vector<model::RunFile>> files_of_run(Connection& db, model::TenantId tenant, model::RunId run) {
+  if (!find_number(db, "SELECT number FROM runs WHERE id = ? AND tenant_id = ?", run, tenant)) return no_such("run");
+  Query query(db, "SELECT * FROM files WHERE run_id = ? AND tenant_id = ? ORDER BY number", run, tenant);
+  return read_files(query);
+}
+
+Result<std::vector<model::RunFile>> files_of_execution(Connection& db, model::TenantId tenant,
+                                                       model::ExecutionId execution) {
+  Query query(db, "SELECT * FROM files WHERE execution_id = ? AND tenant_id = ? ORDER BY number", execution, tenant);
+  auto files = read_files(query);
+  if (!files.empty()) return files;  // which outlive the execution's record
+  if (!find_number(db, "SELECT number FROM executions WHERE id = ? AND tenant_id = ?", execution, tenant)) {
+    return no_such("execution");
+  }
+  return files;
+}
+
+}  // namespace sluice::store::sql

@@ -1,0 +1,302 @@
+#include "store/sql_gates.h"
+
+#include <algorithm>
+
+#include "store/patch.h"
+#include "store/sql_rows.h"
+
+namespace sluice::store::sql {
+
+namespace {
+
+std::optional<Error> refusal_of_owner(Connection& db, model::TenantId tenant, model::SecretScope scope, Ulid owner) {
+  switch (scope) {
+    case model::SecretScope::conversation:
+      if (find_number(db, "SELECT number FROM conversations WHERE id = ? AND tenant_id = ?", owner, tenant)) return {};
+      return no_such("conversation");
+    case model::SecretScope::agent:
+      if (find_number(db, "SELECT number FROM agents WHERE id = ? AND tenant_id = ?", owner, tenant)) return {};
+      return no_such("agent");
+    case model::SecretScope::tenant:
+      if (owner == tenant.ulid && has_tenant(db, tenant)) return {};
+      return no_such("tenant");
+  }
+  return no_such("owner");
+}
+
+std::optional<Error> refusal_of_owners(Connection& db, const std::vector<model::SealedSecret>& secrets) {
+  for (const auto& secret : secrets) {
+    if (auto refused = refusal_of_owner(db, secret.tenant_id, secret.scope, secret.owner)) return refused;
+  }
+  return std::nullopt;
+}
+
+bool is_archived(Connection& db, const model::SealedSecret& secret) {
+  return secret.scope == model::SecretScope::conversation &&
+         find_number(db, "SELECT number FROM conversations WHERE id = ? AND status = 'archived'", secret.owner);
+}
+
+void keep_secrets(Connection& db, const std::vector<model::SealedSecret>& secrets) {
+  for (const auto& secret : secrets) {
+    execute(db,
+            "INSERT INTO secrets VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (scope, owner, alias) DO UPDATE "
+            "SET hosts = excluded.hosts, places = excluded.places, sealed = excluded.sealed, "
+            "updated_at = excluded.updated_at",
+            secret.tenant_id, secret.scope, secret.owner, secret.alias, list_text(secret.hosts), int{secret.places},
+            Blob{secret.sealed}, secret.created_at, secret.updated_at);
+  }
+}
+
+// One thread writes, so nobody comes between the chain's end and what follows it.
+void keep_audit(Connection& db, const std::vector<model::AuditEntry>& entries) {
+  if (entries.empty()) return;
+  ChainEnd end;
+  {
+    Query query(db, "SELECT number, sha256 FROM audit ORDER BY number DESC LIMIT 1");
+    if (query.next()) query.read(end.number, end.sha256);
+  }
+  for (const auto& entry : entries) {
+    const auto link = next_link(entry, end);
+    execute(db, "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", link.number, link.tenant_id, link.action,
+            link.subject, link.actor, link.detail, link.at, Blob{link.previous_sha256}, Blob{link.sha256});
+    end = {link.number, link.sha256};
+  }
+}
+
+void keep_approval(Connection& db, const model::Approval& approval) {
+  if (!find_number(db, "SELECT number FROM approvals WHERE id = ?", approval.id)) {
+    execute(db, "INSERT INTO approvals VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", approval.id,
+            approval.tenant_id, approval.conversation_id, approval.message_id, approval.run_id, approval.status,
+            approval.reason, items_text(approval.requested_items), approval.note, approval.resolved_by,
+            approval.resolved_at, approval.expires_at, approval.created_at, approval.updated_at);
+    return;
+  }
+  execute(db,
+          "UPDATE approvals SET status = ?, note = ?, resolved_by = ?, resolved_at = ?, updated_at = ? WHERE id = ?",
+          approval.status, approval.note, approval.resolved_by, approval.resolved_at, approval.updated_at, approval.id);
+}
+
+std::optional<model::Approval> open_approval_of(Connection& db, model::RunId run) {
+  return find_row<model::Approval>(db, "SELECT * FROM approvals WHERE run_id = ? AND status = 'pending'", run);
+}
+
+template <typename Row, typename... Values>
+std::vector<Row> rows(Connection& db, std::string_view sql, const Values&... values) {
+  Query query(db, sql, values...);
+  std::vector<Row> found;
+  while (query.next()) read_row(query, found.emplace_back());
+  return found;
+}
+
+}  // namespace
+
+// ── approvals ──
+
+Result<model::Approval> approval(Connection& db, model::TenantId tenant, model::ApprovalId id) {
+  auto found = find_row<model::Approval>(db, "SELECT * FROM approvals WHERE id = ? AND tenant_id = ?", id, tenant);
+  if (!found) return no_such("approval");
+  return *std::move(found);
+}
+
+Result<Page<model::Approval>> approvals(Connection& db, model::TenantId tenant, const ApprovalFilter& filter,
+                                        const PageQuery<model::ApprovalId>& query) {
+  if (filter.conversation &&
+      refusal_of_owner(db, tenant, model::SecretScope::conversation, filter.conversation->ulid)) {
+    return no_such("conversation");
+  }
+  std::optional<int64_t> cursor;
+  if (const auto& id = cursor_of(query)) {
+    cursor = find_number(db, "SELECT number FROM approvals WHERE id = ? AND tenant_id = ?", *id, tenant);
+    if (!cursor) return no_such("approval to go on from");
+  }
+  // Where it has a conversation to go by, the database must not walk all of the tenant's: an expression has no index.
+  const bool narrow = filter.conversation || filter.user_id;
+  std::string sql = "SELECT * FROM approvals WHERE ";
+  sql += narrow ? "coalesce(tenant_id, tenant_id) = ?1" : "tenant_id = ?1";
+  sql += filter.conversation ? " AND conversation_id = ?4" : " AND ?4 IS NULL";
+  sql += filter.status ? " AND status = ?5" : " AND ?5 IS NULL";
+  sql += filter.user_id ? " AND conversation_id IN (SELECT id FROM conversations WHERE tenant_id = ?1 AND user_id = ?6)"
+                        : " AND ?6 IS NULL";
+  const auto read = [](Query& row) {
+    model::Approval listed;
+    read_row(row, listed);
+    return listed;
+  };
+  return page_by_number<model::Approval>(db, sql, "number", tenant, cursor, query.limit,
+                                         Walk::of(query, Order::descending), read, filter.conversation, filter.status,
+                                         filter.user_id);
+}
+
+Result<model::Approval> open_approval(Connection& db, model::RunId run) {
+  auto found = open_approval_of(db, run);
+  if (!found) return no_such("open approval");
+  return *std::move(found);
+}
+
+Result<model::ApproverKey> approver_key(Connection& db, model::TenantId tenant, model::ApproverKeyId id) {
+  auto key = find_row<model::ApproverKey>(db, "SELECT * FROM approver_keys WHERE id = ? AND tenant_id = ?", id, tenant);
+  if (!key) return no_such("approver key");
+  return *std::move(key);
+}
+
+// ── what an append brings besides events ──
+
+std::optional<Error> refusal_of_gate(Connection& db, const Append& append) {
+  if (auto refused = refusal_of_owners(db, append.secrets)) return refused;
+  if (!append.approval) return std::nullopt;
+  const auto& approval = *append.approval;
+  return refusal(approval, find_row<model::Approval>(db, "SELECT * FROM approvals WHERE id = ?", approval.id),
+                 open_approval_of(db, approval.run_id));
+}
+
+void keep_gate(Connection& db, const Append& append) {
+  if (append.approval) keep_approval(db, *append.approval);
+  // A run must not be lost because its conversation was archived while somebody decided.
+  auto secrets = append.secrets;
+  std::erase_if(secrets, [&](const model::SealedSecret& secret) { return is_archived(db, secret); });
+  keep_secrets(db, secrets);
+  keep_audit(db, append.audit);
+  for (const auto& notice : append.notices) {
+    execute(db,
+            "INSERT INTO notices (id, tenant_id, kind, body, created_at, due_at, attempts) "
+            "SELECT ?1, id, ?3, ?4, ?5, ?5, 0 FROM tenants "
+            "WHERE id = ?2 AND webhook_url IS NOT NULL",
+            notice.id, notice.tenant_id, notice.kind, notice.body, notice.created_at);
+  }
+}
+
+// ── secrets ──
+
+Result<Unit> put_secrets(Connection& db, const std::vector<model::SealedSecret>& secrets,
+                         const std::vector<model::AuditEntry>& audit) {
+  if (auto refused = refusal_of_owners(db, secrets)) return *std::move(refused);
+  if (std::ranges::any_of(secrets, [&](const model::SealedSecret& secret) { return is_archived(db, secret); })) {
+    return Error{ErrorKind::conflict, "the conversation is archived"};
+  }
+  keep_secrets(db, secrets);
+  keep_audit(db, audit);
+  return Unit{};
+}
+
+Result<Unit> delete_secret(Connection& db, model::TenantId tenant, model::SecretScope scope, Ulid owner,
+                           const std::string& alias, const std::vector<model::AuditEntry>& audit) {
+  if (auto refused = refusal_of_owner(db, tenant, scope, owner)) return *std::move(refused);
+  const auto number =
+      find_number(db, "SELECT number FROM secrets WHERE scope = ? AND owner = ? AND alias = ?", scope, owner, alias);
+  if (!number) return no_such("secret");
+  execute(db, "DELETE FROM secrets WHERE number = ?", *number);
+  keep_audit(db, audit);
+  return Unit{};
+}
+
+Result<std::vector<model::SealedSecret>> secrets_of(Connection& db, model::TenantId tenant, model::SecretScope scope,
+                                                    Ulid owner) {
+  if (auto refused = refusal_of_owner(db, tenant, scope, owner)) return *std::move(refused);
+  return rows<model::SealedSecret>(db, "SELECT * FROM secrets WHERE scope = ? AND owner = ? ORDER BY alias", scope,
+                                   owner);
+}
+
+Result<std::vector<model::SealedSecret>> secrets_in_reach(Connection& db, const SecretOwners& owners) {
+  std::vector<model::SealedSecret> found;
+  const auto take = [&](model::SecretScope scope, Ulid owner) {
+    auto some = rows<model::SealedSecret>(
+        db, "SELECT * FROM secrets WHERE scope = ? AND owner = ? AND tenant_id = ? ORDER BY alias", scope, owner,
+        owners.tenant);
+    std::move(some.begin(), some.end(), std::back_inserter(found));
+  };
+  if (owners.conversation) take(model::SecretScope::conversation, owners.conversation->ulid);
+  if (owners.agent) take(model::SecretScope::agent, owners.agent->ulid);
+  take(model::SecretScope::tenant, owners.tenant.ulid);
+  return found;
+}
+
+void drop_secrets(Connection& db, model::SecretScope scope, Ulid owner) {
+  execute(db, "DELETE FROM secrets WHERE scope = ? AND owner = ?", scope, owner);
+}
+
+// Two tables are walked by one number: the page ends where the first of them would be cut. Keys of another
+// algorithm are public, so they are not sealed.
+Result<Gates::SealedPage> sealed_page(Connection& db, int64_t after, int limit) {
+  constexpr auto all = std::numeric_limits<int64_t>::max();
+  constexpr auto sealed = model::SignatureAlgorithm::hmac_sha256;
+  const auto until = std::min(
+      find_number(db, "SELECT number FROM secrets WHERE number > ? ORDER BY number LIMIT 1 OFFSET ?", after, limit - 1)
+          .value_or(all),
+      find_number(
+          db, "SELECT number FROM approver_keys WHERE algorithm = ? AND number > ? ORDER BY number LIMIT 1 OFFSET ?",
+          sealed, after, limit - 1)
+          .value_or(all));
+  Gates::SealedPage page;
+  page.secrets = rows<model::SealedSecret>(db, "SELECT * FROM secrets WHERE number > ? AND number <= ? ORDER BY number",
+                                           after, until);
+  page.keys = rows<model::ApproverKey>(
+      db, "SELECT * FROM approver_keys WHERE algorithm = ? AND number > ? AND number <= ? ORDER BY number", sealed,
+      after, until);
+  page.next = until == all ? 0 : until;
+  return page;
+}
+
+Result<int> reseal(Connection& db, const std::vector<Gates::Resealed>& resealed) {
+  int changed = 0;
+  for (const auto& [secret, key, before] : resealed) {
+    if (secret) {
+      execute(db, "UPDATE secrets SET sealed = ? WHERE scope = ? AND owner = ? AND alias = ? AND sealed = ?",
+              Blob{secret->sealed}, secret->scope, secret->owner, secret->alias, Blob{before});
+      changed += db.change_count();
+    }
+    if (key) {
+      execute(db, "UPDATE approver_keys SET material = ? WHERE id = ? AND material = ?", Blob{key->material}, key->id,
+              Blob{before});
+      changed += db.change_count();
+    }
+  }
+  return changed;
+}
+
+// ── the audit chain ──
+
+Result<Unit> append_audit(Connection& db, const std::vector<model::AuditEntry>& entries) {
+  keep_audit(db, entries);
+  return Unit{};
+}
+
+Result<std::vector<model::AuditEntry>> audit(Connection& db, std::optional<model::TenantId> tenant, int64_t after,
+                                             int limit) {
+  if (!tenant) {
+    return rows<model::AuditEntry>(db, "SELECT * FROM audit WHERE number > ? ORDER BY number LIMIT ?", after, limit);
+  }
+  return rows<model::AuditEntry>(db, "SELECT * FROM audit WHERE tenant_id = ? AND number > ? ORDER BY number LIMIT ?",
+                                 *tenant, after, limit);
+}
+
+// ── the outbox ──
+
+Result<std::vector<DueNotice>> due_notices(Connection& db, Timestamp now, int limit) {
+  Query query(db,
+              "SELECT notices.id, notices.tenant_id, kind, body, notices.created_at, webhook_url, attempts "
+              "FROM notices CROSS JOIN tenants "
+              "WHERE tenants.id = notices.tenant_id AND due_at <= ? ORDER BY due_at, notices.number LIMIT ?",
+              now, limit);
+  std::vector<DueNotice> due;
+  while (query.next()) {
+    auto& [notice, url, attempts] = due.emplace_back();
+    query.read(notice.id, notice.tenant_id, notice.kind, notice.body, notice.created_at, url, attempts);
+  }
+  return due;
+}
+
+Result<Unit> notice_taken(Connection& db, model::NoticeId id) {
+  execute(db, "DELETE FROM notices WHERE id = ?", id);
+  return Unit{};
+}
+
+Result<Unit> notice_failed(Connection& db, model::NoticeId id, Timestamp again_at) {
+  execute(db, "UPDATE notices SET due_at = ?, attempts = attempts + 1 WHERE id = ?", again_at, id);
+  return Unit{};
+}
+
+void drop_notices(Connection& db, model::TenantId tenant) {
+  execute(db, "DELETE FROM notices WHERE tenant_id = ?", tenant);
+}
+
+}  // namespace sluice::store::sql

@@ -1,0 +1,119 @@
+#include "store/sql_journal.h"
+
+#include <algorithm>
+
+#include "store/sealed_row.h"
+#include "store/sql_objects.h"
+
+namespace sluice::store::sql {
+
+namespace {
+
+constexpr int dropped_keys_max = 10'000;
+
+// A sealed row holds about this much, counted as pages count.
+constexpr std::size_t sealed_row_bytes = 1024 * 1024;
+
+std::size_t page_bytes_of(std::string_view body) { return body.size() + limits::journal_event_overhead_bytes; }
+
+}  // namespace
+
+void drop_old(Connection& db, Timestamp now) {
+  execute(db,
+          "DELETE FROM idempotency_keys WHERE (principal, operation, key) IN "
+          "(SELECT principal, operation, key FROM idempotency_keys WHERE created_at <= ? LIMIT ?)",
+          now.ms - limits::idempotency_ms, dropped_keys_max);
+  drop_executions(db, {now.ms - limits::idempotency_ms});
+}
+
+Error corrupt_journal(const Error& error, model::RunId run) {
+  return {ErrorKind::corrupt, "the journal of run " + run.text() + " is damaged: " + error.what};
+}
+
+Result<JournalRow> SealedJournalReader::next() {
+  Query query(db_, "SELECT last, batch_zstd FROM sealed_journals WHERE run = ? AND last > ? ORDER BY last LIMIT 1",
+              run_, last_.value);
+  if (!query.next()) return JournalRow();
+  std::string packed;
+  query.read(last_, packed);
+  auto batch = unpack(packed);
+  if (!batch) return Error{ErrorKind::corrupt, "a sealed row cannot be unpacked"};
+  return UnpackedRow::from(*std::move(batch), last_);
+}
+
+// ── pages ──
+
+PageFilling::PageFilling(JournalSlice& slice, std::size_t bytes_max) : slice_(slice), bytes_max_(bytes_max) {
+  const auto head = slice.run.head.value;
+  const auto after = slice.first.value - 1;
+  if (after >= head) return;
+  slice.events.reserve(std::min(bytes_max / limits::journal_event_overhead_bytes + 1, head - after));
+}
+
+bool PageFilling::take(const UnpackedRow& row) {
+  UnpackedRow::Cursor cursor(row, next());
+  while (!cursor.at_end() && (slice_.events.empty() || bytes_ < bytes_max_)) {
+    const auto event = cursor.next();
+    bytes_ += page_bytes_of(event.body);
+    slice_.events.push_back({event.kind, event.at, std::string(event.body)});
+  }
+  slice_.walked += cursor.walked();
+  return cursor.at_end();
+}
+
+bool PageFilling::take_kept(UnpackedRows& unpacked) {
+  const auto head = slice_.run.head;
+  if (next() > head) return true;
+  // One beyond the head was kept by a reader who sees a later moment than we do.
+  const auto row = unpacked.find(slice_.run.id, next());
+  if (row == nullptr || row->last() > head) return false;
+  if (!take(*row)) return true;
+  unpacked.drop(slice_.run.id, *row);
+  return false;
+}
+
+Result<Unit> PageFilling::take_all(JournalReader& reader, UnpackedRows& unpacked) {
+  for (;;) {
+    const auto row = reader.next();
+    if (!row) return row.error();
+    if (row.value() == nullptr) return Unit{};
+    if (row.value()->first() > next()) return Error{ErrorKind::corrupt, "a row is missing"};
+    slice_.walked += row.value()->event_count();
+    if (take(*row.value())) continue;
+    unpacked.keep(slice_.run.id, row.value());
+    return Unit{};
+  }
+}
+
+// ── sealing ──
+
+Result<Unit> Sealing::add(std::string_view batch, model::Position last) {
+  auto events = model::decode_batch(batch);
+  if (!events) return events.error();
+  if (count_ + events.value().size() != last.value) {
+    return Error{ErrorKind::corrupt, "a row has another number of events than its position says"};
+  }
+  for (auto& event : events.value()) {
+    if (page_bytes_ >= sealed_row_bytes) close_row();
+    page_bytes_ += page_bytes_of(event.body);
+    ++count_;
+    events_.push_back(std::move(event));
+  }
+  return Unit{};
+}
+
+void Sealing::close_row() {
+  if (events_.empty()) return;
+  SealedRow row{{count_}, packer_.pack(model::encode_batch(events_))};
+  for (const auto& event : events_) row.bytes += event.body.size();
+  rows_.push_back(std::move(row));
+  events_.clear();
+  page_bytes_ = 0;
+}
+
+std::vector<SealedRow> Sealing::rows() && {
+  close_row();
+  return std::move(rows_);
+}
+
+}  // namespace sluice::store::sql

@@ -1,0 +1,92 @@
+#include "store/sql_readers.h"
+
+namespace sluice::store {
+
+namespace {
+
+constexpr std::size_t waiting_max = 50'000;
+constexpr std::size_t taken_max = 16;  // so that threads share, and the first is not answered much later
+
+// What went wrong, if anything did.
+std::optional<Failure> try_to(Work& work, Connection& db) {
+  db.begin_reading();
+  if (!db.failure()) work.attempt(db);
+  auto failure = db.take_failure();
+  db.run("COMMIT");
+  db.take_failure();  // there was nothing to commit
+  return failure;
+}
+
+}  // namespace
+
+Readers::Readers(std::vector<std::unique_ptr<Connection>> connections, const ReadSide& side, const Writer& writer,
+                 Postman& postman)
+    : side_(side), writer_(writer), postman_(postman) {
+  for (auto& db : connections) {
+    threads_.emplace_back([this, db = std::move(db)]() mutable { run(std::move(db)); });
+  }
+}
+
+Readers::~Readers() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  for (auto& thread : threads_) thread.join();
+}
+
+void Readers::submit(std::unique_ptr<Work> work) {
+  std::unique_lock lock(mutex_);
+  if (waiting_.size() < waiting_max) {
+    waiting_.push_back(std::move(work));
+    lock.unlock();
+    return wake_.notify_one();
+  }
+  lock.unlock();
+  work->fail({ErrorKind::overloaded, "too much is waiting to be read"});
+  WorkList refused;
+  refused.push_back(std::move(work));
+  postman_.deliver(std::move(refused));
+}
+
+WorkList Readers::take_some() {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+  WorkList taken;
+  while (!waiting_.empty() && taken.size() < taken_max) {
+    taken.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  return taken;
+}
+
+void Readers::run(std::unique_ptr<Connection> db) {
+  uint64_t generation = 1;
+  for (;;) {
+    auto works = take_some();
+    if (works.empty()) return;
+    const uint64_t current = writer_.generation();
+    if (generation != current) db.reset();
+    generation = current;
+    for (const auto& work : works) attempt(*work, db);
+    postman_.deliver(std::move(works));
+  }
+}
+
+// Twice, because a connection that stood idle may have been dead for long.
+void Readers::attempt(Work& work, std::unique_ptr<Connection>& db) const {
+  for (const bool again : {true, false}) {
+    if (db == nullptr) {
+      auto opened = side_.open_reader();
+      if (!opened) return work.fail(std::move(opened.error()).in("open the database for reading"));
+      db = std::move(opened).take();
+    }
+    const auto failure = try_to(work, *db);
+    if (!failure) return;
+    if (failure->trouble == Trouble::lost) db.reset();
+    if (failure->trouble != Trouble::lost || !again) return work.fail(error_of(*failure));
+  }
+}
+
+}  // namespace sluice::store

@@ -1,0 +1,235 @@
+#include "store/sql_tables.h"
+
+#include "store/sql_rows.h"
+#include "store/table_rules.h"
+
+namespace sluice::store {
+namespace {
+
+// `number` is what its rows refer to.
+struct NumberedTable {
+  int64_t number = 0;
+  model::Table table;
+};
+
+int64_t read_row(Query& query, model::Table& table) {
+  int64_t number = 0;
+  std::string columns;
+  query.read(number, table.id, table.tenant_id, table.name, columns, table.row_count, table.size_bytes,
+             table.created_at, table.updated_at);
+  if (const auto document = json::Document::parse(columns)) {
+    table.columns = model::columns_from_json(document.value().root());
+  }
+  return number;
+}
+
+int64_t read_row(Query& query, model::TableRow& row) {
+  int64_t number = 0;
+  int64_t table = 0;
+  query.read(number, row.id, table, row.cells, row.created_at, row.updated_at);
+  return number;
+}
+
+template <typename... Values>
+std::optional<NumberedTable> find_table(Connection& db, std::string_view where, const Values&... values) {
+  Query query(db, "SELECT * FROM user_tables WHERE " + std::string(where), values...);
+  if (!query.next()) return std::nullopt;
+  NumberedTable found;
+  found.number = read_row(query, found.table);
+  return found;
+}
+
+std::optional<NumberedTable> table_of(Connection& db, model::TenantId tenant, model::TableId id) {
+  return find_table(db, "id = ? AND tenant_id = ?", id, tenant);
+}
+
+std::optional<Error> refusal_of_name(Connection& db, const model::Table& table) {
+  const auto other = find_table(db, "tenant_id = ? AND name = ? AND id <> ?", table.tenant_id, table.name, table.id);
+  if (!other) return std::nullopt;
+  return Error{ErrorKind::conflict, "the name is that of table " + other->table.id.text()};
+}
+
+void keep_table(Connection& db, const NumberedTable& changed) {
+  const auto& table = changed.table;
+  execute(db,
+          "UPDATE user_tables SET name = ?, columns = ?, row_count = ?, size_bytes = ?, updated_at = ? "
+          "WHERE number = ?",
+          table.name, model::columns_text(table.columns), table.row_count, table.size_bytes, table.updated_at,
+          changed.number);
+}
+
+Result<Unit> create_table(Connection& db, const model::Table& made) {
+  if (!has_tenant(db, made.tenant_id)) return no_such("tenant");
+  if (auto refused = refusal_of_name(db, made)) return *std::move(refused);
+  const auto count = find_number(db, "SELECT count(*) FROM user_tables WHERE tenant_id = ?", made.tenant_id);
+  if (count.value_or(0) >= limits::tables_per_tenant_max) return too_many_tables();
+  execute(db, "INSERT INTO user_tables VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", made.id, made.tenant_id, made.name,
+          model::columns_text(made.columns), made.row_count, made.size_bytes, made.created_at, made.updated_at);
+  return Unit{};
+}
+
+Result<model::Table> update_table(Connection& db, model::TenantId tenant, model::TableId id, const TablePatch& patch,
+                                  Timestamp at) {
+  auto found = table_of(db, tenant, id);
+  if (!found) return no_such("table");
+  if (auto refused = apply(patch, at, found->table)) return *std::move(refused);
+  if (auto refused = refusal_of_name(db, found->table)) return *std::move(refused);
+  keep_table(db, *found);
+  return found->table;
+}
+
+Result<Unit> remove_table(Connection& db, model::TenantId tenant, model::TableId id) {
+  const auto found = table_of(db, tenant, id);
+  if (!found) return no_such("table");
+  execute(db, "DELETE FROM user_rows WHERE table_number = ?", found->number);
+  execute(db, "DELETE FROM user_tables WHERE number = ?", found->number);
+  return Unit{};
+}
+
+Result<Unit> insert_rows(Connection& db, model::TenantId tenant, model::TableId table,
+                         const std::vector<model::TableRow>& rows) {
+  auto found = table_of(db, tenant, table);
+  if (!found) return no_such("table");
+  if (auto refused = add_rows(found->table, rows)) return *std::move(refused);
+  for (const auto& row : rows) {
+    execute(db, "INSERT INTO user_rows VALUES (NULL, ?, ?, ?, ?, ?)", row.id, found->number, row.cells, row.created_at,
+            row.updated_at);
+  }
+  keep_table(db, *found);
+  return Unit{};
+}
+
+std::optional<model::TableRow> row_of(Connection& db, const NumberedTable& table, model::TableRowId id) {
+  Query query(db, "SELECT * FROM user_rows WHERE id = ? AND table_number = ?", id, table.number);
+  if (!query.next()) return std::nullopt;
+  model::TableRow row;
+  read_row(query, row);
+  return row;
+}
+
+Result<model::TableRow> change_row_of(Connection& db, model::TenantId tenant, model::TableId table,
+                                      model::TableRowId id, std::string_view patch, Timestamp at) {
+  auto found = table_of(db, tenant, table);
+  if (!found) return no_such("table");
+  auto row = row_of(db, *found, id);
+  if (!row) return no_such("row");
+  if (auto refused = change(found->table, *row, patch, at)) return *std::move(refused);
+  execute(db, "UPDATE user_rows SET cells = ?, updated_at = ? WHERE id = ?", row->cells, row->updated_at, id);
+  keep_table(db, *found);
+  return *row;
+}
+
+Result<Unit> remove_row_of(Connection& db, model::TenantId tenant, model::TableId table, model::TableRowId id) {
+  auto found = table_of(db, tenant, table);
+  if (!found) return no_such("table");
+  const auto row = row_of(db, *found, id);
+  if (!row) return no_such("row");
+  execute(db, "DELETE FROM user_rows WHERE id = ?", id);
+  found->table.row_count -= 1;
+  found->table.size_bytes -= static_cast<int64_t>(row->cells.size());
+  keep_table(db, *found);
+  return Unit{};
+}
+
+Result<Page<model::TableRow>> rows_of(Connection& db, model::TenantId tenant, model::TableId table,
+                                      const PageQuery<model::TableRowId>& query) {
+  const auto found = table_of(db, tenant, table);
+  if (!found) return no_such("table");
+  std::optional<int64_t> cursor;
+  if (const auto& id = cursor_of(query)) {
+    cursor = find_number(db, "SELECT number FROM user_rows WHERE id = ? AND table_number = ?", *id, found->number);
+    if (!cursor) return no_such("row to go on from");
+  }
+  const auto walk = Walk::of(query, Order::ascending);
+  return page_by_number<model::TableRow>(db, "SELECT * FROM user_rows WHERE table_number = ?1", "number", found->number,
+                                         cursor, query.limit, walk, [](Query& its) {
+                                           model::TableRow row;
+                                           read_row(its, row);
+                                           return row;
+                                         });
+}
+
+Result<FoundRows> query_rows(Connection& db, model::TenantId tenant, model::TableId table,
+                             const model::TableQuery& query) {
+  const auto found = table_of(db, tenant, table);
+  if (!found) return no_such("table");
+  std::vector<model::TableRow> rows;
+  Query all_rows(db, "SELECT * FROM user_rows WHERE table_number = ? ORDER BY number", found->number);
+  while (all_rows.next()) read_row(all_rows, rows.emplace_back());
+  auto selection = model::select_rows(found->table.columns, std::move(rows), query);
+  return FoundRows{std::move(selection.rows), selection.total};
+}
+
+}  // namespace
+
+void SqlTables::create(model::Table made, Done<Unit> done) {
+  desk_.write(std::move(done), [made = std::move(made)](Connection& db) { return create_table(db, made); });
+}
+
+void SqlTables::update(model::TenantId tenant, model::TableId id, TablePatch patch, Timestamp at,
+                       Done<model::Table> done) {
+  desk_.write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
+    return update_table(db, tenant, id, patch, at);
+  });
+}
+
+void SqlTables::remove(model::TenantId tenant, model::TableId id, Done<Unit> done) {
+  desk_.write(std::move(done), [tenant, id](Connection& db) { return remove_table(db, tenant, id); });
+}
+
+void SqlTables::find(model::TenantId tenant, std::string id_or_name, Done<model::Table> done) {
+  desk_.read(std::move(done), [tenant, id_or_name = std::move(id_or_name)](Connection& db) -> Result<model::Table> {
+    const auto id = model::TableId::parse(id_or_name);
+    auto found = id ? table_of(db, tenant, *id) : std::nullopt;
+    if (!found) found = find_table(db, "tenant_id = ? AND name = ?", tenant, id_or_name);
+    if (!found) return no_such("table");
+    return found->table;
+  });
+}
+
+void SqlTables::list(model::TenantId tenant, PageQuery<model::TableId> query, Done<Page<model::Table>> done) {
+  desk_.read(std::move(done), [tenant, query](Connection& db) -> Result<Page<model::Table>> {
+    std::optional<int64_t> cursor;
+    if (const auto& id = cursor_of(query)) {
+      cursor = find_number(db, "SELECT number FROM user_tables WHERE id = ? AND tenant_id = ?", *id, tenant);
+      if (!cursor) return no_such("table to go on from");
+    }
+    const auto walk = Walk::of(query, Order::ascending);
+    return page_by_number<model::Table>(db, "SELECT * FROM user_tables WHERE tenant_id = ?1", "number", tenant, cursor,
+                                        query.limit, walk, [](Query& its) {
+                                          model::Table table;
+                                          read_row(its, table);
+                                          return table;
+                                        });
+  });
+}
+
+void SqlTables::insert(model::TenantId tenant, model::TableId table, std::vector<model::TableRow> rows,
+                       Done<Unit> done) {
+  desk_.write(std::move(done),
+              [tenant, table, rows = std::move(rows)](Connection& db) { return insert_rows(db, tenant, table, rows); });
+}
+
+void SqlTables::change_row(model::TenantId tenant, model::TableId table, model::TableRowId row, std::string patch,
+                           Timestamp at, Done<model::TableRow> done) {
+  desk_.write(std::move(done), [tenant, table, row, patch = std::move(patch), at](Connection& db) {
+    return change_row_of(db, tenant, table, row, patch, at);
+  });
+}
+
+void SqlTables::remove_row(model::TenantId tenant, model::TableId table, model::TableRowId row, Done<Unit> done) {
+  desk_.write(std::move(done), [tenant, table, row](Connection& db) { return remove_row_of(db, tenant, table, row); });
+}
+
+void SqlTables::rows(model::TenantId tenant, model::TableId table, PageQuery<model::TableRowId> query,
+                     Done<Page<model::TableRow>> done) {
+  desk_.read(std::move(done), [tenant, table, query](Connection& db) { return rows_of(db, tenant, table, query); });
+}
+
+void SqlTables::query(model::TenantId tenant, model::TableId table, model::TableQuery query, Done<FoundRows> done) {
+  desk_.read(std::move(done), [tenant, table, query = std::move(query)](Connection& db) {
+    return query_rows(db, tenant, table, query);
+  });
+}
+
+}  // namespace sluice::store

@@ -1,0 +1,229 @@
+#include "store/sql_workflows.h"
+
+#include "store/sql_rows.h"
+#include "store/workflow_rules.h"
+
+namespace sluice::store {
+namespace {
+
+int64_t read_row(Query& query, model::Workflow& workflow) {
+  int64_t number = 0;
+  query.read(number, workflow.id, workflow.tenant_id, workflow.name, workflow.description, workflow.definition,
+             workflow.created_at, workflow.updated_at);
+  return number;
+}
+
+int64_t read_row(Query& query, model::WorkflowRun& run) {
+  int64_t number = 0;
+  std::string blocks;
+  std::optional<std::string> error;
+  query.read(number, run.id, run.tenant_id, run.workflow_id, run.definition, run.inputs, run.status, run.outputs, error,
+             blocks, run.head, run.created_at, run.ended_at, run.node);
+  run.blocks = model::blocks_from_text(blocks);
+  if (error) run.error = model::workflow_error_from_text(*error);
+  return number;
+}
+
+template <typename Row, typename... Values>
+std::optional<Row> find(Connection& db, std::string_view sql, const Values&... values) {
+  Query query(db, sql, values...);
+  if (!query.next()) return std::nullopt;
+  Row row;
+  read_row(query, row);
+  return row;
+}
+
+std::optional<std::string> error_text(const model::WorkflowRun& run) {
+  if (!run.error) return std::nullopt;
+  return model::to_text(*run.error);
+}
+
+Result<model::Workflow> workflow_of(Connection& db, model::TenantId tenant, model::WorkflowId id) {
+  auto found = find<model::Workflow>(db, "SELECT * FROM workflows WHERE id = ? AND tenant_id = ?", id, tenant);
+  if (!found) return no_such("workflow");
+  return *std::move(found);
+}
+
+std::optional<Error> refusal_of_name(Connection& db, const model::Workflow& workflow) {
+  if (!has_tenant(db, workflow.tenant_id)) return no_such("tenant");
+  const auto other = find<model::Workflow>(db, "SELECT * FROM workflows WHERE tenant_id = ? AND name = ?",
+                                           workflow.tenant_id, workflow.name);
+  if (!other || other->id == workflow.id) return std::nullopt;
+  return Error{ErrorKind::conflict, "the name is that of workflow " + other->id.text()};
+}
+
+void insert_bodies(Connection& db, int64_t run, uint64_t head, const std::vector<std::string>& bodies) {
+  for (const auto& body : bodies) {
+    execute(db, "INSERT INTO workflow_events VALUES (?, ?, ?)", run, ++head, body);
+  }
+}
+
+// Newest first. `from` has what all rows of the list have in common, the scope as ?1 and `more` as ?4 and on;
+// `cursor` is where it goes on, if the query has one.
+template <typename Row, typename AnyId, typename Scope, typename... More>
+Result<Page<Row>> newest_first(Connection& db, const std::string& from, const Scope& scope,
+                               const PageQuery<AnyId>& query, std::optional<int64_t> cursor, const More&... more) {
+  if (cursor_of(query) && !cursor) return no_such("object to go on from");
+  const auto read = [](Query& row) {
+    Row record;
+    read_row(row, record);
+    return record;
+  };
+  return page_by_number<Row>(db, "SELECT * FROM " + from, "number", scope, cursor, query.limit,
+                             Walk::of(query, Order::descending), read, more...);
+}
+
+Result<model::WorkflowRun> start(Connection& db, const WorkflowAppend& made) {
+  if (const auto found = workflow_of(db, made.run.tenant_id, made.run.workflow_id); !found) return found.error();
+  auto run = made.run;
+  run.head = {made.bodies.size()};
+  if (find_number(db, "SELECT number FROM workflow_runs WHERE id = ?", run.id)) {
+    return Error{ErrorKind::conflict, "there is such a workflow run already"};
+  }
+  const auto number = insert_numbered(
+      db, "INSERT INTO workflow_runs VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run.id, run.tenant_id,
+      run.workflow_id, run.definition, run.inputs, run.status, run.outputs, error_text(run), model::to_text(run.blocks),
+      run.head.value, run.created_at, run.ended_at, run.node);
+  insert_bodies(db, number, 0, made.bodies);
+  return run;
+}
+
+Result<model::WorkflowRun> append_to(Connection& db, const WorkflowAppend& append) {
+  model::WorkflowRun run;
+  int64_t number = 0;
+  {
+    Query query(db, "SELECT * FROM workflow_runs WHERE id = ?", append.run.id);
+    if (!query.next()) return no_such("workflow run");
+    number = read_row(query, run);
+  }
+  if (auto refused = refusal(append, run)) return *std::move(refused);
+  insert_bodies(db, number, run.head.value, append.bodies);
+  apply(append, run);
+  execute(db,
+          "UPDATE workflow_runs SET status = ?, outputs = ?, error = ?, blocks = ?, head = ?, ended_at = ? "
+          "WHERE number = ?",
+          run.status, run.outputs, error_text(run), model::to_text(run.blocks), run.head.value, run.ended_at, number);
+  return run;
+}
+
+Result<model::WorkflowRun> take_over_by(Connection& db, model::WorkflowRunId id, model::NodeId seen, model::NodeId by) {
+  auto run = find<model::WorkflowRun>(db, "SELECT * FROM workflow_runs WHERE id = ?", id);
+  if (!run) return no_such("workflow run");
+  if (auto refused = refusal_of_takeover(*run, seen)) return *std::move(refused);
+  execute(db, "UPDATE workflow_runs SET node = ? WHERE id = ?", by, id);
+  run->node = by;
+  return *std::move(run);
+}
+
+Result<WorkflowJournalPage> journal_of(Connection& db, model::WorkflowRunId id, model::Position after) {
+  Query found(db, "SELECT number, status FROM workflow_runs WHERE id = ?", id);
+  if (!found.next()) return no_such("workflow run");
+  int64_t number = 0;
+  auto status = model::WorkflowRunStatus::running;
+  found.read(number, status);
+  WorkflowJournalPage page{.is_over = status != model::WorkflowRunStatus::running};
+  Query query(db, "SELECT body FROM workflow_events WHERE run = ? AND position > ? ORDER BY position", number,
+              after.value);
+  Room room(std::numeric_limits<int>::max(), limits::page_bytes_max);
+  while (query.next()) {
+    std::string body;
+    query.read(body);
+    if (!room.take(body.size())) break;
+    page.bodies.push_back(std::move(body));
+  }
+  return page;
+}
+
+}  // namespace
+
+void SqlWorkflows::create(model::Workflow made, Done<Unit> done) {
+  desk_.write(std::move(done), [made = std::move(made)](Connection& db) -> Result<Unit> {
+    if (auto refused = refusal_of_name(db, made)) return *std::move(refused);
+    execute(db, "INSERT INTO workflows VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", made.id, made.tenant_id, made.name,
+            made.description, made.definition, made.created_at, made.updated_at);
+    return Unit{};
+  });
+}
+
+void SqlWorkflows::update(model::TenantId tenant, model::WorkflowId id, WorkflowPatch patch, Timestamp at,
+                          Done<model::Workflow> done) {
+  desk_.write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) -> Result<model::Workflow> {
+    auto found = workflow_of(db, tenant, id);
+    if (!found) return found;
+    auto& changed = found.value();
+    apply(patch, at, changed);
+    if (auto refused = refusal_of_name(db, changed)) return *std::move(refused);
+    execute(db, "UPDATE workflows SET name = ?, description = ?, definition = ?, updated_at = ? WHERE id = ?",
+            changed.name, changed.description, changed.definition, changed.updated_at, id);
+    return found;
+  });
+}
+
+void SqlWorkflows::remove(model::TenantId tenant, model::WorkflowId id, Done<Unit> done) {
+  desk_.write(std::move(done), [tenant, id](Connection& db) -> Result<Unit> {
+    if (const auto found = workflow_of(db, tenant, id); !found) return found.error();
+    execute(db, "DELETE FROM workflows WHERE id = ?", id);
+    return Unit{};
+  });
+}
+
+void SqlWorkflows::workflow(model::TenantId tenant, model::WorkflowId id, Done<model::Workflow> done) {
+  desk_.read(std::move(done), [tenant, id](Connection& db) { return workflow_of(db, tenant, id); });
+}
+
+void SqlWorkflows::workflows(model::TenantId tenant, PageQuery<model::WorkflowId> query,
+                             Done<Page<model::Workflow>> done) {
+  desk_.read(std::move(done), [tenant, query](Connection& db) -> Result<Page<model::Workflow>> {
+    if (!has_tenant(db, tenant)) return no_such("tenant");
+    const auto cursor =
+        find_number(db, "SELECT number FROM workflows WHERE id = ? AND tenant_id = ?", cursor_of(query), tenant);
+    return newest_first<model::Workflow>(db, "workflows WHERE tenant_id = ?1", tenant, query, cursor);
+  });
+}
+
+void SqlWorkflows::start_run(WorkflowAppend made, Done<model::WorkflowRun> done) {
+  desk_.write(std::move(done), [made = std::move(made)](Connection& db) { return start(db, made); });
+}
+
+void SqlWorkflows::append(WorkflowAppend append, Done<model::WorkflowRun> done) {
+  desk_.write(std::move(done), [append = std::move(append)](Connection& db) { return append_to(db, append); });
+}
+
+void SqlWorkflows::take_over(model::WorkflowRunId id, model::NodeId seen, model::NodeId by,
+                             Done<model::WorkflowRun> done) {
+  desk_.write(std::move(done), [id, seen, by](Connection& db) { return take_over_by(db, id, seen, by); });
+}
+
+void SqlWorkflows::run(model::TenantId tenant, model::WorkflowRunId id, Done<model::WorkflowRun> done) {
+  desk_.read(std::move(done), [tenant, id](Connection& db) -> Result<model::WorkflowRun> {
+    auto found = find<model::WorkflowRun>(db, "SELECT * FROM workflow_runs WHERE id = ? AND tenant_id = ?", id, tenant);
+    if (!found) return no_such("workflow run");
+    return *std::move(found);
+  });
+}
+
+void SqlWorkflows::runs(model::TenantId tenant, model::WorkflowId workflow, PageQuery<model::WorkflowRunId> query,
+                        Done<Page<model::WorkflowRun>> done) {
+  desk_.read(std::move(done), [tenant, workflow, query](Connection& db) {
+    const auto cursor =
+        find_number(db, "SELECT number FROM workflow_runs WHERE id = ? AND tenant_id = ? AND workflow_id = ?",
+                    cursor_of(query), tenant, workflow);
+    return newest_first<model::WorkflowRun>(db, "workflow_runs WHERE workflow_id = ?1 AND tenant_id = ?4", workflow,
+                                            query, cursor, tenant);
+  });
+}
+
+void SqlWorkflows::journal(model::WorkflowRunId run, model::Position after, Done<WorkflowJournalPage> done) {
+  desk_.read(std::move(done), [run, after](Connection& db) { return journal_of(db, run, after); });
+}
+
+void SqlWorkflows::unfinished_runs(Done<std::vector<model::WorkflowRun>> done) {
+  desk_.read(std::move(done), [](Connection& db) -> Result<std::vector<model::WorkflowRun>> {
+    std::vector<model::WorkflowRun> unfinished;
+    Query query(db, "SELECT * FROM workflow_runs WHERE status = 'running' ORDER BY number");
+    while (query.next()) read_row(query, unfinished.emplace_back());
+    return unfinished;
+  });
+}
+
+}  // namespace sluice::store

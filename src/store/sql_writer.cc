@@ -1,0 +1,177 @@
+#include "store/sql_writer.h"
+
+#include <chrono>
+
+namespace sluice::store {
+
+namespace {
+
+constexpr std::size_t waiting_max = 50'000;  // a disk slower than its callers must not eat the memory
+constexpr std::size_t group_max = 2'000;     // so that a long queue is answered as it goes
+constexpr int64_t full_us = 5'000'000;       // how long a full disk is remembered, if nobody tries it again
+
+Error unknown_outcome(const std::string& cause) {
+  return {ErrorKind::unavailable,
+          "the database did not say whether it wrote; nothing is written until it is reopened (" + cause + ")"};
+}
+
+int64_t monotonic_us() {
+  using std::chrono::steady_clock;
+  return std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Writer::Writer(WriteSide& side, Postman& postman, world::Metrics& metrics)
+    : side_(side),
+      postman_(postman),
+      commits_(metrics.counter("sluice_store_commits_total", "Transactions committed.")),
+      operations_(metrics.counter("sluice_store_operations_total", "Write operations that were in them.")),
+      commit_time_(metrics.histogram("sluice_store_commit_seconds", "From the start of a group to its commit.")),
+      queue_length_(metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
+      thread_([this] { run(); }) {}
+
+Writer::~Writer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Writer::submit(std::unique_ptr<Work> work) {
+  std::unique_lock lock(mutex_);
+  if (waiting_.size() < waiting_max) {
+    waiting_.push_back(std::move(work));
+    queue_length_.set(static_cast<int64_t>(waiting_.size()));
+    lock.unlock();
+    return wake_.notify_one();
+  }
+  lock.unlock();
+  work->fail({ErrorKind::overloaded, "too much is waiting to be written"});
+  WorkList refused;
+  refused.push_back(std::move(work));
+  postman_.deliver(std::move(refused));
+}
+
+void Writer::run() {
+  for (;;) {
+    auto group = take_group();
+    if (group.empty()) return;
+    if (group[0]->work_class() == Work::Class::reopen) {
+      reopen(*group[0]);
+    } else {
+      commit(group);
+    }
+    postman_.deliver(std::move(group));
+    rest(false);
+  }
+}
+
+// Everything that waits, up to a bound, or one reopening; nothing when it is time to stop.
+WorkList Writer::take_group() {
+  std::unique_lock lock(mutex_);
+  if (waiting_.empty() && !stopping_) {
+    lock.unlock();
+    rest(true);
+    lock.lock();
+  }
+  wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+  WorkList group;
+  while (!waiting_.empty() && group.size() < group_max) {
+    const bool is_reopening = waiting_.front()->work_class() == Work::Class::reopen;
+    if (is_reopening && !group.empty()) break;
+    group.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    if (is_reopening) break;
+  }
+  queue_length_.set(static_cast<int64_t>(waiting_.size()));
+  return group;
+}
+
+void Writer::commit(WorkList& group) {
+  const auto fail_all = [&](const Error& error) {
+    for (const auto& work : group) work->fail(error);
+  };
+  if (broken()) return fail_all(unknown_outcome(broken_by_));
+  auto mishap = try_commit(group);
+  // Nothing of it was written, and a connection that stood idle may have been dead for long.
+  if (mishap && !mishap->while_committing && mishap->failure.trouble == Trouble::lost) mishap = try_commit(group);
+  if (!mishap) return;
+  const auto& [failure, while_committing] = *mishap;
+  switch (failure.trouble) {
+    case Trouble::full: full_until_us_ = monotonic_us() + full_us; [[fallthrough]];
+    case Trouble::busy: return fail_all(error_of(failure));
+    case Trouble::lost:
+      if (while_committing) break;
+      return fail_all(error_of(failure));
+    case Trouble::conflict:
+    case Trouble::invalid:
+    case Trouble::corrupt:
+      if (while_committing) break;
+      if (group.size() == 1) return fail_all(error_of(failure));
+      // One of them is to blame. Each alone, so that only that one suffers.
+      for (auto& work : group) {
+        WorkList alone;
+        alone.push_back(std::move(work));
+        commit(alone);
+        work = std::move(alone[0]);
+      }
+      return;
+    case Trouble::unknown: break;
+  }
+  break_down(failure.what);
+  fail_all(unknown_outcome(broken_by_));
+}
+
+std::optional<Writer::Mishap> Writer::try_commit(WorkList& group) {
+  const int64_t began_us = monotonic_us();
+  auto wanted = Work::Class::flow;
+  for (const auto& work : group) {
+    if (work->work_class() == Work::Class::boundary) wanted = Work::Class::boundary;
+  }
+  side_.begin(wanted);
+  auto& db = side_.db();
+  for (const auto& work : group) {
+    if (db.failure()) break;
+    work->attempt(db);
+  }
+  const bool while_committing = !db.failure();
+  db.run("COMMIT");
+  if (auto failure = db.take_failure()) {
+    db.run("ROLLBACK");
+    db.take_failure();  // it may have been rolled back already
+    side_.ended(false);
+    return Mishap{*std::move(failure), while_committing};
+  }
+  side_.ended(true);
+  full_until_us_ = 0;
+  commits_.add();
+  operations_.add(group.size());
+  commit_time_.observe_us(monotonic_us() - began_us);
+  return std::nullopt;
+}
+
+bool Writer::unwritable() const { return broken() || monotonic_us() < full_until_us_.load(std::memory_order_relaxed); }
+
+void Writer::break_down(std::string cause) {
+  broken_by_ = std::move(cause);
+  broken_ = true;
+}
+
+void Writer::reopen(Work& work) {
+  break_down("it is being reopened");
+  auto opened = side_.reopen();
+  if (!opened) return work.fail(std::move(opened.error()).in("reopen the store"));
+  broken_ = false;
+  generation_.fetch_add(1, std::memory_order_release);
+  work.attempt(side_.db());
+}
+
+void Writer::rest(bool idle) {
+  if (broken()) return;
+  if (auto cause = side_.rest(idle)) break_down(*std::move(cause));
+}
+
+}  // namespace sluice::store

@@ -1,0 +1,80 @@
+// The one thread that writes. Whatever waits is committed together, at once: the commit under way
+// is the window in which the next group gathers.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "store/sql_work.h"
+#include "world/metrics.h"
+
+namespace sluice::store {
+
+// The database as the writer's thread has it: what one kind does differently from another.
+class WriteSide {
+ public:
+  virtual ~WriteSide() = default;
+  // Closes what is open, and opens anew.
+  virtual Result<Unit> reopen() = 0;
+  virtual Connection& db() = 0;
+  // The transaction of a group; it ends by COMMIT.
+  virtual void begin(Work::Class wanted) = 0;
+  // It has ended: what is remembered of it counts, or is undone.
+  virtual void ended(bool committed) = 0;
+  // Between groups; `idle` when nobody waits. Why nothing may be written any more, if so.
+  virtual std::optional<std::string> rest(bool idle) = 0;
+};
+
+class Writer {
+ public:
+  Writer(WriteSide& side, Postman& postman, world::Metrics& metrics);
+  // Writes what is still waiting.
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void submit(std::unique_ptr<Work> work);
+  // Nothing is written until it is reopened.
+  bool broken() const { return broken_.load(std::memory_order_relaxed); }
+  // Broken, or it had no room for the last group, moments ago: whether there is now shows when somebody writes.
+  bool unwritable() const;
+  // Grows with every reopening, so that readers know that they should, too.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+ private:
+  struct Mishap {
+    Failure failure;
+    bool while_committing;
+  };
+
+  void run();
+  WorkList take_group();
+  void commit(WorkList& group);
+  std::optional<Mishap> try_commit(WorkList& group);
+  void break_down(std::string cause);
+  void reopen(Work& work);
+  void rest(bool idle);
+
+  WriteSide& side_;
+  Postman& postman_;
+  world::Counter& commits_;
+  world::Counter& operations_;
+  world::Histogram& commit_time_;
+  world::Gauge& queue_length_;
+  std::atomic<bool> broken_{false};
+  std::atomic<int64_t> full_until_us_{0};  // so long it is said to be full
+  std::atomic<uint64_t> generation_{1};
+
+  std::string broken_by_;  // the thread's own
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::unique_ptr<Work>> waiting_;  // guarded by mutex_
+  bool stopping_ = false;                      // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace sluice::store

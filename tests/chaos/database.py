@@ -1,0 +1,50 @@
+"""The PostgreSQL of a world: reached by each node through a door of its own cable, killed and stopped like the rest."""
+import random
+import socket
+
+from faults import children_of
+from postgres import Postgres
+
+
+def free_port():
+    """Below those that the kernel gives out by itself, so that nobody takes it while the database is down."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as trial:
+            if trial.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+
+
+class Database:
+    def __init__(self, world):
+        self.postgres = Postgres(port=free_port()).start()
+        self.up = True
+        self.door = world.switchboard.open("database")
+        self.door.target = ("127.0.0.1", self.postgres.port)
+
+    def url_for(self, node):
+        return f"postgresql://sluice@{node.network.outside}:{self.door.port}/postgres?connect_timeout=5"
+
+    def kill(self):
+        self.up = False
+        self.postgres.kill9()
+
+    def start(self):
+        if not self.up:
+            self.postgres.start()
+            self.up = True
+
+    def look_after(self):
+        self.start()
+
+    def processes(self):
+        return [self.postgres.pid, *children_of(self.postgres.pid)]
+
+    def backends(self):
+        """Those of its processes that serve a connection."""
+        rows = self.postgres.psql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
+                                  "AND pid <> pg_backend_pid()")
+        return [int(row) for row in rows.split()]
+
+    def remove(self):
+        self.postgres.close()

@@ -1,0 +1,100 @@
+"""Several servers on one PostgreSQL."""
+import pathlib
+import shutil
+import signal
+import tempfile
+import unittest
+
+from gate_fixture import Approver
+from postgres import Postgres
+from server_process import Server, wait_until
+
+ADMIN_KEY = "sk_adm_" + "n" * 43
+
+
+class Node(Server):
+    """A server whose data directory has the keys of the first one."""
+
+    def __init__(self, url, *flags, like=None):
+        super().__init__("--store", url, "--server.admin_key", ADMIN_KEY, *flags)
+        self.like = like
+
+    def start(self, patience_s=60):
+        if self.like is not None and not self.data.exists():
+            self.data.mkdir(mode=0o700)
+            for name in ("bootstrap.json", "vault.key"):
+                shutil.copy(self.like.data / name, self.data / name)
+        return super().start(patience_s)
+
+    def freeze(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
+
+class NodesTest(unittest.TestCase):
+    """`count` nodes for each test of the class; the database is the class's."""
+
+    count = 2
+    flags = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.postgres = Postgres(settings=["fsync=off"])  # processes die here, the machine does not
+        cls.addClassCleanup(cls.postgres.close)
+        cls.postgres.start()
+        cls.keys = None  # of the first node: the others have them too
+
+    def setUp(self):
+        self.nodes = []
+        for _ in range(self.count):
+            self.add_node()
+        self.client = self.nodes[0].client()
+        self.approver = Approver.of(self.nodes[0])
+
+    def add_node(self, *flags):
+        node = Node(self.postgres.url, *self.flags, *flags, like=type(self).keys)
+        self.addCleanup(node.remove)
+        node.start()
+        self.nodes.append(node)
+        if type(self).keys is None:
+            type(self).keys = Keys(node)
+            type(self).addClassCleanup(type(self).keys.remove)
+        return node
+
+    def opened(self, stream):
+        self.addCleanup(stream.close)
+        return stream
+
+    def clients(self):
+        return [node.client() for node in self.nodes if node.alive()]
+
+    def conversation(self, client=None, **fields):
+        answer = (client or self.client).post("/v1/conversations", fields)
+        self.assertEqual(answer.status, 201, answer.body)
+        return answer.json()["id"]
+
+    def run_of(self, client, run):
+        return client.get(f"/v1/runs/{run}").json()
+
+    def carried(self, node):
+        """How many runs a node says are live with it."""
+        figures = node.admin().get("/metrics").body.decode()
+        return next(int(float(line.split()[-1])) for line in figures.splitlines() if line.startswith("sluice_runs_live "))
+
+    def wait_for_state(self, client, run, *states):
+        return wait_until(lambda: self.run_of(client, run)["state"] in states and self.run_of(client, run),
+                          f"run {run} becomes {' or '.join(states)}")
+
+
+class Keys:
+    """A copy of a node's keys, which outlives it."""
+
+    def __init__(self, node):
+        self.data = pathlib.Path(tempfile.mkdtemp(prefix="sluice-keys-"))
+        for name in ("bootstrap.json", "vault.key"):
+            shutil.copy(node.data / name, self.data / name)
+
+    def remove(self):
+        shutil.rmtree(self.data, ignore_errors=True)

@@ -1,0 +1,188 @@
+"""What keeps strangers out before any key is looked at: TLS on both sides, rates, and the room for large bodies."""
+import json
+import re
+import socket
+import ssl
+import subprocess
+import unittest
+
+from gate_fixture import Upstream
+from http_client import Client, Connection, encode_request
+from server_process import BINARY, Server, ServerTest, wait_until
+
+LARGE = 3_000_000  # more than is kept in memory, less than the most that a body may have
+
+
+class LargeBodies(ServerTest):
+    """The head is judged before the body comes, so that nobody fills the disk without a key."""
+
+    def spooled_bytes(self):
+        """Of files without a name that the server has open in its spool."""
+        found = subprocess.run(["find", f"/proc/{self.server.process.pid}/fd", "-lname", "*spool*", "-printf", "%p\n"],
+                               capture_output=True, text=True, check=False).stdout.split()
+        sizes = subprocess.run(["stat", "-L", "-c", "%s", *found], capture_output=True, text=True).stdout if found else ""
+        return sum(map(int, sizes.split()))
+
+    def test_of_strangers_are_not_taken(self):
+        for headers in ({}, {"Authorization": "Bearer sk_int_wrong"}, {"Cookie": "sluice_session=AAAA"}):
+            with self.subTest(headers=headers), Connection(self.server.host, self.server.port) as connection:
+                head = encode_request("POST", "/v1/skills", b"", headers | {"Expect": "100-continue"})
+                connection.send(head.replace(b"Content-Length: 0", b"Content-Length: %d" % LARGE))
+                answer = connection.response("POST")
+                self.assert_problem(answer, 401, "unauthenticated")
+
+    def test_of_many_strangers_leave_nothing_on_the_disk(self):
+        connections = [Connection(self.server.host, self.server.port) for _ in range(20)]
+        for connection in connections:
+            head = encode_request("POST", "/v1/skills", b"", {"Authorization": "Bearer sk_int_wrong"})
+            connection.send(head.replace(b"Content-Length: 0", b"Content-Length: %d" % LARGE))
+            try:
+                connection.send(b"x" * (LARGE // 2))
+            except OSError:
+                pass  # it was closed already: all the better
+        for connection in connections:
+            self.assertIn(connection.response("POST").status, (401, 429))
+        self.assertEqual(self.spooled_bytes(), 0)
+        for connection in connections:
+            connection.close()
+
+    def test_of_those_who_may_are_taken(self):
+        with Connection(self.server.host, self.server.port) as connection:
+            key = {"Authorization": f"Bearer {self.server.bootstrap['service_key']}"}
+            head = encode_request("POST", "/v1/agents", b"", key | {"Expect": "100-continue"})
+            connection.send(head.replace(b"Content-Length: 0", b"Content-Length: %d" % LARGE))
+            self.assertEqual(connection.read_until(b"\r\n\r\n"), b"HTTP/1.1 100 Continue")
+            connection.send(json.dumps({"name": "large", "system_prompt": ""}).ljust(LARGE).encode())
+            self.assertEqual(connection.response("POST").status, 201)
+
+
+class Rates(unittest.TestCase):
+    def test_a_key_that_asks_too_often_is_told_when_to_come_again(self):
+        server = Server("--limits.requests_per_second", "1", "--limits.burst", "5").start()
+        self.addCleanup(server.remove)
+        statuses = [server.client().get("/v1/agents").status for _ in range(5)]
+        self.assertEqual(statuses, [200] * 5)
+        refused = wait_until(lambda: (answer := server.client().get("/v1/agents")).status == 429 and answer, "a refusal")
+        self.assertTrue(refused.json()["type"].endswith("/problems/rate-limited"))
+        self.assertEqual(refused.header("retry-after"), "1")
+        self.assertEqual(server.admin().get("/v1/tenants").status, 200, "others are not concerned")
+        wait_until(lambda: server.client().get("/v1/agents").status == 200, "another turn")
+
+
+class Tls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        maker = Upstream("localhost")  # for its certificate
+        cls.addClassCleanup(maker.close)
+        cls.ca = maker.ca_file
+        cls.server = Server("--tls-cert", maker.ca_file, "--tls-key", str(maker.home / "key.pem"))
+        cls.addClassCleanup(cls.server.remove)
+        cls.server.start()
+
+    def context(self, **settings):
+        context = ssl.create_default_context(cafile=self.ca)
+        for name, value in settings.items():
+            setattr(context, name, value)
+        return context
+
+    def greet(self, context, name="localhost"):
+        with socket.create_connection((self.server.host, self.server.port), 30) as plain:
+            with context.wrap_socket(plain, server_hostname=name) as session:
+                return session.version(), session.cipher()[0], session.compression()
+
+    def test_1_2_and_1_3_are_spoken_with_good_ciphers_and_without_compression(self):
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            said, cipher, compression = self.greet(self.context(minimum_version=version, maximum_version=version))
+            self.assertEqual(said, version.name.replace("_", "."))
+            self.assertRegex(cipher, r"^(ECDHE-.*(GCM|CHACHA20)|TLS_(AES|CHACHA20))")
+            self.assertIsNone(compression)
+
+    def test_older_versions_are_refused(self):
+        for option in ("-tls1", "-tls1_1"):
+            answer = subprocess.run(
+                ["openssl", "s_client", "-connect", f"{self.server.host}:{self.server.port}", option, "-cipher",
+                 "DEFAULT:@SECLEVEL=0"], input="", capture_output=True, text=True, timeout=30)
+            self.assertNotEqual(answer.returncode, 0, answer.stdout)
+            self.assertIn("protocol version", answer.stderr.lower())
+
+    def test_ciphers_without_forward_secrecy_or_authentication_of_what_is_said_are_refused(self):
+        for ciphers in ("ECDHE+AES:!AESGCM:!AESCCM", "kRSA", "3DES:@SECLEVEL=0"):
+            context = self.context(maximum_version=ssl.TLSVersion.TLSv1_2)
+            try:
+                context.set_ciphers(ciphers)
+            except ssl.SSLError:
+                continue  # this OpenSSL does not know them any more
+            with self.subTest(ciphers=ciphers), self.assertRaises((ssl.SSLError, ConnectionError)):
+                self.greet(context)
+
+    def test_nobody_may_renegotiate(self):
+        with socket.create_connection((self.server.host, self.server.port), 30):
+            answer = subprocess.run(
+                ["openssl", "s_client", "-connect", f"{self.server.host}:{self.server.port}", "-tls1_2", "-quiet"],
+                input="R\n", capture_output=True, text=True, timeout=60)
+        self.assertNotIn("RENEGOTIATING\ndepth", answer.stderr)
+
+    def test_the_name_that_a_client_asks_for_changes_nothing(self):
+        context = self.context(check_hostname=False)
+        for name in ("localhost", "elsewhere.example", None):
+            self.assertEqual(self.greet(context, name)[0], "TLSv1.3")
+
+    def test_a_client_that_checks_the_name_notices_another(self):
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            self.greet(self.context(), "elsewhere.example")
+
+    def test_browsers_are_told_to_come_by_tls_and_others_are_not(self):
+        client = Client(self.server.host, self.server.port, "", tls=self.context(check_hostname=False))
+        self.assertRegex(client.get("/console").header("strict-transport-security"), r"^max-age=\d{8}")
+        self.assertIsNone(client.get("/healthz").header("strict-transport-security"))
+        plain = Server().start()
+        self.addCleanup(plain.remove)
+        self.assertIsNone(plain.client("").get("/console").header("strict-transport-security"))
+
+
+class TheOtherEnd(unittest.TestCase):
+    """What this server calls must prove who it is."""
+
+    def ask_model_at(self, upstream, *flags):
+        server = Server(*flags, env={"ANTHROPIC_API_KEY": "sk-ant-x", "ANTHROPIC_BASE_URL": upstream.url})
+        self.addCleanup(server.remove)
+        server.start()
+        agent = server.client().post("/v1/agents", {"name": "far", "model": {"provider": "anthropic", "name": "m"}}).json()
+        conversation = server.client().post("/v1/conversations", {"agent_id": agent["id"]}).json()["id"]
+        return server.client().post(f"/v1/conversations/{conversation}/messages?stream=false", {"content": "hi"},
+                                    patience_s=120)
+
+    def test_a_certificate_that_nobody_vouches_for_is_not_believed_and_no_key_is_sent(self):
+        upstream = Upstream("localhost")
+        self.addCleanup(upstream.close)
+        answer = self.ask_model_at(upstream)
+        self.assertGreaterEqual(answer.status, 500, answer.body)
+        self.assertEqual(upstream.seen(), [])
+        self.assertNotIn(b"sk-ant-x", answer.body)
+
+    def test_one_that_the_operator_vouches_for_is(self):
+        upstream = Upstream("localhost", respond=lambda request: (400, {"Content-Type": "application/json"},
+                                                                  [b'{"error":{"message":"no"}}']))
+        self.addCleanup(upstream.close)
+        self.ask_model_at(upstream, "--models.ca_file", upstream.ca_file)
+        self.assertGreaterEqual(len(upstream.seen()), 1)
+
+
+class Libraries(unittest.TestCase):
+    # What comes with the compiler, or by way of another library.
+    OF_THE_SYSTEM = {"libc", "libm", "libstdc++", "libgcc_s", "ld-linux-x86-64", "libasan", "libubsan", "libdl", "libpthread"}
+
+    def test_are_listed_with_their_versions_all_of_them(self):
+        dynamic = subprocess.run(["readelf", "-d", BINARY], capture_output=True, text=True, check=True).stdout
+        needed = {re.sub(r"\.so.*", "", name) for name in re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)}
+        told = json.loads(subprocess.run([BINARY, "version", "--json"], capture_output=True, check=True).stdout)
+        self.assertEqual(set(told["libraries"]), needed - self.OF_THE_SYSTEM)
+        for name, version in told["libraries"].items():
+            self.assertRegex(version, r"^\d+\.\d+", name)
+        words = subprocess.run([BINARY, "--version", "--verbose"], capture_output=True, text=True, check=True).stdout
+        for name, version in told["libraries"].items():
+            self.assertIn(f"{name} {version}\n", words)
+
+
+if __name__ == "__main__":
+    unittest.main()

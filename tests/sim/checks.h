@@ -1,0 +1,65 @@
+// The judgement of a simulated story, from outside: what the disk has in the end, and what clients were told on the
+// way, must fit together. It asks the store by its public door and folds journals by the public folds; it knows nothing
+// of the engine.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/sim/clients.h"
+#include "tests/sim/verdict.h"
+
+namespace sluice::sim {
+
+class Checks final {
+ public:
+  struct Needs {
+    Verdict& verdict;
+    store::MemoryDisk& disk;
+    const Clients& clients;
+    const engine::EngineOptions& options;
+    bool fair;  // one server, and nothing that would change whose turn it is
+  };
+  explicit Checks(Needs needs);
+
+  void judge();
+
+ private:
+  struct Told {  // a run as the disk has it
+    model::Run run;
+    store::CommittedBatch journal;
+    std::string message;  // of the list, as JSON
+    model::Message user_message;
+    std::vector<model::Approval> approvals;
+  };
+
+  template <typename T, typename Ask>
+  T have(Ask ask);
+  void look();
+  void look_at_tenant(model::TenantId tenant);
+  // The bytes of one surface, from the whole journal.
+  std::string fold(const Told& told, const wire::View& view) const;
+  void wrong(const std::string& rule, const Told& told, const std::string& what);
+
+  void check_journal(const Told& told);
+  void check_stream(const Told& told);
+  void check_end(const Told& told, const std::string& types, const std::string& deltas, const std::string& last);
+  void check_gates(const Told& told);
+  void check_sendings();
+  void check_readings();
+  void check_awaitings();
+  void check_decidings();
+  void check_cancellings();
+  void check_holds();
+  void check_fairness();
+
+  Needs needs_;
+  world::FakeLoop loop_;
+  store::MemoryStore store_;
+  std::map<model::RunId, Told> told_;
+  std::map<model::ApprovalId, model::Approval> approvals_;
+  std::map<std::string, int> contents_;  // how many messages of hosts say the same
+};
+
+}  // namespace sluice::sim

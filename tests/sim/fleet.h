@@ -1,0 +1,123 @@
+// Every sandbox of a simulated world, on whichever machine, so that they can be counted. A box follows its prompt's
+// script, line by line; a server hears the lines, acknowledges them, stops the box, or goes away.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/sim/chance.h"
+#include "tests/sim/node_loop.h"
+#include "tests/sim/script.h"
+#include "tests/sim/verdict.h"
+
+namespace sluice::sim {
+
+// How the boxes of a world behave.
+struct FleetHabits {
+  bool survives_server = false;  // a box goes on for a while when its server is gone, and can be heard on
+  bool resumable = false;        // the model says the same again, so told text can be gone on from
+  int64_t reattach_ms = 5'000;
+  int64_t stop_ms_max = 0;  // how long it takes to prove that a box is gone
+};
+
+class Fleet;
+
+// A server's own way to the fleet.
+class BoxDispatcher final : public harness::Dispatcher {
+ public:
+  BoxDispatcher(Fleet& fleet, NodeLoop& loop, model::NodeId node) : fleet_(fleet), loop_(loop), node_(node) {}
+
+  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override;
+  bool can_resume(const model::Agent& agent, std::string_view told_text) const override;
+  bool can_reattach(std::string_view mark) const override;
+  bool reads_history(const model::Agent&) const override { return true; }
+  void release(model::ConversationId conversation) override;
+  void forget_parked(model::RunId run, model::ConversationId conversation) override;
+  bool keeps_boxes() const override { return true; }
+  int warm_available() const override { return 0; }
+
+  Fleet& fleet() { return fleet_; }
+  NodeLoop& loop() { return loop_; }
+  model::NodeId node() const { return node_; }
+
+ private:
+  Fleet& fleet_;
+  NodeLoop& loop_;
+  model::NodeId node_;
+};
+
+// Whoever listens to a box; the listener is null once it does not any more.
+struct Ear {
+  BoxDispatcher* server = nullptr;
+  harness::DispatchListener* listener = nullptr;
+  std::size_t heard = 0;  // lines
+};
+
+struct Box {
+  int64_t id = 0;
+  model::RunId run;
+  model::ConversationId conversation;
+  model::NodeId node;  // whose word it follows
+  bool keeps_box = false;
+  Script script;
+  std::size_t at = 0;  // the next act
+  enum class State : uint8_t { working, at_gate, kept, gone } state = State::working;
+  std::vector<Act> lines;  // all that it did
+  std::shared_ptr<Ear> ear;
+  world::Timer next;
+  world::Timer stopping;
+  world::Timer patience;  // until a box that nobody hears gives up
+  int64_t orphan_us = 0;  // since when another server works on its run; 0: none does
+};
+
+class Fleet final {
+ public:
+  Fleet(world::FakeLoop& loop, Verdict& verdict, FleetHabits habits, Chance chance)
+      : loop_(loop), verdict_(verdict), habits_(habits), chance_(chance) {}
+
+  const FleetHabits& habits() const { return habits_; }
+  std::shared_ptr<Box> begin(BoxDispatcher& server, const harness::Dispatch& dispatch, const std::shared_ptr<Ear>& ear);
+  void hear(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ear, std::size_t after);
+  std::shared_ptr<Box> of_mark(std::string_view mark) const;
+  void let_go(const std::shared_ptr<Box>& box);
+  void stop(const std::shared_ptr<Box>& box, NodeLoop& loop, Callback<void()> gone);
+  void go_on(const std::shared_ptr<Box>& box);
+  void release(model::ConversationId conversation, model::NodeId node);
+  void forget_parked(model::RunId run) { parked_.erase(run); }
+
+  // This server is gone, and with it what lived there. What it had kept for a run that waits stays until somebody
+  // sweeps, which is not judged here.
+  void lose_server(model::NodeId node);
+  // One box is lost; false when there is none.
+  bool lose_one();
+
+  int64_t working_on(model::RunId run, model::NodeId node) const;
+  std::vector<std::string> left() const;  // whatever lives, for people
+  std::size_t left_count() const;
+  // Two masters for one run for longer than this is wrong; `excused` servers stand still.
+  void check_masters(int64_t fence_ms, const std::set<model::NodeId>& excused);
+
+ private:
+  void act(const std::shared_ptr<Box>& box);
+  void go(const std::shared_ptr<Box>& box);
+  void add_line(const std::shared_ptr<Box>& box, Act act);
+  void deliver(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ear);
+  void tell(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line);
+  void end(const std::shared_ptr<Box>& box);
+  void check_start(const Box& box, const harness::Dispatch& dispatch);
+  void check_shelf(const Box& kept, const Box& next);
+
+  world::FakeLoop& loop_;
+  Verdict& verdict_;
+  FleetHabits habits_;
+  Chance chance_;
+  std::vector<std::shared_ptr<Box>> boxes_;
+  std::set<model::RunId> unjudged_;                         // their server died
+  std::set<model::RunId> parked_;                           // workspaces that wait for a human
+  std::set<std::pair<model::RunId, std::string>> used_up_;  // checkpoints that somebody went on from
+};
+
+}  // namespace sluice::sim
