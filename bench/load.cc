@@ -5,284 +5,66 @@
 //   load hold     --port P --key K --connections C --content TEXT
 //       Opens C streams, prints a line when each has had an event, and holds them until stdin closes.
 //   load paced    --port P --key K --connections C --content "tokens N RATE" --rate RATE
-//       One stream per connection, read to the end; how late each delta came.
+//       One stream per connection, read to the end.
+//   --rate RATE   measures how far each delta is off the beat.
 //   --ramp-ms M   spreads the first messages over M milliseconds.
+//   --keys FILE   a key on each line; conversations take turns with them.
+//   --dialect D   how the server is spoken to (bench/dialect.h).
+//   --patience S  gives up after S seconds in which nothing came; --limit S after S seconds in all.
 //
-// Prints one line of JSON. Works against anything that speaks POST /v1/conversations and
-// POST /v1/conversations/{id}/messages with chunked streams whose last event is `message_end`.
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
+// Prints one line of JSON.
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <ctime>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "bench/http_reader.h"
+#include "bench/conversation.h"
+#include "bench/dialect.h"
+#include "bench/figures.h"
+#include "bench/link.h"
 
 namespace sluice::bench {
 namespace {
-
-struct Options {
-  std::string mode;
-  std::string key = "none";
-  std::string content = "tokens 50";
-  int port = 0;
-  int connections = 1;
-  double seconds = 5;
-  double rate = 2;
-  double ramp_ms = 0;
-};
 
 [[noreturn]] void die(const std::string& what) {
   std::fprintf(stderr, "load: %s\n", what.c_str());
   std::exit(1);
 }
 
-double now_of(clockid_t clock) {
-  timespec at{};
-  clock_gettime(clock, &at);
-  return static_cast<double>(at.tv_sec) * 1e3 + static_cast<double>(at.tv_nsec) / 1e6;
-}
-double now_ms() { return now_of(CLOCK_MONOTONIC); }
-double wall_ms() { return now_of(CLOCK_REALTIME); }
-
-double quantile(std::vector<double>& values, double q) {
-  if (values.empty()) return 0;
-  const auto at = static_cast<std::size_t>(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
-  return values[at];
-}
-
-std::string quantiles(std::vector<double> values) {
-  char text[160];
-  const double p50 = quantile(values, 0.5), p99 = quantile(values, 0.99), most = quantile(values, 1.0);
-  std::snprintf(text, sizeof text, R"({"p50":%.3f,"p99":%.3f,"max":%.3f})", p50, p99, most);
-  return text;
-}
-
-// "…,"created_at":"2026-07-02T10:00:01.123Z"}" at the end of a line, as milliseconds of its day; negative if it is
-// not there. By hand: the clock of a benchmark must cost less than what it measures.
-double created_at_ms(std::string_view line) {
-  constexpr std::string_view mark = R"("created_at":")";
-  const auto at = line.rfind(mark);
-  if (at == std::string_view::npos || line.size() < at + mark.size() + 24) return -1;
-  const std::string_view time = line.substr(at + mark.size() + 11, 12);
-  const auto digits = [&](std::size_t from, std::size_t count) {
-    int value = 0;
-    for (std::size_t i = from; i < from + count; ++i) value = value * 10 + (time[i] - '0');
-    return value;
-  };
-  return ((digits(0, 2) * 60 + digits(3, 2)) * 60 + digits(6, 2)) * 1e3 + digits(9, 3);
-}
-
-constexpr double day_ms = 24 * 3600 * 1e3;
-
-enum class Phase : uint8_t { connecting, creating, streaming, idle, failed };
-
-// What all connections measured, and how they stand: looking at each would cost more than serving it.
-struct Figures {
-  int standing[5] = {};     // by phase
-  int had_event = 0;        // since their message was sent
-  bool send_again = false;  // as soon as one ends
-  int count(Phase phase) const { return standing[static_cast<int>(phase)]; }
-
-  long messages = 0;
-  long failures = 0;
-  long events = 0;
-  std::vector<double> first_event_ms;
-  std::vector<double> total_ms;
-  std::vector<double> since_created_ms;
-  std::vector<double> lateness_ms;  // against the first delta and the rate
-};
-
-class Connection {
+class Load final : public LinkListener {
  public:
-  Connection(const Options& options, Figures& figures) : options_(options), figures_(figures) {
-    ++figures_.standing[static_cast<int>(phase_)];
-  }
-  Connection(const Connection&) = delete;
-  ~Connection() {
-    if (fd_ >= 0) close(fd_);
-  }
-
-  void open(int epoll) {
-    fd_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd_ < 0) die(std::string("socket: ") + std::strerror(errno));
-    const int on = 1;
-    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(options_.port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 && errno != EINPROGRESS) {
-      die(std::string("connect: ") + std::strerror(errno));
-    }
-    epoll_event event{.events = EPOLLIN | EPOLLOUT | EPOLLET, .data = {.ptr = this}};
-    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd_, &event) != 0) die("epoll_ctl");
-  }
-
-  void ready(uint32_t events) {
-    if (phase_ == Phase::connecting && (events & EPOLLOUT) != 0) create_conversation();
-    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) receive();
-    flush();
-  }
-
-  void send_message() {
-    enter(Phase::streaming);
-    sent_at_ = now_ms();
-    if (first_event_seen_) --figures_.had_event;
-    first_event_seen_ = ended_ = false;
-    deltas_ = 0;
-    send("/v1/conversations/" + conversation_ + "/messages", R"({"content":")" + options_.content + R"("})");
-  }
-
-  Phase phase() const { return phase_; }
-
- private:
-  void enter(Phase phase) {
-    --figures_.standing[static_cast<int>(phase_)];
-    phase_ = phase;
-    ++figures_.standing[static_cast<int>(phase_)];
-  }
-
-  void create_conversation() {
-    enter(Phase::creating);
-    send("/v1/conversations", "{}");
-  }
-
-  void send(const std::string& path, const std::string& body) {
-    reader_.reset();
-    body_.clear();
-    out_ += "POST " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + options_.key +
-            "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-    flush();
-  }
-
-  void flush() {
-    while (!out_.empty()) {
-      const auto count = ::send(fd_, out_.data(), out_.size(), MSG_NOSIGNAL);
-      if (count < 0) {
-        if (errno != EAGAIN && errno != ENOTCONN) fail("send");
-        return;
-      }
-      out_.erase(0, static_cast<std::size_t>(count));
-    }
-  }
-
-  void receive() {
-    char bytes[65536];
-    for (;;) {
-      const auto count = recv(fd_, bytes, sizeof bytes, 0);
-      if (count < 0 && errno == EAGAIN) return;
-      if (count <= 0) return fail("the server closed the connection");
-      const auto step =
-          reader_.feed({bytes, static_cast<std::size_t>(count)}, [this](std::string_view piece) { take(piece); });
-      if (step == HttpReader::Step::broken) return fail("not the HTTP this client understands");
-      if (step == HttpReader::Step::done) finish();
-      if (static_cast<std::size_t>(count) < sizeof bytes || fd_ < 0) return;  // what comes later is another edge
-    }
-  }
-
-  void take(std::string_view piece) {
-    if (phase_ == Phase::streaming && !first_event_seen_ && reader_.status() == 200) {
-      first_event_seen_ = true;
-      ++figures_.had_event;
-      figures_.first_event_ms.push_back(now_ms() - sent_at_);
-    }
-    body_ += piece;
-    if (phase_ != Phase::streaming || reader_.status() != 200) return;
-    std::size_t from = 0;
-    for (auto end = body_.find('\n'); end != std::string::npos; end = body_.find('\n', from)) {
-      take_line(std::string_view(body_).substr(from, end - from));
-      from = end + 1;
-    }
-    body_.erase(0, from);
-  }
-
-  void take_line(std::string_view line) {
-    if (line.empty()) return;  // between two SSE frames
-    ++figures_.events;
-    // The type is near the beginning; what an answer says must not be mistaken for it.
-    const auto head = line.substr(0, 80);
-    if (head.find("message_end") != std::string_view::npos) ended_ = true;
-    if (options_.mode != "paced" || head.find("content_delta") == std::string_view::npos) return;
-    const double arrived = now_ms();
-    if (const double created = created_at_ms(line); created > 0)
-      figures_.since_created_ms.push_back(std::fmod(wall_ms(), day_ms) - created);
-    if (deltas_ == 0)
-      first_delta_at_ = arrived;
-    else
-      figures_.lateness_ms.push_back(std::fabs(arrived - first_delta_at_ - deltas_ * 1e3 / options_.rate));
-    ++deltas_;
-  }
-
-  void finish() {
-    if (phase_ == Phase::creating) {
-      const auto at = body_.find(R"("id":")");
-      if (reader_.status() != 201 || at == std::string::npos) return fail("no conversation: " + body_.substr(0, 200));
-      conversation_ = body_.substr(at + 6, body_.find('"', at + 6) - at - 6);
-      return enter(Phase::idle);
-    }
-    if (!ended_) return fail(std::to_string(reader_.status()) + " without message_end: " + body_.substr(0, 200));
-    ++figures_.messages;
-    figures_.total_ms.push_back(now_ms() - sent_at_);
-    enter(Phase::idle);
-    if (figures_.send_again) send_message();
-  }
-
-  void fail(const std::string& why) {
-    if (figures_.failures++ == 0) std::fprintf(stderr, "load: %s\n", why.c_str());
-    enter(Phase::failed);
-    close(fd_);
-    fd_ = -1;
-    out_.clear();
-  }
-
-  const Options& options_;
-  Figures& figures_;
-  int fd_ = -1;
-  Phase phase_ = Phase::connecting;
-  std::string conversation_;
-  std::string out_;
-  std::string body_;  // what is not a whole line yet
-  HttpReader reader_;
-  double sent_at_ = 0;
-  double first_delta_at_ = 0;
-  int deltas_ = 0;
-  bool first_event_seen_ = false;
-  bool ended_ = false;
-};
-
-class Load {
- public:
-  explicit Load(const Options& options) : options_(options), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+  Load(const Options& options, const Dialect& dialect)
+      : options_(options), dialect_(dialect), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
   Load(const Load&) = delete;
-  ~Load() { close(epoll_); }
+  Load& operator=(const Load&) = delete;
+  ~Load() override { close(epoll_); }
 
   // Connects and creates the conversations, a few at a time so that no listen queue overflows.
   void prepare() {
+    if (dialect_.feed() == Feed::shared) {
+      feed_.open(epoll_, options_.port);
+      while (!listening_) step(100);
+    }
     constexpr int at_once = 128;
     while (count(Phase::idle) + count(Phase::failed) < options_.connections) {
-      const int pending = static_cast<int>(connections_.size()) - count(Phase::idle) - count(Phase::failed);
-      for (int n = pending; n < at_once && std::ssize(connections_) < options_.connections; ++n) {
-        connections_.push_back(std::make_unique<Connection>(options_, figures_));
-        connections_.back()->open(epoll_);
+      const int pending = static_cast<int>(conversations_.size()) - count(Phase::idle) - count(Phase::failed);
+      for (int n = pending; n < at_once && std::ssize(conversations_) < options_.connections; ++n) {
+        const int index = static_cast<int>(conversations_.size());
+        conversations_.push_back(std::make_unique<Conversation>(options_, dialect_, figures_, index, epoll_));
+        conversations_.back()->open();
       }
       step(1000);
     }
     if (figures_.failures > 0) die("not every connection came to stand");
+    for (const auto& conversation : conversations_) by_id_[conversation->id()] = conversation.get();
   }
 
   double run_messages() {
@@ -309,15 +91,21 @@ class Load {
   }
 
   void report(double seconds) const {
-    std::printf(R"({"messages":%ld,"failures":%ld,"events":%ld,"seconds":%.3f,"per_second":%.1f,"first_event_ms":%s,)"
-                R"("total_ms":%s,"since_created_ms":%s,"lateness_ms":%s})"
-                "\n",
-                figures_.messages, figures_.failures, figures_.events, seconds,
-                static_cast<double>(figures_.messages) / seconds, quantiles(figures_.first_event_ms).c_str(),
-                quantiles(figures_.total_ms).c_str(), quantiles(figures_.since_created_ms).c_str(),
-                quantiles(figures_.lateness_ms).c_str());
+    std::printf("%s\n", to_json(figures_, seconds).c_str());
     std::fflush(stdout);
   }
+
+  // The feed that all share.
+  void on_connected() override { feed_.send(dialect_.listening(0)); }
+  void on_body(int, std::string_view piece) override {
+    listening_ = true;
+    lines_.take(piece, [this](std::string_view line) {
+      const auto found = by_id_.find(std::string(dialect_.conversation_of(line)));
+      if (found != by_id_.end()) found->second->take_line(line);
+    });
+  }
+  void on_answered(int status) override { die("the feed ended with " + std::to_string(status)); }
+  void on_broken(const std::string& why) override { die("feed: " + why); }
 
  private:
   int count(Phase phase) const { return figures_.count(phase); }
@@ -328,21 +116,40 @@ class Load {
     return static_cast<int>(elapsed_ms / options_.ramp_ms * options_.connections);
   }
   void start(int ready) {
-    for (; started_ < ready; ++started_) connections_[static_cast<std::size_t>(started_)]->send_message();
+    for (; started_ < ready; ++started_) conversations_[static_cast<std::size_t>(started_)]->send_message();
   }
 
   void step(int timeout_ms) {
     epoll_event events[512];
     const int ready = epoll_wait(epoll_, events, 512, timeout_ms);
-    for (int i = 0; i < ready; ++i) static_cast<Connection*>(events[i].data.ptr)->ready(events[i].events);
+    for (int i = 0; i < ready; ++i) static_cast<Link*>(events[i].data.ptr)->ready(events[i].events);
+    const double now = now_ms();
+    if (ready > 0) last_sign_ = now;
+    if (now - last_sign_ > options_.patience_ms) die("nothing came any more");
+    if (now - began_ > options_.limit_ms) die("it took too long");
   }
 
   const Options& options_;
+  const Dialect& dialect_;
   int epoll_;
   int started_ = 0;
+  bool listening_ = false;
+  double began_ = now_ms();
+  double last_sign_ = began_;
   Figures figures_;
-  std::vector<std::unique_ptr<Connection>> connections_;
+  Link feed_{options_.keys.front(), *this};
+  Lines lines_;
+  std::vector<std::unique_ptr<Conversation>> conversations_;
+  std::unordered_map<std::string, Conversation*> by_id_;
 };
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  if (lines.empty()) die("nothing in " + path);
+  return lines;
+}
 
 Options parse(int argc, char** argv) {
   Options options;
@@ -354,7 +161,9 @@ Options parse(int argc, char** argv) {
     if (flag == "--port")
       options.port = std::stoi(value);
     else if (flag == "--key")
-      options.key = value;
+      options.keys = {value};
+    else if (flag == "--keys")
+      options.keys = lines_of(value);
     else if (flag == "--content")
       options.content = value;
     else if (flag == "--connections")
@@ -365,6 +174,12 @@ Options parse(int argc, char** argv) {
       options.ramp_ms = std::stod(value);
     else if (flag == "--rate")
       options.rate = std::stod(value);
+    else if (flag == "--dialect")
+      options.dialect = value;
+    else if (flag == "--patience")
+      options.patience_ms = std::stod(value) * 1e3;
+    else if (flag == "--limit")
+      options.limit_ms = std::stod(value) * 1e3;
     else
       die("no such flag: " + std::string(flag));
   }
@@ -377,7 +192,9 @@ int run(const Options& options) {
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
 
-  Load load(options);
+  const auto dialect = make_dialect(options.dialect);
+  if (!dialect) die("no such dialect: " + options.dialect);
+  Load load(options, *dialect);
   load.prepare();
   if (options.mode == "messages") {
     load.report(load.run_messages());

@@ -1,13 +1,9 @@
 // How long a box takes to say its first word, beside the same command without a box, in bubblewrap
-// and under an OCI runtime. All ways take turns in one run, so that whatever else the machine does
+// and under OCI runtimes. All ways take turns in one run, so that whatever else the machine does
 // meets all of them. Prints a table; `--rounds N` (default 100).
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/sandbox/oci_peer.h"
+#include "bench/sandbox/spawned.h"
 #include "sandbox/sandbox.h"
 #include "world/world.h"
 
@@ -28,15 +26,10 @@ namespace sluice::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "sandbox_bench: %s\n", what.c_str());
   std::exit(1);
-}
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 struct Samples {
@@ -53,41 +46,10 @@ struct Samples {
 
 // ── without a box of ours ──
 
-struct Spawned {
-  pid_t pid = 0;
-  int out = -1;
-};
-
-Spawned spawn(const std::vector<std::string>& words) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("pipe2");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  Spawned child;
-  if (posix_spawnp(&child.pid, argv[0], &actions, nullptr, argv.data(), environ) != 0) fail("cannot start " + words[0]);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  child.out = ends[0];
-  return child;
-}
-
-void wait_for(const Spawned& child) {
-  int status = 0;
-  waitpid(child.pid, &status, 0);
-  close(child.out);
-}
-
-double first_byte(const std::vector<std::string>& words) {
+double first_byte_of(const std::vector<std::string>& words) {
   const auto start = Clock::now();
-  const Spawned child = spawn(words);
-  char byte = 0;
-  if (read(child.out, &byte, 1) != 1) fail(words[0] + " said nothing");
-  const double took = ms_since(start);
-  wait_for(child);
+  const double took = first_byte(spawn(words), start);
+  if (took < 0) fail(words[0] + " said nothing");
   return took;
 }
 
@@ -327,7 +289,7 @@ int run(int rounds) {
   if (!cold.missing().empty()) fail(cold.missing());
   bool was_warm = false;
   std::vector<Way> ways;
-  ways.push_back({"plain posix_spawn", [] { return first_byte({"sh", "-c", "echo hi"}); }, {}});
+  ways.push_back({"plain posix_spawn", [] { return first_byte_of({"sh", "-c", "echo hi"}); }, {}});
   ways.push_back({"Sluice, warm",
                   [&]() -> std::optional<double> {
                     warm.rest(40);  // as between two runs: the pool fills up again
@@ -338,14 +300,23 @@ int run(int rounds) {
   ways.push_back({"Sluice, cold", [&] { return cold.first_byte(was_warm); }, {}});
   const bool has_bubblewrap = std::system("command -v bwrap >/dev/null") == 0;
   if (has_bubblewrap)
-    ways.push_back({"bubblewrap", [] { return first_byte(in_bubblewrap({"sh", "-c", "echo hi"})); }, {}});
+    ways.push_back({"bubblewrap", [] { return first_byte_of(in_bubblewrap({"sh", "-c", "echo hi"})); }, {}});
   if (oci.missing().empty()) ways.push_back({"Sluice, oci driver", [&] { return oci.first_byte(was_warm); }, {}});
+  OciPeer crun("crun");
+  OciPeer runc("runc");
+  for (OciPeer* peer : {&crun, &runc}) {
+    if (peer->missing().empty()) ways.push_back({peer->name(), [peer] { return peer->first_byte(); }, {}});
+  }
   measure_starts(ways, rounds);
 
   const double plain = of(ways, "plain posix_spawn").median();
   print_starts(ways, plain);
   if (!has_bubblewrap) std::printf("\nNo bubblewrap on this machine.\n");
   if (!oci.missing().empty()) std::printf("\nNo OCI runtime: %s\n", oci.missing().c_str());
+  for (const OciPeer* peer : {&crun, &runc}) {
+    if (!peer->missing().empty())
+      std::printf("\nNot measured, %s: %s\n", peer->name().c_str(), peer->missing().c_str());
+  }
 
   constexpr int many = 100;
   const Samples plain_many = plain_all_at_once(many);

@@ -5,6 +5,7 @@
 import http from 'node:http';
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import Database from 'better-sqlite3';
+import { tokens } from '../tokens.mjs';
 
 const [, , data, key] = process.argv;
 const key_hash = createHash('sha256').update(key).digest();
@@ -19,6 +20,8 @@ const insert_conversation = database.prepare('INSERT INTO conversation VALUES (?
 const find_conversation = database.prepare('SELECT id FROM conversation WHERE id = ?');
 const insert_message = database.prepare('INSERT INTO message VALUES (?, ?, ?, ?, ?)');
 
+const list_messages = database.prepare('SELECT id, role, content FROM message WHERE conversation_id = ? ORDER BY rowid');
+
 const now = () => new Date().toISOString();
 
 function authorized(request) {
@@ -31,28 +34,6 @@ function answer_json(response, status, value) {
   const body = JSON.stringify(value);
   response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) });
   response.end(body);
-}
-
-// The stand-in for a model: `tokens N [RATE]`, or silence for ever.
-function tokens(content, on_text, on_end) {
-  const directive = /tokens (\d+)(?: (\d+))?$/.exec(content);
-  if (!directive) return;
-  const count = Number(directive[1]);
-  if (!directive[2]) {
-    for (let i = 1; i <= count; ++i) on_text(i < count ? `w${i} ` : `w${i}`);
-    on_end();
-    return;
-  }
-  const rate = Number(directive[2]);
-  const began = performance.now();
-  let told = 0;
-  const tell = () => {
-    ++told;
-    on_text(told < count ? `w${told} ` : `w${told}`);
-    if (told < count) setTimeout(tell, began + (told * 1000) / rate - performance.now());
-    else on_end();
-  };
-  tell();
 }
 
 function stream(response, conversation_id, content) {
@@ -82,8 +63,11 @@ function stream(response, conversation_id, content) {
   );
 }
 
+const messages_of = (url) => /^\/v1\/conversations\/([^/]+)\/messages$/.exec(url)?.[1];
+
 const server = http.createServer((request, response) => {
   if (!authorized(request)) return answer_json(response, 401, { title: 'unauthenticated' });
+  if (request.method === 'GET') return answer_json(response, 200, { data: list_messages.all(messages_of(request.url)) });
   const pieces = [];
   request.on('data', (piece) => pieces.push(piece));
   request.on('end', () => {
@@ -93,7 +77,7 @@ const server = http.createServer((request, response) => {
       insert_conversation.run(id, now());
       return answer_json(response, 201, { id });
     }
-    const id = /^\/v1\/conversations\/([^/]+)\/messages$/.exec(request.url)?.[1];
+    const id = messages_of(request.url);
     if (!id || !find_conversation.get(id)) return answer_json(response, 404, { title: 'not-found' });
     if (typeof body.content !== 'string' || body.content === '') return answer_json(response, 422, { title: 'validation-error' });
     stream(response, id, body.content);
