@@ -25,18 +25,28 @@ target_precompile_headers(sluice_often PRIVATE ${often})
 # Without its time a precompiled header is the same bytes again, and ccache knows what was compiled with it.
 target_compile_options(sluice_often PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
 
+# Where a quick build is worth more than each source by itself (sanitizers, clang-tidy), several sources of a room are
+# compiled as one. Then a private name may hide another's, which is no fault.
+option(SLUICE_JOINED "Compile several sources of a room at once" OFF)
+if(SLUICE_JOINED)
+  target_compile_options(sluice_flags INTERFACE -Wno-shadow)
+endif()
+
 # Every program of GoogleTest tests. Not part of `all`: whoever wants the server alone need not wait for them.
 add_custom_target(rooms)
 
-# sluice_room(NAME SOURCES a.cc … DEPENDS room… LIBRARIES lib… TESTS a_test.cc … TEST_DEPENDS room…)
+# sluice_room(NAME SOURCES a.cc … ALONE b.cc … DEPENDS room… LIBRARIES lib… TESTS a_test.cc … TEST_DEPENDS room…)
+# ALONE: those of SOURCES that are never joined with others, because their private names are others' names too.
 function(sluice_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;ALONE;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS" ${ARGN})
+  set_source_files_properties(${ROOM_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   list(TRANSFORM ROOM_DEPENDS PREPEND sluice_)
   list(TRANSFORM ROOM_TEST_DEPENDS PREPEND sluice_)
   if(ROOM_SOURCES)
     add_library(sluice_${name} STATIC ${ROOM_SOURCES})
     target_link_libraries(sluice_${name} PUBLIC sluice_flags ${ROOM_DEPENDS} ${ROOM_LIBRARIES})
     target_precompile_headers(sluice_${name} REUSE_FROM sluice_often)
+    set_target_properties(sluice_${name} PROPERTIES UNITY_BUILD ${SLUICE_JOINED} UNITY_BUILD_BATCH_SIZE 8)
   else()
     add_library(sluice_${name} INTERFACE)
     target_link_libraries(sluice_${name} INTERFACE sluice_flags ${ROOM_DEPENDS} ${ROOM_LIBRARIES})

@@ -18,11 +18,6 @@ std::string make_secret(std::string_view prefix, world::Entropy& entropy) {
   return std::string(prefix) + to_base64url({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 // Runs the loop until the store has answered.
 template <typename T, typename Start>
 Result<T> wait_for(world::Reactor& reactor, Start&& start) {

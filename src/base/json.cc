@@ -263,6 +263,11 @@ std::optional<Value> Value::find(std::string_view name) const {
   return value_of(found);
 }
 
+std::string text_of(Value object, std::string_view name) {
+  const auto member = object.find(name);
+  return std::string(member ? member->string().value_or("") : "");
+}
+
 void Value::each_member(const std::function<void(std::string_view, Value)>& visit) const {
   if (kind() != Kind::object) return;
   for (const auto member : simdjson::dom::object(element_of(*this))) visit(member.key, value_of(member.value));

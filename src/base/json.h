@@ -53,6 +53,9 @@ class Value {
   std::size_t index_ = 0;
 };
 
+// The text of an object's member; empty where there is none.
+std::string text_of(Value object, std::string_view name);
+
 class Document {
  public:
   Document(Document&&) noexcept;

@@ -20,11 +20,6 @@ std::string first_of(std::string a, std::string b, std::string c = "") {
   return !b.empty() ? b : c;
 }
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 Result<Unit> read_bootstrap(const std::string& path, Access& access) {
   std::ifstream file(path);
   if (!file) return Error{ErrorKind::invalid, "cannot read " + path};

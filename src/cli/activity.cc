@@ -8,11 +8,6 @@ namespace {
 
 constexpr std::size_t args_bytes_max = 160;
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 std::string shortened(std::string text) {
   text = harmless(text.substr(0, text.find('\n')));
   if (text.size() <= args_bytes_max) return text;

@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::size_t filler_bytes_max = 60;  // one line: an erasure cannot follow a wrapped one
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 int64_t number_of(json::Value object, std::string_view name) {
   const auto member = object.find(name);
   return member ? member->integer().value_or(0) : 0;

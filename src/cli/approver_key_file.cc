@@ -37,11 +37,6 @@ Result<std::string> read_text(const std::string& path) {
   return std::move(bytes).str();
 }
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 // `get` is one of OpenSSL's two ways to the raw bytes.
 template <typename Get>
 Result<std::string> raw_bytes(const Key& key, Get get) {

@@ -53,6 +53,11 @@ int tell(Context& context, const Result<client::Reply>& reply, const Render& ren
   return exit_ok;
 }
 
+int complain(Context& context, const std::string& what) {
+  report_error(context.console, context.form(), what);
+  return exit_usage;
+}
+
 int ask(Context& context, As as, const std::string& method, const std::string& path, const std::string& body,
         const Render& render) {
   return tell(context, context.remote.request(as, method, path, body), render);

@@ -23,6 +23,8 @@ std::string object_with(std::string_view name, std::string_view value);
 using Render = std::function<std::string(json::Value)>;
 using Filters = std::vector<std::pair<std::string_view, std::string_view>>;  // parameter and flag
 
+// Says what is wrong with the command as it was given. Gives the exit code.
+int complain(Context& context, const std::string& what);
 // Prints an answer, or why there is none. Gives the exit code.
 int tell(Context& context, const Result<client::Reply>& reply, const Render& render);
 int ask(Context& context, As as, const std::string& method, const std::string& path, const std::string& body,

@@ -16,11 +16,6 @@ constexpr Column approval_columns[] = {{"ID", "id"},
                                        {"CONVERSATION", "conversation_id"},
                                        {"REASON", "reason"}};
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 constexpr std::string_view margin = "            ";
 
 void append_line(std::string& out, std::string_view title, std::string_view text) {
@@ -42,11 +37,6 @@ std::string item_text(json::Value item) {
     hosts->each_element([&](json::Value host) { text += " " + plain(host); });
   }
   return text + ": " + text_of(item, "description");
-}
-
-int complain(Context& context, const std::string& what) {
-  report_error(context.console, context.form(), what);
-  return exit_usage;
 }
 
 Result<ApproverKeyFile> key_at_hand(const Context& context) {

@@ -58,7 +58,7 @@ constexpr Flag workflow_run_flags[] = {
 
 using enum As;
 
-constexpr Command table[] = {
+constexpr Command material_table[] = {
     {"agents list", "", 0, 0, service, paged, "list agents", "  sluice agents list\n", list_agents},
     {"agents create", "NAME", 1, 1, service, std::span(agent_flags).subspan(1), "make an agent",
      "  sluice agents create writer --provider anthropic --model claude-sonnet-4-5 --system 'You write.'\n"
@@ -129,6 +129,6 @@ constexpr Command table[] = {
 
 }  // namespace
 
-std::span<const Command> material_commands() { return table; }
+std::span<const Command> material_commands() { return material_table; }
 
 }  // namespace sluice::cli

@@ -23,11 +23,6 @@ constexpr Column skill_columns[] = {
 constexpr Column environment_columns[] = {{"ID", "id"}, {"NAME", "name"}, {"UPDATED", "updated_at"}};
 constexpr Column file_columns[] = {{"ID", "id"}, {"NAME", "name"}, {"SIZE", "size"}, {"CREATED", "created_at"}};
 
-int complain(Context& context, const std::string& what) {
-  report_error(context.console, context.form(), what);
-  return exit_usage;
-}
-
 std::string at(std::string_view base, Context& context) { return std::string(base) + path_part(context.operand(0)); }
 
 void write_if_given(json::Writer& writer, const Context& context, std::string_view flag, std::string_view member) {

@@ -23,11 +23,6 @@ constexpr Column egress_columns[] = {{"AT", "at"},
                                      {"SECRETS", "aliases"},
                                      {"REFUSED", "refused"}};
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 // Empty for what to_hex() would not have written.
 std::string from_hex(std::string_view text) {
   std::string bytes;

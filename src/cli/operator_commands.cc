@@ -35,7 +35,7 @@ constexpr Flag verify_flags[] = {{"--expect", "SHA256", "a head noted before: so
 
 using enum As;
 
-constexpr Command table[] = {
+constexpr Command operator_table[] = {
     {"capacity", "", 0, 0, service, no_flags, "say how many runs there are, and whether one more would have to wait",
      "  sluice capacity\n", show_capacity},
     {"nodes", "", 0, 0, admin, no_flags, "list the servers that share the store, with what each carries (admin key)",
@@ -101,6 +101,6 @@ constexpr Command table[] = {
 
 }  // namespace
 
-std::span<const Command> operator_commands() { return table; }
+std::span<const Command> operator_commands() { return operator_table; }
 
 }  // namespace sluice::cli

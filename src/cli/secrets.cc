@@ -11,11 +11,6 @@ namespace {
 constexpr Column secret_columns[] = {
     {"ALIAS", "alias"}, {"SCOPE", "scope"}, {"HOSTS", "hosts"}, {"PLACES", "places"}, {"UPDATED", "updated_at"}};
 
-int complain(Context& context, const std::string& what) {
-  report_error(context.console, context.form(), what);
-  return exit_usage;
-}
-
 // Whose secrets; the tenant's when no flag says otherwise. `invalid` in words.
 Result<std::string> secrets_path(const Arguments& arguments) {
   const auto conversation = arguments.flag("--conversation"), agent = arguments.flag("--agent");

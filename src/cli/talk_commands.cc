@@ -59,7 +59,7 @@ constexpr Flag approve_flags[] = {
 
 using enum As;
 
-constexpr Command table[] = {
+constexpr Command talk_table[] = {
     {"chat", "", 0, 0, service, chat_flags, "talk with an agent",
      "Streams each answer as it comes. Ctrl-C during an answer leaves it running and says how to come back;\n"
      "at the prompt it ends the program, as /quit does. A line that ends in a backslash goes on in the next; one\n"
@@ -133,6 +133,6 @@ constexpr Command table[] = {
 
 }  // namespace
 
-std::span<const Command> talk_commands() { return table; }
+std::span<const Command> talk_commands() { return talk_table; }
 
 }  // namespace sluice::cli

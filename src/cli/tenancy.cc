@@ -9,11 +9,6 @@
 namespace sluice::cli {
 namespace {
 
-int complain(Context& context, const std::string& what) {
-  report_error(context.console, context.form(), what);
-  return exit_usage;
-}
-
 // The tenant of --tenant or of bootstrap.json; empty: said that there is none.
 std::string tenant_path(Context& context, std::string_view rest) {
   const auto given = context.arguments.flag("--tenant");

@@ -11,16 +11,6 @@ namespace {
 constexpr Column workflow_columns[] = {
     {"ID", "id"}, {"NAME", "name"}, {"UPDATED", "updated_at"}, {"DESCRIPTION", "description"}};
 
-int complain(Context& context, const std::string& what) {
-  report_error(context.console, context.form(), what);
-  return exit_usage;
-}
-
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 // The workspace is the tenant's only one: the same number. Empty when the server did not say; then `code` is set.
 std::optional<std::string> workspace_path(Context& context, int& code) {
   constexpr std::string_view prefix = "tnt_";

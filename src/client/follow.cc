@@ -12,11 +12,6 @@ bool is_ndjson(const net::Headers& headers) {
   return headers.find("Content-Type").value_or("").find("application/x-ndjson") != std::string_view::npos;
 }
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 }  // namespace
 
 net::ClientRequest make_request(const Server& server, std::string method, std::string_view path, std::string body,

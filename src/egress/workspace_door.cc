@@ -1,18 +1,13 @@
 #include "egress/workspace_door.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "egress/http_text.h"
 
 namespace sluice::egress {
 namespace {
 
 Error no_url() { return {ErrorKind::invalid, "the workspace's address is not a URL that a sandbox could be led to"}; }
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 bool is_dots(std::string_view segment) { return segment == "." || segment == ".."; }
 

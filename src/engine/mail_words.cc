@@ -7,11 +7,6 @@
 namespace sluice::engine::mail {
 namespace {
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto found = object.find(name);
-  return std::string(found ? found->string().value_or("") : "");
-}
-
 int64_t integer_of(json::Value object, std::string_view name) {
   const auto found = object.find(name);
   return found ? found->integer().value_or(0) : 0;

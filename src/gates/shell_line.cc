@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t line_bytes_max = 128 * 1024;
 constexpr std::size_t commands_max = 1000;
-constexpr int depth_max = 16;
+constexpr int nesting_max = 16;
 
 constexpr std::string_view digits = "0123456789";
 constexpr std::string_view name_characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
@@ -21,7 +21,7 @@ bool is_in(std::string_view set, char c) { return set.find(c) != std::string_vie
 class Reader final {
  public:
   Reader(std::string_view text, ShellLine& out, int depth) : text_(text), out_(out), depth_(depth) {
-    if (depth > depth_max || text.size() > line_bytes_max) {
+    if (depth > nesting_max || text.size() > line_bytes_max) {
       doubt();
       text_ = {};
     }
@@ -217,7 +217,7 @@ class Reader final {
   }
 
   void read_nested() {
-    if (++depth_ > depth_max) {
+    if (++depth_ > nesting_max) {
       at_ = text_.size();
       return doubt();
     }
@@ -228,8 +228,8 @@ class Reader final {
 
   // ${…}: its value is unknown, but what it substitutes on the way is run.
   void read_parameter() {
-    if (++depth_ > depth_max || is_in(" \t\n|", peek())) {  // in some shells, commands
-      at_ = depth_ > depth_max ? text_.size() : at_;
+    if (++depth_ > nesting_max || is_in(" \t\n|", peek())) {  // in some shells, commands
+      at_ = depth_ > nesting_max ? text_.size() : at_;
       doubt();
     }
     while (!at_end() && peek() != '}') {

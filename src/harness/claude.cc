@@ -19,7 +19,7 @@ constexpr int complaints_max = 10;
 constexpr std::size_t blocks_max = 1000;
 
 // What a tool answered: a text, or blocks of which some are text.
-std::string result_text(Value content) {
+std::string returned_text(Value content) {
   if (const auto text = content.string()) return std::string(*text);
   std::string out;
   content.each_element([&](Value block) {
@@ -217,8 +217,8 @@ void Claude::hear_block(Value block, std::string_view message, std::string_view 
 void Claude::hear_user(Value line, Out out) {
   value_in(value_in(line, "message"), "content").each_element([&](Value block) {
     if (text_in(block, "type") != "tool_result") return;
-    calls_.ended(text_in(block, "tool_use_id"), result_text(value_in(block, "content")), is_true_in(block, "is_error"),
-                 out);
+    calls_.ended(text_in(block, "tool_use_id"), returned_text(value_in(block, "content")),
+                 is_true_in(block, "is_error"), out);
   });
 }
 

@@ -13,7 +13,7 @@ constexpr std::string_view hook_id = "sluice-before-call";
 // 23 days: its clock is a 32-bit count of milliseconds.
 constexpr int64_t hook_seconds_max = 2'000'000;
 // A program that asks without waiting for an answer is not listened to for ever.
-constexpr std::size_t questions_max = 256;
+constexpr std::size_t open_questions_max = 256;
 
 constexpr std::string_view second_put_off =
     "Another call waits for a human's agreement, and only one can. This one was not carried out: call it again when "
@@ -177,7 +177,7 @@ void Claude::hear_host_call(std::string_view request_id, Value message, Out out)
 }
 
 bool Claude::ask(Question question, const std::string& subagent, Heard::Kind kind, Out out) {
-  if (questions_.size() == questions_max) return false;
+  if (questions_.size() == open_questions_max) return false;
   // It may not have been told yet: a subagent asks before it tells, and a deferred call was told by another process.
   calls_.running(question.call, subagent, out);
   out.push_back({.kind = kind, .call = question.call, .subagent = subagent, .question = ++last_question_});

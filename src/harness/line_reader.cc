@@ -85,11 +85,6 @@ class BodyReader final {
   std::string fault_;
 };
 
-std::string text_of(Value line, std::string_view name) {
-  const auto value = line.find(name);
-  return std::string(value ? value->string().value_or("") : "");
-}
-
 Result<Timestamp> time_of(Value line) {
   const auto value = line.find("ts");
   if (!value) return Timestamp{};

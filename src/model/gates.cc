@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "model/enum_names.h"
 
 namespace sluice::model {
 namespace {
@@ -26,18 +27,6 @@ constexpr std::array<NamedPlace, 4> place_names = {
     {{place_header, "header"}, {place_query, "query"}, {place_body, "body"}, {place_basic, "basic"}}};
 
 constexpr std::size_t alias_chars_max = 64;
-
-template <typename Enum, std::size_t count>
-std::optional<Enum> named(const std::array<std::string_view, count>& names, std::string_view name) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Enum>(found - names.begin());
-}
-
-template <typename Enum, std::size_t count>
-std::string_view name_in(const std::array<std::string_view, count>& names, Enum value) {
-  return names.at(static_cast<std::size_t>(value));
-}
 
 }  // namespace
 

@@ -16,11 +16,6 @@ void append_time_or_null(json::Writer& writer, std::string_view key, const std::
   at ? writer.string(to_rfc3339(*at)) : writer.null();
 }
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto value = object.find(name);
-  return std::string(value ? value->string().value_or("") : "");
-}
-
 std::vector<std::string> texts_of(json::Value object, std::string_view name) {
   std::vector<std::string> texts;
   if (const auto list = object.find(name)) {

@@ -10,11 +10,6 @@ void append_texts(json::Writer& writer, const std::vector<std::string>& texts) {
   writer.end_array();
 }
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto value = object.find(name);
-  return std::string(value ? value->string().value_or("") : "");
-}
-
 std::optional<std::string> text_if_there(json::Value object, std::string_view name) {
   const auto value = object.find(name);
   if (!value || !value->string()) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "model/enum_names.h"
 #include "model/objects.h"
 
 namespace sluice::model {
@@ -19,19 +20,6 @@ constexpr std::array<std::string_view, run_state_count> run_state_names = {
 
 constexpr std::array<std::string_view, 3> token_purpose_names = {"setup", "run", "upload"};
 constexpr std::array<std::string_view, 2> file_source_names = {"upload", "sandbox"};
-
-template <typename Enum, std::size_t count>
-std::optional<Enum> named(const std::array<std::string_view, count>& names, std::string_view name) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
-
-template <typename Enum, std::size_t count>
-std::string_view name_in(const std::array<std::string_view, count>& names, Enum value) {
-  return names.at(static_cast<std::size_t>(value));
-}
 
 }  // namespace
 

@@ -3,20 +3,13 @@
 #include <array>
 
 #include "base/json.h"
+#include "model/enum_names.h"
 
 namespace sluice::model {
 namespace {
 
 constexpr std::array<std::string_view, 4> run_status_names = {"running", "succeeded", "failed", "cancelled"};
 constexpr std::array<std::string_view, 5> block_status_names = {"pending", "running", "succeeded", "failed", "skipped"};
-
-template <typename Enum, std::size_t count>
-std::optional<Enum> named(const std::array<std::string_view, count>& names, std::string_view name) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
 
 void append_error(json::Writer& writer, const WorkflowError& error) {
   writer.begin_object().key("code").string(error.code).key("message").string(error.message).end_object();
@@ -66,11 +59,6 @@ void append_what(json::Writer& writer, const WorkflowFinished& what) {
   writer.key("type").string("run.finished").key("status").string(name_of(what.status));
   writer.key("outputs").raw(what.outputs);
   if (what.error) append_error(writer.key("error"), *what.error);
-}
-
-std::string text_of(json::Value object, std::string_view name) {
-  const auto found = object.find(name);
-  return std::string(found ? found->string().value_or("") : "");
 }
 
 std::optional<RunId> run_id_of(json::Value object) { return RunId::parse(text_of(object, "run_id")); }

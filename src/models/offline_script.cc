@@ -10,7 +10,7 @@
 namespace sluice::models {
 namespace {
 
-constexpr int64_t token_count_max = 1'000'000;  // more would outgrow an answer's limit anyway
+constexpr int64_t scripted_tokens_max = 1'000'000;  // more would outgrow an answer's limit anyway
 constexpr int64_t tokens_per_second_max = 1'000'000;
 constexpr int64_t sleep_ms_max = 24LL * 3600 * 1000;
 
@@ -99,7 +99,7 @@ Line need(std::string_view rest) {
 
 Line tokens(std::string_view rest) {
   const auto parts = split(rest, " ");
-  const auto count = number(parts ? parts->first : rest, 1, token_count_max);
+  const auto count = number(parts ? parts->first : rest, 1, scripted_tokens_max);
   const auto per_second = parts ? number(parts->second, 1, tokens_per_second_max) : 0;
   if (!count || !per_second) return std::nullopt;
   return TokensLine{*count, *per_second};

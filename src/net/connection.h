@@ -1,7 +1,18 @@
 // What the server knows of a connection, whatever is spoken on it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 namespace sluice::net {
+
+// Closing with unread input makes the kernel send a reset, which can overtake the answer. So the
+// client gets this long to read it and to close first.
+constexpr int64_t linger_ms_max = 2'000;
+// A client that sends as fast as we read must not keep the loop from the others.
+constexpr int reads_per_turn_max = 16;
+// Up to here copying a body behind its head is cheaper than a piece of its own.
+constexpr std::size_t copied_body_bytes_max = 4 * 1024;
 
 class Connection {
  public:

@@ -12,11 +12,6 @@ namespace {
 
 // A client that sends requests and reads no answers waits here.
 constexpr std::size_t pipelined_answer_bytes_max = 64 * 1024;
-// Closing with unread input makes the kernel send a reset, which can overtake the answer. So the
-// client gets this long to read it and to close first.
-constexpr int64_t linger_ms_max = 2'000;
-// A client that sends as fast as we read must not keep the loop from the others.
-constexpr int reads_per_turn_max = 16;
 
 }  // namespace
 

@@ -3,13 +3,6 @@
 #include "net/http1_connection.h"
 
 namespace sluice::net {
-namespace {
-
-// Up to here copying a body behind its head is cheaper than a piece of its own.
-constexpr std::size_t copied_body_bytes_max = 4 * 1024;
-
-}  // namespace
-
 Http1Exchange::Http1Exchange(Http1Connection& connection, Request request, bool is_http_1_0)
     : connection_(&connection),
       request_(std::move(request)),

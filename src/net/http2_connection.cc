@@ -7,15 +7,8 @@ namespace sluice::net {
 namespace {
 
 constexpr int64_t passing_ms_max = 10'000;  // for the rest of a request that has its answer
-
-// As for HTTP/1: closing with unread input makes the kernel send a reset, which can overtake the last words.
-constexpr int64_t linger_ms_max = 2'000;
-// A client that sends as fast as we read must not keep the loop from the others.
-constexpr int reads_per_turn_max = 16;
 // Frames wait in their streams, where flow control orders them, not here.
 constexpr std::size_t framed_bytes_max = 64 * 1024;
-// Up to here copying a body is cheaper than a piece of its own.
-constexpr std::size_t copied_body_bytes_max = 4 * 1024;
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 #include "net/http_parser.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <cstdint>
 
@@ -9,10 +7,6 @@ namespace sluice::net {
 namespace {
 
 constexpr std::size_t chunk_line_bytes_max = 256;
-
-bool same_word(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
 
 std::string_view trimmed(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };

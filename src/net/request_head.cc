@@ -33,11 +33,11 @@ bool all_in(const CharSet& set, std::string_view text) {
   return std::all_of(text.begin(), text.end(), [&](char c) { return set[static_cast<unsigned char>(c)]; });
 }
 
+}  // namespace
+
 bool same_word(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
-
-}  // namespace
 
 bool is_token_char(char c) { return token_chars[static_cast<unsigned char>(c)]; }
 bool is_field_value(std::string_view text) { return all_in(value_chars, text); }

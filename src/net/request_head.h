@@ -26,6 +26,8 @@ enum class HttpVersion : uint8_t { http_1_0, http_1_1, http_2 };
 // Whether it is a token: what names methods and header fields.
 bool is_token_char(char c);
 bool is_field_value(std::string_view text);
+// In whatever case: names of fields, and words of some.
+bool same_word(std::string_view a, std::string_view b);
 
 class RequestHead final {
  public:

@@ -10,10 +10,10 @@
 namespace sluice::runner {
 namespace {
 
-constexpr std::size_t line_bytes_max = limits::provider_line_bytes_max;  // a result without end
+constexpr std::size_t told_line_bytes_max = limits::provider_line_bytes_max;  // a result without end
 constexpr std::size_t calls_at_once_max = 8;
 constexpr std::size_t unread_bytes_max = 64 * 1024 * 1024;  // of answers: a script that only ever calls
-constexpr std::size_t name_bytes_max = 128;
+constexpr std::size_t tool_name_bytes_max = 128;
 constexpr std::size_t last_words_chars_max = 2'000;
 constexpr int not_found_code = 127;  // of the shell that starts it
 
@@ -96,8 +96,8 @@ void ScriptRun::on_output(sandbox::Stream stream, std::string_view bytes) {
   for (const auto& line : lines_.feed(bytes)) {
     if (!take(line)) return;
   }
-  if (lines_.held_bytes() <= line_bytes_max) return;
-  break_off("The script was stopped: it returned, printed or sent more than " + std::to_string(line_bytes_max) +
+  if (lines_.held_bytes() <= told_line_bytes_max) return;
+  break_off("The script was stopped: it returned, printed or sent more than " + std::to_string(told_line_bytes_max) +
             " bytes at once.");
 }
 
@@ -129,7 +129,7 @@ bool ScriptRun::want(json::Value call) {
   const auto id = call.find("id");
   const auto args = call.find("args");
   Wanted wanted{.id = id ? id->integer().value_or(0) : 0,
-                .tool = std::string(utf8_prefix(text_of(call.find("name")), name_bytes_max)),
+                .tool = std::string(utf8_prefix(text_of(call.find("name")), tool_name_bytes_max)),
                 .args = args ? args->to_text() : "null"};
   if (++call_count_ > options_.calls_max) return turn_down(wanted);
   queue_.push_back(std::move(wanted));

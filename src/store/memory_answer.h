@@ -4,11 +4,10 @@
 #include <algorithm>
 
 #include "store/memory_store.h"
+#include "store/no_such.h"
 #include "store/room.h"
 
 namespace sluice::store {
-
-inline Error no_such(std::string_view what) { return {ErrorKind::not_found, "no such " + std::string(what)}; }
 
 // `rows` are in list order; `keep` tells which of them are listed.
 template <typename Row, typename AnyId, typename Keep, typename IdOf>

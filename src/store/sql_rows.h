@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "store/no_such.h"
 #include "store/room.h"
 #include "store/sql_query.h"
 #include "store/store.h"
 
 namespace sluice::store {
-
-inline Error no_such(std::string_view what) { return {ErrorKind::not_found, "no such " + std::string(what)}; }
 
 // Each reads the columns of its table, in the table's order.
 int64_t read_row(Query& query, model::Tenant& tenant);

@@ -9,11 +9,6 @@ namespace {
 
 using model::EventKind;
 
-std::string text_of(json::Value object, std::string_view name) {
-  const auto member = object.find(name);
-  return std::string(member ? member->string().value_or("") : "");
-}
-
 // What the end of a run means for the gate that it waited at.
 std::string_view gate_status(const model::RunEvent& end) {
   if (end.kind == EventKind::cancelled) return "cancelled";

@@ -25,11 +25,6 @@ void with_bearer(const Asked& asked, Callback<void(model::Execution)> then) {
       });
 }
 
-std::string_view text_of(json::Value object, std::string_view name) {
-  const auto found = object.find(name);
-  return found ? found->string().value_or("") : "";
-}
-
 void send_builtin(const Asked& asked, std::string_view sha256) {
   for (auto& skill : skills::builtin_skills()) {
     if (skill.sha256 != sha256) continue;
@@ -92,8 +87,7 @@ void get_files(const Asked& asked) {
     std::vector<ZippedFile> zipped;
     items->each_element([&](json::Value item) {
       const auto size = item.find("size");
-      zipped.push_back({std::string(text_of(item, "name")), std::string(text_of(item, "sha256")),
-                        size ? size->integer().value_or(0) : 0});
+      zipped.push_back({text_of(item, "name"), text_of(item, "sha256"), size ? size->integer().value_or(0) : 0});
     });
     send_zip(asked, std::move(zipped));
   });

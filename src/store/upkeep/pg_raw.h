@@ -8,6 +8,8 @@
 
 namespace sluice::store {
 
+constexpr int raw_answer_ms_max = 600'000;  // a large table takes its time
+
 class PgRawSource final : public RawSource {
  public:
   // `invalid` unless its schema is this program's.

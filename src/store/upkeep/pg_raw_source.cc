@@ -6,7 +6,6 @@
 namespace sluice::store {
 namespace {
 
-constexpr int answer_ms_max = 600'000;  // a large table takes its time
 constexpr std::string_view living =
     "SELECT count(*) FROM nodes WHERE beat_at > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - 10000000";
 
@@ -27,7 +26,7 @@ RawRow row_of(const PgRows& rows, int at) {
 }
 
 // As SQLite orders: by the bytes.
-std::string order_of(const TableShape& table) {
+std::string order_by_bytes(const TableShape& table) {
   std::string order;
   for (const auto& column : table.key) {
     order.append(order.empty() ? "" : ", ").append(column);
@@ -39,7 +38,7 @@ std::string order_of(const TableShape& table) {
 }  // namespace
 
 Result<std::unique_ptr<PgRawSource>> PgRawSource::open(const std::string& url) {
-  auto session = PgSession::connect({.url = url, .answer_ms_max = answer_ms_max});
+  auto session = PgSession::connect({.url = url, .answer_ms_max = raw_answer_ms_max});
   if (!session) return session.error();
   std::unique_ptr<PgRawSource> source(new PgRawSource(std::move(session).take()));
   // Also tells a database of another program, or of another version, before a row of it is read.
@@ -111,7 +110,7 @@ Result<Unit> PgRawSource::read_table(const TableShape& table, const RowTaker& ta
     const auto at = columns.find(" head,") + 1;
     columns.replace(at, 4, "coalesce((SELECT heads.head FROM heads WHERE heads.run = runs.number), head)");
   }
-  return read_in_pieces("SELECT " + columns + " FROM " + table.name + " ORDER BY " + order_of(table), take);
+  return read_in_pieces("SELECT " + columns + " FROM " + table.name + " ORDER BY " + order_by_bytes(table), take);
 }
 
 Result<Unit> PgRawSource::read_journal(int64_t run, const RowTaker& take) {

@@ -4,7 +4,6 @@
 namespace sluice::store {
 namespace {
 
-constexpr int answer_ms_max = 600'000;
 constexpr uint32_t waiting_rows_max = 1'000;
 constexpr std::size_t waiting_bytes_max = 4 * 1024 * 1024;
 constexpr std::string_view nobody = "'\\x00000000000000000000000000000000'::bytea";  // carries it
@@ -31,7 +30,7 @@ Result<std::unique_ptr<PgRawTarget>> PgRawTarget::open(const std::string& url) {
     if (!looking) return looking.error();
     if (auto idle = looking.value()->check_idle(); !idle) return idle.error();
   }
-  auto session = PgSession::connect({.url = url, .answer_ms_max = answer_ms_max});
+  auto session = PgSession::connect({.url = url, .answer_ms_max = raw_answer_ms_max});
   if (!session) return session.error();
   std::unique_ptr<PgRawTarget> target(new PgRawTarget(std::move(session).take()));
   if (auto prepared = target->prepare(); !prepared) return prepared.error();
