@@ -1,3 +1,4 @@
+// Enumerations and the words that stand for them outside, in the order of their values.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 #include <optional>
 #include <string_view>
 
-// Enumerations and the words that stand for them outside, in the order of their values.
 namespace sluice::model {
 
 template <typename Enum, std::size_t count>

@@ -1,3 +1,4 @@
+// What every store says of what it does not have.
 #pragma once
 
 #include <string>
