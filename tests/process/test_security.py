@@ -170,7 +170,7 @@ class TheOtherEnd(unittest.TestCase):
 
 class Libraries(unittest.TestCase):
     # What comes with the compiler, or by way of another library.
-    OF_THE_SYSTEM = {"libc", "libm", "libstdc++", "libgcc_s", "ld-linux-x86-64", "libasan", "libubsan", "libdl", "libpthread"}
+    OF_THE_SYSTEM = {"libc", "libm", "libstdc++", "libgcc_s", "ld-linux-x86-64", "libasan", "libubsan", "libdl", "libpthread", "libresolv"}
 
     def test_are_listed_with_their_versions_all_of_them(self):
         dynamic = subprocess.run(["readelf", "-d", BINARY], capture_output=True, text=True, check=True).stdout
