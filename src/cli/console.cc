@@ -1,5 +1,6 @@
 #include "cli/console.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <termios.h>
 #include <unistd.h>
@@ -28,6 +29,15 @@ class PromptInterrupt {
  private:
   void (*before_)(int);
 };
+
+// A byte at a time, so that nothing waits unseen between two who read. And from the system itself: a signal's handler
+// runs while we wait there, wherever one is only let through between calls (ThreadSanitizer).
+int next_byte() {
+  unsigned char byte = 0;
+  ssize_t count = 0;
+  while ((count = read(STDIN_FILENO, &byte, 1)) < 0 && errno == EINTR) continue;
+  return count == 1 ? byte : EOF;
+}
 
 // While it lives, the terminal shows nothing of what is typed and gives each key at once: a line that it collected
 // itself could not be longer than 4095 bytes, and Ctrl-C would end the program with the terminal left like this.
@@ -63,7 +73,7 @@ Typed read_keys(Console& console, std::string_view prompt) {
   const HiddenTyping hidden;
   console.err(prompt);  // from here on somebody types
   std::string line;
-  for (int key; (key = std::getc(stdin)) != '\n';) {
+  for (int key; (key = next_byte()) != '\n';) {
     if (key == key_interrupt) return {.interrupted = true};
     if (key == EOF || key == key_end) return {};
     if (key == key_backspace || key == key_delete) {
@@ -87,7 +97,7 @@ class StandardConsole final : public Console {
       out(prompt);
     }
     std::string line;
-    for (int c; (c = std::getc(stdin)) != '\n';) {
+    for (int c; (c = next_byte()) != '\n';) {
       if (c == EOF) return line.empty() ? std::nullopt : std::optional(line);
       line += static_cast<char>(c);
     }

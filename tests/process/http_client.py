@@ -1,10 +1,11 @@
 """A small HTTP/1.1 client on plain sockets, so that tests see the very bytes and when they come."""
 import json
+import os
 import socket
 import ssl
 import time
 
-PATIENCE_S = 30.0
+PATIENCE_S = float(os.environ.get("SLUICE_TEST_PATIENCE", "30"))
 
 
 class Truncated(Exception):

@@ -14,16 +14,16 @@ import tempfile
 import time
 import unittest
 
-from http_client import Client
+from http_client import PATIENCE_S, Client
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("SLUICE_BINARY", ROOT / "build" / "sluice"))
-PATIENCE_S = float(os.environ.get("SLUICE_TEST_PATIENCE", "30"))
 
 
-def built_with_asan():
-    """Memory bounds mean nothing under AddressSanitizer, which keeps what is freed."""
-    return b"__asan_init" in BINARY.read_bytes()
+def is_sanitized():
+    """Memory bounds mean nothing under a sanitizer, which keeps what is freed or a shadow of everything."""
+    program = BINARY.read_bytes()
+    return b"__asan_init" in program or b"__tsan_init" in program
 
 
 def wait_until(condition, what, patience_s=PATIENCE_S):

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from http_client import encode_request
-from server_process import ServerTest, built_with_asan, wait_until
+from server_process import ServerTest, is_sanitized, wait_until
 from stream_grammar import check_stream, text_of
 
 MIB = 1024 * 1024
@@ -304,7 +304,7 @@ class BadClients(BadInputTest):
             thread.start()
         for thread in threads:
             thread.join(60)
-        if not built_with_asan():
+        if not is_sanitized():
             self.assertLess(self.server.rss_kib() - before, 16 * 1024)
 
 

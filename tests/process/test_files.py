@@ -8,7 +8,7 @@ import zipfile
 
 from assistant_fixture import AssistantTest
 from http_client import Connection
-from server_process import built_with_asan, wait_until
+from server_process import is_sanitized, wait_until
 
 FILES = "/api/assistant/files"
 
@@ -148,7 +148,7 @@ class LargeTest(FilesTest):
             for piece in answer.pieces():
                 digest.update(piece)
                 size += len(piece)
-            if not built_with_asan():
+            if not is_sanitized():
                 self.assertLess(self.anonymous_kib() - anonymous, 30_000)
         self.assertEqual((size, digest.hexdigest()), (len(data), file["sha256"]))
 

@@ -4,7 +4,7 @@ import threading
 import time
 import unittest
 
-from server_process import ServerTest, built_with_asan, wait_until
+from server_process import ServerTest, is_sanitized, wait_until
 from stream_grammar import check_stream, slug_of, text_of
 
 
@@ -138,7 +138,7 @@ class ASlowReader(ServerTest):
             self.assertGreater(sum(map(len, lines)), 2_000_000)
             events = check_stream(lines)
             self.assertEqual(len(events), count + 2)
-        if not built_with_asan():
+        if not is_sanitized():
             # Eight times 2 MB unsent would be 16 MB and more; a bounded buffer is 256 KiB each.
             self.assertLess(grown_kib, 48 * 1024, "unread streams pile up in memory")
 
