@@ -20,12 +20,14 @@ UNSTEADY_TABLES, UNSTEADY_COLUMNS = {"journal", "sealed_journals"}, {"journal_ro
 
 
 def all_rows(server):
-    """Every row of every table, and the digest of every file that is kept."""
+    """Every row of every table, and the digest of every file that is kept. Not what expired long ago: the server forgets
+    it at a time of its own."""
     with sqlite3.connect(f"file:{server.data / 'sluice.db'}?mode=ro", uri=True) as store:
         store.row_factory = sqlite3.Row
         names = [row[0] for row in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         kept = {name: [{column: row[column] for column in row.keys() if column not in UNSTEADY_COLUMNS}
-                       for row in store.execute(f'SELECT * FROM "{name}"')]
+                       for row in store.execute(f'SELECT * FROM "{name}"')
+                       if "expires_at" not in row.keys() or row["expires_at"] != 1]
                 for name in names if name not in UNSTEADY_TABLES}
     store.close()
     files = (server.data / "files").rglob("*")
