@@ -26,7 +26,7 @@ export async function ask(what) {
 
 export const tell = (text) => console.log(JSON.stringify({ tell: text }))
 
-function watch(page) {
+export function watch(page) {
   page.on('pageerror', (error) => seen.errors.push(String(error)))
   page.on('dialog', (dialog) => { seen.errors.push(`a dialog: ${dialog.message()}`); void dialog.dismiss() })
   page.on('console', (line) => { if (line.type() === 'error' && !expected.some((fine) => fine.test(line.text()))) seen.errors.push(line.text()) })
