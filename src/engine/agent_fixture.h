@@ -31,6 +31,12 @@ class ScriptedDispatcher final : public harness::Dispatcher {
 
   void release(model::ConversationId conversation) override { released.push_back(conversation); }
   void forget_parked(model::RunId run, model::ConversationId) override { forgotten.push_back(run); }
+  void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override {
+    unlisted.push_back(std::move(done));
+    loop_.defer([this] {
+      if (lists_at_once) list_now();
+    });
+  }
   bool keeps_boxes() const override { return has_boxes; }
   int warm_available() const override { return 3; }
 
@@ -45,6 +51,11 @@ class ScriptedDispatcher final : public harness::Dispatcher {
     for (auto& gone : std::exchange(unproven, {})) gone();
   }
 
+  // What it has kept, when that was not told at once.
+  void list_now() {
+    for (auto& done : std::exchange(unlisted, {})) done(parked);
+  }
+
   std::vector<std::shared_ptr<Job>> jobs;
   bool resumable = false;
   bool reattaches = false;
@@ -53,6 +64,9 @@ class ScriptedDispatcher final : public harness::Dispatcher {
   bool has_boxes = true;
   std::vector<Callback<void()>> unproven;
   std::vector<model::ConversationId> released;
+  std::vector<harness::ParkedRun> parked;
+  bool lists_at_once = true;
+  std::vector<Callback<void(std::vector<harness::ParkedRun>)>> unlisted;
   std::vector<model::RunId> forgotten;
   std::vector<std::string> acknowledged;  // marks
   int went_on = 0;

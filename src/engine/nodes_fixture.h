@@ -95,9 +95,11 @@ class NodesTest : public GateTest {
     loop.settle();
   }
 
-  Node& start_node() {
+  // `kept`: by those who were on its machine before it.
+  Node& start_node(std::vector<harness::ParkedRun> kept = {}) {
     nodes.push_back(std::make_unique<Node>(disk, loop, ids, log, sealer, options));
     auto& node = *nodes.back();
+    node.dispatcher.parked = std::move(kept);
     loop.settle();
     EXPECT_TRUE(node.recovered);
     return node;

@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t reopen_first_ms = 100;
 constexpr int64_t reopen_ms_max = 5'000;
 constexpr std::size_t looked_at_once = 64;
+constexpr Millis look_again{500};
 
 Error server_stops() { return {ErrorKind::unavailable, "the server stops; the next one goes on with the run"}; }
 
@@ -248,7 +249,7 @@ void RunEngine::drop_all(const Error& why) {
   home_retries_.clear();
   const bool others_go_on = !peers_.alone() && !draining_;
   for (auto& [id, run] : std::exchange(live_, {})) {
-    let_go_.push_back(run->run());
+    watch_leftover({id, run->run().conversation_id});
     std::vector<std::weak_ptr<EndWaiter>> waiters;
     others_go_on ? waiters = run->hand_on(why) : (run->abandon(why), waiters);
     run.reset();
@@ -279,6 +280,7 @@ void RunEngine::reopen_store() {
 void RunEngine::recover(Callback<void(Result<Unit>)> done) {
   recovered_ = std::move(done);
   peers_.start();
+  find_leftovers();
   run_recovery();
 }
 
@@ -288,23 +290,57 @@ void RunEngine::run_recovery() {
   recovery_->look(Recovery::Whose::mine_too, [this](Result<Unit> recovered) {
     if (!recovered && recovered.error().kind == ErrorKind::unavailable) return store_fell_silent(recovered.error());
     if (recovered) reopen_tries_ = 0;
-    if (recovered) forget_ended();
     if (recovered_) std::exchange(recovered_, nullptr)(std::move(recovered));
   });
 }
 
-// Runs that ended while they were let go of here: nobody else knows what this server kept for their going on, be it for
-// a gate that was never written.
+// ── what was kept for runs that went on elsewhere ───────────────────────────────────────────────
+
+// Runs that a server before this one had, or that were let go of here, be it for a gate that was never written: nobody
+// else knows what is kept here for their going on. Only the store says that one is over, whoever carried it to its end.
+void RunEngine::find_leftovers() {
+  needs_.dispatcher.list_parked(while_alive([this](const std::vector<harness::ParkedRun>& kept) {
+    for (const auto& run : kept) watch_leftover(run);
+    forget_ended();
+  }));
+}
+
+void RunEngine::watch_leftover(harness::ParkedRun kept) {
+  leftovers_.push_back(kept);
+  look_later();
+}
+
+void RunEngine::look_later() {
+  if (std::exchange(looks_later_, true)) return;
+  look_timer_ = needs_.loop.after(look_again, [this] {
+    looks_later_ = false;
+    forget_ended();
+  });
+}
+
 void RunEngine::forget_ended() {
-  for (auto count = std::min(let_go_.size(), looked_at_once); count > 0; --count) {
-    const auto run = std::move(let_go_.front());
-    let_go_.pop_front();
-    if (find(run.id) != nullptr) continue;  // its end sees to it
-    needs_.store.run(run.tenant_id, run.id, while_alive([this, run](const Result<model::Run>& found) {
-                       if (!found || !is_over(found.value().state)) return let_go_.push_back(run);
-                       needs_.dispatcher.forget_parked(run.id, run.conversation_id);
-                     }));
+  for (auto count = std::min(leftovers_.size(), looked_at_once); count > 0; --count) {
+    const auto kept = leftovers_.front();
+    leftovers_.pop_front();
+    if (find(kept.run) != nullptr) continue;  // its end sees to it
+    // Its first event is not wanted, but what the page says of the run, whosever it is.
+    needs_.store.journal(kept.run, {}, 1, while_alive([this, kept](const Result<store::JournalPage>& page) {
+                           judge_leftover(kept, page);
+                         }));
   }
+  if (!leftovers_.empty()) look_later();
+}
+
+void RunEngine::judge_leftover(const harness::ParkedRun& kept, const Result<store::JournalPage>& page) {
+  const bool is_unknown = !page && page.error().kind == ErrorKind::not_found;
+  if (is_unknown || (page && is_over(page.value().run.state))) {
+    return needs_.dispatcher.forget_parked(kept.run, kept.conversation);
+  }
+  // A human must look, and may want it.
+  if (!page && page.error().kind == ErrorKind::corrupt) return;
+  // Nobody but this server ends it, so it is taken up here, or cannot be.
+  if (page && peers_.alone()) return;
+  watch_leftover(kept);
 }
 
 void RunEngine::drain(Millis deadline, Callback<void()> done) {

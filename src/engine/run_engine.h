@@ -147,7 +147,12 @@ class RunEngine final : public Engine,
   // A run is no longer at work, for whatever reason.
   void note_left();
   void drop_all(const Error& why);
+  // What is kept here for runs that are not carried here goes when they end.
+  void find_leftovers();
+  void watch_leftover(harness::ParkedRun kept);
+  void look_later();
   void forget_ended();
+  void judge_leftover(const harness::ParkedRun& kept, const Result<store::JournalPage>& page);
   void let_go(LiveRun& run);
   void end_drain();
   void join_waiters(LiveRun& live, std::weak_ptr<EndWaiter> waiter);
@@ -186,8 +191,10 @@ class RunEngine final : public Engine,
   int reopen_tries_ = 0;  // since the last recovery that worked
   world::Timer reopen_timer_;
 
-  std::deque<model::Run> let_go_;  // and not seen to end since
-  uint64_t life_ = 0;              // grows whenever all runs were dropped
+  std::deque<harness::ParkedRun> leftovers_;  // of runs that were let go of here, and not seen to end since
+  bool looks_later_ = false;
+  world::Timer look_timer_;
+  uint64_t life_ = 0;  // grows whenever all runs were dropped
   bool claiming_ = false;
   int64_t claim_after_us_ = 0;  // the last one came to nothing
   std::unordered_map<model::RunId, world::Timer> home_retries_;

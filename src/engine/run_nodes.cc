@@ -62,7 +62,6 @@ Capacity RunEngine::capacity() const {
 }
 
 void RunEngine::on_beat() {
-  forget_ended();
   postbox_.look();
   check_held();
   if (peers_.held_elsewhere()) claim_held();
@@ -141,7 +140,7 @@ void RunEngine::lose_to_other(LiveRun& run, const Error& why) {
   const auto waiters = lost->hand_on(why);
   for (const auto& waiter : waiters) look_for_end(waiter);
   admission_.forsake(lost->run().id);
-  let_go_.push_back(lost->run());
+  watch_leftover({lost->run().id, lost->run().conversation_id});
   note_left();
 }
 

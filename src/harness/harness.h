@@ -168,6 +168,13 @@ class Work {
   virtual void written(std::string_view /*mark*/) {}
 };
 
+// A run for whose going on after a gate something is kept.
+struct ParkedRun {
+  model::RunId run;
+  model::ConversationId conversation;
+  bool operator==(const ParkedRun&) const = default;
+};
+
 class Dispatcher {
  public:
   virtual ~Dispatcher() = default;
@@ -190,6 +197,9 @@ class Dispatcher {
   virtual void release(model::ConversationId conversation) = 0;
   // A parked run ended at its gate: what was kept for its going on is removed.
   virtual void forget_parked(model::RunId run, model::ConversationId conversation) = 0;
+  // Whatever is kept here, by this server or by those that were here before it. What cannot be read is left out. `done`
+  // may come from inside.
+  virtual void list_parked(Callback<void(std::vector<ParkedRun>)> done) { done({}); }
   // Whether it has boxes of its own, so that a conversation can keep one.
   virtual bool keeps_boxes() const = 0;
   // Boxes that wait for work.

@@ -50,6 +50,9 @@ class Router final : public harness::Dispatcher {
   void forget_parked(model::RunId run, model::ConversationId conversation) override {
     home_.forget_parked(run, conversation);
   }
+  void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override {
+    home_.list_parked(std::move(done));
+  }
   bool keeps_boxes() const override { return home_.keeps_boxes(); }
   int warm_available() const override { return home_.warm_available(); }
 

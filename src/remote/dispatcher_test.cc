@@ -146,6 +146,7 @@ TEST_F(RemoteTest, At_home_is_carried_what_names_no_runner_S_8) {
     bool reads_history(const model::Agent&) const override { return false; }
     void release(model::ConversationId) override { ++release_count; }
     void forget_parked(model::RunId, model::ConversationId) override {}
+    void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override { done({{}}); }
     bool keeps_boxes() const override { return true; }
     int warm_available() const override { return 2; }
     int dispatch_count = 0;
@@ -164,6 +165,9 @@ TEST_F(RemoteTest, At_home_is_carried_what_names_no_runner_S_8) {
   dispatcher_->release({});
   EXPECT_EQ(home.release_count, 1);
   EXPECT_EQ(dispatcher_->warm_available(), 2);
+  std::size_t parked_count = 0;
+  dispatcher_->list_parked([&](const std::vector<harness::ParkedRun>& kept) { parked_count = kept.size(); });
+  EXPECT_EQ(parked_count, 1u);
 }
 
 TEST_F(RemoteTest, When_no_runner_takes_it_the_run_fails_and_the_log_says_why) {

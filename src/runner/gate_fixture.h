@@ -39,6 +39,14 @@ class GateStory : public HandsTest {
     loop.settle();
   }
 
+  // For whom something is kept.
+  std::vector<harness::ParkedRun> parked() {
+    std::vector<harness::ParkedRun> found;
+    runner->list_parked([&](std::vector<harness::ParkedRun> kept) { found = std::move(kept); });
+    loop.settle();
+    return found;
+  }
+
   void forbid(model::Subject subject, std::string pattern, std::string reason = "") {
     agent.policy.push_back({.effect = model::Effect::deny, .subject = subject, .pattern = pattern, .reason = reason});
   }

@@ -271,6 +271,38 @@ TEST_P(GateTest, A_run_whose_changes_are_gone_is_interrupted_and_does_nothing) {
   EXPECT_TRUE(commands.empty());
 }
 
+TEST_P(GateTest, Whoever_comes_next_is_told_for_whom_something_is_kept) {
+  begin("write a.txt: one\nask May I?\nwrite b.txt: two\nask More?");
+  approve();
+  ASSERT_TRUE(heard.gate) << "it has waited twice";
+  work.reset();
+  runner.reset();
+  loop.settle();
+  runner =
+      make_native_runner(options, {client, loop, entropy, log, metrics, sandbox.get(), &watcher, &workers, egress});
+  EXPECT_EQ(parked(), (std::vector<harness::ParkedRun>{{last.run, last.conversation}}));
+  runner->forget_parked(last.run, last.conversation);
+  EXPECT_TRUE(parked().empty());
+}
+
+TEST_F(GateStory, What_cannot_be_listed_or_is_no_runs_own_is_kept_for_nobody) {
+  begin("write a.txt: one\nask May I?");
+  ASSERT_TRUE(heard.gate);
+  auto other = last.conversation;
+  const auto workspaces = home + "/state/workspaces/";
+  const auto run = last.run.text();
+  other.ulid.bytes[15] = 9;
+  put(workspaces + other.text(), "a file where a directory should be");
+  other.ulid.bytes[15] = 8;
+  for (const auto* name : {"0001/x", "run_1.0000.held1/x", "notes.0000.held1/x"}) {
+    put(workspaces + other.text() + "/none/" + name, "");
+  }
+  put(workspaces + other.text() + "/none/" + run + ".part/x", "");
+  put(workspaces + other.text() + "/rep_1", "another file");
+  put(workspaces + "of-" + run + "/" + run + ".0000.held1/x", "");
+  EXPECT_EQ(parked(), (std::vector<harness::ParkedRun>{{last.run, last.conversation}}));
+}
+
 TEST_F(GateStory, What_a_run_held_is_stale_once_another_run_changed_the_workspace) {
   begin("write a.txt: one\nask May I?\nread a.txt");
   ASSERT_TRUE(heard.gate);

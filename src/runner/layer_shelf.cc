@@ -79,6 +79,11 @@ Result<std::vector<std::string>> names_in(const std::string& directory) {
   return names;
 }
 
+std::vector<std::string> readable_names_in(const std::string& directory) {
+  auto names = names_in(directory);
+  return names ? std::move(names).take() : std::vector<std::string>();
+}
+
 // A conversation that keeps nothing leaves nothing: not its home, nor the directory of its homes.
 void remove_if_empty(const fs::path& home) {
   std::error_code error;
@@ -221,6 +226,27 @@ Result<std::string> hold_changes(const LayerWork& work, int number) {
 int held_number(std::string_view name) {
   const auto at = name.find(held_suffix);
   return at == std::string_view::npos ? 0 : std::atoi(std::string(name.substr(at + held_suffix.size())).c_str());
+}
+
+std::vector<harness::ParkedRun> list_held(const std::string& state_dir) {
+  const auto where = state_dir + "/workspaces";
+  std::vector<harness::ParkedRun> found;
+  for (const auto& owner : readable_names_in(where)) {
+    const auto conversation = model::ConversationId::parse(owner);
+    if (!conversation) continue;
+    const auto homes = where + "/" + owner;
+    for (const auto& home : readable_names_in(homes)) {
+      for (const auto& name : readable_names_in(homes + "/" + home)) {
+        const auto run = model::RunId::parse(std::string_view(name).substr(0, name.find('.')));
+        if (run && base_of(name)) found.push_back({*run, *conversation});
+      }
+    }
+  }
+  // One that waited several times held as often.
+  std::ranges::sort(found, {}, &harness::ParkedRun::run);
+  const auto doubles = std::ranges::unique(found);
+  found.erase(doubles.begin(), doubles.end());
+  return found;
 }
 
 void remove_held(const std::string& state_dir, model::ConversationId conversation, model::RunId run) {

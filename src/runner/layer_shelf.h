@@ -56,6 +56,8 @@ workspace::Layers before(const LayerWork& work);
 Result<std::string> hold_changes(const LayerWork& work, int number);
 // The number of one.
 int held_number(std::string_view name);
+// Every run that held something. What cannot be listed, or has a name that nobody here gives, is left out.
+std::vector<harness::ParkedRun> list_held(const std::string& state_dir);
 // Removes all that a run held, wherever it is among the conversation's workspaces.
 void remove_held(const std::string& state_dir, model::ConversationId conversation, model::RunId run);
 // But for `names`.

@@ -43,6 +43,14 @@ class NativeRunner final : public harness::Dispatcher {
                            [] {});
   }
 
+  void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override {
+    if (context_->workers == nullptr) return done({});
+    // Shared by the two sides, because either may go last.
+    auto found = std::make_shared<std::vector<harness::ParkedRun>>();
+    context_->workers->run([found, state_dir = context_->options.hands.state_dir] { *found = list_held(state_dir); },
+                           [found, done = std::move(done)]() mutable { done(std::move(*found)); });
+  }
+
   bool keeps_boxes() const override { return context_->sandbox != nullptr; }
 
   int warm_available() const override { return context_->sandbox == nullptr ? 0 : context_->sandbox->warm_available(); }

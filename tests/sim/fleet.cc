@@ -119,15 +119,21 @@ void BoxDispatcher::release(model::ConversationId conversation) {
   if (!loop_.is_dead()) fleet_.release(conversation, node_);
 }
 void BoxDispatcher::forget_parked(model::RunId run, model::ConversationId) {
-  if (!loop_.is_dead()) fleet_.forget_parked(run);
+  if (!loop_.is_dead()) fleet_.forget_parked(machine_, run);
+}
+void BoxDispatcher::list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) {
+  loop_.post([kept = fleet_.parked_at(machine_), done = std::move(done)]() mutable { done(std::move(kept)); });
 }
 
 // ── boxes ───────────────────────────────────────────────────────────────────────────────────────
 
-void Fleet::check_start(const Box& box, const harness::Dispatch& dispatch) {
+void Fleet::check_start(const Box& box, const harness::Dispatch& dispatch, const BoxDispatcher& server) {
   if (dispatch.checkpoint.empty()) return;
   if (!used_up_.emplace(dispatch.run, dispatch.checkpoint).second) {
     verdict_.wrong("I-16", name_of(box) + " goes on from a checkpoint that was used: " + dispatch.checkpoint);
+  }
+  if (forgotten_.contains({server.machine(), box.run})) {
+    verdict_.wrong("I-21", name_of(box) + " goes on, and the workspace that was kept for it is gone");
   }
 }
 
@@ -152,13 +158,13 @@ std::shared_ptr<Box> Fleet::begin(BoxDispatcher& server, const harness::Dispatch
   box->script = script_of(dispatch.prompt);
   if (!dispatch.checkpoint.empty()) {
     box->at = place_of(dispatch.checkpoint);
-    parked_.erase(dispatch.run);
+    parked_.erase({server.machine(), dispatch.run});
   } else if (const auto place = box->script.place_after(dispatch.told_text, dispatch.told_reasoning)) {
     box->at = *place;
   } else {
     verdict_.wrong("I-8", name_of(*box) + " is to go on after a text that it never told: " + dispatch.told_text);
   }
-  check_start(*box, dispatch);
+  check_start(*box, dispatch, server);
   for (auto& other : boxes_) {
     // The conversation's kept box becomes this one.
     if (other->state == Box::State::kept && other->conversation == box->conversation && other->node == box->node) {
@@ -193,7 +199,8 @@ void Fleet::act(const std::shared_ptr<Box>& box) {
   if (act.kind == Act::Kind::gate) {
     box->state = Box::State::at_gate;
     if (!box->keeps_box) {
-      parked_.insert(box->run);
+      // A runner elsewhere keeps nothing: it is whoever hears it that does.
+      if (!habits_.survives_server) park(*box, *box->ear->server);
       end(box);
     }
   }
@@ -220,7 +227,9 @@ void Fleet::tell(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line) {
   const auto& act = box->lines[line];
   auto& listener = *ear.listener;
   switch (act.kind) {
-    case Act::Kind::gate: return listener.on_gate(gate_of(*box, act));
+    case Act::Kind::gate:
+      if (habits_.survives_server) park(*box, *ear.server);
+      return listener.on_gate(gate_of(*box, act));
     case Act::Kind::finish: return listener.on_finished({3, 4});
     case Act::Kind::fail:
       return listener.on_failed({.slug = model::Slug::model_error, .detail = "The model did not like it."});
@@ -297,11 +306,27 @@ void Fleet::release(model::ConversationId conversation, model::NodeId node) {
   }
 }
 
+void Fleet::park(const Box& box, const BoxDispatcher& server) {
+  parked_[{server.machine(), box.run}] = box.conversation;
+  verdict_.count("workspaces parked");
+}
+
+void Fleet::forget_parked(const std::string& machine, model::RunId run) {
+  if (parked_.erase({machine, run}) > 0) forgotten_.emplace(machine, run);
+}
+
+std::vector<harness::ParkedRun> Fleet::parked_at(const std::string& machine) const {
+  std::vector<harness::ParkedRun> found;
+  for (const auto& [shelf, conversation] : parked_) {
+    if (shelf.first == machine) found.push_back({shelf.second, conversation});
+  }
+  return found;
+}
+
 // ── misfortune ──────────────────────────────────────────────────────────────────────────────────
 
 void Fleet::lose_server(model::NodeId node) {
   for (auto& box : boxes_) {
-    if (box->node == node) unjudged_.insert(box->run);
     if (box->node != node || !box->ear) continue;
     box->ear->listener = nullptr;
     const bool goes_on = habits_.survives_server && box->state != Box::State::kept;
@@ -345,8 +370,8 @@ std::vector<std::string> Fleet::left() const {
   for (const auto& box : boxes_) {
     if (box->state != Box::State::gone) found.push_back(name_of(*box));
   }
-  for (const auto& run : parked_) {
-    if (!unjudged_.contains(run)) found.push_back("the parked workspace of " + run.text());
+  for (const auto& [shelf, conversation] : parked_) {
+    found.push_back("the parked workspace of " + shelf.second.text() + " at " + shelf.first);
   }
   return found;
 }

@@ -28,7 +28,9 @@ class Fleet;
 // A server's own way to the fleet.
 class BoxDispatcher final : public harness::Dispatcher {
  public:
-  BoxDispatcher(Fleet& fleet, NodeLoop& loop, model::NodeId node) : fleet_(fleet), loop_(loop), node_(node) {}
+  // `machine`: whose disk it has, as those had who were there before it.
+  BoxDispatcher(Fleet& fleet, NodeLoop& loop, model::NodeId node, std::string machine)
+      : fleet_(fleet), loop_(loop), node_(node), machine_(std::move(machine)) {}
 
   std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override;
   bool can_resume(const model::Agent& agent, std::string_view told_text) const override;
@@ -36,17 +38,20 @@ class BoxDispatcher final : public harness::Dispatcher {
   bool reads_history(const model::Agent&) const override { return true; }
   void release(model::ConversationId conversation) override;
   void forget_parked(model::RunId run, model::ConversationId conversation) override;
+  void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override;
   bool keeps_boxes() const override { return true; }
   int warm_available() const override { return 0; }
 
   Fleet& fleet() { return fleet_; }
   NodeLoop& loop() { return loop_; }
   model::NodeId node() const { return node_; }
+  const std::string& machine() const { return machine_; }
 
  private:
   Fleet& fleet_;
   NodeLoop& loop_;
   model::NodeId node_;
+  std::string machine_;
 };
 
 // Whoever listens to a box; the listener is null once it does not any more.
@@ -86,10 +91,10 @@ class Fleet final {
   void stop(const std::shared_ptr<Box>& box, NodeLoop& loop, Callback<void()> gone);
   void go_on(const std::shared_ptr<Box>& box);
   void release(model::ConversationId conversation, model::NodeId node);
-  void forget_parked(model::RunId run) { parked_.erase(run); }
+  void forget_parked(const std::string& machine, model::RunId run);
+  std::vector<harness::ParkedRun> parked_at(const std::string& machine) const;
 
-  // This server is gone, and with it what lived there. What it had kept for a run that waits stays until somebody
-  // sweeps, which is not judged here.
+  // This server is gone, and with it what lived there. What it had kept for a run that waits is on its machine's disk.
   void lose_server(model::NodeId node);
   // One box is lost; false when there is none.
   bool lose_one();
@@ -107,7 +112,8 @@ class Fleet final {
   void deliver(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ear);
   void tell(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line);
   void end(const std::shared_ptr<Box>& box);
-  void check_start(const Box& box, const harness::Dispatch& dispatch);
+  void park(const Box& box, const BoxDispatcher& server);
+  void check_start(const Box& box, const harness::Dispatch& dispatch, const BoxDispatcher& server);
   void check_shelf(const Box& kept, const Box& next);
 
   world::FakeLoop& loop_;
@@ -115,8 +121,9 @@ class Fleet final {
   FleetHabits habits_;
   Chance chance_;
   std::vector<std::shared_ptr<Box>> boxes_;
-  std::set<model::RunId> unjudged_;                         // their server died
-  std::set<model::RunId> parked_;                           // workspaces that wait for a human
+  using Shelf = std::pair<std::string, model::RunId>;       // of a machine
+  std::map<Shelf, model::ConversationId> parked_;           // workspaces that wait for a human
+  std::set<Shelf> forgotten_;                               // and were removed
   std::set<std::pair<model::RunId, std::string>> used_up_;  // checkpoints that somebody went on from
 };
 

@@ -21,7 +21,7 @@ Server::Server(Needs needs, std::string name, uint64_t seed, engine::EngineOptio
       ids_(loop_, entropy_),
       log_(needs.verdict, name_),
       node_(ids_.make<model::NodeId>()),
-      dispatcher_(needs.fleet, loop_, node_),
+      dispatcher_(needs.fleet, loop_, node_, name_.substr(0, 1)),
       options_(std::move(options)) {}
 
 Server::~Server() {
