@@ -36,6 +36,15 @@ TEST_F(NodesTest, Lost_news_cost_a_second_and_nothing_else) {
   EXPECT_EQ(far->reader.text, told_at_the_end(node(0), run));
 }
 
+TEST_F(NodesTest, A_reader_that_waits_for_long_is_still_told_by_news) {
+  start_nodes(2);
+  const auto run = accepted_by(node(0), message("hello"));
+  const auto far = read_on(node(1), run);
+  pass(10 * store::follow_ms);
+  says(node(0), "One.");
+  EXPECT_EQ(count_lines(far->reader.text), 2) << "without any wait";
+}
+
 TEST_F(NodesTest, A_slow_reader_of_another_nodes_run_misses_nothing) {
   start_nodes(2);
   const auto run = accepted_by(node(0), message("hello"));

@@ -62,6 +62,7 @@ Capacity RunEngine::capacity() const {
 }
 
 void RunEngine::on_beat() {
+  if (!tails_.empty()) needs_.store.nodes().follow(tails_.runs());
   postbox_.look();
   check_held();
   if (peers_.held_elsewhere()) claim_held();
@@ -99,7 +100,9 @@ void RunEngine::on_unsure_of_runs() {
 // ── runs that another node carries ──────────────────────────────────────────────────────────────
 
 std::unique_ptr<Tail> RunEngine::follow(model::RunId run, Callback<void()> look) {
-  return peers_.alone() ? nullptr : tails_.follow(run, std::move(look));
+  if (peers_.alone()) return nullptr;
+  if (!tails_.follows(run)) needs_.store.nodes().follow({run});
+  return tails_.follow(run, std::move(look));
 }
 
 void RunEngine::on_run_moved(model::RunId run) {

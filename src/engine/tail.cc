@@ -46,6 +46,14 @@ Tails::~Tails() {
   }
 }
 
+std::vector<model::RunId> Tails::runs() const {
+  std::vector<model::RunId> found;
+  for (auto at = tails_.begin(); at != tails_.end(); at = tails_.equal_range(at->first).second) {
+    found.push_back(at->first);
+  }
+  return found;
+}
+
 void Tails::wake(model::RunId run) {
   Woken woken;
   const auto [first, last] = tails_.equal_range(run);

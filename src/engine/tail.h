@@ -49,6 +49,8 @@ class Tails final {
   void wake(model::RunId run);
   void wake_all();
   bool empty() const { return tails_.empty(); }
+  bool follows(model::RunId run) const { return tails_.contains(run); }
+  std::vector<model::RunId> runs() const;
 
  private:
   friend class Tail;

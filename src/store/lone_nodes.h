@@ -20,6 +20,7 @@ class LoneNodes final : public Nodes {
     tell_later(std::move(value), std::move(done));
   }
   void tell(NodeNews* /*news*/) override {}
+  void follow(std::vector<model::RunId> /*runs*/) override {}
   void post(Mail /*mail*/, Answer<Unit> done) override { tell_later(Unit{}, std::move(done)); }
   void inbox(Answer<std::vector<Mail>> done) override { tell_later(std::vector<Mail>(), std::move(done)); }
   void answer(model::MailId /*id*/, std::string /*body*/, Answer<Unit> done) override {

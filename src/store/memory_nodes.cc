@@ -15,10 +15,10 @@ MemoryNodes::~MemoryNodes() {
 }
 
 template <typename Tell>
-void MemoryNodes::tell_others(Tell tell) {
+void MemoryNodes::tell_others(Tell tell, std::optional<model::RunId> followed) {
   if (disk_.loses_news_) return;
   for (auto* other : disk_.listeners_) {
-    if (other == this) continue;
+    if (other == this || (followed && !other->follows(*followed))) continue;
     const int copies = disk_.watch_ == nullptr ? 1 : disk_.watch_->news_copies(other->self_);
     for (int i = 0; i < copies; ++i) {
       other->desk_.loop().post([alive = other->alive_, tell] {
@@ -30,8 +30,25 @@ void MemoryNodes::tell_others(Tell tell) {
 
 void MemoryNodes::moved(const model::Run& run) {
   if (disk_.watch_ != nullptr) disk_.watch_->on_moved(self_, run);
+  tell_others([id = run.id](NodeNews& news) { news.on_moved(id); }, run.id);
+  if (run.state == model::RunState::held) tell_others([](NodeNews& news) { news.on_held(); });
+}
+
+void MemoryNodes::taken(const model::Run& run) {
+  if (disk_.watch_ != nullptr) disk_.watch_->on_moved(self_, run);
   tell_others([id = run.id](NodeNews& news) { news.on_moved(id); });
   if (run.state == model::RunState::held) tell_others([](NodeNews& news) { news.on_held(); });
+}
+
+void MemoryNodes::follow(std::vector<model::RunId> runs) {
+  const auto now_us = desk_.loop().monotonic_us();
+  std::erase_if(followed_, [&](const auto& wish) { return wish.second <= now_us; });
+  for (const auto run : runs) followed_[run] = now_us + follow_ms * 1'000;
+}
+
+bool MemoryNodes::follows(model::RunId run) const {
+  const auto wish = followed_.find(run);
+  return wish != followed_.end() && desk_.loop().monotonic_us() < wish->second;
 }
 
 void MemoryNodes::beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<SeenNode>> done) {
@@ -131,7 +148,7 @@ void MemoryNodes::claim_held(Answer<std::optional<model::Run>> done) {
       if (row.run.state != model::RunState::held || row.run.node == self_ || row.run.epoch != model::Epoch{1}) continue;
       ++row.run.epoch.value;
       row.run.node = self_;
-      moved(row.run);
+      taken(row.run);
       return std::optional(row.run);
     }
     return std::optional<model::Run>();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 
 #include "store/memory_desk.h"
 
@@ -19,6 +20,7 @@ class MemoryNodes final : public Nodes {
   void leave(Answer<Unit> done) override;
   void agree(std::string name, std::string value, Answer<std::string> done) override;
   void tell(NodeNews* news) override { news_ = news; }
+  void follow(std::vector<model::RunId> runs) override;
   void post(Mail mail, Answer<Unit> done) override;
   void inbox(Answer<std::vector<Mail>> done) override;
   void answer(model::MailId id, std::string body, Answer<Unit> done) override;
@@ -26,19 +28,22 @@ class MemoryNodes final : public Nodes {
   void withdraw(model::MailId id, Answer<Unit> done) override;
   void claim_held(Answer<std::optional<model::Run>> done) override;
 
-  // This node wrote: the others are told, unless the disk loses its news.
+  // This node wrote: those who follow the run are told, and everybody when it is taken, unless the disk loses its news.
   void moved(const model::Run& run);
+  void taken(const model::Run& run);
 
  private:
   template <typename Tell>
-  void tell_others(Tell tell);
+  void tell_others(Tell tell, std::optional<model::RunId> followed = std::nullopt);
+  bool follows(model::RunId run) const;
   bool is_mine(const Mail& mail);
 
   MemoryDisk& disk_;
   MemoryDesk& desk_;
   model::NodeId self_;
   NodeNews* news_ = nullptr;
-  std::shared_ptr<MemoryNodes*> alive_;  // shared with the news under way
+  std::unordered_map<model::RunId, int64_t> followed_;  // until when, by the loop's clock
+  std::shared_ptr<MemoryNodes*> alive_;                 // shared with the news under way
 };
 
 }  // namespace sluice::store

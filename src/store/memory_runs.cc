@@ -208,7 +208,7 @@ void MemoryStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run
     if (model::is_over(row->run.state)) return Error{ErrorKind::conflict, "the run is over"};
     ++row->run.epoch.value;
     row->run.node = nodes_.self();
-    nodes_.moved(row->run);
+    nodes_.taken(row->run);
     return row->run;
   });
 }

@@ -54,11 +54,14 @@ struct MailAnswer {
   std::string body;
 };
 
+// How long a wish to hear of a run's journal holds.
+inline constexpr int64_t follow_ms = 5'000;
+
 // What other nodes did, as soon as it is known; any of it may be lost, so whoever cares also looks now and then.
 class NodeNews {
  public:
   virtual ~NodeNews() = default;
-  // Another node wrote to its journal, or took it over.
+  // Another node wrote to its journal, which this one follows, or took it over.
   virtual void on_moved(model::RunId run) = 0;
   // There may be mail for this node, or an answer.
   virtual void on_mail() = 0;
@@ -87,6 +90,9 @@ class Nodes {
   virtual void agree(std::string name, std::string value, Answer<std::string> done) = 0;
   // Nothing when it is empty. Called from the loop's thread.
   virtual void tell(NodeNews* news) = 0;
+  // Somebody reads these here while others write them: for `follow_ms` their journals' growth is news to this node. A
+  // hint, like the news; who writes what nobody follows tells nobody.
+  virtual void follow(std::vector<model::RunId> runs) = 0;
 
   virtual void post(Mail mail, Answer<Unit> done) = 0;
   // What is to be answered by this node, oldest first; each is given until it is answered.

@@ -43,6 +43,17 @@ class NodesContract : public StoreTeller, public testing::TestWithParam<Backend>
     use(which);
     store().nodes().tell(&news);
   }
+  // Until the others have heard of it: by mail that is sent after it, which they hear of after it.
+  void follow(int which, model::RunId run) {
+    HeardNews news;
+    listen(1 - which, news);
+    use(which);
+    store().nodes().follow({run});
+    get(&Nodes::post, a_letter(std::nullopt, ids[static_cast<std::size_t>(1 - which)]));
+    EXPECT_TRUE(loop_.run_until([&] { return news.mail > 0; }));
+    use(1 - which);
+    store().nodes().tell(nullptr);
+  }
   // Both know of each other from here on.
   void meet() {
     for (const int which : {0, 1, 0}) beat(which);
@@ -276,6 +287,7 @@ TEST_P(NodesContract, News_of_what_another_node_does_arrive) {
   use(0);
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
+  follow(1, begun.run.id);
   get(&Store::append, the_end(begun));
   const auto heard = [&] { return std::ranges::find(news.moved, begun.run.id) != news.moved.end(); };
   EXPECT_TRUE(loop_.run_until(heard));
@@ -283,6 +295,22 @@ TEST_P(NodesContract, News_of_what_another_node_does_arrive) {
   EXPECT_TRUE(loop_.run_until([&] { return news.mail > 0; }));
   held_run(tenant);
   EXPECT_TRUE(loop_.run_until([&] { return news.held > 0; }));
+  listen(1, news);
+  store().nodes().tell(nullptr);
+}
+
+TEST_P(NodesContract, A_journal_that_nobody_follows_is_news_to_nobody_but_a_takeover_is_to_all) {
+  meet();
+  HeardNews news;
+  listen(1, news);
+  use(0);
+  const auto tenant = make_tenant();
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  const auto taken = accepted(tenant, make_conversation(tenant).id);
+  get(&Store::append, the_end(begun));
+  get(&Store::take_over, taken.run.id, taken.run.epoch);
+  EXPECT_TRUE(loop_.run_until([&] { return !news.moved.empty(); }));
+  EXPECT_EQ(news.moved, std::vector{taken.run.id}) << "news come in the order of commits";
   listen(1, news);
   store().nodes().tell(nullptr);
 }

@@ -102,6 +102,8 @@ void PgHot::take_over(model::RunId run, model::Epoch seen, Done<model::Run> done
 
 void PgHot::reopen(Done<Unit> done) { submit(std::make_unique<ReopenWork>(std::move(done))); }
 
+void PgHot::heed(PgNews wish) { submit(std::make_unique<WishWork>(std::move(wish))); }
+
 void PgHot::submit(std::unique_ptr<HotWork> work) {
   std::unique_lock lock(mutex_);
   if (waiting_.size() < waiting_max) {
@@ -194,15 +196,18 @@ void PgHot::commit(HotList& works) {
 
 std::optional<PgHot::Mishap> PgHot::try_commit(HotList& works) {
   const int64_t began_us = monotonic_us();
-  if (auto mishap = connect()) return mishap;
   Group group;
   for (const auto& work : works) work->join(group);
+  for (const auto* wish : group.wishes) followed_.want(*wish, began_us);
+  if (!group.writes() && followed_.owed().empty()) return std::nullopt;
+  if (auto mishap = connect()) return mishap;
   if (auto mishap = write(group)) return mishap;
+  followed_.settle();
   explain_refusals(*session_, group.appends);
   if (session_->failure()) session_.reset();
   put_off_until_us_ = 0;
   commits_.add();
-  operations_.add(works.size());
+  operations_.add(works.size() - group.wishes.size());
   commit_time_.observe_us(monotonic_us() - began_us);
   return std::nullopt;
 }
@@ -303,18 +308,20 @@ PgHot::Mishap PgHot::fail_commit(PgFailure failure, std::size_t commit) {
   return mishap;
 }
 
-// One notice for the whole group, if there is anybody to hear it.
+// One notice for the whole group, if there is anybody to hear it: notices are dear, because PostgreSQL lets only one
+// commit with a notice happen at a time, and wakes every node.
 void PgHot::tell(const Group& group) {
   if (!others_.load(std::memory_order_relaxed)) return;
-  PgNews news{.from = options_.node};
+  PgNews news{.from = options_.node, .runs = followed_.owed()};
+  const int64_t now_us = monotonic_us();
   const auto held = [&](std::optional<model::RunState> state) {
     news.has_held = news.has_held || state == model::RunState::held;
   };
   for (const auto* job : group.appends) {
-    news.moved.push_back(job->append.run);
+    if (followed_.writes(job->append.run, now_us)) news.runs.push_back(job->append.run);
     held(job->append.state);
   }
-  for (const auto* job : group.takeovers) news.moved.push_back(job->run);
+  for (const auto* job : group.takeovers) news.runs.push_back(job->run);  // whoever carried it must hear of it
   for (const auto* job : group.accepts) held(job->made.run.state);
   if (news.empty()) return;
   PgValues values;

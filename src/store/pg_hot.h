@@ -13,6 +13,7 @@
 #include <thread>
 #include <unordered_set>
 
+#include "store/pg_followed.h"
 #include "store/pg_group.h"
 #include "store/pg_news.h"
 #include "store/sql_work.h"
@@ -32,7 +33,7 @@ class PgHot {
   // Makes events that are written Committed, which only a store may.
   using Committer = CommittedBatch (*)(std::vector<model::RunEvent> events, model::Position first);
 
-  // `others` is true while this is not the only node: then it tells what moved.
+  // `others` is true while this is not the only node: then it tells what moved, as far as they follow it.
   PgHot(PgHotOptions options, const std::atomic<bool>& others, Postman& postman, world::Metrics& metrics,
         Committer committer);
   // Writes what is still waiting.
@@ -45,6 +46,8 @@ class PgHot {
   void create_conversation(NewConversation made, Done<ConversationOutcome> done);
   void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done);
   void reopen(Done<Unit> done);
+  // What another node follows.
+  void heed(PgNews wish);
   bool broken() const { return broken_.load(std::memory_order_relaxed); }
   // Broken, or the database did not write the last group, moments ago: it is full, read-only or away. Whether it writes
   // now shows when somebody writes.
@@ -56,6 +59,9 @@ class PgHot {
     std::vector<AcceptJob*> accepts;
     std::vector<ConversationJob*> conversations;
     std::vector<TakeOverJob*> takeovers;
+    std::vector<const PgNews*> wishes;
+
+    bool writes() const { return !appends.empty() || !accepts.empty() || !conversations.empty() || !takeovers.empty(); }
   };
   // What the works of one group may have only once among them: runs, conversations, keys.
   using Names = std::vector<std::string>;
@@ -76,6 +82,7 @@ class PgHot {
   class ConversationWork;
   class TakeOverWork;
   class ReopenWork;
+  class WishWork;
   using HotList = std::vector<std::unique_ptr<HotWork>>;
 
   struct Mishap {
@@ -115,6 +122,7 @@ class PgHot {
   // The thread's own.
   std::unique_ptr<PgSession> session_;
   std::string broken_by_;
+  PgFollowed followed_;
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -88,6 +88,18 @@ class PgHot::TakeOverWork final : public HotWork {
   Done<model::Run> done_;
 };
 
+class PgHot::WishWork final : public HotWork {
+ public:
+  explicit WishWork(PgNews wish) : wish_(std::move(wish)) {}
+  Names names() const override { return {}; }
+  void join(Group& group) override { group.wishes.push_back(&wish_); }
+  void fail(Error /*error*/) override {}  // it will be wished again
+  void answer() override {}
+
+ private:
+  PgNews wish_;
+};
+
 class PgHot::ReopenWork final : public HotWork {
  public:
   explicit ReopenWork(Done<Unit> done) : done_(std::move(done)) {}

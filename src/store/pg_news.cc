@@ -14,9 +14,10 @@ std::string PgNews::spelt() const {
   append_ulid(out, from.ulid);
   if (has_mail) out += 'm';
   if (has_held) out += 'h';
+  if (is_wish) out += 'w';
   out += ' ';
-  if (all_moved || moved.size() > named_max) return out += '*';
-  for (const auto& run : moved) append_ulid(out, run.ulid);
+  if (all || runs.size() > named_max) return out += '*';
+  for (const auto& run : runs) append_ulid(out, run.ulid);
   return out;
 }
 
@@ -29,10 +30,11 @@ PgNews PgNews::read(std::string_view spelling) {
   const auto letters = spelling.substr(ulid_text_size, gap - ulid_text_size);
   news.has_mail = letters.find('m') != std::string_view::npos;
   news.has_held = letters.find('h') != std::string_view::npos;
-  auto runs = spelling.substr(gap + 1);
-  news.all_moved = runs == "*";
-  for (; runs.size() >= ulid_text_size; runs.remove_prefix(ulid_text_size)) {
-    if (const auto run = parse_ulid(runs.substr(0, ulid_text_size))) news.moved.push_back({*run});
+  news.is_wish = letters.find('w') != std::string_view::npos;
+  auto named = spelling.substr(gap + 1);
+  news.all = named == "*";
+  for (; named.size() >= ulid_text_size; named.remove_prefix(ulid_text_size)) {
+    if (const auto run = parse_ulid(named.substr(0, ulid_text_size))) news.runs.push_back({*run});
   }
   return news;
 }

@@ -1,7 +1,8 @@
 // What nodes tell each other of their commits: one NOTIFY of a few thousand bytes, lost without harm.
 //
 // Its spelling: the node that speaks, then letters for what there is (m: mail, h: a run that is held), then the runs
-// that moved, or * when they are too many to name. Ids are ULIDs, 26 characters each.
+// that moved, or * when they are too many to name. With the letter w these have not moved: the node follows them, and
+// wants to hear when they do. Ids are ULIDs, 26 characters each.
 #pragma once
 
 #include <string>
@@ -16,10 +17,11 @@ struct PgNews {
   model::NodeId from;
   bool has_mail = false;
   bool has_held = false;
-  bool all_moved = false;  // more than are named
-  std::vector<model::RunId> moved;
+  bool is_wish = false;
+  bool all = false;  // more than are named
+  std::vector<model::RunId> runs;
 
-  bool empty() const { return !has_mail && !has_held && !all_moved && moved.empty(); }
+  bool empty() const { return !has_mail && !has_held && !all && runs.empty(); }
   std::string spelt() const;
   // Words that are not ours say nothing.
   static PgNews read(std::string_view spelling);

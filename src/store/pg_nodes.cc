@@ -91,11 +91,13 @@ PgNodes::PgNodes(std::string url, model::NodeId self, world::Loop& loop, Postman
       loop_(loop),
       postman_(postman),
       news_(std::make_shared<NodeNews*>(nullptr)),
+      heed_(std::make_shared<Callback<void(PgNews)>>()),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { run(); }) {}
 
 PgNodes::~PgNodes() {
   *news_ = nullptr;
+  *heed_ = nullptr;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -179,27 +181,30 @@ void PgNodes::listen() {
   auto made = PgSession::connect({.url = url_, .setup = "LISTEN sluice", .answer_ms_max = answer_ms_max});
   if (!made) return;
   listener_ = std::move(made).take();
-  if (std::exchange(was_listening_, true)) pass_on({.all_moved = true});
+  if (std::exchange(was_listening_, true)) pass_on({.all = true});
 }
 
 void PgNodes::hear() {
   if (listener_ == nullptr) return;
   for (const auto& notice : listener_->take_notices()) {
     auto news = PgNews::read(notice.payload);
-    if (news.from != self_) pass_on(std::move(news));
+    if (news.from == self_) continue;
+    others_ = true;  // it speaks: no need to wait for the next beat
+    pass_on(std::move(news));
   }
   if (!listener_->failure() && listener_->is_alive()) return;
   listener_.reset();
 }
 
 void PgNodes::pass_on(PgNews news) {
-  loop_.post([to = news_, news = std::move(news)] {
+  loop_.post([to = news_, heed = heed_, news = std::move(news)]() mutable {
+    if (news.is_wish) return *heed ? (*heed)(std::move(news)) : void();
     // Whoever is told may leave meanwhile.
     const auto told = [&](auto tell) {
       if (*to != nullptr) tell(**to);
     };
-    if (news.all_moved) told([](NodeNews& there) { there.on_unsure(); });
-    for (const auto run : news.moved) told([run](NodeNews& there) { there.on_moved(run); });
+    if (news.all) told([](NodeNews& there) { there.on_unsure(); });
+    for (const auto run : news.runs) told([run](NodeNews& there) { there.on_moved(run); });
     if (news.has_mail) told([](NodeNews& there) { there.on_mail(); });
     if (news.has_held) told([](NodeNews& there) { there.on_held(); });
   });
@@ -268,6 +273,33 @@ void PgNodes::agree(std::string name, std::string value, Answer<std::string> don
            if (given.size() != 2 || given[1].count() == 0) return std::string();
            return std::string(given[1].bytes(0, 0));
          });
+}
+
+// Those that come while the last ones are being told go together.
+void PgNodes::follow(std::vector<model::RunId> runs) {
+  if (runs.empty() || !others_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool is_asked = !wished_.empty();
+    wished_.insert(wished_.end(), runs.begin(), runs.end());
+    if (is_asked) return;
+  }
+  Answer<Unit> done = [this](const Result<Unit>& told) {
+    if (told) return;
+    const std::lock_guard lock(mutex_);
+    wished_.clear();  // they will be wished for again
+  };
+  submit(std::move(done), [this](PgSession& session) -> Result<Unit> {
+    PgNews wish{.from = self_, .is_wish = true};
+    {
+      const std::lock_guard lock(mutex_);
+      wish.runs = std::exchange(wished_, {});
+    }
+    if (wish.runs.empty()) return Unit{};  // asked again after a failure: they may be lost
+    send_news(session, wish);
+    session.finish();
+    return Unit{};
+  });
 }
 
 void PgNodes::post(Mail mail, Answer<Unit> done) {
@@ -378,7 +410,7 @@ void PgNodes::claim_held(Answer<std::optional<model::Run>> done) {
         const auto given = session.finish();
         if (given.size() != 4 || given[2].count() == 0) return std::optional<model::Run>();
         auto run = run_from(given[2], 0, 0);
-        send_news(session, {.from = self_, .moved = {run.id}});
+        send_news(session, {.from = self_, .runs = {run.id}});
         session.finish();
         session.take_failure();  // news may be lost
         return std::optional(std::move(run));

@@ -28,6 +28,7 @@ class PgNodes final : public Nodes {
   void leave(Answer<Unit> done) override;
   void agree(std::string name, std::string value, Answer<std::string> done) override;
   void tell(NodeNews* news) override { *news_ = news; }
+  void follow(std::vector<model::RunId> runs) override;
   void post(Mail mail, Answer<Unit> done) override;
   void inbox(Answer<std::vector<Mail>> done) override;
   void answer(model::MailId id, std::string body, Answer<Unit> done) override;
@@ -37,6 +38,8 @@ class PgNodes final : public Nodes {
 
   // Is there another node, by the last beat?
   const std::atomic<bool>& others() const { return others_; }
+  // Called on the loop's thread with what other nodes follow.
+  void on_wish(Callback<void(PgNews)> heed) { *heed_ = std::move(heed); }
 
  private:
   class Asking;
@@ -60,6 +63,7 @@ class PgNodes final : public Nodes {
   world::Loop& loop_;
   Postman& postman_;
   std::shared_ptr<NodeNews*> news_;  // shared with news under way; read and written on the loop's thread only
+  std::shared_ptr<Callback<void(PgNews)>> heed_;  // likewise
   std::atomic<bool> others_{false};
 
   // The thread's own.
@@ -71,6 +75,7 @@ class PgNodes final : public Nodes {
   int wake_;  // an eventfd
   std::mutex mutex_;
   std::deque<std::unique_ptr<Asking>> waiting_;  // guarded by mutex_
+  std::vector<model::RunId> wished_;             // guarded by mutex_: followed, and the others not yet told
   bool stopping_ = false;                        // guarded by mutex_
   std::thread thread_;
 };

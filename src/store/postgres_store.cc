@@ -45,7 +45,9 @@ PostgresStore::PostgresStore(Opened opened, const PostgresOptions& options, worl
       writer_(*side_, postman_, metrics),
       readers_(std::move(opened.readers), address_, writer_, postman_),
       nodes_(options.url, options.node, loop, postman_),
-      hot_({options.url, options.node}, nodes_.others(), postman_, metrics, &PostgresStore::committed) {}
+      hot_({options.url, options.node}, nodes_.others(), postman_, metrics, &PostgresStore::committed) {
+  nodes_.on_wish([this](PgNews wish) { hot_.heed(std::move(wish)); });
+}
 
 // ── runs and their journals ──
 
