@@ -25,12 +25,9 @@ target_precompile_headers(sluice_often PRIVATE ${often})
 # Without its time a precompiled header is the same bytes again, and ccache knows what was compiled with it.
 target_compile_options(sluice_often PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
 
-# Where a quick build is worth more than each source by itself (sanitizers, clang-tidy), several sources of a room are
-# compiled as one. Then a private name may hide another's, which is no fault.
-option(SLUICE_JOINED "Compile several sources of a room at once" OFF)
-if(SLUICE_JOINED)
-  target_compile_options(sluice_flags INTERFACE -Wno-shadow)
-endif()
+# Most of what a compiler does is read headers: eight sources at once take little longer than one. So private names
+# are a room's, not a source's.
+option(SLUICE_JOINED "Compile several sources of a room at once" ON)
 
 # Every program of GoogleTest tests. Not part of `all`: whoever wants the server alone need not wait for them.
 add_custom_target(rooms)

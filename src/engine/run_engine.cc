@@ -332,12 +332,13 @@ void RunEngine::forget_ended() {
 }
 
 void RunEngine::judge_leftover(const harness::ParkedRun& kept, const Result<store::JournalPage>& page) {
-  const bool is_unknown = !page && page.error().kind == ErrorKind::not_found;
-  if (is_unknown || (page && is_over(page.value().run.state))) {
+  if (page && is_over(page.value().run.state)) {
     return needs_.dispatcher.forget_parked(kept.run, kept.conversation);
   }
-  // A human must look, and may want it.
-  if (!page && page.error().kind == ErrorKind::corrupt) return;
+  // Damaged, or not known: that may be a server on another's database. A human must look, and may want it.
+  const bool is_unclear =
+      !page && (page.error().kind == ErrorKind::corrupt || page.error().kind == ErrorKind::not_found);
+  if (is_unclear) return;
   // Nobody but this server ends it, so it is taken up here, or cannot be.
   if (page && peers_.alone()) return;
   watch_leftover(kept);

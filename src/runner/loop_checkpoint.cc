@@ -11,7 +11,7 @@
 namespace sluice::runner {
 namespace {
 
-constexpr int64_t version = 1;
+constexpr int64_t layout_of_loops = 1;
 
 constexpr std::array<std::string_view, 6> asked_names = {"nothing", "leave", "answer", "secret", "passage", "client"};
 
@@ -161,7 +161,7 @@ class Reading {
 std::string to_json(const LoopCheckpoint& checkpoint) {
   std::string out;
   json::Writer writer(out);
-  writer.begin_object().key("version").integer(version).key("turns");
+  writer.begin_object().key("version").integer(layout_of_loops).key("turns");
   write_turns(writer, checkpoint.turns);
   writer.key("round");
   write_state(writer, checkpoint.calls);
@@ -181,7 +181,7 @@ Result<LoopCheckpoint> checkpoint_from_json(std::string_view text) {
   if (!document) return Error{ErrorKind::corrupt, "it is " + document.error().what};
   const auto root = document.value().root();
   Reading reading;
-  if (reading.number(root, "version") != version) {
+  if (reading.number(root, "version") != layout_of_loops) {
     return Error{ErrorKind::corrupt, "it was written by another version of this server"};
   }
   LoopCheckpoint checkpoint{.turns = reading.turns(root),

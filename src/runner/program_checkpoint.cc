@@ -9,7 +9,7 @@
 namespace sluice::runner {
 namespace {
 
-constexpr int64_t version = 1;
+constexpr int64_t layout_of_programs = 1;
 constexpr std::array<std::string_view, 3> asked_names = {"leave", "answer", "client"};
 
 void write_names(json::Writer& writer, std::string_view key, const std::vector<std::string>& names) {
@@ -133,7 +133,7 @@ class Reading {
 std::string to_json(const ProgramCheckpoint& checkpoint) {
   std::string out;
   json::Writer writer(out);
-  writer.begin_object().key("version").integer(version).key("agent_type").string(checkpoint.agent_type);
+  writer.begin_object().key("version").integer(layout_of_programs).key("agent_type").string(checkpoint.agent_type);
   writer.key("session_id").string(checkpoint.session_id).key("is_deferred").boolean(checkpoint.is_deferred);
   write_asked(writer, checkpoint.asked);
   write_decided(writer, checkpoint.decided);
@@ -153,7 +153,7 @@ Result<ProgramCheckpoint> program_checkpoint_from_json(std::string_view text) {
   if (!document) return Error{ErrorKind::corrupt, "it is " + document.error().what};
   const auto root = document.value().root();
   Reading reading;
-  if (reading.number(root, "version") != version) {
+  if (reading.number(root, "version") != layout_of_programs) {
     return Error{ErrorKind::corrupt, "it was written by another version of this server"};
   }
   const auto hands = reading.member(root, "hands", json::Kind::object);

@@ -261,7 +261,7 @@ CREATE TABLE mail (
 CREATE TABLE agreed (name text PRIMARY KEY, value text NOT NULL);
 )sql"};
 
-constexpr int64_t known = steps.size();
+constexpr int64_t steps_known = steps.size();
 
 std::string number(PgLock lock) { return std::to_string(static_cast<int64_t>(lock)); }
 
@@ -294,10 +294,10 @@ Result<Unit> take_step(PgSession& session, int64_t step) {
 // Under the lock, in a transaction: one step, if there is one to take. The version it had.
 Result<int64_t> migrate_once(PgSession& session) {
   auto version = version_of(session);
-  if (!version || version.value() == known) return version;
-  if (version.value() > known) {
+  if (!version || version.value() == steps_known) return version;
+  if (version.value() > steps_known) {
     return Error{ErrorKind::invalid, "the database has schema " + std::to_string(version.value()) +
-                                         ", but this program knows only " + std::to_string(known) +
+                                         ", but this program knows only " + std::to_string(steps_known) +
                                          ": use the newer sluice that wrote it"};
   }
   if (auto taken = take_step(session, version.value()); !taken) return taken.error();
@@ -315,7 +315,7 @@ Result<Unit> migrate(PgSession& session) {
     session.run(version ? "COMMIT" : "ROLLBACK");
     if (!version) return version.error();
     if (session.failure()) return error_of(*session.failure());
-    if (version.value() == known) return Unit{};
+    if (version.value() == steps_known) return Unit{};
   }
 }
 

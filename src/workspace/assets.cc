@@ -133,9 +133,9 @@ constexpr std::string_view usual_extensions[] = {
 };
 
 constexpr std::size_t name_chars_max = 128;
-constexpr std::size_t left_out_max = 100;   // sentences; then their number
-constexpr std::size_t names_max = 10'000;   // in one directory
-constexpr int64_t looked_at_max = 100'000;  // in all
+constexpr std::size_t left_out_max = 100;         // sentences; then their number
+constexpr std::size_t folder_names_max = 10'000;  // in one directory
+constexpr int64_t looked_at_max = 100'000;        // in all
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -228,7 +228,7 @@ class Collector final {
     if (levels_.size() == depth_max) return leave_out(path, "lies too deep");
     OwnedFd fd = open_directory_beneath(parent, name);
     if (!fd) return leave_out(path, "cannot be opened");
-    auto names = list_names(fd.get(), names_max);
+    auto names = list_names(fd.get(), folder_names_max);
     if (!names) return leave_out(path, errno == E2BIG ? "holds too many files" : "cannot be read");
     levels_.push_back({std::move(fd), path, std::move(*names)});
   }

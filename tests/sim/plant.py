@@ -24,7 +24,7 @@ BUGS = {
     "position_off_by_one": ("if (seq <= after_) return false;", "if (seq < after_) return false;"),
     "checkpoint_twice": ("from_checkpoint ? live.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),
     "layers_left": ("  find_leftovers();\n  run_recovery();", "  run_recovery();"),
-    "layers_taken": ("if (is_unknown || (page && is_over(page.value().run.state))) {", "if (is_unknown || page) {"),
+    "layers_taken": ("if (page && is_over(page.value().run.state)) {", "if (page) {"),
     "text_repeated": ("case text: past_->told_text += event.body; return;", "case text: return;"),
 }
 
