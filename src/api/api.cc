@@ -32,7 +32,10 @@ std::string_view kind_wanted(Access access) {
     case Access::admin:
     case Access::metrics:
     case Access::open:
-    case Access::token: break;
+    case Access::bearer:
+    case Access::setup_token:
+    case Access::run_token:
+    case Access::upload_token: break;
   }
   return "This is for the admin key (sk_adm_…).";
 }
@@ -110,7 +113,10 @@ void admit(const Asked& asked, Result<Identity> identity) {
       if (!std::holds_alternative<Operator>(identity.value())) return refuse_kind(asked);
       return asked->let_in(asked);
     case Access::open:
-    case Access::token: return asked->let_in(asked);
+    case Access::bearer:
+    case Access::setup_token:
+    case Access::run_token:
+    case Access::upload_token: return asked->let_in(asked);
   }
 }
 
@@ -186,10 +192,8 @@ class Surfaces final : public Api {
         (matched.route->access == Access::metrics && surface_.options.metrics_public)) {
       return asked->let_in(asked);
     }
-    if (matched.route->access == Access::token) {
-      // Only spending it shows what a token is worth, and that needs the body.
-      if (asked->is_only_head() && !executions::has_token(asked)) return;
-      return asked->let_in(asked);
+    if (is_callback(matched.route->access)) {
+      return asked->is_only_head() ? executions::check_head(asked) : asked->let_in(asked);
     }
     if (!asked->header("Authorization")) return admit_session(asked);
     if (asked->is_repeated("Authorization")) return refuse_nobody(asked);

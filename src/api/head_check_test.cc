@@ -38,8 +38,37 @@ TEST_F(HeadCheckTest, Whoever_may_ask_is_welcome) {
   EXPECT_EQ(check("POST", workspace_of(acme) + "/files", with(acme.key)), 0);
   EXPECT_EQ(check("POST", "/v1/tenants", with(admin_key)), 0);
   EXPECT_EQ(check("POST", "/console/session", {}), 0);
-  const auto execution = ids.make<model::ExecutionId>().text();
-  EXPECT_EQ(check("POST", "/api/agents/" + execution + "/results", {{"Authorization", "token"}}), 0);
+}
+
+TEST_F(HeadCheckTest, S_3_a_token_is_looked_at_before_the_body_and_not_spent) {
+  const auto made = post(workspace_of(acme) + "/executions", "{}");
+  const auto its = "/api/agents/" + made->text("id");
+  const auto others = "/api/agents/" + post(workspace_of(acme) + "/executions", "{}")->text("id");
+  const auto upload = [&](const std::string& path, const std::string& token) {
+    return check("POST", path, {{"Authorization", token}});
+  };
+  EXPECT_EQ(upload(its + "/results", "guess"), 401);
+  EXPECT_EQ(upload(its + "/results", made->text("otp_run")), 401) << "of another purpose";
+  EXPECT_EQ(upload(others + "/results", made->text("otp_upload")), 401) << "of another execution";
+  EXPECT_EQ(upload("/api/agents/" + ids.make<model::ExecutionId>().text() + "/results", made->text("otp_upload")), 401);
+  const std::string sandbox = "/api/assistant/sandbox/" + made->text("id");
+  for (const auto& path : Texts{its + "/results", its + "/assets/writeback", sandbox + "/results"}) {
+    EXPECT_EQ(upload(path, made->text("otp_upload")), 0) << path;
+  }
+  EXPECT_EQ(check("GET", its + "/config", {{"Authorization", made->text("otp_upload")}}), 401);
+  EXPECT_EQ(check("GET", its + "/config", {{"Authorization", made->text("otp_run")}}), 0);
+  EXPECT_EQ(ask_as("GET", its + "/config", {.headers = {{"Authorization", made->text("otp_run")}}})->status, 200);
+  EXPECT_EQ(check("GET", its + "/config", {{"Authorization", made->text("otp_run")}}), 401) << "spent";
+  loop.advance({3'600'000});
+  EXPECT_EQ(upload(its + "/results", made->text("otp_upload")), 401) << "expired";
+}
+
+TEST_F(HeadCheckTest, The_bearer_of_an_execution_is_welcome_where_it_is_asked_for) {
+  const auto made = post(workspace_of(acme) + "/executions", "{}")->text("id");
+  const auto other = post(workspace_of(acme) + "/executions", "{}")->text("id");
+  EXPECT_EQ(check("GET", "/api/agents/" + made + "/skills", with("asbx_" + made)), 0);
+  EXPECT_EQ(check("GET", "/api/agents/" + made + "/skills", with("asbx_" + other)), 401);
+  EXPECT_EQ(check("POST", "/api/agents/" + made + "/results", with("asbx_" + made)), 401);
 }
 
 TEST_F(HeadCheckTest, A_suspended_tenant_is_turned_away_before_the_body) {

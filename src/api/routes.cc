@@ -152,24 +152,26 @@ constexpr Route table[] = {
     {"POST", "/v1/admin/console-codes", "createConsoleCode", Access::admin, console::create_code},
 
     // For runners elsewhere: one-time tokens, and the bearer of an execution.
-    {"GET", "/api/agents/{execution_id}/env", "getAgentEnv", Access::token, executions::get_env},
-    {"GET", "/api/agents/{execution_id}/config", "getAgentConfig", Access::token, executions::get_config},
-    {"GET", "/api/agents/{execution_id}/skills", "listAgentSkills", Access::token, executions::list_skills},
-    {"GET", "/api/agents/{execution_id}/skills/{skill_id}", "getAgentSkill", Access::token, executions::get_skill},
-    {"POST", "/api/agents/{execution_id}/results", "postAgentResults", Access::token, executions::take_results,
+    {"GET", "/api/agents/{execution_id}/env", "getAgentEnv", Access::setup_token, executions::get_env},
+    {"GET", "/api/agents/{execution_id}/config", "getAgentConfig", Access::run_token, executions::get_config},
+    {"GET", "/api/agents/{execution_id}/skills", "listAgentSkills", Access::bearer, executions::list_skills},
+    {"GET", "/api/agents/{execution_id}/skills/{skill_id}", "getAgentSkill", Access::bearer, executions::get_skill},
+    {"POST", "/api/agents/{execution_id}/results", "postAgentResults", Access::upload_token, executions::take_results,
      limits::upload_request_bytes_max},
-    {"POST", "/api/agents/{execution_id}/assets/writeback", "postAgentAssets", Access::token, executions::take_results,
-     limits::upload_request_bytes_max},
-    {"GET", "/api/assistant/sandbox/{execution_id}/env", "getSandboxEnv", Access::token, executions::get_env},
-    {"GET", "/api/assistant/sandbox/{execution_id}/config", "getSandboxConfig", Access::token, executions::get_config},
-    {"GET", "/api/assistant/sandbox/{execution_id}/skills", "listSandboxSkills", Access::token,
-     executions::list_skills},
-    {"GET", "/api/assistant/sandbox/{execution_id}/skills/{skill_id}", "getSandboxSkill", Access::token,
-     executions::get_skill},
-    {"GET", "/api/assistant/sandbox/{execution_id}/files.zip", "getSandboxFiles", Access::token, executions::get_files},
-    {"POST", "/api/assistant/sandbox/{execution_id}/results", "postSandboxResults", Access::token,
+    {"POST", "/api/agents/{execution_id}/assets/writeback", "postAgentAssets", Access::upload_token,
      executions::take_results, limits::upload_request_bytes_max},
-    {"POST", "/api/assistant/sandbox/{execution_id}/assets/writeback", "postSandboxAssets", Access::token,
+    {"GET", "/api/assistant/sandbox/{execution_id}/env", "getSandboxEnv", Access::setup_token, executions::get_env},
+    {"GET", "/api/assistant/sandbox/{execution_id}/config", "getSandboxConfig", Access::run_token,
+     executions::get_config},
+    {"GET", "/api/assistant/sandbox/{execution_id}/skills", "listSandboxSkills", Access::bearer,
+     executions::list_skills},
+    {"GET", "/api/assistant/sandbox/{execution_id}/skills/{skill_id}", "getSandboxSkill", Access::bearer,
+     executions::get_skill},
+    {"GET", "/api/assistant/sandbox/{execution_id}/files.zip", "getSandboxFiles", Access::bearer,
+     executions::get_files},
+    {"POST", "/api/assistant/sandbox/{execution_id}/results", "postSandboxResults", Access::upload_token,
+     executions::take_results, limits::upload_request_bytes_max},
+    {"POST", "/api/assistant/sandbox/{execution_id}/assets/writeback", "postSandboxAssets", Access::upload_token,
      executions::take_results, limits::upload_request_bytes_max},
 
     {"POST", "/api/workspaces/{workspace_id}/executions", "createExecution", Access::workspace_write,
@@ -380,7 +382,7 @@ Match match(std::string_view method, std::string_view path) {
   for (std::size_t i = 0; i < std::size(table); ++i) {
     if (!fits(split_table[i], *asked, out.params)) continue;
     out.known_path = true;
-    if (table[i].method != method || (is_head && table[i].access == Access::token)) continue;
+    if (table[i].method != method || (is_head && is_callback(table[i].access))) continue;
     out.route = &table[i];
     return out;
   }
@@ -395,7 +397,7 @@ std::string allowed_methods(std::string_view path) {
   for (std::size_t i = 0; i < std::size(table); ++i) {
     if (!fits(split_table[i], *asked, params) || out.find(table[i].method) != std::string::npos) continue;
     out += table[i].method;
-    out += table[i].method == "GET" && table[i].access != Access::token ? ", HEAD, " : ", ";
+    out += table[i].method == "GET" && !is_callback(table[i].access) ? ", HEAD, " : ", ";
   }
   if (!out.empty()) out += "OPTIONS";
   return out;

@@ -26,8 +26,17 @@ enum class Access : uint8_t {
   workspace,        // a service key of the workspace in the path, or a sandbox's bearer
   workspace_write,  // a service key of that workspace, of a tenant that is not suspended
   workspace_guest,  // the same, or a sandbox's bearer: what an agent may read and write
-  token,            // whoever has the right token, which the handler looks at and may spend
+  bearer,           // the bearer of the execution in the path, which the handler looks at
+  setup_token,      // a one-time token of the execution in the path, which the handler spends
+  run_token,
+  upload_token,
 };
+
+// For runners elsewhere: no key is asked for, and the handler looks at what they have.
+constexpr bool is_callback(Access access) {
+  return access == Access::bearer || access == Access::setup_token || access == Access::run_token ||
+         access == Access::upload_token;
+}
 
 struct Route {
   std::string_view method;

@@ -13,7 +13,7 @@ bool for_services(const Route& route) {
   return route.access == service || route.access == service_write || route.access == workspace ||
          route.access == workspace_write || route.access == workspace_guest;
 }
-bool is_guarded(const Route& route) { return route.access != Access::open && route.access != Access::token; }
+bool is_guarded(const Route& route) { return route.access != Access::open && !is_callback(route.access); }
 bool for_admin(const Route& route) { return route.access == Access::admin || route.access == Access::metrics; }
 
 // The template with real ids of `owner` in it, one conversation and one run of which exist.
@@ -195,7 +195,7 @@ TEST_F(RoutesTest, A_malformed_id_in_a_path_is_404) {
       }
       const auto answer = ask_as(std::string(route.method), path,
                                  {.key = for_admin(route) ? admin_key : acme.key, .body = body_for(route)});
-      EXPECT_EQ(answer->status, route.access == Access::token ? 401 : 404) << route.operation << " " << word;
+      EXPECT_EQ(answer->status, is_callback(route.access) ? 401 : 404) << route.operation << " " << word;
     }
   }
 }
@@ -203,7 +203,7 @@ TEST_F(RoutesTest, A_malformed_id_in_a_path_is_404) {
 TEST_F(RoutesTest, S_3_without_its_token_every_callback_says_401_and_the_same) {
   make_things();
   for (const Route& route : routes()) {
-    if (route.access != Access::token) continue;
+    if (!is_callback(route.access)) continue;
     for (const auto& key : Texts{"", "sk_int_unknown", acme.key, admin_key, "asbx_unknown"}) {
       const auto answer = ask_as(std::string(route.method), fill(route.path), {.key = key});
       EXPECT_EQ(answer->status, 401) << route.operation << " with key '" << key << "'";

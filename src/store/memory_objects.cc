@@ -8,6 +8,7 @@ namespace sluice::store {
 namespace {
 
 Error taken(const std::string& id) { return {ErrorKind::conflict, "the name is that of " + id}; }
+Error bad_token() { return {ErrorKind::denied, "the token is not good, or not any more"}; }
 Error named_by_agent() { return {ErrorKind::conflict, "an agent names it"}; }
 
 // The row of this tenant with this name.
@@ -214,17 +215,27 @@ void MemoryStore::create_execution(model::Execution made, std::string bearer_sha
 void MemoryStore::redeem(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256,
                          Timestamp now, Done<Redeemed> done) {
   write(std::move(done), [&]() -> Result<Redeemed> {
-    const auto found = disk_.tokens_.find(token_sha256);
-    const auto* row = disk_.executions_.find(execution);
-    if (found == disk_.tokens_.end() || row == nullptr) return Error{ErrorKind::denied, "no such token"};
-    auto& held = found->second;
-    if (held.redeemed || held.execution != execution || held.token.purpose != purpose ||
-        held.token.expires_at.ms <= now.ms) {
-      return Error{ErrorKind::denied, "the token is not good, or not any more"};
-    }
-    held.redeemed = true;
-    return Redeemed{*row};
+    auto* token = good_token(execution, purpose, token_sha256, now);
+    if (token == nullptr) return bad_token();
+    token->redeemed = true;
+    return Redeemed{*disk_.executions_.find(execution)};
   });
+}
+
+void MemoryStore::check_token(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256,
+                              Timestamp now, Done<Unit> done) {
+  const bool is_good = good_token(execution, purpose, token_sha256, now) != nullptr;
+  answer<Unit>(is_good ? Result<Unit>(Unit{}) : bad_token(), std::move(done));
+}
+
+MemoryDisk::TokenRow* MemoryStore::good_token(model::ExecutionId execution, model::TokenPurpose purpose,
+                                              const std::string& token_sha256, Timestamp now) {
+  const auto found = disk_.tokens_.find(token_sha256);
+  if (found == disk_.tokens_.end() || disk_.executions_.find(execution) == nullptr) return nullptr;
+  auto& held = found->second;
+  const bool is_good = !held.redeemed && held.execution == execution && held.token.purpose == purpose &&
+                       held.token.expires_at.ms > now.ms;
+  return is_good ? &held : nullptr;
 }
 
 void MemoryStore::execution_of_bearer(std::string bearer_sha256, Timestamp now, Done<model::Execution> done) {

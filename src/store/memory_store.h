@@ -101,6 +101,8 @@ class MemoryStore final : public Store {
                         Done<Unit> done) override;
   void redeem(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256, Timestamp now,
               Done<Redeemed> done) override;
+  void check_token(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256, Timestamp now,
+                   Done<Unit> done) override;
   void execution_of_bearer(std::string bearer_sha256, Timestamp now, Done<model::Execution> done) override;
   void create_files(std::vector<model::RunFile> made, Done<Unit> done) override;
   void file(model::TenantId tenant, model::FileId id, Done<model::RunFile> done) override;
@@ -176,6 +178,9 @@ class MemoryStore final : public Store {
   void list_rows(AnyTable& table, model::TenantId tenant, const PageQuery<AnyId>& query, Done<Page<Row>> done);
   template <typename Names>
   bool an_agent_names_it(model::TenantId tenant, Names names);
+  // Null when there is none, or it is not good now.
+  MemoryDisk::TokenRow* good_token(model::ExecutionId execution, model::TokenPurpose purpose,
+                                   const std::string& token_sha256, Timestamp now);
   void drop_executions(Timestamp expired_before);
 
   // Why the owner cannot have the secret, or the run the approval; empty when they can.

@@ -88,6 +88,10 @@ class Objects {
   // expired, of another execution or of another purpose, get `denied`.
   virtual void redeem(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256,
                       Timestamp now, Answer<Redeemed> done) = 0;
+  // What redeem would say now, and nothing is spent: `denied` as there. A yes is no promise, because somebody else may
+  // redeem it in between.
+  virtual void check_token(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256,
+                           Timestamp now, Answer<Unit> done) = 0;
   // By the asbx_ bearer, which is good until the execution expires. `denied` when it is not.
   virtual void execution_of_bearer(std::string bearer_sha256, Timestamp now, Answer<model::Execution> done) = 0;
 

@@ -303,6 +303,28 @@ TEST_P(ObjectsContract, S_3_a_token_is_good_once_for_its_execution_and_purpose) 
   EXPECT_EQ(get(&Store::redeem, made.id, upload, hash("upload"), Timestamp{4'999}).execution.id, made.id);
 }
 
+TEST_P(ObjectsContract, S_3_looking_at_a_token_says_what_redeeming_would_and_spends_nothing) {
+  const auto tenant = make_tenant();
+  const auto made = make_execution(tenant);
+  const auto other = make_execution(tenant, "2");
+  restart();
+  using enum model::TokenPurpose;
+  const Timestamp now{1'500};
+  const auto nobody = make_id<model::ExecutionId>();
+  EXPECT_EQ(refused(&Store::check_token, made.id, run, hash("upload"), now), ErrorKind::denied) << "another purpose";
+  EXPECT_EQ(refused(&Store::check_token, other.id, upload, hash("upload"), now), ErrorKind::denied) << "another's";
+  EXPECT_EQ(refused(&Store::check_token, made.id, upload, hash("guess"), now), ErrorKind::denied);
+  EXPECT_EQ(refused(&Store::check_token, nobody, upload, hash("upload"), now), ErrorKind::denied);
+  EXPECT_EQ(refused(&Store::check_token, made.id, upload, hash("upload"), Timestamp{5'000}), ErrorKind::denied);
+  for (int i = 0; i < 2; ++i) get(&Store::check_token, made.id, upload, hash("upload"), Timestamp{4'999});
+
+  EXPECT_EQ(get(&Store::redeem, made.id, upload, hash("upload"), now).execution.id, made.id);
+  EXPECT_EQ(refused(&Store::check_token, made.id, upload, hash("upload"), now), ErrorKind::denied) << "spent";
+  restart();
+  EXPECT_EQ(refused(&Store::check_token, made.id, upload, hash("upload"), now), ErrorKind::denied) << "spent";
+  get(&Store::check_token, other.id, upload, hash("upload2"), now);
+}
+
 TEST_P(ObjectsContract, S_3_of_many_redeemers_at_once_exactly_one_wins) {
   const auto tenant = make_tenant();
   constexpr int execution_count = 20;

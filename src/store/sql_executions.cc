@@ -17,6 +17,21 @@ std::vector<model::RunFile> read_files(Query& query) {
   return files;
 }
 
+// The execution of a token that is good now.
+Result<model::Execution> execution_of_token(Connection& db, model::ExecutionId execution, model::TokenPurpose purpose,
+                                            const std::string& token_sha256, Timestamp now) {
+  auto found = find_row<model::Execution>(
+      db,
+      "SELECT executions.number, executions.id, tenant_id, run_id, env_json, config_json, skill_ids, "
+      "created_at, executions.expires_at "
+      "FROM one_time_tokens JOIN executions ON executions.number = execution "
+      "WHERE sha256 = ? AND executions.id = ? AND purpose = ? AND one_time_tokens.expires_at > ? "
+      "AND redeemed_at IS NULL",
+      Blob{token_sha256}, execution, purpose, now);
+  if (!found) return refused("the token is not good, or not any more");
+  return *std::move(found);
+}
+
 }  // namespace
 
 Result<Unit> create_execution(Connection& db, const model::Execution& made, const std::string& bearer_sha256,
@@ -35,18 +50,17 @@ Result<Unit> create_execution(Connection& db, const model::Execution& made, cons
 // The one writer makes it a race that somebody wins: between the look and the mark nobody else writes.
 Result<Redeemed> redeem(Connection& db, model::ExecutionId execution, model::TokenPurpose purpose,
                         const std::string& token_sha256, Timestamp now) {
-  Query query(db,
-              "SELECT executions.number, executions.id, tenant_id, run_id, env_json, config_json, skill_ids, "
-              "created_at, executions.expires_at "
-              "FROM one_time_tokens JOIN executions ON executions.number = execution "
-              "WHERE sha256 = ? AND executions.id = ? AND purpose = ? AND one_time_tokens.expires_at > ? "
-              "AND redeemed_at IS NULL",
-              Blob{token_sha256}, execution, purpose, now);
-  if (!query.next()) return refused("the token is not good, or not any more");
-  Redeemed redeemed;
-  read_row(query, redeemed.execution);
+  auto found = execution_of_token(db, execution, purpose, token_sha256, now);
+  if (!found) return found.error();
   execute(db, "UPDATE one_time_tokens SET redeemed_at = ? WHERE sha256 = ?", now, Blob{token_sha256});
-  return redeemed;
+  return Redeemed{std::move(found).take()};
+}
+
+Result<Unit> check_token(Connection& db, model::ExecutionId execution, model::TokenPurpose purpose,
+                         const std::string& token_sha256, Timestamp now) {
+  const auto found = execution_of_token(db, execution, purpose, token_sha256, now);
+  if (!found) return found.error();
+  return Unit{};
 }
 
 Result<model::Execution> execution_of_bearer(Connection& db, const std::string& bearer_sha256, Timestamp now) {

@@ -34,6 +34,8 @@ Result<Unit> create_execution(Connection& db, const model::Execution& made, cons
                               const std::vector<model::OneTimeToken>& tokens);
 Result<Redeemed> redeem(Connection& db, model::ExecutionId execution, model::TokenPurpose purpose,
                         const std::string& token_sha256, Timestamp now);
+Result<Unit> check_token(Connection& db, model::ExecutionId execution, model::TokenPurpose purpose,
+                         const std::string& token_sha256, Timestamp now);
 Result<model::Execution> execution_of_bearer(Connection& db, const std::string& bearer_sha256, Timestamp now);
 // Those that expired before, a bounded number of them, and their tokens.
 void drop_executions(Connection& db, Timestamp expired_before);

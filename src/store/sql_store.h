@@ -83,6 +83,8 @@ class SqlStore : public Store {
                         Done<Unit> done) override;
   void redeem(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256, Timestamp now,
               Done<Redeemed> done) override;
+  void check_token(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256, Timestamp now,
+                   Done<Unit> done) override;
   void execution_of_bearer(std::string bearer_sha256, Timestamp now, Done<model::Execution> done) override;
   void create_files(std::vector<model::RunFile> made, Done<Unit> done) override;
   void file(model::TenantId tenant, model::FileId id, Done<model::RunFile> done) override;

@@ -87,6 +87,13 @@ void SqlStore::redeem(model::ExecutionId execution, model::TokenPurpose purpose,
   });
 }
 
+void SqlStore::check_token(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256,
+                           Timestamp now, Done<Unit> done) {
+  read(std::move(done), [execution, purpose, token_sha256 = std::move(token_sha256), now](Connection& db) {
+    return sql::check_token(db, execution, purpose, token_sha256, now);
+  });
+}
+
 void SqlStore::execution_of_bearer(std::string bearer_sha256, Timestamp now, Done<model::Execution> done) {
   read(std::move(done), [bearer_sha256 = std::move(bearer_sha256), now](Connection& db) {
     return sql::execution_of_bearer(db, bearer_sha256, now);

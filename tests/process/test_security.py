@@ -11,6 +11,7 @@ from http_client import Client, Connection, encode_request
 from server_process import BINARY, Server, ServerTest, wait_until
 
 LARGE = 3_000_000  # more than is kept in memory, less than the most that a body may have
+UPLOAD = 50_000_000  # the same, of what a runner hands back
 
 
 class LargeBodies(ServerTest):
@@ -30,6 +31,33 @@ class LargeBodies(ServerTest):
                 connection.send(head.replace(b"Content-Length: 0", b"Content-Length: %d" % LARGE))
                 answer = connection.response("POST")
                 self.assert_problem(answer, 401, "unauthenticated")
+
+    def execution(self, **fields):
+        return self.client.post(f"/api/workspaces/{self.server.bootstrap['workspace_id']}/executions", fields).json()
+
+    def uploads(self, made, token, *more):
+        """The head of an upload with that token."""
+        headers = {"Authorization": token, "Content-Type": "multipart/form-data; boundary=edge"}
+        head = encode_request("POST", f"/api/agents/{made['id']}/results", b"", headers | dict(more))
+        return head.replace(b"Content-Length: 0", b"Content-Length: %d" % UPLOAD)
+
+    def test_S3_of_those_with_a_token_that_is_not_good_are_not_taken(self):
+        made, other, spent = self.execution(), self.execution(), self.execution()
+        form = b'--edge\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\nx\r\n--edge--\r\n'
+        used = self.server.client("").post(f"/api/agents/{spent['id']}/results", form, {
+            "Authorization": spent["otp_upload"], "Content-Type": "multipart/form-data; boundary=edge"})
+        self.assertEqual(used.status, 200, used.body)
+        for execution, token in ((made, "guess"), (made, made["otp_run"]), (made, other["otp_upload"]),
+                                 (spent, spent["otp_upload"])):
+            for more in ((), (("Expect", "100-continue"),)):
+                with self.subTest(token=token, more=more), Connection(self.server.host, self.server.port) as connection:
+                    connection.send(self.uploads(execution, token, *more))
+                    answer = connection.response("POST")
+                    self.assert_problem(answer, 401, "token-invalid")
+                    self.assertEqual(answer.header("connection"), "close")
+        with Connection(self.server.host, self.server.port) as connection:
+            connection.send(self.uploads(made, made["otp_upload"], ("Expect", "100-continue")))
+            self.assertEqual(connection.read_until(b"\r\n\r\n"), b"HTTP/1.1 100 Continue", "it was not spent")
 
     def test_of_many_strangers_leave_nothing_on_the_disk(self):
         connections = [Connection(self.server.host, self.server.port) for _ in range(20)]

@@ -12,19 +12,6 @@ void answer_secret(const Asked& asked, std::string body) {
   asked->answer_json(200, std::move(body), {{"Cache-Control", "no-store"}});
 }
 
-// With the execution whose bearer the caller has, if it is the one in the path.
-void with_bearer(const Asked& asked, Callback<void(model::Execution)> then) {
-  const auto wanted = asked->path_id<model::ExecutionId>();
-  if (!wanted || asked->is_repeated("Authorization")) return refuse_token(asked);
-  asked->surface().authentication.identify(
-      asked->header("Authorization"), [asked, wanted, then = std::move(then)](Result<Identity> identity) mutable {
-        if (!identity) return asked->fail(identity.error());
-        auto* guest = std::get_if<Guest>(&identity.value());
-        if (guest == nullptr || !guest->execution || guest->execution->id != *wanted) return refuse_token(asked);
-        then(*std::move(guest->execution));
-      });
-}
-
 void send_builtin(const Asked& asked, std::string_view sha256) {
   for (auto& skill : skills::builtin_skills()) {
     if (skill.sha256 != sha256) continue;
@@ -37,13 +24,12 @@ void send_builtin(const Asked& asked, std::string_view sha256) {
 
 void get_env(const Asked& asked) {
   if (!has_token(asked)) return;
-  redeem(asked, model::TokenPurpose::setup,
-         [asked](model::Execution execution) { answer_secret(asked, std::move(execution.env_json)); });
+  redeem(asked, [asked](model::Execution execution) { answer_secret(asked, std::move(execution.env_json)); });
 }
 
 void get_config(const Asked& asked) {
   if (!has_token(asked)) return;
-  redeem(asked, model::TokenPurpose::run, [asked](const model::Execution& execution) {
+  redeem(asked, [asked](const model::Execution& execution) {
     answer_secret(asked, asked->surface().needs.mint.config_answer(execution));
   });
 }

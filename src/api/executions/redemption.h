@@ -1,4 +1,4 @@
-// One-time tokens at the door. Whatever is wrong with one, the answer is the same.
+// One-time tokens, and the bearers of executions, at the door. Whatever is wrong with one, the answer is the same.
 #pragma once
 
 #include "api/request_context.h"
@@ -11,8 +11,15 @@ void refuse_token(const Asked& asked);
 // otherwise the caller has been refused.
 bool has_token(const Asked& asked);
 
-// Spends the token, and goes on with its execution. Not before everything else about the request was
-// found right: a token cannot be given back.
-void redeem(const Asked& asked, model::TokenPurpose purpose, Callback<void(model::Execution)> then);
+// Only the head has come: the body may follow where the handler would take what is shown now. Nothing is spent, so of
+// two with the same token both may be let in, and redeem() decides.
+void check_head(const Asked& asked);
+
+// Spends the token that the route is for, and goes on with its execution. Not before everything else about the request
+// was found right: a token cannot be given back.
+void redeem(const Asked& asked, Callback<void(model::Execution)> then);
+
+// With the execution whose bearer the caller has, if it is the one in the path.
+void with_bearer(const Asked& asked, Callback<void(model::Execution)> then);
 
 }  // namespace sluice::api::executions

@@ -86,7 +86,7 @@ void take_results(const Asked& asked) {
   }
   auto files = read_files(asked);
   if (!files) return;
-  redeem(asked, model::TokenPurpose::upload, [asked, files = std::move(*files)](model::Execution execution) mutable {
+  redeem(asked, [asked, files = std::move(*files)](model::Execution execution) mutable {
     auto& contents = asked->surface().needs.contents;
     on_worker<Kept>(
         asked, [files = std::move(files), &contents] { return keep(files, contents); },
