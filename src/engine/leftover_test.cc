@@ -132,7 +132,10 @@ TEST_F(LoneLeftoverTest, A_lone_server_removes_what_was_kept_for_ended_runs_and_
 }
 
 TEST_F(LoneLeftoverTest, However_much_was_kept_all_of_it_is_looked_at) {
-  for (int i = 0; i < 200; ++i) dispatcher.parked.push_back({ids.make<model::RunId>(), conversation});
+  const auto ended = send_ok(message("first"));
+  agent_finishes();
+  dispatcher.forgotten.clear();
+  dispatcher.parked.assign(200, {ended.id, conversation});
   restart_server();
   EXPECT_LT(dispatcher.forgotten.size(), 200U) << "not all at once";
   loop.advance({5'000});
