@@ -119,6 +119,7 @@ void PgNodes::submit(Answer<T> done, Ask ask, Repeat repeat) {
 // ── the thread ──
 
 void PgNodes::run() {
+  listen();  // before anything is answered: whoever knows of this node may count on its hearing
   for (;;) {
     work_off();
     {
