@@ -70,6 +70,7 @@ class LargeBodies(ServerTest):
                 heard.append(connection)
             except OSError:
                 pass  # it was closed already: all the better, but a reset takes an answer along that nobody read
+        self.assertTrue(heard)
         for connection in heard:
             self.assertIn(connection.response("POST").status, (401, 429))
         self.assertEqual(self.spooled_bytes(), 0)
