@@ -34,7 +34,7 @@ PgAccepts::PgAccepts(std::vector<AcceptJob*> runs, std::vector<ConversationJob*>
 
 // ── looking ──
 
-void PgAccepts::send_looks(PgSession& session) const {
+void PgAccepts::send_looks(PgSession& session) {
   KeyNames named;
   PgArray places(PgType::bytes);
   PgArray wanted(PgType::bytes);
@@ -71,6 +71,8 @@ void PgAccepts::send_looks(PgSession& session) const {
       "SELECT * FROM agents WHERE id = ANY ($2) UNION "
       "SELECT * FROM agents WHERE tenant_id = ANY ($3) AND is_default <> 0",
       of);
+  asked_for_keys_ = named.keys.size() != 0;
+  if (!asked_for_keys_) return;
   PgValues keys;
   keys.array(named.principals).array(named.operations).array(named.keys);
   session.send("SELECT k.principal, k.operation, k.key, k.request_sha256, k.response_body, k.created_at, " +
@@ -110,7 +112,7 @@ void PgAccepts::decide(PgSession& session, PgAnswers& answers, Connection& db) {
     const auto id = agent.id;
     agents_[id] = std::move(agent);
   });
-  take_keys(answers.take());
+  if (asked_for_keys_) take_keys(answers.take());
   if (session.failure()) return;
   int row = 0;
   const auto next = [&] {

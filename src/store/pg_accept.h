@@ -18,7 +18,7 @@ class PgAccepts {
   PgAccepts(std::vector<AcceptJob*> runs, std::vector<ConversationJob*> conversations, model::NodeId node);
 
   bool empty() const { return runs_.empty() && conversations_.empty(); }
-  void send_looks(PgSession& session) const;
+  void send_looks(PgSession& session);
   // Takes what they gave and decides. What is refused has its result, and is out of it.
   void decide(PgSession& session, PgAnswers& answers, Connection& db);
   void send_writes(PgSession& session) const;
@@ -74,6 +74,7 @@ class PgAccepts {
   std::vector<ConversationJob*> conversations_;
   model::NodeId node_;
 
+  bool asked_for_keys_ = false;
   std::unordered_map<std::string, Key> known_keys_;
   std::unordered_map<model::ConversationId, Place> places_;
   std::unordered_map<model::AgentId, model::Agent> agents_;

@@ -25,6 +25,9 @@ class PgConnection final : public Connection {
   void run(const char* sql) override;
   // Said together with the first question.
   void begin_reading() override { is_begin_due_ = true; }
+  void end_reading() override {
+    if (!std::exchange(is_begin_due_, false)) execute("COMMIT", PgValues());
+  }
   int change_count() const override { return change_count_; }
   std::vector<std::string> tables() override;
   std::vector<Column> columns(const std::string& table) override;

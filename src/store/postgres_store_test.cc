@@ -75,6 +75,24 @@ TEST_F(PostgresStores, One_that_cannot_be_written_does_not_spoil_its_group) {
   EXPECT_FALSE(store().broken());
 }
 
+TEST_F(PostgresStores, One_that_cannot_be_read_does_not_spoil_those_that_are_read_with_it) {
+  const auto tenant = make_tenant();
+  database.run("ALTER TABLE secrets RENAME TO elsewhere");
+  auto held_up = holding("BEGIN; LOCK TABLE tenants IN ACCESS EXCLUSIVE MODE");
+  std::vector<bool> read;
+  const auto note = [&](const auto& found) { read.push_back(static_cast<bool>(found)); };
+  store().tenant(tenant, note);  // while it waits, the others come together
+  wait_for("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+  for (int i = 0; i < 2; ++i) {
+    store().tenant(tenant, note);
+    store().secrets_in_reach({.tenant = tenant}, note);
+  }
+  store().tenant(tenant, note);
+  held_up.reset();
+  ASSERT_TRUE(loop().run_until([&] { return read.size() == 6; }));
+  EXPECT_EQ(read, std::vector<bool>({true, true, false, true, false, true}));
+}
+
 // ── lost connections ──
 
 TEST_F(PostgresStores, Connections_that_died_while_nobody_used_them_are_made_anew) {

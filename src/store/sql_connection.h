@@ -87,8 +87,9 @@ class Connection {
   virtual Statement* prepare(std::string_view sql, std::span<const Value> values, Asked asked) = 0;
   // One or more statements without values.
   virtual void run(const char* sql) = 0;
-  // A transaction that sees the database as it is at one moment; ended by COMMIT.
+  // A transaction that sees the database as it is at one moment.
   virtual void begin_reading() = 0;
+  virtual void end_reading() = 0;
   virtual int change_count() const = 0;  // rows that the last statement changed
   // All that belong to this program, by name.
   virtual std::vector<std::string> tables() = 0;

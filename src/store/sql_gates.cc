@@ -1,6 +1,7 @@
 #include "store/sql_gates.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "store/patch.h"
 #include "store/sql_rows.h"
@@ -197,16 +198,18 @@ Result<std::vector<model::SealedSecret>> secrets_of(Connection& db, model::Tenan
 }
 
 Result<std::vector<model::SealedSecret>> secrets_in_reach(Connection& db, const SecretOwners& owners) {
-  std::vector<model::SealedSecret> found;
-  const auto take = [&](model::SecretScope scope, Ulid owner) {
-    auto some = rows<model::SealedSecret>(
-        db, "SELECT * FROM secrets WHERE scope = ? AND owner = ? AND tenant_id = ? ORDER BY alias", scope, owner,
-        owners.tenant);
-    std::move(some.begin(), some.end(), std::back_inserter(found));
-  };
-  if (owners.conversation) take(model::SecretScope::conversation, owners.conversation->ulid);
-  if (owners.agent) take(model::SecretScope::agent, owners.agent->ulid);
-  take(model::SecretScope::tenant, owners.tenant.ulid);
+  // One question, because every message asks it. The id of nobody finds nothing.
+  const auto agent = owners.agent.value_or(model::AgentId{});
+  const auto conversation = owners.conversation.value_or(model::ConversationId{});
+  auto found = rows<model::SealedSecret>(
+      db,
+      "SELECT * FROM secrets WHERE scope = 'conversation' AND owner = ?1 AND tenant_id = ?3 UNION ALL "
+      "SELECT * FROM secrets WHERE scope = 'agent' AND owner = ?2 AND tenant_id = ?3 UNION ALL "
+      "SELECT * FROM secrets WHERE scope = 'tenant' AND owner = ?3 AND tenant_id = ?3",
+      conversation, agent, owners.tenant);
+  std::ranges::sort(found, {}, [](const model::SealedSecret& secret) {
+    return std::pair(static_cast<int>(secret.scope), std::string_view(secret.alias));
+  });
   return found;
 }
 

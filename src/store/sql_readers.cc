@@ -7,14 +7,10 @@ namespace {
 constexpr std::size_t waiting_max = 50'000;
 constexpr std::size_t taken_max = 16;  // so that threads share, and the first is not answered much later
 
-// What went wrong, if anything did.
-std::optional<Failure> try_to(Work& work, Connection& db) {
-  db.begin_reading();
-  if (!db.failure()) work.attempt(db);
-  auto failure = db.take_failure();
-  db.run("COMMIT");
-  db.take_failure();  // there was nothing to commit
-  return failure;
+// There was nothing to commit, so nothing is lost if that goes wrong.
+void end_reading(Connection& db) {
+  db.end_reading();
+  db.take_failure();
 }
 
 }  // namespace
@@ -69,21 +65,28 @@ void Readers::run(std::unique_ptr<Connection> db) {
     const uint64_t current = writer_.generation();
     if (generation != current) db.reset();
     generation = current;
-    for (const auto& work : works) attempt(*work, db);
+    // They see the same moment, which is after each of them was asked for.
+    bool is_reading = false;
+    for (const auto& work : works) attempt(*work, db, is_reading);
+    if (is_reading) end_reading(*db);
     postman_.deliver(std::move(works));
   }
 }
 
-// Twice, because a connection that stood idle may have been dead for long.
-void Readers::attempt(Work& work, std::unique_ptr<Connection>& db) const {
+// Twice, because a connection that stood idle may have been dead for long. Whoever fails ends the transaction.
+void Readers::attempt(Work& work, std::unique_ptr<Connection>& db, bool& is_reading) const {
   for (const bool again : {true, false}) {
     if (db == nullptr) {
       auto opened = side_.open_reader();
       if (!opened) return work.fail(std::move(opened.error()).in("open the database for reading"));
       db = std::move(opened).take();
     }
-    const auto failure = try_to(work, *db);
+    if (!std::exchange(is_reading, true)) db->begin_reading();
+    if (!db->failure()) work.attempt(*db);
+    const auto failure = db->take_failure();
     if (!failure) return;
+    end_reading(*db);
+    is_reading = false;
     if (failure->trouble == Trouble::lost) db.reset();
     if (failure->trouble != Trouble::lost || !again) return work.fail(error_of(*failure));
   }

@@ -32,7 +32,7 @@ class Readers {
 
  private:
   void run(std::unique_ptr<Connection> db);
-  void attempt(Work& work, std::unique_ptr<Connection>& db) const;
+  void attempt(Work& work, std::unique_ptr<Connection>& db, bool& is_reading) const;
   WorkList take_some();
 
   const ReadSide& side_;

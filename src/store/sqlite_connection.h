@@ -20,6 +20,7 @@ class SqliteConnection final : public Connection {
   Statement* prepare(std::string_view sql, std::span<const Value> values, Asked asked) override;
   void run(const char* sql) override;
   void begin_reading() override { run("BEGIN"); }
+  void end_reading() override { run("COMMIT"); }
   int change_count() const override;
   std::vector<std::string> tables() override;
   std::vector<Column> columns(const std::string& table) override;
