@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import {
-  accessible, answer, ask, browser, chatId, fits, get, hear, idle, kept, makeApprover, message, patience, rename, say, seen, shoot, shown,
+  accessible, answer, ask, browser, chatId, expectStops, fits, get, hear, idle, kept, makeApprover, message, patience, rename, say, seen, shoot, shown,
   squeezed, stored, tab, tell, textOf, visit,
 } from './console_browser.mjs'
 
@@ -208,6 +208,7 @@ const stories = {
 
   async restart() {
     const page = await visit()
+    expectStops()
     await hear(page, 'say Before.')
     await page.locator('input[type=file]').setInputFiles([{ name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n') }])
     await page.getByRole('button', { name: 'Send' }).click({ ...patience, trial: true })

@@ -24,6 +24,9 @@ export async function ask(what) {
   return JSON.parse((await answers.next()).value)
 }
 
+// From here on the server is stopped now and then: until its socket is closed it answers 503, which Chromium notes.
+export const expectStops = () => expected.push(/status of 503/)
+
 export const tell = (text) => console.log(JSON.stringify({ tell: text }))
 
 export function watch(page) {
