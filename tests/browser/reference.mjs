@@ -2,14 +2,14 @@
 //
 //   node reference.mjs
 import assert from 'node:assert/strict'
-import { browser, patience, seen, shoot, watch } from './console_browser.mjs'
+import { accessible, browser, fits, patience, seen, shoot, watch } from './console_browser.mjs'
 
 const url = process.env.SLUICE_URL
 const filter = (page) => page.getByLabel('Find an operation or schema')
 const article = (page, name) => page.locator(`article#${name}`)
 
-async function open(place) {
-  const page = watch(await browser.newPage({ viewport: { width: 1280, height: 800 } }))
+async function open(place, { width = 1280, height = 800 } = {}) {
+  const page = watch(await browser.newPage({ viewport: { width, height } }))
   await page.goto(`${url}/docs${place}`)
   await page.getByRole('heading', { name: 'The API of Sluice' }).waitFor(patience)
   return page
@@ -48,9 +48,24 @@ async function reads() {
   await isOpen(await open('#approveApproval'), 'approveApproval') // from a link that somebody sent
 }
 
+async function readsOnAPhone() {
+  const page = await open('', { width: 390, height: 844 })
+  await fits(page, 'the reference')
+  await shoot(page, 'reference-phone')
+  await page.evaluate(() => { for (const folded of document.querySelectorAll('details')) folded.open = true })
+  await fits(page, 'the reference, unfolded')
+  await article(page, 'createMessage').scrollIntoViewIfNeeded()
+  await shoot(page, 'reference-phone-operation')
+  await accessible(page, 'the reference')
+  // It is served alone: the guides of the repository are not there to be followed.
+  const text = await page.locator('body').innerText()
+  assert.deepEqual(text.match(/\bdocs\/[\w/-]+\.md/g) ?? [], [], 'what the page names, the server has')
+}
+
 const end = { ok: true }
 try {
   await reads()
+  await readsOnAPhone()
 } catch (error) {
   const page = browser.contexts().flatMap((context) => context.pages()).at(-1)
   await shoot(page, 'failed-reference').catch(() => {})

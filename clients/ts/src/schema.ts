@@ -197,7 +197,7 @@ export interface ChatWithMessages {
 export interface ChatMessage {
   id: MessageId
   role: 'user' | 'assistant'
-  /** In the order in which they appeared; docs/assistant.md says what each type has. */
+  /** In the order in which they appeared; [sendChatTurn](#sendChatTurn) says what each type has. */
   content: ({
     type: 'text' | 'reasoning' | 'step' | 'files' | 'diff' | 'approval' | 'tool_output' | 'subagent' | 'assets'
   })[]
@@ -607,7 +607,7 @@ export interface RunAgentInput {
   resume?: Record<string, unknown>[] | null
 }
 
-/** An event of AG-UI (docs/formats/agui.md). Never with a member that is null. */
+/** An event as [AG-UI](https://docs.ag-ui.com) has it. Never with a member that is null. */
 export interface AguiEvent {
   type: string
   timestamp: number
@@ -655,7 +655,12 @@ export interface McpServer {
   environment?: Variables | null
 }
 
-/** A tool that the tenant's own server carries out, by a signed call (docs/tools.md). */
+/**
+ * A tool that the tenant's own server carries out. The call is a POST of
+ * `{"object":"tool_call","id","run_id","conversation_id","agent_id","name","arguments"}` with the header
+ * `Sluice-Signature`, signed as [webhooks are](#getWebhookSecret). Answer `{"result":…}` or `{"error":"…"}`. A call
+ * is made once, never again.
+ */
 export interface WebhookTool {
   name: string
   description?: string | null
@@ -765,7 +770,11 @@ export interface WorkflowEdge {
   when?: boolean | null
 }
 
-/** The members depend on `type`; docs/workflows.md has them all. */
+/**
+ * Besides `id` and `type`, an `agents` block has `agent`, `prompt`, `sandbox_url`, `skills`; an `inference` block
+ * `prompt`, `system`, `model`, `max_output_tokens`; an `http` block `method`, `url`, `headers`, `body`,
+ * `timeout_seconds`, `idempotent`; a `condition` `left`, `op`, `right`.
+ */
 export interface WorkflowBlock {
   id: string
   type: 'agents' | 'inference' | 'http' | 'condition'
@@ -799,7 +808,7 @@ export interface WorkflowBlock {
 }
 
 export interface WorkflowError {
-  /** The slug of a problem, or one of docs/workflows.md. */
+  /** The slug of a problem, or `template-failed`, `condition-failed`, `agent-not-found`, `sandbox-not-allowed`, `http-not-allowed`, `http-failed`, `http-status` or `outcome-unknown`. */
   code: string
   message: string
 }
@@ -1555,6 +1564,23 @@ export interface VaultRotation {
  *
  * where `error` may take the place of anything after the first line. `seq` counts from 0 without
  * gaps. Exactly one terminal event, `message_end` or `error`, ends a stream.
+ *
+ * With `detail=full` others stand between these, with this `data`:
+ *
+ * - `log`: `level`, `text` and what else is known.
+ * - `reasoning`: `text`.
+ * - `usage`: `input_tokens`, `output_tokens`, summed over the run so far.
+ * - `step`: a tool call, told when it begins and when it ends: `id`, `name`, `status` (`running`, `succeeded`,
+ *   `failed`), `args` at the beginning, `result` or `error` and `durationMs` at the end.
+ * - `output`: what a tool call prints, as it comes: `id` of its step, `stream` (`stdout` or `stderr`), `text`.
+ * - `file`: `type` (`create`, `change`, `delete`), `path`, `timestamp`.
+ * - `diff`: `path`, and as `diff` all that the run changed, as `git diff` writes it.
+ * - `egress`: a request left the sandbox, or was kept from it: `host`, `method`, `status` and more.
+ * - `custom`: `name`, `value`. What a tool or the sandbox tells besides.
+ * - `replaced`: `kept_bytes`. Of the text so far only its first bytes stand.
+ * - `call`: a tool call is being written: `id` and `name` first, then `id` and `args`, a piece of their JSON.
+ * - `subagent`: `id`, `name`, `status` (`started`, `finished`, `failed`), `step_id` of the call that did it, `error`.
+ * - `subagent_text`: `id`, and `text` or `reasoning`.
  */
 export type ConversationEvent = QueuedEvent | MessageStartEvent | ContentDeltaEvent | ApprovalRequiredEvent | ResumedEvent | MessageEndEvent | ErrorEvent
 
