@@ -299,6 +299,22 @@ TEST_P(NodesContract, News_of_what_another_node_does_arrive) {
   store().nodes().tell(nullptr);
 }
 
+TEST_P(NodesContract, News_that_come_close_together_wait_for_no_others) {
+  meet();
+  HeardNews news;
+  listen(1, news);
+  use(0);
+  int answered = 0;
+  for (int sent = 2; sent <= 600; sent += 2) {
+    for (int i = 0; i < 2; ++i) {
+      store().nodes().post(a_letter(std::nullopt, ids[1]), [&](const auto& /*posted*/) { ++answered; });
+    }
+    ASSERT_TRUE(loop_.run_until([&] { return answered == sent && news.mail == sent; })) << news.mail << " of " << sent;
+  }
+  listen(1, news);
+  store().nodes().tell(nullptr);
+}
+
 TEST_P(NodesContract, A_journal_that_nobody_follows_is_news_to_nobody_but_a_takeover_is_to_all) {
   meet();
   HeardNews news;

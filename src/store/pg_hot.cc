@@ -15,8 +15,7 @@ namespace sluice::store {
 
 namespace {
 
-constexpr std::size_t waiting_max = 50'000;  // a database slower than its callers must not eat the memory
-constexpr std::size_t group_max = 1'000;     // so that a long queue is answered as it goes
+constexpr std::size_t group_max = 1'000;  // so that a long queue is answered as it goes
 constexpr int attempts_max = 4;
 constexpr int64_t put_off_us = 5'000'000;  // how long it is remembered, if nobody tries again
 
@@ -70,15 +69,12 @@ PgHot::PgHot(PgHotOptions options, const std::atomic<bool>& others, Postman& pos
       commits_(metrics.counter("sluice_store_commits_total", "Transactions committed.")),
       operations_(metrics.counter("sluice_store_operations_total", "Write operations that were in them.")),
       commit_time_(metrics.histogram("sluice_store_commit_seconds", "From the start of a group to its commit.")),
-      queue_length_(metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
+      waiting_(postman, "too much is waiting to be written",
+               &metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
       thread_([this] { run(); }) {}
 
 PgHot::~PgHot() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_one();
+  waiting_.stop();
   thread_.join();
 }
 
@@ -104,21 +100,6 @@ void PgHot::reopen(Done<Unit> done) { submit(std::make_unique<ReopenWork>(std::m
 
 void PgHot::heed(PgNews wish) { submit(std::make_unique<WishWork>(std::move(wish))); }
 
-void PgHot::submit(std::unique_ptr<HotWork> work) {
-  std::unique_lock lock(mutex_);
-  if (waiting_.size() < waiting_max) {
-    waiting_.push_back(std::move(work));
-    queue_length_.set(static_cast<int64_t>(waiting_.size()));
-    lock.unlock();
-    return wake_.notify_one();
-  }
-  lock.unlock();
-  work->fail({ErrorKind::overloaded, "too much is waiting to be written"});
-  HotList refused;
-  refused.push_back(std::move(work));
-  postman_.deliver(std::move(refused));
-}
-
 // ── the thread ──
 
 void PgHot::run() {
@@ -142,22 +123,14 @@ void PgHot::run() {
 // Everything that waits, up to a bound and to what must come after something in it; or one reopening. Nothing when it
 // is time to stop.
 PgHot::HotList PgHot::take_group() {
-  std::unique_lock lock(mutex_);
-  wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-  HotList works;
   std::unordered_set<std::string> taken;
-  while (!waiting_.empty() && works.size() < group_max) {
-    auto& work = waiting_.front();
-    if (work->is_reopening() && !works.empty()) break;
-    const auto names = work->names();
-    if (std::ranges::any_of(names, [&](const std::string& name) { return taken.contains(name); })) break;
+  return waiting_.take(group_max, [&](const HotWork& work, const HotList& works) {
+    if (!works.empty() && (work.is_reopening() || works.back()->is_reopening())) return false;
+    const auto names = work.names();
+    if (std::ranges::any_of(names, [&](const std::string& name) { return taken.contains(name); })) return false;
     taken.insert(names.begin(), names.end());
-    works.push_back(std::move(work));
-    waiting_.pop_front();
-    if (works.back()->is_reopening()) break;
-  }
-  queue_length_.set(static_cast<int64_t>(waiting_.size()));
-  return works;
+    return true;
+  });
 }
 
 void PgHot::commit(HotList& works) {

@@ -7,17 +7,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <thread>
 #include <unordered_set>
 
 #include "store/pg_followed.h"
 #include "store/pg_group.h"
 #include "store/pg_news.h"
-#include "store/sql_work.h"
-#include "world/metrics.h"
+#include "store/waiting_works.h"
 
 namespace sluice::store {
 
@@ -90,7 +86,7 @@ class PgHot {
     bool is_unknown = false;  // it may have been written
   };
 
-  void submit(std::unique_ptr<HotWork> work);
+  void submit(std::unique_ptr<HotWork> work) { waiting_.submit(std::move(work)); }
   void run();
   HotList take_group();
   void commit(HotList& works);
@@ -115,7 +111,6 @@ class PgHot {
   world::Counter& commits_;
   world::Counter& operations_;
   world::Histogram& commit_time_;
-  world::Gauge& queue_length_;
   std::atomic<bool> broken_{false};
   std::atomic<int64_t> put_off_until_us_{0};  // so long it is said not to write
 
@@ -124,10 +119,7 @@ class PgHot {
   std::string broken_by_;
   PgFollowed followed_;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::unique_ptr<HotWork>> waiting_;  // guarded by mutex_
-  bool stopping_ = false;                         // guarded by mutex_
+  WaitingWorks<HotWork> waiting_;
   std::thread thread_;
 };
 

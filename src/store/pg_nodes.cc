@@ -128,8 +128,8 @@ void PgNodes::run() {
       if (!waiting_.empty()) continue;
     }
     listen();
-    wait();
     hear();
+    wait();
   }
 }
 
@@ -187,14 +187,15 @@ void PgNodes::listen() {
 
 void PgNodes::hear() {
   if (listener_ == nullptr) return;
+  // First, because it reads what came: news that were read, but not taken, do not end the wait for more.
+  const bool is_alive = listener_->is_alive();
   for (const auto& notice : listener_->take_notices()) {
     auto news = PgNews::read(notice.payload);
     if (news.from == self_) continue;
     others_ = true;  // it speaks: no need to wait for the next beat
     pass_on(std::move(news));
   }
-  if (!listener_->failure() && listener_->is_alive()) return;
-  listener_.reset();
+  if (!is_alive || listener_->failure()) listener_.reset();
 }
 
 void PgNodes::pass_on(PgNews news) {

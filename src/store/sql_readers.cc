@@ -4,7 +4,6 @@ namespace sluice::store {
 
 namespace {
 
-constexpr std::size_t waiting_max = 50'000;
 constexpr std::size_t taken_max = 16;  // so that threads share, and the first is not answered much later
 
 // There was nothing to commit, so nothing is lost if that goes wrong.
@@ -17,50 +16,21 @@ void end_reading(Connection& db) {
 
 Readers::Readers(std::vector<std::unique_ptr<Connection>> connections, const ReadSide& side, const Writer& writer,
                  Postman& postman)
-    : side_(side), writer_(writer), postman_(postman) {
+    : side_(side), writer_(writer), postman_(postman), waiting_(postman, "too much is waiting to be read", nullptr) {
   for (auto& db : connections) {
     threads_.emplace_back([this, db = std::move(db)]() mutable { run(std::move(db)); });
   }
 }
 
 Readers::~Readers() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
+  waiting_.stop();
   for (auto& thread : threads_) thread.join();
-}
-
-void Readers::submit(std::unique_ptr<Work> work) {
-  std::unique_lock lock(mutex_);
-  if (waiting_.size() < waiting_max) {
-    waiting_.push_back(std::move(work));
-    lock.unlock();
-    return wake_.notify_one();
-  }
-  lock.unlock();
-  work->fail({ErrorKind::overloaded, "too much is waiting to be read"});
-  WorkList refused;
-  refused.push_back(std::move(work));
-  postman_.deliver(std::move(refused));
-}
-
-WorkList Readers::take_some() {
-  std::unique_lock lock(mutex_);
-  wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-  WorkList taken;
-  while (!waiting_.empty() && taken.size() < taken_max) {
-    taken.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
-  return taken;
 }
 
 void Readers::run(std::unique_ptr<Connection> db) {
   uint64_t generation = 1;
   for (;;) {
-    auto works = take_some();
+    auto works = waiting_.take(taken_max, [](const Work&, const WorkList&) { return true; });
     if (works.empty()) return;
     const uint64_t current = writer_.generation();
     if (generation != current) db.reset();

@@ -2,9 +2,6 @@
 // operation sees the database as it was at one moment.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <thread>
 
 #include "store/sql_writer.h"
@@ -28,21 +25,17 @@ class Readers {
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
 
-  void submit(std::unique_ptr<Work> work);
+  void submit(std::unique_ptr<Work> work) { waiting_.submit(std::move(work)); }
 
  private:
   void run(std::unique_ptr<Connection> db);
   void attempt(Work& work, std::unique_ptr<Connection>& db, bool& is_reading) const;
-  WorkList take_some();
 
   const ReadSide& side_;
   const Writer& writer_;
   Postman& postman_;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::unique_ptr<Work>> waiting_;  // guarded by mutex_
-  bool stopping_ = false;                      // guarded by mutex_
+  WaitingWorks<Work> waiting_;
   std::vector<std::thread> threads_;
 };
 

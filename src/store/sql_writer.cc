@@ -6,9 +6,8 @@ namespace sluice::store {
 
 namespace {
 
-constexpr std::size_t waiting_max = 50'000;  // a disk slower than its callers must not eat the memory
-constexpr std::size_t group_max = 2'000;     // so that a long queue is answered as it goes
-constexpr int64_t full_us = 5'000'000;       // how long a full disk is remembered, if nobody tries it again
+constexpr std::size_t group_max = 2'000;  // so that a long queue is answered as it goes
+constexpr int64_t full_us = 5'000'000;    // how long a full disk is remembered, if nobody tries it again
 
 Error unknown_outcome(const std::string& cause) {
   return {ErrorKind::unavailable,
@@ -28,31 +27,13 @@ Writer::Writer(WriteSide& side, Postman& postman, world::Metrics& metrics)
       commits_(metrics.counter("sluice_store_commits_total", "Transactions committed.")),
       operations_(metrics.counter("sluice_store_operations_total", "Write operations that were in them.")),
       commit_time_(metrics.histogram("sluice_store_commit_seconds", "From the start of a group to its commit.")),
-      queue_length_(metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
+      waiting_(postman, "too much is waiting to be written",
+               &metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
       thread_([this] { run(); }) {}
 
 Writer::~Writer() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_one();
+  waiting_.stop();
   thread_.join();
-}
-
-void Writer::submit(std::unique_ptr<Work> work) {
-  std::unique_lock lock(mutex_);
-  if (waiting_.size() < waiting_max) {
-    waiting_.push_back(std::move(work));
-    queue_length_.set(static_cast<int64_t>(waiting_.size()));
-    lock.unlock();
-    return wake_.notify_one();
-  }
-  lock.unlock();
-  work->fail({ErrorKind::overloaded, "too much is waiting to be written"});
-  WorkList refused;
-  refused.push_back(std::move(work));
-  postman_.deliver(std::move(refused));
 }
 
 void Writer::run() {
@@ -71,23 +52,11 @@ void Writer::run() {
 
 // Everything that waits, up to a bound, or one reopening; nothing when it is time to stop.
 WorkList Writer::take_group() {
-  std::unique_lock lock(mutex_);
-  if (waiting_.empty() && !stopping_) {
-    lock.unlock();
-    rest(true);
-    lock.lock();
-  }
-  wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-  WorkList group;
-  while (!waiting_.empty() && group.size() < group_max) {
-    const bool is_reopening = waiting_.front()->work_class() == Work::Class::reopen;
-    if (is_reopening && !group.empty()) break;
-    group.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-    if (is_reopening) break;
-  }
-  queue_length_.set(static_cast<int64_t>(waiting_.size()));
-  return group;
+  if (waiting_.is_idle()) rest(true);
+  const auto is_reopening = [](const Work& work) { return work.work_class() == Work::Class::reopen; };
+  return waiting_.take(group_max, [&](const Work& work, const WorkList& group) {
+    return group.empty() || (!is_reopening(work) && !is_reopening(*group.back()));
+  });
 }
 
 void Writer::commit(WorkList& group) {

@@ -3,13 +3,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <thread>
 
-#include "store/sql_work.h"
-#include "world/metrics.h"
+#include "store/waiting_works.h"
 
 namespace sluice::store {
 
@@ -36,7 +32,7 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  void submit(std::unique_ptr<Work> work);
+  void submit(std::unique_ptr<Work> work) { waiting_.submit(std::move(work)); }
   // Nothing is written until it is reopened.
   bool broken() const { return broken_.load(std::memory_order_relaxed); }
   // Broken, or it had no room for the last group, moments ago: whether there is now shows when somebody writes.
@@ -63,17 +59,13 @@ class Writer {
   world::Counter& commits_;
   world::Counter& operations_;
   world::Histogram& commit_time_;
-  world::Gauge& queue_length_;
   std::atomic<bool> broken_{false};
   std::atomic<int64_t> full_until_us_{0};  // so long it is said to be full
   std::atomic<uint64_t> generation_{1};
 
   std::string broken_by_;  // the thread's own
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::unique_ptr<Work>> waiting_;  // guarded by mutex_
-  bool stopping_ = false;                      // guarded by mutex_
+  WaitingWorks<Work> waiting_;
   std::thread thread_;
 };
 
