@@ -62,7 +62,9 @@ TEST_F(OperationsTest, Every_problem_has_a_page_that_runs_no_script) {
 }
 
 TEST_F(OperationsTest, The_home_page_says_the_version_and_the_openapi_file_is_served_I_23) {
-  EXPECT_NE(ask_as("GET", "/", {})->body.find("1.2.3"), std::string::npos);
+  const auto home = ask_as("GET", "/", {});
+  EXPECT_NE(home->body.find("1.2.3"), std::string::npos);
+  EXPECT_NE(home->body.find("<title>Sluice</title>"), std::string::npos);
   const auto file = ask_as("GET", "/openapi.yaml", {});
   EXPECT_EQ(file->header("Content-Type"), "application/yaml");
   EXPECT_TRUE(file->body.starts_with("openapi: 3.1.0\n"));

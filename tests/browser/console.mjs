@@ -15,6 +15,12 @@ const evil = '<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascrip
 
 const stories = {
   async 'first answer'() {
+    const home = await browser.newPage()
+    await home.goto(url) // where somebody comes who knows only the server's name
+    assert.equal(await home.title(), 'Sluice')
+    await home.getByRole('link', { name: 'The console' }).click()
+    await home.getByRole('button', { name: 'Sign in' }).waitFor(patience)
+    assert.equal(await home.title(), 'Sign in · Sluice')
     const page = await visit()
     await shown(page, 'What should')
     await accessible(page, 'a new chat')

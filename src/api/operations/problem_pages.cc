@@ -21,11 +21,13 @@ std::string escaped(std::string_view text) {
 }
 
 void answer_page(const Asked& asked, std::string_view title, std::string_view body_html) {
-  std::string page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>" + escaped(title) +
-                     " · Sluice</title><style>body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;"
+  const std::string heading = escaped(title);
+  std::string page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>" + heading +
+                     (heading == "Sluice" ? "" : " · Sluice") +
+                     "</title><style>body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;"
                      "margin:3rem auto;padding:0 1rem}code{font-size:.95em}td{padding:.2rem 1rem .2rem 0}"
                      "</style><h1>" +
-                     escaped(title) + "</h1>";
+                     heading + "</h1>";
   page.append(body_html).append("</html>\n");
   asked->answer(200, "text/html; charset=utf-8", std::move(page),
                 {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"},
