@@ -8,6 +8,9 @@ import unittest
 from server_process import PATIENCE_S, ServerTest, wait_until
 from stream_grammar import check_stream, text_of
 
+ANNOUNCED = 10_000_000  # of a body that is refused: less than the most that a body may have
+SENT = 3_000_000  # more than a stream's window, and than is kept in memory
+
 # Opens as many streams as it is given paths, on one session; resets those that hang after their first line.
 NODE_CLIENT = r"""
 const http2 = require('node:http2');
@@ -32,6 +35,42 @@ for (const one of asked) {
   });
   stream.end(JSON.stringify({content}));
 }
+"""
+
+# On one session: a run that is read from its first line on; meanwhile, one after the other, bodies that are announced
+# and of which some bytes or none are sent; then the run to its end.
+NODE_STRANGERS = r"""
+const http2 = require('node:http2');
+const { once } = require('node:events');
+const [url, asked] = [process.argv[1], JSON.parse(process.argv[2])];
+const session = http2.connect(url);
+session.on('error', error => { console.error(error); process.exit(1); });
+const open = ({path, headers}) => {
+  const stream = session.request({':method': 'POST', ':path': path, ...headers});
+  const told = {text: ''};
+  stream.on('response', head => { told.status = head[':status']; });
+  stream.on('data', piece => { told.text += piece; });
+  told.closed = once(stream, 'close').then(() => { told.code = stream.rstCode; });
+  return {stream, told};
+};
+(async () => {
+  const run = open(asked.run);
+  run.stream.end(asked.run.body);
+  await once(run.stream, 'data');
+  for (const one of asked.bodies) {
+    const {stream, told} = open(one);
+    const answered = once(stream, 'end');
+    if (one.whole) stream.end(one.body.padEnd(one.sent));
+    else if (one.sent) await new Promise(sent => stream.write(Buffer.alloc(one.sent), sent));
+    await answered;
+    stream.close(); // it keeps the rest
+    await told.closed;
+    console.log(JSON.stringify({...told, runEnded: 'code' in run.told}));
+  }
+  await run.told.closed;
+  console.log(JSON.stringify(run.told));
+  session.close();
+})();
 """
 
 
@@ -71,6 +110,35 @@ class Http2(ServerTest):
                          "--header", "Content-Type: application/json", self.server.url + self.messages_path())
         self.assertTrue(said.endswith(b"413"), said)
         self.assertIn(b"/problems/content-too-large", said)
+
+    def test_S3_a_stranger_is_refused_at_the_head_and_the_other_streams_go_on(self):
+        key = {"authorization": f"Bearer {self.server.bootstrap['service_key']}", "content-type": "application/json"}
+        made = self.client.post(f"/api/workspaces/{self.server.bootstrap['workspace_id']}/executions", {}).json()
+        results = f"/api/agents/{made['id']}/results"
+        strangers = [("/v1/skills", {}, "unauthenticated"),
+                     ("/v1/skills", {"authorization": "Bearer sk_int_wrong"}, "unauthenticated"),
+                     (results, {"authorization": "guess"}, "token-invalid"),
+                     (results, {"authorization": made["otp_run"]}, "token-invalid")]
+        # Nothing of the body, so that only the head can have been judged; then more than the windows hold, which is let pass.
+        refused = [({"path": path, "sent": sent, "headers": headers | {
+            "content-type": "multipart/form-data; boundary=edge", "content-length": str(ANNOUNCED)}}, problem)
+                   for sent in (0, SENT) for path, headers, problem in strangers]
+        taken = {"path": "/v1/agents", "headers": key, "whole": True, "sent": SENT, "body": json.dumps({"name": "large"})}
+        asked = {"run": {"path": self.messages_path(), "headers": key, "body": json.dumps({"content": "put On.\ntokens 60 20"})},
+                 "bodies": [*(stranger for stranger, _ in refused), taken]}
+        done = subprocess.run([shutil.which("node"), "-e", NODE_STRANGERS, self.server.url, json.dumps(asked)],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        *answers, large, run = map(json.loads, done.stdout.splitlines())
+        for answer, (stranger, problem) in zip(answers, refused, strict=True):
+            with self.subTest(stranger=stranger):
+                self.assertEqual((answer["status"], answer["code"]), (401, 0), answer)
+                self.assertTrue(json.loads(answer["text"])["type"].endswith(f"/problems/{problem}"), answer)
+        self.assertFalse(answers[0]["runEnded"], "it was under way")
+        self.assertEqual((large["status"], large["code"]), (201, 0), large)
+        self.assertEqual((run["status"], run["code"]), (200, 0))
+        events = check_stream(run["text"].encode().split(b"\n")[:-1])
+        self.assertEqual(sum(e["type"] == "content_delta" for e in events), 61)
 
     def test_two_thousand_streams_at_once_are_served_without_an_error(self):
         done = subprocess.run(["h2load", "--requests=20000", "--clients=20", "--max-concurrent-streams=100",
