@@ -286,7 +286,7 @@ void Http1Connection::on_timer() {
   const auto self = shared_from_this();
   timer_due_us_ = never;
   const int64_t now_us = context_.reactor.monotonic_us();
-  if (now_us >= outflow_.stall_due_us()) return close();
+  if (outflow_.is_stalled(*transport_, context_)) return close();
   if (now_us >= phase_due_us_) {
     if (phase_ != Phase::head && phase_ != Phase::body) return close();
     refuse(408, phase_ == Phase::head ? "the request took too long to come" : "the request body took too long to come");

@@ -300,7 +300,7 @@ void Http2Connection::on_timer() {
   const auto self = shared_from_this();
   timer_due_us_ = never;
   const int64_t now_us = context_.reactor.monotonic_us();
-  if (now_us >= outflow_.stall_due_us()) return close();
+  if (outflow_.is_stalled(*transport_, context_)) return close();
   if (now_us >= quiet_due_us_) return phase_ == Phase::lingering ? close() : drain();
   for (const auto& [id, stream] : session_.streams()) look_at(*stream, now_us);
   settle();
@@ -314,8 +314,10 @@ void Http2Connection::look_at(Http2Stream& stream, int64_t now_us) {
   } else if (now_us >= stream.request_due_us) {
     refuse(stream, 408, "the request took too long to come");
   }
-  if (now_us >= stream.stall_due_us) {
-    const bool was_given_up = stream.ending == Http2Stream::Ending::abort;
+  const bool was_given_up = stream.ending == Http2Stream::Ending::abort;
+  if (now_us >= stream.stall_due_us && outflow_.blocked() && !was_given_up) {
+    stream.stall_due_us = in_ms(context_.options.write_stall_ms_max);  // it waits for the others, not for its reader
+  } else if (now_us >= stream.stall_due_us) {
     stream.stall_due_us = never;
     session_.reset(stream, was_given_up ? Http2Error::internal_error : Http2Error::cancel);
     schedule_flush();

@@ -1,9 +1,19 @@
 #include "net/outflow.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 namespace sluice::net {
 namespace {
 
 constexpr std::size_t vectors_per_send_max = 64;
+
+// What the kernel has taken from us and the peer's not from it. It says that there is room only when a third of a
+// buffer of megabytes is free, which takes somebody who reads slowly a good while.
+int64_t untaken_bytes_of(const Transport& transport) {
+  int bytes = 0;
+  return ioctl(transport.fd(), SIOCOUTQ, &bytes) == 0 ? bytes : 0;
+}
 
 }  // namespace
 
@@ -23,10 +33,21 @@ bool Outflow::send(Transport& transport, ServerContext& context) {
   }
   if (full && (moved || !blocked_)) {
     stall_due_us_ = context.reactor.monotonic_us() + context.options.write_stall_ms_max * 1000;
+    untaken_bytes_ = untaken_bytes_of(transport);
   }
   if (!full) stall_due_us_ = never;
   blocked_ = full;
   return true;
+}
+
+bool Outflow::is_stalled(const Transport& transport, const ServerContext& context) {
+  const int64_t now_us = context.reactor.monotonic_us();
+  if (now_us < stall_due_us_) return false;
+  const int64_t untaken_bytes = untaken_bytes_of(transport);
+  if (untaken_bytes >= untaken_bytes_) return true;
+  untaken_bytes_ = untaken_bytes;
+  stall_due_us_ = now_us + context.options.write_stall_ms_max * 1000;
+  return false;
 }
 
 }  // namespace sluice::net

@@ -17,8 +17,10 @@ class Outflow final {
   const Outbox& outbox() const { return outbox_; }
   // The socket is full: it must become writable first.
   bool blocked() const { return blocked_; }
-  // When a peer that has not taken a byte since is given up.
+  // When to look whether the peer is to be given up.
   int64_t stall_due_us() const { return stall_due_us_; }
+  // That time has come, and the peer has taken nothing since. One that takes a little has as long again.
+  [[nodiscard]] bool is_stalled(const Transport& transport, const ServerContext& context);
 
   // Sends until all is gone or the socket is full. False: the connection is broken.
   [[nodiscard]] bool send(Transport& transport, ServerContext& context);
@@ -26,6 +28,7 @@ class Outflow final {
  private:
   Outbox outbox_;
   int64_t stall_due_us_ = never;
+  int64_t untaken_bytes_ = 0;  // that the kernel held when the time began
   bool blocked_ = false;
 };
 

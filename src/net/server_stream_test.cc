@@ -11,6 +11,8 @@ SharedBytes bytes(std::string text) { return std::make_shared<const std::string>
 // A server whose one stream the test holds in its hands.
 class StreamTest : public testing::Test {
  protected:
+  explicit StreamTest(int64_t stall_ms_max = 300) : stall_ms_max_(stall_ms_max) {}
+
   void open(RawClient& client, std::string_view version = "1.1") {
     client.say("GET / HTTP/" + std::string(version) + "\r\nHost: h\r\n\r\n");
     ASSERT_TRUE(live.becomes_true([&] { return stream != nullptr; }));
@@ -19,6 +21,7 @@ class StreamTest : public testing::Test {
     live.in_loop([&] { stream->write(bytes(std::move(text))); });
   }
 
+  const int64_t stall_ms_max_;
   std::shared_ptr<Exchange> stream;
   int drained = 0;
   int gone = 0;
@@ -30,7 +33,7 @@ class StreamTest : public testing::Test {
                   },
                   {.request_head_ms_max = 50,
                    .keep_alive_idle_ms_max = 50,
-                   .write_stall_ms_max = 300,
+                   .write_stall_ms_max = stall_ms_max_,
                    .half_closed_probe_seconds = 1}};
 };
 
@@ -190,6 +193,27 @@ TEST_F(StreamTest, A_client_that_stops_reading_is_given_up) {
     stream->write(bytes("into the void"));
     stream->finish();
   });
+}
+
+struct PatientStreamTest : StreamTest {
+  PatientStreamTest() : StreamTest(1'000) {}
+};
+
+TEST_F(PatientStreamTest, A_client_that_reads_a_little_now_and_then_is_not_given_up) {
+  RawClient client(live.port(), 4096);
+  open(client);
+  live.in_loop([&] { stream->write(bytes(std::string(16 * 1024 * 1024, 'x'))); });
+  // Three times as long as one may read nothing, and less than makes room in the server's socket.
+  char some[4096];
+  for (int i = 0; i < 75; ++i) {
+    ASSERT_GT(recv(client.fd(), some, sizeof some, 0), 0) << "after " << i << " pieces";
+    std::promise<void> later;
+    world::Timer timer;
+    live.in_loop([&] { timer = live.reactor().after({40}, [&] { later.set_value(); }); });
+    later.get_future().wait();
+    live.in_loop([&] { timer = {}; });
+  }
+  live.in_loop([&] { EXPECT_EQ(gone, 0); });
 }
 
 TEST_F(StreamTest, A_peer_that_vanishes_is_noticed_though_nothing_is_written) {
