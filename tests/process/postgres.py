@@ -8,6 +8,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -33,6 +34,11 @@ def other_user():
     raise RuntimeError("there is neither a user postgres nor nobody")
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
 class Postgres:
     """One server with one database. `port`: on loopback, too; else by its socket only."""
 
@@ -49,10 +55,16 @@ class Postgres:
         self._reader = None
         self._ready = threading.Event()
         self.log = []
-        subprocess.run(
-            [self._programs / "initdb", "-D", self._data, "-U", "sluice", "-A", "trust", "-E", "UTF8", "--locale=C",
-             "--no-sync", f"--wal-segsize={log_segment_mib}"],
-            check=True, capture_output=True, cwd=self.directory, preexec_fn=self._become_other)
+        self._log_segment_mib = log_segment_mib
+        self._make_data()
+
+    def _make_data(self):
+        self._run("initdb", "-D", self._data, "-U", "sluice", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync",
+                  f"--wal-segsize={self._log_segment_mib}")
+
+    def _run(self, program, *words):
+        subprocess.run([self._programs / program, *words], check=True, capture_output=True, cwd=self.directory,
+                       preexec_fn=self._become_other)
 
     @property
     def _data(self):
@@ -90,7 +102,7 @@ class Postgres:
         for line in process.stdout:
             self.log.append(line)
             del self.log[:-1000]
-            if "ready to accept connections" in line:
+            if "ready to accept connections" in line or "ready to accept read-only connections" in line:
                 self._ready.set()
         self._ready.set()
 
@@ -167,3 +179,51 @@ class Postgres:
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip())
         return done.stdout.strip()
+
+
+class Standby(Postgres):
+    """A copy of `primary`, which streams from it; read-only until it is promoted."""
+
+    def __init__(self, primary, settings=(), port=None):
+        self._primary = primary
+        super().__init__(settings, port)
+
+    def _make_data(self):
+        self._run("pg_basebackup", "-D", self._data, "-d", self._primary.url, "-R", "-X", "stream", "-c", "fast",
+                  "--no-sync")
+
+    def promote(self):
+        if self.psql("SELECT pg_promote()") != "t":
+            raise RuntimeError("the standby is not promoted:\n" + "".join(self.log[-20:]))
+
+
+class Pair:
+    """A primary and its standby, both on loopback. From here on the primary commits nothing that the standby lacks."""
+
+    def __init__(self, settings=()):
+        self.primary = Postgres(settings, port=free_port())
+        try:
+            self.primary.start()
+            self.standby = Standby(self.primary, settings, port=free_port())
+        except BaseException:
+            self.primary.close()
+            raise
+        # After the copy was made: once promoted it would else wait for a standby of its own.
+        self.primary.psql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+
+    def start(self):
+        self.standby.start()
+        self.primary.psql("SELECT pg_reload_conf()")
+        return self
+
+    def is_synchronous(self):
+        return self.primary.psql("SELECT sync_state FROM pg_stat_replication") == "sync"
+
+    def url_of(self, database):
+        """Of whichever of them may write."""
+        hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
+        return f"postgresql://sluice@{hosts}/{database}?target_session_attrs=read-write"
+
+    def close(self):
+        self.standby.close()
+        self.primary.close()
