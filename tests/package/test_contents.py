@@ -15,6 +15,36 @@ import tree  # noqa: E402
 
 BINARY = pathlib.Path(os.environ["SLUICE_BINARY"])
 
+# For a zsh with a terminal: on a tab, says what could stand there. It asks the builtin that takes the matches, because
+# a list on a terminal may be laid out in any way.
+ZSHRC = r"""
+fpath=($ZDOTDIR/zsh/vendor-completions $fpath)
+autoload -Uz compinit
+compinit -u -D
+compadd() {
+  local -a taken
+  (( ${@[(I)-[OAD]]} )) || { builtin compadd -O taken "$@"; offered+=($taken) }
+  builtin compadd "$@"
+}
+tell() {
+  local -a offered
+  _main_complete
+  compstate[insert]= compstate[list]=
+  print -r -- "<<$offered>>"
+}
+zle -C tell complete-word tell
+bindkey '^I' tell
+"""
+# Types $1 and a tab there, and prints what was said.
+ZSH_AT_A_TERMINAL = r"""
+zmodload zsh/zpty
+zpty inner zsh -d -i
+zpty -w -n inner "$1"$'\t'
+zpty -r -m inner said '*<<*>>*'
+print -r -- "${${said##*<<}%%>>*}"
+zpty -d inner
+"""
+
 
 class Package(unittest.TestCase):
     @classmethod
@@ -81,15 +111,38 @@ class Manual(unittest.TestCase):
 
 
 class Completion(unittest.TestCase):
+    """Shells that find the scripts where packages put them, and the program on the PATH."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.share = pathlib.Path(folder.name)
+        tree.write_completions(BINARY, self.share)
+        os.symlink(BINARY.resolve(), self.share / "sluice")
+        self.environment = os.environ | {"PATH": f"{self.share}:/usr/bin:/bin", "HOME": folder.name, "TERM": "dumb"}
+
+    def said(self, *command, **more):
+        return subprocess.run(command, env=self.environment | more, cwd=self.share, capture_output=True, text=True, timeout=60,
+                              check=True).stdout
+
     def test_bash_completes_from_the_installed_script(self):
-        with tempfile.TemporaryDirectory() as folder:
-            tree.write_completions(BINARY, pathlib.Path(folder))
-            os.symlink(BINARY.resolve(), pathlib.Path(folder) / "sluice")
-            script = pathlib.Path(folder) / tree.COMPLETIONS["bash"]
-            said = subprocess.run(["bash", "-c", f"source {script}; COMP_WORDS=(sluice runs t); COMP_CWORD=2; _sluice; "
-                                   'echo "${COMPREPLY[@]}"'], env=os.environ | {"PATH": f"{folder}:/usr/bin:/bin"},
-                                  capture_output=True, text=True, check=True)
-            self.assertEqual(said.stdout, "tail trace\n")
+        script = self.share / tree.COMPLETIONS["bash"]
+        said = self.said("bash", "-c", f"source {script}; COMP_WORDS=(sluice runs t); COMP_CWORD=2; _sluice; "
+                         'echo "${COMPREPLY[@]}"')
+        self.assertEqual(said, "tail trace\n")
+
+    def test_fish_completes_from_the_installed_script(self):
+        for typed, words in (("se", ["secrets", "send", "serve"]), ("runs t", ["tail", "trace"]), ("serve fis", ["fish/"])):
+            with self.subTest(typed=typed):
+                said = self.said("fish", "-c", f"complete -C 'sluice {typed}'", XDG_DATA_DIRS=str(self.share))
+                self.assertEqual([line.split("\t")[0] for line in said.splitlines()], words)
+
+    def test_zsh_completes_from_the_installed_script(self):
+        (self.share / ".zshrc").write_text(ZSHRC)
+        for typed, words in (("se", ["secrets", "send", "serve"]), ("runs t", ["tail", "trace"]), ("serve fis", ["fish"])):
+            with self.subTest(typed=typed):
+                said = self.said("zsh", "-f", "-c", ZSH_AT_A_TERMINAL, "zsh", f"sluice {typed}", ZDOTDIR=str(self.share))
+                self.assertEqual(sorted(said.split()), words)
 
 
 if __name__ == "__main__":
