@@ -129,6 +129,7 @@ class Debian(MachineTest):
         left = machine.says("find", "/etc", "/usr", "/lib/systemd", "/var/lib", "-name", "*sluice*", "-not", "-path",
                             "/var/lib/dpkg/*", "-not", "-path", "/var/lib/apt/*")
         self.assertEqual(left, "", "what is left after a purge")
+        machine.says("getent", "passwd", "sluice")
 
 
 class Tarball(MachineTest):
