@@ -25,7 +25,7 @@ class PgConnection final : public Connection {
   void run(const char* sql) override;
   // Said together with the first question.
   void begin_reading() override { is_begin_due_ = true; }
-  void end_reading() override {
+  void commit() override {  // what was never begun need not end
     if (!std::exchange(is_begin_due_, false)) execute("COMMIT", PgValues());
   }
   int change_count() const override { return change_count_; }

@@ -88,7 +88,7 @@ TEST_F(PgConnections, A_reader_sees_one_moment_until_it_ends) {
   EXPECT_EQ(count(), 0);
   database.run("INSERT INTO things VALUES (DEFAULT, '', '')");
   EXPECT_EQ(count(), 0);
-  db->end_reading();
+  db->commit();
   EXPECT_EQ(count(), 1);
 }
 

@@ -18,7 +18,7 @@ class PgFetched final : public Connection {
   }
   void run(const char* /*sql*/) override {}
   void begin_reading() override {}
-  void end_reading() override {}
+  void commit() override {}
   int change_count() const override { return 0; }
   std::vector<std::string> tables() override { return {}; }
   std::vector<Column> columns(const std::string& /*table*/) override { return {}; }

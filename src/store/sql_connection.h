@@ -89,7 +89,8 @@ class Connection {
   virtual void run(const char* sql) = 0;
   // A transaction that sees the database as it is at one moment.
   virtual void begin_reading() = 0;
-  virtual void end_reading() = 0;
+  // Ends a transaction.
+  virtual void commit() = 0;
   virtual int change_count() const = 0;  // rows that the last statement changed
   // All that belong to this program, by name.
   virtual std::vector<std::string> tables() = 0;

@@ -8,7 +8,7 @@ constexpr std::size_t taken_max = 16;  // so that threads share, and the first i
 
 // There was nothing to commit, so nothing is lost if that goes wrong.
 void end_reading(Connection& db) {
-  db.end_reading();
+  db.commit();
   db.take_failure();
 }
 

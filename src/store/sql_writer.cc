@@ -107,7 +107,7 @@ std::optional<Writer::Mishap> Writer::try_commit(WorkList& group) {
     work->attempt(db);
   }
   const bool while_committing = !db.failure();
-  db.run("COMMIT");
+  db.commit();
   if (auto failure = db.take_failure()) {
     db.run("ROLLBACK");
     db.take_failure();  // it may have been rolled back already

@@ -147,6 +147,14 @@ void SqliteConnection::run(const char* sql) {
   if (code != SQLITE_OK) fail_with(code);
 }
 
+// For what every transaction says. Not for PRAGMA, some of which act when they are prepared.
+void SqliteConnection::run_prepared(std::string_view sql) {
+  auto* const statement = prepare(sql, {}, Asked::rows);
+  if (statement == nullptr) return;
+  statement->next();
+  statement->finish();
+}
+
 int SqliteConnection::change_count() const { return sqlite3_changes(db_); }
 
 std::vector<std::string> SqliteConnection::tables() {

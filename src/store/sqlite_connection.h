@@ -19,8 +19,9 @@ class SqliteConnection final : public Connection {
   Dialect dialect() const override { return Dialect::sqlite; }
   Statement* prepare(std::string_view sql, std::span<const Value> values, Asked asked) override;
   void run(const char* sql) override;
-  void begin_reading() override { run("BEGIN"); }
-  void end_reading() override { run("COMMIT"); }
+  void begin_reading() override { run_prepared("BEGIN"); }
+  void begin_writing() { run_prepared("BEGIN IMMEDIATE"); }
+  void commit() override { run_prepared("COMMIT"); }
   int change_count() const override;
   std::vector<std::string> tables() override;
   std::vector<Column> columns(const std::string& table) override;
@@ -38,6 +39,7 @@ class SqliteConnection final : public Connection {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
   explicit SqliteConnection(sqlite3* db) : db_(db) {}
+  void run_prepared(std::string_view sql);
 
   sqlite3* db_;
   std::unordered_map<std::string, std::unique_ptr<Statement>, TextHash, std::equal_to<>> statements_;

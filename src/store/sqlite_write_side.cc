@@ -39,7 +39,7 @@ Result<Unit> SqliteWriteSide::reopen() {
 
 void SqliteWriteSide::begin(Work::Class wanted) {
   choose_synchronous(options_.strict || wanted == Work::Class::boundary);
-  db_->run("BEGIN IMMEDIATE");
+  db_->begin_writing();
 }
 
 void SqliteWriteSide::ended(bool committed) {
