@@ -271,8 +271,15 @@ int Scene::news_copies(model::NodeId to) {
   const auto* server = server_of(to);
   if (server == nullptr || server->cut_off) return 0;
   if (quiet_) return 1;
-  if (weather_.loses_news && chance_.one_in(3)) return 0;
-  return weather_.doubles_news && chance_.one_in(3) ? 2 : 1;
+  if (weather_.loses_news && chance_.one_in(3)) {
+    verdict_.count("faults: lost news");
+    return 0;
+  }
+  if (weather_.doubles_news && chance_.one_in(3)) {
+    verdict_.count("faults: doubled news");
+    return 2;
+  }
+  return 1;
 }
 
 // ── what the disk sees ──────────────────────────────────────────────────────────────────────────
