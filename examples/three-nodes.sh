@@ -4,7 +4,7 @@
 #
 #   examples/three-nodes.sh [PATH_OF_SLUICE]
 set -eu
-sluice=${1:-$(dirname "$0")/../build/sluice}
+sluice=$(realpath "${1:-$(dirname "$0")/../build/sluice}")
 home=$(mktemp -d)
 pids=""
 
@@ -51,6 +51,7 @@ start_node() {
     mkdir -m 700 "$data"
     cp "$home/node1/bootstrap.json" "$home/node1/vault.key" "$data"
   fi
+  rm -f "$home/node$1.out"  # what it said when it was started before
   "$sluice" serve --data "$data" --store "$store" --listen 127.0.0.1:0 --node.name "node$1" --log.level warn \
     >"$home/node$1.out" 2>>"$home/node$1.log" &
   echo $! >"$home/node$1.pid"
