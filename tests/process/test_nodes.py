@@ -8,9 +8,13 @@ import unittest
 from assistant_fixture import frames
 from http_client import Truncated
 from nodes_fixture import Node, NodesTest
-from server_process import wait_until
+from server_process import is_sanitized, wait_until
 from stream_grammar import check_stream
 from workflow_fixture import agents, edges
+
+# A node that misses three beats of 500 ms is dead, and within two seconds its runs are with others (docs/nodes.md); what is
+# more than both is for a machine with much to do.
+SILENCE_S_MAX = 10.0 if is_sanitized() else 5.0
 
 
 def lines_until(stream, kind):
@@ -112,8 +116,8 @@ class TwoNodes(NodesTest):
         first, rest = lines_until(stream, "content_delta")
         elsewhere = self.read(there, json.loads(first[0])["message_id"]).lines()
         seen = [next(elsewhere) for _ in range(5)]
+        killed = time.monotonic()
         self.nodes[0].kill()
-        died = time.monotonic()
         arrivals = []
         for line in elsewhere:
             seen.append(line)
@@ -126,8 +130,8 @@ class TwoNodes(NodesTest):
         events = check_stream(seen)
         self.assertEqual(events[-1]["type"], "message_end")
         self.assertEqual(told_here, seen[:len(told_here)])
-        silence = max(b - a for a, b in zip([died, *arrivals], arrivals))
-        self.assertLess(silence, 10.0, "the run was not taken over")
+        silence = max(b - a for a, b in zip([killed, *arrivals], arrivals))
+        self.assertLess(silence, SILENCE_S_MAX, "the run was not taken over in time")
         self.assertIn(events[-1]["data"]["message"],
                       there.get(f"/v1/conversations/{conversation}/messages").json()["data"])
 
