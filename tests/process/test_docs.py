@@ -158,6 +158,18 @@ class Names(unittest.TestCase):
         for page in sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "docs" / "formats").glob("*.md")):
             self.assertIn(f"({page.relative_to(ROOT / 'docs')})", index + "(README.md)")
 
+    def test_the_page_on_the_command_line_has_every_command(self):
+        helped = subprocess.run([str(BINARY), "--help"], text=True, timeout=60, capture_output=True, check=True).stdout
+        page = (ROOT / "docs" / "cli.md").read_text()
+        listed = re.findall(r"^  ((?:[a-z|-]+ )+) ", helped, re.M)
+        self.assertGreater(len(listed), 70, helped)
+        for name, *verbs in map(str.split, listed):
+            for verb in "".join(verbs).split("|"):
+                # As `sluice NAME VERB` or, where some share a row, `sluice NAME OTHER\|VERB`.
+                words = rf"{name} (?:[a-z-]+(?: [A-Z]+)?\\?\|)*{verb}" if verb else name
+                found = re.search(rf"sluice {words}\b", page)
+                self.assertTrue(found, f"docs/cli.md does not have sluice {name} {verb}")
+
     def test_every_metric_that_a_page_names_is_one(self):
         source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.cc"))
         source += "".join(path.read_text() for path in (ROOT / "src").rglob("*.h"))
