@@ -132,7 +132,6 @@ class Serving final {
 
 Result<Unit> Serving::get_ready() {
   if (auto ready = open_ground(); !ready) return ready;
-  if (auto ready = check_seals(*store_, *reactor_, *sealer_); !ready) return ready;
   if (auto ready = open_hands(); !ready) return ready;
   auto opening = open_bootstrap({*data_, *store_, *reactor_, *ids_, *entropy_, *sealer_}, default_model(),
                                 config_.text("server.admin_key"), is_shared_store(config_));
@@ -179,7 +178,7 @@ Result<Unit> Serving::open_ground() {
   if (!store) return store.error();
   store_ = std::move(store).take();
 
-  auto sealer = open_sealer(config_, *data_, *entropy_);
+  auto sealer = open_sealer(config_, {*data_, *store_, *reactor_, *entropy_});
   if (!sealer) return sealer.error();
   sealer_ = std::move(sealer).take();
 

@@ -17,23 +17,29 @@ Result<std::vector<vault::MasterKey>> parse(std::string_view text, const std::st
 
 }  // namespace
 
-Result<std::unique_ptr<vault::Sealer>> open_sealer(const Config& config, const DataDir& data, world::Entropy& entropy) {
+Result<std::unique_ptr<vault::Sealer>> open_sealer(const Config& config, const SealerNeeds& needs) {
   const auto seal_with = [&](Result<std::vector<vault::MasterKey>> keys) -> Result<std::unique_ptr<vault::Sealer>> {
     if (!keys) return std::move(keys.error());
-    return std::make_unique<vault::Sealer>(std::move(keys).take(), entropy);
+    auto sealer = std::make_unique<vault::Sealer>(std::move(keys).take(), needs.entropy);
+    if (auto fine = check_seals(needs.store, needs.reactor, *sealer); !fine) return std::move(fine.error());
+    return sealer;
   };
   if (const auto& given = config.text("vault.key"); !given.empty()) return seal_with(parse(given, "vault.key"));
 
   const auto& configured = config.text("vault.key_file");
-  const auto path = configured.empty() ? data.file("vault.key") : configured;
+  const auto path = configured.empty() ? needs.data.file("vault.key") : configured;
   auto text = read_small_file(path);
   if (!text) return std::move(text.error());
   if (text.value()) return seal_with(parse(*text.value(), path));
   // An operator who names a file means that one: secrets must not be sealed under a key nobody knows of.
   if (!configured.empty()) return unusable("vault.key_file", "there is no file " + configured);
-  auto line = vault::fresh_key_line(entropy);
+  const auto line = vault::fresh_key_line(needs.entropy);
+  auto sealer = seal_with(parse(line, path));
+  if (!sealer) return sealer;
+  // Once the store is known to need no other, or a refused start would leave a stranger's key where the lost one
+  // belongs; and before anything is sealed under it.
   if (auto kept = write_private_file(path, line); !kept) return std::move(kept.error());
-  return seal_with(parse(line, path));
+  return sealer;
 }
 
 Result<Unit> check_seals(store::Store& store, world::Reactor& reactor, const vault::Sealer& sealer) {

@@ -11,8 +11,16 @@
 
 namespace sluice::app {
 
-// vault.key wins over vault.key_file, and that over DIR/vault.key, which is made (0600) when nothing else is given.
-Result<std::unique_ptr<vault::Sealer>> open_sealer(const Config& config, const DataDir& data, world::Entropy& entropy);
+struct SealerNeeds {
+  const DataDir& data;
+  store::Store& store;
+  world::Reactor& reactor;
+  world::Entropy& entropy;
+};
+
+// vault.key wins over vault.key_file, and that over DIR/vault.key, which is made (0600) when nothing else is given. In
+// any case what check_seals() says of it.
+Result<std::unique_ptr<vault::Sealer>> open_sealer(const Config& config, const SealerNeeds& needs);
 
 // Blocks: runs the reactor while the store works. `invalid` when the store holds what is sealed under a key that was
 // not given: a server that started would refuse every decision and send no secret, and nobody would know why.

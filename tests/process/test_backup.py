@@ -109,6 +109,23 @@ class BackupTest(unittest.TestCase):
         other = self.restored(self.home / "k")
         self.assertEqual(len(messages(other.client(), conversation)), 2)
 
+    def test_a_server_that_is_refused_for_want_of_the_vaults_key_makes_no_other_in_its_place(self):
+        conversation = talk(self.server.client(), "hello")
+        self.assertEqual(sluice("backup", self.home / "b", "--data", self.server.data)[0], 0)
+        self.server.stop()
+        data = self.home / "restored"
+        self.assertEqual(sluice("restore", self.home / "b", "--data", data)[0], 0)
+        other = Server(data=data)
+        self.addCleanup(other.remove)
+        for _ in range(2):
+            with self.assertRaisesRegex(AssertionError, "vault.key_file"):
+                other.start()
+            self.assertEqual([name for name in ("vault.key", "bootstrap.json") if (data / name).exists()], [])
+        (data / "vault.key").write_bytes((self.server.data / "vault.key").read_bytes())
+        other.flags = ["--server.admin_key", self.server.bootstrap["admin_key"]]
+        client = other.start().client(self.server.bootstrap["service_key"])
+        self.assertEqual(len(messages(client, conversation)), 2)
+
     def test_nothing_is_written_over(self):
         code, _, _ = sluice("backup", self.home / "b", "--data", self.server.data)
         self.assertEqual(code, 0)
