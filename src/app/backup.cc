@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -111,7 +112,7 @@ Result<Unit> copy_store(const std::string& place, const Draft& draft) {
     return store::copy_database(place.substr(sqlite_scheme.size()), draft.file(database_name));
   }
   const auto rows = store::export_store(place, draft.file(export_name), [](std::string_view table, int64_t count) {
-    std::fprintf(stderr, "exporting %s: %lld rows so far\n", std::string(table).c_str(), static_cast<long long>(count));
+    tell_progress("exporting", table, count);
   });
   if (!rows) return rows.error();
   return Unit{};
@@ -132,6 +133,12 @@ Result<store::Inspected> verify_export(const Draft& draft, store::Inspector& ins
 std::string store_place(const Config& config, const std::string& data_dir) {
   const auto& url = config.text("store.url");
   return url.empty() ? std::string(sqlite_scheme) + data_dir + "/" + database_name : url;
+}
+
+void tell_progress(std::string_view doing, std::string_view table, int64_t row_count) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "%s %s: %lld rows so far\n", std::string(doing).c_str(), std::string(table).c_str(),
+               static_cast<long long>(row_count));
 }
 
 // ── contents ──
@@ -166,8 +173,7 @@ void ContentInspector::on_content(const store::ContentUse& use) {
 }
 
 void ContentInspector::on_progress(std::string_view table, int64_t row_count) {
-  std::fprintf(stderr, "checking %s: %lld rows so far\n", std::string(table).c_str(),
-               static_cast<long long>(row_count));
+  tell_progress("checking", table, row_count);
 }
 
 // ── there ──

@@ -16,6 +16,9 @@ namespace sluice::app {
 // Where the configured store is, as store/maintenance.h wants it.
 std::string store_place(const Config& config, const std::string& data_dir);
 
+// How far long work is, to whoever watches it on a terminal; a log wants the result only.
+void tell_progress(std::string_view doing, std::string_view table, int64_t row_count);
+
 // Checks the contents that rows name, and passes on what else is found.
 class ContentInspector : public store::Inspector {
  public:

@@ -23,8 +23,8 @@ int complain(std::string_view what, Form form) {
   return cli::exit_failed;
 }
 
-void tell_progress(std::string_view table, int64_t row_count) {
-  std::fprintf(stderr, "%s: %lld rows so far\n", std::string(table).c_str(), static_cast<long long>(row_count));
+store::Progress progress_of(std::string_view doing) {
+  return [doing](std::string_view table, int64_t row_count) { tell_progress(doing, table, row_count); };
 }
 
 int tell_rows(const Result<int64_t>& rows, std::string_view done, Form form) {
@@ -34,7 +34,8 @@ int tell_rows(const Result<int64_t>& rows, std::string_view done, Form form) {
   if (form == Form::json) {
     std::printf("%s\n", json.c_str());
   } else {
-    std::printf("%s: %lld rows.\n", std::string(done).c_str(), static_cast<long long>(rows.value()));
+    std::printf("%s: %lld rows, those of journals among them.\n", std::string(done).c_str(),
+                static_cast<long long>(rows.value()));
   }
   return cli::exit_ok;
 }
@@ -64,9 +65,10 @@ int tell_report(const BackupReport& report, std::string_view done, Form form) {
       std::printf("damaged: %s%s%s: %s\n    %s\n", table.c_str(), id.empty() ? "" : " ", id.c_str(), what.c_str(),
                   remedy.c_str());
     }
-    std::printf("%s: %lld rows, %lld runs with %lld events, %lld files; ", std::string(done).c_str(),
-                static_cast<long long>(seen.row_count), static_cast<long long>(seen.run_count),
-                static_cast<long long>(seen.event_count), static_cast<long long>(report.content_count));
+    std::printf("%s: %lld rows besides the journals, %lld runs with %lld events, %lld files; ",
+                std::string(done).c_str(), static_cast<long long>(seen.row_count),
+                static_cast<long long>(seen.run_count), static_cast<long long>(seen.event_count),
+                static_cast<long long>(report.content_count));
     std::printf(report.damage.empty() ? "no damage.\n" : "%zu damaged, named above.\n", report.damage.size());
     if (report.unused && report.unused->count > 0) {
       std::printf("%lld files that nothing names, %lld bytes: sluice store sweep removes them.\n",
@@ -187,13 +189,13 @@ int run_store(const StoreOrder& order, const Config& config, Form form) {
   if (order.verb == "sweep") return sweep(config, form);
   const auto place = store_place(config, config.text("server.data"));
   if (order.verb == "export") {
-    return tell_rows(store::export_store(place, order.places[0], tell_progress), "Exported into " + order.places[0],
-                     form);
+    return tell_rows(store::export_store(place, order.places[0], progress_of("exporting")),
+                     "Exported into " + order.places[0], form);
   }
   if (order.verb == "import") {
-    return tell_rows(store::import_store(place, order.places[0], tell_progress), "Imported", form);
+    return tell_rows(store::import_store(place, order.places[0], progress_of("importing")), "Imported", form);
   }
-  return tell_rows(store::carry_store(order.places[0], order.places[1], tell_progress), "Carried over", form);
+  return tell_rows(store::carry_store(order.places[0], order.places[1], progress_of("carrying")), "Carried over", form);
 }
 
 }  // namespace sluice::app

@@ -50,7 +50,7 @@ class Inspector {
 };
 
 struct Inspected {
-  int64_t row_count = 0;
+  int64_t row_count = 0;  // but for those of journals, which are counted by their events
   int64_t run_count = 0;
   int64_t event_count = 0;
   int64_t damage_count = 0;

@@ -172,6 +172,7 @@ class BackupTest(unittest.TestCase):
         file = self.home / "store.export"
         code, out, err = sluice("store", "export", file, "--data", self.server.data)
         self.assertEqual(code, 0, out + err)
+        self.assertRegex(out, r"\d+ rows, those of journals among them")
         code, _, err = sluice("store", "import", file, "--data", self.server.data)
         self.assertEqual(code, 1, err)
         self.server.stop()

@@ -1,11 +1,14 @@
 """Damage is named by `sluice store verify`, and the server serves all that is not damaged."""
 import json
+import os
+import pty
 import sqlite3
+import subprocess
 import unittest
 
 from http_client import Truncated
-from server_process import Server
-from upkeep_fixture import messages, sluice, talk
+from server_process import BINARY, Server
+from upkeep_fixture import environment, messages, sluice, talk
 
 
 class VerifyTest(unittest.TestCase):
@@ -74,6 +77,20 @@ class VerifyTest(unittest.TestCase):
     def first_run(self):
         with sqlite3.connect(self.database) as db:
             return db.execute("SELECT min(number) FROM runs").fetchone()[0]
+
+    def test_how_far_it_is_stands_on_a_terminal_only(self):
+        words = ("store", "verify", "--data", self.server.data)
+        code, out, err = sluice(*words)
+        self.assertEqual((code, err), (0, ""), out)
+        self.assertRegex(out, r"\ALooked at: \d+ rows besides the journals, 6 runs with \d+ events, 0 files; no damage.\n\Z")
+        shown, terminal = pty.openpty()
+        self.addCleanup(os.close, shown)
+        with os.fdopen(terminal) as stderr:
+            subprocess.run([str(BINARY), *words], env=environment(), stdout=subprocess.DEVNULL, stderr=stderr, timeout=60,
+                           check=True)
+        told = b""
+        while b"checking messages: " not in told:
+            told += os.read(shown, 4000)  # an error at its end
 
     def test_a_sound_store_is_sound_also_beside_the_server(self):
         self.assertEqual(self.verify()[:2], (0, []))
