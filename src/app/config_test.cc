@@ -132,6 +132,14 @@ TEST_F(ConfigTest, Wrong_types_are_named_with_file_and_line) {
   EXPECT_TRUE(error().starts_with("FILE:1: ")) << error();
 }
 
+TEST_F(ConfigTest, A_file_that_is_no_TOML_is_named_with_its_line) {
+  for (const std::string broken :
+       {"\n[\n", "\n[[\n", "\n[ = 1", "\n= 1", "\na.\n = 1", "\n[server", "\n[]", "\na = {\n"}) {
+    write_file(broken);
+    EXPECT_TRUE(error().starts_with("FILE:")) << broken << error();
+  }
+}
+
 TEST_F(ConfigTest, Wrong_values_of_variables_and_flags_are_named) {
   environment = {{"SLUICE_SERVER_METRICS_PUBLIC", "yes"}};
   EXPECT_EQ(error(), "SLUICE_SERVER_METRICS_PUBLIC: server.metrics_public must be true or false, not \"yes\"");

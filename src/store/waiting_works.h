@@ -23,13 +23,14 @@ class WaitingWorks {
   // From any thread. What is too much is answered so.
   void submit(std::unique_ptr<Kind> work) {
     {
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
       if (waiting_.size() < waiting_max) {
         waiting_.push_back(std::move(work));
         count(1);
+        lock.unlock();
+        return wake_.notify_one();
       }
     }
-    if (work == nullptr) return wake_.notify_one();
     work->fail({ErrorKind::overloaded, refusal_});
     List refused;
     refused.push_back(std::move(work));
