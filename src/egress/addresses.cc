@@ -89,6 +89,8 @@ std::string Address::text() const {
 }
 
 std::optional<Address> parse_address(std::string_view text) {
+  // What follows a NUL would not be looked at.
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;
   const std::string terminated(text);
   Address out;
   if (inet_pton(AF_INET, terminated.c_str(), out.bytes.data()) == 1) return out;

@@ -35,6 +35,13 @@ TEST(Addresses, An_address_inside_another_is_judged_as_itself) {
   EXPECT_FALSE(is_forbidden("64:ff9b::8.8.8.8"));
 }
 
+TEST(Addresses, Nothing_may_follow_an_address) {
+  using std::string_view_literals::operator""sv;
+  for (const auto text : {"::1\0"sv, "::1\0.example"sv, "127.0.0.1\0"sv, "127.0.0.1 "sv, "::1%lo"sv, "::1]"sv, ""sv}) {
+    EXPECT_FALSE(parse_address(text)) << text;
+  }
+}
+
 TEST(Addresses, A_range_holds_what_begins_as_it_does) {
   const auto range = parse_range("10.1.128.0/17").value();
   EXPECT_TRUE(range.holds(parse_address("10.1.128.1").value()));
