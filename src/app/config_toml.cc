@@ -6,6 +6,10 @@
 #endif
 #include <toml++/toml.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
 #include "app/config.h"
 #include "base/bytes.h"
 
@@ -86,10 +90,52 @@ class TomlReader {
   Config& config_;
 };
 
+// Where the text in quotes ends that begins at `from`: behind its last quote, or at the end of its line if it has none.
+std::size_t end_of_quoted(std::string_view text, std::size_t from) {
+  const char quote = text[from];
+  const std::string three(3, quote);
+  const bool is_long = text.substr(from, 3) == three;
+  for (std::size_t at = from + (is_long ? 3 : 1); at < text.size(); ++at) {
+    if (text[at] == '\n' && !is_long) return at;
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (text[at] == quote && !is_long) {
+      return at + 1;
+    } else if (is_long && text.substr(at, 3) == three) {
+      return std::min(text.find_first_not_of(quote, at), text.size());  // it may itself end in quotes
+    }
+  }
+  return text.size();
+}
+
+// The line of the first character that is not ASCII and stands neither in quotes nor in a comment. TOML has none there,
+// and toml++ takes some of them for impossible.
+std::optional<std::ptrdiff_t> line_of_stray(std::string_view text) {
+  for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = end_of_quoted(text, at);
+    } else if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if ((c & 0x80) != 0) {
+      return 1 + std::ranges::count(text.substr(0, at), '\n');
+    } else {
+      ++at;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Unit> read_toml_file(const std::string& path, Config& config) {
-  const auto parsed = toml::parse_file(path);
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (const auto line = line_of_stray(text)) {
+    return Error{ErrorKind::invalid,
+                 path + ":" + std::to_string(*line) + ": a character that is not ASCII stands here outside of quotes"};
+  }
+  const auto parsed = file ? toml::parse(text, path) : toml::parse_file(path);
   if (!parsed) {
     const auto line = parsed.error().source().begin.line;
     return Error{ErrorKind::invalid, path + (line > 0 ? ":" + std::to_string(line) : "") + ": " +
