@@ -14,7 +14,7 @@ void check_template(std::string_view text) {
   const auto parsed = flow::Template::parse(text);
   if (!parsed) return;
   parsed.value().each_place([](const flow::Place& place) {
-    const auto again = flow::Template::parse("{{" + flow::text_of(place) + "}}");
+    const auto again = flow::Template::parse("{{ " + flow::text_of(place) + " }}");
     SLUICE_CHECK(bool(again) && again.value().parts().size() == 1);
     SLUICE_CHECK(std::get<flow::Place>(again.value().parts()[0]) == place);
   });
