@@ -50,6 +50,8 @@ class Acp final : public Dialect {
 
   void start_session(const Value& capabilities);
   void write_servers(json::Writer& writer, const Value& capabilities);
+  void hear_tools_known(std::string_view session);
+  void begin_turn();
   void start_prompt();
   void choose(const Question& question, const std::string& option);
   void say(Heard::Kind kind, std::string_view text);
@@ -67,6 +69,8 @@ class Acp final : public Dialect {
   std::map<uint64_t, Question> questions_;
   uint64_t last_question_ = 0;
   model::Usage usage_;
+  bool awaits_tools_ = false;
+  std::string session_with_tools_;  // which may be told before the session itself is
   bool is_interrupted_ = false;
   bool is_over_ = false;
 };
@@ -119,6 +123,7 @@ void Acp::hear(const RpcMessage& message) {
     heard_.push_back(warned("The agent cannot reach the server of tools \"" +
                             std::string(text_in(message.body, "name")) +
                             "\": " + std::string(text_in(message.body, "detail"))));
+  if (message.method == "_x.ai/mcp_initialized") hear_tools_known(text_in(message.body, "sessionId"));
   if (prompt_id_.empty()) return;  // it is history, which is replayed when a session is loaded
   const Value update = value_in(message.body, "update");
   const std::string session(text_in(message.body, "sessionId"));
@@ -135,11 +140,23 @@ void Acp::hear_result(const RpcMessage& message) {
     session_id_ = assignment_.session_id ? *assignment_.session_id : std::string(text_in(message.body, "sessionId"));
     if (session_id_.empty()) return fail(Slug::model_error, "The agent began a session without saying its id.");
     say(Heard::Kind::session, session_id_);
-    if (is_interrupted_) return fail(Slug::run_cancelled, "The agent was interrupted.");
-    start_prompt();
+    if (is_interrupted_ || !awaits_tools_ || session_with_tools_ == session_id_) begin_turn();
   } else if (message.id == prompt_id_) {
     hear_end(message.body);
   }
+}
+
+// Grok has a session before it has asked the session's servers for their tools, and would answer a model that is
+// quicker than that that there is no such tool. It says when it has asked, whether or not they answered.
+void Acp::hear_tools_known(std::string_view session) {
+  session_with_tools_ = session;
+  if (awaits_tools_ && !session_id_.empty() && session == session_id_) begin_turn();
+}
+
+void Acp::begin_turn() {
+  awaits_tools_ = false;
+  if (is_interrupted_) return fail(Slug::run_cancelled, "The agent was interrupted.");
+  start_prompt();
 }
 
 void Acp::hear_refusal(const RpcMessage& message) {
@@ -189,6 +206,7 @@ void Acp::write_servers(json::Writer& writer, const Value& capabilities) {
   if (!assignment_.bridge_url.empty() && can_reach) {
     writer.begin_object().key("type").string("http").key("name").string("sluice");
     writer.key("url").string(assignment_.bridge_url).key("headers").begin_array().end_array().end_object();
+    awaits_tools_ = assignment_.agent_type == "grok-build";
   }
   writer.end_array();
   if (!can_reach && !assignment_.tools.empty())

@@ -184,9 +184,15 @@ std::string ended(const std::string& reason) {
   return R"({"jsonrpc":"2.0","id":3,"result":{"stopReason":")" + reason + "\"}}\n";
 }
 
+std::string tools_known(const std::string& session) {
+  return R"({"jsonrpc":"2.0","method":"_x.ai/mcp_initialized","params":{"sessionId":")" + session + "\"}}\n";
+}
+bool is_prompted(const Listener& listener) { return listener.sent.back().find("session/prompt") != std::string::npos; }
+
 Listener begun(const Assignment& assignment) {
   Listener listener(assignment);
   listener.feed(greeting(R"({"mcpCapabilities":{"http":true}})"));
+  listener.feed(tools_known("s"));
   listener.lines.clear();
   listener.sent.clear();
   return listener;
@@ -335,6 +341,43 @@ TEST(Grok, A_permission_is_for_what_is_asked_not_for_what_was_told_before) {
   EXPECT_EQ(listener.lines.back(), R"(permission c run_terminal_command {"command":"rm"})");
   listener.feed(asked("s", R"({"toolCallId":"c","rawInput":{"variant":"Bash","command":"x","is_background":false}})"));
   EXPECT_EQ(listener.lines.back(), R"(permission c run_terminal_command {"command":"x"})") << "in a form of its own";
+}
+
+TEST(Grok, Is_prompted_when_it_knows_the_tools_of_the_host_lest_a_quick_model_is_told_there_are_none) {
+  Listener listener(bridged(grok()));
+  listener.feed(greeting(R"({"mcpCapabilities":{"http":true}})"));
+  listener.feed(tools_known("another"));
+  EXPECT_FALSE(is_prompted(listener));
+  listener.feed(tools_known("s"));
+  EXPECT_TRUE(is_prompted(listener));
+  const auto sent = listener.sent.size();
+  listener.feed(tools_known("s"));
+  EXPECT_EQ(listener.sent.size(), sent) << "once";
+}
+
+TEST(Grok, Tools_that_are_known_before_the_session_is_told_are_not_waited_for) {
+  Listener listener(bridged(grok()));
+  const auto words = greeting(R"({"mcpCapabilities":{"http":true}})");
+  const auto session_at = words.find('\n') + 1;
+  listener.feed(words.substr(0, session_at) + tools_known("s"));
+  EXPECT_FALSE(is_prompted(listener));
+  listener.feed(words.substr(session_at));
+  EXPECT_TRUE(is_prompted(listener));
+}
+
+TEST(Grok, Without_tools_of_the_host_nothing_is_waited_for) {
+  Listener listener(grok());
+  listener.feed(greeting(R"({"mcpCapabilities":{"http":true}})"));
+  EXPECT_TRUE(is_prompted(listener));
+}
+
+TEST(Grok, Interrupted_while_it_looks_for_tools_it_is_not_prompted) {
+  Listener listener(bridged(grok()));
+  listener.feed(greeting(R"({"mcpCapabilities":{"http":true}})"));
+  listener.dialect().interrupt();
+  listener.feed(tools_known("s"));
+  EXPECT_FALSE(is_prompted(listener));
+  EXPECT_EQ(listener.lines.back(), "failed run-cancelled The agent was interrupted.");
 }
 
 TEST(Grok, Leave_for_a_tool_of_the_host_is_leave_for_no_other) {
