@@ -246,6 +246,7 @@ void Http1Connection::close() {
   parser_.drop_body();
   watch_.reset();
   timer_.cancel();
+  outflow_.let_go(*transport_, context_);
   transport_.reset();
   context_.closed(*this);
   if (const auto exchange = std::move(exchange_)) exchange->lose_peer();
@@ -275,7 +276,7 @@ void Http1Connection::settle() {
 }
 
 void Http1Connection::set_timer() {
-  const int64_t due_us = std::min(phase_due_us_, outflow_.stall_due_us());
+  const int64_t due_us = std::min(phase_due_us_, outflow_.look_due_us());
   if (due_us >= timer_due_us_) return;
   timer_due_us_ = due_us;
   const int64_t delay_us = due_us - context_.reactor.monotonic_us();

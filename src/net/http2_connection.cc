@@ -266,6 +266,7 @@ void Http2Connection::close() {
   phase_ = Phase::closed;
   watch_.reset();
   timer_.cancel();
+  outflow_.let_go(*transport_, context_);
   transport_.reset();
   context_.closed(*this);
   lose_exchanges();
@@ -286,7 +287,7 @@ void Http2Connection::lose_exchanges() {
 void Http2Connection::settle() {
   if (phase_ == Phase::closed) return;
   watch_->want({.read = true, .write = outflow_.blocked()});
-  wake_by(std::min(quiet_due_us_, outflow_.stall_due_us()));
+  wake_by(std::min(quiet_due_us_, outflow_.look_due_us()));
 }
 
 void Http2Connection::wake_by(int64_t due_us) {

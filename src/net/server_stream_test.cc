@@ -158,7 +158,12 @@ TEST_F(StreamTest, A_quiet_stream_outlives_every_deadline) {
   EXPECT_EQ(client.hear_until("here\r\n"), "a\r\nstill here\r\n");
 }
 
-TEST_F(StreamTest, Unsent_bytes_grow_as_written_while_the_client_does_not_read_and_drain_when_it_does) {
+// One that gives nobody up while the test is about something else.
+struct UnhurriedStreamTest : StreamTest {
+  UnhurriedStreamTest() : StreamTest(60'000) {}
+};
+
+TEST_F(UnhurriedStreamTest, Unsent_bytes_grow_as_written_while_the_client_does_not_read_and_drain_when_it_does) {
   RawClient client(live.port(), 4096);
   open(client);
   client.hear_until("\r\n\r\n");
@@ -197,23 +202,56 @@ TEST_F(StreamTest, A_client_that_stops_reading_is_given_up) {
 
 struct PatientStreamTest : StreamTest {
   PatientStreamTest() : StreamTest(1'000) {}
+
+  void pass(int64_t ms) {
+    std::promise<void> later;
+    world::Timer timer;
+    live.in_loop([&] { timer = live.reactor().after({ms}, [&] { later.set_value(); }); });
+    later.get_future().wait();
+    live.in_loop([&] { timer = {}; });
+  }
+  // Three times as long as one may read nothing, and less than makes room in the server's socket.
+  void expect_served(RawClient& client, std::size_t bytes_max, int64_t every_ms) {
+    write(std::string(16 * 1024 * 1024, 'x'));
+    std::string some(bytes_max, '\0');
+    for (int64_t passed_ms = 0; passed_ms < 3'000; passed_ms += every_ms) {
+      ASSERT_GT(recv(client.fd(), some.data(), some.size(), 0), 0) << "after " << passed_ms << " ms";
+      pass(every_ms);
+    }
+    live.in_loop([&] { EXPECT_EQ(gone, 0); });
+  }
 };
 
 TEST_F(PatientStreamTest, A_client_that_reads_a_little_now_and_then_is_not_given_up) {
   RawClient client(live.port(), 4096);
   open(client);
-  live.in_loop([&] { stream->write(bytes(std::string(16 * 1024 * 1024, 'x'))); });
-  // Three times as long as one may read nothing, and less than makes room in the server's socket.
-  char some[4096];
-  for (int i = 0; i < 75; ++i) {
-    ASSERT_GT(recv(client.fd(), some, sizeof some, 0), 0) << "after " << i << " pieces";
-    std::promise<void> later;
-    world::Timer timer;
-    live.in_loop([&] { timer = live.reactor().after({40}, [&] { later.set_value(); }); });
-    later.get_future().wait();
-    live.in_loop([&] { timer = {}; });
-  }
-  live.in_loop([&] { EXPECT_EQ(gone, 0); });
+  expect_served(client, 4096, 40);
+}
+
+// The kernel itself counts how long such a peer has no room for all of a large segment, whatever it takes of it.
+TEST_F(PatientStreamTest, Neither_is_one_that_never_has_room_for_more_than_a_few_bytes) {
+  RawClient client(live.port(), 1);
+  open(client);
+  expect_served(client, 512, 250);
+}
+
+TEST_F(PatientStreamTest, Neither_is_one_of_HTTP_2_whose_windows_are_wide_open) {
+  using namespace std::string_literals;
+  RawClient client(live.port(), 4096);
+  client.say(
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+      "\0\0\6\4\0\0\0\0\0\0\4\x7f\xff\xff\xff"    // SETTINGS: the window that a stream begins with
+      "\0\0\4\10\0\0\0\0\0\x7f\xff\0\0"           // WINDOW_UPDATE of the connection
+      "\0\0\6\1\5\0\0\0\1\x82\x86\x84\x41\1h"s);  // GET /
+  ASSERT_TRUE(live.becomes_true([&] { return stream != nullptr; }));
+  expect_served(client, 4096, 40);
+}
+
+TEST_F(PatientStreamTest, A_client_that_stops_in_what_the_kernel_took_is_given_up) {
+  RawClient client(live.port(), 1);
+  open(client);
+  write(std::string(64 * 1024, 'x'));
+  EXPECT_TRUE(live.becomes_true([&] { return gone == 1; }));
 }
 
 TEST_F(StreamTest, A_peer_that_vanishes_is_noticed_though_nothing_is_written) {
