@@ -140,6 +140,11 @@ void OciSandbox::on_ready(Cell& cell) {
 }
 
 void OciSandbox::on_lost(Cell& cell, Loss, const std::string& what) {
+  // Its runtime may have ended before its line did: then nobody else would say that it is to be forgotten. The map is
+  // empty once we are gone.
+  reactor_.defer([this, kept = containers_, number = cell.number()] {
+    if (kept->map.contains(number)) forget_if_dead(number);
+  });
   Container& container = containers_->map.at(cell.number());
   if (container.done) {
     const std::string complaint = last_line(log_of(cell.number()));

@@ -15,16 +15,17 @@ namespace fs = std::filesystem;
 constexpr std::string_view vanished =
     "creating cgroup directory /sys/fs/cgroup/cpuset/sluice-1.2.0/s1: No such file or directory";
 
-// A runtime that says `complaint` and gives up, and counts how often it was asked to.
+// A runtime that says `complaint`, does `last` and gives up, and counts how often it was asked to.
 class Stumbling final {
  public:
-  Stumbling(const std::string& name, std::string_view complaint) {
+  Stumbling(const std::string& name, std::string_view complaint, std::string_view last = "") {
     std::string pattern = fs::temp_directory_path() / "sluice-runtime-XXXXXX";
     directory_ = mkdtemp(pattern.data());
     path_ = directory_ / name;
     // Called as: crun --root DIR --log FILE run …
     std::ofstream(path_) << "#!/bin/sh\necho x >>" << directory_ / "count"
-                         << "\necho '" << complaint << "' >\"$4\"\nexit 1\n";
+                         << "\necho '" << complaint << "' >\"$4\"\n"
+                         << last << "\nexit 1\n";
     fs::permissions(path_, fs::perms::owner_all);
   }
   ~Stumbling() { fs::remove_all(directory_); }
@@ -81,6 +82,12 @@ TEST_P(OciDriver, Does_not_try_again_what_would_fail_again) {
   const Stumbling runtime(GetParam(), "open `/nowhere`: No such file or directory");
   EXPECT_FALSE(runtime.open());
   EXPECT_EQ(runtime.count(), 1);
+}
+
+TEST_P(OciDriver, Forgets_a_box_whose_line_ends_only_after_its_runtime_and_so_can_be_closed) {
+  // Holds the line until the runtime is dead and reaped.
+  const Stumbling runtime(GetParam(), "it is broken", "while kill -0 $$ 2>/dev/null; do :; done &");
+  EXPECT_FALSE(runtime.open());
 }
 
 // The runtime of a live server may be about to use even an empty one.
