@@ -137,7 +137,7 @@ function Place({ entry, params, session }: { entry: Entry; params: Record<string
 
 function NoTenant({ title }: { title: string }) {
   return (
-    <PageFrame title={title || 'Sluice'}>
+    <PageFrame title={title || 'Choose a tenant'}>
       <Empty icon="tenants" title="Choose a tenant">You are signed in as an operator. This page shows what belongs to one tenant: choose it in the navigation.</Empty>
     </PageFrame>
   )
