@@ -199,7 +199,7 @@ std::string Recovery::obstacle(const RunPast& past) const {
     return " while the agent was at work in its sandbox; what it did there is gone.";
   }
   if (!engine_.needs_.dispatcher.can_resume(*past.agent, past.told_text)) {
-    return " after part of the answer had been told; the model cannot go on from there.";
+    return " after part of the answer had been told; the agent's program cannot go on from there.";
   }
   return "";
 }

@@ -23,10 +23,16 @@ enum class Profile : uint8_t {
              // subagent_text; of a server also queued, approval_required and resumed, which no runner tells
 };
 
+// How a caller asks for the extended lines of a dispatch that was told in part already (`told` in its configuration). A
+// runner that does not know of that refuses the name, instead of telling it all again.
+inline constexpr std::string_view resumed_profile = "resumed";
+
 // Headers by which a caller comes back to a dispatch whose connection it lost.
 inline constexpr std::string_view reattach_header = "Sluice-Reattach";  // for so many seconds it is kept
 inline constexpr std::string_view dispatch_header = "Sluice-Dispatch";  // its name
-inline constexpr std::string_view reader_header = "Sluice-Reader";      // who reads: of two, the one that came later
+// What the caller asks and the runner promises: before anything is done, the line that tells of it is acknowledged.
+inline constexpr std::string_view careful_header = "Sluice-Careful";
+inline constexpr std::string_view reader_header = "Sluice-Reader";  // who reads: of two, the one that came later
 
 // Appends the event's line, or nothing when the profile has none for it. A body that is not what
 // its kind says becomes a log line that says so. Not for terminal events: those need what is

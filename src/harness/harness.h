@@ -92,6 +92,21 @@ class Supplies {
                            Callback<void(Result<std::vector<KeptAsset>>)> done) = 0;
 };
 
+// Whether it is somebody else's program in a box, and not the loop of our own.
+inline bool is_program(const model::Agent& agent) { return agent.kit.agent_type != "native"; }
+
+// Whoever would have the work done elsewhere if it were lost, as long as it knows of nothing that was done.
+class Witness {
+ public:
+  virtual ~Witness() = default;
+  // `seen` when all that was told so far is known where it outlives this process; never, if nobody hears it. Not from
+  // inside.
+  virtual void see(Callback<void()> seen) = 0;
+};
+
+// The phase before an agent program is started, which does as it likes then. Told only to a witness.
+inline constexpr std::string_view launch_phase = "launch";
+
 // One piece of work: answer `prompt`.
 struct Dispatch {
   model::RunId run;
@@ -109,7 +124,9 @@ struct Dispatch {
   WorkspaceAccess workspace;  // how the box reaches the workspace's API
 
   std::shared_ptr<vault::Secrets> secrets;  // in reach of the run; null: none
-  bool may_ask = false;                     // a human can be asked; otherwise what must be asked for is refused
+  // Waited for before the first thing is done that must not be done twice; null: nobody needs to know.
+  std::shared_ptr<Witness> witness;
+  bool may_ask = false;  // a human can be asked; otherwise what must be asked for is refused
   // Whether the box stays when the run ends or waits for a human; the conversation's next run goes on in it.
   bool keeps_box = false;
 
@@ -118,8 +135,8 @@ struct Dispatch {
   std::string checkpoint;
   std::vector<model::ClientResult> results;  // that came with the approval: of the client's own tools
 
-  // When a restarted server takes the work up again: what the journal shows was told already. The
-  // agent must go on right after it, without repeating a byte.
+  // When the work is taken up again, by a restarted server or by another runner than the one that was lost: what the
+  // journal shows was told already. The agent goes on right after it.
   bool resumed = false;
   std::string told_text;
   std::string told_reasoning;
@@ -182,8 +199,8 @@ class Dispatcher {
   // `listener` must outlive the Work. No callback comes from inside dispatch().
   [[nodiscard]] virtual std::unique_ptr<Work> dispatch(Dispatch dispatch, DispatchListener& listener) = 0;
 
-  // Can work whose journal shows `told_text` go on without repeating or losing a byte? True when
-  // nothing was told yet, or when the model answers the same again.
+  // Can work whose journal shows `told_text`, and nothing that was done, go on right after it? True when nothing was
+  // told yet, or the agent's loop is ours: its model is told what it said, and says the rest.
   virtual bool can_resume(const model::Agent& agent, std::string_view told_text) const = 0;
 
   // Can work with this mark be heard on, if whoever does it still lives? Whether it does, the dispatch will tell.

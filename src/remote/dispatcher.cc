@@ -13,8 +13,10 @@ class RemoteDispatcher final : public harness::Dispatcher {
     return std::make_unique<RemoteWork>(context_, std::move(dispatch), listener);
   }
 
-  // Without a mark to go on from: what a runner elsewhere did is gone with its box.
-  bool can_resume(const model::Agent&, std::string_view told_text) const override { return told_text.empty(); }
+  // Without a mark to go on from, as another runner would after one that was lost.
+  bool can_resume(const model::Agent& agent, std::string_view told_text) const override {
+    return told_text.empty() || !harness::is_program(agent);
+  }
 
   bool can_reattach(std::string_view mark) const override { return read_mark(mark).has_value(); }
 

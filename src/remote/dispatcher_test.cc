@@ -127,15 +127,6 @@ TEST_F(RemoteTest, Without_any_runner_only_those_that_name_one_are_carried_S_8) 
   EXPECT_EQ(heard_.text, "Hello.");
 }
 
-TEST_F(RemoteTest, What_a_runner_had_told_before_a_restart_is_not_told_again) {
-  dispatch_.extras.sandbox_url = "http://three";
-  dispatch_.resumed = true;
-  dispatch_.told_text = "Hel";
-  begin();
-  EXPECT_EQ(failed_with(), Slug::run_interrupted);
-  EXPECT_TRUE(client_.requests.empty());
-}
-
 TEST_F(RemoteTest, At_home_is_carried_what_names_no_runner_S_8) {
   struct Home final : harness::Dispatcher {
     std::unique_ptr<harness::Work> dispatch(harness::Dispatch, harness::DispatchListener&) override {
@@ -191,11 +182,11 @@ TEST_F(RemoteTest, When_no_runner_is_there_it_is_waited_for_and_then_the_run_fai
 }
 
 TEST_F(RemoteTest, A_runner_that_breaks_off_or_goes_silent_is_lost) {
-  const std::string delta = "{\"type\":\"delta\",\"text\":\"a\"}\n";
+  const std::string step = "{\"type\":\"step\",\"id\":\"s\",\"name\":\"bash\",\"status\":\"running\"}\n";
   for (auto& answer :
-       {FakeAnswer().head(200).piece(delta).fail(net::CallFailure::cut, "reset"),
-        FakeAnswer().head(200).piece(delta).finish(), FakeAnswer().head(200).piece(delta),
-        FakeAnswer::whole(200, delta + "{\"type\":\"telepathy\"}\n"), FakeAnswer::whole(200, delta + "<html>\n")}) {
+       {FakeAnswer().head(200).piece(step).fail(net::CallFailure::cut, "reset"),
+        FakeAnswer().head(200).piece(step).finish(), FakeAnswer().head(200).piece(step),
+        FakeAnswer::whole(200, step + "{\"type\":\"telepathy\"}\n"), FakeAnswer::whole(200, step + "<html>\n")}) {
     client_.answer(answer);
     heard_ = {};
     dispatcher_.reset();
@@ -265,10 +256,13 @@ TEST_F(RemoteTest, Tokens_that_cannot_be_kept_are_not_used) {
   EXPECT_TRUE(client_.requests.empty());
 }
 
-TEST_F(RemoteTest, Goes_on_after_a_restart_only_when_nothing_was_told) {
+TEST_F(RemoteTest, A_program_goes_on_after_a_restart_only_when_nothing_was_told) {
   begin();
-  EXPECT_TRUE(dispatcher_->can_resume({}, ""));
-  EXPECT_FALSE(dispatcher_->can_resume({}, "a"));
+  model::Agent program;
+  program.kit.agent_type = "codex";
+  EXPECT_TRUE(dispatcher_->can_resume({}, "") && dispatcher_->can_resume(program, ""));
+  EXPECT_TRUE(dispatcher_->can_resume({}, "a"));
+  EXPECT_FALSE(dispatcher_->can_resume(program, "a"));
   EXPECT_TRUE(dispatcher_->reads_history({}));
 }
 

@@ -20,7 +20,9 @@ Hearing::Hearing(std::shared_ptr<Context> context, const Mark& from, HearingList
       dispatch_(from.execution),
       reader_(context_->needs.ids.make<model::RequestId>().text()),
       listener_(listener),
-      lines_(from.line, from.steps) {}
+      lines_(from.line, from.steps),
+      careful_(from.careful),
+      durable_line_(from.line) {}
 
 net::ClientRequest Hearing::request_to(std::string method, const std::string& path) const {
   const auto& options = context_->options;
@@ -32,12 +34,15 @@ net::ClientRequest Hearing::request_to(std::string method, const std::string& pa
   return request;
 }
 
-void Hearing::begin(std::string body, const std::string& traceparent, int64_t total_ms_max) {
-  auto request = request_to("POST", "/stream?profile=extended");
+void Hearing::begin(std::string body, const std::string& traceparent, int64_t total_ms_max, bool resumed) {
+  resumed_ = resumed;
+  auto request = request_to(
+      "POST", "/stream?profile=" + std::string(resumed ? harness::resumed_profile : std::string_view("extended")));
   request.headers.add("Content-Type", "application/json");
   request.headers.add("Accept", "application/x-ndjson");
   request.headers.add(harness::reattach_header, std::to_string(context_->options.reattach_ms / 1000));
   request.headers.add(harness::dispatch_header, dispatch_);
+  request.headers.add(harness::careful_header, "1");
   if (!traceparent.empty()) request.headers.add("traceparent", traceparent);
   request.body = std::move(body);
   request.idle_ms_max = context_->options.silence_ms_max;
@@ -60,9 +65,16 @@ void Hearing::on_head(int status, const net::Headers& headers) {
   posted_ = false;
   taken_ = true;
   can_return_ = headers.find(harness::dispatch_header) == dispatch_;
+  careful_ = can_return_ && headers.find(harness::careful_header).has_value();
   broke_us_ = 0;
   wait_ms_ = 0;
-  if (gone_) ask_to_kill();
+  if (gone_) return ask_to_kill();
+  // It may wait for what was said when the connection, or the server, broke.
+  if (interrupted_ && durable_line_ > 0) acknowledge_at_once(durable_line_);
+  if (!resumed_ || careful_) return;
+  // Whoever knows no dispatches by name knows no profiles either. It dies with its connection, before it told anything.
+  call_.reset();
+  listener_.on_refused(status, "it does not know how to go on after what was told");
 }
 
 void Hearing::hear_refusal(int status) {
@@ -72,8 +84,8 @@ void Hearing::hear_refusal(int status) {
   if (posted_) return listener_.on_refused(status, words);
   if (status == 404 && !taken_) return listener_.on_refused(0, "it did not come to begin");
   if (status == 404) return lose("it does not know the dispatch any more");
-  if (status == 409) return lose("another server hears the dispatch now");
-  if (status == 401 || status == 403) return lose("it refuses the key, with " + words);
+  if (status == 409) return listener_.on_taken("Another server hears the dispatch at " + runner_ + " now.");
+  // Also when it refuses the key: it is at work until it gives the dispatch up by itself.
   come_back(words);
 }
 
@@ -136,24 +148,29 @@ void Hearing::lose(std::string why) {
 // ── what the runner is told ─────────────────────────────────────────────────────────────────────
 
 void Hearing::acknowledge(int64_t line) {
+  durable_line_ = std::max(line, durable_line_);
   const bool waiting = std::exchange(safe_line_, std::max(line, safe_line_)) != 0;
   if (waiting || !can_return_) return;
   acknowledging_ = context_->needs.loop.after(acknowledge_every, [this] { send_acknowledgement(); });
 }
 
-void Hearing::acknowledge_last(int64_t line) {
+void Hearing::acknowledge_at_once(int64_t line) {
   acknowledging_.cancel();
-  safe_line_ = line;
+  durable_line_ = safe_line_ = std::max(line, durable_line_);
   if (can_return_) send_acknowledgement();
 }
 
-// One that is lost is made up for by the next; after the last, by time.
+// One that is lost is sent again, as the runner may wait for it; the last one, when nobody is left to do that, is made
+// up for by time.
 void Hearing::send_acknowledgement() {
   auto request = request_to("POST", "/stream/" + dispatch_ + "/ack");
   request.headers.add("Content-Type", "application/json");
   request.body = "{\"line\":" + std::to_string(std::exchange(safe_line_, 0)) + "}";
   request.total_ms_max = errand_ms_max;
-  context_->errands.send(std::move(request));
+  context_->errands.send(std::move(request), [this, alive = std::weak_ptr(alive_)](const ErrandAnswer& answer) {
+    const bool is_lost = answer.status == 0 || answer.status >= 500;
+    if (!alive.expired() && is_lost && call_ && !gone_) acknowledge(durable_line_);
+  });
 }
 
 void Hearing::kill(Callback<void()> gone) {

@@ -11,6 +11,8 @@ std::string to_json(const Mark& mark) {
   writer.begin_object().key("runner").string(mark.runner).key("execution").string(mark.execution);
   writer.key("line").integer(mark.line);
   if (mark.begun) writer.key("begun").boolean(true);
+  if (mark.careful) writer.key("careful").boolean(true);
+  if (mark.losses > 0) writer.key("losses").integer(mark.losses);
   if (mark.last) writer.key("last").boolean(true);
   if (!mark.steps.empty()) {
     writer.key("steps").begin_array();
@@ -39,7 +41,9 @@ std::optional<Mark> read_mark(std::string_view text) {
     return value && value->boolean().value_or(false);
   };
   mark.begun = flag("begun");
+  mark.careful = flag("careful");
   mark.last = flag("last");
+  if (const auto losses = root.find("losses")) mark.losses = static_cast<int>(losses->integer().value_or(0));
   if (const auto steps = root.find("steps"); steps && steps->kind() == json::Kind::array) {
     steps->each_element([&](json::Value step) { mark.steps.emplace_back(step.string().value_or("")); });
   }

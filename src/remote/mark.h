@@ -14,7 +14,9 @@ struct Mark {
   std::string runner;              // its URL
   std::string execution;           // the dispatch, as the runner calls it
   int64_t line = 0;                // all up to this one were told
-  bool begun = false;              // something of the answer was told, or a step begun: it cannot be begun anew
+  bool begun = false;              // a step was, or something else than words told: nobody else can do the rest
+  bool careful = false;            // nothing is done there before the server has written that it begins
+  int losses = 0;                  // of runners that had it before
   bool last = false;               // the line after it was the last, and the run's end is written along with this
   std::vector<std::string> steps;  // ids of those that were running
 

@@ -122,6 +122,10 @@ std::string config_json(const harness::Dispatch& dispatch, const MintOptions& op
   writer.key("limits").begin_object();
   writer.key("max_runtime_seconds").integer(dispatch.agent.limits.max_runtime_seconds);
   writer.key("max_output_tokens").integer(dispatch.agent.limits.max_output_tokens).end_object();
+  if (dispatch.resumed) {
+    writer.key("told").begin_object().key("text").string(dispatch.told_text);
+    writer.key("reasoning").string(dispatch.told_reasoning).end_object();
+  }
   if (dispatch.extras.inference) writer.key("inference").boolean(true);
   writer.key("filler").boolean(dispatch.filler).key("policy");
   model::append_policy(writer, dispatch.agent.policy);

@@ -154,6 +154,14 @@ TEST_F(Mint, Config_has_the_policy_of_the_agent) {
                                     R"({"effect":"allow","host":"*.example","secrets":["K"]}])");
 }
 
+TEST_F(Mint, What_a_runner_that_was_lost_had_told_goes_along) {
+  EXPECT_EQ(at(made().execution.config_json, {"told"}), "nothing");
+  dispatch_.resumed = true;
+  dispatch_.told_text = "Hel";
+  dispatch_.told_reasoning = "Hm.";
+  EXPECT_EQ(at(made().execution.config_json, {"told"}), R"({"text":"Hel","reasoning":"Hm."})");
+}
+
 TEST_F(Mint, One_call_of_a_model_is_told_as_that_and_others_are_not) {
   EXPECT_EQ(at(made().execution.config_json, {"inference"}), "nothing");
   dispatch_.extras.inference.emplace();

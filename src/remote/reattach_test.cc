@@ -26,6 +26,9 @@ class RemoteReattachTest : public RemoteTest {
     while (line-- > 0) account.remove_prefix(account.find('\n') + 1);
     return std::string(account);
   }
+  static std::string up_to_step() {
+    return whole_account.substr(0, whole_account.size() - after(whole_account, 2).size());
+  }
   FakeAnswer stream() { return FakeAnswer().head(200, {{"Sluice-Dispatch", name_}}); }
   // Marks name the dispatch before it is posted, so the answer can.
   void begin_kept(std::function<FakeAnswer()> answer) {
@@ -90,7 +93,7 @@ TEST_F(RemoteReattachTest, After_a_restart_it_is_heard_on_from_any_mark) {
     begin_kept([&] { return stream().piece(whole_account.substr(0, told)); });
     dispatch_.mark = heard_.marks.back();
     ASSERT_EQ(read_mark(dispatch_.mark)->line, line);
-    EXPECT_EQ(read_mark(dispatch_.mark)->begun, line > 0);
+    EXPECT_EQ(read_mark(dispatch_.mark)->begun, line > 1) << "by the step, not by words";
     dispatch_.told_text = heard_.text;
     work_.reset();
     EXPECT_TRUE(dispatcher_->can_reattach(dispatch_.mark));
@@ -119,7 +122,7 @@ TEST_F(RemoteReattachTest, What_is_no_mark_is_nothing_to_go_on_from) {
 }
 
 TEST_F(RemoteReattachTest, A_cut_that_cannot_be_mended_loses_the_runner_when_patience_ends) {
-  begin_kept([&] { return stream().piece(whole_account).cut_after(60); });
+  begin_kept([&] { return stream().piece(whole_account).cut_after(100); });
   loop_.advance(Millis{options_.reattach_ms - 3'000});
   EXPECT_FALSE(heard_.problem);
   loop_.advance(Millis{6'000});
@@ -128,7 +131,7 @@ TEST_F(RemoteReattachTest, A_cut_that_cannot_be_mended_loses_the_runner_when_pat
 }
 
 TEST_F(RemoteReattachTest, A_runner_that_forgot_what_it_had_begun_is_lost_at_once) {
-  begin_kept([&] { return stream().piece(whole_account).cut_after(60); });
+  begin_kept([&] { return stream().piece(whole_account).cut_after(100); });
   client_.answer(FakeAnswer::whole(404, "{}"));
   loop_.advance(Millis{100});
   EXPECT_EQ(failed_with(), Slug::runner_lost);
@@ -145,22 +148,23 @@ TEST_F(RemoteReattachTest, What_had_not_begun_is_begun_anew_with_other_tokens) {
   EXPECT_NE(sent(0, "otp_run"), sent(client_.requests.size() - 1, "otp_run"));
 }
 
+// It had to go; or its tokens were spent or had expired: by an answer that was lost, by a clock that was put.
 TEST_F(RemoteReattachTest, What_its_runner_could_not_begin_is_begun_anew_with_other_tokens) {
-  heard_.after_event = [this] {
-    if (heard_.marks.empty() || !name_.empty()) return;
-    name_ = read_mark(heard_.marks[0])->execution;
-    client_.answer(stream()
-                       .piece(R"({"type":"error","code":"unavailable","message":"m"})"
-                              "\n")
-                       .finish());
-    client_.answer(FakeAnswer::connection_refused());  // that it be killed
-    client_.answer(FakeAnswer::whole(200, std::string(result_line)));
-  };
-  begin();
-  loop_.advance(Millis{100});
-  EXPECT_TRUE(heard_.usage) << heard_.told;
-  EXPECT_EQ(count_requests("POST http://one/stream?"), 2u);
-  EXPECT_NE(sent(0, "otp_run"), sent(client_.requests.size() - 1, "otp_run"));
+  for (const std::string code : {"unavailable", "token_invalid"}) {
+    SCOPED_TRACE(code);
+    heard_ = {};
+    name_.clear();
+    client_.requests.clear();
+    begin_kept([&] {
+      client_.answer(stream().piece(R"({"type":"error","code":")" + code + "\",\"message\":\"m\"}\n").finish());
+      client_.answer(FakeAnswer::connection_refused());  // that it be killed
+      return FakeAnswer::whole(200, std::string(result_line));
+    });
+    loop_.advance(Millis{100});
+    EXPECT_TRUE(heard_.usage) << heard_.told;
+    EXPECT_EQ(count_requests("POST http://one/stream?"), 2u);
+    EXPECT_NE(sent(0, "otp_run"), sent(client_.requests.size() - 1, "otp_run"));
+  }
 }
 
 TEST_F(RemoteReattachTest, Lines_are_acknowledged_when_they_are_on_disk_and_the_last_with_the_end) {
@@ -169,6 +173,7 @@ TEST_F(RemoteReattachTest, Lines_are_acknowledged_when_they_are_on_disk_and_the_
   ASSERT_EQ(heard_.marks.size(), 2u);
   work_->written(heard_.marks[0]);
   work_->written(heard_.marks[1]);
+  client_.answer(FakeAnswer::whole(204, ""));
   loop_.advance(Millis{1'000});
   EXPECT_EQ(acknowledged(), std::vector<std::string>{"{\"line\":1}"}) << "not each";
   loop_.advance(Millis{4'000});
@@ -182,6 +187,36 @@ TEST_F(RemoteReattachTest, Lines_are_acknowledged_when_they_are_on_disk_and_the_
   work_.reset();
   loop_.settle();
   EXPECT_EQ(acknowledged().back(), "{\"line\":6}");
+}
+
+TEST_F(RemoteReattachTest, That_something_begins_is_acknowledged_at_once_as_the_runner_waits_for_it) {
+  begin_kept([&] { return stream().piece(up_to_step()).wait(60'000); });
+  EXPECT_EQ(client_.requests[0].headers.find("Sluice-Careful"), "1");
+  ASSERT_EQ(read_mark(heard_.marks.back())->line, 2);
+  work_->written(heard_.marks.back());
+  loop_.settle();
+  ASSERT_EQ(acknowledged(), std::vector<std::string>{"{\"line\":2}"});
+  // Nobody took it.
+  loop_.advance(Millis{1'000});
+  EXPECT_EQ(acknowledged().size(), 2u);
+  for (int i = 0; i < 20; ++i) client_.answer(FakeAnswer::whole(204, ""));  // whoever else asks, too
+  loop_.advance(Millis{1'000});
+  EXPECT_EQ(acknowledged().size(), 3u);
+  loop_.advance(Millis{10'000});
+  EXPECT_EQ(acknowledged().size(), 3u);
+}
+
+TEST_F(RemoteReattachTest, Whoever_comes_back_says_again_what_is_on_disk) {
+  begin_kept([&] { return stream().piece(up_to_step()).wait(60'000); });
+  dispatch_.mark = heard_.marks.back();
+  dispatch_.told_text = heard_.text;
+  work_.reset();
+  heard_ = {};
+  client_.requests.clear();
+  client_.answer(stream());
+  begin();
+  loop_.advance(Millis{0});
+  EXPECT_EQ(acknowledged(), std::vector<std::string>{"{\"line\":2}"});
 }
 
 TEST_F(RemoteReattachTest, Dropping_it_leaves_the_runner_at_work_for_whoever_goes_on) {
@@ -234,11 +269,11 @@ TEST_F(RemoteReattachTest, What_the_runner_may_not_have_begun_is_killed_when_it_
 }
 
 TEST_F(RemoteReattachTest, One_that_another_server_hears_is_not_fought_over) {
-  begin_kept([&] { return stream().piece(whole_account).cut_after(60); });
+  begin_kept([&] { return stream().piece(whole_account).cut_after(100); });
   client_.answer(FakeAnswer::whole(409, "{}"));
   loop_.advance(Millis{100});
   EXPECT_EQ(failed_with(), Slug::runner_lost);
-  EXPECT_NE(heard_.problem->detail.find("another server"), std::string::npos);
+  EXPECT_NE(heard_.problem->detail.find("Another server"), std::string::npos);
 }
 
 }  // namespace

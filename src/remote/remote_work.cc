@@ -14,7 +14,8 @@ using model::Slug;
 
 constexpr Millis look_again_after{100};   // among runners whose state is known
 constexpr Millis ask_again_after{1'000};  // of the one that was named, whose state is not
-constexpr int lost_count_max = 3;
+constexpr int losses_max = 3;
+constexpr std::size_t resumed_bytes_max = 1024 * 1024;  // of what is told to another runner with its configuration
 constexpr int64_t settling_ms_max = 120'000;  // more than a run may take: bootstrap, the grace, files written back
 
 std::string stream_body(const Minted& minted, const harness::Dispatch& dispatch) {
@@ -32,9 +33,18 @@ std::string without_slash(std::string url) {
   return url;
 }
 
-// Whether a second telling of it would be noticed, or it is a sign that something was done.
-bool is_beginning(EventKind kind) {
-  return kind != EventKind::log && kind != EventKind::usage && kind != EventKind::filler;
+// Whether it is a sign that something is done, which is not done again. Words are said on.
+bool is_deed(const model::RunEvent& event) {
+  using enum EventKind;
+  const auto kind = event.kind;
+  if (kind != log) return kind != usage && kind != filler && kind != text && kind != reasoning;
+  return event.body.find("\"phase\":\"" + std::string(harness::launch_phase) + "\"") != std::string::npos;
+}
+
+std::string warning(std::string_view text) {
+  std::string body;
+  json::Writer(body).begin_object().key("level").string("warn").key("text").string(text).end_object();
+  return body;
 }
 
 bool is_debug(const model::RunEvent& event) {
@@ -59,7 +69,8 @@ RemoteWork::RemoteWork(std::shared_ptr<Context> context, harness::Dispatch dispa
       dispatch_(std::move(dispatch)),
       listener_(listener),
       named_(without_slash(dispatch_.extras.sandbox_url)),
-      told_text_(dispatch_.told_text) {
+      told_text_(dispatch_.told_text),
+      told_reasoning_(dispatch_.told_reasoning) {
   context_->needs.loop.defer([this, alive = std::weak_ptr(alive_)] {
     if (!alive.expired() && !over_) start();
   });
@@ -73,8 +84,9 @@ void RemoteWork::start() {
     hearing_ = std::make_unique<Hearing>(context_, mark_, static_cast<HearingListener&>(*this));
     return hearing_->go_on();
   }
-  // What a runner did before this server restarted is gone with its box.
-  if (!told_text_.empty()) return fail(Slug::run_interrupted, "The server restarted while a runner worked on it.");
+  if (const auto why = obstacle(); !why.empty()) {
+    return fail(Slug::run_interrupted, "The server restarted while a runner worked on it. " + std::string(why));
+  }
   look_for_runner();
 }
 
@@ -91,7 +103,10 @@ void RemoteWork::written(std::string_view text) {
   const auto mark = read_mark(text);
   if (!hearing_ || !mark || mark->execution != mark_.execution) return;
   // The end of the run is written with the mark before it, or not at all.
-  mark->last ? hearing_->acknowledge_last(hearing_->line()) : hearing_->acknowledge(mark->line);
+  if (mark->last) return hearing_->acknowledge_at_once(hearing_->line());
+  // A runner that is careful waits for this before it does the first thing.
+  const bool is_awaited = mark->begun && !std::exchange(known_begun_, true);
+  is_awaited ? hearing_->acknowledge_at_once(mark->line) : hearing_->acknowledge(mark->line);
 }
 
 // ── finding a runner ────────────────────────────────────────────────────────────────────────────
@@ -114,6 +129,7 @@ void RemoteWork::wait_for_runner() {
   const auto waited_us = context_->needs.loop.monotonic_us() - began_looking_us_;
   const bool refused = is_named() ? unsuitable_.contains(named_) : context_->fleet.is_unsuitable(unsuitable_);
   if (refused || waited_us >= context_->options.wait_ms_max * 1000) {
+    if (!lost_why_.empty()) return fail(Slug::runner_lost, lost_why_ + " No other runner took what was left to do.");
     return fail(Slug::runner_unavailable, is_named() ? "The runner at " + named_ + " did not take the run."
                                                      : "None of the " + std::to_string(context_->fleet.size()) +
                                                            " configured runners could take the run.");
@@ -129,9 +145,13 @@ void RemoteWork::wait_for_runner() {
 
 void RemoteWork::mint_for(const std::string& runner) {
   const auto& needs = context_->needs;
+  auto rest = dispatch_;
+  rest.resumed = is_told();
+  rest.told_text = told_text_;
+  rest.told_reasoning = told_reasoning_;
   auto minted = std::make_shared<const Minted>(
-      mint(dispatch_, dispatch_.agent.tenant_id, context_->options.mint, needs.ids, needs.entropy, needs.loop.now()));
-  mark_ = {.runner = runner, .execution = minted->execution.id.text()};
+      mint(rest, rest.agent.tenant_id, context_->options.mint, needs.ids, needs.entropy, needs.loop.now()));
+  mark_ = {.runner = runner, .execution = minted->execution.id.text(), .losses = mark_.losses};
   needs.store.create_execution(minted->execution, sha256(minted->bearer), minted->hashed,
                                [this, minted, alive = std::weak_ptr(alive_)](Result<Unit> made) {
                                  if (alive.expired() || over_) return;
@@ -151,7 +171,7 @@ void RemoteWork::post(const Minted& minted) {
   if (alive.expired() || over_) return;
   hearing_ = std::make_unique<Hearing>(context_, mark_, static_cast<HearingListener&>(*this));
   hearing_->begin(stream_body(minted, dispatch_), dispatch_.traceparent,
-                  dispatch_.agent.limits.max_runtime_seconds * 1000 + settling_ms_max);
+                  dispatch_.agent.limits.max_runtime_seconds * 1000 + settling_ms_max, is_told());
 }
 
 void RemoteWork::on_refused(int status, std::string why) {
@@ -174,19 +194,36 @@ void RemoteWork::on_lost(std::string why) {
   leave_runner();
   context_->lost.add();
   if (begin_anew(why)) return;
-  fail(Slug::runner_lost, std::move(why));
+  fail(Slug::runner_lost, why + " " + std::string(obstacle()));
+}
+
+std::string_view RemoteWork::obstacle() const {
+  if (mark_.begun) return "What it had done in its sandbox is gone.";
+  const bool is_careful = mark_.careful || (hearing_ && hearing_->is_careful());
+  if (is_told() && !mark_.runner.empty() && !is_careful) return "It may have done more than it told.";
+  if (!told_text_.empty() && harness::is_program(dispatch_.agent)) {
+    return "Part of the answer had been told, and the agent's program cannot go on from there.";
+  }
+  if (told_text_.size() + told_reasoning_.size() > resumed_bytes_max)
+    return "It had told too much to go on from there.";
+  return mark_.losses >= losses_max ? "So were those that had it before." : "";
 }
 
 bool RemoteWork::begin_anew(std::string_view why) {
-  if (mark_.begun || !told_text_.empty() || ++lost_count_ > lost_count_max) return false;
+  if (!obstacle().empty()) return false;
+  ++mark_.losses;
   context_->begun_anew.add();
+  lost_why_ = why;
   context_->needs.log.write(world::LogLevel::warn, "dispatch begun anew",
                             {{"run", dispatch_.run.text()}, {"runner", mark_.runner}, {"why", why}});
   leave_runner();
   hearing_->dismiss();
   hearing_.reset();
   began_looking_us_ = 0;
-  look_for_runner();
+  const std::weak_ptr alive = alive_;
+  listener_.on_event({EventKind::log, context_->needs.loop.now(),
+                      warning(lost_why_ + (is_told() ? " Another goes on from here." : " Another begins it anew."))});
+  if (!alive.expired() && !over_) look_for_runner();
   return true;
 }
 
@@ -206,6 +243,7 @@ void RemoteWork::tell_mark() {
   if (hearing_) {
     mark_.line = hearing_->line();
     mark_.steps = hearing_->running();
+    mark_.careful = hearing_->is_careful();
   }
   listener_.on_event({EventKind::mark, context_->needs.loop.now(), to_json(mark_)});
 }
@@ -219,8 +257,9 @@ void RemoteWork::hear(harness::Line line) {
 void RemoteWork::hear_event(model::RunEvent event) {
   // A debug line says that the runner lives; the journal need not know.
   if (is_debug(event)) return;
-  if (is_beginning(event.kind)) mark_.begun = true;
+  if (is_deed(event)) mark_.begun = true;
   if (event.kind == EventKind::text) told_text_ += event.body;
+  if (event.kind == EventKind::reasoning && told_reasoning_.size() <= resumed_bytes_max) told_reasoning_ += event.body;
   if (event.kind == EventKind::replaced) model::take_back(told_text_, event.body);
   if (told_text_.size() > limits::answer_bytes_max) {
     hearing_->dismiss();
@@ -243,12 +282,13 @@ void RemoteWork::finish(const harness::ResultLine& result) {
 }
 
 void RemoteWork::hear_failure(const harness::ErrorLine& line) {
-  // Its tokens were used up when the answer to them was cut: others will do.
-  const bool cut_short =
-      hearing_->was_interrupted() && (line.code == "token_invalid" || line.code == "bootstrap_failed");
+  // Its tokens were used up by an answer that was lost on its way, or a clock that was put let them expire: others will
+  // do.
+  const bool unredeemed =
+      line.code == "token_invalid" || (line.code == "bootstrap_failed" && hearing_->was_interrupted());
   // The runner had to go before the run could begin.
   const bool stopped = line.code == "unavailable";
-  if ((cut_short || stopped) && begin_anew(line.message)) return;
+  if ((unredeemed || stopped) && begin_anew(line.message)) return;
   const std::weak_ptr alive = alive_;
   end_account();
   if (!alive.expired()) listener_.on_failed(problem_of(line));

@@ -27,6 +27,7 @@ class RemoteWork final : public harness::Work, private HearingListener {
   void on_lines(std::vector<harness::Line> lines) override;
   void on_refused(int status, std::string why) override;
   void on_lost(std::string why) override;
+  void on_taken(std::string why) override { fail(model::Slug::runner_lost, std::move(why)); }
   void on_nonsense(std::string why) override { fail(model::Slug::runner_lost, std::move(why)); }
 
   void start();
@@ -45,9 +46,13 @@ class RemoteWork final : public harness::Work, private HearingListener {
   void tell_mark();
   void finish(const harness::ResultLine& result);
   void end_account();
-  // Another runner gets it from the beginning, unless it was begun anew too often.
+  // Why no other runner can do what is left; empty: one can. Something may have been said, but nothing done, and
+  // whoever spoke can go on from there.
+  std::string_view obstacle() const;
+  // Another runner gets what is left, if one can do it.
   bool begin_anew(std::string_view why);
   void fail(model::Slug slug, std::string detail);
+  bool is_told() const { return !told_text_.empty() || !told_reasoning_.empty(); }
   bool is_named() const { return !named_.empty(); }
 
   const std::shared_ptr<Context> context_;
@@ -57,11 +62,13 @@ class RemoteWork final : public harness::Work, private HearingListener {
 
   Mark mark_;                         // where it stands, as last told
   std::set<std::string> unsuitable_;  // runners that refused it for good
+  bool known_begun_ = false;          // by the runner, that the journal has it
   bool holds_slot_ = false;           // counted as given to mark_.runner
-  int lost_count_ = 0;
   int64_t began_looking_us_ = 0;
   bool told_waiting_ = false;
   std::string told_text_;
+  std::string told_reasoning_;
+  std::string lost_why_;  // how the last runner that had it was lost
   bool over_ = false;
   std::unique_ptr<Hearing> hearing_;
   world::Timer waiting_;

@@ -48,7 +48,12 @@ void CallRound::next() {
   state_.step_id = "step_" + std::to_string(++needs_.step_count);
   state_.step_used_ms = 0;
   began_us_ = needs_.context.loop.monotonic_us();
-  if (tell(EventKind::step, step_running(state_.step_id, call()))) begin_call();
+  if (!tell(EventKind::step, step_running(state_.step_id, call()))) return;
+  // Once one step is known, nobody does the run's work a second time.
+  if (needs_.dispatch.witness == nullptr || needs_.step_count > 1) return begin_call();
+  needs_.dispatch.witness->see([this, alive = lifeline_.watch()] {
+    if (!alive.expired()) begin_call();
+  });
 }
 
 void CallRound::begin_call() {

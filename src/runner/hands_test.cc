@@ -39,6 +39,35 @@ TEST_F(HandsTest, A_command_is_told_from_its_beginning_to_its_end) {
   expect_nothing_left();
 }
 
+TEST_F(HandsTest, The_first_step_is_not_done_before_whoever_would_do_it_elsewhere_knows_of_it) {
+  const auto witness = std::make_shared<FakeWitness>();
+  auto dispatch = dispatch_of("say Well.\n$ one\n$ two\nsay Done.");
+  dispatch.witness = witness;
+  begin(std::move(dispatch));
+  EXPECT_EQ(steps().size(), 1u) << "it was told";
+  EXPECT_TRUE(commands.empty());
+  pass(60'000);
+  EXPECT_TRUE(commands.empty());
+  witness->seen();
+  loop.settle();
+  EXPECT_EQ(commands.size(), 2u);
+  EXPECT_EQ(witness->asked, 1) << "once is enough";
+  EXPECT_TRUE(heard.usage);
+}
+
+TEST_F(HandsTest, Who_stops_a_run_that_waits_to_be_seen_does_nothing_afterwards) {
+  const auto witness = std::make_shared<FakeWitness>();
+  auto dispatch = dispatch_of("$ one");
+  dispatch.witness = witness;
+  begin(std::move(dispatch));
+  work->stop([] {});
+  loop.settle();
+  witness->seen();
+  loop.settle();
+  EXPECT_TRUE(commands.empty());
+  expect_nothing_left();
+}
+
 // S-5
 TEST_F(HandsTest, Every_phase_of_its_life_is_in_the_log) {
   begin("$ true");

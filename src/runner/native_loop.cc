@@ -25,6 +25,14 @@ models::Prompt prompt_of(const harness::Dispatch& dispatch) {
   return prompt;
 }
 
+constexpr std::string_view white_space = " \t\r\n";
+
+// Not a beginning of the answer put into the model's mouth: not every provider lets it go on from one.
+constexpr std::string_view go_on_words =
+    "Your answer was cut off after these words by a technical fault, and all of them have reached the reader. "
+    "Go on with the very next character. Do not repeat anything, do not begin again, and do not mention that you were "
+    "cut off. If the answer was complete, say nothing.";
+
 std::string retry_warning(std::string_view text, int attempt, int64_t retry_in_ms) {
   std::string body;
   json::Writer(body)
@@ -94,13 +102,26 @@ void NativeLoop::start() {
 
   const bool is_offline = route_.dialect == nullptr;
   if (dispatch_.resumed && is_offline) telling_.skip(Replay(dispatch_.told_text, dispatch_.told_reasoning));
-  if (dispatch_.resumed && !is_offline && !dispatch_.told_text.empty()) return fail_replay();
+  if (dispatch_.resumed && !is_offline) remember_told();
   has_spoken_ = !dispatch_.told_text.empty();
   begin_clocks();
   take_up_hands({});
   const auto begin = [this] { open_toolbox([this] { ask(); }); };
   if (!hands_ || !hands_->are_needed_at_once()) return begin();
   hands_->open(begin);
+}
+
+// The model says the rest: what it said before is its own turn already.
+void NativeLoop::remember_told() {
+  const auto& told = dispatch_.told_text;
+  said_bytes_ = told.size();
+  if (dispatch_.supplies) said_ = told;
+  // Providers refuse a turn that is empty but for white space.
+  const auto end = told.find_last_not_of(white_space);
+  if (end == std::string::npos) return;
+  is_mid_answer_ = true;
+  prompt_.turns.push_back({.role = model::Role::assistant, .text = told.substr(0, end + 1)});
+  prompt_.turns.push_back({.role = model::Role::user, .text = std::string(go_on_words)});
 }
 
 // The box itself is opened by the first tool, so that the first word need not wait for it. One call of a model has
@@ -189,6 +210,7 @@ void NativeLoop::on_model_event(ModelEvent event) {
 }
 
 void NativeLoop::hear_text(std::string text) {
+  if (is_mid_answer_) join(text);
   if (text.empty() || !is_bounded(text.size())) return;
   const auto alive = lifeline_.watch();
   end_filler();
@@ -199,8 +221,18 @@ void NativeLoop::hear_text(std::string text) {
   speak(EventKind::text, std::move(text));
 }
 
+// The white space at the end of what was told was not shown to the model, which may say it again.
+void NativeLoop::join(std::string& text) {
+  const auto begin = text.find_first_not_of(white_space);
+  const bool is_spaced = white_space.find(dispatch_.told_text.back()) != std::string_view::npos;
+  if (is_spaced) text.erase(0, begin);
+  if (begin != std::string::npos) is_mid_answer_ = false;
+}
+
 void NativeLoop::hear_reasoning(std::string text) {
   if (text.empty() || !is_bounded(text.size())) return;
+  // Thoughts would part the answer in the middle of a word.
+  if (is_mid_answer_) return;
   round_.told_bytes += text.size();
   speak(EventKind::reasoning, std::move(text));
 }
@@ -344,7 +376,7 @@ void NativeLoop::retry_later(const Setback& setback) {
 
 void NativeLoop::fail_replay() {
   fail(Slug::run_interrupted,
-       "The server restarted while the model was speaking, and the model cannot go on where it stopped.");
+       "The work was interrupted while the model was speaking, and the model cannot go on where it stopped.");
 }
 
 // ── what is told ────────────────────────────────────────────────────────────────────────────────

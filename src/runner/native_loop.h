@@ -60,6 +60,7 @@ class NativeLoop final : public harness::Work,
   void on_answered(std::vector<models::ToolResult> results) override;
 
   void start();
+  void remember_told();
   void take_up_hands(HandsState state);
   void open_toolbox(Callback<void()> ready);
   void take_up_calls(CallState state);
@@ -69,6 +70,7 @@ class NativeLoop final : public harness::Work,
   void ask();
   std::string system_words() const;
   void hear_text(std::string text);
+  void join(std::string& text);
   void hear_reasoning(std::string text);
   void speak(model::EventKind kind, std::string text);
   void end_filler();
@@ -102,7 +104,8 @@ class NativeLoop final : public harness::Work,
   std::size_t said_bytes_ = 0;
   std::string said_;  // where the files go, the whole answer goes too
   model::Usage usage_;
-  bool has_spoken_ = false;  // real words: no more filler
+  bool is_mid_answer_ = false;  // nothing was said yet after what was told before
+  bool has_spoken_ = false;     // real words: no more filler
   int64_t filler_count_ = 0;
   int64_t runtime_used_ms_ = 0;  // before it last waited
   int64_t runtime_began_us_ = 0;

@@ -59,7 +59,7 @@ ProgramWork::ProgramWork(std::shared_ptr<const Context> context, harness::Dispat
 void ProgramWork::start() {
   if (dispatch_.resumed && !dispatch_.told_text.empty()) {
     return fail(Slug::run_interrupted,
-                "The server restarted while the agent program was speaking, and it cannot go on where it stopped.");
+                "The work was interrupted while the agent program was speaking, and it cannot go on where it stopped.");
   }
   if (context_->sandbox == nullptr) {
     return fail(Slug::sandbox_failed, "The agent program " + agent_type() +
@@ -189,7 +189,13 @@ void ProgramWork::write_files() {
   files.push_back({.path = std::string(harness::state_dir) + "/.gitignore", .text = "*\n"});
   home_->prepare(std::move(launch.value().removed), std::move(files), [this](Result<Unit> written) {
     if (!written) return fail(Slug::sandbox_failed, "The agent program's files: " + written.error().what + ".");
-    start_program();
+    if (!dispatch_.witness) return start_program();
+    const auto alive = lifeline_.watch();
+    telling_.tell_phase(harness::launch_phase, "The agent program is started", 0);
+    if (alive.expired()) return;
+    dispatch_.witness->see([this, alive] {
+      if (!alive.expired() && phase_ == Phase::opening) start_program();
+    });
   });
 }
 

@@ -117,6 +117,21 @@ TEST_F(ProgramWorkTest, H_1_A_turn_is_told_in_its_order_and_ends_when_the_proces
   expect_nothing_left();
 }
 
+TEST_F(ProgramWorkTest, A_program_is_not_started_before_whoever_would_start_it_elsewhere_knows_of_it) {
+  const auto witness = std::make_shared<FakeWitness>();
+  auto dispatch = dispatch_of("hello");
+  dispatch.witness = witness;
+  begin(std::move(dispatch));
+  EXPECT_NE(heard.all(EventKind::log).find(R"("phase":"launch")"), std::string::npos);
+  EXPECT_TRUE(talks.empty());
+  witness->seen();
+  loop.settle();
+  ASSERT_EQ(talks.size(), 1u);
+  EXPECT_EQ(process().command.input, "open hello\n");
+  work->stop([] {});
+  loop.settle();
+}
+
 TEST_F(ProgramWorkTest, H_2_The_program_has_a_placeholder_for_its_key_which_goes_to_the_models_host_only) {
   begin("hello");
   EXPECT_EQ(process().command.environment.at("KEY"), "{{secret:SLUICE_MODEL_KEY}}");

@@ -1,4 +1,5 @@
-// Work that a restarted server takes up again.
+// Work that a restarted server, or another runner, takes up again.
+#include "base/limits.h"
 #include "runner/replay.h"
 #include "runner/runner_fixture.h"
 
@@ -17,6 +18,17 @@ class Resume : public RunnerTest {
     dispatch.told_reasoning = std::move(told_reasoning);
     heard = {};
     begin(std::move(dispatch));
+  }
+  // What the model was asked last: a turn a line.
+  std::string asked() {
+    const auto document = json::Document::parse(client.requests.back().body);
+    std::string turns;
+    document.value().root().find("messages")->each_element([&](json::Value turn) {
+      turns.append(*turn.find("role")->string()).append(" ");
+      turn.find("content")->each_element([&](json::Value part) { turns.append(*part.find("text")->string()); });
+      turns += '\n';
+    });
+    return turns;
   }
 };
 
@@ -66,23 +78,69 @@ TEST_F(Resume, Stops_when_the_model_does_not_say_the_same_again) {
   EXPECT_TRUE(heard.events.empty());
 }
 
-TEST_F(Resume, Is_possible_for_a_provider_only_before_its_first_word) {
+TEST_F(Resume, Is_possible_for_a_loop_of_ours_and_for_a_program_only_before_its_first_word) {
   begin("say x");
   EXPECT_TRUE(runner->can_resume(agent, "something"));
   EXPECT_FALSE(runner->reads_history(agent));
   use_provider();
   EXPECT_TRUE(runner->can_resume(agent, ""));
-  EXPECT_FALSE(runner->can_resume(agent, "something"));
+  EXPECT_TRUE(runner->can_resume(agent, "something"));
   EXPECT_TRUE(runner->reads_history(agent));
+  agent.kit.agent_type = "codex";
+  EXPECT_TRUE(runner->can_resume(agent, ""));
+  EXPECT_FALSE(runner->can_resume(agent, "something"));
+}
 
-  resume("Hi.", "something");
-  expect_problem(Slug::run_interrupted);
-  EXPECT_TRUE(client.requests.empty());
-
+TEST_F(Resume, A_provider_that_had_said_nothing_is_asked_as_if_for_the_first_time) {
+  use_provider();
   client.answer(answer_of(thought("Anew.") + said("Hello.") + stopped(1, 1)));
   resume("Hi.", "", "Old thoughts.");
   EXPECT_EQ(heard.text(), "Hello.");
   EXPECT_EQ(heard.all(EventKind::reasoning), "Anew.");
+  EXPECT_EQ(asked(), "user Hi.\n");
+}
+
+TEST_F(Resume, A_provider_is_told_what_it_had_said_and_says_the_rest) {
+  use_provider();
+  client.answer(answer_of(thought("Hm.") + said(" the rest.") + thought("So.") + stopped(1, 1)));
+  resume("Hi.", "This is");
+  EXPECT_EQ(heard.text(), " the rest.");
+  EXPECT_EQ(heard.all(EventKind::reasoning), "So.") << "no thought parts the answer";
+  EXPECT_TRUE(heard.usage);
+  EXPECT_TRUE(asked().starts_with("user Hi.\nassistant This is\nuser Your answer was cut off")) << asked();
+  EXPECT_EQ(heard.all(EventKind::filler), "");
+}
+
+TEST_F(Resume, White_space_that_the_provider_was_not_shown_is_not_said_twice) {
+  use_provider();
+  client.answer(answer_of(said(" ") + said("\\n  the rest. ") + said(" And more.") + stopped(1, 1)));
+  resume("Hi.", "This is\n");
+  EXPECT_EQ(heard.text(), "the rest.  And more.");
+}
+
+TEST_F(Resume, What_a_provider_had_said_is_no_turn_if_it_was_white_space) {
+  use_provider();
+  client.answer(answer_of(said("Hello.") + stopped(1, 1)));
+  resume("Hi.", " \n");
+  EXPECT_EQ(heard.text(), "Hello.");
+  EXPECT_EQ(asked(), "user Hi.\n");
+}
+
+TEST_F(Resume, What_was_told_counts_against_how_long_an_answer_may_be) {
+  use_provider();
+  client.answer(answer_of(said("Hello.") + stopped(1, 1)));
+  resume("Hi.", std::string(limits::answer_bytes_max - 5, 'x'));
+  expect_problem(Slug::answer_too_large);
+}
+
+TEST_F(Resume, A_provider_that_cannot_go_on_at_once_is_asked_again) {
+  use_provider();
+  client.answer(net::FakeAnswer::whole(503, "{}"));
+  client.answer(answer_of(said(" the rest.") + stopped(1, 1)));
+  resume("Hi.", "This is");
+  pass(60'000);
+  EXPECT_EQ(heard.text(), " the rest.");
+  EXPECT_EQ(client.requests.size(), 2u);
 }
 
 TEST_F(Resume, Brings_no_filler_once_something_was_told) {

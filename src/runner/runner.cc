@@ -13,7 +13,7 @@
 namespace sluice::runner {
 namespace {
 
-bool is_program(const model::Agent& agent) { return agent.kit.agent_type != "native"; }
+using harness::is_program;
 
 class NativeRunner final : public harness::Dispatcher {
  public:
@@ -25,7 +25,7 @@ class NativeRunner final : public harness::Dispatcher {
   }
 
   bool can_resume(const model::Agent& agent, std::string_view told_text) const override {
-    return told_text.empty() || (!is_program(agent) && context_->providers.is_offline(agent.model));
+    return told_text.empty() || !is_program(agent);
   }
 
   bool reads_history(const model::Agent& agent) const override {

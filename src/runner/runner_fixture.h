@@ -64,6 +64,16 @@ struct HeardDispatch final : harness::DispatchListener {
   std::string text() const { return all(model::EventKind::text); }
 };
 
+// Sees when the test says so.
+struct FakeWitness final : harness::Witness {
+  void see(Callback<void()> then) override {
+    ++asked;
+    seen = std::move(then);
+  }
+  int asked = 0;
+  Callback<void()> seen;
+};
+
 class RunnerTest : public testing::Test {
  protected:
   static constexpr std::string_view key = "very-secret";

@@ -35,8 +35,22 @@ void Account::attach(std::shared_ptr<net::Exchange> exchange, std::string reader
   if (closed_) close();
 }
 
+void Account::when_safe(Callback<void()> safe) {
+  awaited_line_ = spool_.told();
+  safe_ = std::move(safe);
+  note_safe();
+}
+
+void Account::note_safe() {
+  if (!safe_ || spool_.gone() < awaited_line_) return;
+  loop_.defer([weak = weak_from_this(), safe = std::exchange(safe_, nullptr)]() mutable {
+    if (const auto self = weak.lock(); self && !self->dropped_) safe();
+  });
+}
+
 bool Account::acknowledge(int64_t line) {
   if (!spool_.let_go(line)) return false;
+  note_safe();
   watch_room();
   if (closed_ && spool_.empty()) release();
   return true;

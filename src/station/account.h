@@ -48,6 +48,8 @@ class Account final : public std::enable_shared_from_this<Account> {
   // may be empty: a reader without one is nobody that came before.
   void attach(std::shared_ptr<net::Exchange> exchange, std::string reader, net::Headers headers, int64_t line);
   bool acknowledge(int64_t line);
+  // `safe` when all lines so far are acknowledged; one at a time. Not from inside.
+  void when_safe(Callback<void()> safe);
 
   void add(std::string lines);
   // The last line was added.
@@ -61,6 +63,7 @@ class Account final : public std::enable_shared_from_this<Account> {
   bool keeps() const { return terms_.keep.value > 0; }
   void lose_reader(Outcome why);
   void wait_for_reader();
+  void note_safe();
   void watch_room();
   void release();
 
@@ -71,6 +74,8 @@ class Account final : public std::enable_shared_from_this<Account> {
   std::shared_ptr<net::Exchange> exchange_;  // null: nobody hears it now
   std::string reader_;
   std::vector<std::string> replaced_;
+  int64_t awaited_line_ = 0;
+  Callback<void()> safe_;  // once that line is acknowledged
   bool has_room_ = true;
   bool closed_ = false;
   bool dropped_ = false;

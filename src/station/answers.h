@@ -30,6 +30,8 @@ struct ConfigAnswer {
   std::string files_url;
   std::string bearer;         // asbx_…; empty: none was given
   std::string workspace_url;  // of the workspace's API; empty: none was given
+  bool resumed = false;       // another runner was lost with it: the agent goes on after what that one told
+  std::string told_text, told_reasoning;
   bool filler = false;
   bool inference = false;           // one call of the model, without tools
   std::vector<std::string> unused;  // what was asked for and this runner does not do

@@ -45,7 +45,7 @@ TEST(ConfigAnswer, Has_defaults_for_all_but_the_agent) {
   EXPECT_EQ(config.agent.model, fallback);
   EXPECT_EQ(config.agent.limits.max_runtime_seconds, 28'800);
   EXPECT_TRUE(config.skills.empty() && config.history.empty() && config.bearer.empty() && config.unused.empty());
-  EXPECT_FALSE(config.repository || config.filler || config.inference);
+  EXPECT_FALSE(config.repository || config.filler || config.inference || config.resumed);
 }
 
 TEST(ConfigAnswer, Says_what_is_wrong_with_it) {
@@ -154,6 +154,15 @@ TEST(ConfigAnswer, Only_the_last_twenty_turns_are_replayed) {
   ASSERT_EQ(config.value().history.size(), 20u);
   EXPECT_EQ(config.value().history.front().content, "5");
   EXPECT_EQ(config.value().history.front().at.ms, 1005);
+}
+
+TEST(ConfigAnswer, What_a_runner_that_was_lost_had_told_is_read) {
+  const auto config = read_config(R"({"agent":{},"told":{"text":"Hel","reasoning":"Hm."}})", {}).take();
+  EXPECT_TRUE(config.resumed);
+  EXPECT_EQ(config.told_text + "|" + config.told_reasoning, "Hel|Hm.");
+  EXPECT_TRUE(read_config(R"({"agent":{},"told":{}})", {}).take().resumed);
+  EXPECT_EQ(fault(R"({"agent":{},"told":"Hel"})"), "/told is not an object");
+  EXPECT_EQ(fault(R"({"agent":{},"told":{"text":5}})"), "/told/text is not a string");
 }
 
 TEST(ConfigAnswer, One_call_of_a_model_has_no_tools) {

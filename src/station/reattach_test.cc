@@ -118,6 +118,37 @@ TEST_F(ReattachTest, What_is_acknowledged_is_let_go) {
   EXPECT_EQ(ask("GET", "/stream/exe_1", "after=x")->status, 422);
 }
 
+TEST_F(ReattachTest, A_careful_caller_has_acknowledged_what_is_done_before_it_is_done) {
+  auto careful = keep();
+  careful.add("Sluice-Careful", "1");
+  const auto first = at_work("profile=extended", R"({"agent":{}})", std::move(careful));
+  EXPECT_EQ(first->header("Sluice-Careful"), "1");
+  agents_.step(R"({"id":"s","name":"bash","status":"running"})");
+  bool seen = false;
+  agents_.dispatched.at(0).witness->see([&] { seen = true; });
+  loop_.settle();
+  const auto told = static_cast<int64_t>(lines(*first).size());
+  EXPECT_EQ(member(last_line(*first), "type"), "\"step\"") << "told before it is waited for";
+  EXPECT_EQ(acknowledge(told - 1), 204);
+  EXPECT_FALSE(seen);
+  first->hang_up();
+  EXPECT_EQ(come_back(told)->header("Sluice-Careful"), "1");
+  EXPECT_FALSE(seen);
+  EXPECT_EQ(acknowledge(told), 204);
+  EXPECT_TRUE(seen);
+  seen = false;
+  agents_.dispatched.at(0).witness->see([&] { seen = true; });
+  loop_.settle();
+  EXPECT_TRUE(seen) << "nothing was told since";
+}
+
+TEST_F(ReattachTest, Who_does_not_ask_for_it_is_not_waited_for) {
+  EXPECT_EQ(begin()->header("Sluice-Careful"), "");
+  EXPECT_EQ(agents_.dispatched.at(0).witness, nullptr);
+  at_work("", R"({"agent":{}})", {{"Sluice-Careful", "1"}});
+  EXPECT_EQ(agents_.dispatched.at(1).witness, nullptr) << "who cannot come back cannot have it done elsewhere";
+}
+
 TEST_F(ReattachTest, One_that_ended_is_kept_until_its_last_line_is_acknowledged) {
   const auto first = begin();
   first->hang_up();

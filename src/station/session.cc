@@ -38,6 +38,18 @@ std::string sentence(std::string words) {
   return words;
 }
 
+// The work holds it, and the session the work.
+class CallerAsWitness final : public harness::Witness {
+ public:
+  explicit CallerAsWitness(std::weak_ptr<Session> session) : session_(std::move(session)) {}
+  void see(Callback<void()> seen) override {
+    if (const auto session = session_.lock()) session->await_acknowledgement(std::move(seen));
+  }
+
+ private:
+  const std::weak_ptr<Session> session_;
+};
+
 }  // namespace
 
 Session::Session(const StationNeeds& needs, const StationOptions& options, StreamRequest request,
@@ -148,6 +160,10 @@ void Session::begin(ConfigAnswer config) {
                              .max_rounds = config.max_rounds,
                              .filler = config.filler && request_.profile == harness::Profile::extended,
                              .workspace = access};
+  if (request_.careful) dispatch.witness = std::make_shared<CallerAsWitness>(weak_from_this());
+  dispatch.resumed = config.resumed;
+  dispatch.told_text = std::move(config.told_text);
+  dispatch.told_reasoning = std::move(config.told_reasoning);
   if (config.inference) dispatch.extras.inference.emplace();  // its words are the agent's already
   dispatch.materials = {.repository = std::move(config.repository),
                         .skills = std::move(config.skills),
@@ -211,6 +227,11 @@ void Session::kill(Callback<void()> gone) {
   mourners_.push_back(std::move(gone));
   if (outcome_.empty()) return leave("killed");
   last_line_ = nullptr;  // it is ending by itself
+}
+
+void Session::await_acknowledgement(Callback<void()> seen) {
+  flush();
+  account_->when_safe(std::move(seen));
 }
 
 void Session::on_room(bool has_room) {

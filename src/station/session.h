@@ -41,9 +41,12 @@ class Session final : private harness::DispatchListener,
   const std::string& request_id() const { return request_id_; }
   int64_t began_us() const { return began_us_; }
   bool is_over() const { return over_; }
+  bool is_careful() const { return request_.careful; }
 
   void start(std::shared_ptr<net::Exchange> exchange, net::Headers headers);
   Account& account() { return *account_; }
+  // `seen` when the caller has acknowledged all that was told so far.
+  void await_acknowledgement(Callback<void()> seen);
   // The runner must go: ends with an error line.
   void stop();
   // Nobody wants it any more. `gone` when nothing is left.

@@ -183,11 +183,13 @@ class HttpStation final : public Station, private Session::Owner {
   }
 
   static net::Headers headers_of(const Session& session, const std::string& request_id) {
-    return {{"Content-Type", "application/x-ndjson"},
-            {"Cache-Control", "no-store"},
-            {"X-Accel-Buffering", "no"},
-            {std::string(harness::dispatch_header), session.id()},
-            {"X-Request-Id", request_id}};
+    net::Headers headers{{"Content-Type", "application/x-ndjson"},
+                         {"Cache-Control", "no-store"},
+                         {"X-Accel-Buffering", "no"},
+                         {std::string(harness::dispatch_header), session.id()},
+                         {"X-Request-Id", request_id}};
+    if (session.is_careful()) headers.add(harness::careful_header, "1");
+    return headers;
   }
 
   void on_over(Session& session, Outcome outcome) override {

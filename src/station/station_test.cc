@@ -91,6 +91,18 @@ TEST_F(StationTest, The_agent_is_given_what_the_workspace_said) {
   EXPECT_TRUE(dispatch.supplies->wants_assets());
 }
 
+TEST_F(StationTest, What_another_runner_had_told_is_gone_on_from_and_not_told_again) {
+  const auto exchange = at_work("profile=resumed", R"({"agent":{},"told":{"text":"Hel","reasoning":"Hm."}})");
+  const auto& dispatch = agents_.dispatched.at(0);
+  EXPECT_TRUE(dispatch.resumed);
+  EXPECT_EQ(dispatch.told_text + "|" + dispatch.told_reasoning, "Hel|Hm.");
+  agents_.say("lo.");
+  agents_.listener->on_finished({});
+  loop_.advance(Millis{0});
+  EXPECT_EQ(exchange->body.find("Hel"), std::string::npos);
+  EXPECT_EQ(member(last_line(*exchange), "message"), "\"lo.\"");
+}
+
 TEST_F(StationTest, The_result_is_what_came_after_the_last_step_or_all_if_nothing_did) {
   const auto tell = [&](std::string_view query, std::string_view last) {
     const auto exchange = at_work(std::string(query));

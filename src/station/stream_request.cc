@@ -71,8 +71,8 @@ std::optional<harness::Profile> profile_of(const net::Request& request) {
   auto profile = harness::Profile::plain;
   for (const auto& [name, value] : *query) {
     if (name != "profile") continue;
-    if (value != "plain" && value != "extended") return std::nullopt;
-    profile = value == "extended" ? harness::Profile::extended : harness::Profile::plain;
+    if (value != "plain" && value != "extended" && value != harness::resumed_profile) return std::nullopt;
+    profile = value == "plain" ? harness::Profile::plain : harness::Profile::extended;
   }
   return profile;
 }
@@ -96,6 +96,7 @@ void read_headers(const net::Headers& headers, StreamRequest& read, std::vector<
     return;
   }
   read.keep = Millis{seconds * 1000};
+  read.careful = headers.find(harness::careful_header).has_value();
 }
 
 }  // namespace
@@ -132,7 +133,7 @@ std::variant<StreamRequest, model::Problem> read_stream_request(const net::Reque
                      .prompt = body.prompt()};
   read_headers(request.headers, read, body.errors);
   const auto profile = profile_of(request);
-  if (!profile) body.errors.push_back({"profile", "must be plain or extended"});
+  if (!profile) body.errors.push_back({"profile", "must be plain, extended or resumed"});
   if (!body.errors.empty()) {
     return model::Problem{.slug = model::Slug::validation_error,
                           .detail = "The dispatch was not begun, and no token was used.",

@@ -20,6 +20,7 @@ struct StreamRequest {
   harness::Profile profile = harness::Profile::plain;
   std::string dispatch;  // its name, which the caller may choose; empty: it did not
   std::string reader;    // who hears it, where the caller says so
+  bool careful = false;  // nothing is done before the line that tells of it is acknowledged; only with `keep`
   Millis keep{0};        // after the caller's connection broke; 0: it dies with it (S-10)
 };
 

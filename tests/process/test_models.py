@@ -4,7 +4,7 @@ import time
 import unittest
 
 from provider_emulator import Answer, Emulator
-from server_process import ServerTest, wait_until
+from server_process import Server, ServerTest, wait_until
 from stream_grammar import check_stream, slug_of, text_of
 
 PROVIDERS = {"anthropic": "/v1/messages", "openai-responses": "/v1/responses", "openai-chat": "/v1/chat/completions"}
@@ -226,6 +226,29 @@ class WithoutAKey(ServerTest):
         events = check_stream(self.client.say(self.conversation(agent_id=agent["id"]), "Hello?"))
         self.assertEqual(slug_of(events[-1]["data"]), "agent-misconfigured")
         self.assertIn("ANTHROPIC_API_KEY", events[-1]["data"]["detail"])
+
+
+class AServerThatIsKilled(unittest.TestCase):
+    def test_I8_has_the_provider_go_on_after_the_last_word(self):
+        provider = Emulator(Answer(texts=("The tide ", "is "), silent_after=2), Answer(texts=("high.",)))
+        self.addCleanup(provider.close)
+        server = Server("--providers.openai-chat.base_url", provider.url + "/v1", env={"OPENAI_API_KEY": SECRET}).start()
+        self.addCleanup(server.remove)
+        client = server.client()
+        agent = client.post("/v1/agents", {"name": "Tide", "model": {"provider": "openai-chat", "name": "m"}}).json()["id"]
+        answer = client.send(client.post("/v1/conversations", {"agent_id": agent}).json()["id"], "How is the tide?")
+        with answer.connection:
+            told = 0
+            for line in answer.lines():
+                told += b'"content_delta"' in line
+                if told == 2:
+                    break
+            server.kill()
+        server.start()
+        events = check_stream(server.client().events(answer.header("x-message-id")))
+        self.assertEqual(text_of(events), "The tide is high.")
+        turns = [(turn["role"], turn["content"]) for turn in provider.seen[1].body["messages"]]
+        self.assertEqual(turns[-3:-1], [("user", "How is the tide?"), ("assistant", "The tide is")])
 
 
 if __name__ == "__main__":

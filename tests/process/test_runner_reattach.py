@@ -2,6 +2,7 @@
 import random
 import unittest
 
+from provider_emulator import Answer, Emulator
 from runner_fleet import KEY, Cutter, FleetCase, words
 from server_process import wait_until
 from stream_grammar import check_stream, slug_of, text_of
@@ -33,25 +34,50 @@ class CutConnectionTest(FleetCase):
 
 
 class KilledRunnerTest(FleetCase):
-    def test_part_of_an_answer_is_a_clear_problem(self):
-        runner = self.runner()
-        gateway = self.gateway(runner.url)
-        message, _ = self.begin(gateway, "tokens 100000 50")
-        runner.kill()
-        runner.start()
-        events = check_stream(gateway.client().events(message))
-        self.assertEqual(slug_of(events[-1]["data"]), "runner-lost")
+    def told_and_struck(self, content, deltas, *flags, agent_id=None):
+        """The lines of a message whose runner, of two, is killed after so many deltas; the other lives. And the server."""
+        runners = [self.runner(*flags), self.runner(*flags)]
+        gateway = self.gateway(*(runner.url for runner in runners), flags=("--runner.reattach_seconds", "2"))
+        agent = {"agent_id": agent_id(gateway)} if agent_id else {}
+        conversation = gateway.client().post("/v1/conversations", agent).json()["id"]
+        answer = gateway.client().send(conversation, content)
+        with answer.connection:
+            stream, lines = answer.lines(), []
+            while sum(b'"content_delta"' in line for line in lines) < deltas:
+                lines.append(next(stream))
+            wait_until(lambda: sum(runner.live() for runner in runners) == 1, "one of them has it")
+            next(runner for runner in runners if runner.live() == 1).kill()
+            return lines + list(stream), gateway
 
     def test_what_had_not_begun_is_given_to_another(self):
-        runners = [self.runner(), self.runner()]
-        gateway = self.gateway(*(runner.url for runner in runners), flags=("--runner.reattach_seconds", "2"))
-        answer = gateway.client().send(gateway.conversation(), "sleep 3000\ntokens 20")
-        with answer.connection:
-            wait_until(lambda: sum(runner.live() for runner in runners) == 1, "one of them has it")
-            holder = next(runner for runner in runners if runner.live() == 1)
-            holder.kill()
-            events = check_stream(list(answer.lines()))
-        self.assertEqual(text_of(events), words(20))
+        lines, _ = self.told_and_struck("sleep 3000\ntokens 20", 0)
+        self.assertEqual(text_of(check_stream(lines)), words(20))
+
+    def test_an_answer_is_gone_on_with_by_another_after_the_last_word(self):
+        lines, gateway = self.told_and_struck("tokens 300 100", 20)
+        self.assertEqual(text_of(check_stream(lines)), words(300))
+        self.assertEqual(gateway.figure("sluice_runner_begun_anew_total"), 1)
+
+    def test_a_provider_is_told_what_it_had_said_and_says_the_rest(self):
+        provider = Emulator(Answer(texts=("The tide ", "is "), silent_after=2), Answer(texts=("high.",)))
+        self.addCleanup(provider.close)
+
+        def agent_id(gateway):
+            return gateway.client().post("/v1/agents", {
+                "name": "Tide", "model": {"provider": "openai-chat", "name": "m"}}).json()["id"]
+        lines, _ = self.told_and_struck("How is the tide?", 2, "--providers.openai-chat.base_url", provider.url + "/v1",
+                                        agent_id=agent_id)
+        self.assertEqual(text_of(check_stream(lines)), "The tide is high.")
+        turns = [(turn["role"], turn["content"]) for turn in provider.seen[1].body["messages"]]
+        self.assertEqual(turns[-3:-1], [("user", "How is the tide?"), ("assistant", "The tide is")])
+        self.assertIn("Go on", turns[-1][1])
+
+    def test_what_had_been_done_is_a_clear_problem(self):
+        lines, gateway = self.told_and_struck("call no_such_tool {}\ntokens 300 100", 5)
+        problem = check_stream(lines)[-1]["data"]
+        self.assertEqual(slug_of(problem), "runner-lost")
+        self.assertIn("What it had done in its sandbox is gone.", problem["detail"])
+        self.assertEqual(gateway.figure("sluice_runner_begun_anew_total"), 0)
 
 
 if __name__ == "__main__":

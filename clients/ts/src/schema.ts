@@ -1180,6 +1180,11 @@ export interface ExecutionConfig {
     tools: WebhookTool[]
     code_mode: boolean
   }
+  /** What another runner told before it was lost. The agent goes on after it. */
+  told?: {
+    text: string
+    reasoning: string
+  }
 }
 
 export interface Tenant {
