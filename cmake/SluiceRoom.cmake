@@ -6,6 +6,10 @@ target_compile_options(sluice_flags INTERFACE
   -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
   -Wglobal-constructors -Wexit-time-destructors -Wno-missing-field-initializers)
 
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  set(SLUICE_SANITIZED ON)
+endif()
+
 # GoogleTest's macros make global objects of their own. Tests are compiled far more often than they are run long, and
 # optimizing them takes half of the time.
 add_library(sluice_test_flags INTERFACE)
@@ -71,6 +75,20 @@ function(sluice_test name)
   target_link_libraries(${name} PRIVATE sluice_flags sluice_test_flags ${TEST_DEPENDS} ${TEST_LIBRARIES}
                                         GTest::gtest GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM sluice_test_often)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS room)
+  sluice_add_test(${name} LABEL room TIMEOUT 300 COMMAND $<TARGET_FILE:${name}>)
+endfunction()
+
+# sluice_add_test(NAME LABEL label TIMEOUT seconds [IN folder] COMMAND …): a test that runs our code. In a sanitizer's build
+# it may take three times as long, and a report of any process fails it, whatever became of that process.
+function(sluice_add_test name)
+  cmake_parse_arguments(TEST "" "LABEL;TIMEOUT;IN" "COMMAND" ${ARGN})
+  if(NOT TEST_IN)
+    set(TEST_IN ${CMAKE_CURRENT_BINARY_DIR})
+  endif()
+  if(SLUICE_SANITIZED)
+    list(PREPEND TEST_COMMAND /usr/bin/python3 -B ${CMAKE_SOURCE_DIR}/tests/process/sanitized.py ${CMAKE_BINARY_DIR}/reports/${name})
+    math(EXPR TEST_TIMEOUT "3 * ${TEST_TIMEOUT}")
+  endif()
+  add_test(NAME ${name} COMMAND ${TEST_COMMAND} WORKING_DIRECTORY ${TEST_IN})
+  set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT})
 endfunction()

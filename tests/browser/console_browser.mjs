@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { chromium } from 'playwright-core'
 
-export const patience = { timeout: 30_000 }
+export const patience = { timeout: 1000 * Number(process.env.SLUICE_TEST_PATIENCE ?? 30) }
 const shots = process.env.SLUICE_SCREENSHOTS
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]()

@@ -4,7 +4,7 @@
 import { chromium } from 'playwright-core'
 
 const [url, kind, screenshot] = process.argv.slice(2)
-const patience = { timeout: 60_000 }
+const patience = { timeout: 1000 * Number(process.env.SLUICE_TEST_PATIENCE ?? 60) }
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] })
 const seen = { requests: [], errors: [] }
 

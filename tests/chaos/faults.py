@@ -113,7 +113,7 @@ def fill_disk(world, chance, pause):
     room = chance.choice((0, 0, 4096, 100_000))
     place.disk.fill(room)
     if room == 0 and world.database is None:
-        says_so = wait_for(lambda: not world.is_ready(place), pause, 10)
+        says_so = wait_for(lambda: not world.is_ready(place), pause, 40 if world.is_sanitized else 10)
         if not says_so and place.alive():
             world.ledger.complain(f"{place.name} says that it is ready, and its disk is full")
     pause(chance.uniform(0.5, 3.0))
@@ -234,4 +234,6 @@ def faults_for(world):
         found |= WITH_RUNNERS
     if world.database:
         found |= WITH_DATABASE
+    if world.is_sanitized:
+        del found["memory gone"]  # a sanitizer reports what its own memory is taken for
     return found

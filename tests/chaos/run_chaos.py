@@ -2,8 +2,8 @@
 
     run_chaos.py [--minutes N] [--store sqlite|postgres] [--nodes N] [--seed S] [--only FAULT]
 
-SLUICE_CHAOS_SEED, if it is set, is the seed. Ends with a summary; the exit status is 1 if anything was violated. The same seed draws the same misfortunes in the same
-order; when exactly each strikes is up to the machine.
+SLUICE_CHAOS_SEED, if it is set, is the seed. Ends with a summary; the exit status is 1 if anything was violated. The
+same seed draws the same misfortunes in the same order; when exactly each strikes is up to the machine.
 """
 import argparse
 import collections
@@ -18,10 +18,10 @@ from callers import KINDS, KINDS_WITHOUT_GATES, Caller
 from faults import faults_for
 from ledger import Ledger
 from outcomes import ENDS, Inspector
-from world import World, wait_until
+from world import SLOWNESS, World, wait_until
 
 CALLERS = 10
-SETTLE_S = 90
+SETTLE_S = 90 * SLOWNESS
 
 
 class Chaos:
@@ -86,7 +86,7 @@ class Chaos:
         self.world.look_after()
         self.world.wait_until_ready()
         for caller in callers:
-            caller.join(120)
+            caller.join(120 * SLOWNESS)
             if caller.is_alive():
                 self.ledger.complain("a caller hangs although everybody is there")
         self.reckon(faults)
@@ -147,7 +147,7 @@ class Chaos:
             return {name: (baseline.get(name, 0), value) for name, value in now.items()
                     if value > baseline.get(name, 0) + leaks.SLACK.get(name.split(" ")[-1], 0)}
         try:
-            wait_until(lambda: not excess(), "nothing is left over", 30)
+            wait_until(lambda: not excess(), "nothing is left over", 30 * SLOWNESS)
         except AssertionError:
             for name, (before, now) in excess().items():
                 self.ledger.complain(f"leak: {name}: {now}, at first {before}")

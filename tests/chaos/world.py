@@ -13,15 +13,16 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "process"))
 
-from http_client import Client  # noqa: E402
+from http_client import PATIENCE_S, Client  # noqa: E402
 from proxy import Switchboard  # noqa: E402
-from server_process import BINARY, Server, wait_until  # noqa: E402
+from server_process import BINARY, Server, is_sanitized, wait_until  # noqa: E402
 from surroundings import Clock, Disk, Network  # noqa: E402
 
 RUNNER_KEY = "a-runner-key-for-chaos"
 ADMIN_KEY = "sk_adm_for_chaos_only_0123456789"
 DISK_MIB = 192
-START_S = 60
+SLOWNESS = PATIENCE_S / 30  # of what was built with a sanitizer
+START_S = 60 * SLOWNESS
 
 
 class Place(Server):
@@ -126,6 +127,7 @@ class World:
         self.runners = [Runner(self, n + 1 + node_count) for n in range(runner_count)]
         self.stage = None
         self.keys = None
+        self.is_sanitized = is_sanitized()
         self.clocks_moved = False  # a signature's time may look wrong to a server
 
     def places(self):
@@ -168,7 +170,7 @@ class World:
         for place in self.places():
             place.look_after()
 
-    def wait_until_ready(self, patience_s=60):
+    def wait_until_ready(self, patience_s=60 * SLOWNESS):
         for node in self.nodes:
             wait_until(lambda: self.is_ready(node), f"{node.name} is ready", patience_s)
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import urllib.request
 
+import http_client
 from gate_fixture import GateTest, Upstream
 from model_emulator import ModelEmulator
 from server_process import BINARY, wait_until
@@ -21,7 +22,7 @@ KEY = "model-key-31c0ffee-never-in-a-box"
 PROVIDERS = {"claude-code": "anthropic", "codex": "openai-responses", "opencode": "openai-chat",
              "grok-build": "openai-chat"}
 INSTALL_S_MAX = 900
-PATIENCE_S = 120
+PATIENCE_S = 4 * http_client.PATIENCE_S
 
 
 def registry_answers():

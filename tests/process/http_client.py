@@ -5,7 +5,7 @@ import socket
 import ssl
 import time
 
-PATIENCE_S = float(os.environ.get("SLUICE_TEST_PATIENCE", "30"))
+PATIENCE_S = float(os.environ.get("SLUICE_TEST_PATIENCE", "30"))  # sanitized.py has more of it
 
 
 class Truncated(Exception):

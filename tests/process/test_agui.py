@@ -5,6 +5,7 @@ import unittest
 
 from agui_fixture import PEERS, AguiTest, body_of, user
 from agui_grammar import check, customs, frames, text_of
+from http_client import PATIENCE_S
 from server_process import wait_until
 
 # The offline model's whole vocabulary, but for what waits for a human.
@@ -74,7 +75,7 @@ class Streams(AguiTest):
             reader = threading.Thread(target=lambda: told.extend(self.client.events(message)))
             reader.start()
             events = check([event for _, event in frames(answer.lines())])
-            reader.join(30)
+            reader.join(PATIENCE_S)
         other = "".join(json.loads(line)["data"].get("text", "") for line in told)
         self.assertEqual(text_of(events), other)
 

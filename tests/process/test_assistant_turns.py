@@ -4,6 +4,7 @@ import threading
 import unittest
 
 from assistant_fixture import STREAM, AssistantTest, Browser, frames
+from http_client import PATIENCE_S
 from server_process import Server, wait_until
 from test_hands import alive, box_processes, sleepers
 
@@ -39,7 +40,7 @@ class OneAtATime(AssistantTest):
             for sender in senders:
                 sender.start()
             for sender in senders:
-                sender.join(30)
+                sender.join(PATIENCE_S)
             self.assertEqual(sorted(statuses), [200] + [409] * 5)
 
     def test_A3_the_chat_is_free_after_success_and_failure(self):

@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from http_client import encode_request
+from http_client import PATIENCE_S, encode_request
 from server_process import ServerTest, is_sanitized, wait_until
 from stream_grammar import check_stream, text_of
 
@@ -303,7 +303,7 @@ class BadClients(BadInputTest):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(2 * PATIENCE_S)
         if not is_sanitized():
             self.assertLess(self.server.rss_kib() - before, 16 * 1024)
 

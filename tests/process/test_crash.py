@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from http_client import Truncated
+from http_client import PATIENCE_S, Truncated
 from server_process import Server
 from stream_grammar import NotAStream, check_stream, message_bytes
 
@@ -134,7 +134,7 @@ class ACrash(unittest.TestCase):
         self.server.kill()
         for sender in senders:
             sender.stopped.set()
-            sender.join(30)
+            sender.join(PATIENCE_S)
             self.assertFalse(sender.is_alive(), "a client hangs although its server is dead")
             if sender.failure:
                 raise sender.failure

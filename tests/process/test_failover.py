@@ -4,6 +4,7 @@ import json
 import unittest
 
 import test_postgres
+from http_client import PATIENCE_S
 from postgres import Pair
 from server_process import wait_until
 from upkeep_fixture import sluice
@@ -26,7 +27,7 @@ class AFailover(test_postgres.Troubled):
 
     def promote(self):
         self.postgres.standby.promote()
-        wait_until(lambda: self.client.get("/readyz").status == 200, "the server finds the new primary", 60)
+        wait_until(lambda: self.client.get("/readyz").status == 200, "the server finds the new primary", 2 * PATIENCE_S)
 
     def expect_nothing_lost(self, told, lines):
         self.expect_all_is_well(told, lines)

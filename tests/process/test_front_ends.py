@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 from browser_fixture import BROWSER, SHOTS, install
+from http_client import PATIENCE_S
 from server_process import ROOT, ServerTest
 
 
@@ -25,7 +26,7 @@ class FrontEnds(ServerTest):
                 url = serving.stdout.readline().strip()
                 SHOTS.mkdir(parents=True, exist_ok=True)
                 driven = subprocess.run(["node", "drive.mjs", url, kind, str(SHOTS / f"{kind}.png")], cwd=BROWSER,
-                                        capture_output=True, text=True, timeout=300, check=False)
+                                        capture_output=True, text=True, timeout=10 * PATIENCE_S, check=False)
             finally:
                 serving.terminate()
         self.assertEqual(driven.returncode, 0, driven.stderr)

@@ -4,6 +4,7 @@ import threading
 import unittest
 import uuid
 
+from http_client import PATIENCE_S
 from server_process import Server, ServerTest
 from stream_grammar import check_stream
 
@@ -86,7 +87,7 @@ class AMessageSentAgain(ServerTest):
         for racer in racers:
             racer.start()
         for racer in racers:
-            racer.join(30)
+            racer.join(PATIENCE_S)
         self.assertEqual([status for status, _, _ in outcomes], [200] * 8)
         self.assertEqual(sorted(str(replayed) for _, replayed, _ in outcomes), ["None"] + ["true"] * 7)
         self.assertEqual(len({lines for _, _, lines in outcomes}), 1)
@@ -154,7 +155,7 @@ class AConversationCreatedAgain(ServerTest):
         for racer in racers:
             racer.start()
         for racer in racers:
-            racer.join(30)
+            racer.join(PATIENCE_S)
         self.assertEqual((len(ids), len(set(ids))), (6, 1))
         self.assertEqual(len(self.client.get("/v1/conversations?user_id=racer").json()["data"]), 1)
 

@@ -6,7 +6,7 @@ import time
 import unittest
 
 from assistant_fixture import frames
-from http_client import Truncated
+from http_client import PATIENCE_S, Truncated
 from nodes_fixture import Node, NodesTest
 from server_process import is_sanitized, wait_until
 from stream_grammar import check_stream
@@ -74,7 +74,7 @@ class TwoNodes(NodesTest):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(2 * PATIENCE_S)
         self.assertEqual(told[0], told[1])
         check_stream(told[0])
         messages = self.client.get(f"/v1/conversations/{conversation}/messages").json()["data"]
@@ -104,7 +104,7 @@ class TwoNodes(NodesTest):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(2 * PATIENCE_S)
         self.assertEqual(sorted(statuses), [200, 409, 409])
         events = check_stream(first + list(rest))
         self.assertEqual([e["type"] for e in events if e["type"] in ("resumed", "message_end")], ["resumed", "message_end"])
@@ -271,14 +271,14 @@ class RollingUpgrade(NodesTest):
         for thread in threads:
             thread.start()
         for index in range(self.count):
-            wait_until(lambda goal=len(done) + 20: len(done) >= goal, "messages are answered", 60)
+            wait_until(lambda goal=len(done) + 20: len(done) >= goal, "messages are answered", 2 * PATIENCE_S)
             node = self.nodes[index]
             node.stop()
             node.start()
-        wait_until(lambda goal=len(done) + 20: len(done) >= goal, "messages are answered", 60)
+        wait_until(lambda goal=len(done) + 20: len(done) >= goal, "messages are answered", 2 * PATIENCE_S)
         stopped.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(2 * PATIENCE_S)
         self.assertEqual(failures, [])
 
     def send_one(self, turn, key, failures, done):

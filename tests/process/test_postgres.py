@@ -14,6 +14,7 @@ import threading
 import unittest
 
 import test_openapi
+from http_client import PATIENCE_S
 from openapi_examples import EXAMPLES
 from postgres import Postgres
 from server_process import Server, ServerTest, wait_until
@@ -76,7 +77,7 @@ class Troubled(unittest.TestCase):
 
     def expect_all_is_well(self, told, lines):
         """Writes go on by themselves; the message that was under way misses nothing."""
-        wait_until(lambda: self.post("say it works again").status == 200, "messages are taken again", 60)
+        wait_until(lambda: self.post("say it works again").status == 200, "messages are taken again", 2 * PATIENCE_S)
         self.assertEqual(self.client.get("/readyz").status, 200)
         told += lines
         events = check_stream(told)
@@ -174,7 +175,7 @@ class ASilentDatabase(Troubled):
         finally:
             for pid in stopped:
                 os.kill(pid, signal.SIGCONT)
-        sender.join(60)
+        sender.join(2 * PATIENCE_S)
         self.assertIn(answers[0].status, (200, 503))
         self.expect_all_is_well(told, lines)
 

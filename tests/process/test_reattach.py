@@ -4,6 +4,7 @@ import threading
 import time
 import unittest
 
+from http_client import PATIENCE_S
 from server_process import ServerTest, is_sanitized, wait_until
 from stream_grammar import check_stream, slug_of, text_of
 
@@ -51,7 +52,7 @@ class AReaderWhoReturns(ServerTest):
         with answer.connection:
             lines = list(answer.lines())
         for reader in readers:
-            reader.join(30)
+            reader.join(PATIENCE_S)
         check_stream(lines)
         self.assertEqual(copies, [lines] * 4)
 
@@ -126,7 +127,7 @@ class ASlowReader(ServerTest):
                                          receive_buffer=4096, patience_s=90) for c in conversations]
         for stream in open_streams:
             path = f"/v1/runs/{stream.header('x-run-id')}"
-            wait_until(lambda: self.client.get(path).json()["state"] == "completed", "the run ends unread", 60)
+            wait_until(lambda: self.client.get(path).json()["state"] == "completed", "the run ends unread", 2 * PATIENCE_S)
         grown_kib = self.server.rss_kib() - baseline
         for conversation, stream in zip(conversations, open_streams):
             with stream.connection:

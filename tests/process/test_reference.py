@@ -7,9 +7,10 @@ import subprocess
 import unittest
 
 from browser_fixture import BROWSER, SHOTS, install
+from http_client import PATIENCE_S
 from server_process import ServerTest
 
-READING_S_MAX = 240
+READING_S_MAX = 8 * PATIENCE_S
 
 
 class Reference(ServerTest):

@@ -3,7 +3,7 @@ runner does goes on, and each line of it is told once."""
 import threading
 import unittest
 
-from http_client import Truncated
+from http_client import PATIENCE_S, Truncated
 from runner_fleet import KEY, FleetCase, words
 from server_process import wait_until
 from stream_grammar import check_stream, text_of
@@ -71,7 +71,7 @@ class Load:
         """What went wrong."""
         self.stopped.set()
         for thread in self.threads:
-            thread.join(60)
+            thread.join(2 * PATIENCE_S)
         return self.failures
 
     def _work(self):
