@@ -88,13 +88,23 @@ void LiveRun::end_hold() {
 
 void LiveRun::use_up_checkpoint(Callback<void()> then) {
   add(model::EventKind::checkpoint, "");
-  batch().written = std::move(then);
+  when_written(std::move(then));
 }
 
 void LiveRun::clear_mark(Callback<void()> then) {
   marked_ = false;
   add(model::EventKind::mark, "");
-  batch().written = std::move(then);
+  when_written(std::move(then));
+}
+
+void LiveRun::when_written(Callback<void()> then) {
+  if (!pending_.empty()) {
+    pending_.back().written.push_back(std::move(then));
+  } else if (writing_) {
+    in_flight_.written.push_back(std::move(then));
+  } else {
+    needs_.loop.defer(std::move(then));
+  }
 }
 
 void LiveRun::work_by(std::unique_ptr<harness::Work> work) {
@@ -171,7 +181,7 @@ void LiveRun::flush() {
   for (auto& event : in_flight_.events) event.at = told_at_ = std::max(told_at_, event.at);
 
   store::Append append{.run = run_.id, .epoch = run_.epoch, .head = run_.head, .events = in_flight_.events};
-  if (in_flight_.state || in_flight_.written) append.commit_class = store::CommitClass::boundary;
+  if (in_flight_.state || !in_flight_.written.empty()) append.commit_class = store::CommitClass::boundary;
   append.state = in_flight_.state;
   if (in_flight_.state && (in_flight_.gate || is_over(*in_flight_.state))) {
     append.assistant_message = message_;
@@ -206,7 +216,10 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   if (done.state == RunState::finishing) stop_work();
   if (done.state == RunState::parked) settle_in_park();
   if (done.state == RunState::streaming && run_.state == RunState::streaming) needs_.owner.on_going(*this);
-  if (done.written) done.written();
+  for (auto& waiter : done.written) {
+    waiter();
+    if (*self == nullptr) return;
+  }
   flush();
 }
 

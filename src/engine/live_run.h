@@ -103,6 +103,8 @@ class LiveRun final : public harness::DispatchListener {
   // `then` when it is on disk that nobody may go on from its checkpoint, or its mark, again: who does so now may act.
   void use_up_checkpoint(Callback<void()> then);
   void clear_mark(Callback<void()> then);
+  // `then` when all that was told so far is on disk.
+  void when_written(Callback<void()> then);
   void work_by(std::unique_ptr<harness::Work> work);
   bool has_work() const { return work_ != nullptr && !work_over_; }
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
@@ -160,8 +162,8 @@ class LiveRun final : public harness::DispatchListener {
     std::vector<model::RunEvent> events;
     std::optional<RunState> state;
     std::unique_ptr<GateRecords> gate;
-    std::unique_ptr<Undecided> before;  // of a decision
-    Callback<void()> written;           // somebody waits for it
+    std::unique_ptr<Undecided> before;      // of a decision
+    std::vector<Callback<void()>> written;  // who waits for it
   };
   struct OpenGate {
     model::Approval approval;
@@ -221,10 +223,8 @@ class LiveRun final : public harness::DispatchListener {
   OpenSteps steps_;
   std::vector<Batch> pending_;
   Batch in_flight_;  // kept until the store answers: a full disk means again
-  bool writing_ = false;
-  bool dirty_ = false;
-  bool first_told_ = false;
-  bool telling_ = false;
+  bool writing_ = false, dirty_ = false;
+  bool first_told_ = false, telling_ = false;
   bool work_over_ = false;  // by its own word; it is dropped when it does not speak
   bool at_gate_ = false;
   bool marked_ = false;

@@ -195,7 +195,7 @@ std::string Recovery::obstacle(const RunPast& past) const {
   if (!past.checkpoint.empty() && !past.checkpoint_used) return "";
   if (is_heard_on(past)) return "";
   // Its box died with the server. What a command did before is not known, so it is not done again.
-  if (past.steps.saw_any() || !past.checkpoint.empty()) {
+  if (past.steps.saw_any() || past.launched || !past.checkpoint.empty()) {
     return " while the agent was at work in its sandbox; what it did there is gone.";
   }
   if (!engine_.needs_.dispatcher.can_resume(*past.agent, past.told_text)) {

@@ -31,6 +31,52 @@ TEST_F(EngineTest, A_run_goes_on_right_after_what_was_told_where_the_agent_can) 
   EXPECT_NE(stored_message(run.message_id).find(R"("content":"One two three.")"), std::string::npos);
 }
 
+constexpr const char* a_step = R"({"id":"s","name":"bash","status":"running","args":{}})";
+
+TEST_F(EngineTest, I_8_What_is_done_is_on_disk_before_and_is_not_done_again_after_a_restart) {
+  dispatcher.resumable = true;
+  const auto run = send_ok(message("hello"));
+  agent_says("I look.");
+  bool is_seen = false;
+  const auto& job = *dispatcher.jobs.back();
+  for (int n = 0; n < 3; ++n) disk.fail_write(n, store::Fault::full);
+  job.listener->on_event({model::EventKind::step, loop.now(), a_step});
+  job.dispatch.witness->see([&] { is_seen = true; });
+  loop.settle();
+  EXPECT_FALSE(is_seen) << "the disk is full";
+  loop.advance({10'000});
+  EXPECT_TRUE(is_seen);
+  restart_server();
+  EXPECT_EQ(stored_run(run).state, RunState::failed);
+  EXPECT_NE(read_all(run).find("run-interrupted"), std::string::npos);
+  EXPECT_EQ(dispatcher.working(), 0);
+}
+
+TEST_F(EngineTest, What_was_not_seen_before_a_restart_is_never_seen) {
+  dispatcher.resumable = true;
+  send_ok(message("hello"));
+  bool is_seen = false;
+  const auto job = dispatcher.jobs.back();
+  disk.fail_write(0, store::Fault::full);
+  job->listener->on_event({model::EventKind::step, loop.now(), a_step});
+  job->dispatch.witness->see([&] { is_seen = true; });
+  loop.settle();
+  stop_server();
+  job->dispatch.witness->see([&] { is_seen = true; });
+  start_server();
+  loop.advance({60'000});
+  EXPECT_FALSE(is_seen);
+  ASSERT_EQ(dispatcher.working(), 1) << "nothing was done, so somebody does it";
+}
+
+TEST_F(EngineTest, A_program_that_was_about_to_start_is_not_started_again_after_a_restart) {
+  const auto run = send_ok(message("hello"));
+  agent_says(R"({"level":"info","text":"t","phase":"launch","durationMs":0})", model::EventKind::log);
+  restart_server();
+  EXPECT_EQ(stored_run(run).state, RunState::failed);
+  EXPECT_NE(read_all(run).find("run-interrupted"), std::string::npos);
+}
+
 TEST_F(EngineTest, A_run_that_cannot_go_on_fails_as_interrupted_and_frees_its_conversation) {
   const auto run = send_ok(message("hello"));
   agent_says("Half");

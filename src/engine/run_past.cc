@@ -57,7 +57,7 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
       case answers: return read_answers(event.body);
       case resumed: ++past_->resumed_count; return;
       case mark: past_->mark = event.body; return;
-      case log:
+      case log: past_->launched = past_->launched || harness::is_launch(event); return;
       case started:
       case filler:
       case usage:

@@ -24,6 +24,7 @@ struct RunPast {
   std::string started_body;                  // for a run that has not been started
   int64_t told_position = 0;                 // in the queue; 0: none
   OpenSteps steps;
+  bool launched = false;         // a program was about to start, and may have done anything
   Timestamp told_at;             // of its last event
   std::string checkpoint;        // the last one
   std::string mark;              // the last one

@@ -25,6 +25,18 @@ model::RunEvent warning(Timestamp at, std::string_view text) {
   return {model::EventKind::log, at, std::move(body)};
 }
 
+// Sees what was told when it is on disk. The Work holds it, and the run the Work.
+class Journalist final : public harness::Witness {
+ public:
+  explicit Journalist(const LiveRun& run) : run_(run.self()) {}
+  void see(Callback<void()> seen) override {
+    if (*run_ != nullptr) (*run_)->when_written(std::move(seen));
+  }
+
+ private:
+  const std::shared_ptr<LiveRun*> run_;  // null once it is gone
+};
+
 }  // namespace
 
 // ── with its slot ───────────────────────────────────────────────────────────────────────────────
@@ -220,6 +232,8 @@ void RunEngine::dispatch(LiveRun& live, harness::Dispatch work) {
 
 void RunEngine::hand_over(LiveRun& live, harness::Dispatch work) {
   if (live.run().state != RunState::streaming) return;  // cancelled meanwhile
+  // Whoever takes the run up again goes by the journal: what is not in it was not done.
+  work.witness = std::make_shared<Journalist>(live);
   live.work_by(needs_.dispatcher.dispatch(std::move(work), live));
 }
 

@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "harness/harness.h"
+
 namespace sluice::harness {
 namespace {
 
@@ -155,6 +157,11 @@ std::string code_of(std::string_view slug_name) {
     if (c == '-') c = '_';
   }
   return code;
+}
+
+bool is_launch(const model::RunEvent& event) {
+  if (event.kind != EventKind::log) return false;
+  return event.body.find("\"phase\":\"" + std::string(launch_phase) + "\"") != std::string::npos;
 }
 
 model::RunEvent phase_event(std::string_view phase, std::string_view message, int64_t duration_ms, Timestamp at) {

@@ -106,6 +106,7 @@ class Witness {
 
 // The phase before an agent program is started, which does as it likes then. Told only to a witness.
 inline constexpr std::string_view launch_phase = "launch";
+bool is_launch(const model::RunEvent& event);
 
 // One piece of work: answer `prompt`.
 struct Dispatch {

@@ -35,7 +35,8 @@ class GoingOnTest : public RemoteTest {
       if (maker == Maker::ours) headers.add("Sluice-Careful", "1");
       client_.answer(FakeAnswer().head(status, std::move(headers)).piece(lines).finish());
       if (status != 200 || lines.find("\"result\"") != std::string::npos) return;
-      if (keeps) client_.answer(FakeAnswer::whole(404, "{}"));
+      const bool says_farewell = lines.find("\"error\"") != std::string::npos;
+      if (keeps && !says_farewell) client_.answer(FakeAnswer::whole(404, "{}"));
       if (maker == Maker::ours) client_.answer(FakeAnswer::whole(404, "{}"));  // that it be killed
     };
     begin();
@@ -134,6 +135,49 @@ TEST_F(GoingOnTest, What_is_heard_on_from_a_mark_and_then_lost_goes_on_likewise)
   play();
   EXPECT_EQ(heard_.text, "lo.") << detail();
   EXPECT_EQ(told(), R"({"text":"Hel","reasoning":""})");
+}
+
+// So a server that is restarted before the other one spoke may hand it on once more.
+TEST_F(GoingOnTest, Whoever_gets_the_rest_is_known_to_be_careful_before_it_spoke) {
+  script(words);
+  refuse(503);
+  script(rest);
+  play();
+  EXPECT_EQ(heard_.text, "Hello.") << detail();
+  EXPECT_FALSE(read_mark(heard_.marks.front())->careful) << "which the first has still to say";
+  std::size_t of_others = 0;
+  const auto first = read_mark(heard_.marks.front())->execution;
+  for (const auto& text : heard_.marks) {
+    const auto mark = read_mark(text);
+    if (mark->execution == first) continue;
+    ++of_others;
+    EXPECT_TRUE(mark->careful) << text;
+  }
+  EXPECT_GE(of_others, 2u);
+}
+
+TEST_F(GoingOnTest, Words_that_came_with_the_farewell_have_a_mark_behind_them) {
+  script(words + "{\"type\":\"error\",\"code\":\"unavailable\",\"message\":\"It had to go.\"}\n");
+  script(rest);
+  play();
+  EXPECT_EQ(heard_.text, "Hello.") << detail();
+  const auto first = read_mark(heard_.marks.front())->execution;
+  const auto last = std::ranges::find_if(heard_.marks.rbegin(), heard_.marks.rend(),
+                                         [&](const std::string& mark) { return read_mark(mark)->execution == first; });
+  EXPECT_EQ(read_mark(*last)->line, 2) << "before the farewell, which may be heard again";
+}
+
+TEST_F(GoingOnTest, What_a_setup_script_does_is_done_in_every_box) {
+  script("{\"type\":\"file\",\"event\":\"create\",\"path\":\"a\"}\n" + words);
+  script(rest);
+  play();
+  EXPECT_EQ(heard_.text, "Hello.") << detail();
+}
+
+TEST_F(GoingOnTest, Unless_its_runner_is_not_careful_and_may_have_told_it_before_the_step) {
+  script("{\"type\":\"file\",\"event\":\"create\",\"path\":\"a\"}\n", Maker::somebody);
+  play();
+  EXPECT_EQ(failed_with(), Slug::runner_lost);
 }
 
 TEST_F(GoingOnTest, What_was_done_is_not_done_again) {

@@ -73,7 +73,7 @@ void Hearing::on_head(int status, const net::Headers& headers) {
   if (interrupted_ && durable_line_ > 0) acknowledge_at_once(durable_line_);
   if (!resumed_ || careful_) return;
   // Whoever knows no dispatches by name knows no profiles either. It dies with its connection, before it told anything.
-  call_.reset();
+  dismiss();
   listener_.on_refused(status, "it does not know how to go on after what was told");
 }
 
@@ -168,7 +168,7 @@ void Hearing::send_acknowledgement() {
   request.body = "{\"line\":" + std::to_string(std::exchange(safe_line_, 0)) + "}";
   request.total_ms_max = errand_ms_max;
   context_->errands.send(std::move(request), [this, alive = std::weak_ptr(alive_)](const ErrandAnswer& answer) {
-    const bool is_lost = answer.status == 0 || answer.status >= 500;
+    const bool is_lost = answer.status == 0 || answer.status == 408 || answer.status == 429 || answer.status >= 500;
     if (!alive.expired() && is_lost && call_ && !gone_) acknowledge(durable_line_);
   });
 }

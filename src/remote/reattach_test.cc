@@ -206,6 +206,14 @@ TEST_F(RemoteReattachTest, That_something_begins_is_acknowledged_at_once_as_the_
   EXPECT_EQ(acknowledged().size(), 3u);
 }
 
+TEST_F(RemoteReattachTest, So_it_is_after_a_setup_script_has_changed_files_for_which_nobody_waits) {
+  const std::string file = "{\"type\":\"file\",\"event\":\"create\",\"path\":\"a\"}\n";
+  begin_kept([&] { return stream().piece(file).piece(up_to_step()).wait(60'000); });
+  for (const auto& mark : heard_.marks) work_->written(mark);
+  loop_.settle();
+  EXPECT_EQ(acknowledged(), std::vector<std::string>{"{\"line\":3}"});
+}
+
 TEST_F(RemoteReattachTest, Whoever_comes_back_says_again_what_is_on_disk) {
   begin_kept([&] { return stream().piece(up_to_step()).wait(60'000); });
   dispatch_.mark = heard_.marks.back();

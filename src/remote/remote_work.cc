@@ -33,12 +33,17 @@ std::string without_slash(std::string url) {
   return url;
 }
 
-// Whether it is a sign that something is done, which is not done again. Words are said on.
-bool is_deed(const model::RunEvent& event) {
+// Before these a careful runner waits until they are known.
+bool is_awaited(const model::RunEvent& event) { return event.kind == EventKind::step || harness::is_launch(event); }
+
+// Whether it is a sign that something is done, which is not done again. Words are said on. Files and requests before
+// the first step are a setup script's, which is made to be run in every box; a runner that is not careful may have told
+// them before the step that they are of.
+bool is_deed(const model::RunEvent& event, bool is_careful) {
   using enum EventKind;
   const auto kind = event.kind;
-  if (kind != log) return kind != usage && kind != filler && kind != text && kind != reasoning;
-  return event.body.find("\"phase\":\"" + std::string(harness::launch_phase) + "\"") != std::string::npos;
+  if (kind == file || kind == egress) return !is_careful;
+  return kind == log ? harness::is_launch(event) : kind != usage && kind != filler && kind != text && kind != reasoning;
 }
 
 std::string warning(std::string_view text) {
@@ -105,7 +110,8 @@ void RemoteWork::written(std::string_view text) {
   // The end of the run is written with the mark before it, or not at all.
   if (mark->last) return hearing_->acknowledge_at_once(hearing_->line());
   // A runner that is careful waits for this before it does the first thing.
-  const bool is_awaited = mark->begun && !std::exchange(known_begun_, true);
+  const bool is_awaited = awaited_line_ != 0 && mark->line >= awaited_line_;
+  if (is_awaited) awaited_line_ = 0;
   is_awaited ? hearing_->acknowledge_at_once(mark->line) : hearing_->acknowledge(mark->line);
 }
 
@@ -151,7 +157,10 @@ void RemoteWork::mint_for(const std::string& runner) {
   rest.told_reasoning = told_reasoning_;
   auto minted = std::make_shared<const Minted>(
       mint(rest, rest.agent.tenant_id, context_->options.mint, needs.ids, needs.entropy, needs.loop.now()));
-  mark_ = {.runner = runner, .execution = minted->execution.id.text(), .losses = mark_.losses};
+  awaited_line_ = 0;
+  is_known_ = false;
+  // What was told in part is heard from nobody who is not careful, so whoever is lost before it spoke was.
+  mark_ = {.runner = runner, .execution = minted->execution.id.text(), .careful = is_told(), .losses = mark_.losses};
   needs.store.create_execution(minted->execution, sha256(minted->bearer), minted->hashed,
                                [this, minted, alive = std::weak_ptr(alive_)](Result<Unit> made) {
                                  if (alive.expired() || over_) return;
@@ -244,6 +253,7 @@ void RemoteWork::tell_mark() {
     mark_.line = hearing_->line();
     mark_.steps = hearing_->running();
     mark_.careful = hearing_->is_careful();
+    if (std::exchange(is_awaited_, false)) awaited_line_ = mark_.line;
   }
   listener_.on_event({EventKind::mark, context_->needs.loop.now(), to_json(mark_)});
 }
@@ -257,7 +267,8 @@ void RemoteWork::hear(harness::Line line) {
 void RemoteWork::hear_event(model::RunEvent event) {
   // A debug line says that the runner lives; the journal need not know.
   if (is_debug(event)) return;
-  if (is_deed(event)) mark_.begun = true;
+  if (is_deed(event, hearing_->is_careful())) mark_.begun = true;
+  if (is_awaited(event) && !std::exchange(is_known_, true)) is_awaited_ = true;
   if (event.kind == EventKind::text) told_text_ += event.body;
   if (event.kind == EventKind::reasoning && told_reasoning_.size() <= resumed_bytes_max) told_reasoning_ += event.body;
   if (event.kind == EventKind::replaced) model::take_back(told_text_, event.body);
@@ -288,21 +299,31 @@ void RemoteWork::hear_failure(const harness::ErrorLine& line) {
       line.code == "token_invalid" || (line.code == "bootstrap_failed" && hearing_->was_interrupted());
   // The runner had to go before the run could begin.
   const bool stopped = line.code == "unavailable";
-  if ((unredeemed || stopped) && begin_anew(line.message)) return;
   const std::weak_ptr alive = alive_;
+  if ((unredeemed || stopped) && obstacle().empty()) {
+    // What came along with this line would be heard again by whoever finds only the mark before it.
+    tell_mark_before_last();
+    if (!alive.expired() && !over_) begin_anew(line.message);
+    return;
+  }
   end_account();
   if (!alive.expired()) listener_.on_failed(problem_of(line));
 }
 
-// The mark that is written together with the run's end. It stands before the last line: whoever finds it without an end
-// behind it has to hear that line again.
+// Whoever finds this mark without an end behind it has to hear the last line again.
+void RemoteWork::tell_mark_before_last() {
+  mark_.line = hearing_->line() - 1;
+  mark_.steps = hearing_->running();
+  mark_.careful = hearing_->is_careful();
+  listener_.on_event({EventKind::mark, context_->needs.loop.now(), to_json(mark_)});
+}
+
+// The mark is written together with the run's end.
 void RemoteWork::end_account() {
   over_ = true;
   leave_runner();
   mark_.last = true;
-  mark_.line = hearing_->line() - 1;
-  mark_.steps = hearing_->running();
-  listener_.on_event({EventKind::mark, context_->needs.loop.now(), to_json(mark_)});
+  tell_mark_before_last();
 }
 
 void RemoteWork::fail(Slug slug, std::string detail) {

@@ -44,6 +44,7 @@ class RemoteWork final : public harness::Work, private HearingListener {
   void hear_event(model::RunEvent event);
   void hear_failure(const harness::ErrorLine& line);
   void tell_mark();
+  void tell_mark_before_last();
   void finish(const harness::ResultLine& result);
   void end_account();
   // Why no other runner can do what is left; empty: one can. Something may have been said, but nothing done, and
@@ -62,7 +63,9 @@ class RemoteWork final : public harness::Work, private HearingListener {
 
   Mark mark_;                         // where it stands, as last told
   std::set<std::string> unsuitable_;  // runners that refused it for good
-  bool known_begun_ = false;          // by the runner, that the journal has it
+  bool is_awaited_ = false;           // the runner waits for a line that has no mark behind it yet
+  int64_t awaited_line_ = 0;          // or for one that is being written; 0: for none
+  bool is_known_ = false;             // that there is such a line; there is one for each runner
   bool holds_slot_ = false;           // counted as given to mark_.runner
   int64_t began_looking_us_ = 0;
   bool told_waiting_ = false;

@@ -120,6 +120,7 @@ void NativeLoop::remember_told() {
   const auto end = told.find_last_not_of(white_space);
   if (end == std::string::npos) return;
   is_mid_answer_ = true;
+  unshown_ = told.substr(end + 1);
   prompt_.turns.push_back({.role = model::Role::assistant, .text = told.substr(0, end + 1)});
   prompt_.turns.push_back({.role = model::Role::user, .text = std::string(go_on_words)});
 }
@@ -221,12 +222,13 @@ void NativeLoop::hear_text(std::string text) {
   speak(EventKind::text, std::move(text));
 }
 
-// The white space at the end of what was told was not shown to the model, which may say it again.
+// The white space at the end of what was told was not shown to the model, which may say it again. What it says beyond
+// that is its own: the next line may be indented.
 void NativeLoop::join(std::string& text) {
-  const auto begin = text.find_first_not_of(white_space);
-  const bool is_spaced = white_space.find(dispatch_.told_text.back()) != std::string_view::npos;
-  if (is_spaced) text.erase(0, begin);
-  if (begin != std::string::npos) is_mid_answer_ = false;
+  if (text.find_first_not_of(white_space) != std::string::npos) is_mid_answer_ = false;
+  const auto said_again = static_cast<std::size_t>(std::ranges::mismatch(text, unshown_).in1 - text.begin());
+  unshown_ = said_again == text.size() ? unshown_.substr(said_again) : "";
+  text.erase(0, said_again);
 }
 
 void NativeLoop::hear_reasoning(std::string text) {
@@ -279,6 +281,7 @@ void NativeLoop::end_round() {
     return fail(Slug::model_error, "The model asked for tools " + std::to_string(round_count_) +
                                        " times in a row without coming to an end.");
   }
+  is_mid_answer_ = false;
   auto calls = std::exchange(round_.calls, {});
   prompt_.turns.push_back({.role = model::Role::assistant, .text = std::move(round_.text), .calls = calls});
   // Only of tools that do not exist may a resumed run have told before: steps cannot be done again.

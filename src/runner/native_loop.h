@@ -105,6 +105,7 @@ class NativeLoop final : public harness::Work,
   std::string said_;  // where the files go, the whole answer goes too
   model::Usage usage_;
   bool is_mid_answer_ = false;  // nothing was said yet after what was told before
+  std::string unshown_;         // its end, which the model has not seen, as far as it did not say it again
   bool has_spoken_ = false;     // real words: no more filler
   int64_t filler_count_ = 0;
   int64_t runtime_used_ms_ = 0;  // before it last waited

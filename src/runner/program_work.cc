@@ -194,7 +194,8 @@ void ProgramWork::write_files() {
     telling_.tell_phase(harness::launch_phase, "The agent program is started", 0);
     if (alive.expired()) return;
     dispatch_.witness->see([this, alive] {
-      if (!alive.expired() && phase_ == Phase::opening) start_program();
+      // It may have been stopped, or have failed, while nobody had seen it.
+      if (!alive.expired() && hands_ && phase_ == Phase::opening) start_program();
     });
   });
 }

@@ -132,6 +132,18 @@ TEST_F(ProgramWorkTest, A_program_is_not_started_before_whoever_would_start_it_e
   loop.settle();
 }
 
+TEST_F(ProgramWorkTest, A_program_that_waits_to_be_seen_when_it_is_stopped_is_not_started_afterwards) {
+  const auto witness = std::make_shared<FakeWitness>();
+  auto dispatch = dispatch_of("hello");
+  dispatch.witness = witness;
+  begin(std::move(dispatch));
+  ASSERT_EQ(witness->asked, 1);
+  work->stop([] {});
+  witness->seen();
+  loop.settle();
+  EXPECT_TRUE(talks.empty());
+}
+
 TEST_F(ProgramWorkTest, H_2_The_program_has_a_placeholder_for_its_key_which_goes_to_the_models_host_only) {
   begin("hello");
   EXPECT_EQ(process().command.environment.at("KEY"), "{{secret:SLUICE_MODEL_KEY}}");

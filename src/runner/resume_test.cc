@@ -114,8 +114,30 @@ TEST_F(Resume, A_provider_is_told_what_it_had_said_and_says_the_rest) {
 TEST_F(Resume, White_space_that_the_provider_was_not_shown_is_not_said_twice) {
   use_provider();
   client.answer(answer_of(said(" ") + said("\\n  the rest. ") + said(" And more.") + stopped(1, 1)));
-  resume("Hi.", "This is\n");
-  EXPECT_EQ(heard.text(), "the rest.  And more.");
+  resume("Hi.", "This is \n");
+  EXPECT_EQ(heard.text(), "  the rest.  And more.");
+  client.answer(answer_of(said("the rest.") + stopped(1, 1)));
+  resume("Hi.", "This is ");
+  EXPECT_EQ(heard.text(), "the rest.");
+}
+
+TEST_F(Resume, A_line_that_a_provider_goes_on_with_keeps_its_indentation) {
+  use_provider();
+  client.answer(answer_of(said("\\n    return 1") + stopped(1, 1)));
+  resume("Hi.", "def f():\n");
+  EXPECT_EQ(heard.text(), "    return 1");
+  client.answer(answer_of(said("    return 1") + stopped(1, 1)));
+  resume("Hi.", "def f():\n");
+  EXPECT_EQ(heard.text(), "    return 1");
+}
+
+TEST_F(Resume, What_a_provider_says_after_a_call_of_a_tool_is_not_joined_to_what_it_had_said) {
+  use_provider();
+  client.answer(answer_of(called("nothing") + stopped(1, 1)));
+  client.answer(answer_of(thought("So.") + said(" Done.") + stopped(1, 1)));
+  resume("Hi.", "I look. ");
+  EXPECT_EQ(heard.text(), " Done.");
+  EXPECT_EQ(heard.all(EventKind::reasoning), "So.");
 }
 
 TEST_F(Resume, What_a_provider_had_said_is_no_turn_if_it_was_white_space) {

@@ -78,6 +78,9 @@ class BoxWork final : public harness::Work {
   void go_on(std::vector<model::ClientResult>) override {
     if (box_ != nullptr) fleet_.go_on(box_);
   }
+  void written(std::string_view mark) override {
+    if (box_ != nullptr && !ear_->server->loop().is_dead()) fleet_.acknowledge(box_, parse_mark(mark).line);
+  }
 
  private:
   Fleet& fleet_;
@@ -156,6 +159,8 @@ std::shared_ptr<Box> Fleet::begin(BoxDispatcher& server, const harness::Dispatch
   // One that outlives the server is a runner's elsewhere, which keeps none between two messages.
   box->keeps_box = dispatch.keeps_box && !habits_.survives_server;
   box->script = script_of(dispatch.prompt);
+  box->witness = dispatch.witness;
+  box->is_known = !dispatch.checkpoint.empty() || (!habits_.survives_server && !dispatch.witness);
   if (!dispatch.checkpoint.empty()) {
     box->at = place_of(dispatch.checkpoint);
     parked_.erase({server.machine(), dispatch.run});
@@ -207,6 +212,24 @@ void Fleet::act(const std::shared_ptr<Box>& box) {
   if (act.kind == Act::Kind::finish) box->keeps_box ? void(box->state = Box::State::kept) : end(box);
   if (act.kind == Act::Kind::fail || act.kind == Act::Kind::vanish) end(box);
   add_line(box, act);
+  if (act.kind != Act::Kind::step_begins) return go(box);
+  if (box->is_known) return do_step(box);
+  box->awaited_line = box->lines.size();
+}
+
+void Fleet::acknowledge(const std::shared_ptr<Box>& box, std::size_t lines) {
+  if (box->awaited_line == 0 || lines < box->awaited_line || box->state != Box::State::working) return;
+  box->awaited_line = 0;
+  box->is_known = true;
+  do_step(box);
+}
+
+// The one it told of last.
+void Fleet::do_step(const std::shared_ptr<Box>& box) {
+  const auto& step = box->lines.back().body;
+  if (!done_.emplace(box->run, step).second)
+    verdict_.wrong("I-8", name_of(*box) + " does again what was done: " + step);
+  verdict_.count("steps done");
   go(box);
 }
 
@@ -244,7 +267,14 @@ void Fleet::tell(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line) {
     case Act::Kind::step_ends: break;
   }
   listener.on_event({kind_of(act.kind), ear.server->loop().now(), act.body});
-  if (!habits_.survives_server || ear.listener == nullptr) return;
+  if (ear.listener == nullptr) return;
+  if (!habits_.survives_server) {
+    if (box->awaited_line == line + 1)
+      box->witness->see([this, box, &loop = ear.server->loop()] {
+        if (!loop.is_dead()) acknowledge(box, box->lines.size());
+      });
+    return;
+  }
   listener.on_event({model::EventKind::mark, ear.server->loop().now(), mark_of(*box, line + 1)});
 }
 
@@ -255,6 +285,7 @@ void Fleet::hear(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ea
   box->node = ear->server->node();
   box->orphan_us = 0;
   box->patience.cancel();
+  acknowledge(box, after);
   verdict_.note(name_of(*box) + " is heard from line " + std::to_string(after));
   deliver(box, ear);
 }

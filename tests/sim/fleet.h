@@ -70,7 +70,10 @@ struct Box {
   Script script;
   std::size_t at = 0;  // the next act
   enum class State : uint8_t { working, at_gate, kept, gone } state = State::working;
-  std::vector<Act> lines;  // all that it did
+  std::vector<Act> lines;                     // all that it told
+  std::shared_ptr<harness::Witness> witness;  // of a box that goes with its server
+  bool is_known = false;                      // to whoever would do its work elsewhere: that something is done here
+  std::size_t awaited_line = 0;               // it waits until this one is; 0: for none
   std::shared_ptr<Ear> ear;
   world::Timer next;
   world::Timer stopping;
@@ -90,6 +93,8 @@ class Fleet final {
   void let_go(const std::shared_ptr<Box>& box);
   void stop(const std::shared_ptr<Box>& box, NodeLoop& loop, Callback<void()> gone);
   void go_on(const std::shared_ptr<Box>& box);
+  // So many lines of it are on disk.
+  void acknowledge(const std::shared_ptr<Box>& box, std::size_t lines);
   void release(model::ConversationId conversation, model::NodeId node);
   void forget_parked(const std::string& machine, model::RunId run);
   std::vector<harness::ParkedRun> parked_at(const std::string& machine) const;
@@ -109,6 +114,7 @@ class Fleet final {
   void act(const std::shared_ptr<Box>& box);
   void go(const std::shared_ptr<Box>& box);
   void add_line(const std::shared_ptr<Box>& box, Act act);
+  void do_step(const std::shared_ptr<Box>& box);
   void deliver(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ear);
   void tell(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line);
   void end(const std::shared_ptr<Box>& box);
@@ -125,6 +131,7 @@ class Fleet final {
   std::map<Shelf, model::ConversationId> parked_;           // workspaces that wait for a human
   std::set<Shelf> forgotten_;                               // and were removed
   std::set<std::pair<model::RunId, std::string>> used_up_;  // checkpoints that somebody went on from
+  std::set<std::pair<model::RunId, std::string>> done_;     // steps, by whomever
 };
 
 }  // namespace sluice::sim

@@ -25,6 +25,7 @@ BUGS = {
     "checkpoint_twice": ("from_checkpoint ? live.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),
     "layers_left": ("  find_leftovers();\n  run_recovery();", "  run_recovery();"),
     "layers_taken": ("if (page && is_over(page.value().run.state)) {", "if (page) {"),
+    "step_unseen": ("work.witness = std::make_shared<Journalist>(live);", ""),
     "text_repeated": ("case text: past_->told_text += event.body; return;", "case text: return;"),
 }
 
