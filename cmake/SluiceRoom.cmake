@@ -57,9 +57,12 @@ function(sluice_room name)
   endif()
 endfunction()
 
-# sluice_test(NAME SOURCES … DEPENDS room… LIBRARIES lib…): one program of GoogleTest tests.
+# sluice_test(NAME SOURCES … DEPENDS room… LIBRARIES lib… [TIMEOUT seconds]): one program of GoogleTest tests.
 function(sluice_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 300)
+  endif()
   if(NOT BUILD_TESTING)
     return()
   endif()
@@ -75,7 +78,7 @@ function(sluice_test name)
   target_link_libraries(${name} PRIVATE sluice_flags sluice_test_flags ${TEST_DEPENDS} ${TEST_LIBRARIES}
                                         GTest::gtest GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM sluice_test_often)
-  sluice_add_test(${name} LABEL room TIMEOUT 300 COMMAND $<TARGET_FILE:${name}>)
+  sluice_add_test(${name} LABEL room TIMEOUT ${TEST_TIMEOUT} COMMAND $<TARGET_FILE:${name}>)
 endfunction()
 
 # sluice_add_test(NAME LABEL label TIMEOUT seconds [IN folder] COMMAND …): a test that runs our code. In a sanitizer's build

@@ -19,7 +19,7 @@
 
 namespace sluice::egress {
 
-inline constexpr auto test_patience = std::chrono::seconds(10);
+inline constexpr auto test_patience = std::chrono::seconds(60);
 
 inline OwnedFd listen_on_loopback(uint16_t& port) {
   OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

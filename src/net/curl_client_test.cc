@@ -201,7 +201,7 @@ TEST_F(CurlClient, Hears_each_piece_when_it_was_sent) {
     for (const char* piece : {"3\r\none\r\n", "3\r\ntwo\r\n", "5\r\nthree\r\n"}) {
       peer.send(piece);
       // The next piece is only sent when this one has been heard: buffering would stop here.
-      if (!piece_heard.try_acquire_for(std::chrono::seconds(10))) return;
+      if (!piece_heard.try_acquire_for(std::chrono::seconds(60))) return;
     }
     peer.send("0\r\n\r\n");
   });
@@ -290,7 +290,7 @@ TEST_F(CurlClient, Times_out_as_a_whole_although_pieces_keep_coming) {
     peer.send("HTTP/1.1 200 OK\r\n\r\n");
     do {
       peer.send("x");
-    } while (piece_heard.try_acquire_for(std::chrono::seconds(10)) && !is_over);
+    } while (piece_heard.try_acquire_for(std::chrono::seconds(60)) && !is_over);
   });
   // Each piece asks for the next one, a little later.
   world::Timer later;

@@ -45,7 +45,7 @@ class Http2StreamTest : public testing::Test {
                     exchange->on_gone([&its] { ++its.gone; });
                     exchange->start(200, {{"Content-Type", "text/event-stream"}});
                   },
-                  {.keep_alive_idle_ms_max = 50, .write_stall_ms_max = 500}};
+                  {.write_stall_ms_max = 500}};
   PlainWire wire{live.port()};
   Http2Client client{wire, Reading::when_told};
 };

@@ -1,5 +1,5 @@
 // For tests: a server on a thread of its own, and a client that says exactly the bytes it is told to.
-// Waits end with an event or, after ten seconds, with a failure.
+// Waits end with an event or, after a minute, with a failure.
 #pragma once
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@
 
 namespace sluice::net {
 
-inline constexpr auto test_patience = std::chrono::seconds(10);
+inline constexpr auto test_patience = std::chrono::seconds(60);
 
 class LiveServer {
  public:

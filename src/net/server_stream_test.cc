@@ -11,7 +11,8 @@ SharedBytes bytes(std::string text) { return std::make_shared<const std::string>
 // A server whose one stream the test holds in its hands.
 class StreamTest : public testing::Test {
  protected:
-  explicit StreamTest(int64_t stall_ms_max = 300) : stall_ms_max_(stall_ms_max) {}
+  explicit StreamTest(int64_t stall_ms_max = 300, int64_t request_ms_max = 60'000)
+      : stall_ms_max_(stall_ms_max), request_ms_max_(request_ms_max) {}
 
   void open(RawClient& client, std::string_view version = "1.1") {
     client.say("GET / HTTP/" + std::string(version) + "\r\nHost: h\r\n\r\n");
@@ -21,7 +22,7 @@ class StreamTest : public testing::Test {
     live.in_loop([&] { stream->write(bytes(std::move(text))); });
   }
 
-  const int64_t stall_ms_max_;
+  const int64_t stall_ms_max_, request_ms_max_;
   std::shared_ptr<Exchange> stream;
   int drained = 0;
   int gone = 0;
@@ -31,8 +32,8 @@ class StreamTest : public testing::Test {
                     stream->on_gone([this] { ++gone; });
                     stream->start(200, {{"Content-Type", "text/event-stream"}});
                   },
-                  {.request_head_ms_max = 50,
-                   .keep_alive_idle_ms_max = 50,
+                  {.request_head_ms_max = request_ms_max_,
+                   .keep_alive_idle_ms_max = request_ms_max_,
                    .write_stall_ms_max = stall_ms_max_,
                    .half_closed_probe_seconds = 1}};
 };
@@ -146,13 +147,17 @@ TEST_F(StreamTest, An_aborted_HTTP_1_0_stream_is_reset) {
   EXPECT_TRUE(client.was_reset());
 }
 
-TEST_F(StreamTest, A_quiet_stream_outlives_every_deadline) {
+struct HastyStreamTest : StreamTest {
+  HastyStreamTest() : StreamTest(300, 500) {}
+};
+
+TEST_F(HastyStreamTest, A_quiet_stream_outlives_every_deadline) {
   RawClient client(live.port());
   open(client);
   client.hear_until("\r\n\r\n");
   std::promise<void> later;
   world::Timer timer;
-  live.in_loop([&] { timer = live.reactor().after({500}, [&] { later.set_value(); }); });
+  live.in_loop([&] { timer = live.reactor().after({1'500}, [&] { later.set_value(); }); });
   later.get_future().wait();
   write("still here");
   EXPECT_EQ(client.hear_until("here\r\n"), "a\r\nstill here\r\n");
@@ -201,7 +206,8 @@ TEST_F(StreamTest, A_client_that_stops_reading_is_given_up) {
 }
 
 struct PatientStreamTest : StreamTest {
-  PatientStreamTest() : StreamTest(1'000) {}
+  static constexpr int64_t stall_ms = 2'000;
+  PatientStreamTest() : StreamTest(stall_ms) {}
 
   void pass(int64_t ms) {
     std::promise<void> later;
@@ -214,7 +220,7 @@ struct PatientStreamTest : StreamTest {
   void expect_served(RawClient& client, std::size_t bytes_max, int64_t every_ms) {
     write(std::string(16 * 1024 * 1024, 'x'));
     std::string some(bytes_max, '\0');
-    for (int64_t passed_ms = 0; passed_ms < 3'000; passed_ms += every_ms) {
+    for (int64_t passed_ms = 0; passed_ms < 3 * stall_ms; passed_ms += every_ms) {
       ASSERT_GT(recv(client.fd(), some.data(), some.size(), 0), 0) << "after " << passed_ms << " ms";
       pass(every_ms);
     }

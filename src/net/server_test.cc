@@ -233,7 +233,7 @@ TEST(Server, A_204_has_neither_body_nor_length) {
 }
 
 TEST(Server, A_head_that_comes_too_slowly_is_refused) {
-  LiveServer live(echo, {.request_head_ms_max = 30});
+  LiveServer live(echo, {.request_head_ms_max = 500});
   RawClient client(live.port());
   client.say("GET / HTTP/1.1\r\n");
   EXPECT_EQ(status_line(client.hear_until("\r\n\r\n")), "HTTP/1.1 408 Request Timeout");

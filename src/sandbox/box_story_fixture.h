@@ -73,7 +73,7 @@ class BoxStory final {
 
   // Fails the test, naming `what`, if it has not come true in time.
   void until(const std::function<bool()>& is_true, std::string_view what,
-             std::chrono::milliseconds limit = std::chrono::seconds(60));
+             std::chrono::milliseconds limit = std::chrono::seconds(240));
   void nudge() { reactor_->stop(); }
 
   // A directory below state_dir with these files, of the box's user: what a layer is made of.

@@ -10,7 +10,6 @@ namespace sluice::sandbox {
 namespace {
 
 using DriverEnds = DriverContract;
-using std::chrono::seconds;
 
 // Told apart from anybody else's by a number that nobody else sleeps for.
 std::string marker() {
@@ -177,7 +176,7 @@ TEST_P(DriverEnds, A_killed_server_leaves_nothing_that_its_successor_does_not_re
   waitpid(server, nullptr, 0);
   {
     BoxStory successor(shared);
-    successor.until([&] { return processes_with(mark).empty(); }, "the leftovers to be reaped", seconds(10));
+    successor.until([&] { return processes_with(mark).empty(); }, "the leftovers to be reaped");
     const auto box = successor.open();
     EXPECT_EQ(successor.run(*box, sh("echo hi")).out, "hi\n");
   }
