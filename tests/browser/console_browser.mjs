@@ -37,10 +37,16 @@ export function watch(page) {
   return page
 }
 
+// A page of a browser of its own. What is done in it without a word about time waits as long as everything else.
+export async function openPage(options) {
+  const context = await browser.newContext(options)
+  context.setDefaultTimeout(patience.timeout)
+  return context.newPage()
+}
+
 // Opens the console as somebody who was given its address.
 export async function visit({ width = 1280, height = 800, dark = false } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light' })
-  const page = watch(await context.newPage())
+  const page = watch(await openPage({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light' }))
   await page.goto(await ask('address'))
   await message(page).waitFor(patience)
   assert.equal(new URL(page.url()).hash, '', 'the code leaves the address bar')

@@ -10,6 +10,7 @@ const seen = { requests: [], errors: [] }
 
 async function open(thread) {
   const page = await browser.newPage({ viewport: { width: 900, height: 900 } })
+  page.setDefaultTimeout(patience.timeout)
   page.on('pageerror', (error) => seen.errors.push(String(error)))
   page.on('console', (line) => { if (line.type() === 'error') seen.errors.push(line.text()) })
   page.on('request', (request) => seen.requests.push(new URL(request.url()).host))

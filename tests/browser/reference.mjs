@@ -2,14 +2,14 @@
 //
 //   node reference.mjs
 import assert from 'node:assert/strict'
-import { accessible, browser, fits, patience, seen, shoot, watch } from './console_browser.mjs'
+import { accessible, browser, fits, openPage, patience, seen, shoot, watch } from './console_browser.mjs'
 
 const url = process.env.SLUICE_URL
 const filter = (page) => page.getByLabel('Find an operation or schema')
 const article = (page, name) => page.locator(`article#${name}`)
 
 async function open(place, { width = 1280, height = 800 } = {}) {
-  const page = watch(await browser.newPage({ viewport: { width, height } }))
+  const page = watch(await openPage({ viewport: { width, height } }))
   await page.goto(`${url}/docs${place}`)
   await page.getByRole('heading', { name: 'The API of Sluice' }).waitFor(patience)
   return page

@@ -1,8 +1,10 @@
 """The misfortunes. Each strikes somebody on the stage, lasts for a while, and leaves the world mended."""
+import contextlib
 import os
 import pathlib
 import resource
 import signal
+import socket
 import time
 
 MEBI = 1 << 20
@@ -133,25 +135,82 @@ def wait_for(condition, pause, patience_s):
     return False
 
 
-def processor_s(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def awake_s(pid):
+    """By thread: how long it ran, or stood in line for a processor. Who spins does nothing else, on any machine."""
+    found = {}
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            running_ns, in_line_ns, _ = (thread / "schedstat").read_text().split()
+        except OSError:
+            continue  # it has ended
+        found[thread.name] = (int(running_ns) + int(in_line_ns)) / 1e9
+    return found
+
+
+def file_count(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+class Wakefulness:
+    """How much of its time each thread of a process was awake."""
+
+    STRETCH_S = 1.0
+
+    def __init__(self):
+        self.looks = []  # when, and awake_s then; or None when it did not count
+
+    def watch(self, pid, seconds, pause, counts=lambda: True):
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            self.looks.append((time.monotonic(), awake_s(pid)) if counts() else None)
+            pause(0.05)
+
+    def stretches(self):
+        """By thread, its part of each stretch, over all of which it counted."""
+        for i, first in enumerate(self.looks):
+            for last in self.looks[i:]:
+                if first is None or last is None:
+                    break
+                if last[0] - first[0] >= self.STRETCH_S:
+                    yield {t: (s - first[1].get(t, 0.0)) / (last[0] - first[0]) for t, s in last[1].items()}
+                    break
+
+    def most(self):
+        """By thread: its part of the stretch that it slept least in."""
+        found = {}
+        for stretch in self.stretches():
+            found |= {thread: max(share, found.get(thread, 0.0)) for thread, share in stretch.items()}
+        return found
 
 
 def take_files(world, chance, pause):
-    """No descriptor more than there are already, or a few. Who cannot accept a caller must wait, not spin."""
+    """No descriptor more than there are already, or a few. Who cannot accept a caller must wait, not spin: a thread
+    that has always slept now and then goes on doing so. How much it works is no matter, the callers see to that."""
     place = chance.choice(world.places())
     pid = place.process.pid
-    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    count = len(os.listdir(f"/proc/{pid}/fd")) + chance.choice((0, 1, 3, 10))
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (count, before[1]))
-    used_s, began = processor_s(pid), time.monotonic()
-    pause(chance.uniform(1.5, 3.0))
+    limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    usual, without = Wakefulness(), Wakefulness()
+    try:
+        usual.watch(pid, 2.0, pause)
+        count = file_count(pid) + chance.choice((0, 1, 3, 10))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (count, limit[1]))
+        with contextlib.ExitStack() as silent:
+            # More than there is room for, who say nothing: they take what is free, and the last wait at the door.
+            for _ in range(40):
+                caller = silent.enter_context(socket.socket())
+                caller.setblocking(False)
+                caller.connect_ex((place.network.inside, place.port))
+            without.watch(pid, chance.uniform(1.5, 3.0), pause, lambda: file_count(pid) >= count)
+    except (FileNotFoundError, ProcessLookupError):
+        return  # it died, which is told by whoever looks after it
     if place.alive():
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
-        share = (processor_s(pid) - used_s) / (time.monotonic() - began)
-        if share > 0.7:
-            world.ledger.complain(f"{place.name} had no descriptors left and used {share:.0%} of a processor")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
+    before, then = usual.most(), without.most()
+    world.ledger.count("watched without descriptors", 1 if then else 0)
+    for thread, share in then.items():
+        if share > 0.95 and before.get(thread, 0.0) < 0.7:
+            world.ledger.complain(f"{place.name} had no descriptors left, and a thread of it was awake for {share:.0%} "
+                                  f"of a second; before that never for more than {before.get(thread, 0.0):.0%}")
 
 
 def take_memory(world, chance, pause):
@@ -236,4 +295,6 @@ def faults_for(world):
         found |= WITH_DATABASE
     if world.is_sanitized:
         del found["memory gone"]  # a sanitizer reports what its own memory is taken for
+    if world.checks_vptrs:
+        del found["descriptors gone"]  # UBSan looks at a vptr through a pipe: if it gets none, every object is invalid
     return found

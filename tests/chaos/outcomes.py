@@ -14,6 +14,10 @@ ENDS = {"tool": STRUCK, "text": STRUCK, "cancel": STRUCK | {"run-cancelled"},
         "gate": STRUCK | {"approval-denied", "approval-expired"}}
 
 
+class NotYet(AssertionError):
+    """The server says that it cannot tell now, and to come again."""
+
+
 class Inspector:
     """Goes through conversations on one connection to one node."""
 
@@ -45,6 +49,8 @@ class Inspector:
         rows, cursor = [], ""
         while True:
             status, body = self.get(f"/v1/conversations/{conversation}/messages?limit=100{cursor}")
+            if status == 503:
+                raise NotYet(f"{conversation} cannot be listed now: {body[:300]!r}")
             if status != 200:
                 raise AssertionError(f"{conversation} cannot be listed: {status} {body[:300]!r}")
             page = json.loads(body)
@@ -54,8 +60,18 @@ class Inspector:
             cursor = f"&starting_after={page['next_cursor']}"
 
     def settled(self, conversation):
-        listed = self.list_messages(conversation)
+        try:
+            listed = self.list_messages(conversation)
+        except NotYet:
+            return False
         return all(m["status"] in ("completed", "failed") for m in listed)
+
+    def last_seen(self, conversation):
+        """Its last message, or why that is not to be had."""
+        try:
+            return self.list_messages(conversation)[-1]
+        except AssertionError as why:
+            return why
 
     def inspect(self, conversation, entries):
         listed = self.list_messages(conversation)

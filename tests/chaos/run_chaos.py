@@ -120,7 +120,10 @@ class Chaos:
         by_conversation = self.ledger.conversations()
 
         def is_settled():
-            for approval in clerk.client().get("/v1/approvals?status=pending&limit=100").json()["data"]:
+            pending = clerk.client().get("/v1/approvals?status=pending&limit=100")
+            if pending.status == 503:
+                return False
+            for approval in pending.json()["data"]:
                 entry = by_conversation.get(approval["conversation_id"], [None])[-1]
                 if entry is not None:
                     clerk.post_decision(entry, approval["id"], "approve")
@@ -132,7 +135,7 @@ class Chaos:
             wait_until(is_settled, "all runs end", SETTLE_S)
         except AssertionError:
             for conversation in sorted(waiting):
-                self.ledger.complain(f"{conversation} is stuck: {inspector.list_messages(conversation)[-1]}")
+                self.ledger.complain(f"{conversation} is stuck: {inspector.last_seen(conversation)}")
 
     def count_leaks(self):
         """Against the end of this stage's first episode, in which nothing happened."""

@@ -128,6 +128,7 @@ class World:
         self.stage = None
         self.keys = None
         self.is_sanitized = is_sanitized()
+        self.checks_vptrs = b"__ubsan_handle_dynamic_type_cache_miss" in BINARY.read_bytes()
         self.clocks_moved = False  # a signature's time may look wrong to a server
 
     def places(self):

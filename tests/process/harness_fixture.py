@@ -23,6 +23,8 @@ PROVIDERS = {"claude-code": "anthropic", "codex": "openai-responses", "opencode"
              "grok-build": "openai-chat"}
 INSTALL_S_MAX = 900
 PATIENCE_S = 4 * http_client.PATIENCE_S
+# After how much silence a program is given up. It must be more than an honest one needs, on any machine.
+SILENCE_MS = 10_000 + int(10_000 * http_client.PATIENCE_S / 30)
 
 
 def registry_answers():
@@ -88,7 +90,7 @@ class HarnessTest(GateTest):
                      "--egress.host_addresses", "model.example 127.0.0.1", "--egress.private_addresses", "127.0.0.0/8",
                      "--egress.ca_file", cls.model.certificate.ca_file, "--providers.anthropic.base_url", base,
                      "--providers.openai-responses.base_url", base + "/v1", "--providers.openai-chat.base_url", base + "/v1",
-                     "--tools.urls", "*", *cls.more_flags)
+                     "--tools.urls", "*", "--harness.start_ms_max", str(3 * SILENCE_MS), *cls.more_flags)
         cls.env = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
         super().setUpClass()
 

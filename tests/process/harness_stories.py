@@ -156,7 +156,8 @@ class Stories:
         type(self).client, type(self).admin = self.server.client(), self.server.admin()
         self.assertEqual(self.approve(gate["data"]["id"]).status, 200)
         message = wait_until(lambda: next((m for m in self.messages(conversation) if m["role"] == "assistant"
-                                           and m["status"] in ("completed", "failed")), None), "the run ends", 90)
+                                           and m["status"] in ("completed", "failed")), None),
+                             "the run ends", PATIENCE_S)
         self.assertEqual(message["status"], "completed", self.server.log()[-2000:])
         self.assertIn("after-crash", message["content"])
 

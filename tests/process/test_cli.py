@@ -235,13 +235,13 @@ class Chatting(CliTest):
         self.assertEqual(len(self.client.get("/v1/conversations?limit=100").json()["data"]), before + 1)
 
     def test_interrupting_an_answer_leaves_the_run_and_says_how_to_come_back(self):
-        conversation = self.conversation()
+        conversation, count = self.conversation(), int(8 * PATIENCE_S)  # it is not over before it is interrupted
         with self.chat("--conversation", conversation) as terminal:
-            terminal.type("tokens 60 30\n")
+            terminal.type(f"tokens {count} 30\n")
             terminal.wait_for("w5")
             terminal.process.send_signal(signal.SIGINT)
             message = terminal.wait_for(r"runs tail (msg_[0-9a-z]{26})")[1]
-        self.assertEqual(self.sluice("runs", "tail", message).split()[-1], "w60")
+        self.assertEqual(self.sluice("runs", "tail", message).split()[-1], f"w{count}")
         wait_until(lambda: self.messages(conversation)[1]["status"] == "completed", "the run ends in its own time")
 
     def test_interrupting_the_prompt_ends_the_line_and_the_program(self):

@@ -10,7 +10,7 @@ import unittest
 
 from browser_fixture import BROWSER, SHOTS, install
 from http_client import PATIENCE_S
-from server_process import BINARY, ServerTest, wait_until
+from server_process import BINARY, ServerTest, is_sanitized, wait_until
 
 STORY_S_MAX = 8 * PATIENCE_S
 
@@ -32,7 +32,7 @@ class ConsoleTest(ServerTest):
 
     def address(self):
         printed = subprocess.run([str(BINARY), "console", "--data", str(self.server.data)], capture_output=True, text=True,
-                                 env=self.server.environment(), timeout=60, check=False)
+                                 env=self.server.environment(), timeout=2 * PATIENCE_S, check=False)
         self.assertEqual(printed.returncode, 0, printed.stderr)
         return address_in(printed.stdout).group(0)
 
@@ -108,7 +108,7 @@ class Console(ConsoleTest):
         self.story("phone")
 
     def test_how_fast_it_is(self):
-        self.story("speed")
+        self.story("speed", sanitized=is_sanitized())
 
     def test_axe_finds_nothing_on_the_pages(self):
         conversation = self.conversation()

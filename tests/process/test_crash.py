@@ -46,7 +46,7 @@ class Ledger:
             self.line_count += 1
             self.changed.notify_all()
 
-    def wait_for_lines(self, count, patience_s=30):
+    def wait_for_lines(self, count, patience_s=PATIENCE_S):
         with self.changed:
             target = self.line_count + count
             if not self.changed.wait_for(lambda: self.line_count >= target, patience_s):

@@ -8,10 +8,9 @@ import ssl
 import stat
 import subprocess
 import tempfile
-import time
 import unittest
 
-from http_client import Client, Truncated
+from http_client import PATIENCE_S, Client, Truncated
 from server_process import BINARY, Server, ServerTest, wait_until
 from stream_grammar import check_stream, slug_of, text_of
 
@@ -37,7 +36,7 @@ class FirstStart(ServerTest):
         server.stop()
         (server.data / "vault.key").unlink()
         done = subprocess.run([BINARY, "serve", "--data", server.data, "--listen", "127.0.0.1:0"], capture_output=True,
-                              text=True, timeout=60, env=server.environment())
+                              text=True, timeout=2 * PATIENCE_S, env=server.environment())
         self.assertEqual(done.returncode, 1)
         self.assertIn("vault.key_file", done.stderr)
 
@@ -58,7 +57,7 @@ class FirstStart(ServerTest):
         second = Server(data=self.server.data)
         self.addCleanup(second.remove)
         second.process = second.spawn()
-        self.assertNotEqual(second.process.wait(20), 0)
+        self.assertNotEqual(second.process.wait(PATIENCE_S), 0)
         self.assertEqual(second.process.stdout.read(), b"")
         self.assertIn(str(self.server.data), second.log())
         self.assertRegex(second.log(), r"(?i)another|already|in use|locked")
@@ -68,7 +67,7 @@ class FirstStart(ServerTest):
         other = Server(listen=f"127.0.0.1:{self.server.port}")
         self.addCleanup(other.remove)
         other.process = other.spawn()
-        self.assertNotEqual(other.process.wait(20), 0)
+        self.assertNotEqual(other.process.wait(PATIENCE_S), 0)
         self.assertIn(str(self.server.port), other.log())
 
     def test_an_unknown_setting_is_an_error_with_a_suggestion(self):
@@ -76,7 +75,7 @@ class FirstStart(ServerTest):
             wrong = Server(*flags)
             self.addCleanup(wrong.remove)
             wrong.process = wrong.spawn()
-            self.assertNotEqual(wrong.process.wait(20), 0)
+            self.assertNotEqual(wrong.process.wait(PATIENCE_S), 0)
             self.assertIn(flags[0].strip("-"), wrong.log())
         self.assertFalse((wrong.home / "data").exists(), "a refused start leaves a data directory behind")
 
@@ -169,8 +168,11 @@ class Cancelling(ServerTest):
 
 
 class Ending(unittest.TestCase):
+    # Whoever waits for the end of a drain that need not be waits in vain.
+    flags = ("--server.drain_seconds", str(int(10 * PATIENCE_S)))
+
     def setUp(self):
-        self.server = Server()
+        self.server = Server(*self.flags)
         self.addCleanup(self.server.remove)
         self.client = self.server.start().client()
         self.conversation = self.client.post("/v1/conversations", {}).json()["id"]
@@ -215,10 +217,8 @@ class Ending(unittest.TestCase):
         with self.client.connect() as idle:
             idle.send(self.client.encode("GET", "/healthz"))
             idle.response().body
-            began = time.monotonic()
             self.server.terminate()
             self.assertEqual(self.server.wait_exit(), 0)
-            self.assertLess(time.monotonic() - began, 5)
 
     def test_a_signal_while_it_starts_ends_it_before_it_serves(self):
         """The signal is there before the program is: it stays pending through exec."""
@@ -229,7 +229,8 @@ class Ending(unittest.TestCase):
         other = Server()
         self.addCleanup(other.remove)
         done = subprocess.run([BINARY, "serve", "--listen", "127.0.0.1:0", "--data", other.data], capture_output=True,
-                              env=other.environment(), preexec_fn=with_a_pending_signal, timeout=20, check=False)
+                              env=other.environment(), preexec_fn=with_a_pending_signal, timeout=PATIENCE_S,
+                              check=False)
         self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
         self.assertIn(b"stopped before serving", done.stderr)
         other.start().stop()
@@ -240,7 +241,7 @@ class Ending(unittest.TestCase):
             next(answer.lines())
             self.server.terminate()
             self.server.process.send_signal(signal.SIGINT)
-            self.server.process.wait(10)
+            self.server.process.wait(PATIENCE_S)
         self.server.kill()
         self.server.start()
         runs = self.server.client().get(f"/v1/runs?conversation_id={self.conversation}").json()["data"]
@@ -287,7 +288,7 @@ class Tls(unittest.TestCase):
         server = Server("--tls-cert", "/nonexistent.pem", "--tls-key", "/nonexistent.key")
         self.addCleanup(server.remove)
         server.process = server.spawn()
-        self.assertNotEqual(server.process.wait(20), 0)
+        self.assertNotEqual(server.process.wait(PATIENCE_S), 0)
         self.assertIn("/nonexistent", server.log())
 
 

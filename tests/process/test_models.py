@@ -3,6 +3,7 @@ import json
 import time
 import unittest
 
+from http_client import PATIENCE_S
 from provider_emulator import Answer, Emulator
 from server_process import Server, ServerTest, wait_until
 from stream_grammar import check_stream, slug_of, text_of
@@ -13,7 +14,7 @@ SECRET = "test-provider-key-8c1f"
 
 class ProviderTest(ServerTest):
     env = {"ANTHROPIC_API_KEY": SECRET, "OPENAI_API_KEY": SECRET}
-    idle_seconds = 1
+    idle_seconds = int(10 * PATIENCE_S)  # nobody is given up for being slow; where silence is the subject, it is less
     agent_base_urls = "*"
 
     @classmethod
@@ -98,13 +99,24 @@ class AnAnswer(ProviderTest):
             self.assertEqual(events[-1]["data"]["message"]["usage"], {"input_tokens": 120, "output_tokens": 9})
 
 
-class ATroubledProvider(ProviderTest):
+class TroubleTest(ProviderTest):
     def assert_ends_with(self, lines, slug, status):
         problem = check_stream(lines)[-1]["data"]
         self.assertEqual((slug_of(problem), problem["status"]), (slug, status), problem)
         self.assertNotIn(SECRET, json.dumps(problem))
         return problem
 
+
+class ASilentProvider(TroubleTest):
+    idle_seconds = 1
+
+    def test_times_out(self):
+        for provider in PROVIDERS:
+            self.provider.play(Answer(texts=("One moment", "…"), silent_after=1))
+            self.assert_ends_with(self.client.say(self.talk(provider), "Hello?"), "model-timeout", 504)
+
+
+class ATroubledProvider(TroubleTest):
     def test_that_is_busy_is_asked_again_when_it_said(self):
         for provider in PROVIDERS:
             for status in (429, 503, 529):
@@ -127,13 +139,6 @@ class ATroubledProvider(ProviderTest):
             self.assert_ends_with(lines, "model-stream-cut", 502)
             self.assertEqual(text_of(check_stream(lines)), "Half ")
             self.assertEqual(len(self.provider.seen), 1)
-
-    def test_that_goes_silent_times_out(self):
-        for provider in PROVIDERS:
-            self.provider.play(Answer(texts=("One moment", "…"), silent_after=1))
-            began = time.monotonic()
-            self.assert_ends_with(self.client.say(self.talk(provider), "Hello?"), "model-timeout", 504)
-            self.assertLess(time.monotonic() - began, 15)
 
     def test_that_knows_no_such_key_is_a_matter_of_configuration(self):
         for provider in PROVIDERS:
@@ -206,8 +211,6 @@ class TheLog(ProviderTest):
 
 
 class Cancelling(ProviderTest):
-    idle_seconds = 60
-
     def test_hangs_up_on_the_provider(self):
         self.provider.play(Answer(texts=("Begun", "…"), silent_after=1))
         answer = self.client.send(self.talk("anthropic"), "Hello?")

@@ -2,6 +2,7 @@
 import random
 import unittest
 
+from http_client import PATIENCE_S
 from provider_emulator import Answer, Emulator
 from runner_fleet import KEY, Cutter, FleetCase, words
 from server_process import wait_until
@@ -40,7 +41,7 @@ class KilledRunnerTest(FleetCase):
         gateway = self.gateway(*(runner.url for runner in runners), flags=("--runner.reattach_seconds", "2"))
         agent = {"agent_id": agent_id(gateway)} if agent_id else {}
         conversation = gateway.client().post("/v1/conversations", agent).json()["id"]
-        answer = gateway.client().send(conversation, content)
+        answer = gateway.client().send(conversation, content, patience_s=4 * PATIENCE_S)
         with answer.connection:
             stream, lines = answer.lines(), []
             while sum(b'"content_delta"' in line for line in lines) < deltas:
@@ -50,12 +51,13 @@ class KilledRunnerTest(FleetCase):
             return lines + list(stream), gateway
 
     def test_what_had_not_begun_is_given_to_another(self):
-        lines, _ = self.told_and_struck("sleep 3000\ntokens 20", 0)
+        lines, _ = self.told_and_struck(f"sleep {int(200 * PATIENCE_S)}\ntokens 20", 0)  # it is struck in its sleep
         self.assertEqual(text_of(check_stream(lines)), words(20))
 
     def test_an_answer_is_gone_on_with_by_another_after_the_last_word(self):
-        lines, gateway = self.told_and_struck("tokens 300 100", 20)
-        self.assertEqual(text_of(check_stream(lines)), words(300))
+        count = int(30 * PATIENCE_S)  # far from the end when it is struck
+        lines, gateway = self.told_and_struck(f"tokens {count} 100", 20)
+        self.assertEqual(text_of(check_stream(lines)), words(count))
         self.assertEqual(gateway.figure("sluice_runner_begun_anew_total"), 1)
 
     def test_a_provider_is_told_what_it_had_said_and_says_the_rest(self):
@@ -73,7 +75,7 @@ class KilledRunnerTest(FleetCase):
         self.assertIn("Go on", turns[-1][1])
 
     def test_what_had_been_done_is_a_clear_problem(self):
-        lines, gateway = self.told_and_struck("call no_such_tool {}\ntokens 300 100", 5)
+        lines, gateway = self.told_and_struck("call no_such_tool {}\ntokens 100000 100", 5)
         problem = check_stream(lines)[-1]["data"]
         self.assertEqual(slug_of(problem), "runner-lost")
         self.assertIn("What it had done in its sandbox is gone.", problem["detail"])

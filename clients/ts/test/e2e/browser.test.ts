@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { chromium } from 'playwright-core'
 import type { Browser, Page } from 'playwright-core'
-import { SluiceServer, packageRoot, temporaryFolder } from './processes.js'
+import { SluiceServer, packageRoot, patienceMs, quietMs, temporaryFolder } from './processes.js'
 import { plainNginx, recommendedNginx } from './roads.js'
 import type { Road } from './roads.js'
 import { stories } from './stories.js'
@@ -49,7 +49,7 @@ function tellIn(page: Page, title: string, told: World): Promise<string | null> 
 const roads: Record<string, () => Promise<Road>> = {
   'in Chromium behind nginx as it comes': () => plainNginx(server.port, '', pages.path),
   'in Chromium behind nginx with deploy/nginx.conf': () => recommendedNginx(server.port, pages.path),
-  'in Chromium behind nginx that cuts what is quiet for a second': () => plainNginx(server.port, 'proxy_read_timeout 1s;', pages.path),
+  'in Chromium behind nginx that cuts what is quiet for a while': () => plainNginx(server.port, `proxy_read_timeout ${quietMs}ms;`, pages.path),
 }
 
 for (const [name, open] of Object.entries(roads)) {
@@ -68,7 +68,7 @@ for (const [name, open] of Object.entries(roads)) {
       await road?.close()
     })
     for (const title of Object.keys(stories)) {
-      test(title, { timeout: 60_000 }, async () => {
+      test(title, { timeout: 2 * patienceMs }, async () => {
         assert.equal(await tellIn(page, title, { ...world, url: road.url }), null)
         assert.deepEqual(errors, [])
       })

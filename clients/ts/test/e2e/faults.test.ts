@@ -5,11 +5,11 @@ import { after, before, test } from 'node:test'
 import { SluiceClient, signDecision } from '@sluice/client'
 import type { ConversationEvent, DetailEvent, MessageStream, Signer } from '@sluice/client'
 import { CuttingProxy } from './cutting_proxy.js'
-import { SluiceServer, within } from './processes.js'
+import { SluiceServer, patienceMs, quietMs, within } from './processes.js'
 import { plainNginx } from './roads.js'
 import { worldOf } from './worlds.js'
 
-const patience = { timeout: 120_000 }
+const patience = { timeout: 4 * patienceMs }
 let server: SluiceServer
 let direct: SluiceClient
 let signer: Signer
@@ -62,7 +62,7 @@ test('I-24 connections that break at any byte lose and repeat nothing, and one m
 })
 
 test('I-24 a proxy that cuts quiet streams is come back to until the human has decided', patience, async () => {
-  const road = await plainNginx(server.port, 'proxy_read_timeout 1s;')
+  const road = await plainNginx(server.port, `proxy_read_timeout ${quietMs}ms;`)
   let requests = 0
   let isCutTwice = () => {}
   const cutTwice = new Promise<void>((resolve) => (isCutTwice = resolve))
@@ -92,7 +92,7 @@ test('I-24 a proxy that holds back everything makes it late, not wrong', patienc
     for await (const event of stream) events.push(event)
   })
   const pending = async () => (await direct.approvals.list({ conversation_id: conversation.id, status: 'pending' })).data.length
-  for (const deadline = Date.now() + 30_000; (await pending()) === 0; ) assert.ok(Date.now() < deadline, 'no gate')
+  for (const deadline = Date.now() + patienceMs; (await pending()) === 0; ) assert.ok(Date.now() < deadline, 'no gate')
   assert.equal(events.length, 0, 'it should have been held back; then deploy.md is wrong')
   await approveIn(conversation.id)
   await reading

@@ -13,7 +13,9 @@ import { fileURLToPath } from 'node:url'
 export const packageRoot = fileURLToPath(new URL('../../', import.meta.url))
 export const repositoryRoot = fileURLToPath(new URL('../../../../', import.meta.url))
 const binary = process.env['SLUICE_BINARY'] ?? join(repositoryRoot, 'build', 'sluice')
-const patienceMs = 1000 * Number(process.env['SLUICE_TEST_PATIENCE'] ?? 30)
+export const patienceMs = 1000 * Number(process.env['SLUICE_TEST_PATIENCE'] ?? 30)
+/** How long a proxy that cuts what is quiet bears it: longer than an answer takes, also of a server that is slow. */
+export const quietMs = patienceMs / 30
 
 export function temporaryFolder(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), 'sluice-client-ts-'))

@@ -1,7 +1,7 @@
 // I-24 on Node, against the real server: each story on each road.
 import { after, before, describe, test } from 'node:test'
 import { SluiceClient } from '@sluice/client'
-import { SluiceServer } from './processes.js'
+import { SluiceServer, patienceMs } from './processes.js'
 import { caddy, haproxy, plainNginx, recommendedNginx } from './roads.js'
 import type { Road } from './roads.js'
 import { stories } from './stories.js'
@@ -33,7 +33,7 @@ for (const [name, open] of Object.entries(roads)) {
     })
     after(() => road.close())
     for (const [title, tell] of Object.entries(stories)) {
-      test(title, { timeout: 60_000 }, async () => {
+      test(title, { timeout: 2 * patienceMs }, async () => {
         await tell(new SluiceClient({ baseUrl: road.url, key: world.key }), { ...world, url: road.url })
       })
     }

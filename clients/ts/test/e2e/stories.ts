@@ -6,6 +6,8 @@ import type { Approval, ConversationEvent, MessageStream, Signer } from '@sluice
 export interface World {
   url: string
   key: string
+  /** The patience of the proxy that has least of it. */
+  quietMs: number
   signers: { hmac: Signer; ed25519: Signer }
 }
 
@@ -179,9 +181,9 @@ export const stories: Record<string, (sluice: SluiceClient, world: World) => Pro
   },
 
   // Longer than the patience of one of the proxies: there it is cut, and read on or asked again under its key.
-  async 'a quiet while changes nothing (I-24)'(sluice) {
+  async 'a quiet while changes nothing (I-24)'(sluice, { quietMs }) {
     const conversation = await sluice.conversations.create()
-    const content = 'put One. \nsleep 1500\nput Two.'
+    const content = `put One. \nsleep ${1.5 * quietMs}\nput Two.`
     const stream = await sluice.messages.send(conversation.id, { content })
     same(textOf(await eventsOf(stream)), 'One. Two.', 'the text')
     same((await sluice.messages.complete(conversation.id, { content })).content, 'One. Two.', 'the message')

@@ -1,7 +1,7 @@
 // A server with somebody who can approve, for the stories.
 import { webcrypto } from 'node:crypto'
 import type { Signer } from '@sluice/client'
-import { SluiceServer } from './processes.js'
+import { SluiceServer, quietMs } from './processes.js'
 import type { World } from './stories.js'
 
 // Node 18 has it and does not show it.
@@ -29,5 +29,5 @@ async function ed25519Signer(server: SluiceServer): Promise<Signer> {
 export async function worldOf(server: SluiceServer): Promise<Omit<World, 'url'>> {
   const { service_key, approver_key } = server.bootstrap
   const hmac: Signer = { keyId: approver_key.key_id, algorithm: 'hmac-sha256', secret: approver_key.secret }
-  return { key: service_key, signers: { hmac, ed25519: await ed25519Signer(server) } }
+  return { key: service_key, quietMs, signers: { hmac, ed25519: await ed25519Signer(server) } }
 }
