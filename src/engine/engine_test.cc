@@ -28,6 +28,32 @@ TEST_F(EngineTest, A_message_is_answered_and_its_end_is_byte_for_byte_the_stored
   EXPECT_EQ(dispatcher.working(), 0);
 }
 
+// Another server has told it so, or the store itself, whose answer is still on its way.
+TEST_F(EngineTest, I_8_A_reader_who_knows_more_than_the_server_is_not_told_it_again_and_takes_nothing_from_others) {
+  for (const bool comes_first : {true, false}) {
+    const auto run = send_ok(message_in(make_conversation(), "hello"));
+    disk.hold_answers(true);
+    agent_says("One ");
+    RememberingReader ana, bo;
+    std::vector<std::unique_ptr<Reading>> readings;
+    const auto read = [&](int64_t after, RememberingReader& reader) {
+      readings.push_back(engine->read(run, {.format = wire::Format::ndjson, .after = after}, reader));
+      loop.settle();
+    };
+    if (comes_first) read(1, bo);
+    read(-1, ana);
+    if (!comes_first) read(1, bo);
+    disk.hold_answers(false);
+    loop.settle();
+    EXPECT_EQ(count_lines(bo.text), 0);
+    agent_says("two.");
+    agent_finishes();
+    EXPECT_EQ(count_lines(ana.text), 4);
+    EXPECT_EQ(count_lines(bo.text), 2);
+    EXPECT_TRUE(ana.text.ends_with(bo.text));
+  }
+}
+
 TEST_F(EngineTest, Nothing_is_told_before_it_is_written) {
   const auto run = send_ok(message("hello"));
   RememberingReader ana;

@@ -274,11 +274,14 @@ void LiveRun::on_refused(const Error& why) {
 
 void LiveRun::attach(JournalReading& reading, const wire::Fold& fold, const wire::View& view) {
   SLUICE_CHECK(fold.at() == run_.head);
+  // Who knows more than was told here, by another server or by a disk that was quicker than its answer, is not told it
+  // again. Nobody else must miss it for that.
+  const auto after = view.after < fold.next_seq() ? -1 : view.after;
   auto found = std::ranges::find_if(audiences_, [&](const auto& audience) {
-    return audience->format == view.format && audience->segment == view.segment;
+    return audience->format == view.format && audience->segment == view.segment && audience->after == after;
   });
   if (found == audiences_.end()) {
-    audiences_.push_back(std::make_unique<Audience>(Audience{view.format, view.segment, fold, {}}));
+    audiences_.push_back(std::make_unique<Audience>(Audience{view.format, view.segment, after, fold, {}}));
     found = std::prev(audiences_.end());
   }
   SLUICE_CHECK((*found)->fold.next_seq() == fold.next_seq());

@@ -147,7 +147,7 @@ class LiveRun final : public harness::DispatchListener {
   // Those to whom the same lines are told.
   struct Audience {
     wire::Format format;
-    int64_t segment;
+    int64_t segment, after;                 // -1: nothing is left out for them any more
     wire::Fold fold;                        // of everyone in `readings`
     std::vector<JournalReading*> readings;  // null: has left
   };

@@ -132,6 +132,21 @@ class FoundAgain(AguiTest):
         events = check([event for _, event in seen + rest])
         self.assertEqual(text_of(events), "One.\nTwo.")
 
+    def test_I8_a_client_that_says_it_has_more_than_there_is_takes_nothing_from_others(self):
+        thread, run = self.names()
+        body = body_of("tanstack", thread, run, [user("say One.\nsleep 3000\nsay Two.")])
+        answer = self.post(body)
+        with answer.connection:
+            told = frames(answer.lines())
+            seen = []
+            while not seen or seen[-1][1]["type"] != "TEXT_MESSAGE_CONTENT":
+                seen.append(next(told))
+        ahead = self.client.open("GET", f"/agui?runId={run}&offset={run}-1000000")
+        with ahead.connection:
+            rest = self.stream(body, {"Last-Event-ID": seen[-1][0]})
+            self.assertEqual(text_of(check([event for _, event in seen + rest])), "One.\nTwo.")
+            self.assertEqual(list(frames(ahead.lines())), [(None, rest[-1][1])], "the end, which is no news to it")
+
     def test_I7_it_is_found_again_after_the_server_was_killed(self):
         thread, run = self.names()
         body = body_of("current", thread, run, [user("say Before.\nsleep 2000\nsay After.")])
