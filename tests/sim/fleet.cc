@@ -66,13 +66,15 @@ class BoxWork final : public harness::Work {
   BoxWork(Fleet& fleet, std::shared_ptr<Box> box, std::shared_ptr<Ear> ear)
       : fleet_(fleet), box_(std::move(box)), ear_(std::move(ear)) {}
   ~BoxWork() override {
-    if (std::exchange(ear_->listener, nullptr) == nullptr || box_ == nullptr || box_->ear != ear_) return;
-    if (!ear_->server->loop().is_dead()) fleet_.let_go(box_);
+    const bool is_heard = std::exchange(ear_->listener, nullptr) != nullptr && box_ != nullptr && box_->ear == ear_;
+    // Whoever is dropped while it is being stopped ends at once, like any other.
+    if ((is_heard || is_stopping_) && !ear_->server->loop().is_dead()) fleet_.let_go(box_);
   }
   void stop(Callback<void()> gone) override {
     ear_->listener = nullptr;
     auto& loop = ear_->server->loop();
     if (box_ == nullptr) return loop.defer(std::move(gone));
+    is_stopping_ = true;
     fleet_.stop(box_, loop, std::move(gone));
   }
   void go_on(std::vector<model::ClientResult>) override {
@@ -86,6 +88,7 @@ class BoxWork final : public harness::Work {
   Fleet& fleet_;
   std::shared_ptr<Box> box_;  // null: there is none
   std::shared_ptr<Ear> ear_;
+  bool is_stopping_ = false;
 };
 
 }  // namespace
@@ -307,7 +310,7 @@ void Fleet::end(const std::shared_ptr<Box>& box) {
 
 void Fleet::let_go(const std::shared_ptr<Box>& box) {
   // Its end was told, so it stands on the shelf until its lease ends.
-  if (box->state == Box::State::kept && box->ear->heard == box->lines.size()) return;
+  if (box->state == Box::State::kept && box->ear && box->ear->heard == box->lines.size()) return;
   end(box);
   box->ear.reset();
 }
@@ -316,6 +319,7 @@ void Fleet::stop(const std::shared_ptr<Box>& box, NodeLoop& loop, Callback<void(
   box->ear.reset();
   const auto wait = habits_.stop_ms_max == 0 ? 0 : chance_.below(habits_.stop_ms_max);
   box->next.cancel();
+  box->awaited_line = 0;  // whoever is being stopped begins nothing
   box->stopping = loop_.after({wait}, [this, box, &loop, gone = std::move(gone)]() mutable {
     end(box);
     loop.post(std::move(gone));
