@@ -186,6 +186,8 @@ void Http1Connection::flush() {
     const auto exchange = exchange_;
     exchange->tell_drained();
   }
+  // Who has said all, and was answered all of it, asks nothing more.
+  if (phase_ == Phase::idle && half_closed_ && inbox_.empty()) phase_ = Phase::closing;
   if (phase_ == Phase::closing && outbox().empty()) return end_gently();
   resume();
 }

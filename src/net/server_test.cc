@@ -119,6 +119,20 @@ TEST(Server, Does_not_begin_a_pipelined_request_before_the_answer_to_the_first_i
   }
 }
 
+TEST(Server, Who_has_said_all_is_answered_all_of_it_and_let_go_at_once) {
+  std::shared_ptr<Exchange> first;
+  LiveServer live([&](auto exchange) { first ? echo(exchange) : void(first = exchange); });
+  RawClient client(live.port());
+  client.say(get("/a") + get("/b") + get("/c"));
+  client.end_saying();
+  EXPECT_TRUE(live.becomes_true([&] { return first != nullptr; }));
+  live.in_loop([&] { echo(first); });
+  const std::string answers = client.hear_all();
+  EXPECT_TRUE(has(answers, "GET /a ") && has(answers, "GET /b ")) << answers;
+  EXPECT_TRUE(answers.ends_with("GET /c ")) << answers;
+  EXPECT_TRUE(live.becomes_true([&] { return live.server().connection_count() == 0; }));
+}
+
 TEST(Server, A_client_that_pipelines_and_never_reads_is_made_to_wait) {
   int served = 0;
   LiveServer live([&](auto exchange) {
