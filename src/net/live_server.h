@@ -42,6 +42,14 @@ class LiveServer {
     });
     done.get_future().wait();
   }
+  // Waits for so long by the loop's clock. A timer is the loop's own, to its end.
+  void pass(int64_t ms) {
+    std::promise<void> later;
+    world::Timer timer;
+    in_loop([&] { timer = reactor_->after({ms}, [&] { later.set_value(); }); });
+    later.get_future().wait();
+    in_loop([&] { timer = {}; });
+  }
   // Looks from the loop's thread, turn after turn, until `holds`.
   bool becomes_true(std::function<bool()> holds) {
     const auto limit = std::chrono::steady_clock::now() + test_patience;

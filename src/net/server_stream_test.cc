@@ -155,10 +155,7 @@ TEST_F(HastyStreamTest, A_quiet_stream_outlives_every_deadline) {
   RawClient client(live.port());
   open(client);
   client.hear_until("\r\n\r\n");
-  std::promise<void> later;
-  world::Timer timer;
-  live.in_loop([&] { timer = live.reactor().after({1'500}, [&] { later.set_value(); }); });
-  later.get_future().wait();
+  live.pass(1'500);
   write("still here");
   EXPECT_EQ(client.hear_until("here\r\n"), "a\r\nstill here\r\n");
 }
@@ -209,20 +206,13 @@ struct PatientStreamTest : StreamTest {
   static constexpr int64_t stall_ms = 2'000;
   PatientStreamTest() : StreamTest(stall_ms) {}
 
-  void pass(int64_t ms) {
-    std::promise<void> later;
-    world::Timer timer;
-    live.in_loop([&] { timer = live.reactor().after({ms}, [&] { later.set_value(); }); });
-    later.get_future().wait();
-    live.in_loop([&] { timer = {}; });
-  }
   // Three times as long as one may read nothing, and less than makes room in the server's socket.
   void expect_served(RawClient& client, std::size_t bytes_max, int64_t every_ms) {
     write(std::string(16 * 1024 * 1024, 'x'));
     std::string some(bytes_max, '\0');
     for (int64_t passed_ms = 0; passed_ms < 3 * stall_ms; passed_ms += every_ms) {
       ASSERT_GT(recv(client.fd(), some.data(), some.size(), 0), 0) << "after " << passed_ms << " ms";
-      pass(every_ms);
+      live.pass(every_ms);
     }
     live.in_loop([&] { EXPECT_EQ(gone, 0); });
   }
