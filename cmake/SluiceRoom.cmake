@@ -16,7 +16,7 @@ add_library(sluice_test_flags INTERFACE)
 target_compile_options(sluice_test_flags INTERFACE -O0 -Wno-global-constructors -Wno-exit-time-destructors -Wno-gnu-zero-variadic-macro-arguments)
 
 # The standard's headers and GoogleTest's are most of what a compiler reads, so they are read once. A source still
-# includes what it uses (headers_alone is compiled without these).
+# includes what it uses (`./dev lint` compiles without these).
 set(often
   <algorithm> <array> <atomic> <chrono> <coroutine> <cstdint> <deque> <filesystem> <functional> <map> <memory> <mutex>
   <optional> <set> <span> <sstream> <string> <string_view> <thread> <tuple> <unordered_map> <unordered_set> <utility>
@@ -29,12 +29,19 @@ target_precompile_headers(sluice_often PRIVATE ${often})
 # Without its time a precompiled header is the same bytes again, and ccache knows what was compiled with it.
 target_compile_options(sluice_often PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
 
-# Most of what a compiler does is read headers: eight sources at once take little longer than one. So private names
-# are a room's, not a source's.
+# Most of what a compiler does is read headers: eight sources at once take little longer than one. So the unnamed
+# namespace of a source is shared by its module, and every test has a namespace of its own.
 option(SLUICE_JOINED "Compile several sources of a room at once" ON)
+# Sanitizers are built from nothing more often than again after a change, so more tests are joined there.
+if(SLUICE_SANITIZED)
+  set(sluice_joined_tests 24)
+else()
+  set(sluice_joined_tests 8)
+endif()
 
-# Every program of GoogleTest tests. Not part of `all`: whoever wants the server alone need not wait for them.
-add_custom_target(rooms)
+# Every program that tests need besides the server. They are no part of `all`, so that a build of the server alone does not
+# wait for them.
+add_custom_target(tests)
 
 # sluice_room(NAME SOURCES a.cc … ALONE b.cc … DEPENDS room… LIBRARIES lib… TESTS a_test.cc … TEST_DEPENDS room…)
 # ALONE: those of SOURCES that are never joined with others, because their private names are others' names too.
@@ -61,7 +68,7 @@ endfunction()
 function(sluice_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   if(NOT TEST_TIMEOUT)
-    set(TEST_TIMEOUT 300)
+    set(TEST_TIMEOUT 600)
   endif()
   if(NOT BUILD_TESTING)
     return()
@@ -74,11 +81,12 @@ function(sluice_test name)
   endif()
   list(TRANSFORM TEST_DEPENDS PREPEND sluice_)
   add_executable(${name} EXCLUDE_FROM_ALL ${TEST_SOURCES})
-  add_dependencies(rooms ${name})
+  add_dependencies(tests ${name})
   target_link_libraries(${name} PRIVATE sluice_flags sluice_test_flags ${TEST_DEPENDS} ${TEST_LIBRARIES}
                                         GTest::gtest GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM sluice_test_often)
-  sluice_add_test(${name} LABEL room TIMEOUT ${TEST_TIMEOUT} COMMAND $<TARGET_FILE:${name}>)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${SLUICE_JOINED} UNITY_BUILD_BATCH_SIZE ${sluice_joined_tests})
+  sluice_add_test(${name} LABEL unit TIMEOUT ${TEST_TIMEOUT} COMMAND $<TARGET_FILE:${name}>)
 endfunction()
 
 # sluice_add_test(NAME LABEL label TIMEOUT seconds [IN folder] COMMAND …): a test that runs our code. In a sanitizer's build

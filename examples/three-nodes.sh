@@ -65,29 +65,28 @@ say "three servers"
 for node in 1 2 3; do start_node $node; done
 key=$(sed -n 's/.*"service_key": *"\([^"]*\)".*/\1/p' "$home/node1/bootstrap.json")
 
-# read_from NODE SECONDS CURL_ARGUMENT…: appends the lines that come to `told`, for so long at most. What was broken off in
-# the middle of a line is not kept.
+# read_from NODE CURL_ARGUMENT…: appends the next lines that come to `told`, 60 at most, and hangs up.
 read_from() {
-  reader=$1 seconds=$2
-  shift 2
-  curl -sSN --max-time "$seconds" -H "Authorization: Bearer $key" -H "Content-Type: application/json" "$@" 2>/dev/null |
-    sed -n '/Z"}$/p' >>told || true
+  reader=$1
+  shift
+  curl -sSN --max-time 60 -H "Authorization: Bearer $key" -H "Content-Type: application/json" "$@" 2>/dev/null |
+    head -n 60 | sed -n '/Z"}$/p' >>told || true
   echo "read through node$reader up to seq $(last_seq)"
 }
 url_of() { cat "$home/node$1.url"; }
 last_seq() { sed -n '$s/.*"seq":\([0-9]*\).*/\1/p' told; }
 is_over() { tail -n 1 told | grep -q '"type":"message_end"\|"type":"error"'; }
 
-say "an answer of 600 words, 40 a second"
+say "an answer of 160 words, 40 a second"
 : >told
-read_from 1 3 "$(url_of 1)/v1/conversations" -d '{"initial_message":{"content":"tokens 600 40"}}'
+read_from 1 "$(url_of 1)/v1/conversations" -d '{"initial_message":{"content":"tokens 160 40"}}'
 message=$(sed -n '1s/.*"message_id":"\([^"]*\)".*/\1/p' told)
 node=1
 until is_over; do
   echo "kill -9 node$node"
   kill -9 "$(cat "$home/node$node.pid")"
   next=$((node % 3 + 1))
-  read_from "$next" 4 "$(url_of "$next")/v1/messages/$message/events?after=$(last_seq)"
+  read_from "$next" "$(url_of "$next")/v1/messages/$message/events?after=$(last_seq)"
   start_node "$node"
   node=$next
 done

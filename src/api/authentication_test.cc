@@ -4,7 +4,7 @@
 #include "api/routes.h"
 
 namespace sluice::api {
-namespace {
+namespace authentication_test {
 
 using AuthenticationTest = ApiTest;
 
@@ -115,5 +115,5 @@ TEST_F(BoxAuthenticationTest, A_bearer_is_not_guessed_and_not_lent_to_another_te
   EXPECT_EQ(ask("asbx_" + run + "..", workspace_of(acme) + "/agents"), 401);
 }
 
-}  // namespace
+}  // namespace authentication_test
 }  // namespace sluice::api

@@ -2,7 +2,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace head_check_test {
 
 class HeadCheckTest : public ApiTest {
  protected:
@@ -112,5 +112,5 @@ TEST_F(HeadCheckTest, Wrong_keys_of_one_address_are_told_to_wait_and_right_ones_
   EXPECT_EQ(ask("sk_int_wrong")->status, 401);
 }
 
-}  // namespace
+}  // namespace head_check_test
 }  // namespace sluice::api

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::api {
-namespace {
+namespace multipart_test {
 
 constexpr std::string_view type = "multipart/form-data; boundary=b";
 
@@ -115,5 +115,5 @@ TEST(Multipart, Cut_anywhere_it_is_refused) {
   }
 }
 
-}  // namespace
+}  // namespace multipart_test
 }  // namespace sluice::api

@@ -3,7 +3,7 @@
 #include "api/traceparent.h"
 
 namespace sluice::api {
-namespace {
+namespace operations_test {
 
 using OperationsTest = ApiTest;
 
@@ -116,5 +116,5 @@ TEST(Traceparent, Only_what_W3C_allows_is_passed_on) {
   }
 }
 
-}  // namespace
+}  // namespace operations_test
 }  // namespace sluice::api

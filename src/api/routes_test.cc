@@ -6,7 +6,7 @@
 #include "api/operations/handlers.h"
 
 namespace sluice::api {
-namespace {
+namespace routes_test {
 
 bool for_services(const Route& route) {
   using enum Access;
@@ -269,5 +269,5 @@ TEST_F(RoutesTest, OPTIONS_says_what_is_allowed_and_HEAD_is_answered_like_GET) {
   EXPECT_EQ(ask_as("HEAD", "/v1/runs", {})->status, 401);
 }
 
-}  // namespace
+}  // namespace routes_test
 }  // namespace sluice::api

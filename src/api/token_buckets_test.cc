@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::api {
-namespace {
+namespace token_buckets_test {
 
 constexpr int64_t second = 1'000'000;
 
@@ -75,5 +75,5 @@ TEST(TokenBuckets, An_empty_one_is_kept_when_room_is_made) {
   EXPECT_GT(buckets.take("a", 2 * second), 0);
 }
 
-}  // namespace
+}  // namespace token_buckets_test
 }  // namespace sluice::api

@@ -2,7 +2,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace workspaces_test {
 
 class WorkspacesTest : public ApiTest {
  protected:
@@ -47,5 +47,5 @@ TEST_F(WorkspacesTest, A_sandbox_reads_its_own_workspace_with_its_bearer_until_i
   EXPECT_EQ(ask_as("GET", base + "/agents", as_sandbox)->slug(), "unauthenticated");
 }
 
-}  // namespace
+}  // namespace workspaces_test
 }  // namespace sluice::api

@@ -11,7 +11,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::app {
-namespace {
+namespace bootstrap_test {
 
 class BootstrapTest : public testing::Test {
  protected:
@@ -181,5 +181,5 @@ TEST(Bootstrap, Reads_back_what_it_writes) {
   EXPECT_EQ(Bootstrap::parse(part.to_json()).take(), part);
 }
 
-}  // namespace
+}  // namespace bootstrap_test
 }  // namespace sluice::app

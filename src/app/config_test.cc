@@ -8,7 +8,7 @@
 #include "app/config.h"
 
 namespace sluice::app {
-namespace {
+namespace config_test {
 
 class ConfigTest : public testing::Test {
  protected:
@@ -244,5 +244,5 @@ TEST(Config, The_runner_can_be_named_by_its_usual_variable_S_8) {  // S-8
   EXPECT_EQ(flagged.value().list("runner.urls"), std::vector<std::string>{"http://other:9000"});
 }
 
-}  // namespace
+}  // namespace config_test
 }  // namespace sluice::app

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 namespace sluice::app {
-namespace {
+namespace data_dir_test {
 
 class DataDirTest : public testing::Test {
  protected:
@@ -60,5 +60,5 @@ TEST_F(DataDirTest, A_file_that_is_missing_is_not_an_error_and_one_that_cannot_b
   EXPECT_FALSE(write_private_file(root + "/no/such/dir", "x"));
 }
 
-}  // namespace
+}  // namespace data_dir_test
 }  // namespace sluice::app

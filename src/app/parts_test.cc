@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::app {
-namespace {
+namespace parts_test {
 
 Config config_with(std::vector<std::string> flags) {
   auto config = Config::read({std::move(flags), {}});
@@ -87,5 +87,5 @@ TEST(Parts, The_line_to_paste_reads_the_key_from_the_file) {
   EXPECT_EQ(line.find("sk_"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace parts_test
 }  // namespace sluice::app

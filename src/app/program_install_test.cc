@@ -13,7 +13,7 @@
 
 // H-1: agent programs at the versions that they were tested with.
 namespace sluice::app {
-namespace {
+namespace program_install_test {
 
 namespace fs = std::filesystem;
 
@@ -192,5 +192,5 @@ TEST(Child, What_it_set_to_work_ends_with_whoever_waits_for_it) {
   EXPECT_EQ(read(ours.get(), &byte, 1), 0) << "and nobody is left";
 }
 
-}  // namespace
+}  // namespace program_install_test
 }  // namespace sluice::app

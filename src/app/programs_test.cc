@@ -6,7 +6,7 @@
 #include "app/program_install.h"
 
 namespace sluice::app {
-namespace {
+namespace programs_test {
 
 class ProgramsTest : public FakeNpm {
  protected:
@@ -142,5 +142,5 @@ TEST_F(ProgramsTest, What_is_installed_starts_in_a_box) {
   EXPECT_TRUE(has(broken, "ended as exited 127: no library")) << broken;
 }
 
-}  // namespace
+}  // namespace programs_test
 }  // namespace sluice::app

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 
 namespace sluice {
-namespace {
+namespace bytes_test {
 
 TEST(Hex, Is_two_lower_case_digits_a_byte) {
   EXPECT_EQ(to_hex(std::string_view("\x00\x0f\xa0\xff", 4)), "000fa0ff");
@@ -96,5 +96,5 @@ TEST(Digest, Comparison_in_constant_time_compares) {
   EXPECT_FALSE(equal_in_constant_time("same", "samee"));
 }
 
-}  // namespace
+}  // namespace bytes_test
 }  // namespace sluice

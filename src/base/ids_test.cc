@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 namespace sluice {
-namespace {
+namespace ids_test {
 
 struct ThingKind {
   static constexpr std::string_view prefix = "thg_";
@@ -125,5 +125,5 @@ TEST(UlidSource, Takes_fresh_noise_when_time_has_passed) {
   EXPECT_EQ(source.next({1'001}, low_noise).bytes[15], 7);
 }
 
-}  // namespace
+}  // namespace ids_test
 }  // namespace sluice

@@ -8,7 +8,7 @@
 #include "base/limits.h"
 
 namespace sluice::json {
-namespace {
+namespace json_test {
 
 // What a round trip through the house makes of `text`.
 std::string rewritten(std::string_view text) {
@@ -275,5 +275,5 @@ TEST(JsonKind, Is_named_as_a_person_would_say_it) {
   EXPECT_EQ(name_of(Kind::null), "null");
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace sluice::json

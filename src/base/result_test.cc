@@ -8,7 +8,7 @@
 #include "base/callback.h"
 
 namespace sluice {
-namespace {
+namespace result_test {
 
 Result<int> half(int of) {
   if (of % 2 != 0) return Error{ErrorKind::invalid, std::to_string(of) + " is odd"};
@@ -83,5 +83,5 @@ TEST(CallbackDeathTest, Calling_an_empty_one_stops_the_program) {
   EXPECT_DEATH(empty(), "broken invariant");
 }
 
-}  // namespace
+}  // namespace result_test
 }  // namespace sluice

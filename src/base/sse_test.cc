@@ -5,7 +5,7 @@
 #include "base/limits.h"
 
 namespace sluice {
-namespace {
+namespace sse_test {
 
 // "type|data|id" of each event, for reading.
 std::vector<std::string> told(SseReader& reader, std::string_view bytes) {
@@ -91,5 +91,5 @@ TEST(Sse, An_event_without_end_is_refused_at_the_limit) {
   EXPECT_EQ(told(reader, line), Lines{"refused"});
 }
 
-}  // namespace
+}  // namespace sse_test
 }  // namespace sluice

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice {
-namespace {
+namespace time_test {
 
 TEST(Rfc3339, Is_written_in_UTC_with_milliseconds) {
   EXPECT_EQ(to_rfc3339({0}), "1970-01-01T00:00:00.000Z");
@@ -57,5 +57,5 @@ TEST(Millis, Add_and_compare) {
   EXPECT_LT(Millis{3}, Millis{4});
 }
 
-}  // namespace
+}  // namespace time_test
 }  // namespace sluice

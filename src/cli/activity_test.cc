@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::cli {
-namespace {
+namespace activity_test {
 
 std::string shown(std::string type, std::string data) {
   client::Event event;
@@ -48,5 +48,5 @@ TEST(Activity, Lifecycle_logs_stay_in_the_trace_and_warnings_do_not) {
   EXPECT_EQ(shown("message_end", "{}"), "");
 }
 
-}  // namespace
+}  // namespace activity_test
 }  // namespace sluice::cli

@@ -10,7 +10,7 @@
 #include "gates/gates.h"
 
 namespace sluice::cli {
-namespace {
+namespace approver_key_file_test {
 
 constexpr std::string_view private_key = "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A";
 constexpr std::string_view public_key = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
@@ -74,5 +74,5 @@ TEST_F(ApproverKeyFileTest, A_pair_is_made_here_and_only_its_owner_can_read_it) 
                         printed + "\"}");
 }
 
-}  // namespace
+}  // namespace approver_key_file_test
 }  // namespace sluice::cli

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::cli {
-namespace {
+namespace arguments_test {
 
 constexpr Flag known[] = {{"--after", "N", ""}, {"--json", "", ""}, {"--help", "", ""}};
 
@@ -47,5 +47,5 @@ TEST(Arguments, What_is_wrong_is_said) {
   EXPECT_EQ(error({"-x"}), "unknown flag -x");
 }
 
-}  // namespace
+}  // namespace arguments_test
 }  // namespace sluice::cli

@@ -1,12 +1,14 @@
 // Commands against a server that answers as told.
 #include "cli/commands.h"
 
+#include <unistd.h>
+
 #include <fstream>
 
 #include "cli/fake_terminal.h"
 
 namespace sluice::cli {
-namespace {
+namespace commands_test {
 
 TEST_F(CommandsTest, Send_makes_a_conversation_and_prints_the_answer) {
   delta(1, R"({"text":"Hello "})");
@@ -156,13 +158,14 @@ TEST_F(CommandsTest, An_agent_is_described_by_flags) {
 TEST_F(CommandsTest, H_1_an_agent_is_a_program_and_has_a_kit) {
   run({"agents", "create", "c", "--type", "codex"});
   EXPECT_EQ(remote.asked.back(), R"(POST /v1/agents {"name":"c","agent_type":"codex"})");
-  const auto kit = testing::TempDir() + "/kit.json";
+  const auto kit = testing::TempDir() + "/kit-" + std::to_string(getpid()) + ".json";
   std::ofstream(kit) << R"({"command":["agent","--acp"],"code_mode":true})";
   run({"agents", "update", "agt_1", "--type", "acp", "--kit", kit});
   EXPECT_EQ(remote.asked.back(),
             R"(PATCH /v1/agents/agt_1 {"agent_type":"acp","command":["agent","--acp"],"code_mode":true})");
   std::ofstream(kit) << R"({"comand":["agent"]})";
   EXPECT_EQ(run({"agents", "update", "agt_1", "--kit", kit}), exit_usage);
+  unlink(kit.c_str());
   run({"conversations", "create", "--type", "opencode"});
   EXPECT_EQ(remote.asked.back(), R"(POST /v1/conversations {"runtime":{"agent_type":"opencode"}})");
 }
@@ -205,5 +208,5 @@ TEST(Commands, Words_that_name_no_command_are_not_found) {
   EXPECT_FALSE(knows("rums"));
 }
 
-}  // namespace
+}  // namespace commands_test
 }  // namespace sluice::cli

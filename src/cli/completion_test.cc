@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::cli {
-namespace {
+namespace completion_test {
 
 const std::vector<Completable> others = {
     {"serve", "run the server", {{"--log.format", "human|json", "how lines look"}, {"--config", "FILE", "read this"}}},
@@ -46,5 +46,5 @@ TEST(Completion, There_is_a_script_for_three_shells) {
   EXPECT_FALSE(completion_script("tcsh"));
 }
 
-}  // namespace
+}  // namespace completion_test
 }  // namespace sluice::cli

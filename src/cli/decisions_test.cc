@@ -5,7 +5,7 @@
 #include "cli/folder_fixture.h"
 
 namespace sluice::cli {
-namespace {
+namespace decisions_test {
 
 constexpr std::string_view id = "apr_01jzz000000000000000000001";
 constexpr std::string_view bootstrap =
@@ -203,5 +203,5 @@ TEST_F(DecisionsTest, A_place_in_the_queue_is_told_and_on_a_terminal_taken_back)
   EXPECT_TRUE(console.output.ends_with("8\x1b[0JHello there\n")) << console.output;
 }
 
-}  // namespace
+}  // namespace decisions_test
 }  // namespace sluice::cli

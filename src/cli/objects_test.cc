@@ -2,7 +2,7 @@
 #include "cli/folder_fixture.h"
 
 namespace sluice::cli {
-namespace {
+namespace objects_test {
 
 namespace fs = std::filesystem;
 
@@ -75,5 +75,5 @@ TEST_F(ObjectsTest, An_execution_is_of_the_tenants_workspace) {
   EXPECT_EQ(last(), "GET /v1/runs/run_1/files");
 }
 
-}  // namespace
+}  // namespace objects_test
 }  // namespace sluice::cli

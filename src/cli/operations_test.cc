@@ -4,7 +4,7 @@
 #include "model/model.h"
 
 namespace sluice::cli {
-namespace {
+namespace operations_test {
 
 class AuditTest : public CommandsTest {
  protected:
@@ -105,5 +105,5 @@ TEST_F(CommandsTest, What_is_there_now_is_asked_for) {
   EXPECT_EQ(remote.asked.back(), "admin POST /v1/admin/vault/rotate");
 }
 
-}  // namespace
+}  // namespace operations_test
 }  // namespace sluice::cli

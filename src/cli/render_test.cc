@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::cli {
-namespace {
+namespace render_test {
 
 template <typename Render>
 std::string rendered(std::string_view text, Render render) {
@@ -57,5 +57,5 @@ TEST(Render, Nothing_from_the_wire_commands_the_terminal) {
             "31m ü");
 }
 
-}  // namespace
+}  // namespace render_test
 }  // namespace sluice::cli

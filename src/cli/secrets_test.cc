@@ -2,7 +2,7 @@
 #include "cli/folder_fixture.h"
 
 namespace sluice::cli {
-namespace {
+namespace secrets_test {
 
 using SecretsTest = FolderTest;
 
@@ -45,5 +45,5 @@ TEST_F(SecretsTest, A_value_on_the_command_line_is_refused_and_not_repeated) {
   EXPECT_TRUE(remote.asked.empty());
 }
 
-}  // namespace
+}  // namespace secrets_test
 }  // namespace sluice::cli

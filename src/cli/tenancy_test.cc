@@ -2,7 +2,7 @@
 #include "cli/folder_fixture.h"
 
 namespace sluice::cli {
-namespace {
+namespace tenancy_test {
 
 using TenancyTest = FolderTest;
 
@@ -49,5 +49,5 @@ TEST_F(TenancyTest, A_conversation_is_placed_when_it_is_made_and_moved_later) {
   EXPECT_EQ(remote.asked.size(), asked);
 }
 
-}  // namespace
+}  // namespace tenancy_test
 }  // namespace sluice::cli

@@ -2,7 +2,7 @@
 #include "cli/fake_terminal.h"
 
 namespace sluice::cli {
-namespace {
+namespace traces_test {
 
 TEST_F(CommandsTest, A_trace_is_printed_as_it_comes_S_11) {
   remote.pieces = {"{\"type\":\"log\"}\n{\"ty", "pe\":\"result\"}\n"};
@@ -52,5 +52,5 @@ TEST_F(CommandsTest, A_result_is_the_answer_or_the_problem_or_not_there_yet) {
             "none yet: the run is running\n");
 }
 
-}  // namespace
+}  // namespace traces_test
 }  // namespace sluice::cli

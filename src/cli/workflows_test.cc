@@ -2,7 +2,7 @@
 #include "cli/folder_fixture.h"
 
 namespace sluice::cli {
-namespace {
+namespace workflows_test {
 
 class WorkflowsTest : public FolderTest {
  protected:
@@ -52,5 +52,5 @@ TEST_F(WorkflowsTest, A_run_is_cancelled) {
   EXPECT_EQ(last(), "POST /api/workspaces/wsp_01/workflow-runs/wfr_1/cancel");
 }
 
-}  // namespace
+}  // namespace workflows_test
 }  // namespace sluice::cli

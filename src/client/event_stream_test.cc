@@ -4,7 +4,7 @@
 #include "client/client.h"
 
 namespace sluice::client {
-namespace {
+namespace event_stream_test {
 
 std::string line(int64_t seq, std::string_view type, std::string_view data = "{}") {
   return R"({"object":"conversation.event","type":")" + std::string(type) +
@@ -113,5 +113,5 @@ TEST(EventStream, Starts_where_it_is_told) {
   EXPECT_EQ(stream.next_seq(), 8);
 }
 
-}  // namespace
+}  // namespace event_stream_test
 }  // namespace sluice::client

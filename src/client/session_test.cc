@@ -5,7 +5,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::client {
-namespace {
+namespace session_test {
 
 using Kind = Outcome::Kind;
 
@@ -332,5 +332,5 @@ TEST_F(SessionTest, A_plain_request_answers_once) {
   EXPECT_EQ(reply->value().status, 404);
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace sluice::client

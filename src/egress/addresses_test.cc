@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::egress {
-namespace {
+namespace addresses_test {
 
 bool is_forbidden(std::string_view text) { return !why_forbidden(parse_address(text).value()).empty(); }
 
@@ -56,5 +56,5 @@ TEST(Addresses, A_range_holds_what_begins_as_it_does) {
   }
 }
 
-}  // namespace
+}  // namespace addresses_test
 }  // namespace sluice::egress

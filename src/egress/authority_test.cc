@@ -13,7 +13,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::egress {
-namespace {
+namespace authority_test {
 
 class AuthorityTest : public testing::Test {
  protected:
@@ -108,5 +108,5 @@ TEST(Egress, A_passage_is_told_in_JSON) {
   EXPECT_NE(to_json({.host = "a", .refused = "no"}).find(R"("refused":"no")"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace authority_test
 }  // namespace sluice::egress

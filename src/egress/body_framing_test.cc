@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::egress {
-namespace {
+namespace body_framing_test {
 
 struct Plan {
   int status = 0;  // of the refusal; 0: none
@@ -103,5 +103,5 @@ TEST(BodyFraming, Tells_an_end_from_a_breach) {
   EXPECT_TRUE(open.done());
 }
 
-}  // namespace
+}  // namespace body_framing_test
 }  // namespace sluice::egress

@@ -2,7 +2,7 @@
 #include "egress/proxy_fixture.h"
 
 namespace sluice::egress {
-namespace {
+namespace guard_test {
 
 std::string get(const std::string& at, const std::string& fields) {
   return "GET / HTTP/1.1\r\nHost: " + at + "\r\n" + fields + "\r\n";
@@ -91,5 +91,5 @@ TEST_F(ProxyTest, I_17_What_is_broken_off_is_told_of) {
   EXPECT_TRUE(again.empty());
 }
 
-}  // namespace
+}  // namespace guard_test
 }  // namespace sluice::egress

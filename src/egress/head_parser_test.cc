@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::egress {
-namespace {
+namespace head_parser_test {
 
 // 0: it is understood.
 int status_of(std::string_view text) {
@@ -154,5 +154,5 @@ TEST(HeadParser, Reads_the_head_of_an_answer) {
   EXPECT_TRUE(parse_head("ICY 200 OK here\r\n\r\n", head));
 }
 
-}  // namespace
+}  // namespace head_parser_test
 }  // namespace sluice::egress

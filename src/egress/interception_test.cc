@@ -2,7 +2,7 @@
 #include "egress/proxy_fixture.h"
 
 namespace sluice::egress {
-namespace {
+namespace interception_test {
 
 const std::string value = "s3cr3t-value-of-token";
 
@@ -247,5 +247,5 @@ TEST_F(ProxyTest, A_client_that_does_not_trust_us_is_told_of) {
   EXPECT_NE(ear.passage().refused.find("may not trust"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace interception_test
 }  // namespace sluice::egress

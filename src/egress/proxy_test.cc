@@ -2,7 +2,7 @@
 #include "egress/proxy_fixture.h"
 
 namespace sluice::egress {
-namespace {
+namespace proxy_test {
 
 std::string get(const std::string& at, const std::string& more = "") {
   return "GET http://" + at + "/path?x=1 HTTP/1.1\r\nHost: " + at + "\r\n" + more + "\r\n";
@@ -285,5 +285,5 @@ TEST_F(ProxyTest, Counts_what_cannot_be_undone) {
   EXPECT_EQ(count, 1);
 }
 
-}  // namespace
+}  // namespace proxy_test
 }  // namespace sluice::egress

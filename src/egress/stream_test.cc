@@ -6,7 +6,7 @@
 #include "world/world.h"
 
 namespace sluice::egress {
-namespace {
+namespace stream_test {
 
 TEST(ByteQueue, Gives_out_at_the_front_what_went_in_at_the_back) {
   ByteQueue queue;
@@ -86,5 +86,5 @@ TEST_F(StreamTest, Breaks_when_the_peer_is_gone) {
   EXPECT_EQ(stream->state(), Stream::State::broken);
 }
 
-}  // namespace
+}  // namespace stream_test
 }  // namespace sluice::egress

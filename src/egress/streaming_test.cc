@@ -5,7 +5,7 @@
 #include "egress/proxy_fixture.h"
 
 namespace sluice::egress {
-namespace {
+namespace streaming_test {
 
 constexpr std::size_t large = 8 * 1024 * 1024;
 
@@ -228,5 +228,5 @@ TEST_F(ProxyTest, An_upstream_that_never_answers_is_given_up) {
   EXPECT_EQ(client.hear_answer().status, 504);
 }
 
-}  // namespace
+}  // namespace streaming_test
 }  // namespace sluice::egress

@@ -5,7 +5,7 @@
 #include <map>
 
 namespace sluice::egress {
-namespace {
+namespace substitution_test {
 
 using Kind = Substitution::Kind;
 
@@ -141,5 +141,5 @@ TEST(Substitution, What_is_only_talked_about_stays_as_it_is) {
   }
 }
 
-}  // namespace
+}  // namespace substitution_test
 }  // namespace sluice::egress

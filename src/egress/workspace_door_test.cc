@@ -8,7 +8,7 @@
 #include "egress/proxy_fixture.h"
 
 namespace sluice::egress {
-namespace {
+namespace workspace_door_test {
 
 constexpr std::string_view bearer = "asbx_run_of_this_test.with-a-mac";
 
@@ -196,5 +196,5 @@ TEST(Forwarding, A_URL_is_taken_apart_and_what_is_none_refused) {
   EXPECT_FALSE(forwarding_to("http://a/x", ""));
 }
 
-}  // namespace
+}  // namespace workspace_door_test
 }  // namespace sluice::egress

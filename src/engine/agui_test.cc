@@ -4,7 +4,7 @@
 #include "engine/gate_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace agui_test {
 
 using model::EventKind;
 using model::RunState;
@@ -248,5 +248,5 @@ TEST_F(AguiTest, A_no_is_the_end_of_the_run_that_brought_it) {
   EXPECT_NE(reader.text.find("RUN_FINISHED"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace agui_test
 }  // namespace sluice::engine

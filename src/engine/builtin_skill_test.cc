@@ -2,7 +2,7 @@
 #include "engine/engine_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace builtin_skill_test {
 
 class OpenStoreroom final : public Storeroom {
  public:
@@ -58,5 +58,5 @@ TEST_F(BuiltinSkillTest, S_4_A_run_has_a_way_into_its_workspace) {
   EXPECT_EQ(access.token, "asbx_" + run.id.text());
 }
 
-}  // namespace
+}  // namespace builtin_skill_test
 }  // namespace sluice::engine

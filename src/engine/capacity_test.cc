@@ -1,7 +1,7 @@
 #include "engine/gate_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace capacity_test {
 
 using model::RunState;
 using model::Slug;
@@ -320,5 +320,5 @@ TEST_F(CapacityTest, Figures_say_who_works_and_who_waits) {
   EXPECT_NE(text.find("sluice_runs_parked 0"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace capacity_test
 }  // namespace sluice::engine

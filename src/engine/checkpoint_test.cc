@@ -1,7 +1,7 @@
 #include "engine/gate_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace checkpoint_test {
 
 using model::RunState;
 
@@ -101,5 +101,5 @@ TEST_F(CheckpointTest, What_was_kept_for_a_gate_that_was_never_written_is_forgot
   EXPECT_EQ(dispatcher.forgotten, std::vector{run.id});
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace sluice::engine

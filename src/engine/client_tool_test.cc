@@ -3,7 +3,7 @@
 #include "engine/gate_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace client_tool_test {
 
 using model::ApprovalStatus;
 using model::RunState;
@@ -215,5 +215,5 @@ TEST_F(ClientToolTest, A_no_ends_the_run_under_the_name_that_it_came_with) {
   EXPECT_EQ(events[events.size() - 2].kind, model::EventKind::answers);
 }
 
-}  // namespace
+}  // namespace client_tool_test
 }  // namespace sluice::engine

@@ -1,7 +1,7 @@
 #include "engine/gate_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace drain_test {
 
 using model::RunState;
 
@@ -124,5 +124,5 @@ TEST_F(DrainTest, A_box_that_waited_is_not_gone_on_in_by_a_server_that_stops) {
   EXPECT_EQ(last_dispatch().checkpoint, R"({"round":1})");
 }
 
-}  // namespace
+}  // namespace drain_test
 }  // namespace sluice::engine

@@ -1,7 +1,7 @@
 #include "engine/engine_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace engine_test {
 
 using model::EventKind;
 using model::RunState;
@@ -454,5 +454,5 @@ TEST_F(EngineTest, One_call_of_a_model_is_dispatched_without_anything_to_act_wit
   EXPECT_EQ(dispatcher.jobs.back()->dispatch.agent.model.name, "large") << "the agent's, where none is named";
 }
 
-}  // namespace
+}  // namespace engine_test
 }  // namespace sluice::engine

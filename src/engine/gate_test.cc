@@ -2,7 +2,7 @@
 #include "engine/live_run.h"
 
 namespace sluice::engine {
-namespace {
+namespace gate_test {
 
 using model::ApprovalStatus;
 using model::RunState;
@@ -371,5 +371,5 @@ TEST_F(GateTest, A_parked_run_is_small) {
   EXPECT_LT(sizeof(LiveRun), 1'536U);  // the strings of a short message and its approval, and a seat, come on top
 }
 
-}  // namespace
+}  // namespace gate_test
 }  // namespace sluice::engine

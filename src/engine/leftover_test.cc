@@ -3,7 +3,7 @@
 #include "engine/nodes_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace leftover_test {
 
 using model::RunState;
 using Runs = std::vector<model::RunId>;
@@ -142,5 +142,5 @@ TEST_F(LoneLeftoverTest, However_much_was_kept_all_of_it_is_looked_at) {
   EXPECT_EQ(dispatcher.forgotten.size(), 200U);
 }
 
-}  // namespace
+}  // namespace leftover_test
 }  // namespace sluice::engine

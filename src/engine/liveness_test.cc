@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::engine {
-namespace {
+namespace liveness_test {
 
 constexpr int64_t beat_ms = 500;
 constexpr int64_t dead_ms = 1'500;
@@ -120,5 +120,5 @@ TEST(Liveness, Only_waiting_runs_are_taken_from_who_leaves) {
   for (const auto fate : {Fate::dead, Fate::gone}) EXPECT_TRUE(may_be_taken(fate, true) && may_be_taken(fate, false));
 }
 
-}  // namespace
+}  // namespace liveness_test
 }  // namespace sluice::engine

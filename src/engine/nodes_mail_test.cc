@@ -3,7 +3,7 @@
 #include "engine/nodes_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace nodes_mail_test {
 
 using model::RunState;
 using store::Fault;
@@ -308,5 +308,5 @@ TEST_F(NodesMailTest, A_sandbox_is_let_go_wherever_its_conversation_is_archived)
   EXPECT_EQ(node(0).dispatcher.released, std::vector{where});
 }
 
-}  // namespace
+}  // namespace nodes_mail_test
 }  // namespace sluice::engine

@@ -2,7 +2,7 @@
 #include "engine/nodes_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace nodes_test {
 
 using model::RunState;
 using store::Fault;
@@ -266,5 +266,5 @@ TEST_F(NodesTest, I_9_the_owner_may_die_at_any_write) {
   }
 }
 
-}  // namespace
+}  // namespace nodes_test
 }  // namespace sluice::engine

@@ -1,7 +1,7 @@
 #include "engine/gate_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace placement_test {
 
 using model::RunState;
 using model::SandboxState;
@@ -248,5 +248,5 @@ TEST_F(PlacementTest, A_message_may_come_at_any_moment_while_a_sticky_run_is_tak
   }
 }
 
-}  // namespace
+}  // namespace placement_test
 }  // namespace sluice::engine

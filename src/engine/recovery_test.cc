@@ -1,7 +1,7 @@
 #include "engine/engine_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace recovery_test {
 
 using model::RunState;
 using model::Slug;
@@ -273,5 +273,5 @@ TEST_F(EngineTest, In_a_stream_time_does_not_run_backwards_whatever_the_wall_clo
   EXPECT_LT(times.front(), times.back());
 }
 
-}  // namespace
+}  // namespace recovery_test
 }  // namespace sluice::engine

@@ -6,7 +6,7 @@
 #include <set>
 
 namespace sluice::engine {
-namespace {
+namespace slot_pool_test {
 
 model::TenantId tenant(uint8_t n) {
   model::TenantId id;
@@ -277,5 +277,5 @@ TEST(SlotPool, Keeps_its_counts_through_any_story) {
   }
 }
 
-}  // namespace
+}  // namespace slot_pool_test
 }  // namespace sluice::engine

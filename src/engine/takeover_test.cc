@@ -4,7 +4,7 @@
 #include "engine/nodes_fixture.h"
 
 namespace sluice::engine {
-namespace {
+namespace takeover_test {
 
 using model::EventKind;
 using model::RunState;
@@ -198,5 +198,5 @@ TEST_F(TakeoverTest, I_21_a_run_that_is_lost_takes_its_conversations_box_with_it
   EXPECT_EQ(node(1).dispatcher.working(), 1);
 }
 
-}  // namespace
+}  // namespace takeover_test
 }  // namespace sluice::engine

@@ -13,7 +13,7 @@
 #include "files/upkeep.h"
 
 namespace sluice::files {
-namespace {
+namespace files_test {
 
 namespace fs = std::filesystem;
 
@@ -157,5 +157,5 @@ TEST_F(ContentsTest, A_place_that_cannot_be_made_is_an_error_that_names_it) {
   EXPECT_NE(opened.error().what.find("missing/contents"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace files_test
 }  // namespace sluice::files

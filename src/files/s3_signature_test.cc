@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::files {
-namespace {
+namespace s3_signature_test {
 
 constexpr std::string_view nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr std::string_view at = "20130524T000000Z";
@@ -56,5 +56,5 @@ TEST(S3Signature, The_header_names_the_key_the_scope_and_what_is_signed) {
   EXPECT_EQ(header.find("SECRET"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace s3_signature_test
 }  // namespace sluice::files

@@ -4,7 +4,7 @@
 #include "files/files.h"
 
 namespace sluice::files {
-namespace {
+namespace s3_store_test {
 
 S3Options usable() {
   return {.place = "s3://bucket/prefix",
@@ -56,5 +56,5 @@ TEST(S3Store, What_is_no_digest_is_not_asked_for) {
   EXPECT_EQ(opened.error().kind, ErrorKind::not_found);
 }
 
-}  // namespace
+}  // namespace s3_store_test
 }  // namespace sluice::files

@@ -4,7 +4,7 @@
 #include "flow/flows_fixture.h"
 
 namespace sluice::flow {
-namespace {
+namespace crash_test {
 
 using net::FakeAnswer;
 
@@ -160,5 +160,5 @@ TEST_F(CrashTest, A_run_whose_journal_is_damaged_does_not_keep_others_from_going
   EXPECT_EQ(status_of(bad), "running");
 }
 
-}  // namespace
+}  // namespace crash_test
 }  // namespace sluice::flow

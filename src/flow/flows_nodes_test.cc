@@ -3,7 +3,7 @@
 #include "flow/flows_fixture.h"
 
 namespace sluice::flow {
-namespace {
+namespace flows_nodes_test {
 
 class FlowNodesTest : public engine::NodesTest {
  protected:
@@ -91,5 +91,5 @@ TEST_F(FlowNodesTest, B_2_a_run_is_cancelled_through_any_server) {
   EXPECT_EQ(node(0).dispatcher.working(), 0);
 }
 
-}  // namespace
+}  // namespace flows_nodes_test
 }  // namespace sluice::flow

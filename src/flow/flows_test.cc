@@ -1,7 +1,7 @@
 #include "flow/flows_fixture.h"
 
 namespace sluice::flow {
-namespace {
+namespace flows_test {
 
 const std::string two_agents =
     definition_of(agents_block("draft", "Write about {{inputs.topic}}.") + "," +
@@ -289,5 +289,5 @@ TEST_F(FlowsTest, A_server_that_stops_leaves_the_run_to_the_next_one) {
   EXPECT_EQ(status_of(run), "succeeded");
 }
 
-}  // namespace
+}  // namespace flows_test
 }  // namespace sluice::flow

@@ -1,7 +1,7 @@
 #include "flow/flows_fixture.h"
 
 namespace sluice::flow {
-namespace {
+namespace http_work_test {
 
 using net::FakeAnswer;
 
@@ -153,5 +153,5 @@ TEST_F(HttpBlockTest, A_server_that_stops_waits_for_a_request_that_is_under_way)
   EXPECT_EQ(status_of(run), "succeeded") << "nothing is left to begin";
 }
 
-}  // namespace
+}  // namespace http_work_test
 }  // namespace sluice::flow

@@ -5,7 +5,7 @@
 #include "base/limits.h"
 
 namespace sluice::flow {
-namespace {
+namespace plan_test {
 
 using Faults = std::vector<model::FieldError>;
 
@@ -241,5 +241,5 @@ TEST(Plan, Inputs_have_their_types_and_defaults) {
             "/inputs must have at most 262144 bytes");
 }
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace sluice::flow

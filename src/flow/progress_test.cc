@@ -5,7 +5,7 @@
 #include <algorithm>
 
 namespace sluice::flow {
-namespace {
+namespace progress_test {
 
 std::string agents(const std::string& id) {
   return R"({"id":")" + id + R"(","type":"agents","agent":"x","prompt":"x"})";
@@ -222,5 +222,5 @@ TEST(Progress, Its_blocks_show_where_each_stands) {
   EXPECT_EQ(std::get<CarryBlock>(step).run_id, run);
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace sluice::flow

@@ -5,7 +5,7 @@
 #include <map>
 
 namespace sluice::flow {
-namespace {
+namespace template_test {
 
 std::vector<std::string> places_of(std::string_view text) {
   const auto parsed = Template::parse(text);
@@ -94,5 +94,5 @@ TEST(Template, In_a_URL_a_value_cannot_leave_its_place) {
             "..%2Fa%20b%3Fc%3Dd%26e%23f%252F%2F%E2%9C%93-._~Az09");
 }
 
-}  // namespace
+}  // namespace template_test
 }  // namespace sluice::flow

@@ -4,7 +4,7 @@
 #include "gates/gates.h"
 
 namespace sluice::gates {
-namespace {
+namespace audit_test {
 
 std::vector<model::AuditEntry> chain(int64_t count) {
   std::vector<model::AuditEntry> entries;
@@ -70,5 +70,5 @@ TEST(AuditChains, Break_where_an_entry_was_taken_out_put_in_or_moved) {
   EXPECT_EQ(first_broken_link(swapped, ""), 4);
 }
 
-}  // namespace
+}  // namespace audit_test
 }  // namespace sluice::gates

@@ -8,7 +8,7 @@
 #include "gates/shell_line.h"
 
 namespace sluice::gates {
-namespace {
+namespace commands_test {
 
 using model::Effect;
 using model::Policy;
@@ -353,5 +353,5 @@ TEST(ShellLines, Give_words_without_quotes_and_redirections) {
   EXPECT_EQ(take_apart("a '' \"\"").commands, (std::vector<Words>{{"a", "", ""}}));
 }
 
-}  // namespace
+}  // namespace commands_test
 }  // namespace sluice::gates

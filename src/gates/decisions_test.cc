@@ -6,7 +6,7 @@
 #include "gates/gates.h"
 
 namespace sluice::gates {
-namespace {
+namespace decisions_test {
 
 using model::SignatureAlgorithm;
 
@@ -295,5 +295,5 @@ TEST(Digests, Are_of_canonical_json) {
   EXPECT_EQ(secrets_digest({{"B", "2"}, {"A", "1\\"}}), digest(R"({"A":"1\\","B":"2"})"));
 }
 
-}  // namespace
+}  // namespace decisions_test
 }  // namespace sluice::gates

@@ -6,7 +6,7 @@
 #include "gates/gates.h"
 
 namespace sluice::gates {
-namespace {
+namespace policy_test {
 
 using model::Effect;
 using model::Policy;
@@ -232,5 +232,5 @@ TEST(Rules, That_cannot_be_meant_are_refused_in_words) {
   }
 }
 
-}  // namespace
+}  // namespace policy_test
 }  // namespace sluice::gates

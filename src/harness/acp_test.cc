@@ -1,7 +1,7 @@
 #include "harness/dialogue_fixture.h"
 
 namespace sluice::harness {
-namespace {
+namespace acp_test {
 
 using namespace dialogue_fixture;
 
@@ -481,5 +481,5 @@ TEST(Acp, A_program_that_prints_nothing_has_failed) {
                                 "code 127). Its last words: agent: not found"});
 }
 
-}  // namespace
+}  // namespace acp_test
 }  // namespace sluice::harness

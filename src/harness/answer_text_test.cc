@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::harness {
-namespace {
+namespace answer_text_test {
 
 // The answer as its reader has it: text is added, and taken back where it was replaced.
 std::string read(const std::vector<Heard>& heard) {
@@ -62,5 +62,5 @@ TEST(AnswerText, A_message_as_a_whole_adds_what_was_missing_of_it) {
   EXPECT_EQ(read(heard), "HelloHello");
 }
 
-}  // namespace
+}  // namespace answer_text_test
 }  // namespace sluice::harness

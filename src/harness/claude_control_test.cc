@@ -4,7 +4,7 @@
 #include "harness/line_splitter.h"
 
 namespace sluice::harness {
-namespace {
+namespace claude_control_test {
 
 using namespace claude_fixture;
 
@@ -261,5 +261,5 @@ TEST(ClaudeControl, Without_its_hooks_it_must_not_run) {
   EXPECT_TRUE(listener.dialect->is_done_writing());
 }
 
-}  // namespace
+}  // namespace claude_control_test
 }  // namespace sluice::harness

@@ -4,7 +4,7 @@
 #include "harness/claude_fixture.h"
 
 namespace sluice::harness {
-namespace {
+namespace claude_launch_test {
 
 using namespace claude_fixture;
 
@@ -82,5 +82,5 @@ TEST(ClaudeLaunch, A_model_of_another_dialect_is_refused_in_words) {
   EXPECT_NE(launch.error().what.find("\"openai-chat\""), std::string::npos);
 }
 
-}  // namespace
+}  // namespace claude_launch_test
 }  // namespace sluice::harness

@@ -6,7 +6,7 @@
 #include "harness/claude_fixture.h"
 
 namespace sluice::harness {
-namespace {
+namespace claude_test {
 
 using namespace claude_fixture;
 
@@ -266,5 +266,5 @@ TEST(Claude, Calls_end_only_after_they_ran_and_only_once) {
   EXPECT_EQ(listener.lines, (Lines{"running t Bash {}", "ended t failed: a\n[image]"}));
 }
 
-}  // namespace
+}  // namespace claude_test
 }  // namespace sluice::harness

@@ -2,7 +2,7 @@
 #include "harness/dialogue_fixture.h"
 
 namespace sluice::harness {
-namespace {
+namespace codex_test {
 
 using namespace dialogue_fixture;
 
@@ -307,5 +307,5 @@ TEST(Codex, The_script_of_a_shell_is_taken_out_of_its_quotes) {
   EXPECT_EQ(script_in(""), "");
 }
 
-}  // namespace
+}  // namespace codex_test
 }  // namespace sluice::harness

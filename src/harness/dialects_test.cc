@@ -4,7 +4,7 @@
 #include "harness/dialect_makers.h"
 
 namespace sluice::harness {
-namespace {
+namespace dialects_test {
 
 Assignment assignment_for(std::string_view agent_type) {
   Assignment assignment;
@@ -54,5 +54,5 @@ TEST(Dialects, Sessions_are_told_under_the_programs_name) {
   EXPECT_EQ(session_event_name("grok-build"), "grok-build.session-id");
 }
 
-}  // namespace
+}  // namespace dialects_test
 }  // namespace sluice::harness

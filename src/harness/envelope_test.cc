@@ -8,7 +8,7 @@
 #include "base/limits.h"
 
 namespace sluice::harness {
-namespace {
+namespace envelope_test {
 
 using model::EventKind;
 using model::RunEvent;
@@ -263,5 +263,5 @@ TEST(LineReader, The_stream_is_whole_only_after_its_last_line) {
   EXPECT_TRUE(reader.end());
 }
 
-}  // namespace
+}  // namespace envelope_test
 }  // namespace sluice::harness

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::harness {
-namespace {
+namespace line_splitter_test {
 
 using Lines = std::vector<std::string>;
 
@@ -37,5 +37,5 @@ TEST(LineSplitter, A_longer_line_is_skipped_to_its_end_and_reported_once) {
   EXPECT_FALSE(lines.take_overlong());
 }
 
-}  // namespace
+}  // namespace line_splitter_test
 }  // namespace sluice::harness

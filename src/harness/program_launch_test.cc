@@ -7,7 +7,7 @@
 #include "harness/dialect_makers.h"
 
 namespace sluice::harness {
-namespace {
+namespace program_launch_test {
 
 constexpr std::string_view key = "{{secret:SLUICE_MODEL_KEY}}";
 
@@ -172,5 +172,5 @@ TEST(Complaint, Words_for_people_have_no_escapes_and_no_bytes_that_are_no_text) 
   EXPECT_EQ(plain_words("end\x1b["), "end");
 }
 
-}  // namespace
+}  // namespace program_launch_test
 }  // namespace sluice::harness

@@ -4,7 +4,7 @@
 #include "mcp/mcp.h"
 
 namespace sluice::mcp {
-namespace {
+namespace client_test {
 
 using Kind = FromServer::Kind;
 
@@ -240,5 +240,5 @@ TEST(JoinedName, Stays_within_64_characters_and_one_of_a_kind) {
   EXPECT_NE(one, two);
 }
 
-}  // namespace
+}  // namespace client_test
 }  // namespace sluice::mcp

@@ -3,7 +3,7 @@
 #include "mcp/mcp.h"
 
 namespace sluice::mcp {
-namespace {
+namespace server_test {
 
 using Kind = Incoming::Kind;
 
@@ -120,5 +120,5 @@ TEST(McpReply, Tells_progress_to_whoever_asked_for_it) {
             R"("params":{"progressToken":"t","progress":2,"message":"waiting"}})");
 }
 
-}  // namespace
+}  // namespace server_test
 }  // namespace sluice::mcp

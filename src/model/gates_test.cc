@@ -5,7 +5,7 @@
 #include "model/json.h"
 
 namespace sluice::model {
-namespace {
+namespace gates_test {
 
 template <typename AnyId>
 AnyId some_id() {
@@ -106,5 +106,5 @@ TEST(GateNames, Lead_there_and_back) {
   EXPECT_FALSE(secret_place_named("path"));
 }
 
-}  // namespace
+}  // namespace gates_test
 }  // namespace sluice::model

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::model {
-namespace {
+namespace json_test {
 
 constexpr std::string_view some_ulid = "01hzx8c0000000000000000001";
 
@@ -271,5 +271,5 @@ TEST(MessageStatus, Follows_the_state_of_the_run) {
   EXPECT_EQ(message_status(RunState::cancelled), MessageStatus::failed);
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace sluice::model

@@ -6,7 +6,7 @@
 #include "model/json.h"
 
 namespace sluice::model {
-namespace {
+namespace kit_test {
 
 template <typename Write>
 std::string object_of(Write write) {
@@ -143,5 +143,5 @@ TEST(TakeBack, Cuts_to_what_is_kept_at_a_characters_border_and_ignores_nonsense)
   EXPECT_EQ(told, "");
 }
 
-}  // namespace
+}  // namespace kit_test
 }  // namespace sluice::model

@@ -3,7 +3,7 @@
 #include "model/objects.h"
 
 namespace sluice::model {
-namespace {
+namespace media_type_test {
 
 TEST(MediaType, The_last_extension_decides_whatever_its_case) {
   EXPECT_EQ(media_type_of("sales.csv"), "text/csv");
@@ -18,5 +18,5 @@ TEST(MediaType, What_the_name_does_not_tell_is_bytes) {
   EXPECT_EQ(media_type_of(".png"), "image/png");
 }
 
-}  // namespace
+}  // namespace media_type_test
 }  // namespace sluice::model

@@ -5,7 +5,7 @@
 #include <set>
 
 namespace sluice::model {
-namespace {
+namespace problem_test {
 
 std::string told(const Problem& problem, const ProblemContext& context) {
   std::string out;
@@ -56,5 +56,5 @@ TEST(ProblemRegistry, A_key_used_for_another_request_is_422) {
   EXPECT_EQ(entry_of(Slug::idempotency_key_conflict).status, 422);
 }
 
-}  // namespace
+}  // namespace problem_test
 }  // namespace sluice::model

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace sluice::model {
-namespace {
+namespace run_event_test {
 
 const std::vector<RunEvent>& story() {
   static const auto* const events = new std::vector<RunEvent>{
@@ -117,5 +117,5 @@ TEST(EventKind, The_last_three_end_a_run) {
   }
 }
 
-}  // namespace
+}  // namespace run_event_test
 }  // namespace sluice::model

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::model {
-namespace {
+namespace tables_test {
 
 const std::vector<Column> columns = {{"name", ColumnType::text, true},
                                      {"age", ColumnType::number, false},
@@ -121,5 +121,5 @@ TEST(TableJson, Columns_come_back_as_they_were) {
   EXPECT_EQ(columns_from_json(document.value().root()), columns);
 }
 
-}  // namespace
+}  // namespace tables_test
 }  // namespace sluice::model

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::model {
-namespace {
+namespace workflow_test {
 
 RunId a_run() { return *RunId::parse("run_01arz3ndektsv4rrffq69g5fav"); }
 
@@ -71,5 +71,5 @@ TEST(Workflow, A_run_is_shown_without_its_definition) {
                  R"("ended_at":null})");
 }
 
-}  // namespace
+}  // namespace workflow_test
 }  // namespace sluice::model

@@ -3,7 +3,7 @@
 #include "models/reading_for_test.h"
 
 namespace sluice::models {
-namespace {
+namespace anthropic_test {
 
 const Dialect& anthropic() { return *find_dialect("anthropic"); }
 
@@ -216,5 +216,5 @@ TEST(Anthropic, A_system_turn_joins_the_system_prompt) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace anthropic_test
 }  // namespace sluice::models

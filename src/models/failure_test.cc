@@ -4,7 +4,7 @@
 #include "models/models.h"
 
 namespace sluice::models {
-namespace {
+namespace failure_test {
 
 Failure failure(int status, std::optional<std::string_view> retry_after, std::string_view body) {
   return find_dialect("anthropic")->failure(status, retry_after, body);
@@ -82,5 +82,5 @@ TEST(Failure, A_key_that_the_provider_repeats_goes_no_further) {
   EXPECT_EQ(what, "status 401: Incorrect key: sk-… (see sk-…) please");
 }
 
-}  // namespace
+}  // namespace failure_test
 }  // namespace sluice::models

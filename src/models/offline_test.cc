@@ -5,7 +5,7 @@
 #include "models/models.h"
 
 namespace sluice::models {
-namespace {
+namespace offline_test {
 
 using Kind = ModelEvent::Kind;
 
@@ -303,5 +303,5 @@ TEST(Offline, Usage_counts_words_in_and_deltas_out) {
   EXPECT_EQ(play(prompt).usage, (model::Usage{.input_tokens = 11, .output_tokens = 0}));
 }
 
-}  // namespace
+}  // namespace offline_test
 }  // namespace sluice::models

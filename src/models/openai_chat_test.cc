@@ -3,7 +3,7 @@
 #include "models/reading_for_test.h"
 
 namespace sluice::models {
-namespace {
+namespace openai_chat_test {
 
 const Dialect& chat() { return *find_dialect("openai-chat"); }
 
@@ -139,5 +139,5 @@ TEST(OpenaiChat, Writes_the_request_the_provider_expects) {
             R"({"role":"tool","tool_call_id":"c2","content":"no such file"}]})");
 }
 
-}  // namespace
+}  // namespace openai_chat_test
 }  // namespace sluice::models

@@ -3,7 +3,7 @@
 #include "models/reading_for_test.h"
 
 namespace sluice::models {
-namespace {
+namespace openai_responses_test {
 
 const Dialect& responses() { return *find_dialect("openai-responses"); }
 
@@ -132,5 +132,5 @@ TEST(OpenaiResponses, Writes_the_request_the_provider_expects) {
                           R"({"type":"function_call_output","call_id":"c2","output":"no such file"}]})");
 }
 
-}  // namespace
+}  // namespace openai_responses_test
 }  // namespace sluice::models

@@ -12,7 +12,7 @@
 #include "net/net.h"
 
 namespace sluice::net {
-namespace {
+namespace curl_client_tls_test {
 
 // Writes a certificate for `host`, signed by its own key, as `certificate_file` and `key_file`.
 void write_certificate(const std::string& host, const std::string& certificate_file, const std::string& key_file) {
@@ -101,5 +101,5 @@ TEST_F(CurlClientTls, Does_not_believe_a_certificate_for_another_name) {
   EXPECT_EQ(request_count, 0);
 }
 
-}  // namespace
+}  // namespace curl_client_tls_test
 }  // namespace sluice::net

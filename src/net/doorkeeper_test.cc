@@ -4,7 +4,7 @@
 #include "net/http2_client_fixture.h"
 
 namespace sluice::net {
-namespace {
+namespace doorkeeper_test {
 
 constexpr std::size_t large = limits::request_body_memory_max + 1;
 
@@ -138,5 +138,5 @@ TEST(Doorkeeper, Turns_a_stream_of_HTTP_2_away_and_leaves_the_others_alone) {
   EXPECT_EQ(client.whole(client.ask(known, std::string(1000, 'x'))).body, "1000");
 }
 
-}  // namespace
+}  // namespace doorkeeper_test
 }  // namespace sluice::net

@@ -4,7 +4,7 @@
 #include "net/net.h"
 
 namespace sluice::net {
-namespace {
+namespace headers_test {
 
 TEST(FaultOfHeader, There_is_none_in_what_a_server_may_be_told) {
   for (const auto* name :
@@ -40,5 +40,5 @@ TEST(FaultOfHeader, A_value_has_no_control_characters) {
   }
 }
 
-}  // namespace
+}  // namespace headers_test
 }  // namespace sluice::net

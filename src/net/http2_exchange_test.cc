@@ -5,7 +5,7 @@
 #include "net/http2_client_fixture.h"
 
 namespace sluice::net {
-namespace {
+namespace http2_exchange_test {
 
 constexpr std::size_t first_window = 65'535;  // what a client takes before it says more
 
@@ -14,6 +14,8 @@ SharedBytes bytes(std::string text) { return std::make_shared<const std::string>
 // A server whose streams the test holds in its hands, by path.
 class Http2StreamTest : public testing::Test {
  protected:
+  explicit Http2StreamTest(int64_t stall_ms_max = 60'000) : stall_ms_max_(stall_ms_max) {}
+
   struct Held {
     std::shared_ptr<Exchange> exchange;
     int drained = 0;
@@ -37,6 +39,7 @@ class Http2StreamTest : public testing::Test {
     return client.hear_until([&] { return client.answer(id).body.size() >= size; });
   }
 
+  const int64_t stall_ms_max_;
   std::map<std::string, Held> held;
   LiveServer live{[this](std::shared_ptr<Exchange> exchange) {
                     Held& its = held[exchange->request().path];
@@ -45,7 +48,7 @@ class Http2StreamTest : public testing::Test {
                     exchange->on_gone([&its] { ++its.gone; });
                     exchange->start(200, {{"Content-Type", "text/event-stream"}});
                   },
-                  {.write_stall_ms_max = 500}};
+                  {.write_stall_ms_max = stall_ms_max_}};
   PlainWire wire{live.port()};
   Http2Client client{wire, Reading::when_told};
 };
@@ -98,7 +101,11 @@ TEST_F(Http2StreamTest, A_slow_reader_is_seen_by_its_writer_and_holds_up_nobody)
   EXPECT_EQ(unsent("/slow"), 0u);
 }
 
-TEST_F(Http2StreamTest, A_reader_that_stops_for_good_loses_its_stream_alone) {
+struct HastyHttp2StreamTest : Http2StreamTest {
+  HastyHttp2StreamTest() : Http2StreamTest(500) {}
+};
+
+TEST_F(HastyHttp2StreamTest, A_reader_that_stops_for_good_loses_its_stream_alone) {
   const int32_t stopped = open("/stopped");
   const int32_t other = open("/other");
   write("/stopped", std::string(200'000, 's'));
@@ -213,5 +220,5 @@ TEST(Http2, Answers_that_nobody_reads_are_bounded) {
             "too many answers on this connection wait to be read: read them, then ask again\n");
 }
 
-}  // namespace
+}  // namespace http2_exchange_test
 }  // namespace sluice::net

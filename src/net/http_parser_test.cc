@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::net {
-namespace {
+namespace http_parser_test {
 
 constexpr RequestLimits small = {
     .line_bytes_max = 64, .header_bytes_max = 200, .header_count_max = 5, .body_bytes_max = 40};
@@ -269,5 +269,5 @@ TEST(RequestParser, A_body_too_large_is_refused_before_it_comes) {
   EXPECT_EQ(parser.refused()->detail, "the request body is too large: the limit is 40 bytes");
 }
 
-}  // namespace
+}  // namespace http_parser_test
 }  // namespace sluice::net

@@ -10,7 +10,7 @@
 #include "net/live_server.h"
 
 namespace sluice::net {
-namespace {
+namespace incoming_body_test {
 
 constexpr std::size_t large = 3 * limits::request_body_memory_max;
 
@@ -179,5 +179,5 @@ TEST_F(BodyTest, A_server_that_cannot_make_the_directory_does_not_start) {
   EXPECT_NE(server.error().what.find(directory + "/no/such"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace incoming_body_test
 }  // namespace sluice::net

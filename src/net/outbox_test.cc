@@ -5,7 +5,7 @@
 #include "net/http_head.h"
 
 namespace sluice::net {
-namespace {
+namespace outbox_test {
 
 SharedBytes shared(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
 
@@ -108,5 +108,5 @@ TEST(Head, A_value_cannot_forge_a_field_and_our_own_fields_are_ours) {
   EXPECT_EQ(out.find("Transfer-Encoding"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace outbox_test
 }  // namespace sluice::net

@@ -1,17 +1,18 @@
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
 
+#include <future>
+
 #include "net/live_server.h"
 
 namespace sluice::net {
-namespace {
+namespace server_stream_test {
 
 SharedBytes bytes(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
 
 // A server whose one stream the test holds in its hands.
-class StreamTest : public testing::Test {
- protected:
-  explicit StreamTest(int64_t stall_ms_max = 300, int64_t request_ms_max = 60'000)
+struct HeldStream {
+  explicit HeldStream(int64_t stall_ms_max, int64_t request_ms_max = 60'000)
       : stall_ms_max_(stall_ms_max), request_ms_max_(request_ms_max) {}
 
   void open(RawClient& client, std::string_view version = "1.1") {
@@ -36,6 +37,11 @@ class StreamTest : public testing::Test {
                    .keep_alive_idle_ms_max = request_ms_max_,
                    .write_stall_ms_max = stall_ms_max_,
                    .half_closed_probe_seconds = 1}};
+};
+
+struct StreamTest : HeldStream, testing::Test {
+  explicit StreamTest(int64_t stall_ms_max = 300, int64_t request_ms_max = 60'000)
+      : HeldStream(stall_ms_max, request_ms_max) {}
 };
 
 TEST_F(StreamTest, The_head_comes_at_once_and_each_write_is_a_chunk) {
@@ -155,7 +161,7 @@ TEST_F(HastyStreamTest, A_quiet_stream_outlives_every_deadline) {
   RawClient client(live.port());
   open(client);
   client.hear_until("\r\n\r\n");
-  live.pass(1'500);
+  live.pass(1'100);
   write("still here");
   EXPECT_EQ(client.hear_until("here\r\n"), "a\r\nstill here\r\n");
 }
@@ -202,52 +208,65 @@ TEST_F(StreamTest, A_client_that_stops_reading_is_given_up) {
   });
 }
 
-struct PatientStreamTest : StreamTest {
-  static constexpr int64_t stall_ms = 2'000;
-  PatientStreamTest() : StreamTest(stall_ms) {}
+TEST_F(StreamTest, A_client_that_stops_in_what_the_kernel_took_is_given_up) {
+  RawClient client(live.port(), 1);
+  open(client);
+  write(std::string(64 * 1024, 'x'));
+  EXPECT_TRUE(live.becomes_true([&] { return gone == 1; }));
+}
 
-  // Three times as long as one may read nothing, and less than makes room in the server's socket.
-  void expect_served(RawClient& client, std::size_t bytes_max, int64_t every_ms) {
+// Clients that read, but slowly, each at a server of its own: what they wait for is long, so they wait side by side.
+struct PatientReader : HeldStream {
+  static constexpr int64_t stall_ms = 2'000;
+  explicit PatientReader(int receive_buffer_bytes) : HeldStream(stall_ms), client(live.port(), receive_buffer_bytes) {}
+
+  // Twice as long as one may read nothing, and less than makes room in the server's socket. A client that is given up
+  // is so after at most one and a quarter.
+  void expect_served(std::size_t bytes_max, int64_t every_ms) {
     write(std::string(16 * 1024 * 1024, 'x'));
     std::string some(bytes_max, '\0');
-    for (int64_t passed_ms = 0; passed_ms < 3 * stall_ms; passed_ms += every_ms) {
+    for (int64_t passed_ms = 0; passed_ms < 2 * stall_ms; passed_ms += every_ms) {
       ASSERT_GT(recv(client.fd(), some.data(), some.size(), 0), 0) << "after " << passed_ms << " ms";
       live.pass(every_ms);
     }
     live.in_loop([&] { EXPECT_EQ(gone, 0); });
   }
+
+  RawClient client;
 };
 
-TEST_F(PatientStreamTest, A_client_that_reads_a_little_now_and_then_is_not_given_up) {
-  RawClient client(live.port(), 4096);
-  open(client);
-  expect_served(client, 4096, 40);
+void a_client_that_reads_a_little_now_and_then() {
+  PatientReader reader(4096);
+  reader.open(reader.client);
+  reader.expect_served(4096, 40);
 }
 
 // The kernel itself counts how long such a peer has no room for all of a large segment, whatever it takes of it.
-TEST_F(PatientStreamTest, Neither_is_one_that_never_has_room_for_more_than_a_few_bytes) {
-  RawClient client(live.port(), 1);
-  open(client);
-  expect_served(client, 512, 250);
+void one_that_never_has_room_for_more_than_a_few_bytes() {
+  PatientReader reader(1);
+  reader.open(reader.client);
+  reader.expect_served(512, 250);
 }
 
-TEST_F(PatientStreamTest, Neither_is_one_of_HTTP_2_whose_windows_are_wide_open) {
+void one_of_HTTP_2_whose_windows_are_wide_open() {
   using namespace std::string_literals;
-  RawClient client(live.port(), 4096);
-  client.say(
+  PatientReader reader(4096);
+  reader.client.say(
       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
       "\0\0\6\4\0\0\0\0\0\0\4\x7f\xff\xff\xff"    // SETTINGS: the window that a stream begins with
       "\0\0\4\10\0\0\0\0\0\x7f\xff\0\0"           // WINDOW_UPDATE of the connection
       "\0\0\6\1\5\0\0\0\1\x82\x86\x84\x41\1h"s);  // GET /
-  ASSERT_TRUE(live.becomes_true([&] { return stream != nullptr; }));
-  expect_served(client, 4096, 40);
+  ASSERT_TRUE(reader.live.becomes_true([&] { return reader.stream != nullptr; }));
+  reader.expect_served(4096, 40);
 }
 
-TEST_F(PatientStreamTest, A_client_that_stops_in_what_the_kernel_took_is_given_up) {
-  RawClient client(live.port(), 1);
-  open(client);
-  write(std::string(64 * 1024, 'x'));
-  EXPECT_TRUE(live.becomes_true([&] { return gone == 1; }));
+TEST(PatientStreamTest, Whoever_reads_a_little_now_and_then_is_not_given_up) {
+  std::vector<std::future<void>> readers;
+  for (const auto reads : {a_client_that_reads_a_little_now_and_then, one_that_never_has_room_for_more_than_a_few_bytes,
+                           one_of_HTTP_2_whose_windows_are_wide_open}) {
+    readers.push_back(std::async(std::launch::async, reads));
+  }
+  for (auto& reader : readers) reader.get();
 }
 
 TEST_F(StreamTest, A_peer_that_vanishes_is_noticed_though_nothing_is_written) {
@@ -308,5 +327,5 @@ TEST_F(StreamTest, Callbacks_may_hold_their_stream_and_let_it_go) {
   EXPECT_TRUE(live.becomes_true([&] { return watched.expired(); }));
 }
 
-}  // namespace
+}  // namespace server_stream_test
 }  // namespace sluice::net

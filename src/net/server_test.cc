@@ -5,7 +5,7 @@
 #include "net/live_server.h"
 
 namespace sluice::net {
-namespace {
+namespace server_test {
 
 void echo(std::shared_ptr<Exchange> exchange) {
   const Request& request = exchange->request();
@@ -248,10 +248,9 @@ TEST(Server, A_204_has_neither_body_nor_length) {
 
 TEST(Server, A_head_that_comes_too_slowly_is_refused) {
   LiveServer live(echo, {.request_head_ms_max = 500});
-  RawClient client(live.port());
+  RawClient client(live.port()), silent(live.port());
   client.say("GET / HTTP/1.1\r\n");
   EXPECT_EQ(status_line(client.hear_until("\r\n\r\n")), "HTTP/1.1 408 Request Timeout");
-  RawClient silent(live.port());
   EXPECT_EQ(silent.hear_all(), "");
 }
 
@@ -375,5 +374,5 @@ TEST(Server, Listens_on_IPv6_too) {
   EXPECT_NE(server.value()->port(), 0);
 }
 
-}  // namespace
+}  // namespace server_test
 }  // namespace sluice::net

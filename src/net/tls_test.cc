@@ -11,7 +11,7 @@
 #include "net/http2_client_fixture.h"
 
 namespace sluice::net {
-namespace {
+namespace tls_test {
 
 // A certificate that its own key signed, in two files.
 class TlsTest : public testing::Test {
@@ -43,9 +43,7 @@ class TlsTest : public testing::Test {
     X509_free(certificate);
     EVP_PKEY_free(key);
   }
-  ServerOptions options() const {
-    return {.tls_certificate_file = certificate_file, .tls_key_file = key_file, .request_head_ms_max = 200};
-  }
+  ServerOptions options() const { return {.tls_certificate_file = certificate_file, .tls_key_file = key_file}; }
 
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() / ("sluice-tls-" + std::to_string(getpid()));
@@ -156,7 +154,9 @@ TEST_F(TlsTest, HTTP_2_is_spoken_with_whoever_offers_it) {
 }
 
 TEST_F(TlsTest, A_handshake_that_does_not_come_is_given_up) {
-  LiveServer live(echo, options());
+  ServerOptions hasty = options();
+  hasty.request_head_ms_max = 200;
+  LiveServer live(echo, hasty);
   RawClient silent(live.port());
   EXPECT_EQ(silent.hear_all(), "");
   RawClient plain(live.port());
@@ -186,5 +186,5 @@ TEST_F(TlsTest, Says_which_file_is_unusable) {
   EXPECT_EQ(why(certificate_file, key_file), "it works");
 }
 
-}  // namespace
+}  // namespace tls_test
 }  // namespace sluice::net

@@ -3,7 +3,7 @@
 #include "net/net.h"
 
 namespace sluice::net {
-namespace {
+namespace uri_test {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
@@ -32,5 +32,5 @@ TEST(Headers, Are_found_whatever_their_case_and_the_first_wins) {
   EXPECT_EQ(headers.find("Content-Typ"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace uri_test
 }  // namespace sluice::net

@@ -6,7 +6,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::notices {
-namespace {
+namespace post_test {
 
 class PostTest : public testing::Test {
  protected:
@@ -144,5 +144,5 @@ TEST_F(PostTest, Many_are_sent_a_few_at_a_time_and_each_once) {
   EXPECT_EQ(due_count(), 0U);
 }
 
-}  // namespace
+}  // namespace post_test
 }  // namespace sluice::notices

@@ -4,7 +4,7 @@
 #include "remote/remote_fixture.h"
 
 namespace sluice::remote {
-namespace {
+namespace dispatcher_test {
 
 using model::EventKind;
 using model::Slug;
@@ -266,5 +266,5 @@ TEST_F(RemoteTest, A_program_goes_on_after_a_restart_only_when_nothing_was_told)
   EXPECT_TRUE(dispatcher_->reads_history({}));
 }
 
-}  // namespace
+}  // namespace dispatcher_test
 }  // namespace sluice::remote

@@ -7,7 +7,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::remote {
-namespace {
+namespace fleet_test {
 
 using net::FakeAnswer;
 
@@ -93,5 +93,5 @@ TEST_F(FleetTest, Who_refused_a_run_is_not_asked_to_carry_it_again) {
   EXPECT_TRUE(fleet_.is_unsuitable({"http://one", "http://two"}));
 }
 
-}  // namespace
+}  // namespace fleet_test
 }  // namespace sluice::remote

@@ -3,7 +3,7 @@
 #include "remote/remote_fixture.h"
 
 namespace sluice::remote {
-namespace {
+namespace go_on_test {
 
 using model::Slug;
 using net::FakeAnswer;
@@ -290,5 +290,5 @@ TEST_F(GoingOnTest, One_that_another_server_hears_is_left_to_it_although_nothing
   EXPECT_TRUE(posts().empty());
 }
 
-}  // namespace
+}  // namespace go_on_test
 }  // namespace sluice::remote

@@ -9,7 +9,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::remote {
-namespace {
+namespace mint_test {
 
 const MintOptions options{"https://house.example", "a secret of the server"};
 
@@ -168,5 +168,5 @@ TEST_F(Mint, One_call_of_a_model_is_told_as_that_and_others_are_not) {
   EXPECT_EQ(at(made().execution.config_json, {"inference"}), "true");
 }
 
-}  // namespace
+}  // namespace mint_test
 }  // namespace sluice::remote

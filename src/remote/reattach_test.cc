@@ -4,7 +4,7 @@
 #include "remote/remote_fixture.h"
 
 namespace sluice::remote {
-namespace {
+namespace reattach_test {
 
 using model::Slug;
 using net::CallFailure;
@@ -284,5 +284,5 @@ TEST_F(RemoteReattachTest, One_that_another_server_hears_is_not_fought_over) {
   EXPECT_NE(heard_.problem->detail.find("Another server"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace reattach_test
 }  // namespace sluice::remote

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace sluice::remote {
-namespace {
+namespace runner_choice_test {
 
 const std::array<RunnerState, 8> all_states = {{
     {.health = Health::unknown},
@@ -85,5 +85,5 @@ TEST(RunnerChoice, Runs_are_shared_out_by_free_slots) {
   EXPECT_FALSE(choose_runner({}, 5));
 }
 
-}  // namespace
+}  // namespace runner_choice_test
 }  // namespace sluice::remote

@@ -7,7 +7,7 @@
 #include "runner/runner.h"
 
 namespace sluice::runner {
-namespace {
+namespace base_url_test {
 
 bool allows(std::string rule, std::string_view url) {
   return is_allowed(url, std::vector<std::string>{std::move(rule)});
@@ -66,5 +66,5 @@ TEST(BaseUrl, What_two_readers_could_read_in_two_ways_is_not_allowed) {
   EXPECT_TRUE(is_agent_base_url_rule("http://gpu:8000/v1"));
 }
 
-}  // namespace
+}  // namespace base_url_test
 }  // namespace sluice::runner

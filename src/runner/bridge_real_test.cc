@@ -3,7 +3,7 @@
 #include "runner/real_hands_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace bridge_real_test {
 
 constexpr std::string_view program = R"py(
 import json, urllib.request
@@ -63,5 +63,5 @@ TEST_F(RealHands, A_program_in_the_box_calls_tools_of_the_host) {
   }
 }
 
-}  // namespace
+}  // namespace bridge_real_test
 }  // namespace sluice::runner

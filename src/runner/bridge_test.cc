@@ -9,7 +9,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::runner {
-namespace {
+namespace bridge_test {
 
 using api::FakeExchange;
 
@@ -226,5 +226,5 @@ TEST(Bridge, Says_why_it_cannot_be_opened) {
   EXPECT_EQ(opened.error().what, "no descriptor is left");
 }
 
-}  // namespace
+}  // namespace bridge_test
 }  // namespace sluice::runner

@@ -11,7 +11,7 @@
 #include "workspace/workspace.h"
 
 namespace sluice::runner {
-namespace {
+namespace changed_paths_test {
 
 namespace fs = std::filesystem;
 using Paths = std::vector<std::string>;
@@ -82,5 +82,5 @@ TEST_F(ChangedPaths, Are_not_too_many_nor_too_long) {
   EXPECT_EQ(changed(mark).size(), changed_paths_max);
 }
 
-}  // namespace
+}  // namespace changed_paths_test
 }  // namespace sluice::runner

@@ -2,7 +2,7 @@
 #include "runner/gate_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace egress_gate_test {
 
 using model::EventKind;
 using sandbox::FakeResult;
@@ -244,5 +244,5 @@ TEST_F(EgressStory, A_box_that_is_lost_while_a_human_thinks_is_opened_again) {
   EXPECT_EQ(layers(), (Bodies{"0001"}));
 }
 
-}  // namespace
+}  // namespace egress_gate_test
 }  // namespace sluice::runner

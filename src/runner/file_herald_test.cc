@@ -11,7 +11,7 @@
 #include "runner/runner_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace file_herald_test {
 
 using workspace::FileNews;
 using Words = std::vector<std::string>;
@@ -119,5 +119,5 @@ TEST(HostCommand, Gets_its_input_and_says_how_it_ended) {
   EXPECT_EQ(late.error().what, "it took longer than 50 ms");
 }
 
-}  // namespace
+}  // namespace file_herald_test
 }  // namespace sluice::runner

@@ -2,7 +2,7 @@
 #include "runner/runner_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace filler_test {
 
 using model::EventKind;
 using net::FakeAnswer;
@@ -149,5 +149,5 @@ TEST_F(Filler, Cuts_a_small_model_that_does_not_stop) {
   EXPECT_EQ(heard.text(), "Here.");
 }
 
-}  // namespace
+}  // namespace filler_test
 }  // namespace sluice::runner

@@ -3,7 +3,7 @@
 #include "runner/loop_checkpoint.h"
 
 namespace sluice::runner {
-namespace {
+namespace gate_test {
 
 using model::EventKind;
 using model::ItemKind;
@@ -379,5 +379,5 @@ TEST_F(GateStory, I_21_The_same_story_is_told_the_same_under_both_placements) {
   EXPECT_EQ(tell(true), pooled);
 }
 
-}  // namespace
+}  // namespace gate_test
 }  // namespace sluice::runner

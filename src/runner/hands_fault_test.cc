@@ -2,7 +2,7 @@
 #include "runner/hands_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace hands_fault_test {
 
 using model::EventKind;
 using model::Slug;
@@ -175,5 +175,5 @@ TEST_F(HandsTest, Without_a_sandbox_a_run_that_needs_one_fails_at_once) {
   EXPECT_TRUE(heard.usage);
 }
 
-}  // namespace
+}  // namespace hands_fault_test
 }  // namespace sluice::runner

@@ -2,7 +2,7 @@
 #include "runner/real_hands_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace hands_real_test {
 
 using model::EventKind;
 
@@ -59,5 +59,5 @@ TEST_F(RealHands, A_flood_is_cut_and_the_run_goes_on) {
   EXPECT_NE(heard.text().find("bytes left out"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace hands_real_test
 }  // namespace sluice::runner

@@ -2,7 +2,7 @@
 #include "runner/hands_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace hands_test {
 
 using model::EventKind;
 using model::Slug;
@@ -299,5 +299,5 @@ TEST_F(HandsTest, One_call_of_a_model_has_no_hands) {
   EXPECT_EQ(sandbox->opened, 0);
 }
 
-}  // namespace
+}  // namespace hands_test
 }  // namespace sluice::runner

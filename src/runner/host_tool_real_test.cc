@@ -3,7 +3,7 @@
 #include "runner/toolbox_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace host_tool_real_test {
 
 TEST_F(RealHands, H_6_A_server_of_MCP_in_the_box_answers_on_its_standard_streams) {
   const auto script = "echo ready >&2\nwhile read -r line; do case \"$line\" in\n*'\"initialize\"'*) echo '" +
@@ -24,5 +24,5 @@ TEST_F(RealHands, One_that_is_not_there_is_left_out_and_the_run_goes_on) {
   EXPECT_TRUE(was_told(model::EventKind::log, "\\\"brief\\\" are left out: it ended with exit code 4"));
 }
 
-}  // namespace
+}  // namespace host_tool_real_test
 }  // namespace sluice::runner

@@ -4,7 +4,7 @@
 #include "runner/toolbox_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace host_tool_test {
 
 using model::EventKind;
 using model::ItemKind;
@@ -435,5 +435,5 @@ TEST_P(BoxServerTest, It_does_not_go_on_in_a_box_that_is_kept) {
   }
 }
 
-}  // namespace
+}  // namespace host_tool_test
 }  // namespace sluice::runner

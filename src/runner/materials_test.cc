@@ -3,7 +3,7 @@
 #include "runner/repository_fetch.h"
 
 namespace sluice::runner {
-namespace {
+namespace materials_test {
 
 using model::EventKind;
 using model::Slug;
@@ -345,5 +345,5 @@ TEST_F(FileTest, A_file_that_is_another_than_announced_or_has_a_path_is_not_put_
   EXPECT_NE(heard.problem->detail.find("its name cannot be a file's"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace materials_test
 }  // namespace sluice::runner

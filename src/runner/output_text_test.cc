@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 
 namespace sluice::runner {
-namespace {
+namespace output_text_test {
 
 TEST(Utf8Stream, Gives_the_same_text_however_the_bytes_are_cut) {
   const std::string text = "aé€\U0001F600 \xFF\xC3(\xE2\x82 \xF0\x9F\x98 \xED\xA0\x80 z\xC3";
@@ -76,5 +76,5 @@ TEST(Excerpt, Stays_small_whatever_comes) {
   EXPECT_LT(by_piece.text().size(), 300u);
 }
 
-}  // namespace
+}  // namespace output_text_test
 }  // namespace sluice::runner

@@ -3,7 +3,7 @@
 #include "runner/program_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace program_bridge_test {
 
 using model::ItemKind;
 
@@ -90,5 +90,5 @@ TEST_P(ProgramBridgeTest, H_6_An_answer_waits_for_a_program_that_hung_up_and_com
   EXPECT_NE(steps()[1].find(R"("id":"step_1","name":"pick","status":"succeeded","result":"blue")"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace program_bridge_test
 }  // namespace sluice::runner

@@ -2,7 +2,7 @@
 #include "runner/program_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace program_gate_test {
 
 using model::EventKind;
 using model::ItemKind;
@@ -434,5 +434,5 @@ TEST_P(ProgramGateTest, H_6_An_unknown_tool_is_answered_in_words) {
   finish();
 }
 
-}  // namespace
+}  // namespace program_gate_test
 }  // namespace sluice::runner

@@ -2,7 +2,7 @@
 #include "runner/real_hands_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace program_real_test {
 
 using model::EventKind;
 
@@ -124,5 +124,5 @@ TEST_F(ProgramReal, One_that_is_not_there_has_failed_in_words) {
   EXPECT_NE(heard.problem->detail.find("could not be started"), std::string::npos) << heard.problem->detail;
 }
 
-}  // namespace
+}  // namespace program_real_test
 }  // namespace sluice::runner

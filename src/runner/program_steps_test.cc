@@ -5,7 +5,7 @@
 #include "runner/program_steps.h"
 
 namespace sluice::runner {
-namespace {
+namespace program_steps_test {
 
 using harness::Heard;
 using model::Effect;
@@ -143,5 +143,5 @@ TEST(ProgramPolicy, A_program_need_not_ask_where_no_rule_objects) {
   EXPECT_TRUE(may_object({{.effect = Effect::ask, .subject = Subject::file, .pattern = "/etc/*"}}));
 }
 
-}  // namespace
+}  // namespace program_steps_test
 }  // namespace sluice::runner

@@ -188,9 +188,10 @@ void ProgramWork::watch_silence() {
   const auto& options = context_->options.programs;
   const auto silent_ms = (now_us() - std::max(started_us_, heard_us_)) / 1000;
   auto left_ms = (heard_us_ == 0 ? options.start_ms_max : options.silence_ms_max) - silent_ms;
-  // A tool is running. It may end before the next look, so that is not later than it would be without one.
-  if (left_ms <= 0) left_ms = std::min(options.tool_silence_ms_max - silent_ms, options.silence_ms_max);
-  silence_ = context_->loop.after(Millis{std::max<int64_t>(1, left_ms)}, [this] { look_for_silence(); });
+  if (left_ms <= 0) left_ms = options.tool_silence_ms_max - silent_ms;  // a tool is running
+  // It may say its first word, or its tool may end, before the next look: that is not later than it would be then.
+  left_ms = std::clamp<int64_t>(left_ms, 1, options.silence_ms_max);
+  silence_ = context_->loop.after(Millis{left_ms}, [this] { look_for_silence(); });
 }
 
 void ProgramWork::look_for_silence() {

@@ -3,7 +3,7 @@
 #include "runner/program_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace program_work_test {
 
 using model::EventKind;
 using model::Slug;
@@ -315,6 +315,19 @@ TEST_F(ProgramWorkTest, One_that_falls_silent_is_not_waited_for_unless_a_tool_ru
   expect_problem(Slug::model_timeout, "said nothing for 600 s");
 }
 
+TEST_F(ProgramWorkTest, One_that_falls_silent_is_given_up_though_it_had_longer_for_its_first_word) {
+  options.programs.start_ms_max = 3'600'000;
+  options.programs.silence_ms_max = 5'000;
+  begin("hello");
+  pass(60'000);
+  EXPECT_FALSE(heard.problem) << "it has an hour for its first word";
+  say({text("One.")});
+  pass(4'000);
+  EXPECT_FALSE(heard.problem);
+  pass(6'000);
+  expect_problem(Slug::model_timeout, "said nothing for 5 s");
+}
+
 TEST_F(ProgramWorkTest, One_whose_tool_hangs_is_not_waited_for_to_the_end_of_the_run) {
   begin("hello");
   pass(10'000);
@@ -422,5 +435,5 @@ TEST_F(ProgramWorkTest, Whoever_listens_may_drop_it_at_any_event) {
   }
 }
 
-}  // namespace
+}  // namespace program_work_test
 }  // namespace sluice::runner

@@ -6,7 +6,7 @@
 #include "runner/real_hands_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace repository_real_test {
 
 class RealRepository : public RealHands {
  protected:
@@ -60,5 +60,5 @@ TEST_F(RealRepository, Is_fetched_whole_from_a_server_that_cannot_give_a_part) {
   EXPECT_TRUE(was_told(model::EventKind::log, "cannot give a part of the history"));
 }
 
-}  // namespace
+}  // namespace repository_real_test
 }  // namespace sluice::runner

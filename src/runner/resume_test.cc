@@ -4,7 +4,7 @@
 #include "runner/runner_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace resume_test {
 
 using model::EventKind;
 using model::Slug;
@@ -192,5 +192,5 @@ TEST(Replay, Notices_another_story) {
   EXPECT_EQ(replay.text("ax"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace resume_test
 }  // namespace sluice::runner

@@ -2,7 +2,7 @@
 #include "runner/runner_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace retry_test {
 
 using model::EventKind;
 using model::Slug;
@@ -231,5 +231,5 @@ TEST_F(RunnerTest, The_offline_model_keeps_within_the_total_deadline) {
   expect_problem(Slug::model_timeout);
 }
 
-}  // namespace
+}  // namespace retry_test
 }  // namespace sluice::runner

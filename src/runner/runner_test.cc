@@ -3,7 +3,7 @@
 #include "runner/runner_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace runner_test {
 
 using model::EventKind;
 using model::Slug;
@@ -291,5 +291,5 @@ TEST_F(RunnerTest, Work_outlives_its_dispatcher) {
   EXPECT_EQ(heard.text(), "One.\nTwo.");
 }
 
-}  // namespace
+}  // namespace runner_test
 }  // namespace sluice::runner

@@ -8,7 +8,7 @@
 #include "runner/script_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace script_tool_test {
 
 struct DeafHands final : HandsListener {
   void on_hands_event(model::EventKind, std::string) override {}
@@ -314,5 +314,5 @@ TEST(ScriptToolWords, Describe_each_function_and_stay_within_bounds) {
   EXPECT_NE(bounded.description.find("external_tool99(args)"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace script_tool_test
 }  // namespace sluice::runner

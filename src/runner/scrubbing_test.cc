@@ -3,7 +3,7 @@
 #include "runner/repository_fetch.h"
 
 namespace sluice::runner {
-namespace {
+namespace scrubbing_test {
 
 using model::EventKind;
 using model::Slug;
@@ -145,5 +145,5 @@ TEST_F(Scrubbing, A_repository_s_credential_may_be_a_secret) {
   EXPECT_EQ(header(), "the secret \"TOKEN\" is bound to other hosts");
 }
 
-}  // namespace
+}  // namespace scrubbing_test
 }  // namespace sluice::runner

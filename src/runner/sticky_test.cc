@@ -2,7 +2,7 @@
 #include "runner/gate_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace sticky_test {
 
 using model::EventKind;
 using sandbox::FakeResult;
@@ -145,5 +145,5 @@ TEST_F(Sticky, Boxes_that_wait_for_work_are_the_sandbox_s_to_count) {
   EXPECT_EQ(runner->warm_available(), 3);
 }
 
-}  // namespace
+}  // namespace sticky_test
 }  // namespace sluice::runner

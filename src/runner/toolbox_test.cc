@@ -2,7 +2,7 @@
 #include "runner/toolbox_fixture.h"
 
 namespace sluice::runner {
-namespace {
+namespace toolbox_test {
 
 using net::CallFailure;
 using net::FakeAnswer;
@@ -390,5 +390,5 @@ TEST_F(ToolboxTest, It_may_be_dropped_while_its_servers_have_not_answered) {
   EXPECT_FALSE(is_ready);
 }
 
-}  // namespace
+}  // namespace toolbox_test
 }  // namespace sluice::runner

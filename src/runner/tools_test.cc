@@ -5,7 +5,7 @@
 #include "base/json.h"
 
 namespace sluice::runner {
-namespace {
+namespace tools_test {
 
 using Words = std::vector<std::string>;
 
@@ -100,5 +100,5 @@ TEST(ToolAnswer, Is_what_was_printed_and_how_it_ended) {
             "killed because it took longer than 120000 ms");
 }
 
-}  // namespace
+}  // namespace tools_test
 }  // namespace sluice::runner

@@ -5,7 +5,7 @@
 #include "runner/layer_shelf.h"
 
 namespace sluice::runner {
-namespace {
+namespace writeback_test {
 
 using model::EventKind;
 using model::Slug;
@@ -172,5 +172,5 @@ TEST(LayerShelf, A_repository_s_id_can_lead_nowhere) {
   EXPECT_EQ(home.find(".."), std::string::npos) << home;
 }
 
-}  // namespace
+}  // namespace writeback_test
 }  // namespace sluice::runner

@@ -174,6 +174,11 @@ std::vector<std::string> drivers_here() {
   return all;
 }
 
+std::string marker() {
+  static int count = 0;
+  return std::to_string(70'000'000 + getpid()) + "." + std::to_string(10'001 + 10 * count++);
+}
+
 std::vector<int> processes_with(std::string_view marker) {
   std::vector<int> found;
   for (const int pid : all_processes()) {

@@ -90,6 +90,9 @@ class BoxStory final {
 // What can run here: "namespaces" always, as tests are to fail where it cannot; "oci_crun", "oci_runc".
 std::vector<std::string> drivers_here();
 
+// A number that nobody else sleeps for, neither in this program nor in another one that tests at the same time. All are
+// of one length, so none is a part of another.
+std::string marker();
 // Host processes whose command line contains `marker`, this one apart.
 std::vector<int> processes_with(std::string_view marker);
 // The process 1 of the box that host process `pid` lives in; 0: none.

@@ -8,7 +8,7 @@
 #include <csignal>
 
 namespace sluice::sandbox {
-namespace {
+namespace control_groups_test {
 
 TEST(ControlGroups, Of_a_server_that_lives_are_never_left_behind) {
   EXPECT_FALSE(is_left_behind(group_prefix(getpid()) + "0"));
@@ -42,5 +42,5 @@ TEST(ControlGroups, Of_others_are_not_ours_to_reap) {
   }
 }
 
-}  // namespace
+}  // namespace control_groups_test
 }  // namespace sluice::sandbox

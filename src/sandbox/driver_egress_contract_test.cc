@@ -10,7 +10,7 @@
 #include "sandbox/driver_contract.h"
 
 namespace sluice::sandbox {
-namespace {
+namespace driver_egress_contract_test {
 
 namespace fs = std::filesystem;
 
@@ -257,5 +257,5 @@ TEST_P(EgressContract, The_certificate_bundle_is_found_in_any_image) {
 
 INSTANTIATE_TEST_SUITE_P(, EgressContract, testing::ValuesIn(drivers_here()), driver_name);
 
-}  // namespace
+}  // namespace driver_egress_contract_test
 }  // namespace sluice::sandbox

@@ -7,15 +7,9 @@
 #include "sandbox/driver_contract.h"
 
 namespace sluice::sandbox {
-namespace {
+namespace driver_end_contract_test {
 
 using DriverEnds = DriverContract;
-
-// Told apart from anybody else's by a number that nobody else sleeps for.
-std::string marker() {
-  static int count = 0;
-  return "7" + std::to_string(getpid()) + "." + std::to_string(++count);
-}
 
 // A program that outlives its shell, its group and SIGTERM, twice.
 std::string daemons(const std::string& mark) {
@@ -195,7 +189,7 @@ TEST_P(DriverEnds, Boxes_do_not_see_each_other) {
   EXPECT_FALSE(processes_with(mark).empty());
 }
 
-TEST_P(DriverEnds, A_thousand_commands_and_fifty_boxes_leave_no_descriptor_open) {
+TEST_P(DriverEnds, A_thousand_commands_and_fifty_sandboxes_leave_no_descriptor_open) {
   const auto open_descriptors = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
   };
@@ -213,5 +207,5 @@ TEST_P(DriverEnds, A_thousand_commands_and_fifty_boxes_leave_no_descriptor_open)
 
 INSTANTIATE_TEST_SUITE_P(, DriverEnds, testing::ValuesIn(drivers_here()), driver_name);
 
-}  // namespace
+}  // namespace driver_end_contract_test
 }  // namespace sluice::sandbox

@@ -2,7 +2,7 @@
 #include "sandbox/driver_contract.h"
 
 namespace sluice::sandbox {
-namespace {
+namespace driver_limit_contract_test {
 
 using DriverLimits = DriverContract;
 
@@ -130,5 +130,5 @@ TEST(WarmBoxes, Are_used_once_and_are_fresh) {
   EXPECT_TRUE(was_warm);
 }
 
-}  // namespace
+}  // namespace driver_limit_contract_test
 }  // namespace sluice::sandbox

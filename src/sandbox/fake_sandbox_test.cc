@@ -8,7 +8,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::sandbox {
-namespace {
+namespace fake_sandbox_test {
 
 struct Heard final : ProcessListener {
   void on_output(Stream stream, std::string_view bytes) override { (stream == Stream::out ? out : err) += bytes; }
@@ -143,5 +143,5 @@ TEST_F(FakeSandboxes, Show_the_layers_in_the_workspace) {
   EXPECT_EQ(faccessat(box->workspace_fd(), "a.txt", F_OK, 0), 0);
 }
 
-}  // namespace
+}  // namespace fake_sandbox_test
 }  // namespace sluice::sandbox

@@ -11,7 +11,7 @@
 #include "base/json.h"
 
 namespace sluice::sandbox {
-namespace {
+namespace oci_bundle_test {
 
 Machine some_machine() {
   Machine machine;
@@ -128,5 +128,5 @@ TEST(OciBundle, Names_every_system_call_of_the_plan) {
   EXPECT_EQ(config.root().find("linux")->find("seccomp")->find("syscalls")->size(), static_cast<size_t>(named));
 }
 
-}  // namespace
+}  // namespace oci_bundle_test
 }  // namespace sluice::sandbox

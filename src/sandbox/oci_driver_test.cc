@@ -8,7 +8,7 @@
 #include "sandbox/driver_contract.h"
 
 namespace sluice::sandbox {
-namespace {
+namespace oci_driver_test {
 
 namespace fs = std::filesystem;
 
@@ -103,5 +103,5 @@ TEST_P(OciDriver, Leaves_the_empty_groups_of_a_live_server_alone_when_another_st
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OciDriver);
 INSTANTIATE_TEST_SUITE_P(, OciDriver, testing::ValuesIn(runtimes_here()), driver_name);
 
-}  // namespace
+}  // namespace oci_driver_test
 }  // namespace sluice::sandbox

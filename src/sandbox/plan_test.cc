@@ -10,7 +10,7 @@
 #include "sandbox/syscall_filter.h"
 
 namespace sluice::sandbox {
-namespace {
+namespace plan_test {
 
 Machine merged_usr() {
   Machine machine;
@@ -201,5 +201,5 @@ TEST(Plan, Its_rules_become_a_filter_that_fits_the_kernel) {
   EXPECT_LT(bytes, 4096 * 8) << "instructions are eight bytes, and the kernel takes 4096";
 }
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace sluice::sandbox

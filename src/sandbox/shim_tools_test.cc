@@ -5,7 +5,7 @@
 #include "sandbox/box_story_fixture.h"
 
 namespace sluice::sandbox {
-namespace {
+namespace shim_tools_test {
 
 class ShimTools : public testing::Test {
  protected:
@@ -107,5 +107,5 @@ TEST_F(ShimTools, Want_their_arguments_and_are_no_other) {
   EXPECT_EQ(run({"@nothing"}).exit.cause, ExitCause::not_started);
 }
 
-}  // namespace
+}  // namespace shim_tools_test
 }  // namespace sluice::sandbox

@@ -10,7 +10,7 @@
 #include "workspace/workspace.h"
 
 namespace sluice::skills {
-namespace {
+namespace skills_test {
 
 std::string read(const std::string& path) {
   std::ifstream file(std::string(SLUICE_BUNDLES_DIR) + "/" + path);
@@ -52,5 +52,5 @@ TEST(BuiltinSkills, A_bundle_has_the_files_as_they_stand_here_and_its_command_ca
   }
 }
 
-}  // namespace
+}  // namespace skills_test
 }  // namespace sluice::skills

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::station {
-namespace {
+namespace answers_test {
 
 const model::ModelChoice fallback{"offline", "offline", std::nullopt};
 
@@ -169,5 +169,5 @@ TEST(ConfigAnswer, One_call_of_a_model_has_no_tools) {
   EXPECT_TRUE(read_config(R"({"agent":{},"inference":true})", {}).take().inference);
 }
 
-}  // namespace
+}  // namespace answers_test
 }  // namespace sluice::station

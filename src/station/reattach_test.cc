@@ -2,7 +2,7 @@
 #include "station/station_fixture.h"
 
 namespace sluice::station {
-namespace {
+namespace reattach_test {
 
 class ReattachTest : public StationTest {
  protected:
@@ -308,5 +308,5 @@ TEST_F(ReattachTest, Other_paths_are_not_a_runners) {
   }
 }
 
-}  // namespace
+}  // namespace reattach_test
 }  // namespace sluice::station

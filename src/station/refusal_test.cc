@@ -2,7 +2,7 @@
 #include "station/station_fixture.h"
 
 namespace sluice::station {
-namespace {
+namespace refusal_test {
 
 TEST_F(StationTest, A_body_that_is_no_dispatch_is_refused_with_every_fault_at_once) {
   const auto exchange =
@@ -104,5 +104,5 @@ TEST_F(StationTest, A_full_runner_says_when_to_come_again) {
   EXPECT_EQ(post(body())->status, 200);
 }
 
-}  // namespace
+}  // namespace refusal_test
 }  // namespace sluice::station

@@ -6,7 +6,7 @@
 #include <utility>
 
 namespace sluice::station {
-namespace {
+namespace spool_test {
 
 std::string joined(const std::optional<std::vector<SharedBytes>>& pieces) {
   if (!pieces) return "gone";
@@ -65,5 +65,5 @@ TEST(Spool, An_acknowledgement_that_comes_late_changes_nothing_and_one_that_is_e
   EXPECT_EQ(spool.told(), 2);
 }
 
-}  // namespace
+}  // namespace spool_test
 }  // namespace sluice::station

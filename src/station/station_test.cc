@@ -5,7 +5,7 @@
 #include "station/station_fixture.h"
 
 namespace sluice::station {
-namespace {
+namespace station_test {
 
 using model::EventKind;
 
@@ -291,5 +291,5 @@ TEST_F(StationTest, Draining_is_done_when_nothing_is_at_work) {
   EXPECT_TRUE(done);
 }
 
-}  // namespace
+}  // namespace station_test
 }  // namespace sluice::station

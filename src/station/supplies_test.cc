@@ -8,7 +8,7 @@
 #include "workspace/workspace.h"
 
 namespace sluice::station {
-namespace {
+namespace supplies_test {
 
 constexpr std::string_view with_skill =
     R"({"agent":{},"skills":[{"id":"skl_1","name":"pdf","sha256":"0000000000000000000000000000000000000000000000000000000000000000"}],
@@ -159,5 +159,5 @@ TEST(Multipart, No_file_can_contain_its_boundary) {
   EXPECT_EQ(made.content_type, "multipart/form-data; boundary=cutxx");
 }
 
-}  // namespace
+}  // namespace supplies_test
 }  // namespace sluice::station

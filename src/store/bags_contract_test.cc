@@ -2,7 +2,7 @@
 #include "store/store_contract.h"
 
 namespace sluice::store {
-namespace {
+namespace bags_contract_test {
 
 constexpr int64_t plenty = 1'000'000;
 
@@ -193,5 +193,5 @@ TEST_P(BagContract, Deleting_a_chat_deletes_what_is_in_its_bag_A_5) {
   EXPECT_EQ(get(&Store::file, tenant, file.id).id, file.id);
 }
 
-}  // namespace
+}  // namespace bags_contract_test
 }  // namespace sluice::store

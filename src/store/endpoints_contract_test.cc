@@ -2,7 +2,7 @@
 #include "store/store_contract.h"
 
 namespace sluice::store {
-namespace {
+namespace endpoints_contract_test {
 
 class EndpointsContract : public StoreContract {
  public:
@@ -85,5 +85,5 @@ TEST_P(EndpointsContract, Lists_are_paged) {
   });
 }
 
-}  // namespace
+}  // namespace endpoints_contract_test
 }  // namespace sluice::store

@@ -2,7 +2,7 @@
 #include "store/gates_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace gates_contract_test {
 
 using model::ApprovalStatus;
 using model::RunState;
@@ -313,5 +313,5 @@ TEST_P(GateContract, Notices_are_kept_only_for_tenants_with_a_webhook) {
   EXPECT_TRUE(due({99'000}).empty()) << "what was given up stays so";
 }
 
-}  // namespace
+}  // namespace gates_contract_test
 }  // namespace sluice::store

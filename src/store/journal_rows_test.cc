@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::store {
-namespace {
+namespace journal_rows_test {
 
 JournalRows three_rows() {
   JournalRows rows;
@@ -59,5 +59,5 @@ TEST(JournalRows, Go_back_to_a_mark) {
   EXPECT_EQ(rows.head().value, 303U);
 }
 
-}  // namespace
+}  // namespace journal_rows_test
 }  // namespace sluice::store

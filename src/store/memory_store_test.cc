@@ -4,7 +4,7 @@
 #include "store/contract_world.h"
 
 namespace sluice::store {
-namespace {
+namespace memory_store_test {
 
 class MemoryFaults : public StoreTeller, public testing::Test {
  public:
@@ -115,5 +115,5 @@ TEST_F(MemoryFaults, Answers_of_a_store_that_is_gone_are_dropped) {
   EXPECT_FALSE(answered);
 }
 
-}  // namespace
+}  // namespace memory_store_test
 }  // namespace sluice::store

@@ -5,7 +5,7 @@
 #include "store/store_contract.h"
 
 namespace sluice::store {
-namespace {
+namespace nodes_contract_test {
 
 struct HeardNews final : NodeNews {
   void on_moved(model::RunId run) override { moved.push_back(run); }
@@ -366,5 +366,5 @@ TEST(LoneNodes, A_store_of_one_server_has_one_node_and_no_mail) {
   EXPECT_FALSE(*claimed);
 }
 
-}  // namespace
+}  // namespace nodes_contract_test
 }  // namespace sluice::store

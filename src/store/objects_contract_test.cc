@@ -3,7 +3,7 @@
 #include "store/store_contract.h"
 
 namespace sluice::store {
-namespace {
+namespace objects_contract_test {
 
 class ObjectsContract : public StoreContract {
  public:
@@ -418,5 +418,5 @@ TEST_P(ObjectsContract, Files_are_made_all_or_none) {
   get(&Store::create_files, std::vector<model::RunFile>{});
 }
 
-}  // namespace
+}  // namespace objects_contract_test
 }  // namespace sluice::store

@@ -6,7 +6,7 @@
 #include "store/sql_query.h"
 
 namespace sluice::store {
-namespace {
+namespace pg_connection_test {
 
 TEST(PgConnection, Values_are_numbered_and_numbers_made_as_PostgreSQL_has_it) {
   EXPECT_EQ(to_postgres("SELECT a FROM t WHERE b = ? AND c = ?"), "SELECT a FROM t WHERE b = $1 AND c = $2");
@@ -110,5 +110,5 @@ TEST_F(PgConnections, Tables_their_columns_and_any_row_can_be_listed) {
   EXPECT_EQ(query.value(2).type, Value::Type::blob);
 }
 
-}  // namespace
+}  // namespace pg_connection_test
 }  // namespace sluice::store

@@ -5,7 +5,7 @@
 #include "store/nodes.h"
 
 namespace sluice::store {
-namespace {
+namespace pg_followed_test {
 
 constexpr int64_t second_us = 1'000'000;
 constexpr int64_t begin_us = 100 * second_us;
@@ -84,5 +84,5 @@ TEST(PgNews, A_wish_is_read_as_it_was_spelt) {
   EXPECT_FALSE(PgNews::read(PgNews{.runs = wish.runs}.spelt()).is_wish);
 }
 
-}  // namespace
+}  // namespace pg_followed_test
 }  // namespace sluice::store

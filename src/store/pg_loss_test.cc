@@ -6,7 +6,7 @@
 #include "store/postgres_store_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace pg_loss_test {
 
 // Writes one event after the other to a run, and knows which of them it was told are written.
 struct Diary {
@@ -210,5 +210,5 @@ TEST_F(PgLoss, Whoever_could_not_listen_for_a_while_is_told_that_news_may_be_mis
   store().nodes().tell(nullptr);
 }
 
-}  // namespace
+}  // namespace pg_loss_test
 }  // namespace sluice::store

@@ -4,7 +4,7 @@
 #include "store/postgres_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace pg_schema_test {
 
 class PgSchema : public testing::Test {
  public:
@@ -58,5 +58,5 @@ TEST_F(PgSchema, Journals_are_spread_over_partitions) {
   EXPECT_EQ(number_of("SELECT count(DISTINCT tableoid) FROM journal"), 8);
 }
 
-}  // namespace
+}  // namespace pg_schema_test
 }  // namespace sluice::store

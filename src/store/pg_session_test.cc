@@ -8,7 +8,7 @@
 #include "store/postgres_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace pg_session_test {
 
 class PgSessionTest : public testing::Test {
  public:
@@ -175,5 +175,5 @@ TEST(PgSession, A_password_is_in_no_message) {
   }
 }
 
-}  // namespace
+}  // namespace pg_session_test
 }  // namespace sluice::store

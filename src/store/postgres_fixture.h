@@ -52,6 +52,8 @@ class PostgresServer {
     std::vector<std::string> command = {"postgres", "-D", data(), "-k", folder_};
     for (const char* setting : {"listen_addresses=", "shared_buffers=32MB", "max_connections=60", "max_wal_size=256MB",
                                 "log_min_messages=log", "autovacuum_naptime=10s", "full_page_writes=off",
+                                // Tables that were never analysed look so large that statements would be compiled.
+                                "jit=off",
                                 // Processes die here; the machine does not.
                                 "fsync=off"}) {
       settings.emplace_back(setting);

@@ -2,7 +2,7 @@
 #include "store/postgres_store_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace postgres_store_test {
 
 TEST_F(PostgresStores, What_one_server_was_answered_the_other_sees) {
   const auto tenant = make_tenant();
@@ -136,12 +136,15 @@ class LostCommit : public PostgresStores {
     EXPECT_EQ(refused(&Store::create_service_key, a_key(tenant)), ErrorKind::unavailable) << "it is told until reopen";
     EXPECT_EQ(get(&Store::tenant, tenant).id, tenant) << "reading goes on";
   }
+  // The server heeds its settings when it comes to it: commits are tried until one hangs, and that one is let go.
   void wait_until_commits_hang() {
-    for (bool hangs = false; !hangs;) {
-      auto probe = std::move(PgSession::connect({.url = database.server().url(), .answer_ms_max = 500})).take();
-      probe->run("CREATE TABLE probe (); DROP TABLE probe");
-      hangs = probe->failure().has_value();
-    }
+    std::thread tries([probe = std::move(PgSession::connect({.url = database.server().url()})).take()] {
+      while (!probe->failure()) probe->run("CREATE TABLE probe (); DROP TABLE probe");
+    });
+    wait_for(
+        "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND "
+        "query LIKE '%probe%' AND pid <> pg_backend_pid()");
+    tries.join();
   }
   std::size_t key_count(model::TenantId tenant) {
     return get(&Store::service_keys, tenant, PageQuery<model::ServiceKeyId>{}).rows.size();
@@ -215,5 +218,5 @@ TEST_F(PostgresStores, Passwords_are_in_no_error) {
   EXPECT_NE(failed.error().what.find("PostgreSQL"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace postgres_store_test
 }  // namespace sluice::store

@@ -2,7 +2,7 @@
 #include "store/store_contract.h"
 
 namespace sluice::store {
-namespace {
+namespace run_contract_test {
 
 using model::EventKind;
 using model::RunState;
@@ -305,5 +305,5 @@ TEST_P(RunContract, A_key_is_forgotten_after_a_day) {
   EXPECT_TRUE(std::holds_alternative<Accepted>(get(&Store::accept, last)));
 }
 
-}  // namespace
+}  // namespace run_contract_test
 }  // namespace sluice::store

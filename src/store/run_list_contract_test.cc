@@ -2,7 +2,7 @@
 #include "store/store_contract.h"
 
 namespace sluice::store {
-namespace {
+namespace run_list_contract_test {
 
 using model::RunState;
 using Ids = std::vector<model::RunId>;
@@ -113,5 +113,5 @@ TEST_P(RunListContract, Nobody_sees_the_runs_of_another_tenants_agent) {
   EXPECT_EQ(refused(&Store::runs, other, RunFilter{}, from_mine), ErrorKind::not_found);
 }
 
-}  // namespace
+}  // namespace run_list_contract_test
 }  // namespace sluice::store

@@ -2,7 +2,7 @@
 #include "store/gates_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace secrets_contract_test {
 
 using model::SecretScope;
 using Secrets = std::vector<model::SealedSecret>;
@@ -251,5 +251,5 @@ TEST_P(SecretContract, A_tenant_keeps_its_limits_and_how_it_decides) {
   EXPECT_FALSE(get(&Store::tenant, made.id).webhook_url);
 }
 
-}  // namespace
+}  // namespace secrets_contract_test
 }  // namespace sluice::store

@@ -2,7 +2,7 @@
 #include "store/upkeep/upkeep_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace sqlite_damage_test {
 
 class SqliteDamage : public UpkeepTest {
  protected:
@@ -71,5 +71,5 @@ TEST_F(SqliteDamage, A_page_in_the_middle_of_the_journal_costs_only_whose_rows_w
   accepted(tenant, make_conversation(tenant).id);
 }
 
-}  // namespace
+}  // namespace sqlite_damage_test
 }  // namespace sluice::store

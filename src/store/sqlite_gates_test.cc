@@ -2,7 +2,7 @@
 #include "store/sqlite_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace sqlite_gates_test {
 
 Append a_park(StoreTeller& teller, const Accepted& begun) {
   Append park{.run = begun.run.id, .epoch = begun.run.epoch, .head = begun.run.head};
@@ -129,5 +129,5 @@ TEST_F(SqliteFiles, Destroyed_secrets_are_no_longer_in_the_file) {
   EXPECT_FALSE(in_file("large-seal"));
 }
 
-}  // namespace
+}  // namespace sqlite_gates_test
 }  // namespace sluice::store

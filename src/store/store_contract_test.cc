@@ -2,7 +2,7 @@
 #include "store/store_contract.h"
 
 namespace sluice::store {
-namespace {
+namespace store_contract_test {
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, every_backend, name_of_backend);
 
@@ -463,5 +463,5 @@ TEST_P(StoreContract, A_store_that_is_gone_answers_nobody) {
   EXPECT_FALSE(answered);
 }
 
-}  // namespace
+}  // namespace store_contract_test
 }  // namespace sluice::store

@@ -2,7 +2,7 @@
 #include "store/store_contract.h"
 
 namespace sluice::store {
-namespace {
+namespace tables_contract_test {
 
 class TablesContract : public StoreContract {
  public:
@@ -157,5 +157,5 @@ TEST_P(TablesContract, Lists_of_tables_and_rows_are_paged) {
   });
 }
 
-}  // namespace
+}  // namespace tables_contract_test
 }  // namespace sluice::store

@@ -2,7 +2,7 @@
 #include "store/gates_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace threads_contract_test {
 
 class ThreadContract : public GateContract {
  public:
@@ -221,5 +221,5 @@ TEST_P(ThreadContract, A_tenant_may_let_AG_UI_clients_decide_unsigned) {
   EXPECT_TRUE(get(&Store::tenant, tenant).agui_unsigned_approvals);
 }
 
-}  // namespace
+}  // namespace threads_contract_test
 }  // namespace sluice::store

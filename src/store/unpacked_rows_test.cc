@@ -5,7 +5,7 @@
 #include "store/sqlite_runs.h"
 
 namespace sluice::store {
-namespace {
+namespace unpacked_rows_test {
 
 std::string batch_of(uint64_t count, const std::string& body = "word") {
   return model::encode_batch(
@@ -145,5 +145,5 @@ TEST_F(LongJournal, Costs_each_of_several_readers_no_more_than_one_alone) {
   EXPECT_LE(walked, readers.size() * 3 * count);
 }
 
-}  // namespace
+}  // namespace unpacked_rows_test
 }  // namespace sluice::store

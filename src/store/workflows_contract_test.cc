@@ -2,7 +2,7 @@
 #include "store/store_contract.h"
 
 namespace sluice::store {
-namespace {
+namespace workflows_contract_test {
 
 class WorkflowContract : public StoreContract {
  public:
@@ -205,5 +205,5 @@ TEST_P(WorkflowContract, A_run_is_written_by_the_node_that_carries_it_and_by_no_
   EXPECT_EQ(refused(&Workflows::take_over, make_id<model::WorkflowRunId>(), second, first), ErrorKind::not_found);
 }
 
-}  // namespace
+}  // namespace workflows_contract_test
 }  // namespace sluice::store

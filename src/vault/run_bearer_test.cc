@@ -3,7 +3,7 @@
 #include "vault/vault.h"
 
 namespace sluice::vault {
-namespace {
+namespace run_bearer_test {
 
 BoxOwner owner() {
   return {*model::TenantId::parse("tnt_01j00000000000000000000001"),
@@ -36,5 +36,5 @@ TEST(RunBearer, One_that_was_changed_anywhere_is_nobodys) {
   }
 }
 
-}  // namespace
+}  // namespace run_bearer_test
 }  // namespace sluice::vault

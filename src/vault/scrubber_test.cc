@@ -8,7 +8,7 @@
 #include "vault/vault.h"
 
 namespace sluice::vault {
-namespace {
+namespace scrubber_test {
 
 using Texts = std::vector<std::string>;
 
@@ -236,5 +236,5 @@ TEST(ScrubStream, I_17_No_cut_changes_what_is_told_and_no_spelling_survives) {
   }
 }
 
-}  // namespace
+}  // namespace scrubber_test
 }  // namespace sluice::vault

@@ -8,7 +8,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::vault {
-namespace {
+namespace sealer_test {
 
 constexpr std::string_view value = "sk_live_51H8xQw2eZvKYlo2C";
 const std::string old_line = to_base64url(std::string(32, 'o'));
@@ -161,5 +161,5 @@ TEST(KeyFiles, Begin_with_a_fresh_line) {
   EXPECT_EQ(keys(first + second).size(), 2u);
 }
 
-}  // namespace
+}  // namespace sealer_test
 }  // namespace sluice::vault

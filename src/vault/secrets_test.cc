@@ -4,7 +4,7 @@
 #include "vault/vault.h"
 
 namespace sluice::vault {
-namespace {
+namespace secrets_test {
 
 TEST(Values, Are_refused_in_words_that_do_not_quote_them) {
   for (const std::string& bad : {std::string(), std::string("abc"), std::string(value_bytes_max + 1, 'x'),
@@ -79,5 +79,5 @@ TEST(Secrets, A_value_that_comes_back_under_another_alias_bears_the_alias_it_has
   EXPECT_EQ(secrets.scrubber()->scrub("the-same-value"), "{{secret:AFTER}}");
 }
 
-}  // namespace
+}  // namespace secrets_test
 }  // namespace sluice::vault

@@ -8,7 +8,7 @@
 #include "vault/vault.h"
 
 namespace sluice::vault {
-namespace {
+namespace spellings_test {
 
 constexpr std::string_view value = R"~(s3cr3t/Val+ue&<99>"q'z é😀)~";
 
@@ -148,5 +148,5 @@ TEST(Spellings, I_17_To_scrub_twice_is_to_scrub_once) {
   }
 }
 
-}  // namespace
+}  // namespace spellings_test
 }  // namespace sluice::vault

@@ -11,7 +11,7 @@
 #include "wire/agui_rules.h"
 
 namespace sluice::wire {
-namespace {
+namespace agui_fold_test {
 
 using model::EventKind;
 
@@ -245,5 +245,5 @@ TEST_F(AguiFoldTest, Ids_of_counted_steps_are_of_one_run_and_find_back) {
   EXPECT_EQ(step_id_of(call_id_of(journals_.run(), "toolu_1")), "toolu_1");
 }
 
-}  // namespace
+}  // namespace agui_fold_test
 }  // namespace sluice::wire

@@ -7,7 +7,7 @@
 #include "wire/agui_writer.h"
 
 namespace sluice::wire {
-namespace {
+namespace agui_rules_test {
 
 using T = AguiType;
 
@@ -134,5 +134,5 @@ TEST(AguiWriter, A_broken_rule_ends_the_stream_with_an_error_and_is_counted) {
   EXPECT_EQ(writer.violations(), 2);
 }
 
-}  // namespace
+}  // namespace agui_rules_test
 }  // namespace sluice::wire

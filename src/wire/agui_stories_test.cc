@@ -2,7 +2,7 @@
 #include "wire/agui_fixture.h"
 
 namespace sluice::wire {
-namespace {
+namespace agui_stories_test {
 
 using model::EventKind;
 using Events = std::vector<model::RunEvent>;
@@ -197,9 +197,7 @@ Events sandbox() {
   };
 }
 
-}  // namespace
-
-std::vector<AguiStory> agui_stories() {
+std::vector<AguiStory> all() {
   const auto open = Events{
       event(EventKind::text, "Half a sent"),
       event(EventKind::call, R"({"id":"toolu_1","name":"bash"})"),
@@ -238,5 +236,9 @@ std::vector<AguiStory> agui_stories() {
                 R"({"type":"https://sluice.dev/problems/run-cancelled","detail":"Somebody cancelled it."})")},
   };
 }
+
+}  // namespace agui_stories_test
+
+std::vector<AguiStory> agui_stories() { return agui_stories_test::all(); }
 
 }  // namespace sluice::wire

@@ -11,7 +11,7 @@
 #include "wire/wire.h"
 
 namespace sluice::wire {
-namespace {
+namespace assistant_fold_test {
 
 using model::EventKind;
 using Events = std::vector<model::RunEvent>;
@@ -315,5 +315,5 @@ TEST_F(AssistantFoldTest, What_a_browser_makes_of_the_frames_is_what_a_reload_sh
   }
 }
 
-}  // namespace
+}  // namespace assistant_fold_test
 }  // namespace sluice::wire

@@ -5,7 +5,7 @@
 #include "wire/wire.h"
 
 namespace sluice::wire {
-namespace {
+namespace timeline_fold_test {
 
 using model::EventKind;
 
@@ -101,5 +101,5 @@ TEST_F(TimelineFoldTest, A_clock_that_goes_back_and_bodies_that_are_none_give_no
                         R"({"phase":"box","label":"","from_ms":0,"to_ms":60,"id":"sandbox"}]})");
 }
 
-}  // namespace
+}  // namespace timeline_fold_test
 }  // namespace sluice::wire

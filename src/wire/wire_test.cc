@@ -5,7 +5,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::wire {
-namespace {
+namespace wire_test {
 
 using model::EventKind;
 
@@ -244,5 +244,5 @@ TEST_F(TraceFoldTest, A_run_that_failed_ends_with_an_error_line_S_9) {
                   "\n");
 }
 
-}  // namespace
+}  // namespace wire_test
 }  // namespace sluice::wire

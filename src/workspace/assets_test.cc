@@ -4,7 +4,7 @@
 #include "workspace/tree_fixture.h"
 
 namespace sluice::workspace {
-namespace {
+namespace assets_test {
 
 class AssetsTest : public TreeTest {
  protected:
@@ -135,5 +135,5 @@ TEST_F(AssetsTest, The_list_of_what_stayed_has_an_end) {
   EXPECT_EQ(assets.left_out.back(), "and 50 more were left out");
 }
 
-}  // namespace
+}  // namespace assets_test
 }  // namespace sluice::workspace

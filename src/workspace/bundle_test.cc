@@ -6,7 +6,7 @@
 #include "workspace/tree_fixture.h"
 
 namespace sluice::workspace {
-namespace {
+namespace bundle_test {
 
 using Files = std::vector<BundleFile>;
 
@@ -186,5 +186,5 @@ TEST_F(WriteFiles, What_exists_is_not_touched) {
   EXPECT_EQ(look("out").size(), 1u);
 }
 
-}  // namespace
+}  // namespace bundle_test
 }  // namespace sluice::workspace

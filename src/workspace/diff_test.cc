@@ -7,7 +7,7 @@
 #include "workspace/tree_fixture.h"
 
 namespace sluice::workspace {
-namespace {
+namespace diff_test {
 
 namespace fs = std::filesystem;
 
@@ -265,5 +265,5 @@ TEST_P(AppliedDiff, By_git_gives_the_tree_that_was_made) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AppliedDiff, testing::Range(1u, 41u));
 
-}  // namespace
+}  // namespace diff_test
 }  // namespace sluice::workspace

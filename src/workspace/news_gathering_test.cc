@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::workspace {
-namespace {
+namespace news_gathering_test {
 
 using Kind = FileNews::Kind;
 
@@ -63,5 +63,5 @@ TEST_F(NewsGatheringTest, Names_that_are_no_text_become_text) {
   EXPECT_EQ(take(), "create \xc3\xa4/\xef\xbf\xbd\xef\xbf\xbd.txt");
 }
 
-}  // namespace
+}  // namespace news_gathering_test
 }  // namespace sluice::workspace

@@ -3,7 +3,7 @@
 #include "workspace/workspace.h"
 
 namespace sluice::workspace {
-namespace {
+namespace skill_head_test {
 
 Result<SkillHead> head_of(const std::string& skill_md) { return read_skill_head({{"SKILL.md", skill_md}}); }
 
@@ -85,5 +85,5 @@ TEST(SkillHead, A_bundle_without_SKILL_md_is_told_where_it_belongs) {
             "SKILL.md must be at the bundle's root, and is at \"my-skill/SKILL.md\": pack from inside that directory");
 }
 
-}  // namespace
+}  // namespace skill_head_test
 }  // namespace sluice::workspace

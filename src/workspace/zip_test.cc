@@ -10,7 +10,7 @@
 #include "workspace/workspace.h"
 
 namespace sluice::workspace {
-namespace {
+namespace zip_test {
 
 using Contents = std::vector<std::pair<std::string, std::string>>;
 
@@ -74,5 +74,5 @@ TEST(Extensions, Decide_without_regard_to_case) {
   EXPECT_FALSE(has_extension_of("a.csv", {"exe"}));
 }
 
-}  // namespace
+}  // namespace zip_test
 }  // namespace sluice::workspace

@@ -16,7 +16,7 @@
 #include "world/world.h"
 
 namespace sluice::world {
-namespace {
+namespace world_test {
 
 // A real loop that gives up after ten seconds, so that a test which waits for nothing fails.
 class ReactorTest : public testing::Test {
@@ -413,5 +413,5 @@ TEST(FakeEntropy, Counts_up) {
   EXPECT_EQ(second, (std::array<uint8_t, 2>{0, 2}));
 }
 
-}  // namespace
+}  // namespace world_test
 }  // namespace sluice::world

@@ -1,27 +1,28 @@
-// Tells one story of the console, as a person would live it, against a real server (tests/process/test_console.py).
+// Tells stories of the console, as a person would live them, against a real server (tests/process/test_console.py): all in
+// one browser, several at a time if that is asked for. Each line of the input begins a story ({ story, url, facts }) or
+// answers what one of them asked ({ story, answer }); each line of the output is what a story asks, notes or ended with.
 //
-//   node console.mjs STORY
+//   node console.mjs
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
 import {
-  accessible, answer, ask, browser, chatId, expectStops, fits, get, hear, idle, kept, makeApprover, message, openPage, patience, rename, say, seen, shoot, shown,
-  squeezed, stored, tab, tell, textOf, visit,
+  Person, accessible, answer, browser, chatId, coloursOnly, fits, get, hear, idle, kept, makeApprover, message, patience, rename, say, shoot, shown, squeezed, stored,
+  textOf,
 } from './console_browser.mjs'
 
-const url = process.env.SLUICE_URL
-const facts = JSON.parse(process.env.SLUICE_FACTS)
 const evil = '<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3))'
 
 const stories = {
-  async 'first answer'() {
-    const home = await openPage()
-    await home.goto(url) // where somebody comes who knows only the server's name
+  async 'first answer'(person) {
+    const home = await person.openPage()
+    await home.goto(person.url) // where somebody comes who knows only the server's name
     assert.equal(await home.title(), 'Sluice')
     await home.getByRole('link', { name: 'The console' }).click()
     await home.getByRole('button', { name: 'Sign in' }).waitFor(patience)
     assert.equal(await home.title(), 'Sign in · Sluice')
-    const page = await visit()
+    const page = await person.visit()
     await shown(page, 'What should')
     await accessible(page, 'a new chat')
     await shoot(page, 'chat-new')
@@ -30,15 +31,15 @@ const stories = {
     assert.equal(textOf(await stored(page)), 'Good morning, stranger.')
     await page.reload()
     await answer(page).getByText('Good morning, stranger.').waitFor(patience)
-    await page.goto(await ask('address')) // once: whoever finds the code later finds nothing
+    await page.goto(await person.ask('address')) // once: whoever finds the code later finds nothing
     await message(page).waitFor(patience)
-    const other = await openPage()
-    await other.goto(await ask('address'))
+    const other = await person.openPage()
+    await other.goto(await person.ask('address'))
     await other.getByRole('button', { name: 'Sign in' }).waitFor(patience)
   },
 
-  async 'steps and files'() {
-    const page = await visit()
+  async 'steps and files'(person) {
+    const page = await person.visit()
     await hear(page, [
       'say I will look at the orders first.',
       '$ mkdir -p assets && printf "order,customer,total\\n1001,Ada,120.00\\n1002,Grace,87.50\\n1003,Edsger,240.25\\n" | tee assets/orders.csv',
@@ -65,15 +66,15 @@ const stories = {
     assert.match(readFileSync(await got.path(), 'utf8'), /^order,customer,total\n1001,Ada/)
     await page.emulateMedia({ colorScheme: 'light' })
     const [{ id }] = (await get(page, `/v1/runs?conversation_id=${chatId(page)}`)).data
-    await page.goto(`${url}/console/runs/${id}`)
+    await page.goto(`${person.url}/console/runs/${id}`)
     await page.getByRole('group', { name: /^Timeline/ }).waitFor(patience)
     await page.getByRole('button', { name: /^succeeded bash/ }).first().waitFor(patience)
     await shoot(page, 'run')
   },
 
-  async approval() {
+  async approval(person) {
     const secret = `hunter2-${randomBytes(8).toString('hex')}`
-    const page = await visit()
+    const page = await person.visit()
     await say(page, 'say I can reconcile the invoices with your CRM. It wants a key that I do not have.\nneed CRM_API_KEY for crm.example: The API key of the CRM, to read customers because The invoices are to be matched with customers in the CRM.\nsay Thank you. 14 invoices match.')
     await shown(page, 'Your approval is needed')
     await rename(page, 'Reconcile the invoices')
@@ -107,8 +108,8 @@ const stories = {
     await accessible(page, 'approvals')
   },
 
-  async reload() {
-    const page = await visit()
+  async reload(person) {
+    const page = await person.visit()
     await say(page, 'tokens 150 100\n$ echo between\nsay Half.\ntokens 300 100\nsay The end.')
     await shown(page, 'w50')
     await page.reload()
@@ -121,8 +122,8 @@ const stories = {
     assert.equal(words.length, 450)
   },
 
-  async stop() {
-    const page = await visit()
+  async stop(person) {
+    const page = await person.visit()
     await say(page, 'say Working.\n$ echo begun; sleep 600')
     await page.getByRole('button', { name: /^running bash/ }).click()
     await page.locator('.step-body').getByText('begun', { exact: true }).waitFor(patience)
@@ -135,13 +136,13 @@ const stories = {
     await answer(page).getByText('Still here.').waitFor(patience)
   },
 
-  async 'upload and download'() {
+  async 'upload and download'(person) {
     const files = {
       'noise.png': ['image/png', randomBytes(300_000)],
       'page.html': ['text/html', Buffer.from('<script>alert(1)</script><h1>mine</h1>')],
       'drawing.svg': ['image/svg+xml', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>')],
     }
-    const page = await visit()
+    const page = await person.visit()
     await page.locator('input[type=file]').setInputFiles(Object.entries(files).map(([name, [mimeType, buffer]]) => ({ name, mimeType, buffer })))
     for (const name of Object.keys(files)) await page.getByRole('button', { name: `Remove ${name}` }).waitFor(patience)
     await hear(page, '$ find . -name noise.png -exec sha256sum {} + | cut -c1-64\nsay It is {{last}}')
@@ -166,8 +167,8 @@ const stories = {
     }
   },
 
-  async script() {
-    const page = await visit()
+  async script(person) {
+    const page = await person.visit()
     await page.locator('input[type=file]').setInputFiles([{ name: '<img src=x onerror=alert(4)>.txt', mimeType: 'text/plain', buffer: Buffer.from(evil) }])
     await page.getByRole('button', { name: /^Remove <img/ }).waitFor(patience)
     await hear(page, [
@@ -187,16 +188,16 @@ const stories = {
     await accessible(page, 'hostile texts')
     const [, { id }] = (await get(page, `/v1/runs?conversation_id=${chatId(page)}`)).data
     for (const [show, box] of [['steps', '.steps'], ['trace', '.trace-lines'], ['files', '.file-list']]) {
-      await page.goto(`${url}/console/runs/${id}?show=${show}`)
+      await page.goto(`${person.url}/console/runs/${id}?show=${show}`)
       await page.locator(box).getByText('onerror').first().waitFor(patience)
       await inert()
     }
   },
 
-  async 'two tabs'() {
-    const page = await visit()
+  async 'two tabs'(person) {
+    const page = await person.visit()
     await hear(page, 'say Open.')
-    const second = await tab(page, page.url())
+    const second = await person.tab(page, page.url())
     await shown(second, 'Open.')
     const long = `tokens ${patience.timeout / 100} 50` // the first is not over when the second is sent
     const texts = [`${long}\nsay Sent by one.`, `${long}\nsay Sent by two.`]
@@ -213,20 +214,20 @@ const stories = {
     for (const one of tabs) assert.equal(squeezed(await answer(one).locator('.slab').innerText()), squeezed(textOf(messages.at(-1))))
   },
 
-  async restart() {
-    const page = await visit()
-    expectStops()
+  async restart(person) {
+    const page = await person.visit()
+    person.expectStops()
     await hear(page, 'say Before.')
     await page.locator('input[type=file]').setInputFiles([{ name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n') }])
     await page.getByRole('button', { name: 'Send' }).click({ ...patience, trial: true })
-    await ask('stop')
+    await person.ask('stop')
     await say(page, 'say After.')
     await shown(page, 'The server is not reachable.')
     await page.getByRole('alert').getByText('Your text is kept.').waitFor(patience)
     assert.equal(await message(page).inputValue(), 'say After.')
     await accessible(page, 'a server that is gone')
     await shoot(page, 'unreachable')
-    await ask('start')
+    await person.ask('start')
     await page.locator('.banner').waitFor({ ...patience, state: 'detached' })
     await message(page).press('Enter')
     await answer(page).getByText('After.').waitFor(patience)
@@ -235,17 +236,17 @@ const stories = {
     // In the middle of an answer, which goes on where it was.
     await say(page, 'tokens 600 100\nsay The end.')
     await shown(page, 'w50')
-    await ask('stop')
+    await person.ask('stop')
     await shown(page, 'The server is not reachable.')
-    await ask('start')
+    await person.ask('start')
     await answer(page).getByText('The end.').waitFor(patience)
     await idle(page)
     assert.equal((await answer(page).innerText()).match(/\bw\d+\b/g).length, 600)
     assert.equal((await get(page, `/api/assistant/chats/${chatId(page)}`)).messages.length, 6)
   },
 
-  async phone() {
-    const page = await visit({ width: 360, height: 740, dark: true })
+  async phone(person) {
+    const page = await person.visit({ width: 360, height: 740, dark: true })
     await say(page, 'say A long line follows.\n$ echo aVeryLongWordThatDoesNotBreak_aVeryLongWordThatDoesNotBreak_aVeryLongWordThatDoesNotBreak\nwrite a/deep/folder/with-a-long-name.txt: x\nneed CRM_API_KEY for crm.example: The key of the CRM\nsay Done.')
     await shown(page, 'Your approval is needed')
     await makeApprover(page)
@@ -262,7 +263,7 @@ const stories = {
     await shoot(page, 'phone-answer')
     const [{ id }] = (await get(page, `/v1/runs?conversation_id=${chatId(page)}`)).data
     for (const place of ['runs', `runs/${id}`, 'capacity', 'tenants', 'agents', 'tables', 'workflows']) {
-      await page.goto(`${url}/console/${place}`)
+      await page.goto(`${person.url}/console/${place}`)
       await page.locator('#content h1').first().waitFor({ ...patience, state: 'attached' })
       await page.waitForLoadState('networkidle')
       await fits(page, place)
@@ -271,11 +272,11 @@ const stories = {
     }
   },
 
-  async speed() {
-    const page = await visit()
+  async speed(person) {
+    const page = await person.visit()
     const painted = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime)
-    tell(`first contentful paint with a cold cache: ${painted.toFixed(0)} ms (target: 1000)`)
-    await say(page, 'tokens 2000 200')
+    person.note(`first contentful paint with a cold cache: ${painted.toFixed(0)} ms (target: 1000)`)
+    await say(page, 'tokens 1200 200')
     await shown(page, 'w20')
     const gaps = await page.evaluate(() => new Promise((resolve) => {
       const gaps = []
@@ -290,56 +291,64 @@ const stories = {
       requestAnimationFrame(tick)
     }))
     gaps.sort((a, b) => a - b)
-    tell(`frames while 200 tokens a second come: ${(gaps.length / 5).toFixed(1)} a second (target: 60), median ${gaps[gaps.length >> 1].toFixed(1)} ms, 95th ${gaps[Math.floor(gaps.length * 0.95)].toFixed(1)} ms, worst ${gaps.at(-1).toFixed(1)} ms`)
+    person.note(`frames while 200 tokens a second come: ${(gaps.length / 5).toFixed(1)} a second (target: 60), median ${gaps[gaps.length >> 1].toFixed(1)} ms, 95th ${gaps[Math.floor(gaps.length * 0.95)].toFixed(1)} ms, worst ${gaps.at(-1).toFixed(1)} ms`)
     // Of a server with a sanitizer, and of the tests beside it, the page is no judge.
-    assert.ok(facts.sanitized || (painted < 10_000 && gaps.length > 50), 'as slow as this, something is wrong, on any machine')
+    assert.ok(person.facts.sanitized || (painted < 10_000 && gaps.length > 50), 'as slow as this, something is wrong, on any machine')
     await idle(page)
-    assert.equal((await answer(page).innerText()).match(/\bw\d+\b/g).length, 2000)
+    assert.equal((await answer(page).innerText()).match(/\bw\d+\b/g).length, 1200)
   },
 
-  async pages() {
-    const page = await visit()
+  async pages(person) {
+    const page = await person.visit()
     await hear(page, 'say For the list.')
     await accessible(page, 'chat')
-    for (const [place, text] of facts.places) {
-      await page.goto(`${url}/console/${place}`)
-      await page.locator('#content').getByText(text).first().waitFor({ ...patience, state: 'attached' })
-      await page.waitForLoadState('networkidle')
-      for (const colorScheme of ['light', 'dark']) {
-        await page.emulateMedia({ colorScheme })
-        await accessible(page, `${place} (${colorScheme})`)
+    const places = [...person.facts.places]
+    const look = async (one) => {
+      for (let next; (next = places.shift()); ) {
+        const [place, text] = next
+        await one.goto(`${person.url}/console/${place}`)
+        await one.locator('#content').getByText(text).first().waitFor({ ...patience, state: 'attached' })
+        await one.waitForLoadState('networkidle')
+        await accessible(one, place)
+        await one.emulateMedia({ colorScheme: 'dark' })
+        await accessible(one, `${place} (dark)`, coloursOnly)
+        await shoot(one, `page-${place.replace(/\W+\w{3}_\w+/, '-one').replace(/\W+/g, '-')}-dark`)
+        await one.emulateMedia({ colorScheme: 'light' })
       }
-      await shoot(page, `page-${place.replace(/\W+\w{3}_\w+/, '-one').replace(/\W+/g, '-')}-dark`)
-      await page.emulateMedia({ colorScheme: 'light' })
     }
+    await Promise.all([look(page), look(await person.tab(page, page.url()))]) // one works while the other waits
   },
 
-  async queue() {
-    const page = await visit()
+  async queue(person) {
+    const page = await person.visit()
     await say(page, 'say My turn.')
     const queue = page.locator('.queue')
     await queue.getByText('Every place is taken.').waitFor(patience)
     await queue.getByText('It is next in line.').waitFor(patience)
     await accessible(page, 'a queue')
     await shoot(page, 'queue')
-    const second = await tab(page, `${url}/console/chat`)
+    const second = await person.tab(page, `${person.url}/console/chat`)
     await say(second, 'say After you.')
     await second.locator('.queue').getByText('1 run is before it.').waitFor(patience)
-    await page.goto(`${url}/console/runs/${facts.run}`)
+    await page.goto(`${person.url}/console/runs/${person.facts.run}`)
     await page.getByRole('button', { name: 'Cancel the run' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click()
     await second.locator('.message.assistant').getByText('After you.').waitFor(patience)
   },
 }
 
-const end = { ok: true }
-try {
-  await stories[process.argv[2]]()
-} catch (error) {
-  const page = browser.contexts().flatMap((context) => context.pages()).at(-1)
-  await shoot(page, `failed-${process.argv[2].replace(/\W+/g, '-')}`).catch(() => {})
-  Object.assign(end, { ok: false, failure: error.stack })
+const write = (story, said) => console.log(JSON.stringify({ story, ...said }))
+const answers = new Map() // what a story waits for
+
+async function begin({ story, url, facts }) {
+  const ask = (what) => new Promise((resolve) => { answers.set(story, resolve); write(story, { ask: what }) })
+  const person = Object.assign(new Person(ask), { url, facts, note: (text) => write(story, { note: text }) })
+  write(story, { end: await person.live(story, stories[story]) })
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const said = JSON.parse(line)
+  if ('answer' in said) answers.get(said.story)(said.answer)
+  else void begin(said)
 }
 await browser.close()
-console.log(JSON.stringify({ ...end, errors: seen.errors, origins: [...seen.origins] }))
-process.exit(0)

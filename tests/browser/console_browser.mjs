@@ -1,64 +1,83 @@
 // A person at the console, in Debian's Chromium: pages that are watched for mistakes, foreign requests and dialogs; what
-// one does in a chat; axe's rules; and a word with the test that started this, which holds the server.
+// one does in a chat; and axe's rules.
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { chromium } from 'playwright-core'
 
-export const patience = { timeout: 1000 * Number(process.env.SLUICE_TEST_PATIENCE ?? 30) }
+export const patience = { timeout: 1000 * Number(process.env.SLUICE_TEST_PATIENCE ?? 60) }
 const shots = process.env.SLUICE_SCREENSHOTS
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 // What Chromium itself says of an answer that is an error, or of a server that is stopped.
 const expected = [/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/, /status of (401|404|409)/]
 mkdirSync(shots, { recursive: true })
 
 export const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] })
-export const seen = { errors: [], origins: new Set() }
 
-// Asks the test: for an "address" that opens the console, or to "stop" or "start" the server.
-export async function ask(what) {
-  console.log(JSON.stringify({ ask: what }))
-  return JSON.parse((await answers.next()).value)
-}
+// The browsers of one story, and what was seen in them. `ask` asks the test: for an "address" that opens the console, or
+// to "stop" or "start" the server.
+export class Person {
+  errors = []
+  origins = new Set()
+  #contexts = []
+  #expected = [...expected]
 
-// From here on the server is stopped now and then: until its socket is closed it answers 503, which Chromium notes.
-export const expectStops = () => expected.push(/status of 503/)
+  constructor(ask) {
+    this.ask = ask
+  }
 
-export const tell = (text) => console.log(JSON.stringify({ tell: text }))
+  // From here on the server is stopped now and then: until its socket is closed it answers 503, which Chromium notes.
+  expectStops() {
+    this.#expected.push(/status of 503/)
+  }
 
-export function watch(page) {
-  page.on('pageerror', (error) => seen.errors.push(String(error)))
-  page.on('dialog', (dialog) => { seen.errors.push(`a dialog: ${dialog.message()}`); void dialog.dismiss() })
-  page.on('console', (line) => { if (line.type() === 'error' && !expected.some((fine) => fine.test(line.text()))) seen.errors.push(line.text()) })
-  page.on('request', (request) => { if (/^(https?|wss?):/.test(request.url())) seen.origins.add(new URL(request.url()).origin) })
-  return page
-}
+  watch(page) {
+    page.on('pageerror', (error) => this.errors.push(String(error)))
+    page.on('dialog', (dialog) => { this.errors.push(`a dialog: ${dialog.message()}`); void dialog.dismiss() })
+    page.on('console', (line) => { if (line.type() === 'error' && !this.#expected.some((fine) => fine.test(line.text()))) this.errors.push(line.text()) })
+    page.on('request', (request) => { if (/^(https?|wss?):/.test(request.url())) this.origins.add(new URL(request.url()).origin) })
+    return page
+  }
 
-// A page of a browser of its own. What is done in it without a word about time waits as long as everything else.
-export async function openPage(options) {
-  const context = await browser.newContext(options)
-  context.setDefaultTimeout(patience.timeout)
-  return context.newPage()
-}
+  // A page of a browser of its own. What is done in it without a word about time waits as long as everything else.
+  async openPage(options) {
+    const context = await browser.newContext(options)
+    this.#contexts.push(context)
+    context.setDefaultTimeout(patience.timeout)
+    return context.newPage()
+  }
 
-// Opens the console as somebody who was given its address.
-export async function visit({ width = 1280, height = 800, dark = false } = {}) {
-  const page = watch(await openPage({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light' }))
-  await page.goto(await ask('address'))
-  await message(page).waitFor(patience)
-  assert.equal(new URL(page.url()).hash, '', 'the code leaves the address bar')
-  return page
-}
+  // Opens the console as somebody who was given its address.
+  async visit({ width = 1280, height = 800, dark = false } = {}) {
+    const page = this.watch(await this.openPage({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light' }))
+    await page.goto(await this.ask('address'))
+    await message(page).waitFor(patience)
+    assert.equal(new URL(page.url()).hash, '', 'the code leaves the address bar')
+    return page
+  }
 
-// Another tab of the same browser.
-export async function tab(page, address) {
-  const second = watch(await page.context().newPage())
-  await second.goto(address)
-  await second.locator('.navigation').waitFor({ ...patience, state: 'attached' })
-  return second
+  // Another tab of the same browser.
+  async tab(page, address) {
+    const second = this.watch(await page.context().newPage())
+    await second.goto(address)
+    await second.locator('.navigation').waitFor({ ...patience, state: 'attached' })
+    return second
+  }
+
+  // Has the story told, and says what came of it.
+  async live(name, story) {
+    const end = { ok: true }
+    try {
+      await story(this)
+    } catch (error) {
+      const page = this.#contexts.flatMap((context) => context.pages()).at(-1)
+      if (page) await shoot(page, `failed-${name.replace(/\W+/g, '-')}`).catch(() => {})
+      Object.assign(end, { ok: false, failure: error.stack })
+    }
+    for (const context of this.#contexts) await context.close()
+    return { ...end, errors: this.errors, origins: [...this.origins] }
+  }
 }
 
 export const message = (page) => page.getByLabel('Message', { exact: true })
@@ -100,11 +119,14 @@ export async function makeApprover(page) {
 // A picture of the page at rest: its animations are over.
 export const shoot = (page, name) => page.screenshot({ path: join(shots, `${name}.png`), animations: 'disabled', caret: 'initial' })
 
-export async function accessible(page, what) {
-  await page.evaluate(axe) // by the debugger, which no policy stops
+// In other colours a page is judged by the rules that look at colours: what it is made of has been judged already.
+export const coloursOnly = { runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } }
+
+export async function accessible(page, what, rules = {}) {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe) // by the debugger, which no policy stops
   // A colour on its way to another is neither.
   await page.evaluate(() => Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished)))
-  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
+  const { violations } = await page.evaluate((chosen) => globalThis.axe.run(document, { resultTypes: ['violations'], selectors: false, ...chosen }), rules)
   const told = violations.map(({ id, help, nodes }) => `${id}: ${help}\n  ${nodes.map((node) => `${node.html.slice(0, 160)} — ${node.failureSummary.split('\n')[1]}`).join('\n  ')}`)
   assert.equal(told.length, 0, `axe on ${what}:\n${told.join('\n')}`)
 }

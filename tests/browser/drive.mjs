@@ -24,7 +24,8 @@ async function say(page, text) {
 }
 
 const idle = (page) => page.locator('[data-status=idle]').waitFor(patience)
-const shown = (page, text) => page.getByText(text, { exact: false }).first().waitFor(patience)
+// Shown by the agent: the page shows at once what the person sent, which has the same words in it.
+const shown = (page, text) => page.locator('.assistant', { hasText: text }).first().waitFor(patience)
 const thread = `${kind}-${process.pid}`
 
 try {
@@ -50,7 +51,7 @@ try {
     await say(page, 'say Before the reload.\nsleep 3000\nsay After the reload.')
     await shown(page, 'Before the reload.')
     await page.reload()
-    await page.locator('.assistant', { hasText: 'After the reload.' }).waitFor(patience)
+    await shown(page, 'After the reload.')
     await idle(page)
     seen.reloaded = (await page.locator('.assistant').allInnerTexts()).join('\n')
   }

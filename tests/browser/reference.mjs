@@ -2,14 +2,15 @@
 //
 //   node reference.mjs
 import assert from 'node:assert/strict'
-import { accessible, browser, fits, openPage, patience, seen, shoot, watch } from './console_browser.mjs'
+import { Person, accessible, browser, fits, patience, shoot } from './console_browser.mjs'
 
 const url = process.env.SLUICE_URL
+const reader = new Person()
 const filter = (page) => page.getByLabel('Find an operation or schema')
 const article = (page, name) => page.locator(`article#${name}`)
 
 async function open(place, { width = 1280, height = 800 } = {}) {
-  const page = watch(await openPage({ viewport: { width, height } }))
+  const page = reader.watch(await reader.openPage({ viewport: { width, height } }))
   await page.goto(`${url}/docs${place}`)
   await page.getByRole('heading', { name: 'The API of Sluice' }).waitFor(patience)
   return page
@@ -62,15 +63,9 @@ async function readsOnAPhone() {
   assert.deepEqual(text.match(/\bdocs\/[\w/-]+\.md/g) ?? [], [], 'what the page names, the server has')
 }
 
-const end = { ok: true }
-try {
+const end = await reader.live('reference', async () => {
   await reads()
   await readsOnAPhone()
-} catch (error) {
-  const page = browser.contexts().flatMap((context) => context.pages()).at(-1)
-  await shoot(page, 'failed-reference').catch(() => {})
-  Object.assign(end, { ok: false, failure: error.stack })
-}
+})
 await browser.close()
-console.log(JSON.stringify({ ...end, errors: seen.errors, origins: [...seen.origins] }))
-process.exit(0)
+console.log(JSON.stringify(end))

@@ -1,25 +1,14 @@
 """The PostgreSQL of a world: reached by each node through a door of its own cable, killed and stopped like the rest."""
-import random
-import socket
-
 from faults import children_of
+from ports import lasting_port
 from postgres import Postgres
-
-
-def free_port():
-    """Below those that the kernel gives out by itself, so that nobody takes it while the database is down."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as trial:
-            if trial.connect_ex(("127.0.0.1", port)) != 0:
-                return port
 
 
 class Database:
     def __init__(self, world):
         # Its processes are killed here, and what they had written is then with the kernel; only a power cut would take
         # it away. Waiting for a slow disk would have nodes miss their beats, which is no misfortune of the play.
-        self.postgres = Postgres(settings=["fsync=off"], port=free_port()).start()
+        self.postgres = Postgres(settings=["fsync=off"], port=lasting_port()).start()
         self.up = True
         self.door = world.switchboard.open("database")
         self.door.target = ("127.0.0.1", self.postgres.port)

@@ -71,6 +71,9 @@ std::string own_gateway() {
   return "192.0.2.1";
 }
 
+// Of this process alone: another one that lays its bait at the same time must not take this one's away.
+key_t shm_key() { return 0x51000000 + getpid(); }
+
 }  // namespace
 
 HostBait::HostBait() {
@@ -88,7 +91,7 @@ HostBait::HostBait() {
   for (const fs::path& leak : {directory_ / "secret", fs::path("/"), directory_}) {
     descriptors_.push_back(open(leak.c_str(), O_RDONLY));  // NOLINT
   }
-  shm_id_ = shmget(0x51071CE, 4096, IPC_CREAT | 0666);
+  shm_id_ = shmget(shm_key(), 4096, IPC_CREAT | 0666);
 }
 
 HostBait::~HostBait() {
@@ -109,7 +112,7 @@ std::vector<std::string> HostBait::facts(const sandbox::Limits& limits, const st
           "host_address=" + own_address(),
           "gateway=" + own_gateway(),
           "outside_pid=" + std::to_string(getpid()),
-          "shm_id=" + std::to_string(0x51071CE),
+          "shm_key=" + std::to_string(shm_key()),
           "canary_backwards=" + std::string(canary_.rbegin(), canary_.rend()),
           "bound=" + bound,
           "processes_max=" + std::to_string(limits.processes_max),

@@ -21,7 +21,7 @@
 #include "tests/hostile/probes.h"
 
 namespace sluice::hostile {
-namespace {
+namespace hostile_test {
 
 namespace fs = std::filesystem;
 using sandbox::BoxStory;
@@ -134,5 +134,5 @@ TEST(Probes, Find_a_listener_that_was_left_open) {
   EXPECT_EQ(WEXITSTATUS(status), 1);
 }
 
-}  // namespace
+}  // namespace hostile_test
 }  // namespace sluice::hostile

@@ -161,7 +161,7 @@ Verdict outside_processes(const Facts& facts) {
 
 Verdict host_sysv_ipc(const Facts& facts) {
   const std::string list = contents("/proc/sysvipc/shm");
-  if (list.find(facts["shm_id"]) != std::string::npos && list.find('\n') + 1 < list.size()) return escaped(list);
+  if (list.find(facts["shm_key"]) != std::string::npos && list.find('\n') + 1 < list.size()) return escaped(list);
   return resisted("no segment");
 }
 

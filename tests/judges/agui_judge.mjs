@@ -3,6 +3,7 @@
 import * as current from '@ag-ui/client'
 import * as old from '@ag-ui/client-old'
 import { stage } from './stage.mjs'
+import { collectWarnings } from './warnings.mjs'
 
 const user = { id: 'user-1', role: 'user', content: 'Look around.' }
 export const next = { id: 'user-2', role: 'user', content: 'And now?' }
@@ -35,39 +36,40 @@ function inputOf(agent, segment, segments, approved) {
   return segment === 0 || segment === segments.length ? {} : answers(agent, approved)
 }
 
+async function watch(agent, streams, segments, approved, seen) {
+  for (let segment = 0; segment < streams.length; ++segment) {
+    const told = []
+    try {
+      await agent.runAgent(inputOf(agent, segment, segments, approved), {
+        onEvent: ({ event }) => void told.push(event),
+      })
+    } catch (failure) {
+      seen.failure = failure
+    }
+    seen.events.push(...told)
+    const last = told.at(-1)
+    if (last?.type === 'RUN_ERROR') {
+      seen.errors.push(`${last.code}: ${last.message}`)
+      seen.failure = undefined
+      seen.warnings.length = 0
+    } else if (last?.type !== 'RUN_FINISHED') {
+      seen.refused = `the stream was given up after ${last?.type}`
+    }
+    if (seen.failure) seen.refused = String(seen.failure)
+    if (seen.refused) break
+  }
+  seen.messages = agent.messages
+}
+
 // What was seen: { refused, errors, events, messages, warnings }.
 async function judge({ HttpAgent }, segments, { approved = true, afterwards } = {}) {
   const streams = afterwards ? [...segments, afterwards] : segments
   const scene = await stage(streams)
   const seen = { events: [], errors: [], warnings: [], refused: undefined, messages: [] }
-  const { warn, error } = console
-  console.warn = console.error = (...words) => seen.warnings.push(words.join(' '))
   try {
     const agent = new HttpAgent({ url: scene.url, threadId: 'thread-1', initialMessages: [user] })
-    for (let segment = 0; segment < streams.length; ++segment) {
-      const told = []
-      try {
-        await agent.runAgent(inputOf(agent, segment, segments, approved), {
-          onEvent: ({ event }) => void told.push(event),
-        })
-      } catch (failure) {
-        seen.failure = failure
-      }
-      seen.events.push(...told)
-      const last = told.at(-1)
-      if (last?.type === 'RUN_ERROR') {
-        seen.errors.push(`${last.code}: ${last.message}`)
-        seen.failure = undefined
-        seen.warnings = []
-      } else if (last?.type !== 'RUN_FINISHED') {
-        seen.refused = `the stream was given up after ${last?.type}`
-      }
-      if (seen.failure) seen.refused = String(seen.failure)
-      if (seen.refused) break
-    }
-    seen.messages = agent.messages
+    await collectWarnings(seen.warnings, () => watch(agent, streams, segments, approved, seen))
   } finally {
-    Object.assign(console, { warn, error })
     scene.close()
   }
   if (!seen.refused && seen.warnings.length > 0) seen.refused = `it warns: ${seen.warnings.join('; ')}`

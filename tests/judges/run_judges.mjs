@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import assert from 'node:assert/strict'
 import { judgeCurrent, judgeOld, next } from './agui_judge.mjs'
 import { judgeTanstack } from './tanstack_judge.mjs'
+import { strays } from './warnings.mjs'
 
 const goldens = path.join(fileURLToPath(import.meta.url), '../../../src/wire/testdata/agui')
 const names = fs.readdirSync(goldens)
@@ -58,9 +59,16 @@ const [, ...said] = historyOf('text')
 const withNext = (history) => [...history, next, ...said.map((message) => ({ ...message, id: renamed(message.id) }))]
 
 const failures = []
-async function hear(title, judge, check) {
-  let trouble
+// Each client mostly waits, so several are heard at once; what they made of it is printed in the order of this file.
+const atOnce = 10
+const hearings = []
+const hear = (title, judge, check) => void hearings.push(async () => {
   const seen = await judge()
+  return () => report(title, seen, check)
+})
+
+function report(title, seen, check) {
+  let trouble
   try {
     trouble = seen.refused
     if (!trouble) check(seen)
@@ -72,16 +80,22 @@ async function hear(title, judge, check) {
   if (trouble) failures.push(`${title}: ${trouble}\n${seen.warnings.join('\n')}`)
 }
 
+// What must be refused.
+const refuse = (judge, failure) => void hearings.push(async () => {
+  const { refused } = await judge()
+  return () => void (refused || failures.push(failure))
+})
+
 for (const story of stories) {
   const history = historyOf(story)
-  await hear(`${story} by AG-UI 1.0`, () => judgeCurrent(segmentsOf(story, 'current')), (seen) => agree(seen.messages, history))
-  await hear(`${story} by AG-UI 0.0.59`, () => judgeOld(segmentsOf(story, 'old')), (seen) => agree(seen.messages, history))
+  hear(`${story} by AG-UI 1.0`, () => judgeCurrent(segmentsOf(story, 'current')), (seen) => agree(seen.messages, history))
+  hear(`${story} by AG-UI 0.0.59`, () => judgeOld(segmentsOf(story, 'old')), (seen) => agree(seen.messages, history))
   const segments = segmentsOf(story, 'tanstack')
   const shows = (seen) => showsAll(seen.messages, history)
-  await hear(`${story} by TanStack AI`, () => judgeTanstack(segments), shows)
+  hear(`${story} by TanStack AI`, () => judgeTanstack(segments), shows)
   const frames = segments[0].split('\n\n').length - 1
-  await hear(`${story} by TanStack AI, cut in the middle`, () => judgeTanstack(segments, { cut: frames >> 1 }), shows)
-  await hear(`${story} by TanStack AI, cut at the end`, () => judgeTanstack(segments, { cut: frames - 1, bare: true }), shows)
+  hear(`${story} by TanStack AI, cut in the middle`, () => judgeTanstack(segments, { cut: frames >> 1 }), shows)
+  hear(`${story} by TanStack AI, cut at the end`, () => judgeTanstack(segments, { cut: frames - 1, bare: true }), shows)
 }
 
 // Whoever was asked and has answered, also with no, can say more in the thread.
@@ -90,7 +104,7 @@ for (const story of ['gate', 'denied']) {
   for (const [name, judge, peer] of all) {
     const told = { approved: story !== 'denied', afterwards: afterwardsFor(peer) }
     const check = peer === 'tanstack' ? showsAll : agree
-    await hear(`${story}, and then a message, by ${name}`, () => judge(segmentsOf(story, peer), told), (seen) =>
+    hear(`${story}, and then a message, by ${name}`, () => judge(segmentsOf(story, peer), told), (seen) =>
       check(seen.messages, withNext(historyOf(story))))
   }
 }
@@ -100,17 +114,24 @@ const without = (stream, type) => stream.split('\n\n').filter((frame) => !frame.
 for (const [name, judge, peer] of all.slice(0, 2)) {
   const [text] = segmentsOf('text', peer)
   for (const type of ['RUN_STARTED', 'TEXT_MESSAGE_START', 'TEXT_MESSAGE_END', 'RUN_FINISHED']) {
-    const { refused } = await judge([without(text, type)])
-    if (!refused) failures.push(`${name} takes a stream without ${type}`)
+    refuse(() => judge([without(text, type)]), `${name} takes a stream without ${type}`)
   }
 }
 for (const [name, judge, peer] of all) {
-  const { refused } = await judge(segmentsOf('expired', peer), { afterwards: afterwardsFor(peer) })
-  if (!refused) failures.push(`${name} takes a message while it waits for an answer`)
+  refuse(() => judge(segmentsOf('expired', peer), { afterwards: afterwardsFor(peer) }),
+    `${name} takes a message while it waits for an answer`)
 }
-const { refused } = await judgeTanstack([without(segmentsOf('text', 'tanstack')[0], 'RUN_FINISHED')])
-if (!refused) failures.push('TanStack AI takes a stream without RUN_FINISHED')
+refuse(() => judgeTanstack([without(segmentsOf('text', 'tanstack')[0], 'RUN_FINISHED')]),
+  'TanStack AI takes a stream without RUN_FINISHED')
 
+const reports = []
+const queue = hearings.entries() // which all of them take from
+const work = async () => {
+  for (const [place, hearing] of queue) reports[place] = await hearing()
+}
+await Promise.all(Array.from({ length: atOnce }, work))
+for (const reportNow of reports) reportNow()
+if (strays.length > 0) failures.push(`warnings that belong to no judgement:\n${strays.join('\n')}`)
 for (const failure of failures) console.error(`\n${failure}`)
 console.log(`${stories.length} stories, ${failures.length} refusals`)
 process.exit(failures.length > 0 ? 1 : 0)

@@ -29,7 +29,9 @@ export async function stage(segments, { cut, bare = false } = {}) {
     if (last !== undefined) frames = frames.slice(frames.findIndex((frame) => frame.startsWith(`id: ${last}\n`)) + 1)
     else if (cut !== undefined) frames = frames.slice(0, cut)
     if (last !== undefined && bare) frames = frames.map((frame) => frame.slice(frame.indexOf('data: ')))
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    // Each answer ends its connection: one that is kept is closed by either side after some seconds, and on a busy machine
+    // that is just when the client sends its next request on it.
+    response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' })
     response.end(frames.join(''))
   })
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))

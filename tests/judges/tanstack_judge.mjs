@@ -1,6 +1,7 @@
 // TanStack AI's chat client.
 import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
 import { stage } from './stage.mjs'
+import { collectWarnings } from './warnings.mjs'
 
 const typeOfLast = (stream) => /.*"type":"(RUN_FINISHED|RUN_ERROR)"/s.exec(stream)?.[1]
 
@@ -19,38 +20,39 @@ const locate = {
   execute: async () => 'here',
 }
 
+async function watch(url, segments, approved, afterwards, seen) {
+  const client = new ChatClient({
+    connection: fetchServerSentEvents(url, { reconnect: { delayMs: 1 } }),
+    threadId: 'thread-1',
+    tools: [locate],
+    onChunk: (chunk) => seen.events.push(chunk),
+    onError: (failure) => seen.errors.push(failure.message),
+  })
+  await client.sendMessage('Look around.')
+  await settled(client)
+  for (let segment = 1; segment < segments.length; ++segment) {
+    const waiting = client.getInterrupts()
+    if (waiting.some((item) => !item.canResolve)) seen.refused = `it cannot answer ${JSON.stringify(waiting)}`
+    if (waiting.length > 0) client.resolveInterrupts((item) => item.resolveInterrupt({ approved }))
+    await settled(client)
+  }
+  if (afterwards) await client.sendMessage('And now?')
+  await settled(client)
+  seen.messages = client.getMessages()
+  seen.interrupts = client.getInterrupts()
+  client.dispose()
+}
+
 // What was seen: { refused, errors, events, messages, asked }.
 export async function judgeTanstack(segments, { approved = true, afterwards, ...cutting } = {}) {
   const streams = afterwards ? [...segments, afterwards] : segments
   const scene = await stage(streams, cutting)
   const seen = { events: [], errors: [], warnings: [], refused: undefined, messages: [], asked: scene.asked }
-  const { warn, error } = console
-  console.warn = console.error = (...words) => seen.warnings.push(words.join(' '))
   try {
-    const client = new ChatClient({
-      connection: fetchServerSentEvents(scene.url),
-      threadId: 'thread-1',
-      tools: [locate],
-      onChunk: (chunk) => seen.events.push(chunk),
-      onError: (failure) => seen.errors.push(failure.message),
-    })
-    await client.sendMessage('Look around.')
-    await settled(client)
-    for (let segment = 1; segment < segments.length; ++segment) {
-      const waiting = client.getInterrupts()
-      if (waiting.some((item) => !item.canResolve)) seen.refused = `it cannot answer ${JSON.stringify(waiting)}`
-      if (waiting.length > 0) client.resolveInterrupts((item) => item.resolveInterrupt({ approved }))
-      await settled(client)
-    }
-    if (afterwards) await client.sendMessage('And now?')
-    await settled(client)
-    seen.messages = client.getMessages()
-    seen.interrupts = client.getInterrupts()
-    client.dispose()
+    await collectWarnings(seen.warnings, () => watch(scene.url, segments, approved, afterwards, seen))
   } catch (failure) {
     seen.refused = String(failure.stack ?? failure)
   } finally {
-    Object.assign(console, { warn, error })
     scene.close()
   }
   const last = seen.events.at(-1)?.type

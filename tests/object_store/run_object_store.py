@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "process"))
 
+from ports import lasting_port  # noqa: E402
 from server_process import Server, wait_until  # noqa: E402
 from test_files import FILES, form  # noqa: E402
 
@@ -33,12 +35,6 @@ def install():
     INSTALLED.touch()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def answers(port):
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
@@ -52,7 +48,7 @@ class ObjectStore:
 
     def __init__(self):
         self.home = tempfile.mkdtemp(prefix="sluice-s3-")
-        self.port = free_port()
+        self.port = lasting_port()
         self.process = None
 
     def start(self):
@@ -60,6 +56,10 @@ class ObjectStore:
             ["node", str(HERE / "store.mjs"), self.home, str(self.port)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: answers(self.port), "the object store listens")
+
+    def start_again(self):
+        if self.process is None:
+            self.start()
 
     def stop(self):
         if self.process is not None:
@@ -73,14 +73,20 @@ class ObjectStore:
 
 
 class ObjectStoreTest(unittest.TestCase):
+    """One store for all tests, with a prefix for each."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.store = ObjectStore()
+        cls.addClassCleanup(cls.store.remove)
+        cls.store.start()
+
     def setUp(self):
-        self.store = ObjectStore()
-        self.addCleanup(self.store.remove)
-        self.store.start()
+        self.prefix = "prefix/of/" + self._testMethodName
 
     def serve(self, secret="S3RVER", bucket="sluice"):
         server = Server("--sandbox.driver", "off", env={
-            "SLUICE_FILES_STORE": f"s3://{bucket}/some/prefix", "SLUICE_FILES_S3_ENDPOINT": f"http://127.0.0.1:{self.store.port}",
+            "SLUICE_FILES_STORE": f"s3://{bucket}/{self.prefix}", "SLUICE_FILES_S3_ENDPOINT": f"http://127.0.0.1:{self.store.port}",
             "SLUICE_FILES_S3_ACCESS_KEY": "S3RVER", "SLUICE_FILES_S3_SECRET_KEY": secret})
         self.addCleanup(server.remove)
         return server.start()
@@ -102,7 +108,7 @@ class ObjectStoreTest(unittest.TestCase):
         for file, data in zip(answer.json()["files"], (b"one", b"", large)):
             self.assertEqual(server.client().get(file["url"]).body, data, file["name"])
         self.assertFalse((server.data / "files").exists())
-        kept = [path for path in pathlib.Path(self.store.home).rglob("*") if "some/prefix" in str(path)]
+        kept = [path for path in pathlib.Path(self.store.home).rglob("*") if self.prefix in str(path)]
         self.assertTrue(kept)
 
     def test_a_wrong_key_is_told_in_words_and_nothing_is_in_the_bag(self):
@@ -122,10 +128,13 @@ class ObjectStoreTest(unittest.TestCase):
         server = self.serve()
         (file,) = self.upload(server, ("a.txt", b"one")).json()["files"]
         self.store.stop()
-        self.assertEqual(self.upload(server, ("b.txt", b"two")).status, 503)
-        self.assertEqual(server.client().get(file["url"]).status, 503)
+        self.addCleanup(self.store.start_again)
+        with ThreadPoolExecutor() as pool:  # both try for some seconds
+            uploaded = pool.submit(self.upload, server, ("b.txt", b"two"))
+            self.assertEqual(server.client().get(file["url"]).status, 503)
+            self.assertEqual(uploaded.result().status, 503)
         self.assertEqual([listed["name"] for listed in self.listed(server)], ["a.txt"])
-        self.store.start()
+        self.store.start_again()
         self.assertEqual(server.client().get(file["url"]).body, b"one")
         self.assertEqual(self.upload(server, ("b.txt", b"two")).status, 201)
 

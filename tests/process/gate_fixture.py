@@ -7,12 +7,14 @@ import http.server
 import json
 import pathlib
 import queue
+import shutil
 import ssl
 import subprocess
 import tempfile
 import threading
 import time
 
+from http_client import CLOSED_WITHIN_S
 from server_process import PATIENCE_S, ServerTest
 
 
@@ -92,7 +94,7 @@ class Upstream:
             context.load_cert_chain(self.home / "cert.pem", self.home / "key.pem")
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.url = f"{'https' if tls else 'http'}://{name}:{self.port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(CLOSED_WITHIN_S,), daemon=True).start()
 
     @property
     def ca_file(self):
@@ -111,6 +113,7 @@ class Upstream:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+        shutil.rmtree(self.home)
 
 
 class Hooks:
@@ -135,7 +138,7 @@ class Hooks:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}/hooks"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(CLOSED_WITHIN_S,), daemon=True).start()
 
     def next(self):
         return self.calls.get(timeout=PATIENCE_S)

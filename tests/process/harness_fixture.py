@@ -4,6 +4,7 @@ they reach through the box's way out, over TLS, with a key that they never see.
 The programs are kept in a cache between runs (SLUICE_HARNESS_CACHE, or ~/.cache/sluice-harness). Where the registry
 cannot be reached and they are not there, the suite says so loudly and exits with 77, which is counted as skipped.
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -22,9 +23,8 @@ KEY = "model-key-31c0ffee-never-in-a-box"
 PROVIDERS = {"claude-code": "anthropic", "codex": "openai-responses", "opencode": "openai-chat",
              "grok-build": "openai-chat"}
 INSTALL_S_MAX = 900
-PATIENCE_S = 4 * http_client.PATIENCE_S
-# After how much silence a program is given up. It must be more than an honest one needs, on any machine.
-SILENCE_MS = 10_000 + int(10_000 * http_client.PATIENCE_S / 30)
+PATIENCE_S = 8 * http_client.PATIENCE_S
+START_MS_MAX = int(1000 * PATIENCE_S)  # more than an honest program needs for its first word, on any machine
 
 
 def registry_answers():
@@ -39,13 +39,18 @@ def registry_answers():
 
 
 def install(agent_type):
-    """Puts the program into the cache, or ends the whole suite with 77."""
-    if (CACHE / agent_type / "sluice-program.json").exists():
-        return
+    """Puts the program into the cache, or ends the whole suite with 77. Suites may run side by side: one of them installs."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / ".suites", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (CACHE / agent_type / "sluice-program.json").exists():
+            fetch(agent_type)
+
+
+def fetch(agent_type):
     if not registry_answers():
         print(f"SKIPPED: {agent_type} is not in {CACHE}, and the npm registry cannot be reached", file=sys.stderr, flush=True)
         os._exit(77)
-    CACHE.mkdir(parents=True, exist_ok=True)
     done = subprocess.run([str(BINARY), "harness", "install", agent_type, "--harness.dir", str(CACHE)], capture_output=True,
                           text=True, timeout=INSTALL_S_MAX, check=False,
                           env={k: v for k, v in os.environ.items() if not k.startswith("SLUICE_")})
@@ -78,7 +83,6 @@ class HarnessTest(GateTest):
     """A server whose agents are real programs. A class for one kind of them sets `agent_type`."""
 
     agent_type = None
-    more_flags = ()
 
     @classmethod
     def setUpClass(cls):
@@ -90,12 +94,9 @@ class HarnessTest(GateTest):
                      "--egress.host_addresses", "model.example 127.0.0.1", "--egress.private_addresses", "127.0.0.0/8",
                      "--egress.ca_file", cls.model.certificate.ca_file, "--providers.anthropic.base_url", base,
                      "--providers.openai-responses.base_url", base + "/v1", "--providers.openai-chat.base_url", base + "/v1",
-                     "--tools.urls", "*", "--harness.start_ms_max", str(3 * SILENCE_MS), *cls.more_flags)
+                     "--tools.urls", "*", "--harness.start_ms_max", str(START_MS_MAX))
         cls.env = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
         super().setUpClass()
-
-    def setUp(self):
-        self.model.requests.clear()
 
     def agent(self, **fields):
         answer = self.client.post("/v1/agents", {

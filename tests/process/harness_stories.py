@@ -5,7 +5,9 @@ import json
 import threading
 
 from harness_fixture import KEY, PATIENCE_S
-from server_process import wait_until
+from server_process import Server, wait_until
+
+SILENCE_MS = 2000  # of a program whose model says nothing
 
 
 class ToolServer:
@@ -44,79 +46,102 @@ class ToolServer:
 
 
 ASK_COMMANDS = [{"effect": "ask", "command": "touch *", "reason": "It makes a file."}]
+CRM_KEY = "crm-value-77c1-not-for-models"
 LOOKUP = {"name": "lookup_customer", "description": "Looks a customer up.",
           "parameters": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}
+
+
+class Talk:
+    """Two messages of one conversation, all their events, and the calls of the tenant's tool meanwhile."""
+
+    def __init__(self, test):
+        tools = ToolServer()
+        test.addClassCleanup(tools.close)
+        agent = test.agent(tools=[LOOKUP | {"url": tools.url}], policy=[{"effect": "allow", "host": "*", "secrets": ["*"]}])
+        self.conversation, self.calls = test.conversation(agent_id=agent), tools.calls
+        self.first = test.tell(
+            self.conversation, "say I look.", "$ echo here-$((40+2)); pwd", "say It said {{last}}",
+            "$ echo apple > fruit; env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; "
+            "grep -r model-key- /workspace/.sluice 2>/dev/null | head -3", "say Seen.")
+        # Not before: in the first message the only alias is that of the model's key.
+        put = test.client.request("PUT", f"/v1/agents/{agent}/secrets", {"secrets": {"CRM_KEY": CRM_KEY}})
+        test.assertEqual(put.status, 200, put.body)
+        self.second = test.tell(
+            self.conversation, "$ cat fruit", "say Two: {{last}}", 'call lookup_customer {"name": "Ada"}', "say Result {{last}}",
+            "say I use {{secret:CRM_KEY}} and {{secret:NOT_THERE}}.")
 
 
 class Stories:
     """Mixed into a HarnessTest. `loosening`: files, by path, with which the program would ask less."""
 
+    talk = None
+
+    def told(self):
+        """A conversation of two messages, of which several stories are read: to start a program takes seconds."""
+        if self.talk is None:
+            type(self).talk = Talk(self)
+        return self.talk
+
     def test_H1_it_answers_and_runs_a_command_in_the_box(self):
-        conversation = self.conversation(agent_id=self.agent())
-        events = self.tell(conversation, "say I look.", "$ echo here-$((40+2)); pwd", "say It said {{last}}")
-        said = self.said(events)
+        talk = self.told()
+        said = self.said(talk.first)
         self.assertIn("I look.", said)
         self.assertIn("here-42", said)
         self.assertIn("/workspace", said)
-        running, ended = self.steps(events, "running"), self.steps(events, "succeeded")
-        self.assertEqual(len(running), 1, running)
-        self.assertEqual([s["id"] for s in ended], [running[0]["id"]])
+        running, ended = self.steps(talk.first, "running"), self.steps(talk.first, "succeeded")
+        self.assertEqual(len(running), 2, running)
+        self.assertEqual([s["id"] for s in ended], [s["id"] for s in running])
         self.assertIn("here-42", json.dumps(running[0]["args"]) + json.dumps(ended[0]["result"]))
-        self.assertGreater(events[-1]["data"]["message"]["usage"]["output_tokens"], 0)
-        self.assertEqual(self.client.get(f"/v1/conversations/{conversation}").json()["runtime"]["agent_type"], self.agent_type)
+        self.assertGreater(talk.first[-1]["data"]["message"]["usage"]["output_tokens"], 0)
+        runtime = self.client.get(f"/v1/conversations/{talk.conversation}").json()["runtime"]
+        self.assertEqual(runtime["agent_type"], self.agent_type)
 
     def test_I17_the_models_key_is_put_in_on_the_way_out_and_never_seen_inside(self):
-        conversation = self.conversation(agent_id=self.agent())
-        events = self.tell(conversation, "$ env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; "
-                           "grep -r model-key- /workspace/.sluice 2>/dev/null | head -3", "say Seen.")
+        talk = self.told()
         self.assertEqual(self.model.keys(), {KEY})
-        self.assertIn("Seen.", self.said(events))
-        self.assertNotIn(KEY, json.dumps(events))
-        self.assertIn("{{secret:", json.dumps(events))
+        self.assertIn("Seen.", self.said(talk.first))
+        self.assertNotIn(KEY, json.dumps(talk.first + talk.second))
+        self.assertIn("{{secret:", json.dumps(talk.first))
 
     def test_I17_an_alias_that_is_talked_about_is_not_replaced_on_the_way_to_the_model(self):
-        secret = "crm-value-77c1-not-for-models"
-        agent = self.agent(policy=[{"effect": "allow", "host": "*", "secrets": ["*"]}])
-        self.assertEqual(self.client.request("PUT", f"/v1/agents/{agent}/secrets", {"secrets": {"CRM_KEY": secret}}).status, 200)
-        events = self.tell(self.conversation(agent_id=agent), "say I use {{secret:CRM_KEY}} and {{secret:NOT_THERE}}.")
-        self.assertIn("{{secret:CRM_KEY}}", self.said(events))
+        self.assertIn("{{secret:CRM_KEY}}", self.said(self.told().second))
         sent = json.dumps([body for _, _, body in self.model.requests])
         self.assertIn("{{secret:CRM_KEY}}", sent)
-        self.assertNotIn(secret, sent)
+        self.assertNotIn(CRM_KEY, sent)
 
     def test_H3_the_next_message_goes_on_with_the_session_in_another_box(self):
-        conversation = self.conversation(agent_id=self.agent())
-        first = self.tell(conversation, "$ echo apple > fruit", "say One.")
-        second = self.tell(conversation, "$ cat fruit", "say Two: {{last}}")
-        self.assertIn("apple", self.said(second))
-        self.assertEqual(len(self.sessions(first)), 1)
-        self.assertEqual(self.sessions(first), self.sessions(second))
+        talk = self.told()
+        self.assertIn("apple", self.said(talk.second))
+        self.assertEqual(len(self.sessions(talk.first)), 1)
+        self.assertEqual(self.sessions(talk.first), self.sessions(talk.second))
         _, _, body = next(r for r in reversed(self.model.requests) if "Two: {{last}}" in json.dumps(r[2]))
-        self.assertIn("One.", json.dumps(body), "the program shows the model what was said before")
-        self.assertFalse([e for e in first + second if e["type"] in ("file", "diff") and ".sluice" in json.dumps(e["data"])])
+        self.assertIn("Seen.", json.dumps(body), "the program shows the model what was said before")
+        events = talk.first + talk.second
+        self.assertFalse([e for e in events if e["type"] in ("file", "diff") and ".sluice" in json.dumps(e["data"])])
 
     def test_H6_a_tool_of_the_tenant_is_called_through_the_bridge(self):
-        tools = ToolServer()
-        self.addCleanup(tools.close)
-        conversation = self.conversation(agent_id=self.agent(tools=[LOOKUP | {"url": tools.url}]))
-        events = self.tell(conversation, 'call lookup_customer {"name": "Ada"}', "say Result {{last}}")
-        self.assertIn("14", self.said(events))
-        self.assertEqual([call["arguments"] for _, call in tools.calls], [{"name": "Ada"}])
-        self.assertIn("sluice-signature", {name.lower() for name in tools.calls[0][0]})
-        steps = [s for s in self.steps(events) if s["name"] == "lookup_customer"]
-        self.assertEqual([s["status"] for s in steps], ["running", "succeeded"], self.steps(events))
-        kinds = [e["type"] for e in events if e["type"] in ("step", "custom")
+        talk = self.told()
+        self.assertIn("14", self.said(talk.second).partition("Result ")[2])
+        self.assertEqual([call["arguments"] for _, call in talk.calls], [{"name": "Ada"}])
+        self.assertIn("sluice-signature", {name.lower() for name in talk.calls[0][0]})
+        steps = [s for s in self.steps(talk.second) if s["name"] == "lookup_customer"]
+        self.assertEqual([s["status"] for s in steps], ["running", "succeeded"], self.steps(talk.second))
+        kinds = [e["type"] for e in talk.second if e["type"] in ("step", "custom")
                  and (e["data"].get("name") in ("lookup_customer", "crm.progress"))]
         self.assertEqual(kinds, ["step", "custom", "step"])
 
-    def test_H1_its_permission_request_is_an_approval_with_the_process_ended(self):
-        self.ask_for_leave("pooled")
-
     def test_H1_its_permission_request_is_an_approval_with_the_process_alive(self):
-        self.ask_for_leave("sticky")
+        self.ask_for_leave(self.conversation(agent_id=self.agent(policy=ASK_COMMANDS), runtime={"mode": "sticky"}))
 
-    def ask_for_leave(self, mode):
-        conversation = self.conversation(agent_id=self.agent(policy=ASK_COMMANDS), runtime={"mode": mode})
+    def test_H1_its_permission_request_is_an_approval_with_the_process_ended_whatever_it_allows_itself_in_its_files(self):
+        conversation = self.conversation(agent_id=self.agent(policy=ASK_COMMANDS), runtime={"mode": "pooled"})
+        first = self.tell(conversation, "$ " + "; ".join(
+            f"mkdir -p $(dirname {path}) && echo '{text}' > {path}" for path, text in self.loosening.items()), "say Written.")
+        self.assertIn("Written.", self.said(first))
+        self.assertNotIn("approval_required", [e["type"] for e in first])
+        self.ask_for_leave(conversation)
+
+    def ask_for_leave(self, conversation):
         events = self.tell(conversation, "$ touch made-by-leave; ls", "say Then {{last}}")
         kinds = [e["type"] for e in events]
         self.assertEqual(kinds.count("approval_required"), 1, kinds)
@@ -125,15 +150,6 @@ class Stories:
         self.assertIn("made-by-leave", self.said(events))
         running = self.steps(events, "running")
         self.assertEqual(len({s["id"] for s in running}), 1, "the call that waited is the call that went on")
-
-    def test_H1_what_it_allows_itself_in_its_files_is_asked_for_all_the_same(self):
-        conversation = self.conversation(agent_id=self.agent(policy=ASK_COMMANDS))
-        first = self.tell(conversation, "$ " + "; ".join(
-            f"mkdir -p $(dirname {path}) && echo '{text}' > {path}" for path, text in self.loosening.items()), "say Written.")
-        self.assertIn("Written.", self.said(first))
-        self.assertNotIn("approval_required", [e["type"] for e in first])
-        kinds = [e["type"] for e in self.tell(conversation, "$ touch made-by-leave", "say Then {{last}}")]
-        self.assertEqual((kinds.count("approval_required"), kinds[-1]), (1, "message_end"), kinds)
 
     def test_H1_a_denied_command_is_not_run_and_the_run_says_so(self):
         conversation = self.conversation(agent_id=self.agent(policy=ASK_COMMANDS))
@@ -180,8 +196,11 @@ class Stories:
         self.boxes_gone()
 
     def test_H1_a_model_that_says_nothing_does_not_hold_the_run_for_ever(self):
-        conversation = self.conversation(agent_id=self.agent())
-        events = self.tell(conversation, "hang")
+        # A server of its own: an honest program, too, may be as quiet as this on a machine that is busy.
+        self.server = Server(*self.flags, "--harness.silence_ms_max", str(SILENCE_MS), env=self.env)
+        self.addCleanup(self.server.remove)
+        self.client = self.server.start().client()
+        events = self.tell(self.conversation(agent_id=self.agent()), "hang")
         self.assertEqual(events[-1]["type"], "error", events[-3:])
         self.assertEqual(events[-1]["data"]["type"].rsplit("/", 1)[-1], "model-timeout")
         self.boxes_gone()

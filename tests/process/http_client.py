@@ -6,6 +6,7 @@ import ssl
 import time
 
 PATIENCE_S = float(os.environ.get("SLUICE_TEST_PATIENCE", "30"))  # sanitized.py has more of it
+CLOSED_WITHIN_S = 0.02  # how soon a server inside a test notices that it is to end
 
 
 class Truncated(Exception):
@@ -20,7 +21,11 @@ class Connection:
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(patience_s)
-        self.socket.connect((host, port))
+        try:
+            self.socket.connect((host, port))
+        except OSError:
+            self.socket.close()
+            raise
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname=host)
         self.deadline = time.monotonic() + patience_s

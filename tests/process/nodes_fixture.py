@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 from gate_fixture import Approver
+from ports import lasting_port
 from postgres import Postgres
 from server_process import Server, wait_until
 
@@ -13,10 +14,12 @@ ADMIN_KEY = "sk_adm_" + "n" * 43
 
 
 class Node(Server):
-    """A server whose data directory has the keys of the first one."""
+    """A server whose data directory has the keys of the first one. It keeps its port, so that nobody who tries it while it
+    is down meets a server of another test."""
 
     def __init__(self, url, *flags, like=None):
-        super().__init__("--store", url, "--server.admin_key", ADMIN_KEY, *flags)
+        super().__init__("--store", url, "--server.admin_key", ADMIN_KEY, "--sandbox.driver", "off", *flags,
+                         listen=f"127.0.0.1:{lasting_port()}")
         self.like = like
 
     def start(self, patience_s=60):
@@ -30,37 +33,46 @@ class Node(Server):
         self.process.send_signal(signal.SIGSTOP)
 
     def thaw(self):
-        self.process.send_signal(signal.SIGCONT)
+        if self.alive():
+            self.process.send_signal(signal.SIGCONT)
+
+
+def start_postgres():
+    """For setUpModule: one PostgreSQL for all classes of a file, with a database for each of them."""
+    NodesTest.postgres = Postgres(settings=["fsync=off"])  # processes die here, the machine does not
+    unittest.addModuleCleanup(NodesTest.postgres.close)
+    NodesTest.postgres.start()
 
 
 class NodesTest(unittest.TestCase):
-    """`count` nodes for each test of the class; the database is the class's."""
+    """At least `count` nodes for each test of the class, on a database of the class. Nodes that a test leaves alive are
+    there for the next one."""
 
     count = 2
     flags = ()
+    postgres = None
 
     @classmethod
     def setUpClass(cls):
-        cls.postgres = Postgres(settings=["fsync=off"])  # processes die here, the machine does not
-        cls.addClassCleanup(cls.postgres.close)
-        cls.postgres.start()
+        cls.url = cls.postgres.create_database(cls.__name__.lower())
         cls.keys = None  # of the first node: the others have them too
+        cls.nodes = []
 
     def setUp(self):
-        self.nodes = []
-        for _ in range(self.count):
+        type(self).nodes = [node for node in self.nodes if node.alive()]
+        while len(self.nodes) < self.count:
             self.add_node()
         self.client = self.nodes[0].client()
         self.approver = Approver.of(self.nodes[0])
 
     def add_node(self, *flags):
-        node = Node(self.postgres.url, *self.flags, *flags, like=type(self).keys)
-        self.addCleanup(node.remove)
+        node = Node(self.url, *self.flags, *flags, like=self.keys)
+        self.addClassCleanup(node.remove)
         node.start()
         self.nodes.append(node)
-        if type(self).keys is None:
+        if self.keys is None:
             type(self).keys = Keys(node)
-            type(self).addClassCleanup(type(self).keys.remove)
+            self.addClassCleanup(self.keys.remove)
         return node
 
     def opened(self, stream):

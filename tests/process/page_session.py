@@ -2,9 +2,9 @@
 import os
 import re
 import shlex
-import socket
 import subprocess
 
+from ports import lasting_port
 from server_process import BINARY, PATIENCE_S, ROOT, Server
 
 # curl must not take a refusal for an answer, and a server must not hold up the page. ./dev is only asked whether it knows
@@ -38,12 +38,6 @@ LINKED = ("examples", "deploy", "clients", "openapi", "docs")
 PLACES = ("var/lib", "backup", "srv")
 INTERPRETERS = {"python": "python3", "js": "node", "ts": "node", "perl": "perl"}
 ENDINGS = {"python": "py", "js": "cjs", "ts": "mjs", "perl": "pl"}
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class PageSession:
@@ -105,7 +99,7 @@ class PageSession:
     def run(self):
         """What the page printed. AssertionError names the line that failed."""
         self.server.start()
-        self.runner_port = free_port()
+        self.runner_port = lasting_port()
         self.furnish()
         script = self.home / "page.sh"
         script.write_text(self.script())

@@ -8,13 +8,15 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 from pathlib import Path
 
+from ports import lasting_port
+
 PR_SET_PDEATHSIG = 1
+MEMORY, MEMORY_BYTES_MIN = Path("/dev/shm"), 1 << 30
 
 
 def programs():
@@ -34,9 +36,15 @@ def other_user():
     raise RuntimeError("there is neither a user postgres nor nobody")
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+def make_home():
+    """In memory where there is plenty of it: thousands of small files are made and removed there without waiting for a
+    disk that others use. What a database keeps outlives its processes either way."""
+    try:
+        state = os.statvfs(MEMORY)
+        is_roomy = state.f_bavail * state.f_frsize >= MEMORY_BYTES_MIN
+    except OSError:
+        is_roomy = False
+    return tempfile.mkdtemp(prefix="sluice-pg-", dir=MEMORY if is_roomy else None)
 
 
 class Postgres:
@@ -47,7 +55,7 @@ class Postgres:
         if self._programs is None:
             raise FileNotFoundError("PostgreSQL is not installed (apt-get install postgresql)")
         self._user = other_user()
-        self.directory = Path(directory or tempfile.mkdtemp(prefix="sluice-pg-"))
+        self.directory = Path(directory or make_home())
         self._chown(self.directory)
         self.port = port
         self._settings = list(settings)
@@ -201,10 +209,10 @@ class Pair:
     """A primary and its standby, both on loopback. From here on the primary commits nothing that the standby lacks."""
 
     def __init__(self, settings=()):
-        self.primary = Postgres(settings, port=free_port())
+        self.primary = Postgres(settings, port=lasting_port())
         try:
             self.primary.start()
-            self.standby = Standby(self.primary, settings, port=free_port())
+            self.standby = Standby(self.primary, settings, port=lasting_port())
         except BaseException:
             self.primary.close()
             raise

@@ -7,6 +7,8 @@ import http.server
 import json
 import threading
 
+from http_client import CLOSED_WITHIN_S
+
 
 @dataclasses.dataclass
 class Answer:
@@ -17,6 +19,7 @@ class Answer:
     headers: dict = dataclasses.field(default_factory=dict)
     cut_after: int | None = None   # close the connection after that many texts
     silent_after: int | None = None  # say nothing more after that many texts
+    goes_on: bool = False  # when the emulator is released, with the rest; else the connection is closed then
     input_tokens: int = 11
     cached_tokens: int = 0  # of the input
     output_tokens: int = 7
@@ -53,7 +56,7 @@ class Emulator:
 
         self.server = QuietServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(CLOSED_WITHIN_S,), daemon=True).start()
 
     def close(self):
         self.released.set()
@@ -63,6 +66,7 @@ class Emulator:
     def play(self, *script):
         """Starts over with another script."""
         with self._lock:
+            self.released.clear()
             self.script, self.seen = list(script), []
 
     def answer(self, handler, body):
@@ -82,7 +86,8 @@ class Emulator:
                 return None
             if answer.silent_after is not None and told >= answer.silent_after:
                 self.released.wait(60)
-                return None
+                if not answer.goes_on:
+                    return None
             handler.wfile.write(frame.encode())
             handler.wfile.flush()
         return None

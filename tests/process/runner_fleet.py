@@ -5,6 +5,7 @@ import socket
 import threading
 import unittest
 
+from ports import lasting_port
 from server_process import Server, wait_until
 
 KEY = "a-runner-key-for-tests"
@@ -13,10 +14,8 @@ KEY = "a-runner-key-for-tests"
 class Lasting(Server):
     """Comes back where it was."""
 
-    def start(self, **how):
-        super().start(**how)
-        self.listen = f"127.0.0.1:{self.port}"
-        return self
+    def __init__(self, *flags, env):
+        super().__init__(*flags, env=env, listen=f"127.0.0.1:{lasting_port()}")
 
     def restart(self):
         """As an operator does it: SIGTERM, a clean end, another start."""

@@ -15,6 +15,7 @@ import time
 import unittest
 
 from http_client import PATIENCE_S, Client
+from ports import lasting_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("SLUICE_BINARY", ROOT / "build" / "sluice"))
@@ -154,10 +155,11 @@ class ServerTest(unittest.TestCase):
 
     flags = ()
     env = {}
+    keeps_its_port = False  # a test stops the server, and clients find it again
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(*cls.flags, env=cls.env)
+        cls.server = Server(*cls.flags, env=cls.env, listen=f"127.0.0.1:{lasting_port() if cls.keeps_its_port else 0}")
         cls.addClassCleanup(cls.server.remove)
         cls.server.start()
         cls.client = cls.server.client()

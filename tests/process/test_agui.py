@@ -6,6 +6,7 @@ import unittest
 from agui_fixture import PEERS, AguiTest, body_of, user
 from agui_grammar import check, customs, frames, text_of
 from http_client import PATIENCE_S
+from provider_emulator import Answer, Emulator
 from server_process import wait_until
 
 # The offline model's whole vocabulary, but for what waits for a human.
@@ -104,6 +105,13 @@ class Streams(AguiTest):
 
 
 class FoundAgain(AguiTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.provider = Emulator()
+        cls.addClassCleanup(cls.provider.close)
+        cls.flags = (*AguiTest.flags, "--providers.openai-chat.base_url", cls.provider.url + "/v1")
+        super().setUpClass()
+
     def test_H2_the_same_post_with_the_last_id_goes_on_right_after_it(self):
         for peer in PEERS:
             thread, run = self.names()
@@ -133,23 +141,29 @@ class FoundAgain(AguiTest):
         self.assertEqual(text_of(events), "One.\nTwo.")
 
     def test_I8_a_client_that_says_it_has_more_than_there_is_takes_nothing_from_others(self):
+        # The provider goes on when everybody reads.
+        self.provider.play(Answer(texts=("One. ", "Two."), silent_after=1, goes_on=True))
+        agent = self.client.post("/v1/agents", {"name": "slow", "model": {"provider": "openai-chat", "name": "m"}}).json()
+        path = f"/agui/{agent['id']}"
         thread, run = self.names()
-        body = body_of("tanstack", thread, run, [user("say One.\nsleep 3000\nsay Two.")])
-        answer = self.post(body)
+        body = body_of("tanstack", thread, run, [user("Count.")])
+        answer = self.post(body, path=path)
         with answer.connection:
             told = frames(answer.lines())
             seen = []
             while not seen or seen[-1][1]["type"] != "TEXT_MESSAGE_CONTENT":
                 seen.append(next(told))
-        ahead = self.client.open("GET", f"/agui?runId={run}&offset={run}-1000000")
-        with ahead.connection:
-            rest = self.stream(body, {"Last-Event-ID": seen[-1][0]})
-            self.assertEqual(text_of(check([event for _, event in seen + rest])), "One.\nTwo.")
+        ahead = self.client.open("GET", f"{path}?runId={run}&offset={run}-1000000")
+        again = self.post(body, {"Last-Event-ID": seen[-1][0]}, path)
+        with ahead.connection, again.connection:
+            self.provider.released.set()
+            rest = list(frames(again.lines()))
+            self.assertEqual(text_of(check([event for _, event in seen + rest])), "One. Two.")
             self.assertEqual(list(frames(ahead.lines())), [(None, rest[-1][1])], "the end, which is no news to it")
 
     def test_I7_it_is_found_again_after_the_server_was_killed(self):
         thread, run = self.names()
-        body = body_of("current", thread, run, [user("say Before.\nsleep 2000\nsay After.")])
+        body = body_of("current", thread, run, [user("say Before.\nsleep 500\nsay After.")])
         answer = self.post(body)
         seen = []
         for frame_id, event in frames(answer.lines()):

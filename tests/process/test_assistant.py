@@ -8,6 +8,7 @@ import unittest
 
 from assistant_fixture import AssistantTest, Browser, frames
 from gate_fixture import Approver
+from http_client import CLOSED_WITHIN_S
 
 
 class ATurn(AssistantTest):
@@ -155,7 +156,7 @@ class FakeRunner:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(CLOSED_WITHIN_S,), daemon=True).start()
 
     def redeem(self, body):
         host, path = body["agent_url"].split("://", 1)[1].split("/", 1)

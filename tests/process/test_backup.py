@@ -63,7 +63,7 @@ def streams(client, conversations):
 
 class BackupTest(unittest.TestCase):
     def setUp(self):
-        self.server = Server()
+        self.server = Server("--sandbox.driver", "off")
         self.addCleanup(self.server.remove)
         self.server.start()
         self.home = self.server.home
@@ -76,7 +76,7 @@ class BackupTest(unittest.TestCase):
         if not keys:
             for name in ("vault.key", "bootstrap.json"):
                 (data / name).write_bytes((self.server.data / name).read_bytes())
-        other = Server(data=data)
+        other = Server("--sandbox.driver", "off", data=data)
         self.addCleanup(other.remove)
         return other.start()
 
@@ -115,7 +115,7 @@ class BackupTest(unittest.TestCase):
         self.server.stop()
         data = self.home / "restored"
         self.assertEqual(sluice("restore", self.home / "b", "--data", data)[0], 0)
-        other = Server(data=data)
+        other = Server("--sandbox.driver", "off", data=data)
         self.addCleanup(other.remove)
         for _ in range(2):
             with self.assertRaisesRegex(AssertionError, "vault.key_file"):
@@ -204,9 +204,9 @@ class BackupTest(unittest.TestCase):
 
 class OnPostgres(unittest.TestCase):
     def test_under_load_into_an_empty_database_with_the_same_streams(self):
-        postgres = Postgres().start()
+        postgres = Postgres(settings=["fsync=off"]).start()  # processes die here, the machine does not
         self.addCleanup(postgres.close)
-        server = Server("--store", postgres.url)
+        server = Server("--store", postgres.url, "--sandbox.driver", "off")
         self.addCleanup(server.remove)
         server.start()
         with Load(server) as load:
@@ -225,7 +225,7 @@ class OnPostgres(unittest.TestCase):
         self.assertEqual(code, 0, out + err)
         code, out, err = sluice("store", "verify", "--json", "--data", data, "--store", empty)
         self.assertEqual((code, json.loads(out)["damage"]), (0, []), err)
-        other = Server("--store", empty, data=data)
+        other = Server("--store", empty, "--sandbox.driver", "off", data=data)
         self.addCleanup(other.remove)
         client = other.start().client()
         here = streams(client, conversations)
@@ -241,7 +241,7 @@ class FullDisk(unittest.TestCase):
     """Told by a limit on the size of files, which needs no file system of its own."""
 
     def test_it_leaves_nothing_behind(self):
-        server = Server()
+        server = Server("--sandbox.driver", "off")
         self.addCleanup(server.remove)
         server.start()
         for count in range(10):

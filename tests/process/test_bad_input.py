@@ -4,7 +4,6 @@ import re
 import socket
 import struct
 import threading
-import time
 import unittest
 
 from http_client import PATIENCE_S, encode_request
@@ -259,14 +258,16 @@ class Heads(BadInputTest):
 
 
 class BadClients(BadInputTest):
+    # Whoever waits until those who send nothing more are cut off waits in vain.
+    flags = ("--limits.request_head_seconds", str(int(10 * PATIENCE_S)),
+             "--limits.request_body_seconds", str(int(10 * PATIENCE_S)))
+
     def test_half_open_connections_do_not_stop_the_others(self):
         held = [self.client.connect() for _ in range(200)]
         try:
             for index, connection in enumerate(held):
                 connection.send(self.client.encode("POST", self.path, {"content": "never"})[:index % 150])
-            began = time.monotonic()
             check_stream(self.client.say(self.conversation(), "say still here"))
-            self.assertLess(time.monotonic() - began, 10)
         finally:
             for connection in held:
                 connection.close()

@@ -150,7 +150,7 @@ class AShortHold(OneSlot):
 
 class Restart(unittest.TestCase):
     def test_I12_a_hold_survives_the_death_of_the_server(self):
-        server = Server("--capacity.max_running", "1").start()
+        server = Server("--sandbox.driver", "off", "--capacity.max_running", "1").start()
         self.addCleanup(server.remove)
         client = server.client()
         busy = client.send(client.post("/v1/conversations", {}).json()["id"], "sleep 600000")
@@ -182,7 +182,7 @@ class Restart(unittest.TestCase):
         server.stop()
 
     def test_I12_the_time_of_a_hold_goes_on_over_a_restart(self):
-        server = Server("--capacity.max_running", "1", "--capacity.max_hold_seconds", "2").start()
+        server = Server("--sandbox.driver", "off", "--capacity.max_running", "1", "--capacity.max_hold_seconds", "2").start()
         self.addCleanup(server.remove)
         client = server.client()
         busy = client.send(client.post("/v1/conversations", {}).json()["id"], "sleep 600000")

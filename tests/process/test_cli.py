@@ -9,6 +9,7 @@ import subprocess
 import time
 import unittest
 
+from provider_emulator import Answer, Emulator
 from server_process import BINARY, PATIENCE_S, ServerTest, wait_until
 from stream_grammar import check_stream
 
@@ -208,6 +209,13 @@ class Terminal:
 
 
 class Chatting(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.provider = Emulator()
+        cls.addClassCleanup(cls.provider.close)
+        cls.flags = ("--providers.openai-chat.base_url", cls.provider.url + "/v1")
+        super().setUpClass()
+
     def chat(self, *words):
         return Terminal(self.server, "chat", "--data", str(self.server.data), *words)
 
@@ -235,13 +243,17 @@ class Chatting(CliTest):
         self.assertEqual(len(self.client.get("/v1/conversations?limit=100").json()["data"]), before + 1)
 
     def test_interrupting_an_answer_leaves_the_run_and_says_how_to_come_back(self):
-        conversation, count = self.conversation(), int(8 * PATIENCE_S)  # it is not over before it is interrupted
+        # The provider goes on when it is released, so that the answer is not over before it is interrupted.
+        self.provider.play(Answer(texts=("one ", "two ", "three"), silent_after=2, goes_on=True))
+        agent = self.client.post("/v1/agents", {"name": "slow", "model": {"provider": "openai-chat", "name": "m"}}).json()
+        conversation = self.conversation(agent_id=agent["id"])
         with self.chat("--conversation", conversation) as terminal:
-            terminal.type(f"tokens {count} 30\n")
-            terminal.wait_for("w5")
+            terminal.type("Count.\n")
+            terminal.wait_for("two")
             terminal.process.send_signal(signal.SIGINT)
             message = terminal.wait_for(r"runs tail (msg_[0-9a-z]{26})")[1]
-        self.assertEqual(self.sluice("runs", "tail", message).split()[-1], f"w{count}")
+        self.provider.released.set()
+        self.assertEqual(self.sluice("runs", "tail", message), "one two three\n")
         wait_until(lambda: self.messages(conversation)[1]["status"] == "completed", "the run ends in its own time")
 
     def test_interrupting_the_prompt_ends_the_line_and_the_program(self):

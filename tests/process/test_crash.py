@@ -11,6 +11,7 @@ import time
 import unittest
 
 from http_client import PATIENCE_S, Truncated
+from ports import lasting_port
 from server_process import Server
 from stream_grammar import NotAStream, check_stream, message_bytes
 
@@ -46,7 +47,7 @@ class Ledger:
             self.line_count += 1
             self.changed.notify_all()
 
-    def wait_for_lines(self, count, patience_s=PATIENCE_S):
+    def wait_for_lines(self, count, patience_s=4 * PATIENCE_S):
         with self.changed:
             target = self.line_count + count
             if not self.changed.wait_for(lambda: self.line_count >= target, patience_s):
@@ -120,7 +121,8 @@ class ACrash(unittest.TestCase):
     def setUp(self):
         print(f"crash test: seed {SEED}, {ROUNDS} rounds", file=sys.stderr, flush=True)
         self.random = random.Random(SEED)
-        self.server = Server()
+        # Clients must not meet a server of another test where this one was.
+        self.server = Server("--sandbox.driver", "off", listen=f"127.0.0.1:{lasting_port()}")
         self.addCleanup(self.server.remove)
         self.ledger = Ledger()
 

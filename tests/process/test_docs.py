@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import yaml
 
@@ -120,19 +121,34 @@ class TypeScript:
 
 
 class Pages(unittest.TestCase):
+    at_once = 4  # a page mostly waits for its servers to start and to stop
+
+    def printed_by(self, blocks, compiled):
+        """What a page prints; `compiled` is awaited where there is TypeScript in it."""
+        javascript = compiled.result() if any(block.language == "ts" for block in blocks) else {}
+        session = PageSession(blocks, javascript)
+        try:
+            return session.run()
+        finally:
+            session.close()
+
+    def compiled(self, run):
+        typescript = TypeScript([block for block in run if block.language == "ts"])
+        self.addCleanup(typescript.remove)
+        return typescript.javascript
+
     def test_each_page_works_as_it_is_printed(self):
         begun = time.monotonic()
         run = [block for block in all_blocks() if block.is_run_here]
-        typescript = TypeScript([block for block in run if block.language == "ts"])
-        self.addCleanup(typescript.remove)
-        for page in dict.fromkeys(block.page for block in run):
-            with self.subTest(page=page):
-                session = PageSession([block for block in run if block.page == page], typescript.javascript)
-                self.addCleanup(session.close)
-                printed = session.run()
-                for pattern in PRINTED.get(page, ()):
-                    self.assertTrue(re.search(pattern, printed), f"{page} did not print {pattern}:\n{printed[-1500:]}")
-                session.close()
+        with ThreadPoolExecutor(self.at_once) as pool:
+            compiled = pool.submit(self.compiled, run)
+            printed = {page: pool.submit(self.printed_by, [block for block in run if block.page == page], compiled)
+                       for page in dict.fromkeys(block.page for block in run)}
+            for page, printing in printed.items():
+                with self.subTest(page=page):
+                    text = printing.result()
+                    for pattern in PRINTED.get(page, ()):
+                        self.assertTrue(re.search(pattern, text), f"{page} did not print {pattern}:\n{text[-1500:]}")
         counts = {"run": len(run), "run by other tests": sum(bool(b.run_by or b.part_of) for b in all_blocks()),
                   "read": sum(b.language in PARSED for b in all_blocks()), "not run": sum(bool(b.excuse) for b in all_blocks())}
         print(f"\n  snippets: {counts}, {time.monotonic() - begun:.0f} s", flush=True)

@@ -1,7 +1,7 @@
 """codex, the real program, in the sandbox (H-1)."""
 import unittest
 
-from harness_fixture import SILENCE_MS, HarnessTest
+from harness_fixture import HarnessTest
 from harness_stories import Stories
 
 
@@ -9,7 +9,6 @@ class InTheBox(Stories, HarnessTest):
     agent_type = "codex"
     loosening = {"$CODEX_HOME/rules/default.rules": 'prefix_rule(pattern=["touch"], decision="allow")',
                  ".codex/rules/default.rules": 'prefix_rule(pattern=["touch"], decision="allow")'}
-    more_flags = ("--harness.silence_ms_max", str(SILENCE_MS))
 
 
 if __name__ == "__main__":

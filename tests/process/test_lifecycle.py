@@ -169,7 +169,7 @@ class Cancelling(ServerTest):
 
 class Ending(unittest.TestCase):
     # Whoever waits for the end of a drain that need not be waits in vain.
-    flags = ("--server.drain_seconds", str(int(10 * PATIENCE_S)))
+    flags = ("--sandbox.driver", "off", "--server.drain_seconds", str(int(10 * PATIENCE_S)))
 
     def setUp(self):
         self.server = Server(*self.flags)
@@ -178,12 +178,12 @@ class Ending(unittest.TestCase):
         self.conversation = self.client.post("/v1/conversations", {}).json()["id"]
 
     def test_sigterm_lets_a_stream_finish_and_exits_0(self):
-        answer = self.client.send(self.conversation, "tokens 60 40")
+        answer = self.client.send(self.conversation, "tokens 40 40")
         with answer.connection:
             lines = answer.lines()
             head = [next(lines) for _ in range(3)]
             self.server.terminate()
-            self.assertEqual(text_of(check_stream(head + list(lines))).split()[-1], "w60")
+            self.assertEqual(text_of(check_stream(head + list(lines))).split()[-1], "w40")
         self.assertEqual(self.server.wait_exit(), 0)
 
     def test_sigterm_refuses_messages_while_it_drains(self):
@@ -249,9 +249,9 @@ class Ending(unittest.TestCase):
 
     def test_what_a_drain_leaves_is_taken_up_by_the_next_server(self):
         self.server.stop()
-        self.server.flags = ["--server.drain_seconds", "1"]
+        self.server.flags = ["--sandbox.driver", "off", "--server.drain_seconds", "1"]
         client = self.server.start().client()
-        answer = client.send(self.conversation, "tokens 200 50")
+        answer = client.send(self.conversation, "tokens 100 50")  # twice as long as the drain
         with answer.connection:
             lines = answer.lines()
             head = [next(lines) for _ in range(3)]
@@ -260,7 +260,7 @@ class Ending(unittest.TestCase):
         client = self.server.start().client()
         again = client.events(answer.header("x-message-id"))
         self.assertEqual(again[:3], head)
-        self.assertEqual(text_of(check_stream(again)).split()[-1], "w200")
+        self.assertEqual(text_of(check_stream(again)).split()[-1], "w100")
 
 
 class Tls(unittest.TestCase):

@@ -27,7 +27,7 @@ class Moves(unittest.TestCase):
     def setUp(self):
         self.postgres = Postgres(settings=["fsync=off"]).start()
         self.addCleanup(self.postgres.close)
-        self.server = Server()
+        self.server = Server("--sandbox.driver", "off")
         self.addCleanup(self.server.remove)
         self.client = self.server.start().client()
         self.maxDiff = 4000

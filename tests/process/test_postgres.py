@@ -38,7 +38,7 @@ class Troubled(unittest.TestCase):
     postgres = None
 
     def serve(self, database):
-        self.server = Server("--store", self.postgres.url_of(database))
+        self.server = Server("--store", self.postgres.url_of(database), "--sandbox.driver", "off")
         self.addCleanup(self.server.remove)
         self.server.start()
         self.client = self.server.client()

@@ -10,7 +10,7 @@ from browser_fixture import BROWSER, SHOTS, install
 from http_client import PATIENCE_S
 from server_process import ServerTest
 
-READING_S_MAX = 8 * PATIENCE_S
+READING_S_MAX = 20 * PATIENCE_S
 
 
 class Reference(ServerTest):

@@ -35,47 +35,46 @@ class CutConnectionTest(FleetCase):
 
 
 class KilledRunnerTest(FleetCase):
-    def told_and_struck(self, content, deltas, *flags, agent_id=None):
-        """The lines of a message whose runner, of two, is killed after so many deltas; the other lives. And the server."""
+    def told_and_struck(self, content, deltas, *script):
+        """The lines of a message whose runner, of two, is killed after so many deltas; the other lives. And the server.
+        With a script they are of a provider that answers so, and that is returned too."""
+        provider = Emulator(*script)
+        self.addCleanup(provider.close)
+        flags = ("--providers.openai-chat.base_url", provider.url + "/v1")
         runners = [self.runner(*flags), self.runner(*flags)]
-        gateway = self.gateway(*(runner.url for runner in runners), flags=("--runner.reattach_seconds", "2"))
-        agent = {"agent_id": agent_id(gateway)} if agent_id else {}
-        conversation = gateway.client().post("/v1/conversations", agent).json()["id"]
+        gateway = self.gateway(*(runner.url for runner in runners), flags=("--runner.reattach_seconds", "1"))
+        model = {"provider": "openai-chat", "name": "m"} if script else {"provider": "offline", "name": "offline"}
+        agent = gateway.client().post("/v1/agents", {"name": "Tide", "model": model}).json()["id"]
+        conversation = gateway.client().post("/v1/conversations", {"agent_id": agent}).json()["id"]
         answer = gateway.client().send(conversation, content, patience_s=4 * PATIENCE_S)
         with answer.connection:
             stream, lines = answer.lines(), []
             while sum(b'"content_delta"' in line for line in lines) < deltas:
                 lines.append(next(stream))
             wait_until(lambda: sum(runner.live() for runner in runners) == 1, "one of them has it")
+            if script:
+                wait_until(lambda: provider.seen, "it has asked the provider")
             next(runner for runner in runners if runner.live() == 1).kill()
-            return lines + list(stream), gateway
+            return lines + list(stream), gateway, provider
 
     def test_what_had_not_begun_is_given_to_another(self):
-        lines, _ = self.told_and_struck(f"sleep {int(200 * PATIENCE_S)}\ntokens 20", 0)  # it is struck in its sleep
-        self.assertEqual(text_of(check_stream(lines)), words(20))
+        lines, _, provider = self.told_and_struck("How is the tide?", 0, Answer(silent_after=0), Answer(texts=("High.",)))
+        self.assertEqual(text_of(check_stream(lines)), "High.")
+        turns = [(turn["role"], turn["content"]) for turn in provider.seen[1].body["messages"]]
+        self.assertEqual(turns[-1], ("user", "How is the tide?"))
 
     def test_an_answer_is_gone_on_with_by_another_after_the_last_word(self):
-        count = int(30 * PATIENCE_S)  # far from the end when it is struck
-        lines, gateway = self.told_and_struck(f"tokens {count} 100", 20)
-        self.assertEqual(text_of(check_stream(lines)), words(count))
-        self.assertEqual(gateway.figure("sluice_runner_begun_anew_total"), 1)
-
-    def test_a_provider_is_told_what_it_had_said_and_says_the_rest(self):
-        provider = Emulator(Answer(texts=("The tide ", "is "), silent_after=2), Answer(texts=("high.",)))
-        self.addCleanup(provider.close)
-
-        def agent_id(gateway):
-            return gateway.client().post("/v1/agents", {
-                "name": "Tide", "model": {"provider": "openai-chat", "name": "m"}}).json()["id"]
-        lines, _ = self.told_and_struck("How is the tide?", 2, "--providers.openai-chat.base_url", provider.url + "/v1",
-                                        agent_id=agent_id)
+        """The provider is told what it had said, and says the rest."""
+        lines, gateway, provider = self.told_and_struck(
+            "How is the tide?", 2, Answer(texts=("The tide ", "is "), silent_after=2), Answer(texts=("high.",)))
         self.assertEqual(text_of(check_stream(lines)), "The tide is high.")
         turns = [(turn["role"], turn["content"]) for turn in provider.seen[1].body["messages"]]
         self.assertEqual(turns[-3:-1], [("user", "How is the tide?"), ("assistant", "The tide is")])
         self.assertIn("Go on", turns[-1][1])
+        self.assertEqual(gateway.figure("sluice_runner_begun_anew_total"), 1)
 
     def test_what_had_been_done_is_a_clear_problem(self):
-        lines, gateway = self.told_and_struck("call no_such_tool {}\ntokens 100000 100", 5)
+        lines, gateway, _ = self.told_and_struck("call no_such_tool {}\ntokens 100000 100", 5)
         problem = check_stream(lines)[-1]["data"]
         self.assertEqual(slug_of(problem), "runner-lost")
         self.assertIn("What it had done in its sandbox is gone.", problem["detail"])

@@ -15,13 +15,13 @@ class KilledServerTest(FleetCase):
     def test_a_stream_goes_on_where_it_was_each_line_once(self):
         runner = self.runner()
         gateway = self.gateway(runner.url)
-        message, seen = self.begin(gateway, "tokens 400 80", lines=30)
+        message, seen = self.begin(gateway, "tokens 240 80", lines=30)
         for _ in range(2):
             gateway.kill()
             gateway.start()
         lines = gateway.client().events(message, patience_s=60)
         self.assertEqual(lines[:30], seen)
-        self.assertEqual(text_of(check_stream(lines)), words(400))
+        self.assertEqual(text_of(check_stream(lines)), words(240))
         self.assertEqual(runner.figure('sluice_dispatches_total{outcome="result"}', KEY), 1)
         wait_until(lambda: runner.health()["free"] == runner.health()["slots"], "nothing is left")
 
@@ -89,7 +89,7 @@ class Load:
     def _send(self):
         """The message's id; None when the server refused it or was not there, so that nothing was promised."""
         try:
-            answer = self.gateway.client().send(self.gateway.conversation(), "tokens 60 60")
+            answer = self.gateway.client().send(self.gateway.conversation(), "tokens 40 80")
         except (*GONE, KeyError):
             return None
         with answer.connection:
@@ -108,7 +108,7 @@ class Load:
             except (*GONE, AssertionError):
                 return None
         text = text_of(check_stream(wait_until(read, "the answer can be read", 120)))
-        if text != words(60):
+        if text != words(40):
             raise AssertionError(f"{message}: {text!r}")
         with self.changed:
             self.done_count += 1
@@ -120,15 +120,15 @@ class DrainTest(FleetCase):
         runners = [self.runner(), self.runner()]
         gateway = self.gateway(*(runner.url for runner in runners))
         load = Load(gateway)
-        load.wait_for(10)
+        load.wait_for(8)
         self.assertEqual(runners[0].client(KEY).post("/drain").status, 202)
         self.assertEqual(runners[0].health()["status"], "draining")
         wait_until(lambda: runners[0].live() == 0, "what it had ends")
-        load.wait_for(20)
+        load.wait_for(8)
         self.assertEqual(runners[0].live(), 0)
         runners[0].restart()
         gateway.wait_for_runners(2)
-        load.wait_for(10)
+        load.wait_for(8)
         self.assertEqual(load.stop(), [])
 
 
@@ -138,10 +138,10 @@ class RollingUpgradeTest(FleetCase):
         gateway = self.gateway(*(runner.url for runner in runners), flags=("--server.drain_seconds", "1"))
         load = Load(gateway)
         for part in (*runners, gateway, *runners, gateway):
-            load.wait_for(8)
+            load.wait_for(4)
             part.restart()
             gateway.wait_for_runners(2)
-        load.wait_for(8)
+        load.wait_for(4)
         self.assertEqual(load.stop(), [])
 
 

@@ -117,6 +117,7 @@ class Day:
 class Secrets(unittest.TestCase):
     def live_through(self, log_format):
         server = Server("--log.level", "debug", "--log.format", log_format, "--sandbox.driver", "namespaces",
+                        "--models.retry_count_max", "1",
                         env={"ANTHROPIC_API_KEY": PROVIDER, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
                              "SLUICE_SERVER_ADMIN_KEY": ADMIN, "SLUICE_RUNNER_KEY": RUNNER})
         self.addCleanup(server.remove)
@@ -176,7 +177,7 @@ class DatabasePassword(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.postgres = Postgres().start()
+        cls.postgres = Postgres(settings=["fsync=off"]).start()  # processes die here, the machine does not
         cls.addClassCleanup(cls.postgres.close)
 
     def setUp(self):

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from gate_fixture import Upstream
-from http_client import Client, Connection, encode_request
+from http_client import Client, Connection, Truncated, encode_request
 from server_process import BINARY, Server, ServerTest, wait_until
 
 LARGE = 3_000_000  # more than is kept in memory, less than the most that a body may have
@@ -61,18 +61,17 @@ class LargeBodies(ServerTest):
 
     def test_of_many_strangers_leave_nothing_on_the_disk(self):
         connections = [Connection(self.server.host, self.server.port) for _ in range(20)]
-        heard = []
+        statuses = []
         for connection in connections:
             head = encode_request("POST", "/v1/skills", b"", {"Authorization": "Bearer sk_int_wrong"})
             connection.send(head.replace(b"Content-Length: 0", b"Content-Length: %d" % LARGE))
             try:
                 connection.send(b"x" * (LARGE // 2))
-                heard.append(connection)
-            except OSError:
+                statuses.append(connection.response("POST").status)
+            except (OSError, Truncated):
                 pass  # it was closed already: all the better, but a reset takes an answer along that nobody read
-        self.assertTrue(heard)
-        for connection in heard:
-            self.assertIn(connection.response("POST").status, (401, 429))
+        self.assertTrue(statuses)
+        self.assertLessEqual(set(statuses), {401, 429})
         self.assertEqual(self.spooled_bytes(), 0)
         for connection in connections:
             connection.close()
@@ -175,7 +174,8 @@ class TheOtherEnd(unittest.TestCase):
     """What this server calls must prove who it is."""
 
     def ask_model_at(self, upstream, *flags):
-        server = Server(*flags, env={"ANTHROPIC_API_KEY": "sk-ant-x", "ANTHROPIC_BASE_URL": upstream.url})
+        server = Server("--models.retry_count_max", "1", *flags,
+                        env={"ANTHROPIC_API_KEY": "sk-ant-x", "ANTHROPIC_BASE_URL": upstream.url})
         self.addCleanup(server.remove)
         server.start()
         agent = server.client().post("/v1/agents", {"name": "far", "model": {"provider": "anthropic", "name": "m"}}).json()

@@ -40,13 +40,17 @@ class AStream(ServerTest):
         self.assertEqual([e["type"] for e in events], ["message_start", *["content_delta"] * 3, "error"])
         self.assertEqual(slug_of(events[-1]["data"]), "run-cancelled")
 
-    def test_I3_events_are_not_gathered_for_a_while_either(self):
-        answer = self.client.send(self.conversation(), "tokens 60 20")
+    def come_one_by_one(self):
+        """Whether most of a second's deltas arrived apart from each other."""
+        answer = self.client.send(self.conversation(), "tokens 30 30")
         with answer.connection:
             arrivals = [time.monotonic() for line in answer.lines() if b'"content_delta"' in line]
-        self.assertEqual(len(arrivals), 60)
-        apart = sum(b - a > 0.01 for a, b in zip(arrivals, arrivals[1:]))
-        self.assertGreater(apart, 20, "three seconds of deltas, and most came in heaps")
+        self.assertEqual(len(arrivals), 30)
+        return sum(b - a > 0.01 for a, b in zip(arrivals, arrivals[1:])) > 15
+
+    def test_I3_events_are_not_gathered_for_a_while_either(self):
+        # On a machine with much to do they may come in heaps now and then; from a server that gathers them, always.
+        wait_until(self.come_one_by_one, "an answer whose deltas come one by one")
 
     def test_I3_the_first_event_does_not_wait_for_the_model(self):
         answer = self.client.send(self.conversation(), "hang")

@@ -13,7 +13,7 @@ from upkeep_fixture import environment, messages, sluice, talk
 
 class VerifyTest(unittest.TestCase):
     def setUp(self):
-        self.server = Server()
+        self.server = Server("--sandbox.driver", "off")
         self.addCleanup(self.server.remove)
         self.server.start()
         self.damaged = talk(self.server.client(), "The one that will be damaged.")

@@ -1,12 +1,29 @@
 """SIGKILL in the middle of each kind of block: the run goes on where it was, and nothing is done twice that must not be."""
 import unittest
 
+from provider_emulator import Answer, Emulator
 from server_process import wait_until
 from workflow_fixture import WorkflowTest, agents, edges
 
 
+MODEL = {"provider": "openai-chat", "name": "m"}
+
+
 class Crash(WorkflowTest):
-    flags = ("--sandbox.driver", "off")
+    """Models are a provider that is silent when it is asked first, so that the block runs when the server is struck, and
+    that answers when it is asked again."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.provider = Emulator()
+        cls.addClassCleanup(cls.provider.close)
+        cls.flags = ("--sandbox.driver", "off", "--providers.openai-chat.base_url", cls.provider.url + "/v1")
+        super().setUpClass()
+        cls.agent = cls.client.post("/v1/agents", {"name": "struck", "model": MODEL}).json()["id"]
+
+    def setUp(self):
+        super().setUp()
+        self.provider.play(Answer(silent_after=0), Answer(texts=("one",)))
 
     def start_again(self):
         self.server.start()
@@ -21,14 +38,15 @@ class Crash(WorkflowTest):
         self.check_lines(lines)
         return lines[-1]
 
-    def running(self, run, block):
+    def wait_for_work_on(self, run, block):
+        wait_until(lambda: self.provider.seen, "the provider is asked")
         states = {b["id"]: b["status"] for b in self.run_record(run)["blocks"]}
-        return states[block] == "running"
+        self.assertEqual(states[block], "running")
 
     def test_in_an_agents_block(self):
-        run = self.start({"blocks": [agents("a", "sleep 1500\nsay one"), agents("b", "say {{blocks.a.response}} two")],
+        run = self.start({"blocks": [agents("a", "Count.", agent=self.agent), agents("b", "say {{blocks.a.response}} two")],
                           "edges": edges(("a", "b")), "outputs": {"o": "{{blocks.b.response}}"}})
-        wait_until(lambda: self.running(run, "a"), "the first block runs")
+        self.wait_for_work_on(run, "a")
         before = self.run_record(run)["blocks"][0]["run_id"]
         self.crash()
         end = self.end_of(run)
@@ -36,9 +54,9 @@ class Crash(WorkflowTest):
         self.assertEqual(self.run_record(run)["blocks"][0]["run_id"], before, "the same run went on")
 
     def test_in_an_inference_block(self):
-        run = self.start({"blocks": [{"id": "a", "type": "inference", "prompt": "sleep 1500\nsay one"}],
+        run = self.start({"blocks": [{"id": "a", "type": "inference", "prompt": "Count.", "model": MODEL}],
                           "outputs": {"o": "{{blocks.a.response}}"}})
-        wait_until(lambda: self.running(run, "a"), "the block runs")
+        self.wait_for_work_on(run, "a")
         self.crash()
         self.assertEqual(self.end_of(run)["outputs"], {"o": "one"})
 
@@ -69,9 +87,9 @@ class Crash(WorkflowTest):
 
     def test_what_was_told_before_stays_true(self):
         run = self.start({"blocks": [agents("a", "say one"), {"id": "c", "type": "condition", "left": "1", "op": "lt",
-                                                              "right": "2"}, agents("b", "sleep 1500\nsay two")],
+                                                              "right": "2"}, agents("b", "Count.", agent=self.agent)],
                           "edges": edges(("a", "c"), ("c", "b", True))})
-        wait_until(lambda: self.running(run, "b"), "the last block runs")
+        self.wait_for_work_on(run, "b")
         told = []
         answer = self.client.open("GET", f"{self.workspace}/workflow-runs/{run}/events")
         for line in answer.lines():

@@ -4,6 +4,7 @@ import json
 import threading
 import unittest
 
+from http_client import CLOSED_WITHIN_S
 from workflow_fixture import WorkflowTest, agents, edges
 
 
@@ -13,7 +14,7 @@ class FakeRunner(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Dispatch)
         self.taken = []
-        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.serve_forever, args=(CLOSED_WITHIN_S,), daemon=True)
         self.thread.start()
 
     @property

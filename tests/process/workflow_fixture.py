@@ -3,6 +3,7 @@ import http.server
 import json
 import threading
 
+from http_client import CLOSED_WITHIN_S
 from server_process import ServerTest
 
 
@@ -14,7 +15,7 @@ class Target(http.server.ThreadingHTTPServer):
         self.asked, self.came, self.gate = [], threading.Semaphore(0), threading.Event()
         self.gate.set()
         self.status = 200
-        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.serve_forever, args=(CLOSED_WITHIN_S,), daemon=True)
         self.thread.start()
 
     @property

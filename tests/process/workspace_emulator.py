@@ -9,6 +9,8 @@ import json
 import tarfile
 import threading
 
+from http_client import CLOSED_WITHIN_S
+
 
 def bundle(files):
     """A gzipped tar of {path: text}."""
@@ -39,7 +41,7 @@ class Workspace:
         self.result = None
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}/a"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(CLOSED_WITHIN_S,), daemon=True).start()
 
     def close(self):
         self.server.shutdown()

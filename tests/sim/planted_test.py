@@ -1,5 +1,7 @@
 """Every planted bug is found: `planted_test.py DIRECTORY SEEDS`, with the programs of plant.py's bugs in DIRECTORY.
 Prints the table of docs/simulation.md."""
+import concurrent.futures
+import os
 import re
 import subprocess
 import sys
@@ -18,8 +20,11 @@ def find(directory, bug, seeds):
 def main(directory, seeds):
     missed = 0
     print("| planted bug | seeds needed | what was said |\n|---|---|---|")
-    for bug in BUGS:
-        seed, said = find(directory, bug, seeds)
+    # As many at a time as there are processors; the table is in their order all the same.
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as side_by_side:
+        searches = [side_by_side.submit(find, directory, bug, seeds) for bug in BUGS]
+    for bug, search in zip(BUGS, searches):
+        seed, said = search.result()
         said = re.sub(r"\b(run|con|apr)_[0-9a-z]{26}", r"\1_…", said.strip())[:110]
         missed += seed is None
         print(f"| {bug} | {seed or 'NOT FOUND'} | {said} |", flush=True)

@@ -3,7 +3,7 @@
 #include "tests/stories/story_world.h"
 
 namespace sluice::stories {
-namespace {
+namespace stories_test {
 
 TEST(Stories, A_message_is_answered_I_1) {
   tell(
@@ -87,5 +87,5 @@ TEST(Stories, Three_messages_follow_each_other) {
       "end \"three\"\n");
 }
 
-}  // namespace
+}  // namespace stories_test
 }  // namespace sluice::stories

@@ -33,9 +33,57 @@ class OnABareMachine(unittest.TestCase):
         self.assertEqual(len(lists), 1, lists)
         self.assertLessEqual({"clang-16", "nodejs", "npm"}, set(lists[0]))
 
+    def test_a_user_installs_by_sudo(self):
+        (self.bin / "id").write_text("#!/bin/sh\necho 1000\n")
+        self.assertEqual(self.installed_by("run"), [], "neither root nor sudo")
+        (self.bin / "sudo").write_text('#!/bin/sh\nexec "$@"\n')
+        (self.bin / "sudo").chmod(0o755)
+        self.assertEqual(len(self.installed_by("run")), 1)
+
     def test_run_brings_what_the_first_page_tells_to_call_next(self):
         self.assertIn("curl -N", (ROOT / "README.md").read_text())
         self.assertIn("curl", {package for packages in self.installed_by("run") for package in packages})
+
+
+class AfterAnUpgrade(unittest.TestCase):
+    """A checkout that was built once, on a machine whose packages are what the file `packages` says."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="a checkout ")
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        tools = self.root / "bin"
+        tools.mkdir()
+        for tool, script in {
+                "dpkg-query": f'case "$*" in *Status-Abbrev*) echo ii ;; *) cat "{self.root}/packages" ;; esac',
+                "node": "exit 0", "npm": "exit 0", "ninja": 'echo "ninja $*"',
+                "cmake": f'echo "cmake $*"; : >"{self.root}/build/build.ninja"'}.items():
+            (tools / tool).write_text(f"#!/bin/sh\n{script}\n")
+            (tools / tool).chmod(0o755)
+        self.path = f"{tools}:/usr/bin:/bin"
+        (self.root / "build").mkdir()
+        (self.root / "dev").write_text((ROOT / "dev").read_text())
+        (self.root / "packages").write_text("libc6-dev 2.36-9\n")
+        self.build()
+
+    def build(self):
+        done = subprocess.run(["/bin/sh", self.root / "dev", "build"], env={"PATH": self.path}, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_everything_is_built_anew(self):
+        (self.root / "packages").write_text("libc6-dev 2.36-10\n")
+        said = self.build()
+        self.assertIn("packages of the system have changed", said)
+        self.assertIn("-t clean", said)
+        self.assertIn("configuring build", said)
+        self.assertNotIn("-t clean", self.build())
+
+    def test_nothing_is_built_anew_without_one(self):
+        said = self.build()
+        self.assertNotIn("-t clean", said)
+        self.assertNotIn("configuring", said)
 
 
 if __name__ == "__main__":

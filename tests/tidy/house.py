@@ -66,8 +66,8 @@ def faults(root):
     root = pathlib.Path(root)
     found = []
     for check in (includes_go_down, own_header_first, headers_are_doors, sizes, names_say_what_they_are, tests_are_honest,
-                  proofs_are_not_timed, rooms_list_their_sources, documents_name_what_exists, nothing_unmentionable,
-                  requirements_are_tested):
+                  tests_have_a_namespace, proofs_are_not_timed, rooms_list_their_sources, documents_name_what_exists,
+                  nothing_unmentionable, requirements_are_tested):
         found += check(root)
     return found
 
@@ -171,6 +171,15 @@ def tests_are_honest(root):
             yield f"{name}: {match.group(0)}: tests do not sleep; move a fake clock, or wait for an event with a deadline"
         if match := DISABLED.search(text):
             yield f"{name}: {match.group(0)}: a test that does not run is deleted or repaired"
+
+
+# Eight test files are compiled as one translation unit, so an unnamed namespace would be shared by all of them.
+def tests_have_a_namespace(root):
+    for name, text in files(root, ".cc", under=["src"]):
+        if not name.endswith("_test.cc"):
+            continue
+        if re.search(r"^namespace \{", text, re.M):
+            yield f"{name}: an unnamed namespace collides with other tests; call it namespace {pathlib.Path(name).stem}"
 
 
 def proofs_are_not_timed(root):

@@ -114,6 +114,11 @@ class ABadHouse(unittest.TestCase):
         self.write("tests/slow_test.cc", "void f() { std::this_thread::sleep_for(1s); }\n")
         self.refuses("sleep_for", "tests do not sleep")
 
+    def test_a_test_in_an_unnamed_namespace(self):
+        text = (self.root / "src/net/pipe_test.cc").read_text()
+        self.write("src/net/pipe_test.cc", text + "namespace {\n}\n")
+        self.refuses("src/net/pipe_test.cc", "namespace pipe_test")
+
     def test_a_test_that_does_not_run(self):
         self.write("tests/lame_test.cc", "TEST(Lame, DISABLED_Duck) {}\n")
         self.refuses("DISABLED_Duck")

@@ -766,7 +766,7 @@ export interface WorkflowInput {
 export interface WorkflowEdge {
   from: string
   to: string
-  /** Needed from a condition */
+  /** Needed from a condition, and only there. */
   when?: boolean | null
 }
 
@@ -1047,7 +1047,7 @@ export interface TableQuery {
     column: string
     direction?: 'asc' | 'desc'
   })[]
-  /** Those to be shown. All */
+  /** Those to be shown. All, where none is named. */
   columns?: string[]
   limit?: number
   offset?: number
@@ -1122,7 +1122,7 @@ export interface UploadedFiles {
 }
 
 export interface CreateExecution {
-  /** Absent */
+  /** Absent, the default agent. */
   agent_id?: AgentId | null
   prompt?: string | null
   repository_id?: string | null
@@ -1158,14 +1158,24 @@ export interface ExecutionConfig {
     model: ModelChoice
     max_rounds?: number
   }
-  skills: Record<string, unknown>[]
-  conversation?: Record<string, unknown>[]
+  skills: {
+    id: string
+    name: string
+    bundle_version: string
+    sha256: string
+  }[]
+  conversation?: {
+    role: string
+    content: string
+  }[]
   callback: {
     base_url: string
     token: string
     expires_at: Timestamp
   }
-  limits: Record<string, unknown>
+  limits: {
+    max_runtime_seconds: number
+  }
   /** The agent's servers of the Model Context Protocol that have a URL. */
   mcp_servers: {
     name: string
@@ -1397,7 +1407,7 @@ export type SecretValues = Record<string, string | {
   value: string
   /** The only hosts it may be sent to, as in a policy. Absent: where the agent's policy lets it go. */
   hosts?: string[] | null
-  /** Where in a request it may stand. Everywhere */
+  /** Where in a request it may stand. Everywhere, where none is given. */
   places?: SecretPlace[] | null
 }>
 

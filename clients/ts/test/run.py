@@ -1,16 +1,17 @@
 """The tests of the TypeScript client, all of them: types, unit tests, then a real server on Node and in Chromium. Exits
 with 77 only where npm's packages are neither here nor to be had."""
+import fcntl
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parents[1]
-LOCK = HERE / "package-lock.json"
-INSTALLED = HERE / "node_modules" / ".package-lock.json"
+sys.path.insert(0, str(HERE.parents[1] / "tests" / "process"))
+
+from browser_fixture import is_installed, registry_answers  # noqa: E402  (it is found only now)
 
 
 def not_tested(why):
@@ -18,28 +19,18 @@ def not_tested(why):
     sys.exit(77)
 
 
-def registry_answers():
-    asked = subprocess.run(["npm", "config", "get", "registry"], cwd=HERE, capture_output=True, text=True, check=False)
-    try:
-        with urllib.request.urlopen(asked.stdout.strip() or "https://registry.npmjs.org/", timeout=20):
-            return True
-    except urllib.error.HTTPError:
-        return True
-    except OSError:
-        return False
-
-
 def install():
-    if INSTALLED.exists() and INSTALLED.stat().st_mtime >= LOCK.stat().st_mtime:
-        return
-    npm = subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1"], cwd=HERE,
-                         capture_output=True, text=True, check=False)
-    if npm.returncode == 0:
-        INSTALLED.touch()
-    elif registry_answers():
-        sys.exit(f"npm ci in {HERE} failed:\n{npm.stdout}\n{npm.stderr}")
-    else:
-        not_tested(f"its packages are not cached, and the npm registry cannot be reached\n{npm.stderr}")
+    """npm ci, unless what the lock file names is there. Suites may run side by side: one of them installs."""
+    with open(HERE / "package-lock.json", "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if is_installed(HERE, json.load(lock)["packages"]):
+            return
+        npm = subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1"], cwd=HERE,
+                             capture_output=True, text=True, check=False)
+        if npm.returncode != 0 and registry_answers():
+            sys.exit(f"npm ci in {HERE} failed:\n{npm.stdout}\n{npm.stderr}")
+        if npm.returncode != 0:
+            not_tested(f"its packages are not cached, and the npm registry cannot be reached\n{npm.stderr}")
 
 
 def run(*command):
@@ -64,11 +55,8 @@ def main():
     install()
     compiled("tsconfig.json", "dist")
     compiled("tsconfig.test.json", "build")
-    run("node", "--test", *tests("unit"))
-    if "--unit" not in sys.argv:
-        # One file after the other: each has a server of its own, and one has a browser.
-        for file in tests("e2e"):
-            run("node", "--test", file)
+    # The files side by side: those of e2e have a server each, and wait more than they work.
+    run("node", "--test", "--test-concurrency=3", *tests("unit"), *([] if "--unit" in sys.argv else tests("e2e")))
 
 
 os.environ.setdefault("NO_COLOR", "1")

@@ -2,7 +2,7 @@
 #include "base/bytes.h"
 
 namespace sluice::api {
-namespace {
+namespace admin_test {
 
 class AdminTest : public ApiTest {
  protected:
@@ -122,5 +122,5 @@ TEST_F(AdminTest, Approver_keys_are_made_here_or_brought_along) {
   EXPECT_NE(admin("DELETE", path + "/" + hmac->text("id"))->member("revoked_at"), "null");
 }
 
-}  // namespace
+}  // namespace admin_test
 }  // namespace sluice::api

@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 
 namespace sluice::api {
-namespace {
+namespace audit_test {
 
 class AuditTest : public ApiTest {
  protected:
@@ -102,5 +102,5 @@ TEST_F(AuditTest, After_a_change_of_the_key_everything_is_sealed_again) {
   api.reset();
 }
 
-}  // namespace
+}  // namespace audit_test
 }  // namespace sluice::api

@@ -2,7 +2,7 @@
 #include "api/agui/agui_fixture.h"
 
 namespace sluice::api::agui {
-namespace {
+namespace find_again_test {
 
 class FindAgainTest : public AguiTest {
  protected:
@@ -120,5 +120,5 @@ TEST_F(FindAgainTest, H_2_a_run_is_cancelled_by_its_name) {
   EXPECT_EQ(remove("/agui?runId=r3")->slug(), "run-finished");
 }
 
-}  // namespace
+}  // namespace find_again_test
 }  // namespace sluice::api::agui

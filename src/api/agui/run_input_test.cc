@@ -4,7 +4,7 @@
 #include "api/agui/agui_fixture.h"
 
 namespace sluice::api::agui {
-namespace {
+namespace run_input_test {
 
 class RunInputTest : public AguiTest {
  protected:
@@ -185,5 +185,5 @@ TEST_F(RunInputTest, H_2_who_asks_is_known_by_what_it_says) {
   EXPECT_EQ(unsaid.find("toolu_1"), std::string::npos) << unsaid;
 }
 
-}  // namespace
+}  // namespace run_input_test
 }  // namespace sluice::api::agui

@@ -2,7 +2,7 @@
 #include "api/agui/agui_fixture.h"
 
 namespace sluice::api::agui {
-namespace {
+namespace start_run_test {
 
 class StartRunTest : public AguiTest {
  protected:
@@ -295,5 +295,5 @@ TEST_F(StartRunTest, H_6_results_do_not_answer_for_a_human) {
   EXPECT_EQ(status(), "pending");
 }
 
-}  // namespace
+}  // namespace start_run_test
 }  // namespace sluice::api::agui

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::api::agui {
-namespace {
+namespace ui_messages_test {
 
 TEST(UiMessages, H_2_turns_have_their_thoughts_calls_and_results_as_parts) {
   EXPECT_EQ(
@@ -32,5 +32,5 @@ TEST(UiMessages, What_failed_says_so_and_what_belongs_to_nothing_is_left_out) {
   EXPECT_EQ(ui_messages("[]"), "[]");
 }
 
-}  // namespace
+}  // namespace ui_messages_test
 }  // namespace sluice::api::agui

@@ -2,7 +2,7 @@
 #include "api/assistant/chat_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace chats_test {
 
 class ChatsTest : public ChatTest {
  protected:
@@ -148,5 +148,5 @@ TEST_F(ChatsTest, What_is_not_ones_own_chat_is_not_there) {
   EXPECT_EQ(turn("x", own, R"(,"agentId":")" + other.agent.text() + "\"")->status, 422) << "the chat has its agent";
 }
 
-}  // namespace
+}  // namespace chats_test
 }  // namespace sluice::api

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 
 namespace sluice::api {
-namespace {
+namespace files_test {
 
 class BagFilesTest : public ChatTest {
  protected:
@@ -155,5 +155,5 @@ TEST(FileName, Is_one_part_without_tricks) {
   for (const auto* name : {"", ".", "..", "x/", " ", "..."}) EXPECT_EQ(clean_file_name(name), "") << name;
 }
 
-}  // namespace
+}  // namespace files_test
 }  // namespace sluice::api

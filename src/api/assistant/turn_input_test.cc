@@ -3,7 +3,7 @@
 #include "api/assistant/chat_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace turn_input_test {
 
 using assistant::title_of;
 
@@ -131,5 +131,5 @@ TEST_F(TurnInputTest, S_8_then_the_agents_environment_does) {
   EXPECT_EQ(agent.last.extras.sandbox_url, "https://runner.example/b") << "the caller's word comes first";
 }
 
-}  // namespace
+}  // namespace turn_input_test
 }  // namespace sluice::api

@@ -2,7 +2,7 @@
 #include "api/assistant/chat_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace turns_test {
 
 constexpr Millis grace{2'000};
 
@@ -179,5 +179,5 @@ TEST_F(TurnsTest, A_turn_waits_for_a_place_and_is_told_which) {
   EXPECT_NE(held->body.find(R"({"text":"Now."})"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace turns_test
 }  // namespace sluice::api

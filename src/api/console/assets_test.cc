@@ -3,7 +3,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api::console {
-namespace {
+namespace assets_test {
 
 constexpr std::string_view pack =
     "index.html 6 4\n"
@@ -90,5 +90,5 @@ TEST_F(AssetsTest, A_build_without_a_console_says_so) {
   EXPECT_EQ(api->make_console_url(), "");
 }
 
-}  // namespace
+}  // namespace assets_test
 }  // namespace sluice::api::console

@@ -7,7 +7,7 @@
 #include "world/fake_world.h"
 
 namespace sluice::api::console {
-namespace {
+namespace session_test {
 
 constexpr Timestamp now{1'000'000};
 
@@ -110,5 +110,5 @@ TEST(LoginCodes, Of_too_many_the_oldest_are_forgotten) {
   EXPECT_TRUE(codes.spend(second));
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace sluice::api::console

@@ -4,7 +4,7 @@
 #include "api/console/session.h"
 
 namespace sluice::api::console {
-namespace {
+namespace sessions_test {
 
 class SessionsTest : public ApiTest {
  protected:
@@ -245,5 +245,5 @@ TEST_F(SessionsTest, Two_cookies_are_none) {
   EXPECT_EQ(use(by, "GET", "/v1/runs", "", {{"Cookie", "sluice_session=planted"}})->status, 401);
 }
 
-}  // namespace
+}  // namespace sessions_test
 }  // namespace sluice::api::console

@@ -2,7 +2,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace callbacks_test {
 
 class CallbacksTest : public ApiTest {
  protected:
@@ -124,5 +124,5 @@ TEST_F(CallbacksTest, The_assistants_sandboxes_call_back_under_their_own_path) {
   expect_refused(call(path_of(made) + "/env", made->text("otp_setup")), "spent there");
 }
 
-}  // namespace
+}  // namespace callbacks_test
 }  // namespace sluice::api

@@ -3,7 +3,7 @@
 #include "base/bytes.h"
 
 namespace sluice::api {
-namespace {
+namespace uploads_test {
 
 class UploadsTest : public ApiTest {
  protected:
@@ -114,5 +114,5 @@ TEST_F(UploadsTest, Files_of_a_run_are_listed) {
   EXPECT_EQ(get(files_path().replace(files_path().find("exe_"), 5, "exe_x"))->status, 404);
 }
 
-}  // namespace
+}  // namespace uploads_test
 }  // namespace sluice::api

@@ -1,7 +1,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace agents_test {
 
 using AgentsTest = ApiTest;
 
@@ -196,5 +196,5 @@ TEST_F(AgentsTest, I_17_a_models_key_is_named_by_its_alias) {
       422);
 }
 
-}  // namespace
+}  // namespace agents_test
 }  // namespace sluice::api

@@ -2,7 +2,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace capacity_test {
 
 class CapacityTest : public ApiTest {
  protected:
@@ -186,5 +186,5 @@ TEST_F(CapacityTest, The_last_hour_is_remembered_a_sample_every_five_seconds) {
   EXPECT_FALSE(get("/v1/capacity/history")->member("samples").starts_with("[" + first));
 }
 
-}  // namespace
+}  // namespace capacity_test
 }  // namespace sluice::api

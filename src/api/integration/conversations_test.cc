@@ -1,7 +1,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace conversations_test {
 
 using ConversationsTest = ApiTest;
 
@@ -265,5 +265,5 @@ TEST_F(ConversationsTest, The_same_key_and_body_make_one_conversation_I_19) {
   EXPECT_EQ(post("/v1/conversations", "{}", {{"Idempotency-Key", std::string(255, 'k')}})->status, 201);
 }
 
-}  // namespace
+}  // namespace conversations_test
 }  // namespace sluice::api

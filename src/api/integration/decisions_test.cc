@@ -2,7 +2,7 @@
 #include "api/approval_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace decisions_test {
 
 class DecisionsTest : public ApprovalTest {
  protected:
@@ -302,5 +302,5 @@ TEST_F(DecisionsTest, I_15_an_agent_cannot_approve_its_own_gate) {
   EXPECT_EQ(status(), "pending");
 }
 
-}  // namespace
+}  // namespace decisions_test
 }  // namespace sluice::api

@@ -1,7 +1,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace egress_test {
 
 class EgressListTest : public ApiTest {
  protected:
@@ -51,5 +51,5 @@ TEST_F(EgressListTest, A_wrong_question_is_refused) {
   EXPECT_EQ(ask_as("GET", path, {.key = other.key})->status, 404);
 }
 
-}  // namespace
+}  // namespace egress_test
 }  // namespace sluice::api

@@ -4,7 +4,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace kit_input_test {
 
 class KitInputTest : public ApiTest {
  protected:
@@ -164,5 +164,5 @@ TEST_F(KitInputTest, H_3_a_message_may_name_the_session_to_go_on_with) {
   }
 }
 
-}  // namespace
+}  // namespace kit_input_test
 }  // namespace sluice::api

@@ -2,7 +2,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace materials_test {
 
 class MaterialsTest : public ApiTest {
  protected:
@@ -142,5 +142,5 @@ TEST_F(MaterialsTest, An_agent_names_skills_and_an_environment_that_are_there) {
   EXPECT_EQ(remove("/v1/environments/" + environment)->status, 204);
 }
 
-}  // namespace
+}  // namespace materials_test
 }  // namespace sluice::api

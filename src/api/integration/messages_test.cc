@@ -1,7 +1,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace messages_test {
 
 class MessagesTest : public ApiTest {
  protected:
@@ -160,5 +160,5 @@ TEST_F(MessagesTest, Without_a_stream_a_caller_who_leaves_changes_nothing_I_20) 
   EXPECT_NE(get(path)->body.find(R"("content":"Hi.")"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace messages_test
 }  // namespace sluice::api

@@ -1,7 +1,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace model_endpoints_test {
 
 class ModelEndpointsTest : public ApiTest {
  protected:
@@ -55,5 +55,5 @@ TEST_F(ModelEndpointsTest, What_is_wrong_is_said_where_it_is) {
   EXPECT_EQ(get("/v1/agents")->body.find("\"name\":\"a\""), std::string::npos);
 }
 
-}  // namespace
+}  // namespace model_endpoints_test
 }  // namespace sluice::api

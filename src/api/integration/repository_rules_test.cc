@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::api::integration {
-namespace {
+namespace repository_rules_test {
 
 TEST(RepositoryRules, Urls_that_git_fetches_from) {
   for (const std::string_view url :
@@ -63,5 +63,5 @@ TEST(RepositoryRules, Credentials_are_named_not_given) {
   }
 }
 
-}  // namespace
+}  // namespace repository_rules_test
 }  // namespace sluice::api::integration

@@ -1,7 +1,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace runs_test {
 
 using RunsTest = ApiTest;
 
@@ -107,5 +107,5 @@ TEST_F(RunsTest, A_run_is_drawn_as_its_phases) {
   EXPECT_EQ(ask_as("GET", path, {.key = other.key})->status, 404);
 }
 
-}  // namespace
+}  // namespace runs_test
 }  // namespace sluice::api

@@ -2,7 +2,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace secrets_test {
 
 class SecretsTest : public ApiTest {
  protected:
@@ -147,5 +147,5 @@ TEST_F(SecretsTest, Of_nobody_are_404) {
   }
 }
 
-}  // namespace
+}  // namespace secrets_test
 }  // namespace sluice::api

@@ -4,7 +4,7 @@
 #include "workspace/workspace.h"
 
 namespace sluice::api {
-namespace {
+namespace skills_test {
 
 class SkillsTest : public ApiTest {
  protected:
@@ -95,5 +95,5 @@ TEST_F(SkillsTest, A_bundle_may_be_larger_than_other_bodies) {
   EXPECT_EQ(body_bytes_max_of("GET", "/nowhere"), 0U);
 }
 
-}  // namespace
+}  // namespace skills_test
 }  // namespace sluice::api

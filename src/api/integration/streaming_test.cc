@@ -3,7 +3,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace streaming_test {
 
 class StreamingTest : public ApiTest {
  protected:
@@ -207,5 +207,5 @@ TEST_F(StreamingTest, HEAD_tells_the_head_and_reads_nothing) {
   EXPECT_EQ(head->body, "");
 }
 
-}  // namespace
+}  // namespace streaming_test
 }  // namespace sluice::api

@@ -1,7 +1,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace tables_test {
 
 class TablesTest : public ApiTest {
  protected:
@@ -119,5 +119,5 @@ TEST_F(TablesTest, Another_workspace_has_no_such_table) {
   EXPECT_EQ(ask_as("GET", theirs, {.key = other.key})->status, 404) << "and there it is not";
 }
 
-}  // namespace
+}  // namespace tables_test
 }  // namespace sluice::api

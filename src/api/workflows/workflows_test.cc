@@ -1,7 +1,7 @@
 #include "api/api_fixture.h"
 
 namespace sluice::api {
-namespace {
+namespace workflows_test {
 
 class WorkflowsTest : public ApiTest {
  protected:
@@ -136,5 +136,5 @@ TEST_F(WorkflowsTest, Another_workspace_sees_nothing) {
   EXPECT_EQ(get(at("/workflow-runs/" + run))->text("status"), "running");
 }
 
-}  // namespace
+}  // namespace workflows_test
 }  // namespace sluice::api

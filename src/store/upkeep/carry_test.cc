@@ -3,7 +3,7 @@
 #include "store/upkeep/upkeep_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace carry_test {
 
 class Carry : public UpkeepTest {
  protected:
@@ -101,5 +101,5 @@ TEST_F(Carry, Places_that_are_none_are_told_in_words) {
   EXPECT_FALSE(std::filesystem::exists(folder.file("missing.db")));
 }
 
-}  // namespace
+}  // namespace carry_test
 }  // namespace sluice::store

@@ -7,7 +7,7 @@
 #include "store/upkeep/upkeep_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace catalogue_test {
 
 // What a database keeps for itself, made anew where rows arrive, and who carries what.
 bool is_local(const std::string& table, const std::string& column) {
@@ -80,5 +80,5 @@ TEST(CatalogueFaults, Each_kind_of_column_has_its_own) {
   EXPECT_EQ(fault_in(table, {}), "has another number of columns");
 }
 
-}  // namespace
+}  // namespace catalogue_test
 }  // namespace sluice::store

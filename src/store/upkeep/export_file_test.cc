@@ -5,7 +5,7 @@
 #include "store/contract_world.h"
 
 namespace sluice::store {
-namespace {
+namespace export_file_test {
 
 class ExportFile : public testing::Test {
  protected:
@@ -117,5 +117,5 @@ TEST_F(ExportFile, Another_file_and_another_format_are_told_apart_from_damage) {
   EXPECT_EQ(foreign.error().kind, ErrorKind::invalid);
 }
 
-}  // namespace
+}  // namespace export_file_test
 }  // namespace sluice::store

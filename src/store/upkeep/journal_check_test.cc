@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace sluice::store {
-namespace {
+namespace journal_check_test {
 
 using enum model::EventKind;
 using model::RunState;
@@ -89,5 +89,5 @@ TEST(JournalCheck, It_says_what_the_message_is) {
   EXPECT_EQ(check.completed_body(), "{}");
 }
 
-}  // namespace
+}  // namespace journal_check_test
 }  // namespace sluice::store

@@ -3,7 +3,7 @@
 #include "store/upkeep/upkeep_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace pg_raw_test {
 
 class ToPostgres : public UpkeepTest {
  protected:
@@ -57,5 +57,5 @@ TEST_F(ToPostgres, Nothing_is_written_over_and_a_damaged_file_leaves_it_empty) {
   EXPECT_EQ(again.error().kind, ErrorKind::conflict);
 }
 
-}  // namespace
+}  // namespace pg_raw_test
 }  // namespace sluice::store

@@ -2,7 +2,7 @@
 #include "store/upkeep/upkeep_fixture.h"
 
 namespace sluice::store {
-namespace {
+namespace verify_test {
 
 class Found final : public Inspector {
  public:
@@ -159,5 +159,5 @@ TEST_F(Verify, Contents_in_use_are_those_of_rows_and_whatever_looks_like_one) {
   EXPECT_EQ(used, std::vector{std::string(64, 'a')});
 }
 
-}  // namespace
+}  // namespace verify_test
 }  // namespace sluice::store

@@ -16,6 +16,8 @@ const binary = process.env['SLUICE_BINARY'] ?? join(repositoryRoot, 'build', 'sl
 export const patienceMs = 1000 * Number(process.env['SLUICE_TEST_PATIENCE'] ?? 30)
 /** How long a proxy that cuts what is quiet bears it: longer than an answer takes, also of a server that is slow. */
 export const quietMs = patienceMs / 30
+/** How many stories of one road are told at once: they wait more than they work. */
+export const atOnce = 4
 
 export function temporaryFolder(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), 'sluice-client-ts-'))

@@ -1,7 +1,7 @@
 // I-24 on Node, against the real server: each story on each road.
 import { after, before, describe, test } from 'node:test'
 import { SluiceClient } from '@sluice/client'
-import { SluiceServer, patienceMs } from './processes.js'
+import { SluiceServer, atOnce, patienceMs } from './processes.js'
 import { caddy, haproxy, plainNginx, recommendedNginx } from './roads.js'
 import type { Road } from './roads.js'
 import { stories } from './stories.js'
@@ -26,7 +26,7 @@ const roads: Record<string, () => Promise<Road>> = {
 }
 
 for (const [name, open] of Object.entries(roads)) {
-  describe(name, () => {
+  describe(name, { concurrency: atOnce }, () => {
     let road: Road
     before(async () => {
       road = await open()

@@ -6,7 +6,7 @@ import type { Approval, ConversationEvent, MessageStream, Signer } from '@sluice
 export interface World {
   url: string
   key: string
-  /** The patience of the proxy that has least of it. */
+  /** How long the road bears silence, or a short while where it bears a minute. */
   quietMs: number
   signers: { hmac: Signer; ed25519: Signer }
 }
@@ -180,7 +180,7 @@ export const stories: Record<string, (sluice: SluiceClient, world: World) => Pro
     check(error instanceof ProblemError && error.slug === 'model-error', String(error))
   },
 
-  // Longer than the patience of one of the proxies: there it is cut, and read on or asked again under its key.
+  // Longer than the patience of the proxy that has least of it: there it is cut, and read on or asked again under its key.
   async 'a quiet while changes nothing (I-24)'(sluice, { quietMs }) {
     const conversation = await sluice.conversations.create()
     const content = `put One. \nsleep ${1.5 * quietMs}\nput Two.`

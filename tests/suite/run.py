@@ -1,0 +1,198 @@
+"""Builds and runs the tests: `./dev test [WHAT]` (docs/HACKING.md says what runs where, and how long it takes).
+
+A run is a list of stages, each a build and the tests that need it. Builds go on while tests of earlier stages run, because
+tests of real processes wait for half of their time. A story that fails is run once more, alone, at the end.
+"""
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+
+import catalogue
+import outcomes
+from catalogue import everyday, sanitized, units
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CORES = os.cpu_count() or 1
+# Stories wait more than they work.
+STORIES_AT_ONCE = 2 * CORES
+# Below the tests, whose time-outs go on while a compiler works, and not so far below that a busy machine starves it.
+BUILD_NICENESS = 5
+OUTPUT_BYTES_MAX = str(8 << 20)
+
+
+@dataclasses.dataclass
+class Stage:
+    build: str  # a preset of CMakePresets.json
+    targets: list
+    select: object  # all tests of the build -> those to run; None: that it builds is all that is asked
+    at_once: int = CORES
+
+    def __post_init__(self):
+        self.built = threading.Event()
+        self.failed_to_build = False
+
+    @property
+    def directory(self):
+        return ROOT / "build" if self.build == "release" else ROOT / "build" / self.build
+
+
+def those(*conditions):
+    return lambda tests: [test for test in tests if all(condition(test) for condition in conditions)]
+
+
+def release(*conditions):
+    """The server comes first, so that its stories run while the other programs are compiled."""
+    return [Stage("release", ["sluice"], those(lambda test: not units(test), *conditions), STORIES_AT_ONCE),
+            Stage("release", ["tests"], those(units, *conditions))]
+
+
+def benchmarks():
+    """No test runs them, so this shows that they still compile."""
+    return Stage("release", ["bench/all"], None)
+
+
+def under_sanitizer(build, *conditions):
+    return Stage(build, ["sluice", "tests"], those(sanitized, *conditions), STORIES_AT_ONCE)
+
+
+def with_a_quarter(build, quarter):
+    """All units, and a quarter of the stories."""
+    def select(tests):
+        quota = catalogue.dealt(tests, quarter)
+        return [test for test in tests if sanitized(test) and (units(test) or test in quota)]
+    return Stage(build, ["sluice", "tests"], select, STORIES_AT_ONCE)
+
+
+def quarter_of_this_commit():
+    """Consecutive commits have consecutive quarters."""
+    count = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout
+    return int(count or 0) % catalogue.QUARTERS
+
+
+def stages_of_ci(quarter):
+    say(f"quarter {quarter} of the stories runs under ASan+UBSan, quarter {(quarter + 2) % catalogue.QUARTERS} under TSan")
+    return [*release(everyday), with_a_quarter("asan", quarter), with_a_quarter("tsan", quarter + 2), benchmarks()]
+
+
+def stages_by_name(pattern):
+    """Only what these tests need is built."""
+    build("release", ["sluice"])
+    select = those(catalogue.matching(pattern))
+    return [Stage("release", catalogue.targets_for(select(catalogue.listed(ROOT / "build"))) or ["sluice"], select)]
+
+
+def plan(words):
+    match words:
+        case []:
+            return release(everyday)
+        case ["thorough"]:
+            return [*release(), under_sanitizer("asan"), under_sanitizer("tsan"), benchmarks()]
+        case ["ci"]:
+            return stages_of_ci(quarter_of_this_commit())
+        case ["ci", quarter] if quarter.isdigit():
+            return stages_of_ci(int(quarter))
+        case ["release"]:
+            return release()
+        case ["asan" | "tsan" as name]:
+            return [under_sanitizer(name)]
+        case ["module", module]:
+            return [Stage("release", [f"{module}_test"], those(catalogue.matching(f"^{module}_test$")))]
+        case [name]:
+            return stages_by_name(name)
+    raise SystemExit("dev: test takes nothing, thorough, ci, release, asan, tsan, module NAME, or part of a test's name")
+
+
+def say(text):
+    print(f"dev: {text}", flush=True)
+
+
+def build(preset, targets, niceness=0):
+    command = ["nice", "-n", str(niceness), ROOT / "dev", "build", preset, *targets]
+    return subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def build_all(stages):
+    for number, stage in enumerate(stages):
+        stage.failed_to_build = True  # also if the build cannot even be started: nobody may wait for it for ever
+        try:
+            stage.failed_to_build = not build(stage.build, stage.targets, BUILD_NICENESS if number else 0)
+        except OSError as error:
+            say(f"cannot build {stage.build}: {error}")
+        finally:
+            stage.built.set()
+
+
+def ctest(build_name, directory, names, at_once):
+    """Runs tests by name and returns their outcomes."""
+    junit = directory / "outcomes.xml"
+    junit.unlink(missing_ok=True)
+    labels = {test.name: test.label for test in catalogue.listed(directory)}
+    subprocess.run(["ctest", "--test-dir", directory, "-R", f"^({'|'.join(names)})$", "--output-on-failure", "--no-tests=error",
+                    "-j", str(at_once), "--output-junit", junit, "--test-output-size-passed", OUTPUT_BYTES_MAX,
+                    "--test-output-size-failed", OUTPUT_BYTES_MAX], cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+    found = outcomes.read(junit.read_text(errors="replace"), build_name, labels) if junit.exists() else []
+    missing = set(names) - {outcome.name for outcome in found}
+    found += [outcomes.Outcome(build_name, name, labels[name], "failed", 0, "ctest wrote no outcome") for name in sorted(missing)]
+    return [dataclasses.replace(outcome, reported=has_report(directory, outcome.name)) for outcome in found]
+
+
+def has_report(directory, name):
+    """A sanitizer writes its findings there (tests/process/sanitized.py)."""
+    reports = directory / "reports" / name
+    return reports.is_dir() and any(reports.iterdir())
+
+
+def run_stage(stage):
+    stage.built.wait()
+    if stage.failed_to_build:
+        return [outcomes.Outcome(stage.build, "build", "", "failed", 0)]
+    if stage.select is None:
+        return [outcomes.Outcome(stage.build, "build of " + " ".join(stage.targets), "", "passed", 0)]
+    names = [test.name for test in stage.select(catalogue.listed(stage.directory))]
+    if not names:
+        return [outcomes.Outcome(stage.build, "no test has such a name", "", "failed", 0)]
+    say(f"testing {stage.directory.relative_to(ROOT)}: {len(names)} tests, {stage.at_once} at a time")
+    return ctest(stage.build, stage.directory, names, stage.at_once)
+
+
+def repeat(failure, directory):
+    """Runs a failed test once more, alone, and keeps what was said both times."""
+    say(f"{failure.title} failed; once more, alone")
+    second = ctest(failure.build, directory, [failure.name], 1)[0]
+    logs = ROOT / "build" / "flaky"
+    logs.mkdir(parents=True, exist_ok=True)
+    for ordinal, log in (("first", failure.log), ("second", second.log)):
+        (logs / f"{failure.build}-{failure.name}.{ordinal}.log").write_text(log)
+    return second
+
+
+def conclude(found, repeats, seconds):
+    verdict = outcomes.judge(found, repeats)
+    print("\nslowest:", *outcomes.slowest(found), sep="\n")
+    for outcome in verdict.flaky:
+        print(f"flaky: {outcome.name} ({outcome.build}; build/flaky/{outcome.build}-{outcome.name}.first.log and .second.log)")
+    if len(verdict.flaky) > outcomes.FLAKY_MAX:
+        print(f"more than {outcomes.FLAKY_MAX} flaky tests: the run fails")
+    for outcome in verdict.failed:
+        print(f"failed: {outcome.title}")
+    print(f"total: {outcomes.duration(seconds)}")
+    print(verdict.counts, flush=True)
+    return 0 if verdict.ok else 1
+
+
+def main(words):
+    began = time.monotonic()
+    stages = plan(words)
+    threading.Thread(target=build_all, args=(stages,), daemon=True).start()
+    found = [outcome for stage in stages for outcome in run_stage(stage)]
+    directories = {stage.build: stage.directory for stage in stages}
+    repeats = [repeat(failure, directories[failure.build]) for failure in outcomes.to_repeat(found)]
+    return conclude(found, repeats, time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,206 @@
+"""How ./dev test decides: which tests a stage runs, which failures get another try, and when a run passes. The last part runs
+the real ctest on small tests of its own."""
+import contextlib
+import io
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import catalogue
+import outcomes
+import run
+from catalogue import Test
+from outcomes import Outcome
+
+
+def outcome(name="process_crash", label="process", status="failed", **fields):
+    return Outcome("release", name, label, status, 1.0, **fields)
+
+
+class Judging(unittest.TestCase):
+    def test_a_run_without_failures_passes(self):
+        verdict = outcomes.judge([outcome(status="passed"), outcome("x", status="skipped")], [])
+        self.assertTrue(verdict.ok)
+        self.assertEqual(verdict.counts, "1 passed, 0 failed, 1 skipped")
+
+    def test_a_story_that_fails_once_is_flaky_and_the_run_passes(self):
+        verdict = outcomes.judge([outcome()], [outcome(status="passed")])
+        self.assertTrue(verdict.ok)
+        self.assertEqual([o.name for o in verdict.flaky], ["process_crash"])
+        self.assertEqual(verdict.counts, "1 passed, 0 failed, 0 skipped")
+
+    def test_a_story_that_fails_twice_fails_the_run(self):
+        verdict = outcomes.judge([outcome()], [outcome()])
+        self.assertFalse(verdict.ok)
+        self.assertEqual(verdict.counts, "0 passed, 1 failed, 0 skipped")
+
+    def test_a_story_that_cannot_be_run_the_second_time_fails_the_run(self):
+        self.assertFalse(outcomes.judge([outcome()], [outcome(status="skipped")]).ok)
+
+    def test_a_second_pass_in_another_build_excuses_nothing(self):
+        self.assertFalse(outcomes.judge([outcome()], [Outcome("asan", "process_crash", "process", "passed", 1.0)]).ok)
+
+    def test_two_flaky_tests_pass_and_three_fail_the_run(self):
+        names = ["a", "b", "c"]
+        for count, ok in ((2, True), (3, False)):
+            first = [outcome(name) for name in names[:count]]
+            verdict = outcomes.judge(first, [outcome(name, status="passed") for name in names[:count]])
+            self.assertEqual(verdict.ok, ok)
+        self.assertEqual(verdict.counts, "0 passed, 3 failed, 0 skipped")
+
+    def test_unit_tests_and_the_simulation_are_never_repeated(self):
+        for label in ("unit", "sim", "corpus", "cost", "codebase", "judges"):
+            self.assertEqual(outcomes.to_repeat([outcome(label=label)]), [])
+
+    def test_every_kind_of_story_is_repeated(self):
+        for label in ("process", "harness", "browser", "package", "chaos"):
+            self.assertEqual(len(outcomes.to_repeat([outcome(label=label)])), 1)
+
+    def test_a_sanitizers_report_is_not_forgiven(self):
+        self.assertEqual(outcomes.to_repeat([outcome(reported=True)]), [])
+
+    def test_very_many_failures_are_not_repeated(self):
+        self.assertEqual(outcomes.to_repeat([outcome(str(n)) for n in range(outcomes.REPEATED_MAX + 1)]), [])
+
+
+class Choosing(unittest.TestCase):
+    tests = [Test(name, label) for label, names in {
+        "process": "abcdefg", "harness": "hijk", "browser": "lmn", "chaos": "op", "unit": "qr", "codebase": "s"}.items()
+        for name in names]
+
+    def test_four_quarters_have_every_story_once(self):
+        quarters = [catalogue.dealt(self.tests, n) for n in range(4)]
+        self.assertEqual(sum(map(len, quarters)), 16)
+        self.assertEqual(set.union(*quarters), {test for test in self.tests if catalogue.stories(test)})
+
+    def test_each_quarter_has_one_of_four_agent_programs(self):
+        for quarter in range(4):
+            self.assertEqual(sum(test.label == "harness" for test in catalogue.dealt(self.tests, quarter)), 1)
+
+    def test_a_change_runs_all_units_and_a_quarter_under_each_sanitizer(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            stages = run.plan(["ci", "1"])
+        chosen = {stage.build: set(stage.select(self.tests)) for stage in stages[2:] if stage.select}
+        units = {test for test in self.tests if test.label == "unit"}
+        self.assertEqual(chosen["asan"], units | catalogue.dealt(self.tests, 1))
+        self.assertEqual(chosen["tsan"], units | catalogue.dealt(self.tests, 3))
+
+    def test_the_everyday_run_leaves_out_only_what_the_thorough_one_has(self):
+        def names(words):
+            return {(stage.build, test.name) for stage in run.plan(words) if stage.select
+                    for test in stage.select(self.tests)}
+        everyday, thorough = names([]), names(["thorough"])
+        self.assertEqual({name for build, name in thorough - everyday if build == "release"}, {"o", "p"})
+        self.assertEqual(everyday - thorough, set())
+        for build in ("asan", "tsan"):
+            self.assertEqual({name for where, name in thorough if where == build}, {t.name for t in self.tests if t.name != "s"})
+
+    def test_consecutive_commits_have_consecutive_quarters(self):
+        with mock.patch.object(run.subprocess, "run") as git:
+            git.return_value.stdout = "41\n"
+            before = run.quarter_of_this_commit()
+            git.return_value.stdout = "42\n"
+            self.assertEqual(run.quarter_of_this_commit(), (before + 1) % 4)
+
+    def test_only_what_a_test_needs_is_built_for_it(self):
+        for name, label, target in (("store_test", "unit", "store_test"), ("corpus_json", "corpus", "corpus_test"),
+                                    ("sim_planted", "sim", "tests"), ("process_crash", "process", "sluice"), ("tidy", "codebase", "sluice")):
+            self.assertEqual(catalogue.targets_for([Test(name, label)]), [target])
+
+    def test_an_argument_that_means_nothing_is_refused(self):
+        with self.assertRaises(SystemExit):
+            run.plan(["module"] * 3)
+
+
+# A test passes the second time that it is run.
+TESTS = """
+add_test(passes "/bin/true")
+set_tests_properties(passes PROPERTIES LABELS unit)
+add_test(fails "/bin/false")
+set_tests_properties(fails PROPERTIES LABELS {label})
+add_test(flaky "/bin/sh" "-c" "echo said; mkdir {marker} && exit 1; exit 0")
+set_tests_properties(flaky PROPERTIES LABELS process)
+add_test(cannot "/bin/sh" "-c" "exit 77")
+set_tests_properties(cannot PROPERTIES LABELS process SKIP_RETURN_CODE 77)
+add_test(gone "/nowhere/to/be/found")
+set_tests_properties(gone PROPERTIES LABELS unit)
+"""
+
+
+class Running(unittest.TestCase):
+    def run_tests(self, *names, label="process"):
+        """What a run of these tests prints, and its exit status."""
+        root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="a checkout ")))
+        (root / "build").mkdir()
+        (root / "build" / "CTestTestfile.cmake").write_text(TESTS.format(marker=f"'{root}/seen'", label=label))
+        stage = run.Stage("release", ["x"], lambda tests: [test for test in tests if test.name in names])
+        printed = tempfile.TemporaryFile("w+")
+        self.addCleanup(printed.close)
+        with mock.patch.multiple(run, ROOT=root, build=lambda *_: True, plan=lambda _: [stage]):
+            terminal = os.dup(1)
+            sys.stdout.flush()
+            os.dup2(printed.fileno(), 1)
+            try:
+                status = run.main([])
+                sys.stdout.flush()
+            finally:
+                os.dup2(terminal, 1)
+                os.close(terminal)
+        printed.seek(0)
+        self.logs = {path.name: path.read_text() for path in (root / "build" / "flaky").glob("*")}
+        return printed.read(), status
+
+    def test_all_that_passes_passes(self):
+        said, status = self.run_tests("passes", "cannot")
+        self.assertEqual(status, 0, said)
+        self.assertTrue(said.endswith("1 passed, 0 failed, 1 skipped\n"), said)
+        self.assertRegex(said, r"slowest:\n +\d+\.\d s  \w+ \(release\)\n")
+        self.assertRegex(said, r"\ntotal: 0 min \d+ s\n")
+
+    def test_a_flaky_story_is_named_and_both_logs_are_kept(self):
+        said, status = self.run_tests("passes", "flaky")
+        self.assertEqual(status, 0, said)
+        self.assertIn("\nflaky: flaky (release", said)
+        self.assertEqual(set(self.logs), {"release-flaky.first.log", "release-flaky.second.log"})
+        for log in self.logs.values():
+            self.assertIn("said", log)
+        self.assertTrue(said.endswith("2 passed, 0 failed, 0 skipped\n"), said)
+
+    def test_a_story_that_fails_twice_fails_the_run(self):
+        said, status = self.run_tests("passes", "fails")
+        self.assertEqual(status, 1, said)
+        self.assertIn("\nfailed: fails (release)\n", said)
+        self.assertEqual(len(self.logs), 2)
+
+    def test_a_unit_test_gets_no_second_try(self):
+        _, status = self.run_tests("fails", label="unit")
+        self.assertEqual((status, self.logs), (1, {}))
+
+    def test_a_test_whose_program_is_missing_fails_the_run(self):
+        self.assertEqual(self.run_tests("gone")[1], 1)
+
+    def test_a_selection_without_tests_fails_the_run(self):
+        self.assertEqual(self.run_tests("no such test")[1], 1)
+
+    def test_a_build_that_cannot_be_started_fails_the_run(self):
+        stages = [run.Stage("release", ["x"], None), run.Stage("asan", ["x"], None)]
+        with mock.patch.multiple(run, build=mock.Mock(side_effect=OSError("no dev")), plan=lambda _: stages):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(run.main([]), 1)
+        self.assertIn("0 passed, 2 failed", said.getvalue())
+
+    def test_a_build_that_fails_fails_the_run(self):
+        for select in (lambda tests: tests, None):
+            stage = run.Stage("release", ["x"], select)
+            with mock.patch.multiple(run, build=lambda *_: False, plan=lambda _, stage=stage: [stage]):
+                with contextlib.redirect_stdout(io.StringIO()) as said:
+                    self.assertEqual(run.main([]), 1)
+            self.assertIn("failed: build (release)", said.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
