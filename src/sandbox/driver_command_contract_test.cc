@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "sandbox/driver_contract.h"
 
@@ -29,13 +30,30 @@ TEST_P(DriverCommands, Output_is_bytes_and_not_text) {
   EXPECT_EQ(story.run(*box, sh(R"(printf 'a\000b\377\n')")).out, std::string("a\0b\xff\n", 5));
 }
 
+// The user's and the system's time in what a shell's `times` prints first: "0m0.250000s 0m0.010000s".
+int64_t own_cpu_ms(const std::string& times) {
+  std::istringstream words(times);
+  double seconds = 0;
+  for (int i = 0; i < 2; ++i) {
+    double minutes = 0;
+    double rest = 0;
+    char letter = 0;
+    words >> minutes >> letter >> rest >> letter;
+    seconds += 60 * minutes + rest;
+  }
+  return static_cast<int64_t>(seconds * 1000);
+}
+
 TEST_P(DriverCommands, An_exit_tells_how_and_what_it_cost) {
   BoxStory story(options());
   const auto box = story.open();
-  const Ran three = story.run(*box, sh("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 3"));
+  const Ran three = story.run(*box, sh("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; times; exit 3"));
   EXPECT_EQ(three.exit.cause, ExitCause::exited);
   EXPECT_EQ(three.exit.code, 3);
-  EXPECT_GT(three.exit.cpu_ms, 0);
+  const int64_t own_ms = own_cpu_ms(three.out);
+  EXPECT_GT(own_ms, 0) << three.out;
+  EXPECT_GE(three.exit.cpu_ms, own_ms - 20) << "the shell counts in hundredths, of two figures";
+  EXPECT_LE(three.exit.cpu_ms, own_ms + 500) << "all that is left to do is to exit";
   EXPECT_GT(three.exit.memory_bytes_peak, 100'000);
   const Ran killed = story.run(*box, sh("kill -USR1 $$"));
   EXPECT_EQ(killed.exit.cause, ExitCause::killed);

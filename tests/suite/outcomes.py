@@ -1,5 +1,6 @@
 """What became of each test, and what follows from it for the whole run: pure, so that every case can be tried."""
 import dataclasses
+import re
 import xml.etree.ElementTree
 
 from catalogue import STORIES
@@ -8,6 +9,10 @@ FLAKY_MAX = 2
 # More failures than this have one cause, and running each again would only take time.
 REPEATED_MAX = 6
 SLOWEST = 10
+# How GoogleTest, unittest, node and the sanitizers begin what they say of a failure.
+COMPLAINT = re.compile(r": Failure$|^\[  FAILED  \]|^(FAIL|ERROR): |^not ok |^\s*✖ |Sanitizer: |: runtime error: ")
+LINES_AFTER_COMPLAINT = 4
+LINES_OF_FAILURE_MAX = 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +78,16 @@ def judge(outcomes, repeats):
     failed = [o for o in failures if o not in flaky]
     skipped = sum(o.status == "skipped" for o in outcomes)
     return Verdict(len(outcomes) - skipped - len(failed), failed, skipped, flaky)
+
+
+def essence(log):
+    """The few lines of a failed test's log that say what went wrong: thousands of others may come before them."""
+    lines = log.rstrip().splitlines()
+    chosen = sorted({near for at, line in enumerate(lines) if COMPLAINT.search(line)
+                     for near in range(at, min(at + LINES_AFTER_COMPLAINT + 1, len(lines)))})
+    if not chosen:
+        return lines[-LINES_OF_FAILURE_MAX:]
+    return [lines[at] for at in chosen[:LINES_OF_FAILURE_MAX]]
 
 
 def slowest(outcomes):

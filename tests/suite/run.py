@@ -178,7 +178,7 @@ def conclude(found, repeats, seconds):
     if len(verdict.flaky) > outcomes.FLAKY_MAX:
         print(f"more than {outcomes.FLAKY_MAX} flaky tests: the run fails")
     for outcome in verdict.failed:
-        print(f"failed: {outcome.title}")
+        print(f"failed: {outcome.title}", *(f"  | {line}" for line in outcomes.essence(outcome.log)), sep="\n")
     print(f"total: {outcomes.duration(seconds)}")
     print(verdict.counts, flush=True)
     return 0 if verdict.ok else 1

@@ -67,6 +67,26 @@ class Judging(unittest.TestCase):
         self.assertEqual(outcomes.to_repeat([outcome(str(n)) for n in range(outcomes.REPEATED_MAX + 1)]), [])
 
 
+class Summing_up(unittest.TestCase):
+    def test_a_failure_is_found_among_thousands_of_lines(self):
+        passed = [f"[       OK ] Some.Test_{n} (0 ms)" for n in range(5000)]
+        failure = ["x_test.cc:33: Failure", "Expected: (a) >= (800), actual: 765 vs 800", "[  FAILED  ] Limits.Time (6498 ms)"]
+        lines = outcomes.essence("\n".join(passed + failure + passed))
+        self.assertEqual(lines[:3], failure)
+        self.assertLess(len(lines), 10)
+
+    def test_each_kind_of_complaint_is_known(self):
+        for line in ("FAIL: test_a (test_crash.Crash)", "ERROR: test_b (test_crash.Crash)", "not ok 3 - reads", "  ✖ reads (3ms)",
+                     "WARNING: ThreadSanitizer: data race (pid=1)", "==1==ERROR: AddressSanitizer: heap-use-after-free",
+                     "a.cc:1:2: runtime error: signed integer overflow"):
+            self.assertEqual(outcomes.essence("\n".join(["before"] * 100 + [line] + ["after"] * 100))[0], line)
+
+    def test_a_log_without_a_complaint_shows_its_end_and_none_is_without_bound(self):
+        self.assertEqual(outcomes.essence("\n".join(map(str, range(100))) + "\n"), [str(n) for n in range(60, 100)])
+        self.assertEqual(len(outcomes.essence("FAIL: x\n" * 1000)), outcomes.LINES_OF_FAILURE_MAX)
+        self.assertEqual(outcomes.essence(""), [])
+
+
 class Choosing(unittest.TestCase):
     tests = [Test(name, label) for label, names in {
         "process": "abcdefg", "harness": "hijk", "browser": "lmn", "chaos": "op", "unit": "qr", "codebase": "s"}.items()
@@ -120,7 +140,7 @@ class Choosing(unittest.TestCase):
 TESTS = """
 add_test(passes "/bin/true")
 set_tests_properties(passes PROPERTIES LABELS unit)
-add_test(fails "/bin/false")
+add_test(fails "/bin/sh" "-c" "echo what went wrong; exit 1")
 set_tests_properties(fails PROPERTIES LABELS {label})
 add_test(flaky "/bin/sh" "-c" "echo said; mkdir {marker} && exit 1; exit 0")
 set_tests_properties(flaky PROPERTIES LABELS process)
@@ -174,6 +194,7 @@ class Running(unittest.TestCase):
         said, status = self.run_tests("passes", "fails")
         self.assertEqual(status, 1, said)
         self.assertIn("\nfailed: fails (release)\n", said)
+        self.assertIn("\n  | what went wrong\n", said)
         self.assertEqual(len(self.logs), 2)
 
     def test_a_unit_test_gets_no_second_try(self):
