@@ -80,6 +80,16 @@ class AfterAnUpgrade(unittest.TestCase):
         self.assertIn("configuring build", said)
         self.assertNotIn("-t clean", self.build())
 
+    def test_a_further_package_changes_nothing_until_it_is_upgraded(self):
+        (self.root / "packages").write_text("clang-tidy-16 16.0.6\nlibc6-dev 2.36-9\n")
+        self.assertNotIn("-t clean", self.build())
+        (self.root / "packages").write_text("clang-tidy-16 16.0.7\nlibc6-dev 2.36-9\n")
+        self.assertIn("-t clean", self.build())
+
+    def test_a_removed_package_changes_everything(self):
+        (self.root / "packages").write_text("cmake 3.25\n")
+        self.assertIn("-t clean", self.build())
+
     def test_nothing_is_built_anew_without_one(self):
         said = self.build()
         self.assertNotIn("-t clean", said)
