@@ -3,6 +3,7 @@
 A run is a list of stages, each a build and the tests that need it. Builds go on while tests of earlier stages run, because
 tests of real processes wait for half of their time. A story that fails is run once more, alone, at the end.
 """
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -22,6 +23,7 @@ STORIES_AT_ONCE = 2 * CORES
 # Below the tests, whose time-outs go on while a compiler works, and not so far below that a busy machine starves it.
 BUILD_NICENESS = 5
 OUTPUT_BYTES_MAX = str(8 << 20)
+HUNTED_TIMES = 20
 
 
 @dataclasses.dataclass
@@ -30,6 +32,7 @@ class Stage:
     targets: list
     select: object  # all tests of the build -> those to run; None: that it builds is all that is asked
     at_once: int = CORES
+    times: int = 1  # how often each test runs, unless it fails before
 
     def __post_init__(self):
         self.built = threading.Event()
@@ -85,6 +88,13 @@ def stages_by_name(pattern):
     return [Stage("release", catalogue.targets_for(select(catalogue.listed(ROOT / "build"))) or ["sluice"], select)]
 
 
+def hunt(pattern=None):
+    """Each test many times, with every processor kept busy by something else: what fails is flaky."""
+    if pattern is None:
+        return [Stage("release", ["sluice"], those(catalogue.stories, everyday), STORIES_AT_ONCE, HUNTED_TIMES)]
+    return [dataclasses.replace(stage, at_once=STORIES_AT_ONCE, times=HUNTED_TIMES) for stage in stages_by_name(pattern)]
+
+
 def plan(words):
     match words:
         case []:
@@ -99,11 +109,15 @@ def plan(words):
             return release()
         case ["asan" | "tsan" as name]:
             return [under_sanitizer(name)]
+        case ["hunt"]:
+            return hunt()
+        case ["hunt", pattern]:
+            return hunt(pattern)
         case ["module", module]:
             return [Stage("release", [f"{module}_test"], those(catalogue.matching(f"^{module}_test$")))]
         case [name]:
             return stages_by_name(name)
-    raise SystemExit("dev: test takes nothing, thorough, ci, release, asan, tsan, module NAME, or part of a test's name")
+    raise SystemExit("dev: test takes nothing, thorough, ci, release, asan, tsan, hunt, module NAME, or part of a test's name")
 
 
 def say(text):
@@ -126,13 +140,25 @@ def build_all(stages):
             stage.built.set()
 
 
-def ctest(build_name, directory, names, at_once):
-    """Runs tests by name and returns their outcomes."""
+@contextlib.contextmanager
+def busy_processors():
+    """As on a machine that others use too."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(CORES)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def ctest(build_name, directory, names, at_once, times=1):
+    """Runs tests by name, each as often as `times` says unless it fails before, and returns their outcomes."""
     junit = directory / "outcomes.xml"
     junit.unlink(missing_ok=True)
     labels = {test.name: test.label for test in catalogue.listed(directory)}
     subprocess.run(["ctest", "--test-dir", directory, "-R", f"^({'|'.join(names)})$", "--output-on-failure", "--no-tests=error",
-                    "-j", str(at_once), "--output-junit", junit, "--test-output-size-passed", OUTPUT_BYTES_MAX,
+                    "-j", str(at_once), "--repeat", f"until-fail:{times}", "--output-junit", junit, "--test-output-size-passed", OUTPUT_BYTES_MAX,
                     "--test-output-size-failed", OUTPUT_BYTES_MAX], cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
     found = outcomes.read(junit.read_text(errors="replace"), build_name, labels) if junit.exists() else []
     missing = set(names) - {outcome.name for outcome in found}
@@ -156,7 +182,8 @@ def run_stage(stage):
     if not names:
         return [outcomes.Outcome(stage.build, "no test has such a name", "", "failed", 0)]
     say(f"testing {stage.directory.relative_to(ROOT)}: {len(names)} tests, {stage.at_once} at a time")
-    return ctest(stage.build, stage.directory, names, stage.at_once)
+    with contextlib.nullcontext() if stage.times == 1 else busy_processors():
+        return ctest(stage.build, stage.directory, names, stage.at_once, stage.times)
 
 
 def repeat(failure, directory):
@@ -190,7 +217,8 @@ def main(words):
     threading.Thread(target=build_all, args=(stages,), daemon=True).start()
     found = [outcome for stage in stages for outcome in run_stage(stage)]
     directories = {stage.build: stage.directory for stage in stages}
-    repeats = [repeat(failure, directories[failure.build]) for failure in outcomes.to_repeat(found)]
+    is_hunt = any(stage.times > 1 for stage in stages)
+    repeats = [] if is_hunt else [repeat(failure, directories[failure.build]) for failure in outcomes.to_repeat(found)]
     return conclude(found, repeats, time.monotonic() - began)
 
 

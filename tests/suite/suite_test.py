@@ -144,6 +144,8 @@ add_test(fails "/bin/sh" "-c" "echo what went wrong; exit 1")
 set_tests_properties(fails PROPERTIES LABELS {label})
 add_test(flaky "/bin/sh" "-c" "echo said; mkdir {marker} && exit 1; exit 0")
 set_tests_properties(flaky PROPERTIES LABELS process)
+add_test(rarely "/bin/sh" "-c" "echo x >>{marker} && test $(wc -l <{marker}) -lt 5")
+set_tests_properties(rarely PROPERTIES LABELS process)
 add_test(cannot "/bin/sh" "-c" "exit 77")
 set_tests_properties(cannot PROPERTIES LABELS process SKIP_RETURN_CODE 77)
 add_test(gone "/nowhere/to/be/found")
@@ -152,12 +154,12 @@ set_tests_properties(gone PROPERTIES LABELS unit)
 
 
 class Running(unittest.TestCase):
-    def run_tests(self, *names, label="process"):
+    def run_tests(self, *names, label="process", times=1):
         """What a run of these tests prints, and its exit status."""
         root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="a checkout ")))
         (root / "build").mkdir()
         (root / "build" / "CTestTestfile.cmake").write_text(TESTS.format(marker=f"'{root}/seen'", label=label))
-        stage = run.Stage("release", ["x"], lambda tests: [test for test in tests if test.name in names])
+        stage = run.Stage("release", ["x"], lambda tests: [test for test in tests if test.name in names], times=times)
         printed = tempfile.TemporaryFile("w+")
         self.addCleanup(printed.close)
         with mock.patch.multiple(run, ROOT=root, build=lambda *_: True, plan=lambda _: [stage]):
@@ -200,6 +202,14 @@ class Running(unittest.TestCase):
     def test_a_unit_test_gets_no_second_try(self):
         _, status = self.run_tests("fails", label="unit")
         self.assertEqual((status, self.logs), (1, {}))
+
+    def test_a_hunt_finds_what_seldom_fails_and_forgives_nothing(self):
+        self.assertEqual(self.run_tests("rarely", times=4)[1], 0)
+        said, status = self.run_tests("rarely", times=20)
+        self.assertEqual(status, 1, said)
+        self.assertNotIn("flaky:", said)
+        self.assertIn("\nfailed: rarely (release)\n", said)
+        self.assertEqual(self.logs, {})
 
     def test_a_test_whose_program_is_missing_fails_the_run(self):
         self.assertEqual(self.run_tests("gone")[1], 1)

@@ -294,6 +294,17 @@ class Steps(unittest.TestCase):
         self.assertEqual((code, said[-1]), (0, "lint: nothing to complain about"))
 
 
+class ShellScripts(ACheckout):
+    def test_a_script_is_known_by_its_first_line(self):
+        self.write("bin/tool", "#!/bin/bash\n")
+        self.write("run.sh", "#!/usr/bin/env sh\n")
+        self.write("lib/part", "# shellcheck shell=bash\n")
+        self.write("bench.py", "#!/usr/bin/env python3\n# no sh\n")
+        self.write("web/node_modules/x/tool", "#!/bin/sh\n")
+        self.assertEqual([str(path.relative_to(self.root)) for path in lint.shell_scripts(self.root)],
+                         ["bin/tool", "lib/part", "run.sh"])
+
+
 class TheContract(unittest.TestCase):
     def test_a_linter_that_cannot_be_had_is_a_complaint(self):
         with tempfile.TemporaryDirectory(prefix="a checkout ") as folder:
