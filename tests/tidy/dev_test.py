@@ -13,7 +13,11 @@ class OnABareMachine(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.bin = pathlib.Path(folder.name)
+        # A copy, because what it writes down of the machine would be taken for true in this checkout.
+        self.root = pathlib.Path(folder.name)
+        (self.root / "dev").write_text((ROOT / "dev").read_text())
+        self.bin = self.root / "bin"
+        self.bin.mkdir()
         # Nothing is installed, nothing gets built, and whoever asks is root; dirname and nproc are Debian's essentials.
         for tool, script in {"dpkg-query": "exit 1", "id": "echo 0", "env": 'shift; exec "$@"', "apt-get": 'echo "apt-get $*"',
                              "cmake": "exit 1", "ninja": "exit 1"}.items():
@@ -24,7 +28,7 @@ class OnABareMachine(unittest.TestCase):
 
     def installed_by(self, verb):
         """Each list that apt-get would have been given."""
-        said = subprocess.run(["/bin/sh", ROOT / "dev", verb], env={"PATH": str(self.bin)}, capture_output=True, text=True,
+        said = subprocess.run(["/bin/sh", self.root / "dev", verb], env={"PATH": str(self.bin)}, capture_output=True, text=True,
                               check=False).stdout
         return [line.split() for line in re.findall(r"^apt-get install .*--no-install-recommends (.*)$", said, re.M)]
 
