@@ -16,7 +16,8 @@ def main(folder, *command):
     reports.mkdir(parents=True)
     reports.chmod(0o777)  # also for processes that are no longer who they were
     for options in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
-        os.environ[options] = f"{os.environ.get(options, '')}:log_path={reports}/report".lstrip(":")
+        # In quotes, because a path may have a space or a colon.
+        os.environ[options] = f"{os.environ.get(options, '')}:log_path='{reports}/report'".lstrip(":")
     # Five to twenty times slower than what people run.
     os.environ.setdefault("SLUICE_TEST_PATIENCE", "120")
     status = subprocess.run(command, check=False).returncode

@@ -21,7 +21,7 @@ def main(directory, seeds):
     missed = 0
     print("| planted bug | seeds needed | what was said |\n|---|---|---|")
     # As many at a time as there are processors; the table is in their order all the same.
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as side_by_side:
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as side_by_side:
         searches = [side_by_side.submit(find, directory, bug, seeds) for bug in BUGS]
     for bug, search in zip(BUGS, searches):
         seed, said = search.result()

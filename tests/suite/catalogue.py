@@ -5,7 +5,7 @@ import re
 import subprocess
 
 # Tests of real processes. They share the machine with each other and with a compiler, so one that fails is run once more.
-STORIES = {"process", "harness", "browser", "package", "chaos"}
+STORIES = {"process", "harness", "browser", "package", "install", "chaos"}
 # Only `./dev test thorough` runs these.
 LONG = {"package", "install", "chaos"}
 # Tests that run none of our code, or somebody else's: a sanitizer has nothing to look at.

@@ -29,6 +29,10 @@ class Outcome:
     def title(self):
         return f"{self.name} ({self.build})"
 
+    def with_report(self):
+        """It failed, also if the report came from a process that outlived the test."""
+        return dataclasses.replace(self, status="failed", reported=True)
+
 
 def read(junit, build, labels):
     """The outcomes in a file that `ctest --output-junit` wrote."""
@@ -56,7 +60,7 @@ def to_repeat(outcomes):
 class Verdict:
     passed: int
     failed: list
-    skipped: int
+    skipped: list
     flaky: list
 
     @property
@@ -67,7 +71,7 @@ class Verdict:
     def counts(self):
         """Flaky tests count as passed unless there are so many that the run fails for them."""
         excess = 0 if len(self.flaky) <= FLAKY_MAX else len(self.flaky)
-        return f"{self.passed - excess} passed, {len(self.failed) + excess} failed, {self.skipped} skipped"
+        return f"{self.passed - excess} passed, {len(self.failed) + excess} failed, {len(self.skipped)} skipped"
 
 
 def judge(outcomes, repeats):
@@ -76,8 +80,8 @@ def judge(outcomes, repeats):
     failures = [o for o in outcomes if o.status == "failed"]
     flaky = [o for o in failures if (o.build, o.name) in second and second[o.build, o.name].status == "passed"]
     failed = [o for o in failures if o not in flaky]
-    skipped = sum(o.status == "skipped" for o in outcomes)
-    return Verdict(len(outcomes) - skipped - len(failed), failed, skipped, flaky)
+    skipped = [o for o in outcomes if o.status == "skipped"]
+    return Verdict(len(outcomes) - len(skipped) - len(failed), failed, skipped, flaky)
 
 
 def essence(log):

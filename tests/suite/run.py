@@ -7,8 +7,10 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -17,7 +19,7 @@ import outcomes
 from catalogue import everyday, sanitized, units
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CORES = os.cpu_count() or 1
+CORES = len(os.sched_getaffinity(0))
 # Stories wait more than they work.
 STORIES_AT_ONCE = 2 * CORES
 # Below the tests, whose time-outs go on while a compiler works, and not so far below that a busy machine starves it.
@@ -70,10 +72,16 @@ def with_a_quarter(build, quarter):
     return Stage(build, ["sluice", "tests"], select, STORIES_AT_ONCE)
 
 
+def git(*arguments):
+    return subprocess.run(["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+
+
 def quarter_of_this_commit():
-    """Consecutive commits have consecutive quarters."""
-    count = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout
-    return int(count or 0) % catalogue.QUARTERS
+    """Consecutive commits have consecutive quarters. A shallow clone does not know how many came before: there the commit's
+    name decides."""
+    if git("rev-parse", "--is-shallow-repository") == "true":
+        return int(git("rev-parse", "HEAD") or "0", 16) % catalogue.QUARTERS
+    return int(git("rev-list", "--count", "HEAD") or 0) % catalogue.QUARTERS
 
 
 def stages_of_ci(quarter):
@@ -124,9 +132,41 @@ def say(text):
     print(f"dev: {text}", flush=True)
 
 
+class Children:
+    """The programs that a run starts. Each leads a process group, by which all that it started ends with a run that is
+    interrupted: a test's servers, too."""
+
+    def __init__(self):
+        self._lock, self._alive, self._is_over = threading.Lock(), set(), False
+
+    def run(self, command, env=None):
+        with self._lock:
+            if self._is_over:
+                raise OSError("the run is over")
+            child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, env=env, process_group=0)
+            self._alive.add(child)
+        status = child.wait()
+        with self._lock:
+            self._alive.discard(child)
+        return status
+
+    def kill(self):
+        with self._lock:
+            self._is_over = True
+            for child in self._alive:
+                os.killpg(child.pid, signal.SIGKILL)
+
+
+children = Children()
+SAME_PACKAGES = {"SLUICE_SAME_PACKAGES": "1"}
+built_presets = set()
+
+
 def build(preset, targets, niceness=0):
-    command = ["nice", "-n", str(niceness), ROOT / "dev", "build", preset, *targets]
-    return subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode == 0
+    """Builds anew after an upgrade of packages when it builds this preset first, and not below tests that run already."""
+    env = os.environ | (SAME_PACKAGES if preset in built_presets else {})
+    built_presets.add(preset)
+    return children.run(["nice", "-n", str(niceness), ROOT / "dev", "build", preset, *targets], env) == 0
 
 
 def build_all(stages):
@@ -154,16 +194,17 @@ def busy_processors():
 
 def ctest(build_name, directory, names, at_once, times=1):
     """Runs tests by name, each as often as `times` says unless it fails before, and returns their outcomes."""
-    junit = directory / "outcomes.xml"
-    junit.unlink(missing_ok=True)
     labels = {test.name: test.label for test in catalogue.listed(directory)}
-    subprocess.run(["ctest", "--test-dir", directory, "-R", f"^({'|'.join(names)})$", "--output-on-failure", "--no-tests=error",
-                    "-j", str(at_once), "--repeat", f"until-fail:{times}", "--output-junit", junit, "--test-output-size-passed", OUTPUT_BYTES_MAX,
-                    "--test-output-size-failed", OUTPUT_BYTES_MAX], cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
-    found = outcomes.read(junit.read_text(errors="replace"), build_name, labels) if junit.exists() else []
+    with tempfile.TemporaryDirectory(prefix="outcomes-", dir=directory) as folder:  # another run may go on here
+        junit = pathlib.Path(folder, "junit.xml")
+        children.run(["ctest", "--test-dir", directory, "-R", f"^({'|'.join(names)})$", "--output-on-failure", "--no-tests=error",
+                      "-j", str(at_once), "--repeat", f"until-fail:{times}", "--output-junit", junit,
+                      "--test-output-size-passed", OUTPUT_BYTES_MAX, "--test-output-size-failed", OUTPUT_BYTES_MAX],
+                     os.environ | SAME_PACKAGES)
+        found = outcomes.read(junit.read_text(errors="replace"), build_name, labels) if junit.exists() else []
     missing = set(names) - {outcome.name for outcome in found}
     found += [outcomes.Outcome(build_name, name, labels[name], "failed", 0, "ctest wrote no outcome") for name in sorted(missing)]
-    return [dataclasses.replace(outcome, reported=has_report(directory, outcome.name)) for outcome in found]
+    return [outcome.with_report() if has_report(directory, outcome.name) else outcome for outcome in found]
 
 
 def has_report(directory, name):
@@ -200,6 +241,8 @@ def repeat(failure, directory):
 def conclude(found, repeats, seconds):
     verdict = outcomes.judge(found, repeats)
     print("\nslowest:", *outcomes.slowest(found), sep="\n")
+    for outcome in verdict.skipped:
+        print(f"skipped: {outcome.title}", *(f"  | {line}" for line in outcome.log.rstrip().splitlines()[-1:]), sep="\n")
     for outcome in verdict.flaky:
         print(f"flaky: {outcome.name} ({outcome.build}; build/flaky/{outcome.build}-{outcome.name}.first.log and .second.log)")
     if len(verdict.flaky) > outcomes.FLAKY_MAX:
@@ -212,8 +255,15 @@ def conclude(found, repeats, seconds):
 
 
 def main(words):
-    began = time.monotonic()
-    stages = plan(words)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit("dev: stopped"))
+    try:
+        return run_all(plan(words), time.monotonic())
+    finally:
+        children.kill()
+
+
+def run_all(stages, began):
     threading.Thread(target=build_all, args=(stages,), daemon=True).start()
     found = [outcome for stage in stages for outcome in run_stage(stage)]
     directories = {stage.build: stage.directory for stage in stages}

@@ -4,8 +4,10 @@ import contextlib
 import io
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -57,11 +59,16 @@ class Judging(unittest.TestCase):
             self.assertEqual(outcomes.to_repeat([outcome(label=label)]), [])
 
     def test_every_kind_of_story_is_repeated(self):
-        for label in ("process", "harness", "browser", "package", "chaos"):
+        for label in ("process", "harness", "browser", "package", "install", "chaos"):
             self.assertEqual(len(outcomes.to_repeat([outcome(label=label)])), 1)
 
     def test_a_sanitizers_report_is_not_forgiven(self):
         self.assertEqual(outcomes.to_repeat([outcome(reported=True)]), [])
+
+    def test_a_report_of_a_process_that_outlived_its_test_fails_it(self):
+        late = outcome(status="passed").with_report()
+        self.assertFalse(outcomes.judge([late], []).ok)
+        self.assertEqual(outcomes.to_repeat([late]), [])
 
     def test_very_many_failures_are_not_repeated(self):
         self.assertEqual(outcomes.to_repeat([outcome(str(n)) for n in range(outcomes.REPEATED_MAX + 1)]), [])
@@ -126,6 +133,11 @@ class Choosing(unittest.TestCase):
             git.return_value.stdout = "42\n"
             self.assertEqual(run.quarter_of_this_commit(), (before + 1) % 4)
 
+    def test_where_commits_cannot_be_counted_their_names_decide(self):
+        said = {"--is-shallow-repository": "true\n", "HEAD": "c0ffee7\n"}
+        with mock.patch.object(run.subprocess, "run", side_effect=lambda command, **_: mock.Mock(stdout=said[command[-1]])):
+            self.assertEqual(run.quarter_of_this_commit(), 3)
+
     def test_only_what_a_test_needs_is_built_for_it(self):
         for name, label, target in (("store_test", "unit", "store_test"), ("corpus_json", "corpus", "corpus_test"),
                                     ("sim_planted", "sim", "tests"), ("process_crash", "process", "sluice"), ("tidy", "codebase", "sluice")):
@@ -146,11 +158,19 @@ add_test(flaky "/bin/sh" "-c" "echo said; mkdir {marker} && exit 1; exit 0")
 set_tests_properties(flaky PROPERTIES LABELS process)
 add_test(rarely "/bin/sh" "-c" "echo x >>{marker} && test $(wc -l <{marker}) -lt 5")
 set_tests_properties(rarely PROPERTIES LABELS process)
-add_test(cannot "/bin/sh" "-c" "exit 77")
+add_test(cannot "/bin/sh" "-c" "echo there is no npm; exit 77")
 set_tests_properties(cannot PROPERTIES LABELS process SKIP_RETURN_CODE 77)
 add_test(gone "/nowhere/to/be/found")
 set_tests_properties(gone PROPERTIES LABELS unit)
 """
+
+
+def is_running(pid):
+    """Not if it is dead and only nobody has asked how it ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 class Running(unittest.TestCase):
@@ -162,7 +182,7 @@ class Running(unittest.TestCase):
         stage = run.Stage("release", ["x"], lambda tests: [test for test in tests if test.name in names], times=times)
         printed = tempfile.TemporaryFile("w+")
         self.addCleanup(printed.close)
-        with mock.patch.multiple(run, ROOT=root, build=lambda *_: True, plan=lambda _: [stage]):
+        with mock.patch.multiple(run, ROOT=root, build=lambda *_: True, plan=lambda _: [stage], children=run.Children()):
             terminal = os.dup(1)
             sys.stdout.flush()
             os.dup2(printed.fileno(), 1)
@@ -180,6 +200,7 @@ class Running(unittest.TestCase):
         said, status = self.run_tests("passes", "cannot")
         self.assertEqual(status, 0, said)
         self.assertTrue(said.endswith("1 passed, 0 failed, 1 skipped\n"), said)
+        self.assertIn("\nskipped: cannot (release)\n  | there is no npm\n", said)
         self.assertRegex(said, r"slowest:\n +\d+\.\d s  \w+ \(release\)\n")
         self.assertRegex(said, r"\ntotal: 0 min \d+ s\n")
 
@@ -210,6 +231,32 @@ class Running(unittest.TestCase):
         self.assertNotIn("flaky:", said)
         self.assertIn("\nfailed: rarely (release)\n", said)
         self.assertEqual(self.logs, {})
+
+    def test_an_interrupted_run_leaves_no_process(self):
+        root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="a checkout ")))
+        (root / "build").mkdir()
+        (root / "build" / "CTestTestfile.cmake").write_text(
+            """add_test(sleeps "/bin/sh" "-c" "sleep 1000 & echo $! >pid; echo; wait")
+            set_tests_properties(sleeps PROPERTIES LABELS process)""")
+        program = f"""import sys, unittest.mock, run
+stages = [run.Stage("release", ["x"], lambda tests: tests), run.Stage("release", ["never"], None)]
+run.build = lambda preset, targets, _: run.children.run(["sleep", "1000"] if targets == ["never"] else ["true"]) == 0
+run.plan, run.ROOT = lambda _: stages, run.pathlib.Path({str(root)!r})
+run.main([])"""
+        with subprocess.Popen([sys.executable, "-B", "-c", program], cwd=pathlib.Path(run.__file__).parent,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+            self.addCleanup(running.kill)
+            said = b""
+            while not (root / "build" / "pid").exists() or not (root / "build" / "pid").read_text().strip():
+                self.assertIsNone(running.poll(), said)
+            sleeping = int((root / "build" / "pid").read_text())
+            running.terminate()
+            said = running.stdout.read()
+            self.assertNotEqual(running.wait(), 0)
+        self.assertIn(b"dev: stopped", said)
+        deadline = time.monotonic() + 60
+        while is_running(sleeping):
+            self.assertLess(time.monotonic(), deadline, said)
 
     def test_a_test_whose_program_is_missing_fails_the_run(self):
         self.assertEqual(self.run_tests("gone")[1], 1)

@@ -18,12 +18,12 @@ class OnABareMachine(unittest.TestCase):
         (self.root / "dev").write_text((ROOT / "dev").read_text())
         self.bin = self.root / "bin"
         self.bin.mkdir()
-        # Nothing is installed, nothing gets built, and whoever asks is root; dirname and nproc are Debian's essentials.
+        # Nothing is installed, nothing gets built, and whoever asks is root; the linked ones are Debian's essentials.
         for tool, script in {"dpkg-query": "exit 1", "id": "echo 0", "env": 'shift; exec "$@"', "apt-get": 'echo "apt-get $*"',
                              "cmake": "exit 1", "ninja": "exit 1"}.items():
             (self.bin / tool).write_text(f"#!/bin/sh\n{script}\n")
             (self.bin / tool).chmod(0o755)
-        for tool in ("dirname", "nproc"):
+        for tool in ("dirname", "nproc", "mkdir", "flock", "sed"):
             os.symlink(f"/usr/bin/{tool}", self.bin / tool)
 
     def installed_by(self, verb):
@@ -59,7 +59,7 @@ class AfterAnUpgrade(unittest.TestCase):
         tools = self.root / "bin"
         tools.mkdir()
         for tool, script in {
-                "dpkg-query": f'case "$*" in *Status-Abbrev*) echo ii ;; *) cat "{self.root}/packages" ;; esac',
+                "dpkg-query": f'case "$*" in *Version*) cat "{self.root}/packages" ;; *) echo ii ;; esac',
                 "node": "exit 0", "npm": "exit 0", "ninja": 'echo "ninja $*"',
                 "cmake": f'echo "cmake $*"; : >"{self.root}/build/build.ninja"'}.items():
             (tools / tool).write_text(f"#!/bin/sh\n{script}\n")
@@ -67,17 +67,17 @@ class AfterAnUpgrade(unittest.TestCase):
         self.path = f"{tools}:/usr/bin:/bin"
         (self.root / "build").mkdir()
         (self.root / "dev").write_text((ROOT / "dev").read_text())
-        (self.root / "packages").write_text("libc6-dev 2.36-9\n")
+        (self.root / "packages").write_text("ii libc6-dev 2.36-9\n")
         self.build()
 
-    def build(self):
-        done = subprocess.run(["/bin/sh", self.root / "dev", "build"], env={"PATH": self.path}, capture_output=True, text=True,
+    def build(self, **env):
+        done = subprocess.run(["/bin/sh", self.root / "dev", "build"], env={"PATH": self.path} | env, capture_output=True, text=True,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
     def test_everything_is_built_anew(self):
-        (self.root / "packages").write_text("libc6-dev 2.36-10\n")
+        (self.root / "packages").write_text("ii libc6-dev 2.36-10\n")
         said = self.build()
         self.assertIn("packages of the system have changed", said)
         self.assertIn("-t clean", said)
@@ -85,13 +85,23 @@ class AfterAnUpgrade(unittest.TestCase):
         self.assertNotIn("-t clean", self.build())
 
     def test_a_further_package_changes_nothing_until_it_is_upgraded(self):
-        (self.root / "packages").write_text("clang-tidy-16 16.0.6\nlibc6-dev 2.36-9\n")
+        (self.root / "packages").write_text("ii clang-tidy-16 16.0.6\nii libc6-dev 2.36-9\n")
         self.assertNotIn("-t clean", self.build())
-        (self.root / "packages").write_text("clang-tidy-16 16.0.7\nlibc6-dev 2.36-9\n")
+        (self.root / "packages").write_text("ii clang-tidy-16 16.0.7\nii libc6-dev 2.36-9\n")
         self.assertIn("-t clean", self.build())
 
+    def test_a_name_that_was_only_known_may_become_a_package(self):
+        (self.root / "packages").write_text("ii libc6-dev 2.36-9\nun dpkg-dev \n")
+        self.build()
+        (self.root / "packages").write_text("ii libc6-dev 2.36-9\nii dpkg-dev 1.21\n")
+        self.assertNotIn("-t clean", self.build())
+
+    def test_nothing_is_cleaned_below_tests_that_run(self):
+        (self.root / "packages").write_text("ii libc6-dev 2.36-10\n")
+        self.assertNotIn("-t clean", self.build(SLUICE_SAME_PACKAGES="1"))
+
     def test_a_removed_package_changes_everything(self):
-        (self.root / "packages").write_text("cmake 3.25\n")
+        (self.root / "packages").write_text("ii cmake 3.25\n")
         self.assertIn("-t clean", self.build())
 
     def test_nothing_is_built_anew_without_one(self):

@@ -66,7 +66,7 @@ class HeadersAlone:
         # Nothing is generated, so nothing is said about how; what the codebase asks of its code stays.
         self._flags = [flag for flag in flags if not re.match(r"-(O|g|fsanitize|fno-sanitize|fno-omit-frame)", flag)]
         self._tool = tool
-        self._common = kept.key(clang_tidy.version(tool), clang_tidy.without_root(root, self._flags))
+        self._common = kept.key(clang_tidy.version(tool), *clang_tidy.own_code(), clang_tidy.without_root(root, self._flags))
 
     def key(self, header):
         return kept.key("header alone", self._common, self._includes.digest(header))

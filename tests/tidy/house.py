@@ -178,8 +178,9 @@ def tests_have_a_namespace(root):
     for name, text in files(root, ".cc", under=["src"]):
         if not name.endswith("_test.cc"):
             continue
-        if re.search(r"^namespace \{", text, re.M):
-            yield f"{name}: an unnamed namespace collides with other tests; call it namespace {pathlib.Path(name).stem}"
+        own = pathlib.Path(name).stem
+        if re.search(r"^namespace \{", text, re.M) or not re.search(rf"^namespace {own} \{{", text, re.M):
+            yield f"{name}: its names collide with those of other tests; put them into a namespace {own}"
 
 
 def proofs_are_not_timed(root):

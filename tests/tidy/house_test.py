@@ -34,7 +34,7 @@ class ABadHouse(unittest.TestCase):
         self.write("src/net/pipe.h", "// A pipe.\n#pragma once\n")
         self.write("src/net/pipe.cc", '#include "net/pipe.h"\n')
         self.write("src/net/pipe_test.cc", '#include "net/pipe.h"\n\n#include "world/fake_world.h"\n// '
-                   + " ".join(house.REQUIREMENTS) + "\n")
+                   + " ".join(house.REQUIREMENTS) + "\nnamespace pipe_test {\n}\n")
         self.write("README.md", "See `src/net/pipe.cc`, [the pipe](src/net/pipe.h) and `text/plain`.\n")
 
     def write(self, name, text):
@@ -119,6 +119,11 @@ class ABadHouse(unittest.TestCase):
         self.write("src/net/pipe_test.cc", text + "namespace {\n}\n")
         self.refuses("src/net/pipe_test.cc", "namespace pipe_test")
 
+    def test_a_test_without_a_namespace_of_its_own(self):
+        text = (self.root / "src/net/pipe_test.cc").read_text()
+        self.write("src/net/pipe_test.cc", text.replace("namespace pipe_test", "namespace sluice"))
+        self.refuses("src/net/pipe_test.cc", "namespace pipe_test")
+
     def test_a_test_that_does_not_run(self):
         self.write("tests/lame_test.cc", "TEST(Lame, DISABLED_Duck) {}\n")
         self.refuses("DISABLED_Duck")
@@ -155,7 +160,7 @@ class ABadHouse(unittest.TestCase):
         self.refuses("means nothing to a reader")
 
     def test_a_requirement_without_a_test(self):
-        self.write("src/net/pipe_test.cc", '#include "net/pipe.h"\n// ' + " ".join(house.REQUIREMENTS[1:]) + "\n")
+        self.write("src/net/pipe_test.cc", '#include "net/pipe.h"\n// ' + " ".join(house.REQUIREMENTS[1:]) + "\nnamespace pipe_test {\n}\n")
         self.refuses("no test names I-1:")
 
 

@@ -39,6 +39,10 @@ def shell_scripts(root):
     return sorted(found)
 
 
+# Which rules there are, and by which flags everything is compiled.
+DECIDES = {".clang-tidy", "CMakeLists.txt", "CMakePresets.json"}
+
+
 class Lint:
     """Each step says what it complains about, and returns (whether it passed, what it did)."""
 
@@ -50,7 +54,7 @@ class Lint:
 
     @functools.cached_property
     def includes(self):
-        return includes.Includes(self.root, includes.system_folders())
+        return includes.Includes(self.root, [*pieces.system_folders(self.asan / "compile_commands.json"), *includes.system_folders()])
 
     def steps(self):
         return {"format": self.format, "shell": self.shell, "rules": self.rules, "openapi": self.openapi,
@@ -59,7 +63,7 @@ class Lint:
     def format(self):
         files = sorted(str(path) for folder in ("src", "tests", "bench") for ending in ("*.cc", "*.h")
                        for path in (self.root / folder).rglob(ending) if "node_modules" not in path.parts)
-        at_once = os.cpu_count() or 1
+        at_once = len(os.sched_getaffinity(0))
         shares = [files[at::at_once] for at in range(at_once)]
         passed = True
         for _, fits, output in tasks.run_all([(["clang-format-16", "--dry-run", "-Werror", *share], None) for share in shares]):
@@ -100,9 +104,10 @@ class Lint:
 
     def _may_differ(self, path):
         """Whether it, or a file that it reads, or what judges it differs from main."""
-        if self.changed is None or self.root / ".clang-tidy" in self.changed:
+        if self.changed is None or any(path.name in DECIDES or path.suffix == ".cmake" for path in self.changed):
             return True
-        return not self.changed.isdisjoint({path, *self.includes.reached(path)})
+        # A header may be alone now because its source is gone.
+        return not self.changed.isdisjoint({path, path.with_suffix(".cc"), *self.includes.reached(path)})
 
     def _configure(self):
         """Which sources there are and by which flags they are compiled is written down by CMake; ninja asks it again

@@ -173,6 +173,19 @@ class WhatIsRemembered(ACheckout):
         self.build()
         self.assertEqual(self.judge(), [])
 
+    def test_nothing_where_nothing_can_be_kept_and_that_is_no_complaint(self):
+        (self.root / "a file").touch()
+        nowhere = passes.Passes(self.root / "a file" / "passed")
+        nowhere.add("x")
+        nowhere.trim()
+        self.assertFalse(nowhere.has("x"))
+
+    def test_folders_of_the_system_that_flags_name_are_looked_into(self):
+        self.flags = ["-isystem", str(self.system / "database"), "-DX"]
+        self.build()
+        self.assertEqual(pieces.system_folders(self.root / "build" / "asan" / "compile_commands.json"),
+                         [self.system / "database"])
+
     def test_no_complaint(self):
         self.write("src/net/pipe.cc", "// BAD NAME_pipe\n")
         for _ in range(2):
@@ -192,7 +205,7 @@ class WhatIsRemembered(ACheckout):
 class WhatDoesNotCompileJoined(ACheckout):
     def test_is_judged_apart(self):
         self.write("src/store/shelf.cc", "// CLASH NAME_shelf\n")
-        with mock.patch.object(os, "cpu_count", return_value=1):
+        with mock.patch.object(os, "sched_getaffinity", return_value={0}):
             self.assertEqual(self.judge(), ["pipe", "pipe", "shelf", "shelf", "valve", "valve"])
         self.assertEqual(self.complaints, [])
         self.assertEqual(self.judge(), [])

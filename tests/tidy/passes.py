@@ -1,5 +1,6 @@
 """What has passed before. A pass is an empty file whose name is the hash of all that it depended on; complaints are not
 kept, so that they are said again."""
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -28,13 +29,14 @@ class Passes:
     def has(self, name):
         try:
             os.utime(self._folder / name)  # what is still used is not the oldest
-        except FileNotFoundError:
-            return False
+        except OSError:
+            return False  # also where nothing can be kept, e.g. because the folder is root's
         return True
 
     def add(self, name):
-        self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / name).touch()
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / name).touch()
 
     def trim(self):
         """Removes the oldest until at most `most` are left. Another lint may be doing the same."""
@@ -42,10 +44,9 @@ class Passes:
             return
         by_age = []
         for entry in os.scandir(self._folder):
-            try:
+            with contextlib.suppress(OSError):
                 by_age.append((entry.stat().st_mtime_ns, entry.path))
-            except FileNotFoundError:
-                continue
         by_age.sort()
         for _, path in by_age[:max(0, len(by_age) - self._most)]:
-            pathlib.Path(path).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                pathlib.Path(path).unlink()

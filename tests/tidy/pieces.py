@@ -74,6 +74,12 @@ def read(root, database):
     return sorted(found.values(), key=lambda source: (source.path, source.flags)), missed
 
 
+def system_folders(database):
+    """Where flags say that more headers of the system are."""
+    return sorted({pathlib.Path(folder) for _, _, flags in entries(database)
+                   for flag, folder in zip(flags, flags[1:]) if flag == "-isystem"})
+
+
 def flags_of_tests(database):
     """Those by which most tests are compiled: headers for tests need them, and the others mind none of them."""
     counted = {}

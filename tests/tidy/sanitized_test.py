@@ -6,20 +6,20 @@ import tempfile
 import unittest
 
 SANITIZED = pathlib.Path(__file__).resolve().parents[1] / "process" / "sanitized.py"
-# As a sanitizer does it: one file a process, at the path that it was told.
-REPORT = """path = dict(o.split('=') for o in os.environ['TSAN_OPTIONS'].split(':'))['log_path']
+# As a sanitizer does it: one file a process, at the path that it was told. It takes quotes off.
+REPORT = """path = re.search("log_path='([^']*)'", os.environ['TSAN_OPTIONS'])[1]
 open(f'{path}.{os.getpid()}', 'w').write('WARNING: ThreadSanitizer: data race')
 """
 
 
 class Sanitized(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
+        folder = tempfile.TemporaryDirectory(prefix="a checkout ")
         self.addCleanup(folder.cleanup)
         self.reports = pathlib.Path(folder.name) / "reports"
 
     def told(self, program):
-        return subprocess.run([sys.executable, "-B", SANITIZED, self.reports, sys.executable, "-c", "import os\n" + program],
+        return subprocess.run([sys.executable, "-B", SANITIZED, self.reports, sys.executable, "-c", "import os, re\n" + program],
                               capture_output=True, text=True, check=False)
 
     def test_what_passes_without_a_report_passes(self):

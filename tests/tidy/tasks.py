@@ -12,6 +12,9 @@ def run_all(commands, at_once=None):
                               errors="replace", check=False)
         return index, done.returncode == 0, done.stdout
 
-    with concurrent.futures.ThreadPoolExecutor(at_once or os.cpu_count() or 1) as pool:
-        for future in concurrent.futures.as_completed([pool.submit(run, index) for index in range(len(commands))]):
-            yield future.result()
+    with concurrent.futures.ThreadPoolExecutor(at_once or len(os.sched_getaffinity(0))) as pool:
+        try:
+            for future in concurrent.futures.as_completed([pool.submit(run, index) for index in range(len(commands))]):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # an interrupt begins nothing further
