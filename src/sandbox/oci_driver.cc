@@ -169,7 +169,7 @@ void OciSandbox::on_runtime_ended(uint32_t number) {
   Container& container = containers_->map.at(number);
   waitpid(container.runtime, nullptr, 0);
   // From inside the watch's own callback.
-  reactor_.defer([watch = std::move(container.runtime_end)] {});
+  container.runtime_end.reset();
   forget_if_dead(number);
 }
 

@@ -84,7 +84,7 @@ void Running::write_input() {
 }
 
 void Running::drop_input() {
-  in_ = {};
+  in_.close();
   input_ = {};
   input_done_ = 0;
 }
@@ -110,7 +110,7 @@ void Running::read(Stream stream, int pieces_max) {
     const ssize_t got = ::read(pipe.fd.get(), piece.data(), piece.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) {
-      pipe = {};
+      pipe.close();
       return finish_if_drained();
     }
     if (listener_ != nullptr) listener_->on_output(stream, {piece.data(), static_cast<std::size_t>(got)});
@@ -177,8 +177,8 @@ void Running::end(Exit exit) {
   const auto keep = shared_from_this();
   if (std::exchange(is_over_, true)) return;
   drop_input();
-  out_ = {};
-  err_ = {};
+  out_.close();
+  err_.close();
   deadline_.cancel();
   patience_.cancel();
   signal_ = nullptr;

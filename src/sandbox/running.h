@@ -49,9 +49,15 @@ class Running final : public std::enable_shared_from_this<Running> {
   std::optional<ExitCause> cause() const { return cause_; }
 
  private:
+  // The watch goes before its descriptor: a number that is closed may be another thread's file a moment later, and
+  // dropping the watch would reach into that.
   struct Pipe {
     OwnedFd fd;
     std::unique_ptr<world::Watch> watch;
+    void close() {
+      watch.reset();
+      fd.reset();
+    }
   };
 
   void read(Stream stream, int pieces_max);
