@@ -17,6 +17,10 @@ using model::Slug;
 constexpr std::size_t questions_max = 1024;
 constexpr std::size_t sessions_max = 1024;
 
+std::string_view vendor_of(const Assignment& assignment) {
+  return assignment.model.dialect == "anthropic" ? "anthropic" : "openai";
+}
+
 // The Agent Client Protocol: initialize, a session, one prompt in it.
 class Acp final : public Dialect {
  public:
@@ -49,6 +53,9 @@ class Acp final : public Dialect {
   void hear_end(const Value& result);
 
   void start_session(const Value& capabilities);
+  void remember_login(const Value& methods);
+  bool log_in(const Value& refusal);
+  void ask_for_session();
   void write_servers(json::Writer& writer, const Value& capabilities);
   void hear_tools_known(std::string_view session);
   void begin_turn();
@@ -62,13 +69,16 @@ class Acp final : public Dialect {
   AcpCalls calls_;
   AnswerText answer_;
   std::vector<Heard> heard_;
-  std::string initialize_id_, session_request_id_, prompt_id_;
+  std::string initialize_id_, session_request_id_, login_id_, prompt_id_;
+  std::string session_params_;  // sent again after a login
+  std::string login_method_;    // the one that takes a key from the environment; empty: none is offered
   std::string session_id_;
   std::set<std::string> sessions_below_;  // its subagents
   std::string message_id_;                // of the message that is being said, where messages have one
   std::map<uint64_t, Question> questions_;
   uint64_t last_question_ = 0;
   model::Usage usage_;
+  bool can_resume_ = false;
   bool awaits_tools_ = false;
   std::string session_with_tools_;  // which may be told before the session itself is
   bool is_interrupted_ = false;
@@ -135,11 +145,19 @@ void Acp::hear(const RpcMessage& message) {
 // ── the way to the prompt ──
 void Acp::hear_result(const RpcMessage& message) {
   if (message.id == initialize_id_) {
+    remember_login(value_in(message.body, "authMethods"));
     start_session(value_in(message.body, "agentCapabilities"));
+  } else if (message.id == login_id_) {
+    ask_for_session();
   } else if (message.id == session_request_id_ && session_id_.empty()) {
     session_id_ = assignment_.session_id ? *assignment_.session_id : std::string(text_in(message.body, "sessionId"));
     if (session_id_.empty()) return fail(Slug::model_error, "The agent began a session without saying its id.");
     say(Heard::Kind::session, session_id_);
+    if (assignment_.agent_type == "acp" && assignment_.asks) {
+      heard_.push_back(
+          warned("This program itself decides which of its tools it asks permission for: the agent's policy and its "
+                 "approvals apply only to those. What the sandbox and the egress policy forbid is forbidden for all."));
+    }
     if (is_interrupted_ || !awaits_tools_ || session_with_tools_ == session_id_) begin_turn();
   } else if (message.id == prompt_id_) {
     hear_end(message.body);
@@ -169,23 +187,53 @@ void Acp::hear_refusal(const RpcMessage& message) {
   } else if (message.id == prompt_id_) {
     if (is_interrupted_) return fail(Slug::run_cancelled, "The agent was interrupted.");
     fail(slug_of_complaint(std::nullopt, words), "The agent failed: " + words);
+  } else if (message.id == session_request_id_ && log_in(message.body)) {
+    return;
   } else if (message.id == session_request_id_ && assignment_.session_id) {
     fail(Slug::agent_misconfigured,
          "The agent cannot go on with the session " + *assignment_.session_id + ": " + words);
   } else if (message.id == initialize_id_ || message.id == session_request_id_) {
     fail(Slug::agent_misconfigured, "The agent refused to begin: " + words);
+  } else if (message.id == login_id_) {
+    fail(Slug::agent_misconfigured, "The agent refused the model's key (" + login_method_ + "): " + words);
   }
+}
+
+// Every other way to log in needs a person with a browser. The key is in the environment already.
+void Acp::remember_login(const Value& methods) {
+  methods.each_element([&](const Value& method) {
+    const std::string id(text_in(method, "id"));
+    const bool takes_key = id.find("api-key") != id.npos || id.find("api_key") != id.npos;
+    const bool is_of_vendor = id.find(vendor_of(assignment_)) != id.npos;
+    if (takes_key && (login_method_.empty() || is_of_vendor)) login_method_ = id;
+  });
+}
+
+// Whether the session was refused for want of a login, which is then asked for, once.
+bool Acp::log_in(const Value& refusal) {
+  constexpr int64_t auth_required = -32000;
+  if (value_in(refusal, "code").integer().value_or(0) != auth_required || login_method_.empty() || !login_id_.empty())
+    return false;
+  std::string params;
+  json::Writer(params).begin_object().key("methodId").string(login_method_).end_object();
+  login_id_ = rpc_.ask("authenticate", params);
+  return true;
+}
+
+void Acp::ask_for_session() {
+  const std::string_view method = !assignment_.session_id ? "session/new"
+                                  : can_resume_           ? "session/resume"
+                                                          : "session/load";
+  session_request_id_ = rpc_.ask(method, session_params_);
 }
 
 void Acp::start_session(const Value& capabilities) {
   if (!session_request_id_.empty()) return;
-  const bool can_resume =
-      value_in(value_in(capabilities, "sessionCapabilities"), "resume").kind() == json::Kind::object;
-  std::string params;
-  json::Writer writer(params);
+  can_resume_ = value_in(value_in(capabilities, "sessionCapabilities"), "resume").kind() == json::Kind::object;
+  json::Writer writer(session_params_);
   writer.begin_object().key("cwd").string("/workspace");
   if (assignment_.session_id) {
-    if (!can_resume && !is_true_in(capabilities, "loadSession"))
+    if (!can_resume_ && !is_true_in(capabilities, "loadSession"))
       return fail(Slug::agent_misconfigured,
                   "The agent cannot go on with a session: it offers neither session/resume nor session/load.");
     writer.key("sessionId").string(*assignment_.session_id);
@@ -194,10 +242,7 @@ void Acp::start_session(const Value& capabilities) {
   if (assignment_.agent_type == "grok-build" && !assignment_.system_prompt.empty())
     writer.key("_meta").begin_object().key("rules").string(assignment_.system_prompt).end_object();
   writer.end_object();
-  session_request_id_ = rpc_.ask(!assignment_.session_id ? "session/new"
-                                 : can_resume            ? "session/resume"
-                                                         : "session/load",
-                                 params);
+  ask_for_session();
 }
 
 void Acp::write_servers(json::Writer& writer, const Value& capabilities) {

@@ -137,6 +137,8 @@ Result<Launch> plan_acp(const Assignment& assignment) {
                  "An agent of the type \"acp\" needs a command: the program that speaks the Agent Client Protocol and "
                  "its arguments."};
   Launch launch{.argv = assignment.command, .environment = program_environment(assignment)};
+  // An unknown program may write below its home before it makes the directory: qwen-code ends with ENOENT then.
+  launch.files = {{std::string(program_home) + "/.keep", ""}};
   const std::string vendor = assignment.model.dialect == "anthropic" ? "ANTHROPIC" : "OPENAI";
   launch.environment[vendor + "_BASE_URL"] = assignment.model.base_url;
   launch.environment[vendor + "_API_KEY"] = assignment.model.key;
