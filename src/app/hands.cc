@@ -65,11 +65,9 @@ Result<Unit> make_harness_dir(const std::string& path, uint32_t box_user) {
   return Unit{};
 }
 
-// What agents speak of the programs, and what an operator may want to know of them.
-void take_programs(const sandbox::SandboxOptions& boxes, world::Log& log, runner::ProgramOptions& to) {
-  const auto found = look_for_programs(boxes);
-  add_programs(found, to);
-  for (const auto& one : found) {
+// What an operator may want to know of the agent programs.
+void log_programs(const sandbox::SandboxOptions& boxes, world::Log& log) {
+  for (const auto& one : look_for_programs(boxes)) {
     if (one.place == ProgramPlace::missing || (one.is_usable() && one.is_tested())) continue;
     log.write(world::LogLevel::warn, "agent program",
               {{"agent_type", std::string(one.program->agent_type)}, {"what", one.words()}});
@@ -183,7 +181,10 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
   }
   auto running = runner_options(config);
   running.hands = hands_options(config, options.state_dir);
-  if (hands->sandbox_) take_programs(options, needs.log, running.programs);
+  if (hands->sandbox_) {
+    log_programs(options, needs.log);
+    running.programs.find = [options](const std::string& agent_type) { return place_of(agent_type, options); };
+  }
   runner_needs.sign_webhook = std::move(needs.sign_webhook);
   hands->dispatcher_ = runner::make_native_runner(std::move(running), runner_needs);
   return hands;

@@ -59,6 +59,11 @@ std::string version_beside(const fs::path& file, std::string_view package) {
   return "";
 }
 
+std::string_view environment_path() {
+  const char* const path = std::getenv("PATH");
+  return path == nullptr ? "" : path;
+}
+
 }  // namespace
 
 std::string_view name_of(ProgramPlace place) {
@@ -109,19 +114,18 @@ FoundProgram look_for(const harness::Program& program, const sandbox::SandboxOpt
 }
 
 std::vector<FoundProgram> look_for_programs(const sandbox::SandboxOptions& boxes) {
-  const char* const path = std::getenv("PATH");
   std::vector<FoundProgram> all;
-  for (const auto& program : harness::programs()) all.push_back(look_for(program, boxes, path == nullptr ? "" : path));
+  for (const auto& program : harness::programs()) all.push_back(look_for(program, boxes, environment_path()));
   return all;
 }
 
-void add_programs(const std::vector<FoundProgram>& found, runner::ProgramOptions& to) {
-  for (const auto& one : found) {
-    if (!one.is_usable()) continue;
-    const std::string type(one.program->agent_type);
-    to.paths[type] = one.in_box;
-    if (!one.folder.empty()) to.folders[type] = one.folder;
-  }
+std::optional<runner::ProgramOptions::Place> place_of(const std::string& agent_type,
+                                                      const sandbox::SandboxOptions& boxes) {
+  const auto* const program = harness::find_program(agent_type);
+  if (program == nullptr) return std::nullopt;
+  auto found = look_for(*program, boxes, environment_path());
+  if (!found.is_usable()) return std::nullopt;
+  return runner::ProgramOptions::Place{std::move(found.in_box), std::move(found.folder)};
 }
 
 }  // namespace sluice::app

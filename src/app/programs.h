@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,8 @@ FoundProgram look_for(const harness::Program& program, const sandbox::SandboxOpt
 // All that are known.
 std::vector<FoundProgram> look_for_programs(const sandbox::SandboxOptions& boxes);
 
-void add_programs(const std::vector<FoundProgram>& found, runner::ProgramOptions& to);
+// For a run of an agent of this type; empty: sandboxes see no such program.
+std::optional<runner::ProgramOptions::Place> place_of(const std::string& agent_type,
+                                                      const sandbox::SandboxOptions& boxes);
 
 }  // namespace sluice::app

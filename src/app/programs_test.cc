@@ -46,10 +46,11 @@ TEST_F(ProgramsTest, An_installed_one_is_bound_into_boxes) {
   EXPECT_EQ(found.in_box, "/opt/harness/codex/" + std::string(codex.binary));
   EXPECT_EQ(found.version, codex.version);
   EXPECT_TRUE(found.is_tested());
-  runner::ProgramOptions options;
-  add_programs({found, look_for(*harness::find_program("opencode"), boxes, "")}, options);
-  EXPECT_EQ(options.paths, (std::map<std::string, std::string>{{"codex", found.in_box}}));
-  EXPECT_EQ(options.folders, (std::map<std::string, std::string>{{"codex", found.folder}}));
+  const auto place = place_of("codex", boxes);
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->path, found.in_box);
+  EXPECT_EQ(place->folder, found.folder);
+  EXPECT_FALSE(place_of("native", boxes));
 }
 
 TEST_F(ProgramsTest, Half_an_install_is_none) {
@@ -72,10 +73,7 @@ TEST_F(ProgramsTest, One_in_PATH_is_used_if_boxes_see_the_real_file) {
   EXPECT_EQ(seen.place, ProgramPlace::path);
   EXPECT_EQ(seen.in_box, home / "lib/node_modules/@openai/codex/bin/codex.js");
   EXPECT_EQ(seen.version, codex.version);
-  runner::ProgramOptions options;
-  add_programs({seen}, options);
-  EXPECT_EQ(options.paths.at("codex"), seen.in_box);
-  EXPECT_TRUE(options.folders.empty());
+  EXPECT_TRUE(seen.folder.empty());
 }
 
 TEST_F(ProgramsTest, Below_usr_is_seen_unless_the_box_has_another) {

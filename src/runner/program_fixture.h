@@ -58,8 +58,10 @@ class ProgramStory : public GateStory {
 
   ProgramStory() {
     agent.kit.agent_type = "codex";
-    options.programs.paths["codex"] = "/opt/harness/codex/bin/codex";
-    options.programs.folders["codex"] = home + "/codex";
+    options.programs.find = [this](const std::string& type) -> std::optional<ProgramOptions::Place> {
+      if (type != "codex" || !is_installed) return std::nullopt;
+      return ProgramOptions::Place{"/opt/harness/codex/bin/codex", home + "/codex"};
+    };
     use_provider();
     agent.limits.max_runtime_seconds = 3'600;
     script = [](sandbox::FakeBox&, const sandbox::Command& command) {
@@ -192,6 +194,7 @@ class ProgramStory : public GateStory {
   ServeBridge serve_bridge;
   bool defers = false;
   bool has_sandbox = true;
+  bool is_installed = true;
 };
 
 class ProgramGateTest : public ProgramStory, public testing::WithParamInterface<Placement> {

@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::string_view no_key = "none";  // programs want to see one
 
+// Agent programs do not ask the proxy for these, whatever their address is to the server.
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") || host == "::1" ||
+         host == "[::1]";
+}
+
 Error wrong(std::string what) { return {ErrorKind::invalid, std::move(what)}; }
 
 }  // namespace
@@ -27,6 +33,13 @@ Result<ProgramModel> plan_program_model(const Route& route, const model::Agent& 
   planned.access.key = no_key;
   planned.host = gates::normal_host(host_of(route.endpoint.base_url)).value_or("");
   if (planned.host.empty()) return wrong("The model's base URL " + route.endpoint.base_url + " names no host.");
+  if (is_loopback(planned.host)) {
+    return wrong(
+        "The model's base URL " + route.endpoint.base_url +
+        " is on the loopback interface. An agent program asks "
+        "its model from inside the sandbox, which has a loopback of its own: give the provider a host name and "
+        "map that with egress.host_addresses (docs/models.md, \"A model on the same machine\").");
+  }
   if (gates::rule_on_host(policy_with(planned, agent.policy), planned.host).effect == model::Effect::deny) {
     return wrong("The agent's policy denies requests to " + planned.host +
                  ", where its model is asked. An agent program asks its model from inside the sandbox: take the rule "

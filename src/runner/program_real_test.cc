@@ -14,7 +14,7 @@ class ProgramReal : public RealHands {
     std::filesystem::copy(std::filesystem::path(__FILE__).parent_path() / "testdata" / "acp_agent.py", folder);
     std::filesystem::permissions(folder, std::filesystem::perms(0755));
     std::filesystem::permissions(folder / "acp_agent.py", std::filesystem::perms(0644));
-    options.programs.folders["acp"] = folder;
+    options.programs.find = [folder](const std::string&) { return ProgramOptions::Place{"", folder}; };
   }
 
   // To its end, or to a gate.

@@ -75,15 +75,15 @@ void ProgramWork::start() {
   HandsListener& listener = *this;
   hands_ = std::make_unique<Hands>(*context_, dispatch_, std::move(hands_state_), listener);
   if (!model_.host.empty()) hands_->set_model_host({model_.host, model_.alias});
-  const auto& folders = context_->options.programs.folders;
-  if (const auto folder = folders.find(agent_type()); folder != folders.end()) {
-    hands_->bind({.from = folder->second, .to = std::string(harness::program_dir) + "/" + agent_type()});
+  if (!place_.folder.empty()) {
+    hands_->bind({.from = place_.folder, .to = std::string(harness::program_dir) + "/" + agent_type()});
   }
   open_box();
 }
 
 Result<Unit> ProgramWork::prepare() {
   const auto wrong = [](std::string what) { return Error{ErrorKind::invalid, std::move(what)}; };
+  if (const auto& find = context_->options.programs.find) place_ = find(agent_type()).value_or(place_);
   if (program_path().empty()) {
     return wrong(agent_type() == acp ? "The agent has the agent_type \"acp\" and no command: name the program to start."
                                      : "The agent program " + agent_type() +
@@ -114,9 +114,7 @@ Result<Unit> ProgramWork::prepare() {
 
 std::string ProgramWork::program_path() const {
   if (agent_type() == acp) return dispatch_.agent.kit.command.empty() ? "" : dispatch_.agent.kit.command[0];
-  const auto& paths = context_->options.programs.paths;
-  const auto found = paths.find(agent_type());
-  return found == paths.end() ? "" : found->second;
+  return place_.path;
 }
 
 void ProgramWork::begin_clocks() {

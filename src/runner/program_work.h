@@ -184,6 +184,7 @@ class ProgramWork final : public harness::Work,
   Phase phase_ = Phase::opening;
   std::string session_id_;    // empty: none yet
   std::string told_session_;  // as it was told
+  ProgramOptions::Place place_;
   bool is_deferred_ = false;  // the program goes on by itself when it is resumed
   std::string said_before_;   // by an earlier process of the run, as it was told
   std::string raw_;           // by this one

@@ -20,6 +20,31 @@ TEST_F(ProgramWorkTest, One_that_is_not_installed_is_refused_with_the_command_th
   EXPECT_EQ(sandbox->opened, 0);
 }
 
+TEST_F(ProgramWorkTest, A_program_that_is_installed_while_the_server_runs_is_found_by_the_next_run) {
+  is_installed = false;
+  begin("hello");
+  expect_problem(Slug::agent_misconfigured, "`sluice harness install codex`");
+  work.reset();
+  heard = {};
+  is_installed = true;
+  begin("hello");
+  EXPECT_EQ(talk().assignment.program, "/opt/harness/codex/bin/codex");
+  finish();
+}
+
+TEST_F(ProgramWorkTest, A_model_on_the_loopback_is_refused_because_the_sandbox_has_a_loopback_of_its_own) {
+  for (const std::string host : {"127.0.0.1:11434", "localhost:11434", "[::1]:11434", "model.localhost"}) {
+    options.providers["local"] = {.dialect = "openai-chat", .base_url = "http://" + host + "/v1", .api_key = ""};
+    agent.model = {.provider = "local", .name = "m"};
+    context = nullptr;
+    heard = {};
+    begin("hello");
+    expect_problem(Slug::agent_misconfigured, "is on the loopback interface");
+    work.reset();
+  }
+  EXPECT_EQ(sandbox->opened, 0);
+}
+
 TEST_F(ProgramWorkTest, Without_a_sandbox_there_is_no_agent_program) {
   has_sandbox = false;
   begin("hello");

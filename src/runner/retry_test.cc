@@ -143,6 +143,14 @@ TEST_F(Retry, Does_not_follow_what_will_not_pass) {
   }
 }
 
+TEST_F(Retry, A_provider_that_wants_a_key_while_none_is_configured_is_said_to_have_none) {
+  options.providers["local"] = {.dialect = "openai-chat", .base_url = "http://models.local/v1", .api_key = ""};
+  agent.model = {.provider = "local", .name = "m"};
+  client.answer(FakeAnswer::whole(401, "no"));
+  begin("Hi.");
+  expect_problem(Slug::agent_misconfigured, "providers.local.api_key_env");
+}
+
 TEST_F(Retry, Does_not_follow_a_deadline) {
   for (const bool has_text : {false, true}) {
     heard = {};

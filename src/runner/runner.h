@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,12 +72,14 @@ struct HandsOptions {
 
 // Agent programs (harness/dialect.h).
 struct ProgramOptions {
-  std::map<std::string, std::string>
-      paths;  // agent type to the program's path in the box; what is missing is not installed
-  std::map<std::string, std::string>
-      folders;                       // agent type to the host's folder, bound at /opt/harness/TYPE; may be missing
-  int64_t start_ms_max = 60'000;     // to the first thing it says
-  int64_t silence_ms_max = 600'000;  // between two, while nobody is asked and no tool runs
+  struct Place {
+    std::string path;    // of the program, as the sandbox sees it
+    std::string folder;  // of the host, bound at /opt/harness/TYPE; empty: none
+  };
+  // Asked at each run, because a program may be installed while the server runs. Empty: the program is not installed.
+  std::function<std::optional<Place>(const std::string& agent_type)> find;
+  int64_t start_ms_max = 60'000;            // to the first thing it says
+  int64_t silence_ms_max = 600'000;         // between two, while nobody is asked and no tool runs
   int64_t tool_silence_ms_max = 1'800'000;  // while a tool of its own runs
   int64_t end_ms_max = 10'000;              // from the end of its turn, or SIGTERM, to the end of its process
 };

@@ -12,6 +12,10 @@ namespace {
 
 std::string refused_key(const Route& route) {
   if (!route.key_alias.empty()) return " does not accept the key \"" + route.key_alias + "\"";
+  if (route.endpoint.api_key.empty() && !route.key_withheld) {
+    return " wants a key, and the server has none for it: set providers." + route.provider +
+           ".api_key_env to the name of the environment variable that holds it";
+  }
   std::string words = " does not accept the server's key";
   if (route.dialect != nullptr) words += " (" + std::string(route.dialect->key_variable()) + ")";
   if (route.key_withheld) words += ", which is not sent to the base_url that the agent names";
