@@ -2,26 +2,39 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <optional>
 #include <utility>
+#include <vector>
+
+#include "cli/line_editor.h"
 
 namespace sluice::cli {
 namespace {
 
-extern "C" void end_line_and_die(int signal_number) {
+// How the terminal was before a line is edited on it; set while PromptInterrupt lives. A signal's handler can have it
+// from nowhere else.
+termios terminal_before{};
+
+extern "C" void restore_and_die(int signal_number) {
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal_before);
   [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, "\n", 1);
   signal(signal_number, SIG_DFL);
   raise(signal_number);
 }
 
-// While it lives, Ctrl-C still ends the program, but not in the middle of the prompt's line.
+// While it lives, Ctrl-C still ends the program, but not in the middle of the prompt's line, and the terminal is left
+// as it was found.
 class PromptInterrupt {
  public:
-  PromptInterrupt() : before_(signal(SIGINT, &end_line_and_die)) {}
+  PromptInterrupt() {
+    tcgetattr(STDIN_FILENO, &terminal_before);
+    before_ = signal(SIGINT, &restore_and_die);
+  }
   ~PromptInterrupt() { signal(SIGINT, before_); }
   PromptInterrupt(const PromptInterrupt&) = delete;
   PromptInterrupt& operator=(const PromptInterrupt&) = delete;
@@ -40,23 +53,28 @@ int next_byte() {
 }
 
 // While it lives, the terminal shows nothing of what is typed and gives each key at once: a line that it collected
-// itself could not be longer than 4095 bytes, and Ctrl-C would end the program with the terminal left like this.
-class HiddenTyping {
+// itself could not be longer than 4095 bytes.
+class RawTyping {
  public:
-  HiddenTyping() {
+  enum class Typed : uint8_t { hidden, edited };
+  explicit RawTyping(Typed typed) {
     tcgetattr(STDIN_FILENO, &before_);
-    auto hidden = before_;
-    hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON | ISIG);
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+    auto raw = before_;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON);
+    // Ctrl-C would end the program with the terminal left like this, where nothing waits for the signal.
+    if (typed == Typed::hidden) raw.c_lflag &= ~static_cast<tcflag_t>(ISIG);
+    // What was typed before is no part of a secret, and is the beginning of a message.
+    tcsetattr(STDIN_FILENO, typed == Typed::hidden ? TCSAFLUSH : TCSADRAIN, &raw);
   }
-  ~HiddenTyping() { tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_); }
-  HiddenTyping(const HiddenTyping&) = delete;
-  HiddenTyping& operator=(const HiddenTyping&) = delete;
+  ~RawTyping() { tcsetattr(STDIN_FILENO, TCSADRAIN, &before_); }
+  RawTyping(const RawTyping&) = delete;
+  RawTyping& operator=(const RawTyping&) = delete;
 
  private:
   termios before_{};
 };
 
+constexpr std::size_t lines_kept_max = 500;
 constexpr int key_interrupt = 3, key_end = 4, key_backspace = 8, key_delete = 127;
 
 void drop_last_character(std::string& line) {
@@ -70,7 +88,7 @@ struct Typed {
 };
 
 Typed read_keys(Console& console, std::string_view prompt) {
-  const HiddenTyping hidden;
+  const RawTyping hidden(RawTyping::Typed::hidden);
   console.err(prompt);  // from here on somebody types
   std::string line;
   for (int key; (key = next_byte()) != '\n';) {
@@ -91,11 +109,7 @@ class StandardConsole final : public Console {
   void err(std::string_view text) override { put(stderr, text); }
 
   std::optional<std::string> read_line(std::string_view prompt) override {
-    std::optional<PromptInterrupt> interrupt;
-    if (isatty(STDIN_FILENO) != 0) {
-      interrupt.emplace();
-      out(prompt);
-    }
+    if (isatty(STDIN_FILENO) != 0) return edit_line(prompt);
     std::string line;
     for (int c; (c = next_byte()) != '\n';) {
       if (c == EOF) return line.empty() ? std::nullopt : std::optional(line);
@@ -126,10 +140,37 @@ class StandardConsole final : public Console {
   bool can_ask() const override { return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0; }
 
  private:
+  std::optional<std::string> edit_line(std::string_view prompt) {
+    LineEditor editor(std::string(prompt), lines_, columns());
+    auto state = LineEditor::State::editing;
+    {
+      const PromptInterrupt interrupt;
+      const RawTyping raw(RawTyping::Typed::edited);
+      out(prompt);
+      while (state == LineEditor::State::editing) {
+        const int key = next_byte();
+        state = key == EOF ? LineEditor::State::ended : editor.feed(static_cast<unsigned char>(key));
+        if (state == LineEditor::State::editing) out(editor.drawn());
+      }
+    }
+    out("\n");
+    if (state != LineEditor::State::entered) return std::nullopt;
+    if (!editor.line().empty() && (lines_.empty() || lines_.back() != editor.line())) lines_.push_back(editor.line());
+    if (lines_.size() > lines_kept_max) lines_.erase(lines_.begin());
+    return editor.line();
+  }
+
+  static std::size_t columns() {
+    winsize size{};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  }
+
   static void put(std::FILE* file, std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), file);
     std::fflush(file);
   }
+
+  std::vector<std::string> lines_;  // that were entered, for Up
 };
 
 }  // namespace

@@ -98,6 +98,7 @@ void answer_locally(Console& console, std::string_view message) {
       "  /help    say this\n"
       "  //…      send a message that begins with a slash\n"
       "  …\\      go on in the next line\n"
+      "  Up, Down earlier messages; arrow keys, Ctrl-A, E, U, K and W edit the line\n"
       "  Ctrl-C   during an answer: leave it running, and say how to come back\n");
 }
 

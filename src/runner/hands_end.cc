@@ -145,7 +145,7 @@ void Hands::hand_back(workspace::Assets assets) {
   if (!dispatch_.supplies || !dispatch_.supplies->wants_assets()) return draft();
   std::vector<harness::Asset> files;
   for (auto& file : assets.files) files.push_back({std::move(file.name), std::move(file.bytes)});
-  const auto words = "Handed back " + std::to_string(files.size()) + " files.";
+  const auto words = "Returned " + std::to_string(files.size()) + (files.size() == 1 ? " file." : " files.");
   dispatch_.supplies->take_assets(
       std::move(files), std::move(text_),
       [this, words, alive = lifeline_.watch()](const Result<std::vector<harness::KeptAsset>>& taken) {

@@ -323,7 +323,7 @@ const stories = {
     const page = await person.visit()
     await say(page, 'say My turn.')
     const queue = page.locator('.queue')
-    await queue.getByText('Every place is taken.').waitFor(patience)
+    await queue.getByText('All slots are busy.').waitFor(patience)
     await queue.getByText('It is next in line.').waitFor(patience)
     await accessible(page, 'a queue')
     await shoot(page, 'queue')

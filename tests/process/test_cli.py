@@ -256,6 +256,19 @@ class Chatting(CliTest):
         self.assertEqual(self.sluice("runs", "tail", message), "one two three\n")
         wait_until(lambda: self.messages(conversation)[1]["status"] == "completed", "the run ends in its own time")
 
+    def test_arrow_keys_edit_the_line_and_fetch_the_message_before(self):
+        conversation = self.conversation()
+        with self.chat("--conversation", conversation) as terminal:
+            terminal.type("say helo\x1b[Dl\n")
+            terminal.wait_for(r"(?<!say )hello\r?\n")
+            terminal.type("\x1b[A there\n")
+            terminal.wait_for(r"(?<!say )hello there\r?\n")
+            terminal.type("/quit\n")
+            terminal.read_to_end()
+            self.assertEqual(terminal.process.wait(PATIENCE_S), 0)
+        self.assertEqual([m["content"] for m in self.messages(conversation)],
+                         ["say hello", "hello", "say hello there", "hello there"])
+
     def test_interrupting_the_prompt_ends_the_line_and_the_program(self):
         with self.chat() as terminal:
             terminal.wait_for("you> ")

@@ -171,7 +171,7 @@ const stories = {
   async 'waits in the queue, shows filler, and stops'() {
     const page = await visit()
     await say(page, 'queue 3 700\nthink Let me see.\nfiller Still looking at the logs…\nsleep 900\nsay Working on it.\n$ false\nsub researcher: Found two sources.\ncustom progress {"done":3}\nretake Better words.\nhang')
-    await shown(page, 'Every place is taken')
+    await shown(page, 'All slots are busy')
     await shoot(page, 'chat-queue')
     await page.locator('.filler', { hasText: 'Still looking at the logs' }).waitFor(patience)
     const answer = page.locator('.message.assistant')

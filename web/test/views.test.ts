@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { changedFiles, treeOf } from '../src/chat/tree'
 import { parseDiff } from '../src/ui/diff'
+import { aboutText, printedText } from '../src/ui/text'
 import { windowOf } from '../src/ui/windowing'
 
 const diff = `diff --git a/src/a.txt b/src/a.txt
@@ -53,6 +54,23 @@ test('Files and their differences meet, below the folder of the workspace too', 
   assert.equal(tree.folders[0]!.name, 'workspace')
   assert.equal(tree.folders[0]!.folders[0]!.name, 'src')
   assert.equal(treeOf([{ path: 'a/b/c/d.txt', type: 'create', diff: null }]).folders[0]!.name, 'a/b/c')
+})
+
+test('A temporary file that a turn made and removed is not listed among its changes', () => {
+  const files = [{ type: 'delete' as const, path: 'a.txt.tmp.5' }, { type: 'change' as const, path: 'src/a.txt' }]
+  assert.deepEqual(changedFiles([{ type: 'files', files }], parseDiff(diff).slice(0, 1)).map((file) => file.path), ['src/a.txt'])
+  assert.equal(changedFiles([{ type: 'files', files }], []).length, 2, 'while there is no diff yet')
+})
+
+test('Output is shown as a terminal would leave it', () => {
+  assert.equal(printedText('\x1b[31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07\n'), 'red link\n')
+  assert.equal(printedText('progress 10%\rprogress 100%\r\ndone\n'), 'progress 100%\ndone\n')
+  assert.equal(printedText('longer line\rshort\nab\bc'), 'shortr line\nac')
+  assert.equal(printedText('plain'), 'plain')
+})
+
+test('An estimate is in whole seconds or minutes, one or several', () => {
+  assert.deepEqual([0.4, 1, 2, 89, 91, 600].map(aboutText), ['1 second', '1 second', '2 seconds', '89 seconds', '2 minutes', '10 minutes'])
 })
 
 test('Of a hundred thousand rows, those in view stand in the document', () => {

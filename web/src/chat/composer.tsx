@@ -74,13 +74,13 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
       {problem && <p class="composer-notice" role="alert"><Icon name="alert" size={14} /> <span>{problem}</span><IconButton icon="close" label="Dismiss" onClick={() => { setFailure(none); conversation.notice.value = '' }} /></p>}
       <div class={`composer${over ? ' over' : ''}`}>
         <AttachmentList bag={bag} />
-        <textarea ref={field} rows={1} value={text} aria-label="Message" placeholder={running ? 'Write the next message while it works…' : 'Ask, or tell it what to do…'}
+        <textarea ref={field} rows={1} value={text} aria-label="Message" placeholder={running ? 'Write the next message; it can be sent when this answer is complete.' : 'Ask, or tell it what to do…'}
           onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown} onPaste={onPaste} />
         <div class="composer-tools">
           <IconButton icon="attach" label="Attach files" onClick={() => picker.current?.click()} />
           <input ref={picker} type="file" multiple hidden aria-label="Files to attach" onChange={(event) => { bag.add(event.currentTarget.files ?? [], conversation.id.value); event.currentTarget.value = '' }} />
           {choice}
-          <span class="composer-hint" aria-hidden="true"><kbd>Enter</kbd> sends</span>
+          {!running && <span class="composer-hint" aria-hidden="true"><kbd>Enter</kbd> sends</span>}
           {running
             ? <button type="button" class="send stop" aria-label={conversation.stopping.value ? 'Stopping' : 'Stop'} title="Stop" disabled={conversation.stopping.value} onClick={() => { conversation.stop().catch(toastError) }}>{conversation.stopping.value ? <span class="spinner" aria-hidden="true" /> : <Icon name="stop" />}</button>
             : <button type="button" class="send" aria-label="Send" title="Send" disabled={sending || bag.busy || (!text.trim() && !bag.ready.length)} onClick={() => void send()}>{sending ? <span class="spinner" aria-hidden="true" /> : <Icon name="send" />}</button>}

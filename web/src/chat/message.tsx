@@ -5,6 +5,7 @@ import type { VNode } from 'preact'
 import { Button, CopyButton } from '../ui/controls'
 import { Icon } from '../ui/icon'
 import { memo } from '../ui/memo'
+import { aboutText } from '../ui/text'
 import { Time } from '../ui/words'
 import { ApprovalCard } from './approval-card'
 import { Changes, FileChips } from './files'
@@ -81,11 +82,11 @@ function Pulse({ last }: { last: string | undefined }) {
 function Queue({ queued }: { queued: { position: number; retryHintSeconds: number } }) {
   const { position, retryHintSeconds: seconds } = queued
   const place = position <= 1 ? 'It is next in line.' : `${position - 1} ${position === 2 ? 'run is' : 'runs are'} before it.`
-  const wait = seconds > 0 ? ` Runs of late suggest about ${seconds < 90 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`}; it may be sooner or later.` : ''
+  const wait = seconds > 0 ? ` Judging by recent runs it waits about ${aboutText(seconds)}; a long run ahead of it makes that longer.` : ''
   return (
     <div class="queue" role="status">
       <Icon name="clock" />
-      <div><strong>Every place is taken.</strong> {place}{wait}</div>
+      <div><strong>All slots are busy.</strong> {place}{wait}</div>
       <span class="queue-number" aria-hidden="true">{position}</span>
     </div>
   )

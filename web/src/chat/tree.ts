@@ -16,6 +16,9 @@ export function changedFiles(blocks: Block[], diffs: FileDiff[]): ChangedFile[] 
     const type = diff.kind === 'create' || diff.kind === 'delete' ? diff.kind : 'change'
     found.set(path, { path, type, diff }) // a file that was made and then changed is one that was made
   }
+  // The diff compares the start of a turn with its end. A file that is gone and not in the diff was not there at the
+  // start either: a temporary file, which nobody wants to read about.
+  if (diffs.length) for (const file of found.values()) if (file.type === 'delete' && !file.diff) found.delete(file.path)
   return [...found.values()]
 }
 
