@@ -1,14 +1,19 @@
 """The PostgreSQL of a world: reached by each node through a door of its own cable, killed and stopped like the rest."""
+import os
+
 from faults import children_of
 from ports import lasting_port
-from postgres import Postgres
+from postgres import Postgres, make_home
+from surroundings import Clock
 
 
 class Database:
     def __init__(self, world):
-        # Its processes are killed here, and what they had written is then with the kernel; only a power cut would take
-        # it away. Waiting for a slow disk would have nodes miss their beats, which is no misfortune of the play.
-        self.postgres = Postgres(settings=["fsync=off"], port=lasting_port()).start()
+        home = make_home()
+        os.chmod(home, 0o755)  # its clock is read by another user
+        self.clock = Clock(home)
+        self.postgres = Postgres(settings=["fsync=on"], port=lasting_port(), directory=home,
+                                 environment=self.clock.environment()).start()
         self.up = True
         self.door = world.switchboard.open("database")
         self.door.target = ("127.0.0.1", self.postgres.port)

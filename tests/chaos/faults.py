@@ -278,19 +278,55 @@ def stop_database(world, chance, pause):
         signal_if_there(pid, signal.SIGCONT)
 
 
+def step_database_clock(world, chance, pause):
+    """The clock that all nodes share, as a time server or a hypervisor puts it: connections stay."""
+    world.clocks_moved = True
+    for _ in range(2):
+        world.database.clock.put(chance.choice((-300, -20, -2, 2, 20, 300)))
+        pause(chance.uniform(1.0, 2.5))
+    world.database.clock.put(0)
+
+
+def half_cut_database(world, chance, pause):
+    """Nodes lose their connections in mid-commit; the sessions behind them go on and commit, later."""
+    world.database.door.half_cut(chance.uniform(0.5, 2.0))
+    pause(2.0)
+
+
+def raise_gates_at_once(world, chance, pause):
+    """Many approvals raised and decided in the same moment, on all nodes."""
+    from callers import Caller  # which needs what this module is for
+    crowd = [Caller(world, world.ledger, chance.random(), ("gate",)) for _ in range(24)]
+    for caller in crowd:
+        caller.start()
+    pause(chance.uniform(1.5, 3.0))
+    for caller in crowd:
+        caller.stopped.set()
+    for caller in crowd:
+        caller.join(60)
+        if caller.is_alive():
+            world.ledger.complain("a caller of many that raise approvals at once hangs")
+
+
 ANYWHERE = {"server killed": kill_node, "server stopped": stop_node, "server restarted": restart_node,
             "box killed": kill_box, "box stopped": stop_box, "disk full": fill_disk, "descriptors gone": take_files,
             "memory gone": take_memory, "clock put": step_clock, "network cut": cut_network,
             "connections broken": break_connections}
 WITH_RUNNERS = {"runner killed": kill_runner, "runner stopped": stop_runner}
 WITH_DATABASE = {"database killed": kill_database, "database connection killed": kill_backend,
-                 "database stopped": stop_database}
+                 "database stopped": stop_database, "database clock put": step_database_clock,
+                 "database connections half dead": half_cut_database}
+WITH_GATES = {"approvals at once": raise_gates_at_once}
+# None of these takes a server, a sandbox or a way between them away: they are no reason for a run to be interrupted.
+HARMLESS = {"clock put", "connections broken", "database clock put", "approvals at once"}
 
 
 def faults_for(world):
     found = dict(ANYWHERE)
     if world.stage == "runners":
         found |= WITH_RUNNERS
+    else:
+        found |= WITH_GATES
     if world.database:
         found |= WITH_DATABASE
     if world.is_sanitized:

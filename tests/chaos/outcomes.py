@@ -21,9 +21,10 @@ class NotYet(AssertionError):
 class Inspector:
     """Goes through conversations on one connection to one node."""
 
-    def __init__(self, world, ledger, node, seed, may_fail):
+    def __init__(self, world, ledger, node, seed, may_fail, excuses=("anything",)):
         self.client = node.through(world.keys["service_key"])
         self.ledger, self.chance = ledger, random.Random(seed)
+        self.excuses = excuses  # what struck that may have interrupted a run
         self.may_fail = may_fail  # kinds of messages of which some may have ended with a problem of STRUCK
         self.connection = None
 
@@ -131,12 +132,21 @@ class Inspector:
         else:
             slug = slug_of(last["data"])
             self.ledger.count(f"outcome {slug}")
+            if slug == "run-interrupted":
+                self.ask_why(entry)
             self.demand(answer["status"] == "failed", entry, f"ended with {slug} and is {answer['status']}")
             self.demand(entry.answer is None, entry, "was answered with 201 and has failed")
             self.demand(slug in ENDS[entry.kind], entry, f"ended with {last_line[-600:]!r}")
             self.demand(slug not in STRUCK or entry.kind in self.may_fail, entry,
                         f"nothing that struck excuses {last_line[-600:]!r}")
         self.inspect_gates(entry, events)
+
+    def ask_why(self, entry):
+        """An interrupted run has lost work of an agent. Something must have struck that takes work away."""
+        if "anything" in self.excuses:
+            return
+        self.demand(self.excuses, entry, "was interrupted, and nothing struck that interrupts a run")
+        self.ledger.count(f"interrupted beside: {', '.join(sorted(self.excuses))}")
 
     def inspect_gates(self, entry, events):
         for index, event in enumerate(events):

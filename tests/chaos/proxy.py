@@ -8,6 +8,7 @@ import os
 import random
 import selectors
 import socket
+import struct
 import threading
 import time
 
@@ -67,6 +68,11 @@ class Door:
     def cut_all(self):
         self.switchboard.do(lambda: self.switchboard.cut(self))
 
+    def half_cut(self, seconds):
+        """Resets every connection towards its caller; what stands behind the door learns of it so much later, and goes on
+        meanwhile with what it was asked."""
+        self.switchboard.do(lambda: self.switchboard.half_cut(self, seconds))
+
 
 class Switchboard(threading.Thread):
     """All doors, served by one thread."""
@@ -80,6 +86,7 @@ class Switchboard(threading.Thread):
         self.lock, self.orders = threading.Lock(), []
         self.wires = set()
         self.due = []  # (when, number, wire)
+        self.half_dead = []  # (when, connection that is still open on the far side)
         self.number = 0
         self.stopped = False
         self.start()
@@ -117,6 +124,7 @@ class Switchboard(threading.Thread):
                 wire = heapq.heappop(self.due)[2]
                 if wire in self.wires:
                     self.pump(wire)
+            self.bury()
         for wire in list(self.wires):
             self.drop(wire)
         for key in list(self.selector.get_map().values()):
@@ -124,7 +132,12 @@ class Switchboard(threading.Thread):
                 key.data.listener.close()
 
     def patience(self):
-        return max(0.0, self.due[0][0] - time.monotonic()) if self.due else None
+        times = [entry[0][0] for entry in (self.due, self.half_dead) if entry]
+        return max(0.0, min(times) - time.monotonic()) if times else None
+
+    def bury(self):
+        while self.half_dead and self.half_dead[0][0] <= time.monotonic():
+            self.half_dead.pop(0)[1].close()
 
     def welcome(self, door):
         try:
@@ -232,3 +245,15 @@ class Switchboard(threading.Thread):
         for wire in [w for w in self.wires if w.door is door]:
             door.cut_count += 1
             self.drop(wire)
+
+    def half_cut(self, door, seconds):
+        for wire in [w for w in self.wires if w.door is door and w.connected]:
+            door.cut_count += 1
+            self.wires.remove(wire)
+            for end in (wire.near, wire.far):
+                if end.fileno() in self.selector.get_map():
+                    self.selector.unregister(end)
+            wire.near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, no farewell
+            wire.near.close()
+            self.half_dead.append((time.monotonic() + seconds, wire.far))
+        self.half_dead.sort(key=lambda entry: entry[0])

@@ -15,7 +15,7 @@ import time
 
 import leaks
 from callers import KINDS, KINDS_WITHOUT_GATES, Caller
-from faults import faults_for
+from faults import HARMLESS, faults_for
 from ledger import Ledger
 from outcomes import ENDS, Inspector
 from world import SLOWNESS, World, wait_until
@@ -93,7 +93,7 @@ class Chaos:
 
     def reckon(self, faults):
         entries = [e for e in self.ledger.sent[self.inspected:] if e.attempts]
-        inspector = self.inspector(self.may_fail() if faults else set())
+        inspector = self.inspector(self.may_fail() if faults else set(), faults)
         touched = {entry.conversation for entry in entries}
         self.settle(inspector, touched)
         by_conversation = self.ledger.conversations()
@@ -110,8 +110,13 @@ class Chaos:
         tools it takes up again, whatever happened: text is answered."""
         return {"tool", "gate"} if self.world.stage == "alone" else set(ENDS)
 
-    def inspector(self, may_fail):
-        return Inspector(self.world, self.ledger, self.chance.choice(self.world.nodes), self.chance.random(), may_fail)
+    def inspector(self, may_fail, faults):
+        """`faults`: what struck since the last look, as far as it may have interrupted a run."""
+        excuses = [name for name in faults if name not in HARMLESS]
+        if self.world.is_sanitized and faults:
+            excuses.append("a sanitizer's slowness")  # a node that misses its beats is taken for dead, rightly
+        return Inspector(self.world, self.ledger, self.chance.choice(self.world.nodes), self.chance.random(), may_fail,
+                         excuses)
 
     def settle(self, inspector, conversations):
         """Everything that was begun ends, once somebody decides what nobody has decided."""
@@ -164,9 +169,10 @@ class Chaos:
 
     def look_back(self):
         """Once more, all of it: what was true stays true."""
+        # What interrupted a run was asked when it was fresh.
         for name in [name for name in self.ledger.counts if name.startswith("outcome ")]:
             del self.ledger.counts[name]
-        inspector = self.inspector(set(ENDS))
+        inspector = self.inspector(set(ENDS), ["anything"])
         for conversation, entries in self.ledger.conversations().items():
             inspector.inspect(conversation, [entry for entry in entries if entry.attempts])
 

@@ -37,8 +37,8 @@ def event(seq, kind, data):
 class Told(Inspector):
     """Asks a table instead of a server."""
 
-    def __init__(self, ledger, listed, lines, approval="approved", stored=None):
-        super().__init__(self, ledger, self, 1, set())
+    def __init__(self, ledger, listed, lines, approval="approved", stored=None, may_fail=(), excuses=("anything",)):
+        super().__init__(self, ledger, self, 1, set(may_fail), excuses)
         self.listed, self.lines, self.approval = listed, lines, approval
         self.stored = stored if stored is not None else encode(listed[-1])
 
@@ -124,6 +124,15 @@ class Inspection(unittest.TestCase):
         self.lines[3] = event(3, "error", {"type": "https://x/problems/run-interrupted", "title": "t", "status": 500})
         self.entry.fragments = []
         self.finds("nothing that struck excuses")
+
+    def test_an_interruption_while_nothing_struck_that_interrupts(self):
+        self.listed[1]["status"] = "failed"
+        self.lines[3] = event(3, "error", {"type": "https://x/problems/run-interrupted", "title": "t", "status": 500})
+        self.entry.fragments = []
+        self.entry.kind = "tool"
+        self.finds(None, may_fail={"tool"}, excuses=["server killed"])
+        self.assertEqual(self.ledger.counts["interrupted beside: server killed"], 1)
+        self.finds("nothing struck that interrupts a run", may_fail={"tool"}, excuses=[])
 
     def test_I16_a_gate_that_was_decided_otherwise(self):
         self.entry.kind, self.entry.decided = "gate", [(APPROVAL, "deny")]

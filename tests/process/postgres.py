@@ -50,7 +50,7 @@ def make_home():
 class Postgres:
     """One server with one database. `port`: on loopback, too; else by its socket only."""
 
-    def __init__(self, settings=(), port=None, directory=None, log_segment_mib=16):
+    def __init__(self, settings=(), port=None, directory=None, log_segment_mib=16, environment=None):
         self._programs = programs()
         if self._programs is None:
             raise FileNotFoundError("PostgreSQL is not installed (apt-get install postgresql)")
@@ -59,6 +59,7 @@ class Postgres:
         self._chown(self.directory)
         self.port = port
         self._settings = list(settings)
+        self._environment = None if environment is None else {**os.environ, **environment}
         self._process = None
         self._reader = None
         self._ready = threading.Event()
@@ -99,7 +100,8 @@ class Postgres:
             command += ["-c", setting]
         self._ready.clear()
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                         errors="replace", cwd=self.directory, preexec_fn=self._become_other)
+                                         errors="replace", cwd=self.directory, preexec_fn=self._become_other,
+                                         env=self._environment)
         self._reader = threading.Thread(target=self._read_log, args=(self._process,), daemon=True)
         self._reader.start()
         if not self._ready.wait(60) or self._process.poll() is not None:
