@@ -39,8 +39,9 @@ std::string why_not_started(const box::Head& head, const std::string& program, c
 
 }  // namespace
 
-Cell::Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, OwnedFd line)
-    : number_(number), reactor_(reactor), keeper_(keeper), groups_(groups) {
+Cell::Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, OwnedFd line,
+           bool has_listeners)
+    : number_(number), reactor_(reactor), keeper_(keeper), groups_(groups), has_listeners_(has_listeners) {
   line_ = std::make_unique<Line>(
       reactor_, std::move(line), [this](Packet packet) { heard(std::move(packet)); },
       [this] { fail(Loss::vanished, "its first process ended"); });
@@ -58,7 +59,12 @@ void Cell::on_built(Packet packet) {
     if (!dying_) fail(Loss::vanished, "its first process was killed");
     if (!alive.expired()) keeper_.on_dead(*this);
   });
-  if (dying_) strike();
+  if (dying_) return strike();
+  const std::weak_ptr<int> alive = alive_;
+  for (auto& said : std::exchange(early_, {})) {
+    heard(std::move(said));
+    if (alive.expired()) return;
+  }
 }
 
 void Cell::on_build_failed(uint64_t seat, Loss loss, const std::string& what) {
@@ -74,6 +80,14 @@ void Cell::claim(std::string order, std::map<std::string, std::string> environme
 }
 
 void Cell::heard(Packet packet) {
+  if (dying_) return;
+  if (!early_.empty() || (packet.head.numbered_count > 0 && !is_born())) return early_.push_back(std::move(packet));
+  if (packet.head.numbered_count > 0 && !take_numbered(packet)) {
+    return fail(
+        Loss::refused,
+        "too many descriptors of its user are on their way, and they cannot be taken out of its first process: " +
+            std::string(std::strerror(errno)));
+  }
   switch (packet.head.verb) {
     case box::Verb::ready: return on_init_ready(std::move(packet));
     case box::Verb::claimed:
@@ -86,8 +100,25 @@ void Cell::heard(Packet packet) {
   }
 }
 
+bool Cell::take_numbered(Packet& packet) const {
+  const std::size_t count = packet.head.numbered_count;
+  errno = EINVAL;
+  if (count > box::descriptors_max || packet.payload.size() != count * sizeof(uint64_t)) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    uint64_t number = 0;
+    std::memcpy(&number, packet.payload.data() + i * sizeof number, sizeof number);
+    OwnedFd taken(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd_.get(), static_cast<int>(number), 0)));
+    if (!taken) return false;
+    packet.descriptors.push_back(std::move(taken));
+  }
+  return true;
+}
+
 void Cell::on_init_ready(Packet packet) {
-  if (packet.head.a == box::door_count && packet.descriptors.size() >= box::door_count) {
+  const std::size_t listener_count = has_listeners_ ? box::door_count : 0;
+  const bool is_whole = packet.head.a == static_cast<int64_t>(listener_count) &&
+                        packet.descriptors.size() == listener_count + (is_born() ? 0 : 1);
+  if (is_whole && has_listeners_) {
     bridge_listener = std::move(packet.descriptors.back());
     packet.descriptors.pop_back();
     egress_listener = std::move(packet.descriptors.back());
@@ -97,6 +128,7 @@ void Cell::on_init_ready(Packet packet) {
   // and its groups have its number.
   packet.head.b = number_;
   if (!is_born() && !packet.descriptors.empty()) on_built(std::move(packet));
+  if (!is_whole) return fail(Loss::refused, "its listeners did not arrive");
   keeper_.on_ready(*this);
 }
 

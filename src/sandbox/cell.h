@@ -44,8 +44,9 @@ class CellKeeper {
 
 class Cell final {
  public:
-  // `line` is our end of the new init's socket.
-  Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, OwnedFd line);
+  // `line` is our end of the new init's socket. `has_listeners`: a sandbox without the two of its loopback is none.
+  Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, OwnedFd line,
+       bool has_listeners);
   ~Cell();
   Cell(const Cell&) = delete;
   Cell& operator=(const Cell&) = delete;
@@ -70,6 +71,8 @@ class Cell final {
 
  private:
   void heard(Packet packet);
+  // Out of the first process itself, by their numbers. False: not all could be had, and errno says why.
+  bool take_numbered(Packet& packet) const;
   void on_init_ready(Packet packet);
   void fail(Loss loss, const std::string& what);
   void strike();
@@ -83,7 +86,9 @@ class Cell final {
   world::Reactor& reactor_;
   CellKeeper& keeper_;
   const GroupHome& groups_;
+  const bool has_listeners_;
   std::unique_ptr<Line> line_;
+  std::vector<Packet> early_;  // said by the first process before we had its pidfd, without which they are of no use
   OwnedFd pidfd_;
   std::unique_ptr<world::Watch> death_;
   uint64_t seat_ = 0;

@@ -11,6 +11,8 @@
 namespace sluice::sandbox {
 namespace {
 
+constexpr Millis again_pause = {20};
+constexpr int64_t shortage_us_max = 10'000'000;
 constexpr std::size_t control_bytes = CMSG_SPACE(sizeof(int) * box::descriptors_max);
 
 // A payload too large for a packet travels as a descriptor.
@@ -58,7 +60,7 @@ std::optional<Line::Pair> Line::make_pair() {
 }
 
 Line::Line(world::Reactor& reactor, OwnedFd line, Callback<void(Packet)> heard, Callback<void()> ended)
-    : line_(std::move(line)), heard_(std::move(heard)), ended_(std::move(ended)) {
+    : reactor_(reactor), line_(std::move(line)), heard_(std::move(heard)), ended_(std::move(ended)) {
   watch_ = reactor.watch(line_.get(), {.read = true}, [this](world::Ready ready) { on_ready(ready); });
 }
 
@@ -68,11 +70,31 @@ void Line::send(Packet packet) {
 }
 
 void Line::flush() {
-  while (!waiting_.empty()) {
-    if (put(line_.get(), waiting_.front()) == Outcome::later) break;
-    waiting_.pop_front();  // what could not be sent is not missed: reading tells that the line has ended
+  Outcome outcome = Outcome::done;
+  while (!waiting_.empty() && outcome == Outcome::done) {
+    outcome = put(line_.get(), waiting_.front());
+    if (outcome != Outcome::done) break;
+    waiting_.pop_front();
+    short_since_us_ = -1;
   }
-  if (watch_) watch_->want({.read = true, .write = !waiting_.empty()});
+  // For room that only memory of the machine can give, the line is always ready: to wait for it there would be to spin.
+  if (watch_) watch_->want({.read = true, .write = outcome == Outcome::later});
+  if (outcome == Outcome::again) try_again();
+  if (outcome == Outcome::broken) give_up();
+}
+
+void Line::try_again() {
+  const int64_t now_us = reactor_.monotonic_us();
+  if (short_since_us_ < 0) short_since_us_ = now_us;
+  if (now_us - short_since_us_ >= shortage_us_max) return give_up();
+  again_ = reactor_.after(again_pause, [this] { flush(); });
+}
+
+// Both sides read the end: neither waits for what was lost. Not told from inside send().
+void Line::give_up() {
+  waiting_.clear();
+  again_.cancel();
+  shutdown(line_.get(), SHUT_RDWR);
 }
 
 void Line::on_ready(world::Ready ready) {
@@ -108,7 +130,7 @@ Line::Outcome Line::put(int line, const Packet& packet) {
   OwnedFd apart;
   if (packet.payload.size() > box::inline_bytes_max) {
     apart = put_apart(packet.payload);
-    if (!apart) return Outcome::later;
+    if (!apart) return Outcome::again;
     numbers[count++] = apart.get();
     head.payload_is_apart = 1;
   }
@@ -126,8 +148,13 @@ Line::Outcome Line::put(int line, const Packet& packet) {
     part->cmsg_len = CMSG_LEN(sizeof(int) * count);
     std::memcpy(CMSG_DATA(part), numbers.data(), sizeof(int) * count);
   }
-  if (sendmsg(line, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return Outcome::done;
-  return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? Outcome::later : Outcome::broken;
+  ssize_t put = 0;
+  do {
+    put = sendmsg(line, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (put < 0 && errno == EINTR);
+  if (put >= 0) return Outcome::done;
+  if (errno == EAGAIN) return Outcome::later;
+  return errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS ? Outcome::again : Outcome::broken;
 }
 
 Line::Outcome Line::get(int line, Packet& packet) {

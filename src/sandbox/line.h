@@ -34,6 +34,9 @@ struct Packet {
 };
 
 // Dropping it closes the line. Inside a callback it may be dropped.
+//
+// Nothing that is sent gets lost on the way while the line goes on: a packet that the kernel has no memory or no
+// descriptor for is tried again, and one that cannot be sent at all, or not for 10 seconds, ends the line.
 class Line final {
  public:
   struct Pair {
@@ -52,17 +55,27 @@ class Line final {
   static bool receive_at_once(int line, Packet& packet, int deadline_ms);
 
  private:
-  enum class Outcome : uint8_t { done, later, broken };
+  enum class Outcome : uint8_t {
+    done,
+    later,  // the other end has not read enough yet
+    again,  // the machine is short of something, of which nothing tells when it is there again
+    broken
+  };
   static Outcome put(int line, const Packet& packet);
   static Outcome get(int line, Packet& packet);
   void on_ready(world::Ready ready);
   void flush();
+  void try_again();
+  void give_up();
   void read();
 
+  world::Reactor& reactor_;
   const OwnedFd line_;
   Callback<void(Packet)> heard_;
   Callback<void()> ended_;
   std::deque<Packet> waiting_;
+  int64_t short_since_us_ = -1;  // of memory or descriptors; -1: we are not
+  world::Timer again_;
   const std::shared_ptr<int> alive_ =
       std::make_shared<int>(0);  // shared with callbacks under way, which look if we are
   std::unique_ptr<world::Watch> watch_;

@@ -176,7 +176,8 @@ Cell* NamespacesSandbox::build(const Plan& plan) {
   if (!made) return nullptr;
   Line::Pair line = *std::move(made);
   const uint32_t number = next_box_++;
-  auto cell = std::make_unique<Cell>(number, reactor_, static_cast<CellKeeper&>(*this), groups_, std::move(line.ours));
+  auto cell = std::make_unique<Cell>(number, reactor_, static_cast<CellKeeper&>(*this), groups_, std::move(line.ours),
+                                     (plan.namespaces & namespace_network) != 0);
   Packet order = {{.verb = box::Verb::build, .number = number}, {}, build_order(plan, make_upper(number))};
   order.descriptors.push_back(std::move(line.theirs));
   line_->send(std::move(order));

@@ -124,7 +124,8 @@ Result<Unit> OciSandbox::launch(uint32_t number, const Plan& plan, Container& co
   Packet order = {{.verb = box::Verb::build, .number = number}, {}, {}};
   order.payload = launch_order(plan, place, runtime_.hides, command);
   Line::send_at_once(started.value().line.get(), std::move(order));
-  container.cell = std::make_unique<Cell>(number, reactor_, *this, groups_, std::move(started.value().line));
+  container.cell = std::make_unique<Cell>(number, reactor_, *this, groups_, std::move(started.value().line),
+                                          (plan.namespaces & namespace_network) != 0);
   return Unit{};
 }
 

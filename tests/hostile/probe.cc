@@ -25,7 +25,7 @@ constexpr std::array refusals = {EPERM,      EACCES,       ENOSYS,      EROFS,  
 Attack find(std::string_view name) {
   for (const std::span<const Probe> part :
        {file_probes(), process_probes(), proc_probes(), mount_probes(), privilege_probes(), syscall_probes(),
-        network_probes(), limit_probes(), secret_probes()}) {
+        network_probes(), limit_probes(), secret_probes(), flood_probes()}) {
     for (const Probe& probe : part) {
       if (probe.name == name) return probe.attack;
     }

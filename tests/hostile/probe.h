@@ -45,6 +45,7 @@ std::span<const Probe> syscall_probes();
 std::span<const Probe> network_probes();
 std::span<const Probe> limit_probes();
 std::span<const Probe> secret_probes();
+std::span<const Probe> flood_probes();
 
 Verdict resisted(std::string how);
 Verdict escaped(std::string got);

@@ -118,6 +118,11 @@ const char* find_path(char** environment) {
   return "/usr/bin:/bin";
 }
 
+// A command of which the server never hears again would be waited for: a sandbox that cannot say how it ended, ends.
+void answer(int line, const Head& head) {
+  if (!send(line, head)) _exit(1);
+}
+
 void start_command(int line, Commands& commands, Message& order) {
   Reader fields(order.payload, order.head.payload_bytes);
   Start start;
@@ -145,7 +150,7 @@ void start_command(int line, Commands& commands, Message& order) {
                      .number = order.head.number,
                      .a = failure.error,
                      .b = static_cast<int64_t>(failure.at)};
-  send(line, head);
+  answer(line, head);
 }
 
 void signal_command(const Commands& commands, const Head& asked) {
@@ -170,7 +175,7 @@ void reap(int line, Commands& commands) {
                          .a = status,
                          .b = cpu_us,
                          .c = used.ru_maxrss * 1024};
-      send(line, head);
+      answer(line, head);
       commands.list[i] = commands.list[--commands.count];
       break;
     }
@@ -179,7 +184,7 @@ void reap(int line, Commands& commands) {
 
 }  // namespace
 
-int serve_commands(int line) {
+int serve_commands(int line, Kept& kept) {
   sigset_t children;
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);
@@ -199,6 +204,7 @@ int serve_commands(int line) {
     if (waiting[0].revents == 0) continue;
     Message message;
     if (receive(line, message) == Received::end) return 0;
+    kept.let_go();
     if (message.head.verb == Verb::start) start_command(line, commands, message);
     if (message.head.verb == Verb::signal) signal_command(commands, message.head);
     release(message);

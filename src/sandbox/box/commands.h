@@ -1,10 +1,13 @@
 // What a box's init does once the box is claimed: it starts commands, reaps whatever dies, and tells.
 #pragma once
 
+#include "sandbox/box/line.h"
+
 namespace sluice::sandbox::box {
 
-// Serves until the line ends; then the box ends with its init.
-int serve_commands(int line);
+// Serves until the line ends; then the box ends with its init. By its first order the server shows that it has what was
+// kept for it.
+int serve_commands(int line, Kept& kept);
 
 // The shim's own tools, "@read" and the like. True if `name` is one; run_tool then gives its exit code.
 bool is_tool(const char* name);

@@ -180,7 +180,7 @@ bool claim(const Zygote& zygote, Message& order, int (&shown)[2], Trouble& troub
 }
 
 [[noreturn]] void give_up(int line, const Trouble& trouble) {
-  send(line, Head{.verb = Verb::failed}, nullptr, 0, trouble.what, strlen(trouble.what));
+  send_failure(line, {.verb = Verb::failed}, trouble.what);
   _exit(1);
 }
 
@@ -200,17 +200,21 @@ void be_init(const Zygote& zygote, Message& order, int go) {
   int doors[door_count] = {-1, -1};
   int open_count = 0;
   if (!build(zygote, order, doors, open_count, trouble)) give_up(line, trouble);
-  send(line, Head{.verb = Verb::ready, .a = open_count}, doors, open_count);
-  for (int i = 0; i < open_count; ++i) close(doors[i]);
+  Kept kept;
+  if (!hand_over(line, {.verb = Verb::ready, .a = open_count}, doors, open_count, kept)) {
+    trouble.say("hand over the sandbox's listeners");
+    give_up(line, trouble);
+  }
   Message asked;
   if (receive(line, asked) == Received::end || asked.head.verb != Verb::claim) _exit(0);
   int shown[2] = {-1, -1};
   if (!claim(zygote, asked, shown, trouble)) give_up(line, trouble);
-  send(line, Head{.verb = Verb::claimed}, shown, 2);
-  close(shown[0]);
-  close(shown[1]);
+  if (!hand_over(line, {.verb = Verb::claimed}, shown, 2, kept)) {
+    trouble.say("hand over the workspace");
+    give_up(line, trouble);
+  }
   release(asked);
-  _exit(serve_commands(line));
+  _exit(serve_commands(line, kept));
 }
 
 }  // namespace sluice::sandbox::box

@@ -127,7 +127,7 @@ int run_launch() {
   if (receive(server_descriptor, order) == Received::end) return 1;
   Trouble trouble;
   if (launch(order, trouble)) return 0;
-  send(server_descriptor, Head{.verb = Verb::failed}, nullptr, 0, trouble.what, strlen(trouble.what));
+  send_failure(server_descriptor, {.verb = Verb::failed}, trouble.what);
   return 1;
 }
 
@@ -143,14 +143,20 @@ int run_guest(bool has_doors) {
   int doors[door_count] = {-1, -1};
   Trouble trouble;
   if (has_doors && !open_doors(doors, trouble)) {
-    send(server_descriptor, Head{.verb = Verb::failed}, nullptr, 0, trouble.what, strlen(trouble.what));
+    send_failure(server_descriptor, {.verb = Verb::failed}, trouble.what);
     return 1;
   }
   memcpy(shown + 1, doors, sizeof doors);
   const Head ready = {.verb = Verb::ready, .a = has_doors ? door_count : 0};
-  if (!send(server_descriptor, ready, shown, has_doors ? 1 + door_count : 1)) return 1;
+  // Numbers would be of no use: the pidfd by which the server could take them is among what is refused.
+  if (!send(server_descriptor, ready, shown, has_doors ? 1 + door_count : 1)) {
+    trouble.say("hand over the sandbox's listeners");
+    send_failure(server_descriptor, {.verb = Verb::failed}, trouble.what);
+    return 1;
+  }
   close_range(server_descriptor + 1, ~0u, 0);
-  return serve_commands(server_descriptor);
+  Kept none;
+  return serve_commands(server_descriptor, none);
 }
 
 }  // namespace sluice::sandbox::box

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 namespace sluice::sandbox::box {
 namespace {
@@ -92,11 +93,45 @@ bool send(int line, const Head& head, const int* descriptors, int descriptor_cou
     part->cmsg_len = CMSG_LEN(bytes);
     memcpy(CMSG_DATA(part), descriptors, bytes);
   }
-  ssize_t put = 0;
-  do {
-    put = sendmsg(line, &packet, MSG_NOSIGNAL);
-  } while (put < 0 && errno == EINTR);
-  return put >= 0;
+  // Memory of sockets is on the sandbox's account, and a sandbox at its limit gets some back when something in it is
+  // killed.
+  constexpr int attempts_max = 500;
+  constexpr timespec pause = {0, 10'000'000};
+  for (int attempt = 0; attempt < attempts_max;) {
+    if (sendmsg(line, &packet, MSG_NOSIGNAL) >= 0) return true;
+    if (errno == EINTR) continue;
+    if (errno != ENOBUFS && errno != ENOMEM) return false;
+    nanosleep(&pause, nullptr);
+    ++attempt;
+  }
+  errno = ENOBUFS;
+  return false;
+}
+
+void send_failure(int line, Head head, const char* why) {
+  if (!send(line, head, nullptr, 0, why, strlen(why))) return;
+}
+
+void Kept::let_go() {
+  for (int i = 0; i < count; ++i) close(list[i]);
+  count = 0;
+}
+
+bool hand_over(int line, Head head, const int* descriptors, int count, Kept& kept) {
+  if (send(line, head, descriptors, count)) {
+    for (int i = 0; i < count; ++i) close(descriptors[i]);
+    return true;
+  }
+  if (errno != ETOOMANYREFS || kept.count + count > descriptors_max) return false;
+  uint64_t numbers[descriptors_max];
+  for (int i = 0; i < count; ++i) numbers[i] = static_cast<uint64_t>(descriptors[i]);
+  head.numbered_count = static_cast<uint32_t>(count);
+  if (!send(line, head, nullptr, 0, reinterpret_cast<const char*>(numbers),
+            sizeof(uint64_t) * static_cast<std::size_t>(count))) {
+    return false;
+  }
+  for (int i = 0; i < count; ++i) kept.list[kept.count++] = descriptors[i];
+  return true;
 }
 
 uint64_t Reader::number() {

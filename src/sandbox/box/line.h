@@ -20,8 +20,25 @@ enum class Received { message, end };
 Received receive(int line, Message& message);
 void release(Message& message);  // the payload and all descriptors that were not taken (set to -1)
 
-bool send(int line, const Head& head, const int* descriptors = nullptr, int descriptor_count = 0,
-          const char* payload = nullptr, std::size_t payload_bytes = 0);
+// False: the message is lost, and errno says why. Where the kernel only lacks memory, that is said after some seconds
+// of trying again.
+[[nodiscard]] bool send(int line, const Head& head, const int* descriptors = nullptr, int descriptor_count = 0,
+                        const char* payload = nullptr, std::size_t payload_bytes = 0);
+
+// The last words of a process that gives up. The server learns of its end all the same if they are lost.
+void send_failure(int line, Head head, const char* why);
+
+// Descriptors of which the server was sent only the numbers, and which it takes out of this process by itself.
+struct Kept {
+  int list[descriptors_max];
+  int count = 0;
+  void let_go();
+};
+
+// Hands descriptors to the server and closes them here. The kernel counts those under way by user, and takes no more
+// when there are too many (ETOOMANYREFS), whichever process of that user sent them; then their numbers go instead, and
+// they are added to `kept`. False: nothing was sent, and errno says why.
+[[nodiscard]] bool hand_over(int line, Head head, const int* descriptors, int count, Kept& kept);
 
 // Takes a payload apart. Past the end, or where a text would reach past it, everything is 0 and "".
 class Reader final {

@@ -34,7 +34,7 @@ enum class Verb : uint32_t {
   signal,
   // From an init. ready: `a` is how many of the last descriptors are listeners: none, or of egress_port and of
   // bridge_port; under an OCI runtime the first is a pidfd. claimed: descriptors are the workspace and its changes.
-  // failed: payload says why.
+  // Either may come with `numbered_count` instead of descriptors. failed: payload says why.
   // not_started: number, `a` is errno, `b` a Stumble. exited: number, `a` as wait(2) tells it,
   // `b` microseconds of processor, `c` most bytes of memory.
   ready,
@@ -55,6 +55,10 @@ struct Head {
   int64_t c = 0;
   uint32_t payload_bytes = 0;
   uint32_t payload_is_apart = 0;  // 1: it is in a memfd, which is the last descriptor
+  // How many numbers of descriptors the payload has, where the kernel refused the descriptors themselves. They stay
+  // open in the sender until the next order that comes after "claimed", so that the server can take them by its pidfd.
+  uint32_t numbered_count = 0;
+  uint32_t reserved = 0;
 };
 
 inline constexpr std::size_t inline_bytes_max = 32 * 1024;

@@ -87,7 +87,8 @@ bool bear(const Zygote& zygote, uint64_t seat, int birth_group, Message& order, 
     return trouble.say("write id maps");
   }
   const Head built = {.verb = Verb::built, .number = order.head.number, .a = process, .b = static_cast<int64_t>(seat)};
-  return send(zygote.line, built, &pidfd, 1) && write(go[1], "", 1) == 1;
+  if (!send(zygote.line, built, &pidfd, 1)) return trouble.say("hand over the sandbox's first process");
+  return write(go[1], "", 1) == 1 || trouble.say("start the sandbox's first process");
 }
 
 }  // namespace
@@ -104,7 +105,7 @@ void be_seat(const Zygote& zygote, uint64_t seat, int line, Message& order) {
   good = good && bear(zygote, seat, birth_group, order, trouble);
   if (good) _exit(0);
   const Head failed = {.verb = Verb::build_failed, .number = order.head.number, .b = static_cast<int64_t>(seat)};
-  send(zygote.line, failed, nullptr, 0, trouble.what, strlen(trouble.what));
+  send_failure(zygote.line, failed, trouble.what);
   _exit(1);
 }
 

@@ -74,11 +74,12 @@ void build(Yard& yard, Message& order) {
     Trouble trouble;
     trouble.say("fork");
     Head head{.verb = Verb::build_failed, .number = order.head.number};
-    send(yard.zygote.line, head, nullptr, 0, trouble.what, strlen(trouble.what));
+    send_failure(yard.zygote.line, head, trouble.what);
   }
 }
 
-// True when its groups are gone. A group whose last process has just died can be busy for a moment.
+// True when its groups are gone and the server was told so. A group whose last process has just died can be busy for a
+// moment.
 bool bury(const Yard& yard, uint64_t seat) {
   char name[32];
   name_seat(name, seat);
@@ -86,8 +87,7 @@ bool bury(const Yard& yard, uint64_t seat) {
   for (int i = 0; i < yard.zygote.group_count; ++i) {
     if (unlinkat(yard.zygote.groups[i], name, AT_REMOVEDIR) != 0 && errno != ENOENT) gone = false;
   }
-  if (gone) send(yard.zygote.line, Head{.verb = Verb::buried, .a = static_cast<int64_t>(seat)});
-  return gone;
+  return gone && send(yard.zygote.line, Head{.verb = Verb::buried, .a = static_cast<int64_t>(seat)});
 }
 
 void bury_or_remember(Yard& yard, uint64_t seat) {
@@ -157,7 +157,7 @@ int run_zygote() {
   if (receive(yard.zygote.line, first) == Received::end) return 1;
   Trouble trouble;
   if (!prepare(yard.zygote, first, trouble)) {
-    send(yard.zygote.line, Head{.verb = Verb::build_failed}, nullptr, 0, trouble.what, strlen(trouble.what));
+    send_failure(yard.zygote.line, {.verb = Verb::build_failed}, trouble.what);
     return 1;
   }
   yard.next_seat = yard.zygote.first_seat;
@@ -167,7 +167,7 @@ int run_zygote() {
   sigprocmask(SIG_BLOCK, &children, nullptr);
   const int signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals < 0) return 1;
-  send(yard.zygote.line, Head{.verb = Verb::prepared});
+  if (!send(yard.zygote.line, Head{.verb = Verb::prepared})) return 1;
   fill_seats(yard);
   return serve(yard, signals);
 }

@@ -1,0 +1,84 @@
+// Two sandboxes: one takes all that it gets of something that the kernel counts for both, and the other one works on.
+//
+// What is counted by user is counted for everything on this machine that has that user, so that these sandboxes have
+// users of their own: other servers and tests are not to be flooded.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "sandbox/box_story_fixture.h"
+
+namespace sluice::hostile {
+namespace neighbours_test {
+
+namespace fs = std::filesystem;
+using sandbox::BoxStory;
+
+constexpr const char* bound = "/skills/hostile";
+
+sandbox::SandboxOptions neighbour_options() {
+  sandbox::SandboxOptions options;
+  options.warm_target = 0;
+  options.host_uid = 347'000;
+  options.limits.processes_max = 64;
+  options.limits.open_files_max = 1024;
+  return options;
+}
+
+std::string install_probe(BoxStory& story) {
+  const fs::path directory = story.directory("hostile", {});
+  fs::copy_file(SLUICE_PROBE, directory / "probe");
+  fs::permissions(directory / "probe", fs::perms(0755));
+  return directory;
+}
+
+// A sandbox in which a flood is kept up for as long as this lives.
+class Flood final {
+ public:
+  Flood(BoxStory& story, const std::string& probe_dir, const std::string& name)
+      : box_(story.open({.name = name, .binds = {{probe_dir, bound}}})), heard_(story) {
+    process_ = box_->start({.argv = {std::string(bound) + "/probe", name}}, heard_);
+    story.until([&] { return heard_.out.find('\n') != std::string::npos || heard_.exit; }, name);
+    EXPECT_FALSE(heard_.exit) << name << ": " << heard_.out << heard_.err;
+  }
+  long held() const { return std::strtol(heard_.out.c_str() + std::string_view("held ").size(), nullptr, 10); }
+
+ private:
+  std::unique_ptr<sandbox::Box> box_;
+  sandbox::Heard heard_;
+  std::unique_ptr<sandbox::Process> process_;
+};
+
+TEST(Neighbours, open_and_work_while_a_sandbox_of_the_same_user_holds_descriptors_in_flight) {
+  const sandbox::SandboxOptions options = neighbour_options();
+  BoxStory story(options);
+  const Flood flood(story, install_probe(story), "flood_descriptors_in_flight");
+  EXPECT_GE(flood.held(), options.limits.open_files_max) << "no flood at all";
+  for (int i = 0; i < 3; ++i) {
+    const auto box = story.open({.name = "neighbour"});
+    EXPECT_TRUE(box->take_egress_listener());
+    EXPECT_TRUE(box->take_bridge_listener());
+    EXPECT_EQ(story.run(*box, sandbox::sh("echo on > here; cat here")).out, "on\n");
+  }
+}
+
+TEST(Neighbours, that_wait_ready_made_are_whole_although_descriptors_were_in_flight_when_they_were_built) {
+  sandbox::SandboxOptions options = neighbour_options();
+  BoxStory flooded(options);
+  auto flood = std::make_unique<Flood>(flooded, install_probe(flooded), "flood_descriptors_in_flight");
+  options.warm_target = 2;
+  BoxStory story(options);
+  story.until([&] { return story.sandbox().warm_available() == 2; }, "two that are ready");
+  flood.reset();
+  for (int i = 0; i < 2; ++i) {
+    const auto box = story.open({.name = "neighbour"});
+    EXPECT_TRUE(box->take_egress_listener());
+    EXPECT_TRUE(box->take_bridge_listener());
+    EXPECT_EQ(story.run(*box, sandbox::sh("echo on")).out, "on\n");
+  }
+}
+
+}  // namespace neighbours_test
+}  // namespace sluice::hostile
