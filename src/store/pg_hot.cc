@@ -52,11 +52,13 @@ PgFailure failure_of(const Failure& failure) {
   return {"", failure.what};
 }
 
-PgValues lock_key() {
+PgValues key_of(PgLock lock) {
   PgValues values;
-  values.number(static_cast<int64_t>(PgLock::records));
+  values.number(static_cast<int64_t>(lock));
   return values;
 }
+
+bool adds_to_chain(const AppendJob* job) { return !job->append.audit.empty(); }
 
 }  // namespace
 
@@ -209,7 +211,7 @@ std::optional<PgHot::Mishap> PgHot::send_commit(const Group& group, Take take) {
 std::optional<PgHot::Mishap> PgHot::write(Group& group) {
   auto& session = *session_;
   session.send("BEGIN");
-  session.send("SELECT pg_advisory_xact_lock_shared($1)", lock_key());
+  session.send("SELECT pg_advisory_xact_lock_shared($1)", key_of(PgLock::records));
   PgAppends plain;
   std::vector<AppendJob*> at_gates;
   for (auto* job : group.appends) {
@@ -233,6 +235,10 @@ std::optional<PgHot::Mishap> PgHot::write(Group& group) {
   }
   send_locks(session, at_gates);
   if (!accepts.empty()) accepts.send_looks(session);
+  // After the locks of rows, so that two groups never wait for each other.
+  if (std::ranges::any_of(at_gates, adds_to_chain)) {
+    session.send("SELECT pg_advisory_xact_lock($1)", key_of(PgLock::chain));
+  }
   PgAnswers answers(session.finish());
   if (auto failure = session.take_failure()) return roll_back(*std::move(failure));
   take(answers);

@@ -9,10 +9,13 @@ namespace sluice::store {
 //   records    exclusively by whatever reads before it writes, shared by what is fenced in its own statements
 //   migration  by the one server that brings the database up to date
 //   tidying    by the one that tidies up
+//   chain      by a group of runs that adds to the audit chain, after its row locks: servers that share `records` would
+//              otherwise give two entries the same number
 enum class PgLock : int64_t {
   records = 0x534C554300000001,
   migration = 0x534C554300000002,
   tidying = 0x534C554300000003,
+  chain = 0x534C554300000004,
 };
 
 // Brings the database to the schema of this program, a step a transaction; of several that come at once, one does it

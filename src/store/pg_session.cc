@@ -54,6 +54,8 @@ std::string trimmed(const char* message) {
 PgRemedy PgFailure::remedy() const {
   if (sqlstate.empty()) return PgRemedy::reconnect;
   if (starts_with_any(sqlstate, {"40001", "40P01", "55P03"})) return PgRemedy::again;
+  // The end of the audit chain moved meanwhile. A server of an earlier version adds to it without the chain's lock.
+  if (constraint == "audit_pkey") return PgRemedy::again;
   if (starts_with_any(sqlstate, {"23"})) return PgRemedy::conflict;
   if (starts_with_any(sqlstate, {"22", "54"})) return PgRemedy::refuse;
   if (starts_with_any(sqlstate, {"53", "57P03", "57014", "25006", "58030"})) return PgRemedy::later;
@@ -235,6 +237,7 @@ void PgSession::note(pg_result* result, std::optional<std::size_t> statement) {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   failure_ = PgFailure{state == nullptr ? "" : state, scrubbed(trimmed(PQresultErrorMessage(result))), statement};
   if (state == nullptr) failure_->refused.reset();
+  if (const char* constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME)) failure_->constraint = constraint;
 }
 
 void PgSession::lose() {

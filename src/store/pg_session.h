@@ -36,6 +36,7 @@ struct PgFailure {
   std::string what;
   // Of the statements that were sent together, the one that was refused; empty when nobody said which were done.
   std::optional<std::size_t> refused;
+  std::string constraint;  // that was violated, if one was
 
   PgRemedy remedy() const;
 };

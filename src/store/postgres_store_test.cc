@@ -48,6 +48,42 @@ TEST_F(PostgresStores, The_audit_chain_has_no_gap_however_many_servers_write_it)
   }
 }
 
+TEST_F(PostgresStores, Gates_that_several_servers_write_at_the_same_moment_all_join_the_audit_chain) {
+  constexpr std::size_t servers = 5;
+  constexpr int each = 6;
+  std::vector<std::unique_ptr<Store>> stores;
+  for (std::size_t i = 0; i < servers; ++i) stores.push_back(opened());
+  const auto tenant = make_tenant();
+  std::vector<model::Run> runs;
+  for (auto& writer : stores) {
+    std::swap(store_, writer);
+    for (int i = 0; i < each; ++i) runs.push_back(accepted(tenant, make_conversation(tenant).id).run);
+    std::swap(store_, writer);
+  }
+  // The chain can be read and not added to, so that every server has read the same end before one of them writes.
+  auto holder = holding("BEGIN; LOCK TABLE audit IN SHARE MODE");
+  std::size_t answered = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Append append{.run = runs[i].id, .epoch = runs[i].epoch, .head = runs[i].head};
+    append.events = {{model::EventKind::text, {7000}, "may I?"}};
+    append.audit = {{.tenant_id = tenant, .action = "approval.required", .detail = "{}"}};
+    stores[i / each]->append(std::move(append), [&](const Result<CommittedBatch>& written) {
+      EXPECT_TRUE(static_cast<bool>(written)) << written.error().what;
+      ++answered;
+    });
+  }
+  wait_for("SELECT count(*) - " + std::to_string(servers - 1) +
+           " FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + database.name() + "'");
+  holder.reset();
+  ASSERT_TRUE(loop().run_until([&] { return answered == runs.size(); }));
+  const auto chain = get(&Store::audit, std::nullopt, int64_t{0}, 100);
+  ASSERT_EQ(chain.size(), runs.size());
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    EXPECT_EQ(chain[i].number, static_cast<int64_t>(i) + 1);
+    if (i > 0) EXPECT_EQ(chain[i].previous_sha256, chain[i - 1].sha256);
+  }
+}
+
 TEST_F(PostgresStores, Of_two_servers_that_make_the_same_name_one_is_told_that_it_is_taken) {
   const auto tenant = make_tenant();
   std::vector<bool> made;

@@ -48,7 +48,8 @@ void keep_secrets(Connection& db, const std::vector<model::SealedSecret>& secret
   }
 }
 
-// One thread writes, so nobody comes between the chain's end and what follows it.
+// Nothing comes between the chain's end and what follows it: SQLite has one writer, and in PostgreSQL the transaction
+// holds the lock of the records alone, or that of the chain.
 void keep_audit(Connection& db, const std::vector<model::AuditEntry>& entries) {
   if (entries.empty()) return;
   ChainEnd end;
