@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "gates/gates.h"
+#include "gates/commands.h"
 #include "gates/glob.h"
 #include "gates/shell_line.h"
 
@@ -13,6 +13,9 @@ using model::Effect;
 
 constexpr std::size_t suffixes_max = 64;
 constexpr int depth_max = 8;
+// Taking a line apart and putting a command together cost some steps a byte, because both write what they read.
+constexpr std::size_t steps_per_byte_read = 8;
+constexpr std::size_t bytes_written_per_step = 4;
 
 // Their arguments hold a command, after options of their own.
 constexpr auto carriers = std::to_array<std::string_view>(
@@ -56,7 +59,7 @@ bool is_from_elsewhere(std::string_view file) {
 
 class Judge final {
  public:
-  explicit Judge(const model::Policy& policy) {
+  Judge(const model::Policy& policy, Steps& steps) : steps_(steps) {
     for (const auto& rule : policy) {
       if (rule.subject == model::Subject::command) rules_.push_back(&rule);
     }
@@ -69,11 +72,13 @@ class Judge final {
       doubtful_ = true;
       return;
     }
+    if (!steps_.spend(line.size() * steps_per_byte_read)) return;
     const auto parts = take_apart(line);
     doubtful_ = doubtful_ || parts.doubtful;
     for (const auto& command : parts.commands) judge_command(command, depth);
     // A document is text, unless whoever reads it runs it.
     for (const auto& text : parts.documents) {
+      if (!steps_.spend(text.size() * steps_per_byte_read)) return;
       for (const auto& command : take_apart(text).commands) judge_words(command, Sure::no);
     }
   }
@@ -81,13 +86,17 @@ class Judge final {
   void compare(std::string_view text) { compare(text, Sure::yes); }
 
   Ruling ruling() const {
+    const bool found_the_strictest = found_ && found_->effect == Effect::deny;
+    if (steps_.exhausted() && !found_the_strictest && has_strict_rules()) {
+      return {Effect::ask, "This command is too long or too intricate to be compared with all rules.", ""};
+    }
     if (found_ && found_->effect != Effect::allow) return {found_->effect, found_->reason, found_->pattern};
     if (possible_) {
       auto reason = possible_->reason;
       if (reason.empty()) reason = "This may be a command that a rule is about; only the shell can tell.";
       return {Effect::ask, std::move(reason), possible_->pattern};
     }
-    if (doubtful_ && std::ranges::any_of(rules_, [](const auto* rule) { return rule->effect != Effect::allow; })) {
+    if (doubtful_ && has_strict_rules()) {
       return {Effect::ask, "This command cannot be read with certainty before it runs.", ""};
     }
     if (found_) return {found_->effect, found_->reason, found_->pattern};
@@ -97,12 +106,18 @@ class Judge final {
  private:
   enum class Sure { yes, no };
 
+  bool has_strict_rules() const {
+    return std::ranges::any_of(rules_, [](const auto* rule) { return rule->effect != Effect::allow; });
+  }
+
   void compare(std::string_view text, Sure sure) {
     for (const auto* rule : rules_) {
-      if (sure == Sure::yes && (!found_ || rule->effect > found_->effect) && glob_matches(rule->pattern, text)) {
+      if (steps_.exhausted()) return;
+      if (sure == Sure::yes && (!found_ || rule->effect > found_->effect) &&
+          glob_matches(rule->pattern, text, steps_)) {
         found_ = rule;
       } else if (rule->effect != Effect::allow && (!possible_ || rule->effect > possible_->effect) &&
-                 (sure == Sure::no || has_unknown(text)) && glob_may_match(rule->pattern, text)) {
+                 (sure == Sure::no || has_unknown(text)) && glob_may_match(rule->pattern, text, steps_)) {
         possible_ = rule;
       }
     }
@@ -110,7 +125,7 @@ class Judge final {
 
   void judge_command(const Words& all, int depth) {
     const auto words = judge_words(all, Sure::yes);
-    if (words.empty()) return;
+    if (words.empty() || steps_.exhausted()) return;
     const auto name = base_name(words[0]);
     look_inside(words, name, depth);
     if (is_among(carriers, name) || name.starts_with("ld-") || has_unknown(name)) judge_carried(words, name, depth);
@@ -124,6 +139,7 @@ class Judge final {
     }
     if (name == "xargs" || name == "parallel") words.emplace_back(1, unknown);  // what they add
     for (std::size_t from = 1; from < all.size(); ++from) {
+      if (steps_.exhausted()) return;
       if (from > suffixes_max) {
         doubtful_ = true;
         return;
@@ -149,19 +165,27 @@ class Judge final {
     while (from != all.end() && (is_among(keywords, *from) || is_assignment(*from))) ++from;
     Words words(from, all.end());
     if (words.empty()) return words;
-    compare(joined(words[0], words, 1), sure);
+    compare(put_together(words[0], words, 1), sure);
     const auto name = base_name(words[0]);
-    if (name != words[0]) compare(joined(name, words, 1), sure);
+    if (name != words[0]) compare(put_together(name, words, 1), sure);
     // `git -C dir push` is `git push`; how many of the words belong to options is not known.
     if (words.size() < 3 || !words[1].starts_with('-')) return words;
-    for (std::size_t i = 2; i < words.size() && i <= suffixes_max; ++i) compare(joined(name, words, i), sure);
+    for (std::size_t i = 2; i < words.size() && i <= suffixes_max && !steps_.exhausted(); ++i) {
+      compare(put_together(name, words, i), sure);
+    }
     return words;
+  }
+
+  std::string put_together(const std::string& first, const Words& words, std::size_t from) {
+    auto text = joined(first, words, from);
+    steps_.spend(text.size() / bytes_written_per_step + words.size());
+    return text;
   }
 
   // Commands that are told as text.
   void look_inside(const Words& words, const std::string& name, int depth) {
     if (is_among(shells, name)) return look_inside_shell(words, depth);
-    if (name == "eval") return judge_text(joined("", words, 1), depth);
+    if (name == "eval") return judge_text(put_together("", words, 1), depth);
     if (name == "trap" && words.size() > 1) return judge_text(words[1], depth);
     if ((name == "." || name == "source") && words.size() > 1 && is_from_elsewhere(words[1])) doubtful_ = true;
   }
@@ -193,6 +217,7 @@ class Judge final {
     judge_line(text, depth + 1);
   }
 
+  Steps& steps_;
   std::vector<const model::PolicyRule*> rules_;
   const model::PolicyRule* found_ = nullptr;
   const model::PolicyRule* possible_ = nullptr;
@@ -202,7 +227,12 @@ class Judge final {
 }  // namespace
 
 Ruling rule_on_command(const model::Policy& policy, std::string_view command) {
-  Judge judge(policy);
+  Steps steps;
+  return rule_on_command(policy, command, steps);
+}
+
+Ruling rule_on_command(const model::Policy& policy, std::string_view command, Steps& steps) {
+  Judge judge(policy, steps);
   if (!judge.has_rules()) return {};
   judge.compare(command.substr(0, command.find_last_not_of(" \t\n") + 1));
   judge.judge_line(command, 0);

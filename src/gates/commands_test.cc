@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "gates/gates.h"
+#include "gates/commands.h"
 #include "gates/glob.h"
 #include "gates/shell_line.h"
 
@@ -329,21 +329,107 @@ TEST(Commands, Noise_never_hides_the_next_line) {
   }
 }
 
+// Words of unknown parts behind a carrier, against patterns that may begin anywhere: pattern times text times suffixes.
+std::string hostile_line(int commands) {
+  std::string line;
+  for (int command = 0; command < commands; ++command) {
+    line += "env";
+    for (int word = 0; word < 66; ++word) line += " $(q)" + std::string(45, 'a');
+    line += "; ";
+  }
+  return line;
+}
+
+Policy many_rules(Effect effect) {
+  std::string pattern = "b";
+  for (int star = 0; star < 100; ++star) pattern += "*a";
+  Policy policy;
+  for (int rule = 0; rule < 100; ++rule) {
+    policy.push_back({effect, Subject::command, "*" + pattern + std::to_string(rule), "", {}});
+  }
+  return policy;
+}
+
+TEST(Commands, A_ruling_stops_at_its_budget_of_steps_and_asks) {
+  for (const int commands : {1, 3, 30}) {
+    Steps steps;
+    const auto ruling = rule_on_command(many_rules(Effect::deny), hostile_line(commands), steps);
+    EXPECT_EQ(ruling.effect, Effect::ask);
+    EXPECT_NE(ruling.reason.find("too intricate"), std::string::npos) << ruling.reason;
+    EXPECT_LT(steps.spent(), ruling_steps_max + 2'000'000) << "one comparison past the budget at most";
+  }
+  Steps steps;
+  EXPECT_EQ(rule_on_command(many_rules(Effect::allow), hostile_line(3), steps).effect, Effect::allow)
+      << "where nothing asks or denies, there is nothing to be careful about";
+}
+
+TEST(Commands, A_rule_that_denies_is_not_softened_by_an_exhausted_budget) {
+  auto policy = many_rules(Effect::ask);
+  policy.insert(policy.begin(), {Effect::deny, Subject::command, "git push *", "because", {}});
+  EXPECT_EQ(effect_of(policy, "git push; " + hostile_line(3)), Effect::deny);
+}
+
+TEST(Commands, Texts_within_texts_cost_a_bounded_number_of_steps) {
+  std::string nested = "git push";
+  for (int depth = 0; depth < 8; ++depth) {
+    std::string quoted;
+    for (const char c : nested) (c == '\'' ? quoted += "'\\''" : quoted += c);
+    nested = "env bash -c '" + quoted + "'";
+    if (nested.size() > 30'000) break;
+  }
+  Steps steps;
+  EXPECT_NE(rule_on_command(denying("git push *"), nested, steps).effect, Effect::allow);
+  EXPECT_LT(steps.spent(), ruling_steps_max + 2'000'000);
+}
+
+TEST(Commands, A_long_script_under_ordinary_rules_stays_within_the_budget) {
+  Policy policy;
+  for (const char* const pattern : {"git push *", "rm -rf *", "*curl*", "sudo *", "npm publish *", "*token*", "dd *",
+                                    "mkfs*", "shutdown *", "reboot"}) {
+    policy.push_back({Effect::deny, Subject::command, pattern, "", {}});
+  }
+  std::string script = "cat > notes.txt <<'EOF'\n";
+  while (script.size() < 100'000) script += "The quick brown fox jumps over the lazy dog, and the day goes on.\n";
+  script += "EOF\n";
+  Steps steps;
+  EXPECT_EQ(rule_on_command(policy, script, steps).effect, Effect::allow);
+  EXPECT_LT(steps.spent(), ruling_steps_max);
+}
+
+TEST(Files, A_path_that_is_too_long_to_be_compared_is_asked_about) {
+  Policy policy;
+  for (int rule = 0; rule < 100; ++rule) {
+    policy.push_back({Effect::deny, Subject::file, "*" + std::string(250, 'a') + "b", "", {}});
+  }
+  EXPECT_EQ(rule_on_file(policy, "/workspace/" + std::string(100'000, 'a')).effect, Effect::ask);
+  EXPECT_EQ(rule_on_file(policy, "/workspace/notes.txt").effect, Effect::allow);
+}
+
+bool sure(std::string_view pattern, std::string_view text) {
+  Steps steps;
+  return glob_matches(pattern, text, steps);
+}
+
+bool possible(std::string_view pattern, std::string_view text) {
+  Steps steps;
+  return glob_may_match(pattern, text, steps);
+}
+
 TEST(Globs, Know_what_is_sure_and_what_may_be) {
-  EXPECT_TRUE(glob_matches("a*b*c", "a-b-b-c"));
-  EXPECT_FALSE(glob_matches("a*b*c", "a-b-b"));
-  EXPECT_TRUE(glob_matches("*", ""));
-  EXPECT_TRUE(glob_matches("git push *", "git push"));
-  EXPECT_FALSE(glob_matches("git push *", "git pushy"));
+  EXPECT_TRUE(sure("a*b*c", "a-b-b-c"));
+  EXPECT_FALSE(sure("a*b*c", "a-b-b"));
+  EXPECT_TRUE(sure("*", ""));
+  EXPECT_TRUE(sure("git push *", "git push"));
+  EXPECT_FALSE(sure("git push *", "git pushy"));
   const std::string hole(1, unknown);
-  EXPECT_FALSE(glob_matches("git push", "git " + hole));
-  EXPECT_TRUE(glob_may_match("git push", "git " + hole));
-  EXPECT_TRUE(glob_matches("git push*", "git push " + hole));
-  EXPECT_FALSE(glob_may_match("git push*", "echo " + hole));
-  EXPECT_TRUE(glob_may_match("ab*cd", hole + "d"));
-  EXPECT_FALSE(glob_may_match("ab*cd", hole + "e"));
-  EXPECT_TRUE(glob_may_match("abc", hole + "b" + hole));
-  EXPECT_FALSE(glob_may_match("abc", "b" + hole));
+  EXPECT_FALSE(sure("git push", "git " + hole));
+  EXPECT_TRUE(possible("git push", "git " + hole));
+  EXPECT_TRUE(sure("git push*", "git push " + hole));
+  EXPECT_FALSE(possible("git push*", "echo " + hole));
+  EXPECT_TRUE(possible("ab*cd", hole + "d"));
+  EXPECT_FALSE(possible("ab*cd", hole + "e"));
+  EXPECT_TRUE(possible("abc", hole + "b" + hole));
+  EXPECT_FALSE(possible("abc", "b" + hole));
 }
 
 TEST(ShellLines, Give_words_without_quotes_and_redirections) {

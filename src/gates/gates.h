@@ -30,7 +30,8 @@ Ruling rule_on_tool(const model::Policy& policy, std::string_view tool);
 // leading variable assignments left out, so that a denied command is not let through behind an allowed one. What
 // cannot be taken apart without doubt is judged as `ask` wherever any rule on commands asks or denies. `/usr/bin/git
 // push` and `git -C dir push` are `git push`; "git push *" matches all three. What a script or a program does by itself
-// is not seen here: the sandbox bounds it.
+// is not seen here: the sandbox bounds it. A ruling costs a bounded number of steps (gates/steps.h); past them it is
+// `ask` as well, so that no command can hold up the event loop.
 Ruling rule_on_command(const model::Policy& policy, std::string_view command);
 // `path` inside the box, made absolute and free of dot segments by this.
 Ruling rule_on_file(const model::Policy& policy, std::string_view path);

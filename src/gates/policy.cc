@@ -16,9 +16,16 @@ constexpr std::string_view workspace = "/workspace/";  // where a box begins to 
 template <typename Matches>
 Ruling strictest(const model::Policy& policy, Subject subject, Effect otherwise, Matches matches) {
   const model::PolicyRule* strictest = nullptr;
+  Steps steps;
+  bool has_strict_rules = false;
   for (const auto& rule : policy) {
-    if (rule.subject != subject || (strictest && rule.effect <= strictest->effect)) continue;
-    if (matches(rule.pattern)) strictest = &rule;
+    if (rule.subject != subject) continue;
+    has_strict_rules = has_strict_rules || rule.effect != Effect::allow;
+    if (strictest && rule.effect <= strictest->effect) continue;
+    if (matches(rule.pattern, steps)) strictest = &rule;
+  }
+  if (steps.exhausted() && has_strict_rules && (!strictest || strictest->effect != Effect::deny)) {
+    return {Effect::ask, "This name is too long to be compared with all rules.", ""};
   }
   if (!strictest) return {otherwise, "", ""};
   return {strictest->effect, strictest->reason, strictest->pattern};
@@ -70,21 +77,21 @@ Result<Unit> check_host(std::string_view pattern) {
 
 Ruling rule_on_tool(const model::Policy& policy, std::string_view tool) {
   return strictest(policy, Subject::tool, Effect::allow,
-                   [&](std::string_view pattern) { return glob_matches(pattern, tool); });
+                   [&](std::string_view pattern, Steps& steps) { return glob_matches(pattern, tool, steps); });
 }
 
 Ruling rule_on_file(const model::Policy& policy, std::string_view path) {
   const auto whole = absolute(path);
-  return strictest(policy, Subject::file, Effect::allow, [&](std::string_view pattern) {
-    if (pattern.starts_with('/') || pattern.starts_with('*')) return glob_matches(pattern, whole);
-    return glob_matches(absolute(pattern), whole);
+  return strictest(policy, Subject::file, Effect::allow, [&](std::string_view pattern, Steps& steps) {
+    if (pattern.starts_with('/') || pattern.starts_with('*')) return glob_matches(pattern, whole, steps);
+    return glob_matches(absolute(pattern), whole, steps);
   });
 }
 
 Ruling rule_on_host(const model::Policy& policy, std::string_view host) {
   if (!normal_host(host)) return {Effect::deny, "This is no name and no address of a host.", ""};
   return strictest(policy, Subject::host, Effect::deny,
-                   [&](std::string_view pattern) { return host_matches(pattern, host); });
+                   [&](std::string_view pattern, Steps&) { return host_matches(pattern, host); });
 }
 
 Result<Unit> check_rule(const model::PolicyRule& rule) {
