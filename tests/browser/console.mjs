@@ -68,6 +68,7 @@ const stories = {
     const [{ id }] = (await get(page, `/v1/runs?conversation_id=${chatId(page)}`)).data
     await page.goto(`${person.url}/console/runs/${id}`)
     await page.getByRole('group', { name: /^Timeline/ }).waitFor(patience)
+    await page.locator('.run-words strong').getByText('447.75').waitFor(patience)
     await page.getByRole('button', { name: /^succeeded bash/ }).first().waitFor(patience)
     await shoot(page, 'run')
   },
@@ -106,6 +107,32 @@ const stories = {
     await page.getByRole('link', { name: /^Approvals/ }).click()
     await shown(page, 'Nothing waits for you')
     await accessible(page, 'approvals')
+  },
+
+  async 'written ahead'(person) {
+    const page = await person.visit()
+    await say(page, 'say Before.\nask May I draw the plot?\n$ mkdir -p assets && echo iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg== | base64 -d > assets/plot.png\nsay ![The plot](assets/plot.png) and ![one elsewhere](https://elsewhere.example/plot.png)')
+    await shown(page, 'Your approval is needed')
+    await page.locator('.chat-row a[aria-current=page]').getByText('needs you').waitFor(patience)
+    for (const text of ['say Second.', 'say Never sent.']) await say(page, text)
+    const waiting = page.getByRole('region', { name: 'Messages that wait' })
+    await accessible(page, 'messages that wait')
+    await shoot(page, 'waiting')
+    await waiting.getByRole('listitem').filter({ hasText: 'Never' }).getByRole('button', { name: 'Remove' }).click()
+    await makeApprover(page)
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await answer(page).getByText('Second.').waitFor(patience)
+    await idle(page)
+    assert.equal(await waiting.count(), 0)
+    const { messages } = await get(page, `/api/assistant/chats/${chatId(page)}`)
+    assert.deepEqual(messages.filter((one) => one.role === 'user').slice(1).map(textOf), ['say Second.'])
+    const plot = page.getByRole('img', { name: 'The plot' })
+    await plot.waitFor(patience)
+    await page.waitForFunction(() => document.querySelector('img[alt="The plot"]').naturalWidth === 1, null, patience)
+    await page.getByRole('link', { name: 'one elsewhere' }).waitFor(patience)
+    assert.equal(await page.locator('.prose img').count(), 1, 'a picture elsewhere is a link')
+    await page.reload()
+    await plot.waitFor(patience)
   },
 
   async reload(person) {
@@ -205,13 +232,17 @@ const stories = {
     await Promise.all(tabs.map((one, i) => message(one).fill(texts[i])))
     await Promise.all(tabs.map((one) => message(one).press('Enter')))
     await Promise.all(tabs.map((one) => answer(one).getByText(/Sent by (one|two)/).waitFor(patience)))
+    // One of the two was refused, and is kept in its field; unless its tab heard of the other first: then it waits its turn.
+    for (const one of tabs) await one.getByRole('region', { name: 'Messages that wait' }).waitFor({ ...patience, state: 'detached' })
     await Promise.all(tabs.map(idle))
     const { messages } = await get(page, `/api/assistant/chats/${chatId(page)}`)
     const sent = messages.filter((one) => one.role === 'user').map(textOf)
-    assert.equal(sent.length, 2, 'one of the two was refused')
     const winner = texts.indexOf(sent[1])
-    assert.equal(await message(tabs[1 - winner]).inputValue(), texts[1 - winner], 'what was not sent is kept')
-    for (const one of tabs) assert.equal(squeezed(await answer(one).locator('.slab').innerText()), squeezed(textOf(messages.at(-1))))
+    const kept = await message(tabs[1 - winner]).inputValue()
+    assert.deepEqual(kept ? [...sent.slice(1), kept] : sent.slice(1), [texts[winner], texts[1 - winner]], 'nothing is lost, and nothing sent twice')
+    const last = textOf(messages.at(-1))
+    for (const one of tabs) await answer(one).getByText(/Sent by \w+/.exec(last)[0]).waitFor(patience)
+    for (const one of tabs) assert.equal(squeezed(await answer(one).locator('.slab').innerText()), squeezed(last))
   },
 
   async restart(person) {
@@ -324,7 +355,8 @@ const stories = {
     await say(page, 'say My turn.')
     const queue = page.locator('.queue')
     await queue.getByText('All slots are busy.').waitFor(patience)
-    await queue.getByText('It is next in line.').waitFor(patience)
+    await queue.getByText('It is next in line. It starts as soon as a slot is free.').waitFor(patience)
+    await page.locator('.chat-row a[aria-current=page]').getByText('queued').waitFor(patience)
     await accessible(page, 'a queue')
     await shoot(page, 'queue')
     const second = await person.tab(page, `${person.url}/console/chat`)

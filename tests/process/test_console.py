@@ -121,7 +121,7 @@ class FirstStart(ConsoleTest):
 class SideBySide(ConsoleTest):
     """Stories that do not mind each other. What takes long in them is answers that come slowly."""
 
-    stories = ("reload", "two tabs", "steps and files", "upload and download", "script", "phone")
+    stories = ("reload", "written ahead", "two tabs", "steps and files", "upload and download", "script", "phone")
 
     @classmethod
     def setUpClass(cls):
@@ -135,6 +135,9 @@ class SideBySide(ConsoleTest):
 
     def test_a_reload_in_the_middle_of_an_answer_loses_nothing(self):
         self.story("reload")
+
+    def test_messages_written_ahead_are_sent_when_the_answer_has_ended_and_returned_pictures_are_shown(self):
+        self.story("written ahead")
 
     def test_two_tabs_send_at_once(self):
         self.story("two tabs")

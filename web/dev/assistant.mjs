@@ -18,6 +18,7 @@ export class Assistant {
   }
 
   async answer(request, response, path, query) {
+    if (path === '/v1/runs' && query.get('state') === 'parked,held') return json(response, 200, this.waiting()) ?? true
     if (!path.startsWith('/api/assistant/')) return false
     const rest = path.slice('/api/assistant/'.length).split('/')
     const verb = `${request.method} ${rest.map((part, i) => (i % 2 === 1 && rest[0] !== 'chat' ? '*' : part)).join('/')}`
@@ -135,6 +136,16 @@ export class Assistant {
   // Every reader is hung up on, as a network would.
   drop() {
     for (const turn of this.turns.values()) for (const reader of turn.readers) reader.destroy()
+  }
+
+  // The runs of chats that wait for an approval or for a slot.
+  waiting() {
+    const data = [...this.chats.values()].flatMap((chat) => {
+      const last = chat.turn?.frames.findLast(({ event }) => event === 'approval' || event === 'queued')
+      const state = last?.event === 'approval' ? (last.data.status === 'pending' ? 'parked' : null) : last === chat.turn?.frames.at(-1) ? 'held' : null
+      return last && state ? [{ id: chat.turn.streamId, conversation_id: chat.id, state }] : []
+    })
+    return { object: 'list', data, has_more: false }
   }
 
   brief(chat) {

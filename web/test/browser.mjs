@@ -168,10 +168,54 @@ const stories = {
     await turn.over
   },
 
+  async 'sends what was written while an answer came, when it has ended'() {
+    const page = await visit()
+    await say(page, 'say Before.\nask May I go on?\nsay First.')
+    await page.getByText('Your approval is needed').waitFor(patience)
+    await page.locator('.chat-row').getByText('needs you').waitFor(patience)
+    for (const text of ['say Second.', 'say Never sent.', 'say Third.']) await say(page, text)
+    const waiting = page.getByRole('region', { name: 'Messages that wait' })
+    await waiting.getByText('say Third.').waitFor(patience)
+    await shoot(page, 'chat-waiting')
+    await accessible(page, 'messages that wait')
+    await waiting.getByRole('listitem').filter({ hasText: 'Never' }).getByRole('button', { name: 'Remove' }).click()
+    await waiting.getByRole('listitem').filter({ hasText: 'Third' }).getByRole('button', { name: 'Edit' }).click()
+    assert.equal(await message(page).inputValue(), 'say Third.')
+    await message(page).fill('say Third and last.')
+    await page.getByRole('button', { name: 'Queue this message' }).click()
+    // Another chat is opened, and this one again: what waits is still there.
+    await page.getByRole('button', { name: 'New', exact: true }).click()
+    await shown(page, 'What should')
+    assert.equal(await waiting.count(), 0)
+    await page.locator('.chat-row a').first().click()
+    await waiting.getByText('say Second.').waitFor(patience)
+    await page.getByRole('button', { name: 'Make this browser an approver' }).click()
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await page.locator('.message.assistant').getByText('Third and last.').waitFor(patience)
+    await idle(page)
+    assert.equal(await waiting.count(), 0)
+    const asked = await page.locator('.message.user .bubble').allInnerTexts()
+    assert.deepEqual(asked.slice(1), ['say Second.', 'say Third and last.'])
+  },
+
+  async 'holds what waits when the answer before it failed'() {
+    const page = await visit()
+    await say(page, 'ask May I go on?\nfail 500 Out of order.')
+    await page.getByText('Your approval is needed').waitFor(patience)
+    await say(page, 'say Anyway.')
+    await page.getByRole('button', { name: 'Make this browser an approver' }).click()
+    await page.getByRole('button', { name: 'Approve', exact: true }).click()
+    await shown(page, 'The answer before it failed.')
+    await accessible(page, 'a message that is held')
+    await page.getByRole('button', { name: 'Send it now' }).click()
+    await page.locator('.message.assistant').getByText('Anyway.').waitFor(patience)
+  },
+
   async 'waits in the queue, shows filler, and stops'() {
     const page = await visit()
     await say(page, 'queue 3 700\nthink Let me see.\nfiller Still looking at the logs…\nsleep 900\nsay Working on it.\n$ false\nsub researcher: Found two sources.\ncustom progress {"done":3}\nretake Better words.\nhang')
     await shown(page, 'All slots are busy')
+    await page.locator('.chat-row').first().getByText('queued').waitFor(patience)
     await shoot(page, 'chat-queue')
     await page.locator('.filler', { hasText: 'Still looking at the logs' }).waitFor(patience)
     const answer = page.locator('.message.assistant')

@@ -1,8 +1,10 @@
 // Markdown: what models write is drawn, and nothing that they write is more than text.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inlines, parse, partsOf, safeHref, type Inline, type Piece } from '../src/chat/markdown-parse'
+import { fileNameOf, inlines, parse, partsOf, safeHref, type Inline, type Piece } from '../src/chat/markdown-parse'
 import { highlight } from '../src/chat/highlight'
+import { fileNamed } from '../src/chat/named-file'
+import type { BagFile } from '../src/chat/types'
 
 function links(value: unknown, found: string[] = []): string[] {
   if (Array.isArray(value)) value.forEach((inner) => links(inner, found))
@@ -106,4 +108,25 @@ test('Hostile texts are read in reasonable time', () => {
 test('Colours lose no letter of the code', () => {
   const code = 'const x = "a\\"b" // c\n/* d */ 0x1f `e` fn("\n'
   for (const language of ['js', 'py', 'sql', 'sh', '']) assert.equal(highlight(code, language).map((part) => part.text).join(''), code)
+})
+
+test('A path of the workspace names a file of the conversation, and nothing with a scheme or a host does', () => {
+  assert.deepEqual(inlines('![The plot](assets/plot.png)'), [
+    { kind: 'file', name: 'plot.png', picture: true, written: '![The plot](assets/plot.png)', inside: [{ kind: 'text', text: 'The plot' }] },
+  ])
+  assert.equal(inlines('[the list](./assets/list.csv)')[0]!.kind, 'file')
+  for (const path of ['assets/deep/plot.png', '/workspace/assets/plot.png', './plot.png', 'plot.png?v=2', 'assets/pl%6ft.png']) assert.equal(fileNameOf(path), 'plot.png', path)
+  assert.equal(fileNameOf('assets/my%20pl\u00f6t.png'), 'my_pl_t.png', 'spelled as returned files are')
+  for (const address of ['https://evil.example/plot.png', '//evil.example/plot.png', '\\\\evil\\plot.png', 'data:image/png;base64,AA', 'javascript:alert(1)', 'file:///plot.png', '/etc/plot.png', '/v1/plot.png', '#plot', '', '..', 'a/', '%']) {
+    assert.equal(fileNameOf(address), null, address)
+  }
+  assert.deepEqual(inlines('![x](https://evil.example/plot.png)'), [{ kind: 'link', href: 'https://evil.example/plot.png', inside: [{ kind: 'text', text: 'x' }] }])
+})
+
+test('Of several files with one name the answer\'s own is shown, else the latest of the conversation', () => {
+  const file = (id: string, createdAt: number) => ({ id, createdAt, name: 'plot.png' }) as BagFile
+  const [old, own, late] = [file('old', 1), file('own', 2), file('late', 3)]
+  assert.equal(fileNamed('plot.png', [own], [old, own, late]), own)
+  assert.equal(fileNamed('plot.png', [], [late, old]), late)
+  assert.equal(fileNamed('other.png', [own], [late]), null)
 })

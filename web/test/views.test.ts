@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { changedFiles, treeOf } from '../src/chat/tree'
 import { parseDiff } from '../src/ui/diff'
-import { aboutText, printedText } from '../src/ui/text'
+import { errorBeyond, printedText, sentenceParts } from '../src/ui/text'
 import { windowOf } from '../src/ui/windowing'
 
 const diff = `diff --git a/src/a.txt b/src/a.txt
@@ -69,8 +69,16 @@ test('Output is shown as a terminal would leave it', () => {
   assert.equal(printedText('plain'), 'plain')
 })
 
-test('An estimate is in whole seconds or minutes, one or several', () => {
-  assert.deepEqual([0.4, 1, 2, 89, 91, 600].map(aboutText), ['1 second', '1 second', '2 seconds', '89 seconds', '2 minutes', '10 minutes'])
+test('Words between backticks in a sentence of the server are code', () => {
+  assert.deepEqual(sentenceParts('Set `store.url`, then restart.'), [{ text: 'Set ', isCode: false }, { text: 'store.url', isCode: true }, { text: ', then restart.', isCode: false }])
+  assert.deepEqual(sentenceParts('One ` alone.'), [{ text: 'One ` alone.', isCode: false }])
+})
+
+test('An error that repeats the output of its step is shown without it', () => {
+  assert.equal(errorBeyond('half\nbroken\nexit code 2', 'half\nbroken\n'), 'exit code 2')
+  assert.equal(errorBeyond('exit code 2', ''), 'exit code 2')
+  assert.equal(errorBeyond('the same', 'the same\n'), '')
+  assert.equal(errorBeyond('other words', 'output'), 'other words')
 })
 
 test('Of a hundred thousand rows, those in view stand in the document', () => {

@@ -49,9 +49,7 @@ export class Attachments {
   }
 
   remove(key: number): void {
-    const one = this.all.value.find((other) => other.key === key)
-    one?.cancel()
-    if (one?.file) void api.delete(one.file.url).catch(() => {})
+    this.discard(this.all.value.filter((other) => other.key === key))
     this.all.value = this.all.value.filter((other) => other.key !== key)
   }
 
@@ -60,6 +58,14 @@ export class Attachments {
     const taken = this.all.value
     this.all.value = []
     return taken
+  }
+
+  // What was taken and is not sent is deleted on the server too.
+  discard(taken: Attachment[]): void {
+    for (const one of taken) {
+      one.cancel()
+      if (one.file) void api.delete(one.file.url).catch(() => {})
+    }
   }
 
   putBack(taken: Attachment[]): void { this.all.value = [...taken, ...this.all.value] }

@@ -9,7 +9,7 @@ import { Button, IconButton } from '../ui/controls'
 import { Confirm } from '../ui/dialog'
 import { ago, Loading, Trouble } from '../ui/words'
 import { useWindow } from '../ui/windowing'
-import { chats, chatsFailure, forgetChat, loadChats, loadMoreChats, moreChats, noteChat } from './chats'
+import { chats, chatsFailure, forgetChat, loadChats, loadMoreChats, moreChats, noteChat, waits } from './chats'
 import { RenameDialog } from './rename'
 import type { Chat } from './types'
 
@@ -67,7 +67,7 @@ function ChatRow({ chat, isCurrent, onChosen, onRename, onRemove }: RowProps) {
     <li class="chat-row">
       <Link to={`/chat/${chat.id}`} aria-current={isCurrent ? 'page' : undefined} onClick={onChosen}>
         <span class="chat-title">{chat.title || 'Untitled'}</span>
-        <span class="chat-when">{chat.running ? <><span class="live-dot" /> answering</> : ago(chat.updatedAt)}</span>
+        <span class="chat-when">{chat.running ? <Working id={chat.id} /> : ago(chat.updatedAt)}</span>
       </Link>
       <span class="chat-tools">
         <IconButton icon="pencil" label={`Rename ${chat.title}`} onClick={onRename} />
@@ -75,6 +75,12 @@ function ChatRow({ chat, isCurrent, onChosen, onRename, onRemove }: RowProps) {
       </span>
     </li>
   )
+}
+
+function Working({ id }: { id: string }) {
+  const wait = waits.value.get(id)
+  if (wait === 'approval') return <span class="chat-wait">needs you</span>
+  return wait === 'slot' ? <>queued</> : <><span class="live-dot" /> answering</>
 }
 
 export function RemoveChat({ chat, isCurrent, onClose }: { chat: { id: string; title: string; running: unknown }; isCurrent: boolean; onClose: () => void }) {

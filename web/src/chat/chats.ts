@@ -8,11 +8,16 @@ export const chatsFailure = signal<unknown>(null)
 export const moreChats = signal(false)
 const pageSize = 50
 
+export type Wait = 'approval' | 'slot'
+export const waits = signal<ReadonlyMap<string, Wait>>(new Map()) // by chat: what its run waits for, if it does not work
+const waitOfState: Record<string, Wait> = { parked: 'approval', held: 'slot' }
+
 // Another tenant, or another person, has other chats.
 const whose = computed(() => session.value?.tenant?.id ?? '')
 effect(() => {
   void whose.value
   chats.value = null
+  waits.value = new Map()
 })
 
 export async function loadChats(): Promise<void> {
@@ -21,9 +26,29 @@ export async function loadChats(): Promise<void> {
     chats.value = page.data
     moreChats.value = page.has_more
     chatsFailure.value = null
+    await loadWaits()
   } catch (error) {
     chatsFailure.value = error
   }
+}
+
+// The list of chats says which of them have a run; the runs say which of those wait.
+async function loadWaits(): Promise<void> {
+  if (!chats.value?.some((chat) => chat.running)) {
+    waits.value = new Map()
+    return
+  }
+  const runs = await api.get<Page<{ conversation_id: string; state: string }>>('/v1/runs', { state: Object.keys(waitOfState).join(','), limit: 100 })
+  waits.value = new Map(runs.data.flatMap((run) => { const wait = waitOfState[run.state]; return wait ? [[run.conversation_id, wait]] : [] }))
+}
+
+// A stream knows it sooner than the next request.
+export function noteWait(id: string, wait: Wait | null): void {
+  if ((waits.value.get(id) ?? null) === wait) return
+  const next = new Map(waits.value)
+  if (wait) next.set(id, wait)
+  else next.delete(id)
+  waits.value = next
 }
 
 export async function loadMoreChats(): Promise<void> {
@@ -34,6 +59,22 @@ export async function loadMoreChats(): Promise<void> {
   if (!page) return
   chats.value = [...(chats.value ?? []), ...page.data]
   moreChats.value = page.has_more
+}
+
+const lookedThroughMax = 10 // pages of the list
+
+// Whether a conversation is a chat. The list is looked through, because asking for a chat that is none is an error in the
+// browser's eyes; one that is further down than this has no link.
+export async function isChat(id: string, stop: AbortSignal): Promise<boolean> {
+  if (chats.value?.some((chat) => chat.id === id)) return true
+  let after: string | null = null
+  for (let i = 0; i < lookedThroughMax; i++) {
+    const page: Page<Chat> = await api.get<Page<Chat>>('/api/assistant/chats', { limit: 100, starting_after: after }, stop)
+    if (page.data.some((chat) => chat.id === id)) return true
+    after = page.data.at(-1)?.id ?? null
+    if (!page.has_more || !after) return false
+  }
+  return false
 }
 
 // What a page learnt about a chat; one that has just begun, or went on, comes first.

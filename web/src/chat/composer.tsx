@@ -2,12 +2,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Problem, wordsOf } from '../api'
 import { useKeys } from '../keys'
-import { IconButton } from '../ui/controls'
+import { Button, IconButton } from '../ui/controls'
 import { Icon } from '../ui/icon'
 import { toastError } from '../ui/toast'
-import { sizeText } from '../ui/words'
+import { Sentence, sizeText } from '../ui/words'
 import { Attachments, type Attachment } from './attachments'
 import type { Conversation } from './conversation'
+import { waitingMax, type Waiting } from './outbox'
 
 const drafts = new Map<string, string>() // by chat: what was being written when the page was left
 
@@ -37,10 +38,24 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
   useEffect(() => { if (!running) setFailure((now) => (now.passes ? none : now)) }, [running])
   useKeys({ '/': () => field.current?.focus() })
 
+  // The message is sent when the answer has ended, behind those that wait already.
+  const wait = (said: string) => {
+    if (!conversation.outbox.hasRoom) return fail(`${waitingMax} messages wait already. Your text is kept: send it when one of them is gone.`)
+    conversation.outbox.add(said, bag.take())
+    setText('')
+    setFailure(none)
+    void conversation.sendNext()
+  }
+  const edit = (one: Waiting) => {
+    conversation.outbox.take(one.key)
+    setText((now) => [one.text, now].filter(Boolean).join('\n'))
+    bag.putBack(one.attachments)
+    field.current?.focus()
+  }
   const send = async () => {
     const said = text.trim()
-    if (running && said) return fail('The answer is not finished. Your text is kept: send it then, or stop the answer.')
     if (sending || bag.busy || (!said && !bag.ready.length)) return
+    if (running || conversation.outbox.all.peek().length) return wait(said)
     setSending(true)
     setFailure(none)
     setText('')
@@ -71,16 +86,18 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
   const problem = failure.words || conversation.notice.value
   return (
     <div class="composer-place">
-      {problem && <p class="composer-notice" role="alert"><Icon name="alert" size={14} /> <span>{problem}</span><IconButton icon="close" label="Dismiss" onClick={() => { setFailure(none); conversation.notice.value = '' }} /></p>}
+      {problem && <p class="composer-notice" role="alert"><Icon name="alert" size={14} /> <span><Sentence text={problem} /></span><IconButton icon="close" label="Dismiss" onClick={() => { setFailure(none); conversation.notice.value = '' }} /></p>}
+      <WaitingList conversation={conversation} onEdit={edit} onRemove={(one) => { conversation.outbox.take(one.key); bag.discard(one.attachments) }} />
       <div class={`composer${over ? ' over' : ''}`}>
         <AttachmentList bag={bag} />
-        <textarea ref={field} rows={1} value={text} aria-label="Message" placeholder={running ? 'Write the next message; it can be sent when this answer is complete.' : 'Ask, or tell it what to do…'}
+        <textarea ref={field} rows={1} value={text} aria-label="Message" placeholder={running ? 'Write the next message; it is sent when this answer has ended.' : 'Ask, or tell it what to do…'}
           onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown} onPaste={onPaste} />
         <div class="composer-tools">
           <IconButton icon="attach" label="Attach files" onClick={() => picker.current?.click()} />
           <input ref={picker} type="file" multiple hidden aria-label="Files to attach" onChange={(event) => { bag.add(event.currentTarget.files ?? [], conversation.id.value); event.currentTarget.value = '' }} />
           {choice}
-          {!running && <span class="composer-hint" aria-hidden="true"><kbd>Enter</kbd> sends</span>}
+          <span class="composer-hint" aria-hidden="true">{running ? (text.trim() ? <><kbd>Enter</kbd> sends it afterwards</> : '') : <><kbd>Enter</kbd> sends</>}</span>
+          {running && (text.trim() || bag.ready.length > 0) && <button type="button" class="send" aria-label="Queue this message" title="Queue it: it is sent when the answer has ended" disabled={bag.busy} onClick={() => void send()}><Icon name="clock" /></button>}
           {running
             ? <button type="button" class="send stop" aria-label={conversation.stopping.value ? 'Stopping' : 'Stop'} title="Stop" disabled={conversation.stopping.value} onClick={() => { conversation.stop().catch(toastError) }}>{conversation.stopping.value ? <span class="spinner" aria-hidden="true" /> : <Icon name="stop" />}</button>
             : <button type="button" class="send" aria-label="Send" title="Send" disabled={sending || bag.busy || (!text.trim() && !bag.ready.length)} onClick={() => void send()}>{sending ? <span class="spinner" aria-hidden="true" /> : <Icon name="send" />}</button>}
@@ -88,6 +105,30 @@ export function Composer({ conversation, agentId, draft, choice }: ComposerProps
         {over && <div class="drop-here">Drop the files here</div>}
       </div>
     </div>
+  )
+}
+
+// The messages that wait for the end of the answer.
+function WaitingList({ conversation, onEdit, onRemove }: { conversation: Conversation; onEdit: (one: Waiting) => void; onRemove: (one: Waiting) => void }) {
+  const all = conversation.outbox.all.value
+  if (!all.length) return null
+  const isIdle = conversation.turn.value === null
+  return (
+    <section class="waiting" aria-label="Messages that wait">
+      <p class="waiting-note">{all.length === 1 ? 'This message is' : 'These messages are'} sent when the answer has ended, as long as this tab shows the chat.</p>
+      <ul>
+        {all.map((one, i) => (
+          <li key={one.key}>
+            <Icon name={one.failure ? 'alert' : 'clock'} size={14} />
+            <span class="waiting-text">{one.text || one.attachments.map((file) => file.name).join(', ')}{one.text && one.attachments.length > 0 && ` (${one.attachments.length === 1 ? '1 file' : `${one.attachments.length} files`})`}</span>
+            {one.failure && <span class="waiting-failure" role="alert">Not sent: <Sentence text={one.failure} /></span>}
+            {one.failure && isIdle && i === 0 && <Button small onClick={() => { conversation.outbox.release(); void conversation.sendNext() }}>Send it now</Button>}
+            <IconButton icon="pencil" label="Edit this waiting message" onClick={() => onEdit(one)} />
+            <IconButton icon="close" label="Remove this waiting message" onClick={() => onRemove(one)} />
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 

@@ -5,11 +5,18 @@ import { countApprovals } from '../app/approval-count'
 import { applyFrame, emptyTurn, type Turn } from './fold'
 import { attachTurn, startTurn, type Follower } from './follow'
 import { Batch } from './frames'
-import { noteChat } from './chats'
+import { noteChat, noteWait, type Wait } from './chats'
+import { Outbox } from './outbox'
 import { tellTabs } from './tabs'
 import type { BagFile, Frame, Message, WholeChat } from './types'
 
 const isLocal = (message: Message) => message.id.startsWith('local-') // on show, and the server has not named it yet
+
+// What the run of a turn waits for, if it does not work.
+function waitOf(turn: Turn): Wait | null {
+  if (turn.queued) return 'slot'
+  return turn.message.content.some((block) => block.type === 'approval' && block.status === 'pending') ? 'approval' : null
+}
 
 export type Link = 'live' | 'lost'
 
@@ -30,20 +37,26 @@ export class Conversation {
   readonly tick = signal(0) // the turn has changed: it is folded in place
   readonly link = signal<Link>('live')
   readonly stopping = signal(false)
+  readonly outbox: Outbox // what is sent when this answer has ended
   onOpened: ((chatId: string) => void) | null = null // a new chat got its id
 
   private reading: AbortController | null = null
+  private closed = false
+  private isSendingNext = false
   private received = -1
   private pending: Frame[] = []
   private readonly drawing = new Batch(() => this.draw())
 
   constructor(chatId: string | null) {
     this.id.value = chatId
+    this.outbox = new Outbox(chatId)
     if (chatId) void this.load()
   }
 
   // The reader leaves; a turn that runs goes on.
   close(): void {
+    this.closed = true
+    this.outbox.keep(this.id.peek())
     this.reading?.abort()
     this.reading = null
   }
@@ -56,6 +69,7 @@ export class Conversation {
       const chat = await api.get<WholeChat>(`/api/assistant/chats/${chatId}`)
       this.show(chat)
       if (chat.running && !this.turn.value) this.attach(chat.running.streamId)
+      if (!chat.running) void this.sendNext()
     } catch (error) {
       this.failure.value = error
     } finally {
@@ -121,6 +135,24 @@ export class Conversation {
     started.catch((error: unknown) => this.broke(error))
   }
 
+  // Sends the first message that waits, unless an answer is still coming. One that is refused stays at the head of the
+  // list with the reason; one that met an answer begun elsewhere waits for the end of that.
+  async sendNext(): Promise<void> {
+    if (this.closed || this.isSendingNext || this.turn.peek()) return
+    const next = this.outbox.takeNext()
+    if (!next) return
+    this.isSendingNext = true
+    let isRefused = false
+    try {
+      await this.send(next.text, next.attachments.flatMap((one) => (one.file ? [one.file] : [])), this.agentId.peek())
+    } catch (error) {
+      isRefused = true
+      this.outbox.putBack(next, this.turn.peek() ? '' : wordsOf(error))
+    }
+    this.isSendingNext = false
+    if (!isRefused) void this.sendNext() // a short answer may have ended before its sending was known to have worked
+  }
+
   private firstFrame(): Promise<void> {
     return new Promise((resolve) => {
       const unsubscribe = this.tick.subscribe(() => {
@@ -167,6 +199,7 @@ export class Conversation {
     if (!turn) return
     const isFirst = turn.lastId < 0 && this.pending.length > 0
     for (const frame of this.pending) applyFrame(turn, frame)
+    if (turn.chatId) noteWait(turn.chatId, turn.over ? null : waitOf(turn))
     if (this.pending.some((frame) => frame.event === 'approval')) void countApprovals()
     this.pending = []
     batch(() => {
@@ -195,7 +228,9 @@ export class Conversation {
     if (made.length) this.files.value = [...this.files.value.filter((file) => !made.some((other) => other.id === file.id)), ...made]
     noteChat({ id: turn.chatId, title: this.title.value, running: null, agentId: this.agentId.value ?? '' })
     tellTabs({ chatId: turn.chatId, streamId: null })
+    if (turn.message.status === 'failed') this.outbox.hold('The answer before it failed.')
     if (turn.message.status !== 'completed') void this.load()
+    else void this.sendNext()
   }
 
   // The stream cannot be had any more: whatever became of the turn is in the chat.

@@ -4,6 +4,7 @@ import { parseDiff, type FileDiff } from '../ui/diff'
 import { Icon } from '../ui/icon'
 import { memo } from '../ui/memo'
 import { sizeText } from '../ui/words'
+import { isPicture } from './named-file'
 import { openedSignal } from './opened'
 import { changedFiles, treeOf, type ChangedFile, type Folder } from './tree'
 import type { BagFile, Block } from './types'
@@ -74,8 +75,6 @@ function Leaf({ file, owner, depth }: { file: ChangedFile & { name: string }; ow
     </div>
   )
 }
-
-const isPicture = (file: BagFile) => /^image\/(png|jpeg|gif|webp)$/.test(file.type)
 
 function FileChip({ file }: { file: BagFile }) {
   return (

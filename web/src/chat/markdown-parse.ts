@@ -5,6 +5,7 @@ export type Inline =
   | { kind: 'code'; text: string }
   | { kind: 'strong' | 'em' | 'strike'; inside: Inline[] }
   | { kind: 'link'; href: string; inside: Inline[] }
+  | { kind: 'file'; name: string; picture: boolean; written: string; inside: Inline[] } // perhaps a file of the conversation
   | { kind: 'break' }
 
 export type Piece =
@@ -248,7 +249,20 @@ function takeCode(text: string, at: number): Taken | null {
   return { inline: { kind: 'text', text: ticks }, end: at + ticks.length }
 }
 
-// [words](address); a picture becomes a link to it, because nothing is fetched that nobody asked for.
+// The name under which the conversation has a file that a text calls by its path in the workspace: the last part of the
+// path, spelled as the server spells names of returned files. Null for everything with a scheme or a host.
+export function fileNameOf(address: string): string | null {
+  if (/^[a-z][a-z0-9+.-]*:/i.test(address) || /^[/\\]{2}/.test(address) || (address.startsWith('/') && !address.startsWith('/workspace/'))) return null
+  let path = address.replace(/[?#].*$/, '')
+  try {
+    path = decodeURIComponent(path)
+  } catch {
+    return null
+  }
+  return path.split('/').pop()!.replace(/[^a-zA-Z0-9._-]/gu, '_').replace(/^\.+/, '') || null
+}
+
+// [words](address). A picture elsewhere becomes a link to it, because nothing is fetched that nobody asked for.
 function takeLink(text: string, at: number, depth: number): Taken | null {
   const from = text[at] === '!' ? at + 1 : at
   if (text[from] !== '[') return null
@@ -259,6 +273,8 @@ function takeLink(text: string, at: number, depth: number): Taken | null {
   const href = safeHref(found[1]!)
   const inside = inlines(text.slice(from + 1, close), depth + 1)
   const end = close + 1 + found[0].length
+  const name = href ? null : fileNameOf(found[1]!)
+  if (name) return { inline: { kind: 'file', name, picture: from > at, written: text.slice(at, end), inside }, end }
   if (!href) return { inline: { kind: 'text', text: text.slice(at, end) }, end }
   return { inline: { kind: 'link', href, inside: inside.length ? inside : [{ kind: 'text', text: href }] }, end }
 }

@@ -1,6 +1,7 @@
 // Draws Markdown. While it streams, only its last part is parsed and drawn again.
 import { memo } from '../ui/memo'
 import { CopyButton } from '../ui/controls'
+import { FileLink } from './file-link'
 import { highlight } from './highlight'
 import { type Inline, parse, partsOf, type Piece } from './markdown-parse'
 
@@ -96,6 +97,7 @@ function One({ inline }: { inline: Inline }) {
     case 'em': return <em><Inlines of={inline.inside} /></em>
     case 'strike': return <del><Inlines of={inline.inside} /></del>
     case 'link': return <a href={inline.href} target="_blank" rel="noopener noreferrer nofollow"><Inlines of={inline.inside} /></a>
+    case 'file': return <FileLink inline={inline}><Inlines of={inline.inside} /></FileLink>
     case 'break': return <br />
   }
 }

@@ -5,12 +5,13 @@ import type { VNode } from 'preact'
 import { Button, CopyButton } from '../ui/controls'
 import { Icon } from '../ui/icon'
 import { memo } from '../ui/memo'
-import { aboutText } from '../ui/text'
-import { Time } from '../ui/words'
+import { Sentence, Time } from '../ui/words'
 import { ApprovalCard } from './approval-card'
 import { Changes, FileChips } from './files'
+import { AnswerFiles } from './file-link'
 import type { Turn } from './fold'
 import { Markdown } from './markdown'
+import { returnedFiles } from './named-file'
 import { Reasoning } from './reasoning'
 import { rowsOf, slabsOf, textOf, type Row } from './rows'
 import { Step, Subagent, ToolOutput } from './step'
@@ -43,7 +44,9 @@ export const Answer = memo(function Answer({ message, turn, link, virtual }: Ans
   return (
     <article {...state} class={`message assistant ${state.class}`}>
       <h2 class="hidden">The assistant answered</h2>
-      <Rows message={message} live={turn !== null} tails={turn?.tails ?? null} virtual={virtual} />
+      <AnswerFiles.Provider value={returnedFiles(message)}>
+        <Rows message={message} live={turn !== null} tails={turn?.tails ?? null} virtual={virtual} />
+      </AnswerFiles.Provider>
       {turn ? <Progress turn={turn} link={link} /> : <Ending message={message} />}
     </article>
   )
@@ -62,7 +65,7 @@ function Ending({ message }: { message: Message }) {
     <>
       {message.status === 'cancelled' && <p class="ending"><Icon name="stop" size={14} /> Stopped.</p>}
       {message.status === 'failed' && (
-        <p class="ending failed"><Icon name="alert" size={14} /> {message.error?.message ?? 'It failed.'}{message.error && <code>{message.error.code}</code>}</p>
+        <p class="ending failed"><Icon name="alert" size={14} /> <Sentence text={message.error?.message ?? 'It failed.'} />{message.error && <code>{message.error.code}</code>}</p>
       )}
       <footer>
         <Time at={message.createdAt} exact />
@@ -80,13 +83,12 @@ function Pulse({ last }: { last: string | undefined }) {
 }
 
 function Queue({ queued }: { queued: { position: number; retryHintSeconds: number } }) {
-  const { position, retryHintSeconds: seconds } = queued
+  const { position } = queued
   const place = position <= 1 ? 'It is next in line.' : `${position - 1} ${position === 2 ? 'run is' : 'runs are'} before it.`
-  const wait = seconds > 0 ? ` Judging by recent runs it waits about ${aboutText(seconds)}; a long run ahead of it makes that longer.` : ''
   return (
     <div class="queue" role="status">
       <Icon name="clock" />
-      <div><strong>All slots are busy.</strong> {place}{wait}</div>
+      <div><strong>All slots are busy.</strong> {place} It starts as soon as a slot is free.</div>
       <span class="queue-number" aria-hidden="true">{position}</span>
     </div>
   )

@@ -2,7 +2,7 @@
 import { jsonText, Code } from '../ui/code'
 import { Icon } from '../ui/icon'
 import { memo } from '../ui/memo'
-import { printedText } from '../ui/text'
+import { errorBeyond, printedText } from '../ui/text'
 import { durationText } from '../ui/words'
 import { LiveText } from './live-text'
 import { openedSignal } from './opened'
@@ -49,12 +49,12 @@ function Inside({ step, tail }: { step: StepBlock; tail: string | undefined }) {
   const printed = tail ?? step.output
   const output = printed && printedText(printed)
   const result = step.result === undefined ? '' : printedText(jsonText(step.result))
-  const error = step.error === undefined ? '' : printedText(typeof step.error === 'string' ? step.error : jsonText(step.error))
+  const error = step.error === undefined ? '' : errorBeyond(printedText(typeof step.error === 'string' ? step.error : jsonText(step.error)), output ?? '')
   return (
     <>
       {step.args !== undefined && <Section title="Arguments"><Arguments args={step.args} /></Section>}
       {output && <Section title={tail === undefined ? 'Output' : 'Live output'}><LiveText text={output} label="Output" /></Section>}
-      {error && error.trim() !== (output ?? '').trim() && <Section title="Error"><p class="step-error">{error}</p></Section>}
+      {error && <Section title="Error"><p class="step-error">{error}</p></Section>}
       {result && result.trim() !== (output ?? '').trim() && <Section title="Result"><Code text={result} label="Result" /></Section>}
       {step.status === 'running' && !output && <p class="faint">It runs; nothing was printed yet.</p>}
     </>

@@ -5,6 +5,7 @@ import { toastError } from '../ui/toast'
 import { Loading, Trouble } from '../ui/words'
 import { Announcer } from './announcer'
 import type { Conversation } from './conversation'
+import { ConversationFiles } from './file-link'
 import { Answer, UserMessage } from './message'
 import type { Message } from './types'
 
@@ -59,7 +60,7 @@ export function Thread({ conversation, empty }: { conversation: Conversation; em
   if (conversation.loading.value) return <div class="thread"><Loading what="Loading the chat" /></div>
   if (!messages.length && !turn) return <div class="thread"><div class="thread-column">{empty}</div></div>
   return (
-    <>
+    <ConversationFiles.Provider value={conversation.files}>
       <div class="thread" ref={box} onScroll={onScroll} onClickCapture={onClick} tabIndex={0} role="log" aria-live="off" aria-label="Messages">
         <div class="thread-column">
           {conversation.hasMore.value && <Button small kind="quiet" class="earlier" onClick={() => { earlier().catch(toastError) }}>Show earlier messages</Button>}
@@ -71,6 +72,6 @@ export function Thread({ conversation, empty }: { conversation: Conversation; em
       </div>
       <div class="to-end-place">{away && <Button small icon="down" class="to-end" onClick={toEnd}>{turn ? 'Follow the answer' : 'To the end'}</Button>}</div>
       <Announcer conversation={conversation} />
-    </>
+    </ConversationFiles.Provider>
   )
 }

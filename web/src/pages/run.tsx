@@ -1,7 +1,8 @@
 // One run: its times as a picture, its steps, what it sent out, its lines, and its files.
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Page } from '../api'
-import { chats } from '../chat/chats'
+import { isChat } from '../chat/chats'
+import { Markdown } from '../chat/markdown'
 import { Step } from '../chat/step'
 import { useEvery, useLoad } from '../load'
 import { CancelRun } from '../ops/cancel-run'
@@ -44,9 +45,8 @@ export default function RunPage({ params, query }: PageProps) {
 
 // Only some conversations are chats: those that were begun here or through the Assistant.
 function ChatLink({ conversation }: { conversation: string }) {
-  const isKnown = chats.value?.some((chat) => chat.id === conversation) ?? false
-  const asked = useLoad(async (stop) => isKnown || Boolean(await api.get(`/api/assistant/chats/${conversation}`, {}, stop)), [conversation])
-  if (!isKnown && !asked.data) return null
+  const asked = useLoad((stop) => isChat(conversation, stop), [conversation])
+  if (!asked.data) return null
   return <Link to={`/chat/${conversation}`} class="button plain"><Icon name="chat" /><span>Open the chat</span></Link>
 }
 
@@ -67,19 +67,21 @@ function Head({ run }: { run: Run }) {
         <Fact name="Conversation"><Id id={run.conversation_id} to={`/runs?conversation=${run.conversation_id}`} /></Fact>
       </Facts>
       {asked.data && <Words title="Message" text={asked.data.content} />}
-      {answer.data?.content && <Words title="Answer" text={answer.data.content} />}
+      {answer.data?.content && <Words title="Answer" text={answer.data.content} markdown />}
     </div>
   )
 }
 
 const glimpse = 280
 
-function Words({ title, text }: { title: string; text: string }) {
+function Words({ title, text, markdown }: { title: string; text: string; markdown?: boolean }) {
   const [all, setAll] = useState(false)
+  const shown = all || text.length <= glimpse ? text : `${text.slice(0, glimpse)}…`
+  const more = text.length > glimpse && <button type="button" class="link" onClick={() => setAll(!all)}>{all ? 'Less' : 'All of it'}</button>
   return (
     <div class="run-words">
       <h2>{title}</h2>
-      <p>{all || text.length <= glimpse ? text : `${text.slice(0, glimpse)}…`} {text.length > glimpse && <button type="button" class="link" onClick={() => setAll(!all)}>{all ? 'Less' : 'All of it'}</button>}</p>
+      {markdown ? <><Markdown text={shown} />{more}</> : <p>{shown} {more}</p>}
     </div>
   )
 }

@@ -1,9 +1,14 @@
-// Text that is made readable: estimates, and what programs print.
+// Text that is made readable: sentences of the server, and what programs print.
 
-// A rough estimate: nobody waits 61 seconds.
-export function aboutText(seconds: number): string {
-  const [amount, unit] = seconds < 90 ? [Math.max(1, Math.round(seconds)), 'second'] : [Math.round(seconds / 60), 'minute']
-  return `${amount} ${unit}${amount === 1 ? '' : 's'}`
+// A sentence of the server in parts: what stands between backticks is code.
+export function sentenceParts(sentence: string): { text: string; isCode: boolean }[] {
+  return sentence.split(/`([^`]+)`/).map((text, i) => ({ text, isCode: i % 2 === 1 })).filter((part) => part.text)
+}
+
+// What an error adds to an output that is shown beside it.
+export function errorBeyond(error: string, output: string): string {
+  const [told, printed] = [error.trim(), output.trim()]
+  return printed && told.startsWith(printed) ? told.slice(printed.length).trim() : told
 }
 
 // What a terminal would show of it: without colours, and with lines that were written over as they ended up.

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals'
 import { wordsOf } from '../api'
 import { IconButton } from './controls'
 import { Icon } from './icon'
+import { Sentence } from './words'
 
 interface Notice { id: number; tone: 'ok' | 'danger'; text: string }
 
@@ -28,7 +29,7 @@ export function Toasts() {
       {notices.value.map((notice) => (
         <div key={notice.id} class={`toast ${notice.tone}`}>
           <Icon name={notice.tone === 'ok' ? 'check' : 'alert'} />
-          <span>{notice.text}</span>
+          <span><Sentence text={notice.text} /></span>
           <IconButton icon="close" label="Dismiss" onClick={() => dismiss(notice.id)} />
         </div>
       ))}

@@ -5,11 +5,17 @@ import { Problem, wordsOf } from '../api'
 import { reachable } from '../reach'
 import { Button } from './controls'
 import { Icon, type IconName } from './icon'
+import { sentenceParts } from './text'
 
 export type Tone = 'neutral' | 'accent' | 'ok' | 'warn' | 'danger'
 
 export function Badge({ tone = 'neutral', dot, children }: { tone?: Tone; dot?: boolean; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{dot && <span class="dot" aria-hidden="true" />}{children}</span>
+}
+
+// A sentence of the server: what it puts between backticks is shown as code.
+export function Sentence({ text }: { text: string }) {
+  return <>{sentenceParts(text).map((part, i) => (part.isCode ? <code key={i}>{part.text}</code> : part.text))}</>
 }
 
 const now = signal(Date.now())
