@@ -119,6 +119,7 @@ constexpr std::array bash_arguments = {
     Argument{"command", json::Kind::string, Need::required, "The command line, as bash reads it"},
     Argument{"timeout_ms", json::Kind::integer, Need::optional, "After so many milliseconds it is killed"},
     Argument{"background", json::Kind::boolean, Need::optional, "Do not wait for it; it lives until the run ends"},
+    Argument{"description", json::Kind::string, Need::optional, "What the command does, for people who read the step"},
 };
 constexpr std::array read_arguments = {
     Argument{"path", json::Kind::string, Need::required, path_words},

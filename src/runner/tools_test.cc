@@ -51,6 +51,10 @@ TEST(Tools, Become_commands) {
   EXPECT_EQ(argv("list", R"({"path":null})"), (Words{"@list", "."})) << "null is as good as absent";
 }
 
+TEST(Tools, A_command_may_be_described_which_changes_nothing_of_it) {
+  EXPECT_EQ(argv("bash", R"({"command":"ls -l","description":"List the files"})"), (Words{"bash", "-c", "ls -l"}));
+}
+
 TEST(Tools, Take_their_input_byte_for_byte) {
   EXPECT_EQ(plan("write", R"({"path":"a","content":"one\n\u0000two"})").command.input, std::string("one\n\0two", 8));
   EXPECT_EQ(plan("edit", R"({"path":"a","old":"é\n","new":"e"})").command.input, "3\né\ne");
