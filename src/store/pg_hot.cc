@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::size_t group_max = 1'000;  // so that a long queue is answered as it goes
 constexpr int attempts_max = 4;
-constexpr int64_t put_off_us = 5'000'000;  // how long it is remembered, if nobody tries again
+constexpr int64_t put_off_us = 5'000'000;   // how long it is remembered, if nobody tries again
+constexpr int64_t end_us_max = 10'000'000;  // for a process that is told to end
+constexpr auto end_look = std::chrono::milliseconds(10);
 
 // Every statement here finds its rows by a key. Plans that are made once, while tables are small, must say so.
 constexpr const char* setup =
@@ -109,11 +111,9 @@ void PgHot::run() {
     auto works = take_group();
     if (works.empty()) return;
     if (works[0]->is_reopening()) {
-      session_.reset();
-      broken_ = false;
-      if (auto mishap = connect()) {
-        break_down(mishap->failure.what);
-        works[0]->fail(error_of(mishap->failure).in("reopen the store"));
+      if (auto failure = open_again()) {
+        break_down(failure->what);
+        works[0]->fail(error_of(*failure).in("reopen the store"));
       }
     } else {
       commit(works);
@@ -148,6 +148,7 @@ void PgHot::commit(HotList& works) {
     const auto mishap = try_commit(works);
     if (!mishap) return;
     if (mishap->is_unknown) {
+      doubtful_ = backend_;
       break_down(mishap->failure.what);
       continue;
     }
@@ -194,6 +195,46 @@ std::optional<PgHot::Mishap> PgHot::connect() {
   auto session = PgSession::connect({.url = options_.url, .setup = setup});
   if (!session) return Mishap{{"57P03", session.error().what, std::nullopt}};
   session_ = std::move(session).take();
+  const auto served = session_->execute(
+      "SELECT CAST(pid AS bigint), CAST(extract(epoch FROM backend_start) * 1000000 AS bigint) "
+      "FROM pg_stat_activity WHERE pid = pg_backend_pid()");
+  if (auto failure = session_->take_failure()) {
+    session_.reset();
+    return Mishap{*std::move(failure)};
+  }
+  if (served.count() == 1) backend_ = {served.number(0, 0), served.number(0, 1)};
+  return std::nullopt;
+}
+
+std::optional<PgFailure> PgHot::open_again() {
+  session_.reset();
+  if (auto mishap = connect()) return std::move(mishap->failure);
+  if (auto failure = end_doubtful()) {
+    session_.reset();
+    return failure;
+  }
+  broken_ = false;
+  return std::nullopt;
+}
+
+// A connection may be lost at this end only: its process then waits for a lock or a standby, and commits when it gets
+// it, after all that was to be taken up has been looked for.
+std::optional<PgFailure> PgHot::end_doubtful() {
+  if (!doubtful_) return std::nullopt;
+  PgValues values;
+  values.number(doubtful_->process).number(doubtful_->started_us);
+  const int64_t until_us = monotonic_us() + end_us_max;
+  for (;;) {
+    const auto there = session_->execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid = $1 AND CAST(extract(epoch FROM backend_start) * 1000000 AS bigint) = $2",
+        values);
+    if (auto failure = session_->take_failure()) return failure;
+    if (there.count() == 0) break;
+    if (monotonic_us() >= until_us) return PgFailure{"57P03", "the process of its former session does not end"};
+    std::this_thread::sleep_for(end_look);
+  }
+  doubtful_.reset();
   return std::nullopt;
 }
 

@@ -81,6 +81,11 @@ class PgHot {
   class WishWork;
   using HotList = std::vector<std::unique_ptr<HotWork>>;
 
+  // The process of the database that serves a session.
+  struct Backend {
+    int64_t process = 0;
+    int64_t started_us = 0;  // numbers of processes are given again
+  };
   struct Mishap {
     PgFailure failure;
     bool is_unknown = false;  // it may have been written
@@ -98,6 +103,9 @@ class PgHot {
   template <typename Take>
   std::optional<Mishap> send_commit(const Group& group, Take take);
   std::optional<Mishap> connect();
+  std::optional<PgFailure> open_again();
+  // What the session whose commit is in doubt was at is done or undone, for all to see, once its process is gone.
+  std::optional<PgFailure> end_doubtful();
   // Before the commit was sent, and after.
   Mishap roll_back(PgFailure failure);
   Mishap fail_commit(PgFailure failure, std::size_t commit);
@@ -116,6 +124,8 @@ class PgHot {
 
   // The thread's own.
   std::unique_ptr<PgSession> session_;
+  Backend backend_;                  // of the last session
+  std::optional<Backend> doubtful_;  // that may commit yet what nobody waits for any more
   std::string broken_by_;
   PgFollowed followed_;
 

@@ -1,5 +1,8 @@
 // Runs on a PostgreSQL that loses sessions, crashes and refuses to write: nothing that was told is lost, and nothing is
 // written twice (I-7, I-8, I-9).
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <algorithm>
 #include <map>
 
@@ -189,6 +192,43 @@ TEST_F(PgLoss, What_is_refused_takes_nothing_else_of_its_group_down) {
   EXPECT_TRUE(std::holds_alternative<Accepted>(outcomes[3]->value()));
   EXPECT_EQ(failures.size(), 0U);
   expect_whole();
+}
+
+// The connections of this program's to a database, by this end's descriptor.
+std::vector<int> open_connections() {
+  std::vector<int> found;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_un peer{};
+    socklen_t size = sizeof(peer);
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0 || peer.sun_family != AF_UNIX) continue;
+    if (std::string_view(peer.sun_path).find(".s.PGSQL") != std::string_view::npos) found.push_back(fd);
+  }
+  return found;
+}
+
+// What a firewall or a proxy does that dies: this end is gone, and the process of the database does not know.
+TEST_F(PgLoss, After_reopening_nothing_becomes_visible_that_was_in_doubt_before) {
+  const auto tenant = make_tenant();
+  const auto made = a_run(tenant, make_conversation(tenant).id);
+  const auto connections = open_connections();
+  auto holder = holding("BEGIN; LOCK TABLE messages IN SHARE MODE");
+  std::optional<Result<AcceptOutcome>> outcome;
+  store().accept(made, [&](Result<AcceptOutcome> result) { outcome.emplace(std::move(result)); });
+  wait_for("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + database.name() +
+           "'");
+  for (const int fd : connections) ::shutdown(fd, SHUT_RDWR);
+  ASSERT_TRUE(loop_.run_until([&] { return outcome.has_value(); }));
+  ASSERT_FALSE(*outcome);
+  EXPECT_EQ(outcome->error().kind, ErrorKind::unavailable);
+  while (!ask(&Store::reopen)) {
+  }
+  auto listed = ask(&Store::unfinished_runs);
+  while (!listed) listed = ask(&Store::unfinished_runs);
+  holder.reset();
+  // Nothing of its own waits for a lock any more, or is about to write what it waited for.
+  wait_for("SELECT 1 - count(*) FROM pg_stat_activity WHERE datname = '" + database.name() +
+           "' AND (wait_event_type = 'Lock' OR query LIKE 'INSERT INTO messages%')");
+  EXPECT_EQ(get(&Store::unfinished_runs).size(), listed.value().size());
 }
 
 TEST_F(PgLoss, Whoever_could_not_listen_for_a_while_is_told_that_news_may_be_missing) {
