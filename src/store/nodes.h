@@ -2,7 +2,8 @@
 //
 // A run is carried by one node (Run::node), which is why most requests concern one node only. The others read its
 // journal, ask its node by mail, or, when its node is dead, take it over (Store::take_over): the epoch decides, never
-// the list of the living. Time is the store's own, so the nodes' clocks need not agree.
+// the list of the living. How long a node is silent is timed by whoever asks, by a clock that never jumps, so no two
+// clocks need agree.
 //
 // A store that only one server can use has one node: its list is that node, and nobody writes.
 #pragma once
@@ -35,7 +36,7 @@ struct NodeFigures {
 struct SeenNode {
   model::NodeId id;
   Timestamp started_at;
-  int64_t silent_ms = 0;  // since its last beat
+  int64_t silent_ms = 0;  // since a beat of it was last seen by whoever asks
   NodeFigures figures;
 };
 

@@ -4,7 +4,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "store/pg_group.h"
 #include "store/pg_schema.h"
@@ -26,6 +28,12 @@ PgValues values_of(const NodeFigures& figures, model::NodeId self) {
   return values;
 }
 
+int64_t clock_us() {
+  using std::chrono::steady_clock;
+  return std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+// A silence is not known yet.
 std::vector<SeenNode> nodes_from(const PgRows& rows) {
   std::vector<SeenNode> seen;
   for (int row = 0; row < rows.count(); ++row) {
@@ -39,7 +47,7 @@ std::vector<SeenNode> nodes_from(const PgRows& rows) {
                         .running = rows.number(row, 10),
                         .held = rows.number(row, 11),
                         .parked = rows.number(row, 12)};
-    seen.push_back({{rows.id(row, 0)}, {rows.number(row, 1)}, rows.number(row, 2), std::move(figures)});
+    seen.push_back({{rows.id(row, 0)}, {rows.number(row, 1)}, 0, std::move(figures)});
   }
   return seen;
 }
@@ -228,21 +236,52 @@ void PgNodes::beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<Se
                 "warm = excluded.warm, sticky = excluded.sticky, running = excluded.running, held = excluded.held, "
                 "parked = excluded.parked, beat_at = excluded.beat_at",
             values_of(figures, self_));
-        PgValues forgotten;
-        forgotten.number(forget_ms * 1000);
-        session.send("WITH gone AS (DELETE FROM nodes n WHERE beat_at < " + now +
-                         " - $1 AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.node = n.id) RETURNING id) "
-                         "DELETE FROM mail WHERE sender IN (SELECT id FROM gone)",
-                     forgotten);
-        session.send("SELECT id, started_at, greatest(0, (" + now +
-                     " - beat_at) / 1000), name, version, draining, slots, free_slots, warm, sticky, running, held, "
-                     "parked FROM nodes ORDER BY started_at, id");
+        const int64_t asked_us = clock_us();
+        session.send(
+            "WITH gone AS (DELETE FROM nodes n USING unnest($1, $2) AS silent (id, beat_at) WHERE n.id = silent.id AND "
+            "n.beat_at = silent.beat_at AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.node = n.id) RETURNING n.id) "
+            "DELETE FROM mail WHERE sender IN (SELECT id FROM gone)",
+            silent_for(forget_ms, asked_us));
+        session.send(
+            "SELECT id, started_at, beat_at, name, version, draining, slots, free_slots, warm, sticky, running, held, "
+            "parked FROM nodes ORDER BY started_at, id");
         const auto given = session.finish();
         if (given.size() != 3) return std::vector<SeenNode>();
         auto seen = nodes_from(given[2]);
+        time_beats(given[2], seen, asked_us);
         others_ = seen.size() > 1;
         return seen;
       });
+}
+
+// A beat is a change of its row. How long there was none is told by this server's clock, which never jumps: the
+// database's may, and would make everybody look dead at once, or nobody for as long as it was put back.
+void PgNodes::time_beats(const PgRows& rows, std::vector<SeenNode>& seen, int64_t asked_us) {
+  const int64_t answered_us = clock_us();
+  auto before = std::exchange(heard_, {});
+  for (int row = 0; row < rows.count(); ++row) {
+    auto& node = seen[static_cast<std::size_t>(row)];
+    const int64_t beat_at = rows.number(row, 2);
+    const auto known = before.find(node.id);
+    const bool is_new = known == before.end() || known->second.beat_at != beat_at;
+    // When it was heard is not before the answer; that it was silent since is known as of the question.
+    const Heard heard{beat_at, is_new ? answered_us : known->second.since_us};
+    node.silent_ms = std::max<int64_t>(0, asked_us - heard.since_us) / 1000;
+    heard_.emplace(node.id, heard);
+  }
+}
+
+PgValues PgNodes::silent_for(int64_t span_ms, int64_t at_us) const {
+  PgArray nodes(PgType::bytes);
+  PgArray beats(PgType::number);
+  for (const auto& [node, heard] : heard_) {
+    if (node == self_ || at_us - heard.since_us <= span_ms * 1000) continue;
+    nodes.add(node.ulid);
+    beats.add(heard.beat_at);
+  }
+  PgValues values;
+  values.array(nodes).array(beats);
+  return values;
 }
 
 void PgNodes::leave(Answer<Unit> done) {

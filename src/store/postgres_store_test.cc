@@ -84,6 +84,32 @@ TEST_F(PostgresStores, Gates_that_several_servers_write_at_the_same_moment_all_j
   }
 }
 
+// How long the other store's node is silent, as this one sees it.
+int64_t silence_of_other(PostgresStores& stores) {
+  for (const auto& node : stores.get(&Nodes::beat, NodeFigures{}, int64_t{60'000})) {
+    if (node.id == stores.other->nodes().self()) return node.silent_ms;
+  }
+  return -1;
+}
+
+TEST_F(PostgresStores, A_database_whose_clock_jumps_ahead_makes_no_node_look_silent) {
+  there([&] { return get(&Nodes::beat, NodeFigures{}, int64_t{60'000}); });
+  // As if the clock had been put ahead by an hour right after the beat.
+  database.run("UPDATE nodes SET beat_at = beat_at - 3600000000");
+  const auto silent_ms = silence_of_other(*this);
+  EXPECT_GE(silent_ms, 0) << "nor is it forgotten";
+  EXPECT_LT(silent_ms, 1'800'000);
+}
+
+TEST_F(PostgresStores, A_node_that_is_silent_is_heard_to_be_so_though_the_databases_clock_was_put_back) {
+  there([&] { return get(&Nodes::beat, NodeFigures{}, int64_t{60'000}); });
+  database.run("UPDATE nodes SET beat_at = beat_at + 3600000000");
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (silence_of_other(*this) < 20 && std::chrono::steady_clock::now() < deadline) {
+  }
+  EXPECT_GE(silence_of_other(*this), 20);
+}
+
 TEST_F(PostgresStores, Of_two_servers_that_make_the_same_name_one_is_told_that_it_is_taken) {
   const auto tenant = make_tenant();
   std::vector<bool> made;
