@@ -85,6 +85,13 @@ GateRecords records_of(const model::Approval& approval, std::string actor, std::
   return records;
 }
 
+bool is_repeated(const model::Approval& decided, const Decision& decision) {
+  const auto verdict = decision.approve ? model::ApprovalStatus::approved : model::ApprovalStatus::denied;
+  const bool is_by_key = decision.resolved_by.starts_with("approver_key:");
+  const bool brings_more = decision.answers.agui_run_id.has_value() || !decision.answers.results.empty();
+  return is_by_key && !brings_more && decided.status == verdict && decided.resolved_by == decision.resolved_by;
+}
+
 model::Problem not_open(const model::Approval& approval) {
   const auto by = approval.resolved_by.value_or("");
   return problem_of(model::Slug::approval_expired, by == "cancel" ? "The run was cancelled, and the approval with it."

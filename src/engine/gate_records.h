@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/engine.h"
 #include "harness/harness.h"
 #include "model/model.h"
 #include "store/store.h"
@@ -35,5 +36,8 @@ GateRecords records_of(const model::Approval& approval, std::string actor, std::
 
 // Why it cannot be decided any more.
 model::Problem not_open(const model::Approval& approval);
+// The same approver key said the same before: whoever was not answered asks again. One that comes with a client's
+// results, or names the run that goes on, is no repetition: what it brings is not what was kept.
+bool is_repeated(const model::Approval& decided, const Decision& decision);
 
 }  // namespace sluice::engine

@@ -57,6 +57,15 @@ void LiveRun::decide(Decision decision, Callback<void(DecideOutcome)> done) {
   if (!gate_ || gate_->approval.id != decision.approval) {
     return done(problem_of(model::Slug::approval_expired, "The approval was decided already."));
   }
+  // Whoever asks again while it is being written hears what the first one hears.
+  if (gate_->decided && is_repeated(gate_->approval, decision)) {
+    gate_->decided = [first = std::move(gate_->decided),
+                      again = std::move(done)](const DecideOutcome& outcome) mutable {
+      first(outcome);
+      again(outcome);
+    };
+    return;
+  }
   if (run_.state != RunState::parked) return done(not_open(gate_->approval));
   if (decision.approve) {
     if (auto refused = refusal_of_results(gate_->approval, decision.answers.results)) return done(*std::move(refused));

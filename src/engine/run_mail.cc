@@ -116,6 +116,7 @@ void RunEngine::decide_by_mail(const store::Mail& mail, Reply reply) {
                 reply = std::move(reply)](const Result<model::Approval>& approval) mutable {
     if (!approval && approval.error().kind != ErrorKind::not_found) return reply(std::nullopt);
     if (!approval) return reply(mail::problem_answer(problem_of_store(approval.error(), "decision")));
+    if (is_repeated(approval.value(), decision)) return reply(mail::object_of("approval", decision.approval.text()));
     if (approval.value().status != model::ApprovalStatus::pending) {
       return reply(mail::problem_answer(not_open(approval.value())));
     }

@@ -115,6 +115,7 @@ void RunEngine::decide(Decision decision, Callback<void(DecideOutcome)> done) {
   auto found = [this, decision = std::move(decision),
                 done = std::move(done)](const Result<model::Approval>& approval) mutable {
     if (!approval) return done(problem_of_store(approval.error(), "decision"));
+    if (is_repeated(approval.value(), decision)) return done(approval.value());
     if (approval.value().status != model::ApprovalStatus::pending) return done(not_open(approval.value()));
     if (auto* live = find(approval.value().run_id)) return live->decide(std::move(decision), std::move(done));
     if (!peers_.alone()) return decide_elsewhere(approval.value().run_id, decision, std::move(done));
