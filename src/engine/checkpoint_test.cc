@@ -95,8 +95,9 @@ TEST_F(CheckpointTest, A_run_that_parks_again_goes_on_from_there) {
 TEST_F(CheckpointTest, What_was_kept_for_a_gate_that_was_never_written_is_forgotten_with_the_run) {
   const auto run = send_ok(message("go"));
   agent_begins_step();
-  disk.fail_write(0, store::Fault::before_write);
+  disk.fail_write(0, store::Fault::full);
   agent_asks();
+  restart_server();
   EXPECT_EQ(stored_run(run).state, RunState::failed) << "interrupted at its step";
   EXPECT_EQ(dispatcher.forgotten, std::vector{run.id});
 }

@@ -157,8 +157,7 @@ TEST_F(ClientToolTest, Answers_of_which_nobody_heard_that_they_were_written_go_o
   const auto run = run_that_waits();
   const auto made = answered({{"step_1", "blue"}});
   disk.fail_write(0, store::Fault::after_write);
-  EXPECT_EQ(slug_of(decide(made)), Slug::unavailable);
-  loop.advance({1'000});
+  EXPECT_TRUE(std::holds_alternative<model::Approval>(decide(made))) << "the journal has them";
   ASSERT_EQ(dispatcher.working(), 1);
   EXPECT_EQ(last_dispatch().results, (Results{{"step_1", "blue"}}));
   EXPECT_EQ(names_of(run).size(), 2U);

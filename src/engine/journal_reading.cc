@@ -7,6 +7,7 @@ namespace sluice::engine {
 namespace {
 
 constexpr std::size_t page_bytes = 256 * 1024;
+constexpr Millis answer_pause{20};
 
 }  // namespace
 
@@ -102,7 +103,13 @@ void JournalReading::on_page(Result<store::JournalPage> page) {
   if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
   if (*self == nullptr) return;
   if (fold_.ended()) return end(fold_);
-  if (!page.value().events.empty() || news_came_ || needs_.runs.find(run_) != nullptr) return go_on();
+  const auto* live = needs_.runs.find(run_);
+  // The journal has what the server was not told of yet: it will be, or settles it.
+  if (live != nullptr && page.value().events.empty() && fold_.at() > live->run().head) {
+    again_ = needs_.loop.after(answer_pause, [this] { go_on(); });
+    return;
+  }
+  if (!page.value().events.empty() || news_came_ || live != nullptr) return go_on();
   const auto& run = page.value().run;
   if (is_over(run.state) && fold_.at() < run.head) return go_on();
   if (!is_over(run.state) && wait_for_news()) return;

@@ -69,6 +69,7 @@ class JournalReading final : public Reading {
   bool page_under_way_ = false;
   bool news_came_ = false;  // since the page that is under way was asked for
   std::unique_ptr<Tail> tail_;
+  world::Timer again_;
 
   // Answers and deferred calls may come after this reading is gone.
   std::shared_ptr<JournalReading*> self_;

@@ -30,7 +30,7 @@ void LiveRun::mark_dirty() {
 }
 
 LiveRun::Batch& LiveRun::batch() {
-  return pending_.empty() || pending_.back().before ? pending_.emplace_back() : pending_.back();
+  return pending_.empty() || !pending_.back().takes_more() ? pending_.emplace_back() : pending_.back();
 }
 
 bool LiveRun::happen(Happening what) {
@@ -50,16 +50,10 @@ void LiveRun::add(model::EventKind kind, std::string body) {
 bool LiveRun::renew(Callback<void()> then) {
   if (writing_) return false;
   writing_ = true;  // until the answer: what is written then bears the new epoch
-  needs_.store.take_over(run_.id, run_.epoch,
-                         [self = self_, then = std::move(then)](const Result<model::Run>& taken) mutable {
-                           if (*self == nullptr) return;
-                           auto& run = **self;
-                           run.writing_ = false;
-                           if (!taken) return run.needs_.owner.on_lost(run, taken.error());
-                           run.run_.epoch = taken.value().epoch;
-                           then();
-                           if (*self != nullptr) run.flush();
-                         });
+  renewal_ = std::move(then);
+  needs_.store.take_over(run_.id, run_.epoch, [self = self_](const Result<model::Run>& taken) {
+    if (*self != nullptr) (*self)->on_renewed(taken);
+  });
   return true;
 }
 
@@ -251,7 +245,13 @@ void LiveRun::add_cancelled_end() {
 
 void LiveRun::on_refused(const Error& why) {
   const bool name_is_taken = why.kind == ErrorKind::invalid && in_flight_.gate && in_flight_.gate->agui;
+  // A conflict is another server's word, or the late fate of a write of this one: only the journal knows.
+  if (why.kind == ErrorKind::unavailable || why.kind == ErrorKind::conflict) return be_unsure(why);
   if (why.kind != ErrorKind::overloaded && !name_is_taken) return needs_.owner.on_lost(*this, why);
+  repeat(why, name_is_taken);
+}
+
+void LiveRun::repeat(const Error& why, bool name_is_taken) {
   // Nothing was written, so nothing is lost: a human can decide again, and all else is tried again.
   auto refused = std::exchange(in_flight_, {});
   if (can_take_back(refused)) {
@@ -261,8 +261,11 @@ void LiveRun::on_refused(const Error& why) {
     return decided(unavailable("The store cannot write right now; the approval is still pending."));
   }
   if (name_is_taken) refused.gate->agui.reset();  // what came after it counts more than a name that is not free
+  refused.closed = true;
   pending_.insert(pending_.begin(), std::move(refused));
-  const int64_t wait = std::min(full_disk_ms_max, full_disk_first_ms << std::min(refusals_++, 10));
+  const int before = refusals_++;
+  if (before == 0 && why.kind != ErrorKind::overloaded) return flush();  // it was not written by mishap: there is room
+  const int64_t wait = std::min(full_disk_ms_max, full_disk_first_ms << std::min(before, 10));
   writing_ = true;  // until the timer: nobody else starts a write meanwhile
   again_ = needs_.loop.after({wait}, [this] {
     writing_ = false;

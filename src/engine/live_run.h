@@ -14,11 +14,9 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/gate_records.h"
 #include "engine/launch.h"
-#include "engine/open_steps.h"
 #include "engine/queue_board.h"
-#include "engine/run_lifecycle.h"
+#include "engine/run_batch.h"
 #include "engine/tail.h"
 
 namespace sluice::engine {
@@ -40,7 +38,9 @@ class LiveRun final : public harness::DispatchListener {
     virtual void on_notice() = 0;
     // The terminal event is on disk and told. The owner drops the run.
     virtual void on_over(LiveRun& run) = 0;
-    // It cannot be written on: fenced out, or the store will not say. The owner drops the run.
+    // The store does not say what became of its last write. It waits for settle().
+    virtual void on_unsure(LiveRun& run, const Error& why) = 0;
+    // It cannot be written on: another server carries it, or it is damaged. The owner drops the run.
     virtual void on_lost(LiveRun& run, const Error& why) = 0;
   };
 
@@ -131,6 +131,9 @@ class LiveRun final : public harness::DispatchListener {
   void detach(JournalReading& reading);
 
   void flush();
+  // The store can be asked again: if the fate of a write is unknown, the journal tells it, and the run goes on from
+  // there. Nothing otherwise.
+  void settle();
   // It waits, and not for this server any more: who works, reads or waits along is let go.
   void let_go(const Error& why);
   // Nothing more will be written here: readers and waiters are told so.
@@ -151,20 +154,7 @@ class LiveRun final : public harness::DispatchListener {
     wire::Fold fold;                        // of everyone in `readings`
     std::vector<JournalReading*> readings;  // null: has left
   };
-  // What a human's decision changed before it was on disk.
-  struct Undecided {
-    model::Approval approval;
-    OpenSteps steps;
-  };
-  // What one append carries. An approval is made by one and resolved by a later one; a human's decision
-  // has one for itself, because it is taken back when the disk is full.
-  struct Batch {
-    std::vector<model::RunEvent> events;
-    std::optional<RunState> state;
-    std::unique_ptr<GateRecords> gate;
-    std::unique_ptr<Undecided> before;      // of a decision
-    std::vector<Callback<void()>> written;  // who waits for it
-  };
+  using Batch = RunBatch;
   struct OpenGate {
     model::Approval approval;
     bool keeps_box = false;
@@ -184,6 +174,13 @@ class LiveRun final : public harness::DispatchListener {
   std::string problem_json(const model::Problem& problem);
   void on_written(Result<store::CommittedBatch> written);
   void on_refused(const Error& why);
+  // Nothing of it was written: again, after a while.
+  void repeat(const Error& why, bool name_is_taken);
+  void on_renewed(const Result<model::Run>& taken);
+  // live_run_unsure.cc: what became of a write is read from the journal.
+  void be_unsure(const Error& why);
+  void on_looked(const Result<store::JournalPage>& page);
+  void conclude(const store::JournalPage& page);
   // Whoever works is told how far its account is on disk.
   void acknowledge(const std::vector<model::RunEvent>& written);
   // Those who asked for something get no answer from here.
@@ -224,6 +221,9 @@ class LiveRun final : public harness::DispatchListener {
   std::vector<Batch> pending_;
   Batch in_flight_;  // kept until the store answers: a full disk means again
   bool writing_ = false, dirty_ = false;
+  std::optional<Error> unsure_;  // why it is not known what became of in_flight_, or of renewal_
+  bool looking_ = false;
+  Callback<void()> renewal_;  // under way, or its fate is unknown
   bool first_told_ = false, telling_ = false;
   bool work_over_ = false;  // by its own word; it is dropped when it does not speak
   bool at_gate_ = false;

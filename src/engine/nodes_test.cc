@@ -146,7 +146,7 @@ TEST_F(NodesTest, A_stopped_node_that_wakes_is_fenced_out_and_its_readers_read_o
 }
 
 TEST_F(NodesTest, A_node_without_an_answer_from_the_store_lets_go_and_takes_part_again_when_one_comes) {
-  start_nodes(1);
+  start_nodes(2);
   node(0).dispatcher.resumable = true;
   const auto run = accepted_by(node(0), message("hello"));
   const auto near = read_on(node(0), run);
@@ -163,6 +163,39 @@ TEST_F(NodesTest, A_node_without_an_answer_from_the_store_lets_go_and_takes_part
   finishes(node(0));
   EXPECT_TRUE(near->reader.ended);
   EXPECT_EQ(near->reader.text, told_at_the_end(node(0), run));
+}
+
+TEST_F(NodesTest, A_node_that_has_the_store_for_itself_works_on_through_an_outage) {
+  start_nodes(1);
+  const auto run = accepted_by(node(0), message("hello"));
+  const auto near = read_on(node(0), run);
+  says(node(0), "One ");
+  disk.hold_answers(true);
+  pass(30'000);
+  EXPECT_EQ(node(0).dispatcher.working(), 1);
+  says(node(0), "two.");
+  disk.hold_answers(false);
+  pass(2'000);
+  EXPECT_EQ(node(0).dispatcher.jobs.size(), 1U) << "nobody else was there, so nothing was stopped";
+  finishes(node(0));
+  EXPECT_TRUE(near->reader.ended);
+  EXPECT_TRUE(is_one_story(near->reader.text));
+  EXPECT_EQ(stored_run(run).epoch, model::Epoch{1});
+}
+
+TEST_F(NodesTest, A_node_that_had_the_store_for_itself_stops_when_it_hears_that_its_runs_were_taken) {
+  start_nodes(1);
+  const auto run = accepted_by(node(0), message("hello"));
+  node(0).loop.stop();
+  auto& newcomer = start_node();
+  newcomer.dispatcher.resumable = true;
+  pass(5'000);
+  ASSERT_EQ(newcomer.dispatcher.working(), 1);
+  node(0).loop.wake();
+  pass(1'000);
+  EXPECT_EQ(node(0).dispatcher.working(), 0);
+  finishes(newcomer);
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
 }
 
 TEST_F(NodesTest, An_outage_of_the_store_takes_nothing_from_those_who_live) {

@@ -58,6 +58,8 @@ class Peers final : private store::NodeNews {
   Fate fate_of(model::NodeId node) const { return liveness_.fate_of(node); }
   // Those who live, other than this one.
   std::vector<store::SeenNode> others() const;
+  // Any other was in the list, alive or not: it may take what this one carries, once it reaches the store.
+  bool knows_others() const { return liveness_.seen().size() > 1; }
   // Its place among the living, and how many they are.
   std::pair<std::size_t, std::size_t> rank() const;
   // Somebody waits for a slot on another node, as far as it has heard.

@@ -232,8 +232,7 @@ TEST_F(PlacementTest, A_server_that_has_no_boxes_of_its_own_keeps_none_I_21) {
   EXPECT_NE(reader.text.find("has no sandboxes of its own to keep"), std::string::npos);
 }
 
-// Its lease is in nobody's use then, so the message takes it before the store says that the conversation is busy.
-TEST_F(PlacementTest, A_message_may_come_at_any_moment_while_a_sticky_run_is_taken_up_again) {
+TEST_F(PlacementTest, A_message_may_come_at_any_moment_while_the_fate_of_a_sticky_runs_write_is_unknown) {
   for (int steps = 0; steps < 40; ++steps) {
     const auto where = make_conversation(sticky());
     const auto run = send_ok(message_in(where, "hello"));

@@ -15,4 +15,9 @@ model::Problem name_taken(const Error& error, std::string_view done);
 // `what` was to be written.
 model::Problem problem_of_store(const Error& error, std::string_view what = "message");
 
+// Nothing is wrong with what was asked for: the store could not answer now.
+inline bool may_pass(const Error& why) {
+  return why.kind == ErrorKind::unavailable || why.kind == ErrorKind::overloaded;
+}
+
 }  // namespace sluice::engine

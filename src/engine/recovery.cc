@@ -32,7 +32,9 @@ void Recovery::begin_look() {
 }
 
 void Recovery::fail_look(const Error& why) {
-  if (why.kind != ErrorKind::overloaded || engine_.peers_.alone()) return give_up(why);
+  if (why.kind != ErrorKind::overloaded) return give_up(why);
+  engine_.needs_.log.write(world::LogLevel::warn, "unfinished runs cannot be listed; trying again",
+                           {{"why", why.what}});
   look_again_ = engine_.needs_.loop.after({again_ms}, [this] { begin_look(); });
 }
 
@@ -51,11 +53,11 @@ void Recovery::on_unfinished(std::vector<model::Run> runs) {
 }
 
 bool Recovery::is_wanted(const model::Run& run) const {
-  if (engine_.find(run.id) != nullptr) return false;
+  // One that is just being accepted has its seat already, and will be entered by whoever accepts it.
+  if (engine_.find(run.id) != nullptr || engine_.admission_.knows(run.id)) return false;
   if (engine_.peers_.alone()) return true;
   const auto fate = engine_.peers_.fate_of(run.node);
-  // One that is just being accepted has its seat already, and will be entered by whoever accepts it.
-  if (fate == Fate::self) return looks_.front().whose == Whose::mine_too && !engine_.admission_.knows(run.id);
+  if (fate == Fate::self) return looks_.front().whose == Whose::mine_too;
   return may_be_taken(fate, run.state == RunState::held || run.state == RunState::parked);
 }
 

@@ -35,6 +35,9 @@ class Recovery {
   void adopt(const model::Run& taken);
   // How many of those are on their way.
   int64_t adopting() const { return adopting_; }
+  bool is_idle() const { return under_way_ == 0 && waiting_.empty() && looks_.empty(); }
+  // Those who waited queue again, in their old order.
+  void hold_again();
 
  private:
   struct Look {
@@ -53,7 +56,6 @@ class Recovery {
   // The reason why it cannot be carried on; empty: it can.
   std::string obstacle(const RunPast& past) const;
   bool is_heard_on(const RunPast& past) const;
-  void hold_again();
   void one_done();
   // This run cannot be taken up: later, not at all, or nothing can.
   void stumble(const model::Run& run, const Error& why);

@@ -135,28 +135,132 @@ TEST_F(EngineTest, A_message_that_meets_a_full_disk_is_refused_and_leaves_no_tra
   send_ok(message("hello again"));
 }
 
-TEST_F(EngineTest, When_the_store_will_not_say_the_run_is_taken_up_anew_and_told_once) {
-  for (const auto fault : {store::Fault::before_write, store::Fault::after_write}) {
-    dispatcher.resumable = true;
+// I-8: the journal says what became of the write, whatever the answer was.
+TEST_F(EngineTest, A_write_of_unknown_outcome_is_delivered_once_and_stops_neither_reader_nor_agent) {
+  for (const auto fault : {store::Fault::before_write, store::Fault::after_write, store::Fault::collides}) {
+    SCOPED_TRACE(static_cast<int>(fault));
     const auto run = send_ok(message("hello"));
+    const auto jobs = dispatcher.jobs.size();
     RememberingReader ana;
     const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
     loop.settle();
+    agent_says(a_step, model::EventKind::step);
     disk.fail_write(0, fault);
     agent_says("uncertain ");
+    agent_says("no ");
     loop.advance({1'000});
-    EXPECT_NE(ana.lost, "") << "the reader is cut off rather than told what may not be so";
-    EXPECT_EQ(count_lines(ana.text), 1);
-
-    ASSERT_EQ(dispatcher.working(), 1);
-    const auto told = dispatcher.jobs.back()->dispatch.told_text;
-    EXPECT_EQ(told, fault == store::Fault::after_write ? "uncertain " : "");
-    if (told.empty()) agent_says("uncertain ");
-    agent_says("no more");
+    EXPECT_EQ(dispatcher.jobs.size(), jobs) << "whoever works need not notice";
+    EXPECT_EQ(dispatcher.working(), 1);
+    agent_says("more");
     agent_finishes();
-    EXPECT_TRUE(read_all(run).starts_with(ana.text));
+    EXPECT_EQ(ana.lost, "");
+    EXPECT_TRUE(ana.ended);
+    EXPECT_EQ(ana.text, read_all(run));
+    EXPECT_EQ(stored_run(run).state, RunState::completed);
     EXPECT_NE(stored_message(run.message_id).find(R"("content":"uncertain no more")"), std::string::npos);
   }
+}
+
+TEST_F(EngineTest, A_write_of_unknown_outcome_stops_no_agent_of_other_runs) {
+  const auto bystander = send_ok(message("hello"));
+  agent_says(a_step, model::EventKind::step);
+  const auto in_doubt = send_ok(message_in(make_conversation(), "hello"));
+  disk.fail_write(0, store::Fault::after_write);
+  agent_says("uncertain");
+  loop.advance({1'000});
+  EXPECT_EQ(dispatcher.jobs.size(), 2U);
+  EXPECT_EQ(dispatcher.working(), 2);
+  for (const auto& job : dispatcher.jobs) job->listener->on_finished({3, 4});
+  loop.advance({1'000});
+  EXPECT_EQ(stored_run(bystander).state, RunState::completed);
+  EXPECT_EQ(stored_run(in_doubt).state, RunState::completed);
+  EXPECT_EQ(stored_run(bystander).epoch, model::Epoch{1});
+}
+
+TEST_F(EngineTest, A_store_that_says_nothing_for_a_minute_ends_the_work_on_its_runs) {
+  const auto run = send_ok(message("hello"));
+  disk.hold_answers(true);
+  engine->store_fell_silent({ErrorKind::unavailable, "the disk is gone"});
+  loop.advance({59'000});
+  EXPECT_EQ(dispatcher.working(), 1);
+  loop.advance({2'000});
+  EXPECT_EQ(dispatcher.working(), 0);
+  disk.hold_answers(false);
+  loop.advance({10'000});
+  EXPECT_EQ(dispatcher.working(), 1) << "it is taken up as after a restart";
+  agent_finishes();
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+}
+
+TEST_F(EngineTest, A_list_of_runs_that_is_refused_for_a_moment_is_asked_for_again) {
+  const auto run = send_ok(message("hello"));
+  stop_server();
+  disk.refuse_lists(5);
+  store = std::make_unique<store::MemoryStore>(disk, loop);
+  engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, storeroom, &noticed}, options);
+  bool recovered = false;
+  engine->recover([&](const Result<Unit>& done) { recovered = bool(done); });
+  loop.advance({10'000});
+  EXPECT_TRUE(recovered);
+  ASSERT_EQ(dispatcher.working(), 1);
+  agent_finishes();
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+}
+
+// ── runs that are on disk, and that nothing attends to ──
+
+store::NewRun a_run_of(const model::Tenant& tenant, model::ConversationId conversation, world::IdSource& ids) {
+  store::NewRun made;
+  made.user_message = {.id = ids.make<model::MessageId>(), .conversation_id = conversation, .content = "hello"};
+  made.assistant_message = {.id = ids.make<model::MessageId>(), .conversation_id = conversation};
+  made.assistant_message.role = model::Role::assistant;
+  made.assistant_message.status = model::MessageStatus::in_progress;
+  made.run = {.id = ids.make<model::RunId>(), .tenant_id = tenant.id, .conversation_id = conversation};
+  made.run.user_message_id = made.user_message.id;
+  made.run.message_id = made.assistant_message.id;
+  made.run.state = RunState::streaming;
+  made.events = {{model::EventKind::accepted, {1}, R"({"request_id":"req_test"})"},
+                 {model::EventKind::started, {1}, ""}};
+  return made;
+}
+
+TEST_F(EngineTest, A_run_that_becomes_visible_after_recovery_has_looked_is_taken_up_within_seconds) {
+  const auto late = a_run_of(tenant, conversation, ids);
+  store->accept(late, [](const Result<store::AcceptOutcome>& made) { ASSERT_TRUE(made); });
+  loop.settle();
+  EXPECT_EQ(send_refused(message("hello")), Slug::conversation_busy);
+  loop.advance({10'000});
+  ASSERT_EQ(dispatcher.working(), 1);
+  EXPECT_EQ(metrics.counter("sluice_runs_unattended_total", "").value(), 1U);
+  agent_finishes();
+  EXPECT_EQ(stored_run(late.run).state, RunState::completed);
+  loop.advance({10'000});
+  EXPECT_EQ(metrics.gauge("sluice_runs_unattended", "").value(), 0);
+  send_ok(message("usable again"));
+}
+
+TEST_F(EngineTest, A_run_that_is_being_accepted_is_not_mistaken_for_one_that_nothing_attends_to) {
+  disk.hold_answers(true);
+  std::optional<model::Run> run;
+  engine->send(message("hello"), [&](SendOutcome outcome) { run = std::get<Sent>(outcome).run; });
+  loop.advance({20'000});
+  disk.hold_answers(false);
+  loop.advance({20'000});
+  ASSERT_TRUE(run);
+  EXPECT_EQ(stored_run(*run).epoch, model::Epoch{1});
+  EXPECT_EQ(dispatcher.jobs.size(), 1U);
+  EXPECT_EQ(metrics.counter("sluice_runs_unattended_total", "").value(), 0U);
+}
+
+TEST_F(EngineTest, A_run_that_cannot_be_taken_up_is_counted_and_not_tried_at_every_look) {
+  auto late = a_run_of(tenant, conversation, ids);
+  store->accept(late, [](const Result<store::AcceptOutcome>& made) { ASSERT_TRUE(made); });
+  const int before = disk.write_count();
+  for (int n = 0; n < 1'000; ++n) disk.fail_write(n, store::Fault::collides);
+  loop.advance({120'000});
+  EXPECT_EQ(metrics.gauge("sluice_runs_unattended", "").value(), 1);
+  EXPECT_EQ(metrics.counter("sluice_runs_unattended_total", "").value(), 1U);
+  EXPECT_LT(disk.write_count() - before, 10);
 }
 
 TEST_F(EngineTest, An_acceptance_of_unknown_outcome_is_taken_up_if_it_was_written) {

@@ -13,6 +13,8 @@ constexpr int64_t reopen_first_ms = 100;
 constexpr int64_t reopen_ms_max = 5'000;
 constexpr std::size_t looked_at_once = 64;
 constexpr Millis look_again{500};
+// For so long those who work are kept while the store says nothing: a database that fails over takes less.
+constexpr Millis silence_max{60'000};
 
 Error server_stops() { return {ErrorKind::unavailable, "the server stops; the next one goes on with the run"}; }
 
@@ -40,6 +42,7 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
       peers_({*this, needs.store.nodes(), needs.loop, needs.log, needs.metrics}, options_),
       postbox_(*this, needs.store.nodes(), needs.loop, needs.ids),
       tails_(needs.loop),
+      unattended_({*this, needs.store, needs.loop, needs.log, needs.metrics}),
       self_(std::make_shared<RunEngine*>(this)) {}
 
 RunEngine::~RunEngine() { *self_ = nullptr; }
@@ -111,10 +114,15 @@ void RunEngine::note_left() {
   if (peers_.held_elsewhere()) claim_held();
 }
 
+void RunEngine::on_unsure(LiveRun& run, const Error& why) {
+  needs_.log.write(world::LogLevel::warn, "it is not known whether the run was written",
+                   {{"run", run.run().id.text()}, {"why", why.what}});
+  store_fell_silent(why);
+}
+
 void RunEngine::on_lost(LiveRun& run, const Error& why) {
   if (why.kind == ErrorKind::conflict && !peers_.alone()) return lose_to_other(run, why);
   needs_.log.write(world::LogLevel::error, "run cannot be written", {{"run", run.run().id.text()}, {"why", why.what}});
-  if (why.kind == ErrorKind::unavailable) return store_fell_silent(why);
   // Fenced out: another server carries it on. Corrupt: a human must look. Either way not ours to tell.
   auto lost = std::move(live_.extract(run.run().id).mapped());
   lost->abandon(why);
@@ -232,12 +240,23 @@ void RunEngine::cancel_found(model::Run run, Cancelled done, int looks_left) {
 void RunEngine::store_fell_silent(const Error& why) {
   if (std::exchange(store_silent_, true)) return;
   needs_.log.write(world::LogLevel::error, "store fell silent", {{"why", why.what}});
-  // Not from inside a run's own callback: it would be dropped while it speaks.
+  // Not from inside a callback of what is ended here. Runs are kept: each learns from its journal what became of it.
   needs_.loop.defer(while_alive([this, why] {
-    drop_all(why);
-    note_left();
+    end_recovery();
+    patience_timer_ = needs_.loop.after(silence_max, [this, why] {
+      drop_all(why);
+      note_left();
+    });
     reopen_later();
   }));
+}
+
+void RunEngine::end_recovery() {
+  ++life_;
+  claiming_ = false;
+  // Those that are live already, and were to queue when all are known, queue now.
+  if (recovery_ != nullptr) recovery_->hold_again();
+  recovery_.reset();
 }
 
 // Nothing is written: whoever reads the store next takes them up. Where that may be another node, who reads along or
@@ -246,7 +265,7 @@ void RunEngine::drop_all(const Error& why) {
   ++life_;
   recovery_.reset();
   claiming_ = false;
-  home_retries_.clear();
+  begin_retries_.clear();
   const bool others_go_on = !peers_.alone() && !draining_;
   for (auto& [id, run] : std::exchange(live_, {})) {
     watch_leftover({id, run->run().conversation_id});
@@ -270,11 +289,17 @@ void RunEngine::reopen_store() {
   needs_.store.reopen(while_alive([this](Result<Unit> opened) {
     if (opened) {
       store_silent_ = false;
+      patience_timer_.cancel();
+      settle_runs();
       return run_recovery();
     }
     needs_.log.write(world::LogLevel::error, "store cannot be reopened", {{"why", opened.error().what}});
     reopen_later();
   }));
+}
+
+void RunEngine::settle_runs() {
+  for (auto& [id, live] : live_) live->settle();
 }
 
 void RunEngine::recover(Callback<void(Result<Unit>)> done) {
@@ -290,9 +315,16 @@ void RunEngine::run_recovery() {
   recovery_->look(Recovery::Whose::mine_too, [this](Result<Unit> recovered) {
     if (!recovered && recovered.error().kind == ErrorKind::unavailable) return store_fell_silent(recovered.error());
     if (recovered) reopen_tries_ = 0;
+    if (recovered) unattended_.start();
     if (recovered_) std::exchange(recovered_, nullptr)(std::move(recovered));
   });
 }
+
+bool RunEngine::may_look() const {
+  return recovery_ != nullptr && recovery_->is_idle() && !store_silent_ && !draining_ && peers_.takes_part();
+}
+
+void RunEngine::take_up_unattended() { run_recovery(); }
 
 // ── what was kept for runs that went on elsewhere ───────────────────────────────────────────────
 

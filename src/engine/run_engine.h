@@ -15,6 +15,7 @@
 #include "engine/live_run.h"
 #include "engine/peers.h"
 #include "engine/postbox.h"
+#include "engine/unattended.h"
 
 namespace sluice::engine {
 
@@ -25,7 +26,8 @@ class RunEngine final : public Engine,
                         private LiveRuns,
                         private Admission::Host,
                         private Peers::Host,
-                        private Postbox::Host {
+                        private Postbox::Host,
+                        private UnattendedRuns::Host {
  public:
   RunEngine(EngineNeeds needs, EngineOptions options);
   ~RunEngine() override;
@@ -74,6 +76,7 @@ class RunEngine final : public Engine,
   void on_parked(LiveRun& run, bool keeps_box) override;
   void on_notice() override;
   void on_over(LiveRun& run) override;
+  void on_unsure(LiveRun& run, const Error& why) override;
   void on_lost(LiveRun& run, const Error& why) override;
   LiveRun* find(model::RunId run) override;
   bool is_left_to_next_server(model::RunId run) const override;
@@ -94,6 +97,10 @@ class RunEngine final : public Engine,
   void on_post() override { postbox_.look(); }
   void on_held_elsewhere() override { claim_held(); }
   void on_unsure_of_runs() override;
+
+  bool may_look() const override;
+  bool attends(model::RunId run) const override { return live_.contains(run) || admission_.knows(run); }
+  void take_up_unattended() override;
 
   void on_mail(const store::Mail& mail, Reply reply) override;
   void cancel_by_mail(const store::Mail& mail, Reply reply);
@@ -129,6 +136,9 @@ class RunEngine final : public Engine,
 
   // It has a slot: hands it over with what was kept for that, or with what its journal says.
   void begin_work(LiveRun& live);
+  // What it needs could not be read, and that may pass: `then(live)` after a while, unless it is not to be begun any
+  // more.
+  void try_again(LiveRun& live, Callback<void(LiveRun&)> then);
   void read_on(LiveRun& live);
   void launch(LiveRun& live, Launch launch);
   void launch_here(LiveRun& live, Launch launch);
@@ -147,6 +157,8 @@ class RunEngine final : public Engine,
   // A run is no longer at work, for whatever reason.
   void note_left();
   void drop_all(const Error& why);
+  // What is being taken up is looked for anew when the store answers again.
+  void end_recovery();
   // What is kept here for runs that are not carried here goes when they end.
   void find_leftovers();
   void watch_leftover(harness::ParkedRun kept);
@@ -166,6 +178,8 @@ class RunEngine final : public Engine,
   void decide_elsewhere(model::RunId run, const Decision& decision, Callback<void(DecideOutcome)> done);
   void reopen_later();
   void reopen_store();
+  // Their writes whose fate was not known are looked for in the journal.
+  void settle_runs();
   void run_recovery();
 
   template <typename F>
@@ -190,15 +204,18 @@ class RunEngine final : public Engine,
   bool store_silent_ = false;
   int reopen_tries_ = 0;  // since the last recovery that worked
   world::Timer reopen_timer_;
+  world::Timer cut_off_timer_;
+  world::Timer patience_timer_;  // then runs that wait for a silent store are dropped
+  UnattendedRuns unattended_;
 
   std::deque<harness::ParkedRun> leftovers_;  // of runs that were let go of here, and not seen to end since
   bool looks_later_ = false;
   world::Timer look_timer_;
-  uint64_t life_ = 0;  // grows whenever all runs were dropped
+  uint64_t life_ = 0;  // grows whenever runs are looked for anew
   bool claiming_ = false;
-  int64_t claim_after_us_ = 0;  // the last one came to nothing
-  std::unordered_map<model::RunId, world::Timer> home_retries_;
-  int64_t checked_us_ = 0;  // when those who are held were last looked at
+  int64_t claim_after_us_ = 0;                                    // the last one came to nothing
+  std::unordered_map<model::RunId, world::Timer> begin_retries_;  // of those who are to begin
+  int64_t checked_us_ = 0;                                        // when those who are held were last looked at
 
   bool draining_ = false;
   bool closed_ = false;  // draining is over: nothing begins any more

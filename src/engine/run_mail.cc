@@ -141,7 +141,9 @@ void RunEngine::take_by_mail(const store::Mail& mail, Reply reply) {
     auto taken = [this, no, life = life_, reply = std::move(reply)](const Result<model::Run>& mine) mutable {
       if (!mine) return reply(no);
       reply(mail::object_of("taken", "yes"));
-      if (life == life_ && recovery_ != nullptr) recovery_->adopt(mine.value());
+      if (recovery_ == nullptr) return;  // it is taken up with all else of this node
+      // Whoever looked for all else may have looked too early.
+      life == life_ ? recovery_->adopt(mine.value()) : recovery_->take(mine.value());
     };
     needs_.store.take_over(run.value().id, epoch, while_alive(std::move(taken)));
   };

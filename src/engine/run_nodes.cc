@@ -15,6 +15,7 @@ constexpr std::size_t checked_at_once = 64;
 constexpr int64_t claim_pause_us = 5'000'000;
 constexpr Millis home_patience{3'000};
 constexpr Millis renew_again{50};
+constexpr int64_t lone_patience_ms = 60'000;
 
 Error taken_by_other() { return {ErrorKind::conflict, "another server carries the run"}; }
 
@@ -72,13 +73,22 @@ void RunEngine::on_beat_failed(const Error& why) {
   if (why.kind == ErrorKind::unavailable) store_fell_silent(why);
 }
 
+// Others may take the runs from now on, so whoever works on them must not act any more. Where there are no others it
+// works on for a while, and when the store answers, the epochs say whether one came meanwhile.
 void RunEngine::on_cut_off() {
-  drop_all({ErrorKind::unavailable, "this server cannot reach the store"});
-  note_left();
+  const Error why{ErrorKind::unavailable, "this server cannot reach the store"};
+  const auto drop = [this, why] {
+    drop_all(why);
+    note_left();
+  };
+  if (peers_.knows_others()) return drop();
+  cut_off_timer_ = needs_.loop.after({lone_patience_ms - options_.dead_ms}, drop);
 }
 
 void RunEngine::on_back() {
   needs_.log.write(world::LogLevel::info, "reaches the store", {{"node", needs_.store.nodes().self().text()}});
+  cut_off_timer_.cancel();
+  for (const auto& [id, live] : live_) suspect(id);
   if (!store_silent_) run_recovery();
 }
 
@@ -198,6 +208,10 @@ void RunEngine::find_home(LiveRun& live, Launch launch) {
   const auto& record = live.run();
   auto found = [this, launch = std::move(launch)](LiveRun& still, const Result<store::Page<model::Run>>& page) mutable {
     if (still.run().state != RunState::streaming) return;
+    if (!page && may_pass(page.error())) {
+      return try_again(
+          still, [this, launch = std::move(launch)](LiveRun& later) mutable { find_home(later, std::move(launch)); });
+    }
     const auto rows = page ? page.value().rows : std::vector<model::Run>();
     const auto before = std::ranges::find_if(rows, [&](const auto& run) { return run.id != still.run().id; });
     const auto fate = before == rows.end() ? Fate::self : peers_.fate_of(before->node);
@@ -226,10 +240,10 @@ void RunEngine::stay_here(LiveRun& live, Launch launch) {
   auto kept = std::make_shared<Launch>(std::move(launch));
   if (live.renew([this, &live, kept] { launch_here(live, std::move(*kept)); })) return;
   auto again = [this, kept](LiveRun& still) {
-    const auto timer = std::move(home_retries_.extract(still.run().id).mapped());
+    const auto timer = std::move(begin_retries_.extract(still.run().id).mapped());
     stay_here(still, std::move(*kept));
   };
-  home_retries_[live.run().id] = needs_.loop.after(renew_again, while_carried(live, std::move(again)));
+  begin_retries_[live.run().id] = needs_.loop.after(renew_again, while_carried(live, std::move(again)));
 }
 
 }  // namespace sluice::engine

@@ -12,6 +12,8 @@
 namespace sluice::engine {
 namespace {
 
+constexpr Millis read_again{500};
+
 std::string list_of(const std::vector<std::string>& words) {
   std::string out;
   for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
@@ -48,11 +50,19 @@ void RunEngine::begin_work(LiveRun& live) {
   launch(live, std::move(*kept));
 }
 
+void RunEngine::try_again(LiveRun& live, Callback<void(LiveRun&)> then) {
+  auto again = [this, then = std::move(then)](LiveRun& still) mutable {
+    const auto timer = std::move(begin_retries_.extract(still.run().id).mapped());
+    if (still.run().state == RunState::streaming) then(still);
+  };
+  begin_retries_[live.run().id] = needs_.loop.after(read_again, while_carried(live, std::move(again)));
+}
+
 // It waited for a human with nothing in memory.
 void RunEngine::read_on(LiveRun& live) {
   auto go_on = [this](LiveRun& still, const Result<std::shared_ptr<RunPast>>& past) {
     if (still.run().state != RunState::streaming) return;
-    if (!past && past.error().kind == ErrorKind::unavailable) return store_fell_silent(past.error());
+    if (!past && may_pass(past.error())) return try_again(still, [this](LiveRun& later) { read_on(later); });
     if (!past || past.value()->damaged) {
       return still.fail(problem_of(model::Slug::internal, "What was written of the run could not be read."));
     }
@@ -135,7 +145,13 @@ void RunEngine::start_work(LiveRun& live, harness::Dispatch work, const store::M
   if (!names.repository && names.skills.empty() && !names.environment) return find_secrets(live, std::move(work));
   needs_.store.materials(
       record.tenant_id, names,
-      while_carried(live, [this, work = std::move(work)](LiveRun& still, Result<store::FoundMaterials> found) mutable {
+      while_carried(live, [this, names, work = std::move(work)](LiveRun& still,
+                                                                Result<store::FoundMaterials> found) mutable {
+        if (!found && may_pass(found.error())) {
+          return try_again(still, [this, names, work = std::move(work)](LiveRun& later) mutable {
+            start_work(later, std::move(work), names);
+          });
+        }
         if (!found) {
           return still.fail(problem_of(model::Slug::internal, "What the run is to work with could not be read."));
         }
@@ -150,9 +166,14 @@ void RunEngine::start_work(LiveRun& live, harness::Dispatch work, const store::M
 
 void RunEngine::find_secrets(LiveRun& live, harness::Dispatch work) {
   if (needs_.storeroom != nullptr) give_builtin_skills(work.extras, *needs_.storeroom, work.materials);
+  work.materials.files.clear();  // it may be the second time
   give_attachments(work.extras, work.materials);
   auto give_on = [this, work = std::move(work)](LiveRun& still,
                                                 const Result<std::vector<model::SealedSecret>>& sealed) mutable {
+    if (!sealed && may_pass(sealed.error())) {
+      return try_again(
+          still, [this, work = std::move(work)](LiveRun& later) mutable { find_secrets(later, std::move(work)); });
+    }
     if (!sealed) return still.fail(problem_of(model::Slug::internal, "The run's secrets could not be read."));
     work.secrets = std::make_shared<vault::Secrets>();
     still.use_secrets(work.secrets);
@@ -211,6 +232,10 @@ void RunEngine::read_history(LiveRun& live, harness::Dispatch work) {
       conversation, live.run().user_message_id, static_cast<int>(count_max),
       while_carried(live, [this, count_max, work = std::move(work)](LiveRun& still,
                                                                     Result<std::vector<store::Turn>> turns) mutable {
+        if (!turns && may_pass(turns.error())) {
+          return try_again(
+              still, [this, work = std::move(work)](LiveRun& later) mutable { read_history(later, std::move(work)); });
+        }
         if (!turns) {
           return still.fail(problem_of(model::Slug::internal, "The conversation's history could not be read."));
         }

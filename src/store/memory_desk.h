@@ -44,6 +44,9 @@ class MemoryDesk {
     if (*fault == Fault::full) {
       return answer<T>(Error{ErrorKind::overloaded, "the disk is full"}, std::move(done));
     }
+    if (*fault == Fault::collides) {
+      return answer<T>(Error{ErrorKind::conflict, "another row was in its way"}, std::move(done));
+    }
     if (*fault == Fault::after_write) static_cast<void>(work());
     broken_ = true;
     answer<T>(unknown, std::move(done));

@@ -19,6 +19,8 @@ class MemoryDisk {
  public:
   // The n-th write from now fails; 0 is the next one. Refused writes count too.
   void fail_write(int n, Fault fault) { faults_[write_count_ + n] = fault; }
+  // The next `count` times that a list of unfinished runs is asked for it is `overloaded`.
+  void refuse_lists(int count) { refused_lists_ = count; }
   // Writes that were asked for so far, by every store on this disk.
   int write_count() const { return write_count_; }
   // A slow disk: what is written is written at once, but nobody is told until answers are let go.
@@ -156,6 +158,7 @@ class MemoryDisk {
   bool loses_news_ = false;
   MemoryWatch* watch_ = nullptr;
 
+  int refused_lists_ = 0;
   int write_count_ = 0;
   std::map<int, Fault> faults_;  // by the count of the write that fails
   bool held_ = false;

@@ -255,11 +255,24 @@ void MemoryStore::runs(model::TenantId tenant, RunFilter filter, PageQuery<model
 }
 
 void MemoryStore::unfinished_runs(Done<std::vector<model::Run>> done) {
-  std::vector<model::Run> rows;
+  using Rows = std::vector<model::Run>;
+  const bool is_ordered = disk_.refused_lists_ > 0 && disk_.refused_lists_-- > 0;
+  if (is_ordered || (disk_.watch_ != nullptr && disk_.watch_->refuses_list(nodes_.self()))) {
+    return answer<Rows>(Error{ErrorKind::overloaded, "the disk is busy"}, std::move(done));
+  }
+  Rows rows;
   for (auto& [number, row] : disk_.runs_) {
     if (!model::is_over(row.run.state)) rows.push_back(row.run);
   }
   answer<std::vector<model::Run>>(std::move(rows), std::move(done));
+}
+
+void MemoryStore::carried_runs(Done<std::vector<model::RunId>> done) {
+  std::vector<model::RunId> ids;
+  for (auto& [number, row] : disk_.runs_) {
+    if (!model::is_over(row.run.state) && row.run.node == nodes_.self()) ids.push_back(row.run.id);
+  }
+  answer<std::vector<model::RunId>>(std::move(ids), std::move(done));
 }
 
 }  // namespace sluice::store

@@ -75,6 +75,7 @@ class MemoryStore final : public Store {
   void runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
             Done<Page<model::Run>> done) override;
   void unfinished_runs(Done<std::vector<model::Run>> done) override;
+  void carried_runs(Done<std::vector<model::RunId>> done) override;
 
   void create_repository(model::Repository made, Done<Unit> done) override;
   void update_repository(model::TenantId tenant, model::RepositoryId id, RepositoryPatch patch, Timestamp at,

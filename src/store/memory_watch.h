@@ -12,6 +12,7 @@ enum class Fault : uint8_t {
   before_write,  // nothing is written, but the caller cannot know: `unavailable` until reopen()
   after_write,   // it is written, but the caller cannot know: `unavailable` until reopen()
   full,          // nothing is written, and the caller is told so: `overloaded`
+  collides,      // nothing is written, because another row was in its way: `conflict`
 };
 
 class MemoryWatch {
@@ -23,6 +24,8 @@ class MemoryWatch {
   virtual bool reaches(model::NodeId node) = 0;
   // How many times this node hears a piece of news.
   virtual int news_copies(model::NodeId to) = 0;
+  // The list of unfinished runs is asked for; true: not now, it is `overloaded`.
+  virtual bool refuses_list(model::NodeId /*to*/) { return false; }
   // The run as a write of this node's has left it.
   virtual void on_moved(model::NodeId by, const model::Run& run) = 0;
 };

@@ -94,6 +94,12 @@ const OpenRun* OpenRuns::find(model::RunId run) const {
   return found == runs_.end() ? nullptr : &found->second;
 }
 
+std::unordered_map<model::RunId, JournalRows> OpenRuns::all_rows() const {
+  std::unordered_map<model::RunId, JournalRows> all;
+  for (const auto& [run, open] : runs_) all.emplace(run, open.rows);
+  return all;
+}
+
 OpenRun& OpenRuns::changing(model::RunId run) {
   const auto found = runs_.find(run);
   SLUICE_CHECK(found != runs_.end());

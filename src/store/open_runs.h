@@ -31,6 +31,8 @@ class OpenRuns {
   void load(Connection& db);
 
   const OpenRun* find(model::RunId run) const;
+  // Where all their journals are.
+  std::unordered_map<model::RunId, JournalRows> all_rows() const;
   void enter(model::RunId run, OpenRun open);
   void add_row(model::RunId run, int64_t number, uint64_t event_count);
   void set_state(model::RunId run, model::RunState state);

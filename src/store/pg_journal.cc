@@ -104,6 +104,13 @@ Result<std::vector<model::Run>> unfinished_runs(Connection& db) {
   return found;
 }
 
+Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId node) {
+  Query query(db, "SELECT id FROM heads WHERE node = ?", node);
+  std::vector<model::RunId> found;
+  while (query.next()) query.read(found.emplace_back());
+  return found;
+}
+
 Result<int> tidy_up(Connection& db, Timestamp now) {
   const auto locked =
       find_number(db, "SELECT CAST(pg_try_advisory_xact_lock(?) AS int)", static_cast<int64_t>(PgLock::tidying));

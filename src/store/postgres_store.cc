@@ -77,6 +77,10 @@ void PostgresStore::unfinished_runs(Done<std::vector<model::Run>> done) {
   read(std::move(done), [](Connection& db) { return pg::unfinished_runs(db); });
 }
 
+void PostgresStore::carried_runs(Done<std::vector<model::RunId>> done) {
+  read(std::move(done), [node = nodes_.self()](Connection& db) { return pg::carried_runs(db, node); });
+}
+
 void PostgresStore::due_notices(Timestamp now, int limit, Done<std::vector<DueNotice>> done) {
   write_freely(std::move(done), [now, limit](Connection& db) { return pg::due_notices(db, now, limit); });
 }

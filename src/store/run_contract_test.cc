@@ -249,6 +249,31 @@ TEST_P(RunContract, Unfinished_runs_are_found_again_after_a_restart_oldest_first
   EXPECT_TRUE(std::holds_alternative<Busy>(get(&Store::accept, a_run(tenant, conversation))));
 }
 
+TEST_P(RunContract, The_runs_that_a_server_must_be_carrying_are_those_that_are_not_over_and_name_it) {
+  const auto first = accepted(tenant, conversation);
+  const auto second = accepted(tenant, make_conversation(tenant).id);
+  EXPECT_EQ(get(&Store::carried_runs).size(), 2U);
+  get(&Store::append, the_end(second));
+  EXPECT_EQ(get(&Store::carried_runs), std::vector{first.run.id});
+}
+
+// After an answer that was lost a server reads on, and writes on, where it stood.
+TEST_P(RunContract, Journals_of_runs_that_were_not_taken_over_are_read_and_written_on_after_reopening) {
+  const auto begun = accepted(tenant, conversation);
+  Append more{.run = begun.run.id, .epoch = begun.run.epoch, .head = begun.run.head};
+  more.events = {{model::EventKind::text, {7000}, "one"}};
+  get(&Store::append, more);
+  get(&Store::reopen);
+  more.head = {begun.run.head.value + 1};
+  more.events[0].body = "two";
+  get(&Store::append, more);
+  const auto page = get(&Store::journal, begun.run.id, begun.run.head, std::size_t{1'000'000});
+  ASSERT_EQ(page.events.size(), 2U);
+  EXPECT_EQ(page.events[0].event().body, "one");
+  EXPECT_EQ(page.events[1].event().body, "two");
+  EXPECT_EQ(page.run.epoch, begun.run.epoch);
+}
+
 TEST_P(RunContract, The_same_key_and_request_is_the_same_run_I_19) {
   auto made = a_run(tenant, conversation);
   made.idempotency = key("k");

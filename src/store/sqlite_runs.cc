@@ -174,4 +174,11 @@ Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& 
   return found;
 }
 
+Result<std::vector<model::RunId>> carried_runs(Connection& db) {
+  Query query(db, "SELECT runs.id FROM flights JOIN runs ON runs.number = flights.run");
+  std::vector<model::RunId> found;
+  while (query.next()) query.read(found.emplace_back());
+  return found;
+}
+
 }  // namespace sluice::store::sql

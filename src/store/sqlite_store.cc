@@ -164,12 +164,23 @@ void SqliteStore::unfinished_runs(Done<std::vector<model::Run>> done) {
   write(std::move(done), [this](Connection& db) { return sql::unfinished_runs(db, side_->open_runs()); });
 }
 
+void SqliteStore::carried_runs(Done<std::vector<model::RunId>> done) {
+  read(std::move(done), [](Connection& db) { return sql::carried_runs(db); });
+}
+
 // ── the store itself ──
 
 void SqliteStore::reopen(Done<Unit> done) {
-  open_rows_.clear();  // whoever takes a run over learns anew where its journal is
-  const auto attempt = [](Connection&) -> Result<Unit> { return Unit{}; };
-  writer_.submit(std::make_unique<Operation<Unit, decltype(attempt)>>(Work::Class::reopen, attempt, std::move(done)));
+  using OpenRows = std::unordered_map<model::RunId, JournalRows>;
+  // Runs go on without being taken over, so it is learned here where their journals are by now.
+  Done<OpenRows> noted = [this, done = std::move(done)](Result<OpenRows> rows) mutable {
+    if (!rows) return done(std::move(rows.error()));
+    open_rows_ = std::move(rows).take();
+    done(Unit{});
+  };
+  const auto attempt = [this](Connection&) -> Result<OpenRows> { return side_->open_runs().all_rows(); };
+  writer_.submit(
+      std::make_unique<Operation<OpenRows, decltype(attempt)>>(Work::Class::reopen, attempt, std::move(noted)));
 }
 
 void SqliteStore::tidy_up(Timestamp now, Done<int> done) {

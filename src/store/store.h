@@ -185,6 +185,8 @@ class Store : public Objects, public Gates, public Threads {
                     Done<Page<model::Run>> done) = 0;
   // Every run that is not over, oldest first: what recovery takes up.
   virtual void unfinished_runs(Done<std::vector<model::Run>> done) = 0;
+  // Of these, those whose row names this node: what it must be carrying.
+  virtual void carried_runs(Done<std::vector<model::RunId>> done) = 0;
 
   // ── its other parts ──
   virtual Endpoints& endpoints() = 0;

@@ -60,6 +60,8 @@ void Scene::furnish() {
     weather_.stall = now_and_then(25, 25);
     weather_.clock = now_and_then(25, 20);
     weather_.lost_box = now_and_then(30, 15);
+    weather_.collision = now_and_then(25, 15);
+    weather_.refuses_lists = chance_.one_in(4);
     weather_.loses_news = chance_.one_in(4);
     weather_.doubles_news = chance_.one_in(4);
   }
@@ -145,7 +147,10 @@ void Scene::step() {
   pass_time(chance_.one_in(3) ? chance_.below(5) : chance_.between(1, 400));
   std::set<model::NodeId> excused;
   for (const auto& slot : slots_) {
-    if (slot.server && slot.server->loop().is_stalled()) excused.insert(slot.server->node());
+    if (!slot.server) continue;
+    // Cut off, and without others as far as it has heard, it works on until it hears of one.
+    const bool is_lone = slot.server->cut_off && slot.server->is_ready() && slot.server->engine().nodes().size() == 1;
+    if (slot.server->loop().is_stalled() || is_lone) excused.insert(slot.server->node());
   }
   // A box that outlives its server gives up by itself.
   const auto& habits = fleet_->habits();
@@ -214,6 +219,10 @@ void Scene::misfortune() {
     begin("answer of a write lost");
     slot.ordered = {chance_.between(1, 8), false, chance_.one_in(2)};
   }
+  if (happens(weather_.collision)) {
+    begin("write refused");
+    slot.ordered = {.in = chance_.between(1, 8), .collides = true};
+  }
   if (happens(weather_.clock)) {
     begin("clock jumps");
     server.loop().jump(chance_.between(-600'000, 600'000));
@@ -254,6 +263,10 @@ std::optional<store::Fault> Scene::on_write(model::NodeId by) {
                   })->ordered;
   if (ordered.in > 0 && --ordered.in == 0) {
     const auto fault = ordered.after ? store::Fault::after_write : store::Fault::before_write;
+    if (ordered.collides) {
+      verdict_.note(server->name() + ": refused, because another row was in the way");
+      return store::Fault::collides;
+    }
     verdict_.note(server->name() + (ordered.after ? ": written, but not told" : ": not written, and not told"));
     if (ordered.dies) server->die();
     return fault;
@@ -265,6 +278,12 @@ std::optional<store::Fault> Scene::on_write(model::NodeId by) {
 bool Scene::reaches(model::NodeId node) {
   const auto* server = server_of(node);
   return server == nullptr || !server->cut_off;
+}
+
+bool Scene::refuses_list(model::NodeId to) {
+  if (quiet_ || !weather_.refuses_lists || server_of(to) == nullptr || !chance_.one_in(3)) return false;
+  verdict_.count("faults: refused list");
+  return true;
 }
 
 int Scene::news_copies(model::NodeId to) {

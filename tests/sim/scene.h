@@ -30,6 +30,8 @@ struct Weather {
   int64_t stall = 0;
   int64_t clock = 0;
   int64_t lost_box = 0;
+  int64_t collision = 0;
+  bool refuses_lists = false;
   bool loses_news = false;
   bool doubles_news = false;
 };
@@ -45,6 +47,7 @@ class Scene final : private store::MemoryWatch {
  private:
   std::optional<store::Fault> on_write(model::NodeId by) override;
   bool reaches(model::NodeId node) override;
+  bool refuses_list(model::NodeId to) override;
   int news_copies(model::NodeId to) override;
   void on_moved(model::NodeId by, const model::Run& run) override;
 
@@ -68,6 +71,7 @@ class Scene final : private store::MemoryWatch {
     int64_t in = 0;
     bool dies = false;
     bool after = false;
+    bool collides = false;  // instead: it is refused, because another row is in its way
   };
   struct Slot {
     std::shared_ptr<Server> server;

@@ -1,0 +1,80 @@
+// A run the fate of whose last write is unknown. Nothing of it is dropped for that: its journal says what became of the
+// write, its epoch says whose it is, and whoever works on it need not notice.
+#include <limits>
+
+#include "engine/live_run.h"
+
+namespace sluice::engine {
+namespace {
+
+constexpr int conflicts_max = 8;  // in a row, of one write that the journal does not have
+constexpr Millis look_again{500};
+constexpr std::size_t whole_batch = std::numeric_limits<int32_t>::max();
+
+Error carried_elsewhere() { return {ErrorKind::conflict, "another server carries the run"}; }
+
+}  // namespace
+
+void LiveRun::be_unsure(const Error& why) {
+  writing_ = true;  // nothing follows until it is known
+  unsure_ = why;
+  if (why.kind == ErrorKind::unavailable) return needs_.owner.on_unsure(*this, why);
+  settle();
+}
+
+void LiveRun::settle() {
+  if (!unsure_ || std::exchange(looking_, true)) return;
+  needs_.store.journal(run_.id, run_.head, whole_batch, [self = self_](const Result<store::JournalPage>& page) {
+    if (*self != nullptr) (*self)->on_looked(page);
+  });
+}
+
+void LiveRun::on_looked(const Result<store::JournalPage>& page) {
+  looking_ = false;
+  if (page) return conclude(page.value());
+  // Most conflicts are another server's: this one stops rather than act on without knowing.
+  if (unsure_->kind == ErrorKind::conflict) return needs_.owner.on_lost(*this, *unsure_);
+  if (page.error().kind == ErrorKind::unavailable) return needs_.owner.on_unsure(*this, page.error());
+  if (page.error().kind != ErrorKind::overloaded) return needs_.owner.on_lost(*this, page.error());
+  again_ = needs_.loop.after(look_again, [this] { settle(); });
+}
+
+void LiveRun::conclude(const store::JournalPage& page) {
+  const auto& found = page.run;
+  const bool is_renewed =
+      renewal_ && found.node == run_.node && found.epoch.value == run_.epoch.value + 1 && !is_over(found.state);
+  if (found.epoch != run_.epoch && !is_renewed) return needs_.owner.on_lost(*this, carried_elsewhere());
+  const auto why = *std::exchange(unsure_, std::nullopt);
+  writing_ = false;
+  if (renewal_) return on_renewed(is_renewed ? Result(found) : Error{ErrorKind::overloaded, why.what});
+  // One append is written as a whole or not at all, and only this server writes in this epoch.
+  const bool is_written = in_flight_.events.empty() ? in_flight_.state && *in_flight_.state == found.state
+                                                    : page.events.size() == in_flight_.events.size();
+  if (is_written) return on_written(page.events);
+  const bool is_strange = !page.events.empty() || (why.kind == ErrorKind::conflict && refusals_ >= conflicts_max);
+  if (is_strange)
+    return needs_.owner.on_lost(*this, {ErrorKind::conflict, "the journal is not as it was: " + why.what});
+  repeat(why, false);
+}
+
+// Whoever could not renew tries again: until then somebody else may take the run, and nothing of it is begun.
+void LiveRun::on_renewed(const Result<model::Run>& taken) {
+  writing_ = false;
+  if (taken) {
+    run_.epoch = taken.value().epoch;
+    const auto self = self_;
+    std::exchange(renewal_, nullptr)();
+    if (*self != nullptr) flush();
+    return;
+  }
+  const auto& why = taken.error();
+  if (why.kind == ErrorKind::unavailable || why.kind == ErrorKind::conflict) return be_unsure(why);
+  if (why.kind != ErrorKind::overloaded) return needs_.owner.on_lost(*this, why);
+  writing_ = true;  // until the timer
+  again_ = needs_.loop.after(look_again, [this] {
+    writing_ = false;
+    renew(std::exchange(renewal_, nullptr));
+  });
+}
+
+}  // namespace sluice::engine
