@@ -143,10 +143,7 @@ void remove_group(const fs::path& group) {
     if (entry.is_directory(error)) remove_group(entry.path());
   }
   for (int attempt = 0; attempt < 50 && rmdir(group.c_str()) != 0 && errno == EBUSY; ++attempt) {
-    std::istringstream processes(read_text(group / "cgroup.procs"));
-    for (pid_t process = 0; processes >> process;) {
-      if (process != getpid()) ::kill(process, SIGKILL);
-    }
+    for (const pid_t process : processes_to_kill(read_text(group / "cgroup.procs"))) ::kill(process, SIGKILL);
     const timespec moment = {0, 2'000'000};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, nullptr);
   }
@@ -156,6 +153,15 @@ void remove_group(const fs::path& group) {
 
 std::string group_prefix(pid_t server) {
   return std::string(prefix) + std::to_string(server) + "." + start_of(server) + ".";
+}
+
+std::vector<pid_t> processes_to_kill(std::string_view listed) {
+  std::vector<pid_t> found;
+  for (const auto& line : split(listed, '\n')) {
+    const long process = std::strtol(line.c_str(), nullptr, 10);
+    if (process > 0 && process != getpid()) found.push_back(static_cast<pid_t>(process));
+  }
+  return found;
 }
 
 bool is_left_behind(std::string_view name) {

@@ -55,6 +55,10 @@ std::string group_prefix(pid_t server);
 // even an empty one: its server, or a runtime for it, may be about to make a group in there.
 bool is_left_behind(std::string_view name);
 
+// Who is to be killed of those that a group's cgroup.procs lists: neither this process, nor 0, as which a process of
+// another pid namespace is listed. To kill 0 would be to kill the whole process group of this server.
+std::vector<pid_t> processes_to_kill(std::string_view listed);
+
 // Groups of servers that are gone. Returns how many.
 int reap_left_groups(const Machine& machine);
 

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <string>
+#include <vector>
 
 namespace sluice::sandbox {
 namespace control_groups_test {
@@ -40,6 +42,13 @@ TEST(ControlGroups, Of_others_are_not_ours_to_reap) {
        {"", "user.slice", "sluice-", "sluice-web.service", "sluice-a.b.c", "sluice-1.2", "my-1.2.3"}) {
     EXPECT_FALSE(is_left_behind(name)) << name;
   }
+}
+
+TEST(ControlGroups, never_kill_this_process_nor_its_own_process_group) {
+  const std::string self = std::to_string(getpid());
+  EXPECT_EQ(processes_to_kill("12\n0\n" + self + "\n34\n"), (std::vector<pid_t>{12, 34}));
+  EXPECT_TRUE(processes_to_kill("").empty());
+  EXPECT_TRUE(processes_to_kill("0\n").empty());
 }
 
 }  // namespace control_groups_test
