@@ -24,14 +24,14 @@ std::unique_ptr<LiveBox> BoxShelf::take(model::ConversationId conversation, cons
   auto box = std::move(found->second);
   boxes_.erase(found);
   if (box->home == home && has_skills(*box, skills)) return box;
-  box->kill([] {});
+  box->kill([](const Result<Unit>&) {});
   return nullptr;
 }
 
 void BoxShelf::give_back(model::ConversationId conversation, std::unique_ptr<LiveBox> box) {
   lent_.erase(conversation);
   box->leave();
-  if (released_.erase(conversation) > 0) return box->kill([] {});
+  if (released_.erase(conversation) > 0) return box->kill([](const Result<Unit>&) {});
   box->when_lost([this, conversation] { boxes_.erase(conversation); });
   boxes_[conversation] = std::move(box);
 }
@@ -45,7 +45,7 @@ void BoxShelf::release(model::ConversationId conversation) {
   if (lent_.contains(conversation)) released_.insert(conversation);
   const auto found = boxes_.find(conversation);
   if (found == boxes_.end()) return;
-  found->second->kill([] {});
+  found->second->kill([](const Result<Unit>&) {});
   boxes_.erase(found);
 }
 

@@ -102,7 +102,7 @@ bool Hands::take_kept_box() {
   auto kept = context_.shelf->take(dispatch_.conversation, home_, dispatch_.materials.skills);
   if (!kept) return false;
   if (!dispatch_.keeps_box || !state_.parked_layers.empty()) {
-    kept->kill([] {});
+    kept->kill([](const Result<Unit>&) {});
     return false;
   }
   live_ = std::move(kept);
@@ -340,7 +340,8 @@ void Hands::stop(Callback<void()> gone) {
     repository_fetch_->stop(std::move(gone));
     repository_fetch_.reset();
   } else if (live_) {
-    live_->kill(std::move(gone));
+    // What could not be proven is in the sandbox's log: whoever stops a run is not kept waiting for more.
+    live_->kill([gone = std::move(gone)](const Result<Unit>&) mutable { gone(); });
     live_.reset();
   } else {
     context_.loop.defer(std::move(gone));

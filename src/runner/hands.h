@@ -97,7 +97,7 @@ class Hands final : private CommandListener, private BoxUser {
   // Nobody works any more: tells the diff, hands back files, keeps the workspace. `text` is the
   // answer. `done` is called at once when nothing was ever open.
   void finish(std::string text, Callback<void()> done);
-  // Kills what there is; `gone` when that is proven, also after this is dropped.
+  // Kills what there is; `gone` when that is proven, or cannot be, also after this is dropped.
   void stop(Callback<void()> gone);
 
  private:
@@ -140,6 +140,7 @@ class Hands final : private CommandListener, private BoxUser {
   bool end_phase(std::string_view phase, std::string_view words);
   void fail(model::Slug slug, std::string detail);
   void fail_keeping(const std::string& why);
+  void fail_undead(const std::string& why);
   egress::Guest guest() const;
   sandbox::BoxRequest box_request() const;
   LayerWork layer_work() const;

@@ -79,8 +79,10 @@ void Hands::finish(std::string text, Callback<void()> done) {
     }
   }
   if (keeps_box()) return look_for_changes();
-  live_->kill([this, alive = lifeline_.watch()] {
-    if (!alive.expired()) look_for_changes();
+  live_->kill([this, alive = lifeline_.watch()](const Result<Unit>& proof) {
+    if (alive.expired()) return;
+    if (!proof) return fail_undead(proof.error().what);
+    look_for_changes();
   });
 }
 

@@ -39,6 +39,24 @@ TEST_F(HandsTest, When_the_box_is_lost_between_two_calls_the_run_fails_at_once) 
   expect_problem(Slug::sandbox_failed, "gone");
 }
 
+TEST_F(HandsTest, Stopping_does_not_wait_for_a_box_that_is_still_being_opened) {
+  sandbox->hold_opens = true;
+  begin("$ ls");
+  bool gone = false;
+  work->stop([&] { gone = true; });
+  work.reset();
+  loop.settle();
+  EXPECT_TRUE(gone);
+  EXPECT_EQ(sandbox->given_up, 1);
+}
+
+TEST_F(HandsTest, A_box_whose_end_cannot_be_proven_fails_the_run) {
+  sandbox->kill_fails_with = Error{ErrorKind::unavailable, "waited 30 s for its processes to end"};
+  begin("write kept.txt: no");
+  expect_problem(Slug::sandbox_failed, "The sandbox could not be ended: waited 30 s for its processes to end.");
+  EXPECT_TRUE(layers().empty()) << "something could still write there";
+}
+
 // S-10
 TEST_F(HandsTest, Stopping_kills_the_box_and_is_over_when_that_is_proven) {
   script = hanging;

@@ -38,8 +38,9 @@ void Hands::hold(Callback<void()> done) {
   }
   then_ = std::move(done);
   if (dispatch_.keeps_box) return find_held_changed();
-  live_->kill([this, alive = lifeline_.watch()] {
+  live_->kill([this, alive = lifeline_.watch()](const Result<Unit>& proof) {
     if (alive.expired()) return;
+    if (!proof) return fail_undead(proof.error().what);
     live_->settle_files();
     if (!alive.expired()) find_held_changed();
   });
@@ -133,6 +134,11 @@ void Hands::allow_host(std::string host) {
 
 bool Hands::is_allowed_host(std::string_view host) const {
   return std::ranges::find(state_.allowed_hosts, host) != state_.allowed_hosts.end();
+}
+
+// What still runs in it could change the workspace while it is kept.
+void Hands::fail_undead(const std::string& why) {
+  fail(Slug::sandbox_failed, "The sandbox could not be ended: " + to_utf8(why) + ".");
 }
 
 void Hands::fail_keeping(const std::string& why) {

@@ -116,7 +116,7 @@ void LiveBox::leave() {
   user_ = nullptr;
 }
 
-void LiveBox::kill(Callback<void()> gone) {
+void LiveBox::kill(Callback<void(Result<Unit>)> gone) {
   outlet_.reset();
   box_.kill(std::move(gone));
 }

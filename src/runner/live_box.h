@@ -65,8 +65,9 @@ class LiveBox final : private egress::OutletListener {
   // When it ends while it is nobody's.
   void when_lost(Callback<void()> then) { when_lost_ = std::move(then); }
 
-  // Kills what is inside; `gone` when that is proven, also after this is dropped. Its descriptors stay good.
-  void kill(Callback<void()> gone);
+  // Kills what is inside; `gone` when that is proven, or with the reason why it is not, also after this is dropped. A
+  // box that is still being opened is given up. Its descriptors stay good.
+  void kill(Callback<void(Result<Unit>)> gone);
 
   // ── what lies below, as whoever opened it knows ──
   workspace::Layers layers;          // the conversation's, when it was opened

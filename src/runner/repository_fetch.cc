@@ -187,8 +187,10 @@ void RepositoryFetch::begin() {
 void RepositoryFetch::run_next() {
   if (next_command_ == commands_.size()) {
     run_.reset();
-    return box_.kill([this, alive = lifeline_.watch()] {
-      if (!alive.expired()) freeze();
+    return box_.kill([this, alive = lifeline_.watch()](Result<Unit> proof) {
+      if (alive.expired()) return;
+      if (!proof) return finish(std::move(proof.error()).in("end its sandbox"));
+      freeze();
     });
   }
   CommandListener& listener = *this;
@@ -263,7 +265,7 @@ void RepositoryFetch::finish(Result<workspace::Layers> layers) {
 
 void RepositoryFetch::stop(Callback<void()> gone) {
   run_.reset();
-  box_.kill(std::move(gone));
+  box_.kill([gone = std::move(gone)](const Result<Unit>&) mutable { gone(); });
 }
 
 }  // namespace sluice::runner

@@ -62,13 +62,11 @@ void Heard::on_exit(Exit how) {
   story_.nudge();
 }
 
-BoxStory::BoxStory(SandboxOptions options) {
+BoxStory::BoxStory(SandboxOptions options, std::unique_ptr<world::Reactor> reactor) : reactor_(std::move(reactor)) {
   std::signal(SIGPIPE, SIG_IGN);  // as the server does: a command may close its input
   std::string pattern = fs::temp_directory_path() / "sluice-box-XXXXXX";
   state_dir_ = mkdtemp(pattern.data());
-  auto made = world::make_reactor();
-  SLUICE_CHECK(made);
-  reactor_ = std::move(made).take();
+  if (!reactor_) reactor_ = world::make_reactor().take();
   if (options.state_dir.empty()) options.state_dir = state_dir_;
   auto opened = open_sandbox(std::move(options), *reactor_, log_, metrics_);
   if (!opened) ADD_FAILURE() << opened.error().what;
@@ -118,7 +116,8 @@ Ran BoxStory::run(Box& box, Command command) {
 
 void BoxStory::kill(Box& box) {
   bool done = false;
-  box.kill([&] {
+  box.kill([&](const Result<Unit>& proof) {
+    EXPECT_TRUE(proof);
     done = true;
     nudge();
   });

@@ -53,8 +53,9 @@ inline Command sh(std::string script) { return {.argv = {"sh", "-c", std::move(s
 
 class BoxStory final {
  public:
-  // Completes `options`: a state directory of its own; small limits where they were left as they are.
-  explicit BoxStory(SandboxOptions options = {});
+  // Completes `options`: a state directory of its own; small limits where they were left as they are. `reactor`: a loop
+  // of the test's own.
+  explicit BoxStory(SandboxOptions options = {}, std::unique_ptr<world::Reactor> reactor = nullptr);
   ~BoxStory();
   BoxStory(const BoxStory&) = delete;
   BoxStory& operator=(const BoxStory&) = delete;
@@ -62,6 +63,7 @@ class BoxStory final {
   Sandbox& sandbox() { return *sandbox_; }
   world::Reactor& reactor() { return *reactor_; }
   const world::Metrics& metrics() const { return metrics_; }
+  const std::vector<std::string>& log_lines() const { return log_.lines; }
   const std::filesystem::path& state_dir() const { return state_dir_; }
   bool can(std::string_view ability) const;
 

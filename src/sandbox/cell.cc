@@ -39,12 +39,17 @@ std::string why_not_started(const box::Head& head, const std::string& program, c
 
 }  // namespace
 
-Cell::Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, OwnedFd line,
-           bool has_listeners)
-    : number_(number), reactor_(reactor), keeper_(keeper), groups_(groups), has_listeners_(has_listeners) {
+Cell::Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, Birth birth)
+    : number_(number),
+      reactor_(reactor),
+      keeper_(keeper),
+      groups_(groups),
+      has_listeners_(birth.has_listeners),
+      began_us_(reactor.monotonic_us()) {
   line_ = std::make_unique<Line>(
-      reactor_, std::move(line), [this](Packet packet) { heard(std::move(packet)); },
+      reactor_, std::move(birth.line), [this](Packet packet) { heard(std::move(packet)); },
       [this] { fail(Loss::vanished, "its first process ended"); });
+  wait_for(birth.patience, "its first process to be started");
 }
 
 Cell::~Cell() { end_commands({.cause = ExitCause::box_lost}); }
@@ -57,9 +62,16 @@ void Cell::on_built(Packet packet) {
     death_.reset();
     const std::weak_ptr<int> alive = alive_;
     if (!dying_) fail(Loss::vanished, "its first process was killed");
-    if (!alive.expired()) keeper_.on_dead(*this);
+    if (alive.expired()) return;
+    patience_.cancel();
+    overdue_ = false;
+    keeper_.on_dead(*this);
   });
-  if (dying_) return strike();
+  if (dying_) {
+    wait_for(end_patience, "its processes to end");
+    return strike();
+  }
+  wait_for(opening_patience, "its first process to get ready");
   const std::weak_ptr<int> alive = alive_;
   for (auto& said : std::exchange(early_, {})) {
     heard(std::move(said));
@@ -76,6 +88,8 @@ void Cell::on_build_failed(uint64_t seat, Loss loss, const std::string& what) {
 
 void Cell::claim(std::string order, std::map<std::string, std::string> environment) {
   environment_ = std::move(environment);
+  claiming_ = true;
+  if (ready_ && !shown_) wait_for(opening_patience, "its first process to lay out the workspace");
   line_->send({{.verb = box::Verb::claim}, {}, std::move(order)});
 }
 
@@ -92,6 +106,8 @@ void Cell::heard(Packet packet) {
     case box::Verb::ready: return on_init_ready(std::move(packet));
     case box::Verb::claimed:
       if (packet.descriptors.size() != 2) return fail(Loss::refused, "its workspace was not shown");
+      shown_ = true;
+      if (ready_) patience_.cancel();
       return keeper_.on_claimed(*this, {std::move(packet.descriptors[0]), std::move(packet.descriptors[1])});
     case box::Verb::failed: return fail(Loss::refused, packet.payload);
     case box::Verb::exited: return on_command_exited(packet.head);
@@ -129,6 +145,9 @@ void Cell::on_init_ready(Packet packet) {
   packet.head.b = number_;
   if (!is_born() && !packet.descriptors.empty()) on_built(std::move(packet));
   if (!is_whole) return fail(Loss::refused, "its listeners did not arrive");
+  ready_ = true;
+  patience_.cancel();
+  if (claiming_) wait_for(opening_patience, "its first process to lay out the workspace");
   keeper_.on_ready(*this);
 }
 
@@ -141,6 +160,7 @@ void Cell::fail(Loss loss, const std::string& what) {
 }
 
 void Cell::kill() {
+  if (std::exchange(overdue_, false)) wait_for(patience_span_, std::move(awaited_));
   if (!dying_) {
     reactor_.defer([this, alive = std::weak_ptr(alive_)] {
       if (!alive.expired()) end_commands({.cause = ExitCause::stopped, .code = SIGKILL});
@@ -149,8 +169,43 @@ void Cell::kill() {
   strike();
 }
 
+void Cell::wait_for(Millis patience, std::string what) {
+  patience_span_ = patience;
+  awaited_ = std::move(what);
+  patience_ = reactor_.after(patience, [this] { on_patience_over(); });
+}
+
+void Cell::on_patience_over() {
+  const std::string what = "waited " + std::to_string(patience_span_.value / 1000) + " s for " + awaited_;
+  if (dying_ && !is_born() && !proving_) return keeper_.on_dead(*this);
+  if (dying_) {
+    overdue_ = true;
+    return keeper_.on_overdue(*this, what);
+  }
+  constexpr int64_t birth_us_max = 60'000'000;
+  const int64_t now_us = reactor_.monotonic_us();
+  if (!is_born() && now_us - began_us_ < birth_us_max &&
+      keeper_.has_built_since(now_us - patience_span_.value * 1000)) {
+    return wait_for(patience_span_, std::move(awaited_));
+  }
+  fail(Loss::vanished, what);
+}
+
+void Cell::answer_killers(const Result<Unit>& proof) {
+  for (auto& done : std::exchange(when_dead, {})) done(proof);
+}
+
+void Cell::wait_for_end(uint32_t command) {
+  if (!commands_.contains(command)) return;
+  ends_[command] = reactor_.after(end_patience, [this] {
+    fail(Loss::vanished, "waited " + std::to_string(end_patience.value / 1000) + " s for a killed command to end");
+  });
+}
+
 void Cell::strike() {
-  dying_ = true;
+  if (!std::exchange(dying_, true)) {
+    wait_for(is_born() ? end_patience : opening_patience, "its processes to end");
+  }
   egress_listener.reset();
   bridge_listener.reset();
   // Without its line an init that is not born yet ends as soon as it looks.
@@ -160,6 +215,7 @@ void Cell::strike() {
 }
 
 void Cell::end_commands(const Exit& exit) {
+  ends_.clear();
   for (auto& [command, running] : std::exchange(commands_, {})) running->end(exit);
 }
 
@@ -167,7 +223,9 @@ std::shared_ptr<Running> Cell::start(Command command, ProcessListener& listener)
   const uint32_t id = next_command_++;
   const std::weak_ptr<int> alive = alive_;
   auto running = std::make_shared<Running>(reactor_, listener, command, [this, alive, id](int signal) {
-    if (!alive.expired() && line_) line_->send({{.verb = box::Verb::signal, .number = id, .a = signal}, {}, {}});
+    if (alive.expired() || !line_) return;
+    line_->send({{.verb = box::Verb::signal, .number = id, .a = signal}, {}, {}});
+    if (signal == SIGKILL) wait_for_end(id);
   });
   const auto fails = [&](Exit exit) {
     reactor_.defer([running, exit = std::move(exit)]() mutable { running->end(std::move(exit)); });
@@ -189,6 +247,7 @@ std::shared_ptr<Running> Cell::start(Command command, ProcessListener& listener)
 }
 
 std::shared_ptr<Running> Cell::take_command(uint32_t command) {
+  ends_.erase(command);
   const auto found = commands_.extract(command);
   return found ? std::move(found.mapped()) : nullptr;
 }

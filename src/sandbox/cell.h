@@ -23,6 +23,10 @@ struct Shown {
   OwnedFd changes;
 };
 
+// How long a sandbox is waited for: at each step on the way to its caller, and once it was killed.
+inline constexpr Millis opening_patience = {10'000};
+inline constexpr Millis end_patience = {30'000};
+
 class Cell;
 
 enum class Loss : uint8_t {
@@ -38,15 +42,23 @@ class CellKeeper {
   virtual void on_claimed(Cell& cell, Shown shown) = 0;
   // It will not be, or is no more; nobody asked for that. `what` for people.
   virtual void on_lost(Cell& cell, Loss loss, const std::string& what) = 0;
-  // Its first process is dead and reaped, and so is every other.
+  // Its first process is dead and reaped, and so is every other. Or it never had one: it was given up, and nothing was
+  // heard of its birth.
   virtual void on_dead(Cell& cell) = 0;
+  // It was killed, and that it is dead is still not proven; `what` was waited for.
+  virtual void on_overdue(Cell& cell, const std::string& what) = 0;
+  // Whether what builds sandboxes has been heard of since: then the turn of this one is still to come.
+  virtual bool has_built_since(int64_t monotonic_us) const = 0;
 };
 
 class Cell final {
  public:
-  // `line` is our end of the new init's socket. `has_listeners`: a sandbox without the two of its loopback is none.
-  Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, OwnedFd line,
-       bool has_listeners);
+  struct Birth {
+    OwnedFd line;               // our end of the new init's socket
+    bool has_listeners = true;  // a sandbox without the two of its loopback is none
+    Millis patience = opening_patience;
+  };
+  Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, Birth birth);
   ~Cell();
   Cell(const Cell&) = delete;
   Cell& operator=(const Cell&) = delete;
@@ -63,11 +75,18 @@ class Cell final {
   void claim(std::string order, std::map<std::string, std::string> environment);
   std::shared_ptr<Running> start(Command command, ProcessListener& listener);
   void kill();  // its commands are told, later, that they were stopped
+  // Its first process is dead, and the proof that nothing is left still needs `what`.
+  void wait_for_proof(std::string what) {
+    proving_ = true;
+    wait_for(end_patience, std::move(what));
+  }
+  // Calls those who wait for its death.
+  void answer_killers(const Result<Unit>& proof);
 
-  Callback<void(std::string)> lost;         // of the Box
-  std::vector<Callback<void()>> when_dead;  // of kill(): called by the Sandbox, with the proof
-  OwnedFd egress_listener;                  // until the Box takes it, or the end
-  OwnedFd bridge_listener;                  // likewise
+  Callback<void(std::string)> lost;                     // of the Box
+  std::vector<Callback<void(Result<Unit>)>> when_dead;  // of kill(): called by the Sandbox, with the proof
+  OwnedFd egress_listener;                              // until the Box takes it, or the end
+  OwnedFd bridge_listener;                              // likewise
 
  private:
   void heard(Packet packet);
@@ -76,6 +95,10 @@ class Cell final {
   void on_init_ready(Packet packet);
   void fail(Loss loss, const std::string& what);
   void strike();
+  void wait_for(Millis patience, std::string what);
+  void on_patience_over();
+  // Of a command that was sent SIGKILL.
+  void wait_for_end(uint32_t command);
   void end_commands(const Exit& exit);
   void on_command_exited(const box::Head& head);
   void on_command_not_started(const box::Head& head);
@@ -94,6 +117,16 @@ class Cell final {
   uint64_t seat_ = 0;
   bool dying_ = false;
   bool failed_ = false;
+  bool ready_ = false;
+  bool claiming_ = false;
+  bool shown_ = false;
+  bool proving_ = false;
+  bool overdue_ = false;
+  const int64_t began_us_;
+  std::string awaited_;  // what patience_ is for
+  Millis patience_span_;
+  world::Timer patience_;
+  std::map<uint32_t, world::Timer> ends_;
   uint32_t next_command_ = 1;
   int64_t memory_kills_ = 0;
   std::map<std::string, std::string> environment_;

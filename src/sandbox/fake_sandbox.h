@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +38,7 @@ class FakeBox final : public Box {
   OwnedFd take_egress_listener() override;
   OwnedFd take_bridge_listener() override;
   void on_lost(Callback<void(std::string)> then) override { lost_ = std::move(then); }
-  void kill(Callback<void()> done) override;
+  void kill(Callback<void(Result<Unit>)> done) override;
 
   // ── for the test ──
   const BoxRequest request;
@@ -84,17 +85,30 @@ class FakeSandbox final : public Sandbox {
   std::string_view driver() const override { return "fake"; }
   const std::vector<Ability>& abilities() const override { return abilities_; }
   int warm_available() const override { return warm; }
-  void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override {
-    ++opened;
+  uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override {
+    const auto ticket = static_cast<uint64_t>(++opened);
+    if (hold_opens) {
+      held_opens_[ticket] = std::move(done);
+      return ticket;
+    }
     if (open_fails_with) {
       loop_.defer([error = *std::exchange(open_fails_with, std::nullopt), done = std::move(done)]() mutable {
         done(std::move(error));
       });
-      return;
+      return ticket;
     }
     loop_.defer([this, request = std::move(request), done = std::move(done)]() mutable {
       done(std::unique_ptr<Box>(
           std::make_unique<FakeBox>(*this, loop_, std::move(request), directory_ + "/box-" + std::to_string(++made_))));
+    });
+    return ticket;
+  }
+  void give_up(uint64_t opening) override {
+    auto held = held_opens_.extract(opening);
+    if (!held) return;
+    ++given_up;
+    loop_.defer([done = std::move(held.mapped())]() mutable {
+      done(Error{ErrorKind::unavailable, "the sandbox is not wanted any more"});
     });
   }
   void close(Callback<void()> done) override {
@@ -108,13 +122,18 @@ class FakeSandbox final : public Sandbox {
   std::function<OwnedFd(FakeBox&)> bridge_listener;            // likewise
   int warm = 0;                                                // what warm_available() says
   std::optional<Error> open_fails_with;                        // the next open only
+  bool hold_opens = false;                                     // open() is not answered, until it is given up
   bool hold_kills = false;                                     // done of kill() waits for release_kills()
+  std::optional<Error> kill_fails_with;                        // the next kill only
   int opened = 0;
+  int given_up = 0;
   std::vector<FakeBox*> boxes;  // alive, oldest first
 
   void release_kills() {
     hold_kills = false;
-    for (auto& done : std::exchange(held_, {})) loop_.defer(std::move(done));
+    for (auto& done : std::exchange(held_, {})) {
+      loop_.defer([done = std::move(done)]() mutable { done(Unit{}); });
+    }
   }
 
  private:
@@ -123,7 +142,8 @@ class FakeSandbox final : public Sandbox {
   const std::string directory_;
   const std::vector<Ability> abilities_;
   int made_ = 0;
-  std::vector<Callback<void()>> held_;
+  std::map<uint64_t, Callback<void(Result<std::unique_ptr<Box>>)>> held_opens_;
+  std::vector<Callback<void(Result<Unit>)>> held_;
 };
 
 inline FakeBox::FakeBox(FakeSandbox& sandbox, world::Loop& loop, BoxRequest asked, std::string where)
@@ -183,13 +203,15 @@ inline OwnedFd FakeBox::take_bridge_listener() {
   return sandbox_.bridge_listener(*this);
 }
 
-inline void FakeBox::kill(Callback<void()> done) {
+inline void FakeBox::kill(Callback<void(Result<Unit>)> done) {
   killed = true;
   loop_.defer([this, alive = std::weak_ptr(alive_)] {
     if (!alive.expired()) end_all({.cause = ExitCause::stopped});
   });
   if (sandbox_.hold_kills) return sandbox_.held_.push_back(std::move(done));
-  loop_.defer(std::move(done));
+  Result<Unit> proof = Unit{};
+  if (sandbox_.kill_fails_with) proof = *std::exchange(sandbox_.kill_fails_with, std::nullopt);
+  loop_.defer([done = std::move(done), proof = std::move(proof)]() mutable { done(std::move(proof)); });
 }
 
 }  // namespace sluice::sandbox

@@ -81,7 +81,7 @@ TEST_F(FakeSandboxes, Fail_to_open_lose_boxes_and_delay_kills_when_told) {
 
   sandbox.hold_kills = true;
   bool dead = false;
-  box->kill([&] { dead = true; });
+  box->kill([&](const Result<Unit>& proof) { dead = static_cast<bool>(proof); });
   loop.settle();
   EXPECT_FALSE(dead);
   sandbox.release_kills();

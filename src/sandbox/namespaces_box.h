@@ -65,9 +65,9 @@ class NamespacesBox final : public Box {
   void on_lost(Callback<void(std::string)> then) override {
     if (Cell* const cell = cells_->find(number_)) cell->lost = std::move(then);
   }
-  void kill(Callback<void()> done) override {
+  void kill(Callback<void(Result<Unit>)> done) override {
     Cell* const cell = cells_->find(number_);
-    if (cell == nullptr) return cells_->reactor().defer(std::move(done));
+    if (cell == nullptr) return cells_->reactor().defer([done = std::move(done)]() mutable { done(Unit{}); });
     cell->lost = nullptr;
     cell->when_dead.push_back(std::move(done));
     cell->kill();

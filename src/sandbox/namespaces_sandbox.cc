@@ -1,5 +1,6 @@
 #include "sandbox/namespaces_sandbox.h"
 
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -29,6 +30,8 @@ constexpr std::size_t built_at_once_max = 2;
 constexpr std::size_t spare_seats = 2;
 constexpr uint64_t seats_of_a_zygote = 1'000'000'000;  // no seat has the number of an earlier zygote's
 constexpr Millis birth_patience = {5'000};
+constexpr int64_t opening_us_max = 60'000'000;  // an opening that took longer is not tried again
+constexpr int zygote_end_ms_max = 2'000;
 
 Error unavailable(std::string what) { return {ErrorKind::unavailable, std::move(what)}; }
 
@@ -53,6 +56,12 @@ Result<std::string> make_staging(const SandboxOptions& options, bool is_root) {
     let_box_user_through(boxes, options.host_uid);
   }
   return staging;
+}
+
+Cell* take_first(std::deque<Cell*>& cells) {
+  Cell* const first = cells.front();
+  cells.pop_front();
+  return first;
 }
 
 Error no_descriptor() { return {ErrorKind::overloaded, "no file descriptor is left for another box"}; }
@@ -146,29 +155,45 @@ void NamespacesSandbox::fail(Done done, Error error) {
   reactor_.defer([done = std::move(done), error = std::move(error)]() mutable { done(std::move(error)); });
 }
 
-void NamespacesSandbox::open(BoxRequest request, Done done) {
-  if (closing_) return fail(std::move(done), unavailable("the sandbox is closing"));
-  if (!broken_.empty()) return fail(std::move(done), unavailable(broken_));
+uint64_t NamespacesSandbox::open(BoxRequest request, Done done) {
+  const uint64_t ticket = next_ticket_++;
+  const auto fails = [&](Error error) {
+    fail(std::move(done), std::move(error));
+    return ticket;
+  };
+  if (closing_) return fails(unavailable("the sandbox is closing"));
+  if (!broken_.empty()) return fails(unavailable(broken_));
   auto plan = make_plan(options_, request, machine_);
-  if (!plan) return fail(std::move(done), std::move(plan.error()));
-  Opening opening = {std::move(plan.value()), std::move(request.name), std::move(done), reactor_.monotonic_us()};
+  if (!plan) return fails(std::move(plan.error()));
   const bool may_be_warm = request.network == Network::none;
-  if (may_be_warm && !warm_.empty()) {
-    opening.warm = true;
-    Cell& cell = *warm_.front();
-    warm_.pop_front();
+  const bool is_warm = may_be_warm && !warm_.empty();
+  Cell* cell = nullptr;
+  if (is_warm) {
+    cell = take_first(warm_);
     figures_.warm.set(static_cast<int64_t>(warm_.size()));
-    claim(cell, std::move(opening));
   } else if (may_be_warm && !unclaimed_.empty()) {
-    Cell& cell = *unclaimed_.front();
-    unclaimed_.pop_front();
-    claim(cell, std::move(opening));
+    cell = take_first(unclaimed_);
   } else {
-    Cell* const cell = build(opening.plan);
-    if (cell == nullptr) return fail(std::move(opening.done), no_descriptor());
-    claim(*cell, std::move(opening));
+    cell = build(plan.value());
   }
+  if (cell == nullptr) return fails(no_descriptor());
+  claim(*cell, {.plan = std::move(plan.value()),
+                .name = std::move(request.name),
+                .done = std::move(done),
+                .asked_us = reactor_.monotonic_us(),
+                .warm = is_warm,
+                .ticket = ticket});
   refill_after(refill_pause);
+  return ticket;
+}
+
+void NamespacesSandbox::give_up(uint64_t ticket) {
+  const auto found = std::ranges::find_if(openings_, [&](const auto& entry) { return entry.second.ticket == ticket; });
+  if (found == openings_.end()) return;
+  const uint32_t number = found->first;
+  auto opening = openings_.extract(found);
+  if (Cell* const cell = cells_->find(number)) cell->kill();
+  fail(std::move(opening.mapped().done), unavailable("the sandbox is not wanted any more"));
 }
 
 Cell* NamespacesSandbox::build(const Plan& plan) {
@@ -176,8 +201,9 @@ Cell* NamespacesSandbox::build(const Plan& plan) {
   if (!made) return nullptr;
   Line::Pair line = *std::move(made);
   const uint32_t number = next_box_++;
-  auto cell = std::make_unique<Cell>(number, reactor_, static_cast<CellKeeper&>(*this), groups_, std::move(line.ours),
-                                     (plan.namespaces & namespace_network) != 0);
+  auto cell = std::make_unique<Cell>(
+      number, reactor_, static_cast<CellKeeper&>(*this), groups_,
+      Cell::Birth{.line = std::move(line.ours), .has_listeners = (plan.namespaces & namespace_network) != 0});
   Packet order = {{.verb = box::Verb::build, .number = number}, {}, build_order(plan, make_upper(number))};
   order.descriptors.push_back(std::move(line.theirs));
   line_->send(std::move(order));
@@ -236,12 +262,21 @@ void NamespacesSandbox::heard(Packet packet) {
     if (grave) forget(grave.mapped());
     return;
   }
+  last_built_us_ = reactor_.monotonic_us();
   Cell* const cell = cells_->find(packet.head.number);
-  if (cell == nullptr) return;
+  if (cell == nullptr) return kill_unwanted(packet);
   if (packet.head.verb == box::Verb::built) return cell->on_built(std::move(packet));
   if (packet.head.verb == box::Verb::build_failed) {
     cell->on_build_failed(static_cast<uint64_t>(packet.head.b), Loss::refused, packet.payload);
   }
+}
+
+void NamespacesSandbox::kill_unwanted(const Packet& built) {
+  if (built.head.verb != box::Verb::built) return;
+  if (!built.descriptors.empty()) {
+    syscall(SYS_pidfd_send_signal, built.descriptors[0].get(), SIGKILL, nullptr, 0);
+  }
+  if (!groups_.controllers().empty()) line_->send({{.verb = box::Verb::bury, .a = built.head.b}, {}, {}});
 }
 
 void NamespacesSandbox::on_ready(Cell& cell) {
@@ -267,12 +302,16 @@ void NamespacesSandbox::on_lost(Cell& cell, Loss loss, const std::string& what) 
   figures_.warm.set(static_cast<int64_t>(warm_.size()));
   if (auto opening = openings_.extract(cell.number())) {
     Opening& asked = opening.mapped();
-    if (loss == Loss::vanished && asked.attempts_left-- > 0) return retry(std::move(asked));
-    log_.write(world::LogLevel::error, "box not opened", {{"box", asked.name}, {"why", what}});
-    return asked.done(unavailable("open a box: " + what));
+    const bool is_young = reactor_.monotonic_us() - asked.asked_us < opening_us_max;
+    if (loss == Loss::vanished && is_young && asked.attempts_left-- > 0) {
+      log_.write(world::LogLevel::warn, "sandbox tried again", {{"sandbox", asked.name}, {"why", what}});
+      return retry(std::move(asked));
+    }
+    log_.write(world::LogLevel::error, "sandbox not opened", {{"sandbox", asked.name}, {"why", what}});
+    return asked.done(unavailable(what));
   }
   if (was_spare) {
-    log_.write(world::LogLevel::warn, "spare box lost", {{"why", what}});
+    log_.write(world::LogLevel::warn, "spare sandbox lost", {{"why", what}});
     refill_after({std::min<int64_t>(1'000LL * ++refill_failures_, refill_retry_ms_max)});
     return;
   }
@@ -283,7 +322,14 @@ void NamespacesSandbox::on_dead(Cell& cell) {
   if (groups_.controllers().empty() || cell.seat() == 0 || !line_) return forget(cell.number());
   // Its groups can only be removed when nobody is in them, which is the second half of the proof.
   graves_[cell.seat()] = cell.number();
+  cell.wait_for_proof("its control groups to be empty");
   line_->send({{.verb = box::Verb::bury, .a = static_cast<int64_t>(cell.seat())}, {}, {}});
+}
+
+void NamespacesSandbox::on_overdue(Cell& cell, const std::string& what) {
+  log_.write(world::LogLevel::error, "sandbox not proven dead",
+             {{"number", int64_t{cell.number()}}, {"seat", static_cast<int64_t>(cell.seat())}, {"why", what}});
+  cell.answer_killers(unavailable(what));
 }
 
 void NamespacesSandbox::forget(uint32_t number) {
@@ -295,9 +341,7 @@ void NamespacesSandbox::forget(uint32_t number) {
     fs::remove_all(options_.state_dir + "/boxes/b" + std::to_string(number), ignored);
   }
   // It may be what called us.
-  reactor_.defer([cell = std::move(found.mapped())] {
-    for (auto& done : std::exchange(cell->when_dead, {})) done();
-  });
+  reactor_.defer([cell = std::move(found.mapped())] { cell->answer_killers(Unit{}); });
   end_zygote_if_empty();
 }
 
@@ -319,10 +363,17 @@ void NamespacesSandbox::on_zygote_gone() {
 
 void NamespacesSandbox::end_zygote() {
   zygote_death_.reset();
-  zygote_pidfd_.reset();
   if (zygote_ < 0) return;
   kill(zygote_, SIGKILL);
-  waitpid(std::exchange(zygote_, -1), nullptr, 0);
+  // At once, unless the kernel holds it in a call that no signal ends: then it is left to the kernel.
+  pollfd death = {zygote_pidfd_.get(), POLLIN, 0};
+  if (poll(&death, 1, zygote_end_ms_max) == 1) {
+    waitpid(zygote_, nullptr, 0);
+  } else {
+    log_.write(world::LogLevel::error, "zygote not dead after SIGKILL", {{"pid", int64_t{zygote_}}});
+  }
+  zygote_ = -1;
+  zygote_pidfd_.reset();
   rmdir(staging_.c_str());
 }
 
@@ -348,7 +399,11 @@ void NamespacesSandbox::close(Callback<void()> done) {
     fail(std::move(opening.done), unavailable("the sandbox is closing"));
   }
   for (const auto& [number, cell] : cells_->map) cell->kill();
-  close_timer_ = reactor_.after(birth_patience, [this] { give_up_unborn("the sandbox is closing"); });
+  close_timer_ = reactor_.after(birth_patience, [this] {
+    give_up_unborn("the sandbox is closing");
+    // All of them have been killed by now, and each is waited for so long, and for as long again to be buried.
+    close_timer_ = reactor_.after({2 * end_patience.value}, [this] { abandon_undead(); });
+  });
   reactor_.defer([this] { end_zygote_if_empty(); });
 }
 
@@ -357,6 +412,15 @@ void NamespacesSandbox::end_zygote_if_empty() {
   line_.reset();
   if (!zygote_pidfd_) return finish_close();
   zygote_death_ = reactor_.watch(zygote_pidfd_.get(), {.read = true}, [this](world::Ready) { finish_close(); });
+  close_timer_ = reactor_.after(birth_patience, [this] { finish_close(); });
+}
+
+void NamespacesSandbox::abandon_undead() {
+  log_.write(world::LogLevel::error, "sandboxes not proven dead while closing",
+             {{"count", static_cast<int64_t>(cells_->map.size())}});
+  auto undead = std::exchange(cells_->map, {});
+  for (auto& [number, cell] : undead) cell->answer_killers(unavailable("the sandbox is closing"));
+  end_zygote_if_empty();
 }
 
 void NamespacesSandbox::finish_close() {

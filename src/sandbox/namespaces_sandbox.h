@@ -25,7 +25,8 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   std::string_view driver() const override { return "namespaces"; }
   const std::vector<Ability>& abilities() const override { return abilities_; }
   int warm_available() const override { return static_cast<int>(warm_.size()); }
-  void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
+  uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
+  void give_up(uint64_t opening) override;
   void close(Callback<void()> done) override;
 
  private:
@@ -53,8 +54,9 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
     Done done;
     int64_t asked_us = 0;
     bool warm = false;
-    int attempts_left = 2;  // for boxes that vanish before they are handed out
-    world::Timer retry;
+    uint64_t ticket = 0;
+    int attempts_left = 2;    // for boxes that vanish before they are handed out
+    world::Timer retry = {};  // of the next attempt
   };
 
   struct Figures {
@@ -69,6 +71,8 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
 
   Result<Unit> start_zygote();
   void heard(Packet packet);
+  // Of a box that was given up before it was born.
+  void kill_unwanted(const Packet& built);
   void on_zygote_gone();
   void end_zygote();
   // Null when no descriptor is left for its line.
@@ -81,6 +85,8 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   void forget(uint32_t number);
   void give_up_unborn(const std::string& why);
   void end_zygote_if_empty();
+  // What does not die is left to the kernel.
+  void abandon_undead();
   void finish_close();
   std::string make_upper(uint32_t number) const;
 
@@ -88,6 +94,8 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   void on_claimed(Cell& cell, Shown shown) override;
   void on_lost(Cell& cell, Loss loss, const std::string& what) override;
   void on_dead(Cell& cell) override;
+  void on_overdue(Cell& cell, const std::string& what) override;
+  bool has_built_since(int64_t monotonic_us) const override { return last_built_us_ >= monotonic_us; }
 
   const SandboxOptions options_;
   const Machine machine_;
@@ -104,6 +112,8 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   std::unique_ptr<world::Watch> zygote_death_;
   std::unique_ptr<Line> line_;
   uint32_t next_box_ = 1;
+  uint64_t next_ticket_ = 1;
+  int64_t last_built_us_ = -1;
   const std::shared_ptr<Cells> cells_;   // shared with the boxes that callers hold
   std::map<uint64_t, uint32_t> graves_;  // seat -> box, whose groups are being removed
   std::map<uint32_t, Opening> openings_;

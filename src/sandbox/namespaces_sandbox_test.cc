@@ -174,7 +174,8 @@ TEST(NamespacesSandbox, A_thousand_sandboxes_leave_nothing) {
     story.sandbox().open({}, [&](Result<std::unique_ptr<Box>> box) {
       ASSERT_TRUE(box) << box.error().what;
       boxes.push_back(std::move(box).take());
-      boxes.back()->kill([&] {
+      boxes.back()->kill([&](const Result<Unit>& proof) {
+        EXPECT_TRUE(proof);
         if (++dead == wanted) story.nudge();
         if (opened < wanted) next();
       });

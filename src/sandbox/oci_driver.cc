@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -18,6 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int attempts_max = 3;
+constexpr Millis birth_patience = {30'000};    // a runtime is no zygote: it starts programs and moves groups
+constexpr Millis runtime_patience = {10'000};  // to clean up, once its box is dead or given up
 
 Error unavailable(std::string what) { return {ErrorKind::unavailable, std::move(what)}; }
 
@@ -91,24 +95,36 @@ void OciSandbox::fail(Done done, Error error) {
   reactor_.defer([done = std::move(done), error = std::move(error)]() mutable { done(std::move(error)); });
 }
 
-void OciSandbox::open(BoxRequest request, Done done) {
-  if (closing_) return fail(std::move(done), unavailable("the sandbox is closing"));
-  attempt(std::move(request), attempts_max - 1, std::move(done));
+uint64_t OciSandbox::open(BoxRequest request, Done done) {
+  const uint64_t ticket = next_ticket_++;
+  if (closing_) {
+    fail(std::move(done), unavailable("the sandbox is closing"));
+  } else {
+    attempt({std::move(request), attempts_max - 1, ticket, std::move(done)});
+  }
+  return ticket;
 }
 
-void OciSandbox::attempt(BoxRequest request, int attempts_left, Done done) {
-  auto plan = make_plan(options_, request, machine_);
-  if (!plan) return fail(std::move(done), std::move(plan.error()));
+void OciSandbox::attempt(Opening opening) {
+  auto plan = make_plan(options_, opening.request, machine_);
+  if (!plan) return fail(std::move(opening.done), std::move(plan.error()));
   const uint32_t number = next_number_++;
   Container container;
-  container.request = std::move(request);
-  container.attempts_left = attempts_left;
   container.environment = plan.value().environment;
   if (auto launched = launch(number, plan.value(), container); !launched) {
-    return fail(std::move(done), std::move(launched.error()).in("open a box"));
+    return fail(std::move(opening.done), std::move(launched.error()));
   }
-  container.done = std::move(done);
+  container.opening = std::move(opening);
   containers_->map.emplace(number, std::move(container));
+}
+
+void OciSandbox::give_up(uint64_t ticket) {
+  for (auto& [number, container] : containers_->map) {
+    if (!container.opening.done || container.opening.ticket != ticket) continue;
+    fail(std::exchange(container.opening.done, nullptr), unavailable("the sandbox is not wanted any more"));
+    container.cell->kill();
+    return forget_later(number);
+  }
 }
 
 Result<Unit> OciSandbox::launch(uint32_t number, const Plan& plan, Container& container) {
@@ -123,10 +139,16 @@ Result<Unit> OciSandbox::launch(uint32_t number, const Plan& plan, Container& co
   const auto command = runtime_.run_command(id_of(number), place.stage + "/bundle", log_of(number));
   Packet order = {{.verb = box::Verb::build, .number = number}, {}, {}};
   order.payload = launch_order(plan, place, runtime_.hides, command);
-  Line::send_at_once(started.value().line.get(), std::move(order));
-  container.cell = std::make_unique<Cell>(number, reactor_, *this, groups_, std::move(started.value().line),
-                                          (plan.namespaces & namespace_network) != 0);
-  return Unit{};
+  const bool is_sent = Line::send_at_once(started.value().line.get(), std::move(order));
+  container.cell = std::make_unique<Cell>(number, reactor_, *this, groups_,
+                                          Cell::Birth{.line = std::move(started.value().line),
+                                                      .has_listeners = (plan.namespaces & namespace_network) != 0,
+                                                      .patience = birth_patience});
+  if (is_sent) return Unit{};
+  kill(container.runtime, SIGKILL);
+  waitpid(container.runtime, nullptr, 0);
+  container.runtime_end.reset();
+  return unavailable("tell the runtime what to build: " + std::string(std::strerror(errno)));
 }
 
 // First its workspace, while it is being laid out; then the box itself, from inside.
@@ -134,29 +156,26 @@ void OciSandbox::on_claimed(Cell& cell, Shown shown) { containers_->map.at(cell.
 
 void OciSandbox::on_ready(Cell& cell) {
   Container& container = containers_->map.at(cell.number());
-  if (!container.done) return;
+  if (!container.opening.done) return;
   cell.claim("", container.environment);
-  std::exchange(container.done, nullptr)(std::unique_ptr<Box>(
+  std::exchange(container.opening.done, nullptr)(std::unique_ptr<Box>(
       std::make_unique<NamespacesBox>(containers_, cell.number(), std::move(container.shown), false)));
 }
 
 void OciSandbox::on_lost(Cell& cell, Loss, const std::string& what) {
-  // Its runtime may have ended before its line did: then nobody else would say that it is to be forgotten. The map is
-  // empty once we are gone.
-  reactor_.defer([this, kept = containers_, number = cell.number()] {
-    if (kept->map.contains(number)) forget_if_dead(number);
-  });
-  Container& container = containers_->map.at(cell.number());
-  if (container.done) {
+  // Its runtime may have ended before its line did: then nobody else would say that it is to be forgotten.
+  forget_later(cell.number());
+  Opening& opening = containers_->map.at(cell.number()).opening;
+  if (opening.done) {
     const std::string complaint = last_line(log_of(cell.number()));
     const std::string why = complaint.empty() ? what : runtime_.name + ": " + complaint;
-    const std::string& name = container.request.name;
-    if (!closing_ && container.attempts_left > 0 && lost_its_group(complaint)) {
-      log_.write(world::LogLevel::warn, "box tried again", {{"box", name}, {"why", why}});
-      return attempt(std::move(container.request), container.attempts_left - 1, std::exchange(container.done, nullptr));
+    const std::string& name = opening.request.name;
+    if (!closing_ && opening.attempts_left-- > 0 && lost_its_group(complaint)) {
+      log_.write(world::LogLevel::warn, "sandbox tried again", {{"sandbox", name}, {"why", why}});
+      return attempt(std::exchange(opening, {}));
     }
-    log_.write(world::LogLevel::error, "box not opened", {{"box", name}, {"why", why}});
-    return std::exchange(container.done, nullptr)(unavailable("open a box: " + why));
+    log_.write(world::LogLevel::error, "sandbox not opened", {{"sandbox", name}, {"why", why}});
+    return std::exchange(opening.done, nullptr)(unavailable(why));
   }
   if (cell.lost) std::exchange(cell.lost, nullptr)(what);
 }
@@ -164,6 +183,28 @@ void OciSandbox::on_lost(Cell& cell, Loss, const std::string& what) {
 void OciSandbox::on_dead(Cell& cell) {
   containers_->map.at(cell.number()).init_ended = true;
   forget_if_dead(cell.number());
+}
+
+void OciSandbox::on_overdue(Cell& cell, const std::string& what) {
+  log_.write(world::LogLevel::error, "sandbox not proven dead", {{"sandbox", id_of(cell.number())}, {"why", what}});
+  cell.answer_killers(unavailable(what));
+}
+
+// The map is empty once we are gone.
+void OciSandbox::forget_later(uint32_t number) {
+  reactor_.defer([this, kept = containers_, number] {
+    if (kept->map.contains(number)) forget_if_dead(number);
+  });
+}
+
+// Nothing of its box is left for it to wait for.
+void OciSandbox::end_runtime(Container& container) {
+  container.cell->wait_for_proof("its runtime to end");
+  container.runtime_patience =
+      reactor_.after(runtime_patience, [this, pid = container.runtime, pidfd = container.runtime_pidfd.get()] {
+        log_.write(world::LogLevel::warn, "runtime killed", {{"runtime", runtime_.name}, {"pid", int64_t{pid}}});
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0);
+      });
 }
 
 void OciSandbox::on_runtime_ended(uint32_t number) {
@@ -176,17 +217,18 @@ void OciSandbox::on_runtime_ended(uint32_t number) {
 
 void OciSandbox::forget_if_dead(uint32_t number) {
   Container& container = containers_->map.at(number);
-  if (container.runtime_end) return;
   Cell& cell = *container.cell;
+  if (container.runtime_end) {
+    if (cell.is_dying() && (container.init_ended || !cell.is_born())) end_runtime(container);
+    return;
+  }
   if (cell.is_born() && !container.init_ended) return cell.kill();
   // Of a box that never came up the line tells.
   if (!cell.is_dying()) return;
   std::error_code ignored;
   fs::remove(log_of(number), ignored);
-  reactor_.defer([dead = std::move(container.cell)] {
-    for (auto& done : std::exchange(dead->when_dead, {})) done();
-  });
-  if (container.done) fail(std::move(container.done), unavailable("the sandbox is closing"));
+  reactor_.defer([dead = std::move(container.cell)] { dead->answer_killers(Unit{}); });
+  if (container.opening.done) fail(std::move(container.opening.done), unavailable("the sandbox is closing"));
   containers_->map.erase(number);
   close_if_empty();
 }
@@ -194,12 +236,28 @@ void OciSandbox::forget_if_dead(uint32_t number) {
 void OciSandbox::close(Callback<void()> done) {
   when_closed_.push_back(std::move(done));
   closing_ = true;
-  for (auto& [number, container] : containers_->map) container.cell->kill();
+  for (auto& [number, container] : containers_->map) {
+    container.cell->kill();
+    forget_later(number);
+  }
+  close_timer_ = reactor_.after({2 * end_patience.value + runtime_patience.value}, [this] { abandon_undead(); });
   reactor_.defer([this] { close_if_empty(); });
+}
+
+void OciSandbox::abandon_undead() {
+  log_.write(world::LogLevel::error, "sandboxes not proven dead while closing",
+             {{"count", static_cast<int64_t>(containers_->map.size())}});
+  auto undead = std::exchange(containers_->map, {});
+  for (auto& [number, container] : undead) {
+    if (container.opening.done) fail(std::move(container.opening.done), unavailable("the sandbox is closing"));
+    container.cell->answer_killers(unavailable("the sandbox is closing"));
+  }
+  close_if_empty();
 }
 
 void OciSandbox::close_if_empty() {
   if (!closing_ || !containers_->map.empty()) return;
+  close_timer_.cancel();
   remove_groups();
   for (auto& tell : std::exchange(when_closed_, {})) reactor_.defer(std::move(tell));
 }

@@ -31,11 +31,20 @@ class OciSandbox final : public Sandbox, public CellKeeper {
   std::string_view driver() const override { return "oci"; }
   const std::vector<Ability>& abilities() const override { return abilities_; }
   int warm_available() const override { return 0; }
-  void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
+  uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
+  void give_up(uint64_t opening) override;
   void close(Callback<void()> done) override;
 
  private:
   using Done = Callback<void(Result<std::unique_ptr<Box>>)>;
+
+  // A request that a box is being built for.
+  struct Opening {
+    BoxRequest request;
+    int attempts_left = 0;
+    uint64_t ticket = 0;
+    Done done;  // until it is answered
+  };
 
   // Its runtime's process, and the box in it.
   struct Container {
@@ -43,12 +52,11 @@ class OciSandbox final : public Sandbox, public CellKeeper {
     pid_t runtime = -1;
     OwnedFd runtime_pidfd;
     std::unique_ptr<world::Watch> runtime_end;  // null: it has ended
+    world::Timer runtime_patience;              // after its box
     bool init_ended = false;
     Shown shown;
-    BoxRequest request;
-    int attempts_left = 0;
     std::map<std::string, std::string> environment;
-    Done done;  // until it is answered
+    Opening opening;
   };
 
   struct Containers final : CellFinder {
@@ -59,11 +67,15 @@ class OciSandbox final : public Sandbox, public CellKeeper {
     world::Reactor& reactor_of_all;
   };
 
-  void attempt(BoxRequest request, int attempts_left, Done done);
+  void attempt(Opening opening);
   Result<Unit> launch(uint32_t number, const Plan& plan, Container& container);
   void fail(Done done, Error error);
   void on_runtime_ended(uint32_t number);
+  void end_runtime(Container& container);
+  void forget_later(uint32_t number);
   void forget_if_dead(uint32_t number);
+  // What does not die is left to the kernel.
+  void abandon_undead();
   void close_if_empty();
   void remove_groups();
   std::string id_of(uint32_t number) const { return "box-" + std::to_string(number); }
@@ -73,6 +85,8 @@ class OciSandbox final : public Sandbox, public CellKeeper {
   void on_claimed(Cell& cell, Shown shown) override;
   void on_lost(Cell& cell, Loss loss, const std::string& what) override;
   void on_dead(Cell& cell) override;
+  void on_overdue(Cell& cell, const std::string& what) override;
+  bool has_built_since(int64_t) const override { return false; }
 
   const SandboxOptions options_;
   const Machine machine_;
@@ -83,8 +97,10 @@ class OciSandbox final : public Sandbox, public CellKeeper {
   const std::vector<Ability> abilities_;
   const std::shared_ptr<Containers> containers_;  // shared with boxes, which may outlive the Sandbox
   uint32_t next_number_ = 1;
+  uint64_t next_ticket_ = 1;
   bool closing_ = false;
   bool groups_removed_ = false;
+  world::Timer close_timer_;
   std::vector<Callback<void()>> when_closed_;
 };
 

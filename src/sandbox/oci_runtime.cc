@@ -1,11 +1,14 @@
 #include "sandbox/oci_runtime.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int run_ms_max = 30'000;
 constexpr std::string_view groups_top = "/sys/fs/cgroup";
 
 // sbin too, which an ordinary PATH lacks and where Debian puts runc.
@@ -56,7 +60,11 @@ int run_and_wait(const std::vector<std::string>& words) {
   const int error = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), nothing);
   posix_spawn_file_actions_destroy(&actions);
   int status = -1;
-  if (error == 0) waitpid(child, &status, 0);
+  if (error != 0) return status;
+  const OwnedFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  pollfd end = {pidfd.get(), POLLIN, 0};
+  if (pidfd && poll(&end, 1, run_ms_max) == 0) kill(child, SIGKILL);
+  waitpid(child, &status, 0);
   return status;
 }
 

@@ -145,8 +145,9 @@ class Box {
   // Called once, if the box ends without kill().
   virtual void on_lost(Callback<void(std::string what)> then) = 0;
 
-  // Kills everything inside at once; `done` when it is proven that no process is left.
-  virtual void kill(Callback<void()> done) = 0;
+  // Kills everything inside at once; `done` when it is proven that no process is left, or with the reason why that
+  // could not be proven within half a minute.
+  virtual void kill(Callback<void(Result<Unit>)> done) = 0;
 };
 
 // What this machine can do, found out by trying. Printed by `sluice doctor`.
@@ -164,8 +165,13 @@ class Sandbox {
   // Boxes that are built and not claimed.
   virtual int warm_available() const = 0;
 
-  // A box nobody has used before: warm if one is waiting, else built. Each `done` is called once.
-  virtual void open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) = 0;
+  // A box nobody has used before: warm if one is waiting, else built. Each `done` is called once, in the worst case
+  // with an error that says what was waited for. The number is the opening's, for give_up().
+  virtual uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) = 0;
+
+  // The caller does not want that box any more: what was begun for it is killed, and `done` is called with an error
+  // soon, whatever state the box is in. Has no effect once `done` was called.
+  virtual void give_up(uint64_t opening) = 0;
 
   // Kills every box and proves it; `done` then. Nothing can be opened any more.
   virtual void close(Callback<void()> done) = 0;
