@@ -204,6 +204,7 @@ void Cell::wait_for_end(uint32_t command) {
 
 void Cell::strike() {
   if (!std::exchange(dying_, true)) {
+    keeper_.on_struck(*this);
     wait_for(is_born() ? end_patience : opening_patience, "its processes to end");
   }
   egress_listener.reset();
@@ -265,6 +266,14 @@ void Cell::on_command_not_started(const box::Head& head) {
   if (!running) return;
   running->end(
       {.cause = ExitCause::not_started, .code = 127, .what = why_not_started(head, wanted.program, wanted.directory)});
+}
+
+void note(world::Log& log, std::string_view event, const Cell& cell, int64_t ms) {
+  log.write(world::LogLevel::debug, event,
+            {{"sandbox", cell.name},
+             {"number", int64_t{cell.number()}},
+             {"seat", static_cast<int64_t>(cell.seat())},
+             {"ms", ms}});
 }
 
 Exit Cell::exit_of(const box::Head& head, const Running& running) {

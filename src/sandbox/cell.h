@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sandbox/control_groups.h"
@@ -45,6 +46,8 @@ class CellKeeper {
   // Its first process is dead and reaped, and so is every other. Or it never had one: it was given up, and nothing was
   // heard of its birth.
   virtual void on_dead(Cell& cell) = 0;
+  // It is being killed now, whoever wanted that.
+  virtual void on_struck(Cell& cell) = 0;
   // It was killed, and that it is dead is still not proven; `what` was waited for.
   virtual void on_overdue(Cell& cell, const std::string& what) = 0;
   // Whether what builds sandboxes has been heard of since: then the turn of this one is still to come.
@@ -67,6 +70,7 @@ class Cell final {
   uint64_t seat() const { return seat_; }
   bool is_born() const { return static_cast<bool>(pidfd_); }
   bool is_dying() const { return dying_; }
+  int64_t age_ms() const { return (reactor_.monotonic_us() - began_us_) / 1000; }
 
   // From the zygote.
   void on_built(Packet packet);
@@ -83,6 +87,7 @@ class Cell final {
   // Calls those who wait for its death.
   void answer_killers(const Result<Unit>& proof);
 
+  std::string name;                                     // of the request that it was claimed for; empty: nobody's
   Callback<void(std::string)> lost;                     // of the Box
   std::vector<Callback<void(Result<Unit>)>> when_dead;  // of kill(): called by the Sandbox, with the proof
   OwnedFd egress_listener;                              // until the Box takes it, or the end
@@ -140,5 +145,8 @@ class Cell final {
   const std::shared_ptr<int> alive_ =
       std::make_shared<int>(0);  // shared with callbacks under way, which look if we are
 };
+
+// A debug line on what became of it. `ms`: how long that took.
+void note(world::Log& log, std::string_view event, const Cell& cell, int64_t ms);
 
 }  // namespace sluice::sandbox

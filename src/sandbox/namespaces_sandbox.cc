@@ -192,7 +192,10 @@ void NamespacesSandbox::give_up(uint64_t ticket) {
   if (found == openings_.end()) return;
   const uint32_t number = found->first;
   auto opening = openings_.extract(found);
-  if (Cell* const cell = cells_->find(number)) cell->kill();
+  if (Cell* const cell = cells_->find(number)) {
+    note(log_, "sandbox given up", *cell, ms_since(opening.mapped().asked_us));
+    cell->kill();
+  }
   fail(std::move(opening.mapped().done), unavailable("the sandbox is not wanted any more"));
 }
 
@@ -223,6 +226,8 @@ std::string NamespacesSandbox::make_upper(uint32_t number) const {
 }
 
 void NamespacesSandbox::claim(Cell& cell, Opening opening) {
+  cell.name = opening.name;
+  note(log_, opening.warm ? "sandbox claimed" : "sandbox ordered", cell, ms_since(opening.asked_us));
   cell.claim(claim_order(opening.plan, options_.state_dir, options_.harness_dir), opening.plan.environment);
   openings_.emplace(cell.number(), std::move(opening));
 }
@@ -280,6 +285,7 @@ void NamespacesSandbox::kill_unwanted(const Packet& built) {
 }
 
 void NamespacesSandbox::on_ready(Cell& cell) {
+  note(log_, "sandbox ready", cell, cell.age_ms());
   if (std::erase(unclaimed_, &cell) == 0) return;  // somebody waits for it: it has its claim already
   refill_failures_ = 0;
   warm_.push_back(&cell);
@@ -291,6 +297,7 @@ void NamespacesSandbox::on_claimed(Cell& cell, Shown shown) {
   auto opening = openings_.extract(cell.number());
   if (!opening) return cell.kill();
   Opening& asked = opening.mapped();
+  note(log_, "sandbox opened", cell, ms_since(asked.asked_us));
   (asked.warm ? figures_.opened_warm : figures_.opened_cold).add();
   figures_.open_seconds.observe_us(reactor_.monotonic_us() - asked.asked_us);
   asked.done(
@@ -336,6 +343,7 @@ void NamespacesSandbox::forget(uint32_t number) {
   auto found = cells_->map.extract(number);
   if (!found) return;
   figures_.live.add(-1);
+  note(log_, "sandbox gone", *found.mapped(), found.mapped()->age_ms());
   if (!machine_.tmpfs_xattrs) {
     std::error_code ignored;
     fs::remove_all(options_.state_dir + "/boxes/b" + std::to_string(number), ignored);

@@ -78,6 +78,7 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   // Null when no descriptor is left for its line.
   Cell* build(const Plan& plan);
   void fail(Done done, Error error);
+  int64_t ms_since(int64_t monotonic_us) const { return (reactor_.monotonic_us() - monotonic_us) / 1000; }
   void claim(Cell& cell, Opening opening);
   void retry(Opening opening);
   void refill();
@@ -94,6 +95,7 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   void on_claimed(Cell& cell, Shown shown) override;
   void on_lost(Cell& cell, Loss loss, const std::string& what) override;
   void on_dead(Cell& cell) override;
+  void on_struck(Cell& cell) override { note(log_, "sandbox killed", cell, cell.age_ms()); }
   void on_overdue(Cell& cell, const std::string& what) override;
   bool has_built_since(int64_t monotonic_us) const override { return last_built_us_ >= monotonic_us; }
 

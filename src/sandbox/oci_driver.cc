@@ -115,6 +115,8 @@ void OciSandbox::attempt(Opening opening) {
     return fail(std::move(opening.done), std::move(launched.error()));
   }
   container.opening = std::move(opening);
+  container.cell->name = container.opening.request.name;
+  note(log_, "sandbox ordered", *container.cell, 0);
   containers_->map.emplace(number, std::move(container));
 }
 
@@ -122,6 +124,7 @@ void OciSandbox::give_up(uint64_t ticket) {
   for (auto& [number, container] : containers_->map) {
     if (!container.opening.done || container.opening.ticket != ticket) continue;
     fail(std::exchange(container.opening.done, nullptr), unavailable("the sandbox is not wanted any more"));
+    note(log_, "sandbox given up", *container.cell, container.cell->age_ms());
     container.cell->kill();
     return forget_later(number);
   }
@@ -157,6 +160,7 @@ void OciSandbox::on_claimed(Cell& cell, Shown shown) { containers_->map.at(cell.
 void OciSandbox::on_ready(Cell& cell) {
   Container& container = containers_->map.at(cell.number());
   if (!container.opening.done) return;
+  note(log_, "sandbox opened", cell, cell.age_ms());
   cell.claim("", container.environment);
   std::exchange(container.opening.done, nullptr)(std::unique_ptr<Box>(
       std::make_unique<NamespacesBox>(containers_, cell.number(), std::move(container.shown), false)));
@@ -227,6 +231,7 @@ void OciSandbox::forget_if_dead(uint32_t number) {
   if (!cell.is_dying()) return;
   std::error_code ignored;
   fs::remove(log_of(number), ignored);
+  note(log_, "sandbox gone", cell, cell.age_ms());
   reactor_.defer([dead = std::move(container.cell)] { dead->answer_killers(Unit{}); });
   if (container.opening.done) fail(std::move(container.opening.done), unavailable("the sandbox is closing"));
   containers_->map.erase(number);

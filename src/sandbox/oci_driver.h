@@ -85,6 +85,7 @@ class OciSandbox final : public Sandbox, public CellKeeper {
   void on_claimed(Cell& cell, Shown shown) override;
   void on_lost(Cell& cell, Loss loss, const std::string& what) override;
   void on_dead(Cell& cell) override;
+  void on_struck(Cell& cell) override { note(log_, "sandbox killed", cell, cell.age_ms()); }
   void on_overdue(Cell& cell, const std::string& what) override;
   bool has_built_since(int64_t) const override { return false; }
 

@@ -197,6 +197,19 @@ TEST_F(Patience, a_sandbox_that_is_never_built_fails_its_opening_with_what_was_w
   EXPECT_EQ(story->run(*opened->value(), sh("echo on")).out, "on\n");
 }
 
+TEST_F(Patience, every_step_of_a_sandbox_is_in_the_log_at_the_level_debug) {
+  begin(1);
+  ask();
+  story->until([&] { return opened.has_value(); }, "the sandbox");
+  ASSERT_TRUE(*opened);
+  story->kill(*opened->value());
+  for (const std::string step :
+       {"ready sandbox= number=1 ", "claimed sandbox=run_1 number=1 ", "opened sandbox=run_1 number=1 ",
+        "killed sandbox=run_1 number=1 ", "gone sandbox=run_1 number=1 "}) {
+    EXPECT_TRUE(is_logged("debug sandbox " + step)) << step;
+  }
+}
+
 TEST_F(Patience, a_spare_sandbox_that_does_not_get_ready_is_replaced) {
   begin(1);
   stop_all("sluice-zygote");
