@@ -75,8 +75,15 @@ constexpr Key keys[] = {
     {"sandbox.root", text, "", "Directory of an image that is the box's root. Empty: the host's own /usr, /bin, /lib."},
     {"sandbox.extra_paths", list, "", "More directories of the host that a box sees, read-only, at the same place."},
     {"sandbox.warm_target", integer, "2", "Boxes built ahead, so that a run need not wait for one."},
-    {"sandbox.host_uid", integer, "200000", "Started as root: the user and group that a box's user is outside of it.",
+    {"sandbox.host_uid", integer, "200000",
+     "Started as root: the user and group that the files of sandboxes belong to on disk, and, with "
+     "sandbox.host_uid_count "
+     "0 or the driver oci, whom a sandbox's user is outside of it.",
      "", 1},
+    {"sandbox.host_uid_count", integer, "4096",
+     "Started as root, with the driver namespaces: how many users after sandbox.host_uid the sandboxes take turns at, "
+     "so "
+     "that none uses up what the kernel counts by user for another one. 0: all have sandbox.host_uid."},
     {"sandbox.oci_runtime", text, "", "With the driver oci: crun or runc. Empty: whichever is there."},
     {"sandbox.memory_mib", integer, "2048", "Memory of a box. 0: no limit."},
     {"sandbox.processes_max", integer, "512", "Processes and threads of a box."},

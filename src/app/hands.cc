@@ -94,6 +94,7 @@ sandbox::SandboxOptions sandbox_options(const Config& config, const std::string&
   options.extra_paths = config.list("sandbox.extra_paths");
   options.warm_target = static_cast<int>(std::min<int64_t>(config.integer("sandbox.warm_target"), 256));
   options.host_uid = static_cast<uint32_t>(config.integer("sandbox.host_uid"));
+  options.host_uid_count = static_cast<uint32_t>(std::min<int64_t>(config.integer("sandbox.host_uid_count"), 65'536));
   options.oci_runtime = config.text("sandbox.oci_runtime");
   options.limits = {.memory_bytes_max = config.integer("sandbox.memory_mib") * mib,
                     .processes_max = config.integer("sandbox.processes_max"),

@@ -134,8 +134,13 @@ Result<Unit> NamespacesSandbox::start_zygote() {
   zygote_pidfd_ = OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, zygote_, 0)));
 
   const uint64_t first_seat = zygotes_++ * seats_of_a_zygote + 1;
-  const Site site = {staging_, options_.state_dir, options_.harness_dir,
-                     static_cast<uint64_t>(options_.warm_target) + spare_seats, first_seat};
+  const Site site = {staging_,
+                     options_.state_dir,
+                     options_.harness_dir,
+                     static_cast<uint64_t>(options_.warm_target) + spare_seats,
+                     first_seat,
+                     options_.host_uid,
+                     machine_.is_root ? options_.host_uid_count : 0};
   Packet first = {{.verb = box::Verb::prepare}, {}, prepare_order(warm_plan_, machine_, site, groups_.controllers())};
   first.descriptors.push_back(std::move(filter.value()));
   for (auto& group : groups_.open()) first.descriptors.push_back(std::move(group));
@@ -145,6 +150,10 @@ Result<Unit> NamespacesSandbox::start_zygote() {
     return unavailable("the box program does not answer");
   }
   if (answer.head.verb != box::Verb::prepared) return unavailable(answer.payload);
+  if (site.user_count > 0 && answer.head.a == 0) {
+    log_.write(world::LogLevel::warn, "sandboxes share one user",
+               {{"why", answer.payload}, {"user", int64_t{options_.host_uid}}});
+  }
   line_ = std::make_unique<Line>(
       reactor_, std::move(started.value().line), [this](Packet packet) { heard(std::move(packet)); },
       [this] { on_zygote_gone(); });

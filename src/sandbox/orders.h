@@ -15,6 +15,8 @@ struct Site {
   std::string harness_dir;  // empty: none
   uint64_t seats = 0;       // to keep waiting
   uint64_t first_seat = 1;
+  uint64_t owner = 0;  // of what is in state_dir and harness_dir, on disk
+  uint64_t user_count = 0;
 };
 
 // `controllers` in the order of the descriptors that go along.

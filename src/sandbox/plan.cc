@@ -204,7 +204,8 @@ void plan_box(const SandboxOptions& options, const BoxRequest& request, const Ma
   mounts.add(MountKind::tmpfs, "/tmp", {}, shut, sized(bytes_max, files_max, "1777"));
   mounts.add(MountKind::tmpfs, home_path, {}, shut, sized(bytes_max, files_max, "0755"));
   mounts.add(MountKind::tmpfs, "/dev/shm", {}, shut | flag_noexec, sized(bytes_max, files_max, "1777"));
-  mounts.add(MountKind::devpts, "/dev/pts", {}, flag_nosuid | flag_noexec, "newinstance,ptmxmode=0666,mode=0620");
+  mounts.add(MountKind::devpts, "/dev/pts", {}, flag_nosuid | flag_noexec,
+             "newinstance,ptmxmode=0666,mode=0620,max=64");
   mounts.add(MountKind::proc, "/proc", {}, shut | flag_noexec, "hidepid=2");
   for (const auto path : proc_masks) mounts.add(MountKind::mask, path);
   mounts.add(MountKind::read_only, "/proc/sys");

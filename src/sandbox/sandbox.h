@@ -185,9 +185,10 @@ struct SandboxOptions {
   std::string ca_bundle_file;            // lies over /etc/ssl/certs/ca-certificates.crt in every box; empty: the host's
   std::vector<std::string> extra_paths;  // more of the host's directories, read-only, at their own place
   Limits limits;
-  int warm_target = 2;          // 0: none is built ahead
-  uint32_t host_uid = 200'000;  // as root: whom the box's user is outside
-  std::string oci_runtime;      // "crun", "runc"; empty: whichever is there
+  int warm_target = 2;             // 0: none is built ahead
+  uint32_t host_uid = 200'000;     // as root: whose files are that boxes may write; and what the next are counted from
+  uint32_t host_uid_count = 4096;  // users outside that boxes take turns at, after that one; 0: it is the user of all
+  std::string oci_runtime;         // "crun", "runc"; empty: whichever is there
 };
 
 // Starts what it needs and reaps what an earlier life left. `unavailable` when this machine cannot

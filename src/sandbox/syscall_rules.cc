@@ -128,6 +128,7 @@ constexpr SyscallRule rules[] = {
     {"io_uring_setup", ENOSYS},
     {"io_uring_enter", ENOSYS},
     {"io_uring_register", ENOSYS},
+    {"io_setup", ENOSYS},  // its contexts are counted for the whole machine (fs.aio-max-nr)
     {"bpf", EPERM},
     {"userfaultfd", ENOSYS},
     {"perf_event_open", EPERM},

@@ -3,10 +3,15 @@
 // What is counted by user is counted for everything on this machine that has that user, so that these sandboxes have
 // users of their own: other servers and tests are not to be flooded.
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "sandbox/box_story_fixture.h"
 
@@ -22,6 +27,7 @@ sandbox::SandboxOptions neighbour_options() {
   sandbox::SandboxOptions options;
   options.warm_target = 0;
   options.host_uid = 347'000;
+  options.host_uid_count = 0;  // all of them have that user
   options.limits.processes_max = 64;
   options.limits.open_files_max = 1024;
   return options;
@@ -78,6 +84,50 @@ TEST(Neighbours, that_wait_ready_made_are_whole_although_descriptors_were_in_fli
     EXPECT_TRUE(box->take_bridge_listener());
     EXPECT_EQ(story.run(*box, sandbox::sh("echo on")).out, "on\n");
   }
+}
+
+TEST(Neighbours, watch_files_while_other_sandboxes_hold_all_the_inotify_instances_that_they_get) {
+  if (geteuid() != 0) GTEST_SKIP() << "sandboxes of an ordinary user have no users of their own";
+  sandbox::SandboxOptions options = neighbour_options();
+  options.host_uid_count = 64;
+  BoxStory story(options);
+  const std::string probe_dir = install_probe(story);
+  std::vector<std::unique_ptr<Flood>> floods;
+  for (int i = 0; i < 3; ++i) {
+    floods.push_back(std::make_unique<Flood>(story, probe_dir, "flood_inotify_instances"));
+    EXPECT_GE(floods.back()->held(), 32) << "no flood at all";
+  }
+  const auto box = story.open({.name = "neighbour", .binds = {{probe_dir, bound}}});
+  const auto ran = story.run(*box, {.argv = {std::string(bound) + "/probe", "neighbour_watches_files"}});
+  EXPECT_EQ(ran.exit.code, 0) << ran.out;
+  const OwnedFd outside(inotify_init1(IN_CLOEXEC));
+  EXPECT_TRUE(outside) << "not even the server can watch files";
+}
+
+TEST(Neighbours, have_users_of_their_own_and_share_the_files_that_are_kept) {
+  if (geteuid() != 0) GTEST_SKIP() << "sandboxes of an ordinary user have no users of their own";
+  sandbox::SandboxOptions options = neighbour_options();
+  options.host_uid = sandbox::SandboxOptions{}.host_uid;  // whose the files are that a story makes
+  options.host_uid_count = 4096;
+  BoxStory story(options);
+  const std::string layer = story.directory("layer", {{"kept/note", "one\n"}});
+  std::set<uid_t> users;
+  for (int i = 0; i < 3; ++i) {
+    const auto box = story.open({.layers = {layer}});
+    EXPECT_EQ(story
+                  .run(*box, sandbox::sh("stat -c %u:%g kept kept/note; echo two >> kept/note; cat kept/note; "
+                                         "mkdir kept/more && mv kept/note kept/more && rm -r kept && echo well"))
+                  .out,
+              "1000:1000\n1000:1000\none\ntwo\nwell\n");
+    EXPECT_EQ(story.run(*box, sandbox::sh("echo mine > mine; stat -c %u:%g mine")).out, "1000:1000\n");
+    struct stat mine {};
+    ASSERT_EQ(fstatat(box->changes_fd(), "mine", &mine, 0), 0);
+    EXPECT_GT(mine.st_uid, options.host_uid);
+    EXPECT_LE(mine.st_uid, options.host_uid + options.host_uid_count);
+    EXPECT_EQ(mine.st_gid, mine.st_uid);
+    users.insert(mine.st_uid);
+  }
+  EXPECT_EQ(users.size(), 3U) << "two have the same user";
 }
 
 }  // namespace neighbours_test

@@ -1,6 +1,7 @@
 // Attacks on what sandboxes share: each takes as much of something as it gets, says so, and keeps it until it is
 // killed.
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -56,7 +57,28 @@ Verdict descriptors_in_flight(const Facts&) {
   hold(count);
 }
 
+// Instances are counted for the user of the process, and for who made its user namespace.
+Verdict inotify_instances(const Facts&) {
+  long count = 0;
+  while (inotify_init1(IN_CLOEXEC) >= 0) ++count;  // NOLINT: kept open to the end
+  if (errno != EMFILE) return broken("inotify_init1: " + std::string(std::strerror(errno)));
+  hold(count);
+}
+
+// What a neighbour needs of it: an editor, a bundler, tail -f.
+Verdict watch_files(const Facts&) {
+  const int watcher = inotify_init1(IN_CLOEXEC);
+  if (watcher < 0) return escaped("inotify_init1: " + std::string(strerrorname_np(errno)));
+  const int watch = inotify_add_watch(watcher, "/workspace", IN_CREATE);
+  const int error = errno;
+  close(watcher);
+  if (watch < 0) return escaped("inotify_add_watch: " + std::string(strerrorname_np(error)));
+  return resisted("a directory can be watched");
+}
+
 constexpr std::array probes = {
+    Probe{"flood_inotify_instances", inotify_instances},
+    Probe{"neighbour_watches_files", watch_files},
     Probe{"flood_descriptors_in_flight", descriptors_in_flight},
 };
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,21 @@ Verdict inotify_exhaustion(const Facts&) {
   while (count <= fair && inotify_init1(0) >= 0) ++count;  // NOLINT: kept open to the end
   if (count > fair) return escaped("more than 64 instances");
   return errno == EMFILE ? resisted("EMFILE after " + std::to_string(count)) : judge("inotify_init", -1);
+}
+
+// Terminals and aio contexts are counted for the whole machine.
+Verdict terminal_exhaustion(const Facts&) {
+  constexpr int fair = 64;
+  int count = 0;
+  while (count <= fair && open("/dev/ptmx", O_RDWR | O_NOCTTY) >= 0) ++count;  // NOLINT: kept open to the end
+  if (count > fair) return escaped("more than 64 terminals");
+  if (count < fair / 2) return broken("only " + std::to_string(count) + " terminals");
+  return errno == ENOSPC ? resisted("ENOSPC after " + std::to_string(count)) : broken("no ENOSPC");
+}
+
+Verdict aio_contexts(const Facts&) {
+  unsigned long context = 0;
+  return judge("io_setup", syscall(SYS_io_setup, 1024, &context));
 }
 
 long fill_with_bytes(const std::string& place, long bytes_max) {
@@ -214,6 +230,8 @@ constexpr std::array probes = {
     Probe{"fork_bomb", fork_bomb},
     Probe{"descriptor_exhaustion", descriptor_exhaustion},
     Probe{"inotify_exhaustion", inotify_exhaustion},
+    Probe{"terminal_exhaustion", terminal_exhaustion},
+    Probe{"aio_contexts", aio_contexts},
     Probe{"tmp_fill", tmp_fill},
     Probe{"big_file", big_file},
     Probe{"workspace_fill", workspace_fill},

@@ -12,7 +12,7 @@ struct ProbeRow {
   std::string_view attack;  // for people
 };
 
-inline constexpr std::array<ProbeRow, 101> probe_rows = {{
+inline constexpr std::array<ProbeRow, 103> probe_rows = {{
     // The host's files.
     {"host_file_by_path", "open a file of the host by its path"},
     {"host_file_by_proc_root", "open it through /proc/1/root and /proc/self/root"},
@@ -114,6 +114,8 @@ inline constexpr std::array<ProbeRow, 101> probe_rows = {{
     {"fork_bomb", "fork without end"},
     {"descriptor_exhaustion", "open files without end"},
     {"inotify_exhaustion", "take all inotify instances of the server's user"},
+    {"terminal_exhaustion", "take all terminals of the machine"},
+    {"aio_contexts", "take the machine's contexts for asynchronous I/O"},
     {"tmp_fill", "fill /tmp and /dev/shm, with bytes and with files"},
     {"big_file", "grow one file beyond the limit"},
     {"workspace_fill", "fill the workspace, with bytes and with files"},

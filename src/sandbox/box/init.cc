@@ -112,12 +112,12 @@ void set_limits(Reader& fields) {
   }
 }
 
-// What a box takes of these is counted for the server's user too, whose watcher would be left
-// without; and a second lock on what the filter refuses. The kernel goes by who writes, so that the
-// zygote's /proc will do.
-void bound_tables() {
-  write_file("/proc/sys/user/max_inotify_instances", "64", 2);
-  write_file("/proc/sys/user/max_inotify_watches", "65536", 5);
+// What a box takes of these is counted for its user outside too. Where that is the user of all boxes, or the server's
+// own, whose watcher would be left without, each must be content with little: root has 128 instances by default. And a
+// second lock on what the filter refuses. The kernel goes by who writes, so that the zygote's /proc will do.
+void bound_tables(bool is_own_user) {
+  write_file("/proc/sys/user/max_inotify_instances", is_own_user ? "64" : "8", is_own_user ? 2 : 1);
+  write_file("/proc/sys/user/max_inotify_watches", is_own_user ? "65536" : "8192", is_own_user ? 5 : 4);
   write_file("/proc/sys/user/max_user_namespaces", "0", 1);
 }
 
@@ -131,7 +131,7 @@ bool build(const Zygote& zygote, Message& order, int (&doors)[door_count], int& 
   if (!become_user(zygote, uid, gid, trouble)) return false;
   const char* const hostname = fields.text();
   sethostname(hostname, strlen(hostname));
-  bound_tables();
+  bound_tables(zygote.user_count > 0);
   if ((namespaces & CLONE_NEWNET) != 0) {
     raise_loopback();
     if (!open_doors(doors, trouble)) return false;

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "sandbox/box/owner.h"
 #include "sandbox/box/steps.h"
 #include "sandbox/box/zygote.h"
 
@@ -97,6 +98,8 @@ bool prepare(Zygote& zygote, Message& message, Trouble& trouble) {
   const uint64_t gid = fields.number();
   zygote.seat_target = fields.number();
   zygote.first_seat = fields.number();
+  zygote.owner = fields.number();
+  zygote.user_count = fields.number();
   const char* const staging = fields.text();
   const char* const state = fields.text();
   const char* const harness = fields.text();
@@ -110,6 +113,7 @@ bool prepare(Zygote& zygote, Message& message, Trouble& trouble) {
   syscall(SYS_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, nullptr);  // the server's keys stay the server's
   if (!enter_namespaces(zygote.is_root, uid, gid, trouble)) return false;
   if (!furnish(staging, state, harness, fields, trouble) || !move_into(staging, trouble)) return false;
+  if (zygote.user_count > 0 && !can_exchange_owner(zygote, trouble)) zygote.user_count = 0;
   prctl(PR_SET_DUMPABLE, 0);
   return true;
 }

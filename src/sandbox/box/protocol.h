@@ -22,7 +22,9 @@ enum class Verb : uint32_t {
   build,
   bury,
   // From the zygote. built: number, `a` the process, `b` the seat; descriptor is a pidfd.
-  // build_failed: number, payload says why. buried: `a` is the seat.
+  // prepared: `a` is 1 where each box has a user of its own; else the payload says why not. build_failed: number,
+  // payload
+  // says why. buried: `a` is the seat.
   prepared,
   built,
   build_failed,

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "sandbox/box/owner.h"
 #include "sandbox/box/steps.h"
 #include "sandbox/box/zygote.h"
 
@@ -60,6 +62,32 @@ bool write_map(pid_t process, const char* file, uint64_t inside, uint64_t outsid
   return write_file(path, map, static_cast<std::size_t>(bytes));
 }
 
+// The kernel counts what is taken inside a user namespace for who made it too. As root's, all boxes together would be
+// held to what root may have, and root with them.
+class MadeBy final {
+ public:
+  MadeBy(const Zygote& zygote, uint64_t user) : is_other_(zygote.is_root) {
+    if (!is_other_) return;
+    prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP);  // privileges stay; in the namespace that is made all is new
+    become(static_cast<uid_t>(user));
+  }
+  ~MadeBy() {
+    if (is_other_) become(0);
+  }
+  MadeBy(const MadeBy&) = delete;
+  MadeBy& operator=(const MadeBy&) = delete;
+
+ private:
+  // Of this thread alone, and effective only.
+  static void become(uid_t user) { syscall(SYS_setresuid, -1, user, -1); }
+  const bool is_other_;
+};
+
+long clone_for(const Zygote& zygote, uint64_t user, clone_args& how) {
+  const MadeBy maker(zygote, user);
+  return syscall(SYS_clone3, &how, sizeof how);
+}
+
 bool bear(const Zygote& zygote, uint64_t seat, int birth_group, Message& order, Trouble& trouble) {
   Reader fields(order.payload, order.head.payload_bytes);
   int pidfd = -1;
@@ -70,12 +98,13 @@ bool bear(const Zygote& zygote, uint64_t seat, int birth_group, Message& order, 
     how.flags |= CLONE_INTO_CGROUP;
     how.cgroup = static_cast<uint64_t>(birth_group);
   }
-  const uint64_t user[2] = {fields.number(), fields.number()};
-  const uint64_t group[2] = {fields.number(), fields.number()};
+  uint64_t user[2] = {fields.number(), fields.number()};
+  uint64_t group[2] = {fields.number(), fields.number()};
+  if (zygote.user_count > 0) user[1] = group[1] = user_of_seat(zygote, seat);
 
   int go[2];
   if (pipe2(go, O_CLOEXEC) != 0) return trouble.say("pipe");
-  const long child = syscall(SYS_clone3, &how, sizeof how);
+  const long child = clone_for(zygote, user[1], how);
   if (child == 0) {
     close(go[1]);
     be_init(zygote, order, go[0]);
@@ -100,7 +129,8 @@ void be_seat(const Zygote& zygote, uint64_t seat, int line, Message& order) {
   write_file("/proc/self/oom_score_adj", "300", 3);  // when memory runs out, boxes go first
   Trouble trouble;
   int birth_group = -1;
-  bool good = enter_groups(zygote, seat, birth_group, trouble);
+  bool good = enter_groups(zygote, seat, birth_group, trouble) &&
+              (zygote.user_count == 0 || exchange_owner(zygote, user_of_seat(zygote, seat), trouble));
   if (line >= 0 && receive(line, order) == Received::end) _exit(0);
   good = good && bear(zygote, seat, birth_group, order, trouble);
   if (good) _exit(0);

@@ -167,7 +167,8 @@ int run_zygote() {
   sigprocmask(SIG_BLOCK, &children, nullptr);
   const int signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals < 0) return 1;
-  if (!send(yard.zygote.line, Head{.verb = Verb::prepared})) return 1;
+  const Head prepared = {.verb = Verb::prepared, .a = yard.zygote.user_count > 0 ? 1 : 0};
+  if (!send(yard.zygote.line, prepared, nullptr, 0, trouble.what, strlen(trouble.what))) return 1;
   fill_seats(yard);
   return serve(yard, signals);
 }

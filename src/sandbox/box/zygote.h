@@ -35,6 +35,8 @@ struct Zygote {
   bool is_root = false;
   uint64_t seat_target = 0;
   uint64_t first_seat = 1;
+  uint64_t owner = 0;       // of the server's files, on disk
+  uint64_t user_count = 0;  // users that boxes take turns at, from owner + 1 on; 0: the order for a box names its user
   sock_fprog filter{};
   bool has_harness = false;
   bool groups_are_unified = false;
@@ -55,6 +57,11 @@ int run_zygote();
 
 // Never returns: is the first process of a box. `go` is read once the id maps are written.
 [[noreturn]] void be_init(const Zygote& zygote, Message& order, int go);
+
+// The user outside of the box that is born from that seat.
+inline uint64_t user_of_seat(const Zygote& zygote, uint64_t seat) {
+  return zygote.owner + 1 + seat % zygote.user_count;
+}
 
 // "s12": the name of a seat's groups.
 void name_seat(char (&name)[32], uint64_t seat);
