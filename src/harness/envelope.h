@@ -61,10 +61,10 @@ struct ErrorLine {
 };
 using Line = std::variant<model::RunEvent, ResultLine, ErrorLine>;
 
-// Gathers bytes into lines. Events are stamped as the runner stamped them, or 0. An unknown type, a line that is no
-// JSON object, a line longer than limits::runner_line_bytes_max, a step that ends before it began, a result while
-// one runs, anything after the last line: the stream is refused with `corrupt`, in words that say which line and why,
-// and nothing more is read.
+// Gathers bytes into lines. Blank lines are skipped and not counted. Events are stamped as the runner stamped them, or
+// 0. An unknown type, a line that is no JSON object, a line longer than limits::runner_line_bytes_max, a step that ends
+// before it began, a result while one runs, anything after the last line: the stream is refused with `corrupt`, in
+// words that say which line and why, and nothing more is read.
 class LineReader {
  public:
   LineReader() = default;

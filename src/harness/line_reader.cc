@@ -215,6 +215,9 @@ Result<Line> read_typed(std::string_view type, Value line, Timestamp at) {
   return Error{ErrorKind::corrupt, "its type is unknown"};
 }
 
+// Some runners send empty lines to keep a silent connection open.
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
 }  // namespace
 
 Result<std::vector<Line>> LineReader::feed(std::string_view bytes) {
@@ -223,11 +226,15 @@ Result<std::vector<Line>> LineReader::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto newline = bytes.find('\n');
     const auto piece = bytes.substr(0, newline);
-    if (over_) return ++line_count_, refuse("it comes after the last line");
+    if (over_ && !is_blank(piece)) return ++line_count_, refuse("it comes after the last line");
     if (partial_.size() + piece.size() > limits::runner_line_bytes_max) return ++line_count_, refuse("it is too long");
     partial_ += piece;
     if (newline == std::string_view::npos) break;
     bytes.remove_prefix(newline + 1);
+    if (is_blank(partial_)) {
+      partial_.clear();
+      continue;
+    }
     ++line_count_;
     auto line = read(partial_);
     if (!line) return refuse(line.error().what);
