@@ -22,11 +22,12 @@ from words import inline, paragraphs
 HERE = pathlib.Path(__file__).parent
 METHODS = ("get", "put", "post", "patch", "delete")
 WHO = {"integrationKey": "service key", "adminKey": "admin key", "sandboxBearer": "a sandbox's bearer",
-       "oneTimeToken": "one-time token", "consoleSession": "console session"}
+       "oneTimeToken": "one-time token", "consoleSession": "console session", "runnerKey": "runner's key"}
 # How each is shown in an example; of several that would do, the first.
 SHOWN = {"integrationKey": '-H "Authorization: Bearer $KEY"', "adminKey": '-H "Authorization: Bearer $ADMIN"',
          "oneTimeToken": '-H "Authorization: $TOKEN"', "sandboxBearer": '-H "Authorization: Bearer $BEARER"',
-         "consoleSession": '-b "sluice_session=$SESSION" -H "X-CSRF-Token: $CSRF"'}
+         "consoleSession": '-b "sluice_session=$SESSION" -H "X-CSRF-Token: $CSRF"',
+         "runnerKey": '-H "Authorization: Bearer $RUNNER"'}
 KNOWN = {"operationId", "tags", "security", "summary", "description", "parameters", "requestBody", "responses"}
 
 

@@ -126,7 +126,13 @@ TEST_F(RoutesTest, Every_operation_has_its_own_name_and_stands_in_the_openapi_fi
   for (auto at = yaml.find("operationId: "); at != std::string_view::npos; at = yaml.find("operationId: ", at + 1)) {
     ++described;
   }
-  EXPECT_EQ(described, routes().size()) << "an operation is described that the server does not have";
+  // The runner's own surface is not among the routes: serve hands /sandbox/stream to the station.
+  const std::string_view of_the_runner[] = {"openDispatch", "attachDispatch", "killDispatch", "acknowledgeDispatch"};
+  for (const auto operation : of_the_runner) {
+    EXPECT_NE(yaml.find("operationId: " + std::string(operation) + "\n"), std::string_view::npos) << operation;
+  }
+  EXPECT_EQ(described, routes().size() + std::size(of_the_runner))
+      << "an operation is described that the server does not have";
 }
 
 TEST_F(RoutesTest, The_openapi_file_names_exactly_the_problems_of_the_registry_I_23) {

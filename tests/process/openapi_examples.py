@@ -20,6 +20,7 @@ KIT = {"agent_type": "claude-code", "code_mode": True,
                        {"name": "files", "command": ["npx", "files"], "environment": {"ROOT": "/workspace"}}],
        "tools": [{"name": "lookup", "description": "Looks it up.", "parameters": {"type": "object"},
                   "url": "https://tools.example/lookup", "timeout_seconds": 5}]}
+RUNNER = {"Authorization": "Bearer {runner_key}"}
 FORGED = {"signature": {"key_id": "apk_" + "0" * 26, "algorithm": "hmac-sha256", "exp": 1, "value": "AAAA"}}
 
 EXAMPLES = {
@@ -112,6 +113,24 @@ EXAMPLES = {
     "deleteAgent": [
         ("/v1/agents/{agent_to_delete}", None, 204),
         ("/v1/agents/agt_{none}", None, 404)],
+    "openDispatch": [
+        ("/sandbox/stream?profile=extended", lambda things: things["dispatch"], 200, RUNNER),
+        ("/sandbox/stream", b"{", 400, RUNNER),
+        ("/sandbox/stream", lambda things: things["dispatch"] | {"prompt": "hi"}, 409,
+         RUNNER | {"Sluice-Dispatch": "to_read", "Sluice-Reattach": "60"}),
+        ("/sandbox/stream", {}, 422, RUNNER)],
+    "attachDispatch": [
+        ("/sandbox/stream/to_read", None, 200, RUNNER),
+        ("/sandbox/stream/to_read?after=1", None, 200, RUNNER),
+        ("/sandbox/stream/to_read?after=x", None, 422, RUNNER),
+        ("/sandbox/stream/none", None, 404, RUNNER)],
+    "killDispatch": [
+        ("/sandbox/stream/to_kill", None, 204, RUNNER),
+        ("/sandbox/stream/none", None, 404, RUNNER)],
+    "acknowledgeDispatch": [
+        ("/sandbox/stream/to_read/ack", {"line": 1}, 204, RUNNER),
+        ("/sandbox/stream/to_read/ack", {"line": 1_000_000}, 422, RUNNER),
+        ("/sandbox/stream/none/ack", {"line": 1}, 404, RUNNER)],
     "getIntegrationSelf": [
         ("/v1/integration/self", None, 200)],
     "listTenants": [

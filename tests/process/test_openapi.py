@@ -1,9 +1,11 @@
 """I-23: openapi/openapi.yaml is normative. Every operation is called, and every answer held against it."""
 import base64
 import hashlib
+import http.server
 import json
 import pathlib
 import re
+import threading
 import unittest
 import warnings
 
@@ -17,6 +19,7 @@ from assistant_examples import make_chats
 from console_examples import make_session
 from file_examples import make_files
 from gate_fixture import Approver
+from http_client import CLOSED_WITHIN_S
 from openapi_examples import EXAMPLES, FORGED, FORM, FORM_TYPE, KIT, SKILL, agui_run
 from server_process import ROOT, ServerTest
 from stream_grammar import check_stream
@@ -77,7 +80,22 @@ def make_things(test):
     hmac = {"algorithm": "hmac-sha256"}
     things["approver"] = admin.post(f"/v1/tenants/{tenant}/approver-keys", hmac).json()["id"]
     return things | make_materials(test) | make_gates(test) | make_threads(test) | make_chats(test) | make_session(test) | \
-        make_files(test)
+        make_files(test) | make_dispatches(test, things)
+
+
+def make_dispatches(test, things):
+    """For this server's runner: a dispatch to open, and two that are kept after their callers have gone."""
+    key, workspace = test.server.bootstrap["runner_key"], test.server.bootstrap["workspace_id"]
+    made = {"runner_key": key}
+    for name in ("to_read", "to_kill", None):
+        dispatch = test.client.post(f"/api/workspaces/{workspace}/executions", {"prompt": "say an example"}).json()
+        if name is None:
+            return made | {"dispatch": dispatch}
+        stream = test.server.client(key).open("POST", "/sandbox/stream", dispatch,
+                                              {"Sluice-Dispatch": name, "Sluice-Reattach": "3600"})
+        with stream.connection:
+            test.assertEqual(stream.status, 200)
+            list(stream.lines())
 
 
 def make_threads(test):
@@ -205,6 +223,18 @@ class TheServer(ServerTest):
                     self.check_answer(operation, answer)
         self.assertEqual(set(EXAMPLES), seen, "an example for an operation that is not in the file")
 
+    def test_I23_lines_of_its_own_agent_with_full_detail_fit_their_schemas(self):
+        answer = self.client.send(self.conversation(), "think Hm.\n$ echo hi\nwrite a.txt: b\n$ false\nsay Done.")
+        with answer.connection:
+            list(answer.lines())
+        message, run, seen = answer.header("x-message-id"), answer.header("x-run-id"), set()
+        for path, schema in ((f"/v1/messages/{message}/events?detail=full", "StreamLine"),
+                             (f"/v1/runs/{run}/stream.jsonl?profile=extended", "RunnerLine")):
+            for line in map(json.loads, self.client.get(path).body.splitlines()):
+                self.assertEqual(schema_errors({"$ref": f"#/components/schemas/{schema}"}, line), [], line)
+                seen.add(line["type"])
+        self.assertLessEqual({"reasoning", "usage", "message_end", "result"}, seen)
+
     def test_I23_guards_what_the_file_says_is_guarded(self):
         for path, method, operation in operations():
             if operation.get("security", SPEC["security"]) == []:
@@ -216,6 +246,11 @@ class TheServer(ServerTest):
                 if self.schemes_of(operation) == {"consoleSession"}:
                     self.assert_problem(answer, 401, "unauthenticated")
                     self.check_answer(operation, answer)
+                    continue
+                if self.schemes_of(operation) == {"runnerKey"}:
+                    for stranger in (answer, self.client.request(method.upper(), target, body)):
+                        self.assert_problem(stranger, 401, "unauthenticated")
+                        self.check_answer(operation, stranger)
                     continue
                 if not self.schemes_of(operation) & {"integrationKey", "adminKey"}:
                     self.assert_problem(answer, 401, "token-invalid")
@@ -262,6 +297,101 @@ class TheServer(ServerTest):
             self.assertEqual((page.status, page.header("content-type").split(";")[0]), (200, "text/html"), problem)
             self.assertIn(str(problem["status"]), page.body.decode())
             self.assertIn(problem["slug"], listed)
+
+
+class AnyRunner:
+    """A runner of somebody else, which sends every kind of line, and blank ones to keep the connection open."""
+
+    lines = (
+        "", {"type": "log", "level": "info", "message": "Ready."}, {"type": "reasoning", "text": "Hm."},
+        {"type": "call", "id": "c1", "name": "bash"}, {"type": "call", "id": "c1", "args": "{}"},
+        {"type": "step", "id": "c1", "name": "bash", "status": "running", "args": {"command": "ls"}},
+        {"type": "output", "id": "c1", "stream": "stdout", "text": "a.txt"}, "",
+        {"type": "step", "id": "c1", "name": "bash", "status": "succeeded", "result": "a.txt", "durationMs": 3},
+        {"type": "file", "event": "create", "path": "a.txt"},
+        {"type": "egress", "host": "a.example", "port": 443, "method": "GET", "status": 200, "sent_bytes": 1,
+         "received_bytes": 2, "aliases": ["KEY"], "refused": None, "duration_ms": 4},
+        {"type": "custom", "name": "progress", "value": {"done": 1}},
+        {"type": "subagent", "id": "s1", "name": "searcher", "status": "started", "step_id": "c1"},
+        {"type": "subagent_text", "id": "s1", "text": "Looking."},
+        {"type": "subagent", "id": "s1", "name": "searcher", "status": "failed", "error": "lost"},
+        {"type": "delta", "text": "Hello you"}, {"type": "replaced", "kept_bytes": 6}, {"type": "delta", "text": "all"},
+        {"type": "usage", "input_tokens": 1, "output_tokens": 2}, {"type": "diff", "diff": "diff --git a/a.txt b/a.txt\n"},
+        "", {"type": "result", "message": "Hello all"}, "")
+
+    def __init__(self):
+        lines = [line and json.dumps(line | {"ts": 1}) for line in self.lines]
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self, kind, body):
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_GET(self):  # /healthz
+                self.answer("application/json", b'{"status":"ok","slots":4,"free":4}')
+
+            def do_POST(self):  # /stream
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.answer("application/x-ndjson", "".join(line + "\n" for line in lines).encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, args=(CLOSED_WITHIN_S,), daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class FullDetail(ServerTest):
+    """What a run does besides talking has schemas too."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.runner = AnyRunner()
+        cls.addClassCleanup(cls.runner.close)
+        cls.flags = ("--runner", cls.runner.url, "--sandbox.driver", "off")
+        super().setUpClass()
+
+    def lines_of(self, path, name):
+        """All lines of a stream, each held against the schema of its response."""
+        schema = next(op for _, _, op in operations() if op["operationId"] == name)["responses"]["200"]["content"]["application/x-ndjson"]["schema"]
+        lines = [json.loads(line) for line in self.client.get(path).body.splitlines()]
+        for line in lines:
+            self.assertEqual(schema_errors(schema, line), [], line)
+        return lines
+
+    def test_I23_every_kind_of_line_has_a_schema_that_fits_it_and_blank_lines_of_a_runner_are_skipped(self):
+        answer = self.client.send(self.conversation(), "say Hello all")
+        with answer.connection:
+            self.assertEqual(json.loads(list(answer.lines())[-1])["type"], "message_end")
+        message, run = answer.header("x-message-id"), answer.header("x-run-id")
+        self.assertEqual(self.client.get(f"/v1/messages/{message}").json()["content"], "Hello all")
+        schemas = SPEC["components"]["schemas"]
+        lines = self.lines_of(f"/v1/messages/{message}/events?detail=full", "streamMessageEvents")
+        self.assertEqual({line["type"] for line in lines},
+                         set(schemas["DetailEvent"]["discriminator"]["mapping"]) | {"message_start", "content_delta", "message_end"})
+        plain = self.lines_of(f"/v1/messages/{message}/events", "streamMessageEvents")
+        self.assertLessEqual({line["type"] for line in plain}, set(schemas["ConversationEvent"]["discriminator"]["mapping"]))
+        trace = self.lines_of(f"/v1/runs/{run}/stream.jsonl?profile=extended", "streamRunTrace")
+        self.assertEqual({line["type"] for line in trace}, {line["type"] for line in AnyRunner.lines if line})
+
+    def test_I23_schemas_of_these_lines_can_say_no(self):
+        message = {"object": "conversation.event", "conversation_id": "con_" + "0" * 26, "message_id": "msg_" + "0" * 26,
+                   "seq": 1, "created_at": "2026-07-02T10:00:01.000Z"}
+        good = message | {"type": "log", "data": {"level": "info", "text": "m"}}
+        self.assertEqual(schema_errors({"$ref": "#/components/schemas/StreamLine"}, good), [])
+        for wrong in ({"type": "telepathy"}, {"data": {"text": "m"}}, {"data": {"level": "loud", "text": "m"}}, {"extra": 1}):
+            self.assertNotEqual(schema_errors({"$ref": "#/components/schemas/StreamLine"}, good | wrong), [], wrong)
+        line = {"type": "usage", "input_tokens": 1, "output_tokens": 1, "ts": 1}
+        self.assertEqual(schema_errors({"$ref": "#/components/schemas/RunnerLine"}, line), [])
+        self.assertNotEqual(schema_errors({"$ref": "#/components/schemas/RunnerLine"}, line | {"input_tokens": "1"}), [])
 
 
 class TheFile(unittest.TestCase):

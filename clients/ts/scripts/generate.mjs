@@ -69,7 +69,8 @@ function typeOf(schema, indent = '') {
   if (schema.$ref) return nameOf(schema.$ref)
   if ('const' in schema) return literal(schema.const)
   if (schema.enum) return union(schema.enum.map(literal))
-  if (schema.oneOf) return union(schema.oneOf.map((one) => typeOf(one, indent)))
+  const choices = schema.oneOf ?? schema.anyOf
+  if (choices) return union(choices.map((one) => typeOf(one, indent)))
   if (schema.allOf?.length === 1 && schema.allOf[0].$ref && !schema.properties) return nameOf(schema.allOf[0].$ref)
   if (schema.allOf || schema.properties) {
     const others = [schema.type ?? 'object'].flat().filter((type) => type !== 'object')

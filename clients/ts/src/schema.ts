@@ -1508,6 +1508,18 @@ export interface EgressEntry {
   position: number
   at: Timestamp
   host: string
+  port?: number
+  /** Empty for a tunnel whose inside is not seen. */
+  method?: string
+  /** Of the response; 0 if there was none. */
+  status?: number
+  sent_bytes?: number
+  received_bytes?: number
+  /** Of the secrets that were put into it. */
+  aliases?: string[]
+  /** Why it was kept from leaving; null if it left. */
+  refused?: string | null
+  duration_ms?: number
 }
 
 export interface AuditEntry {
@@ -1580,24 +1592,484 @@ export interface VaultRotation {
  * where `error` may take the place of anything after the first line. `seq` counts from 0 without
  * gaps. Exactly one terminal event, `message_end` or `error`, ends a stream.
  *
- * With `detail=full` others stand between these, with this `data`:
- *
- * - `log`: `level`, `text` and what else is known.
- * - `reasoning`: `text`.
- * - `usage`: `input_tokens`, `output_tokens`, summed over the run so far.
- * - `step`: a tool call, told when it begins and when it ends: `id`, `name`, `status` (`running`, `succeeded`,
- *   `failed`), `args` at the beginning, `result` or `error` and `durationMs` at the end.
- * - `output`: what a tool call prints, as it comes: `id` of its step, `stream` (`stdout` or `stderr`), `text`.
- * - `file`: `type` (`create`, `change`, `delete`), `path`, `timestamp`.
- * - `diff`: `path`, and as `diff` all that the run changed, as `git diff` writes it.
- * - `egress`: a request left the sandbox, or was kept from it: `host`, `method`, `status` and more.
- * - `custom`: `name`, `value`. What a tool or the sandbox tells besides.
- * - `replaced`: `kept_bytes`. Of the text so far only its first bytes stand.
- * - `call`: a tool call is being written: `id` and `name` first, then `id` and `args`, a piece of their JSON.
- * - `subagent`: `id`, `name`, `status` (`started`, `finished`, `failed`), `step_id` of the call that did it, `error`.
- * - `subagent_text`: `id`, and `text` or `reasoning`.
+ * With `detail=full` lines of [DetailEvent](#schema-DetailEvent) stand between these.
  */
 export type ConversationEvent = QueuedEvent | MessageStartEvent | ContentDeltaEvent | ApprovalRequiredEvent | ResumedEvent | MessageEndEvent | ErrorEvent
+
+/** One line of a stream, a ConversationEvent or, with `detail=full` only, a DetailEvent. */
+export type StreamLine = ConversationEvent | DetailEvent
+
+/** One line of a stream with `detail=full`, besides those of ConversationEvent; what the run does besides talking. */
+export type DetailEvent = LogEvent | ReasoningEvent | UsageEvent | StepEvent | OutputEvent | FileEvent | DiffEvent | EgressEvent | CustomEvent | ReplacedEvent | CallEvent | SubagentEvent | SubagentTextEvent
+
+/** A remark of the run: its phases, warnings, what it does next. */
+export interface LogEvent {
+  object: 'conversation.event'
+  type: 'log'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    level: 'debug' | 'info' | 'warn' | 'error'
+    text: string
+    /** The phase of the run that ended. */
+    phase?: string
+    /** Of the phase. */
+    durationMs?: number
+    /** Of asking the model. */
+    attempt?: number
+    retry_in_ms?: number
+  }
+  created_at: Timestamp
+}
+
+/** What the model thinks; never part of the message. */
+export interface ReasoningEvent {
+  object: 'conversation.event'
+  type: 'reasoning'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    text: string
+  }
+  created_at: Timestamp
+}
+
+/** Tokens, summed over the run so far. */
+export interface UsageEvent {
+  object: 'conversation.event'
+  type: 'usage'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    input_tokens: number
+    output_tokens: number
+  }
+  created_at: Timestamp
+}
+
+/** A tool call begins or ends; sent at least twice with the same `id`. */
+export interface StepEvent {
+  object: 'conversation.event'
+  type: 'step'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    /** Of the tool call. */
+    id: string
+    name: string
+    status: 'running' | 'succeeded' | 'failed'
+    /** Any JSON, at the beginning: what it is called with. */
+    args?: unknown
+    /** Any JSON, at the end of one that succeeded: what the model was shown. */
+    result?: unknown
+    /** Any JSON, at the end of one that failed; mostly a string. */
+    error?: unknown
+    /** At the end. */
+    durationMs?: number
+    /** The id of the subagent whose it is; absent for the agent's own. */
+    subagent?: string
+  }
+  created_at: Timestamp
+}
+
+/** What a tool call prints, as it comes. */
+export interface OutputEvent {
+  object: 'conversation.event'
+  type: 'output'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    /** Of the tool call. */
+    id: string
+    stream: 'stdout' | 'stderr'
+    text: string
+    /** The id of the subagent whose it is; absent for the agent's own. */
+    subagent?: string
+  }
+  created_at: Timestamp
+}
+
+/** A file of the workspace was created, changed or deleted. */
+export interface FileEvent {
+  object: 'conversation.event'
+  type: 'file'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    type: 'create' | 'change' | 'delete'
+    /** Relative to the workspace. */
+    path: string
+    /** Milliseconds since 1970. */
+    timestamp: number
+  }
+  created_at: Timestamp
+}
+
+/** The changes to the workspace, as `git diff` writes them. */
+export interface DiffEvent {
+  object: 'conversation.event'
+  type: 'diff'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    path: '.'
+    diff: string
+  }
+  created_at: Timestamp
+}
+
+/** A request left the sandbox, or was kept from it. Secrets by their aliases. */
+export interface EgressEvent {
+  object: 'conversation.event'
+  type: 'egress'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    host: string
+    port?: number
+    /** Empty for a tunnel whose inside is not seen. */
+    method?: string
+    /** Of the response; 0 if there was none. */
+    status?: number
+    sent_bytes?: number
+    received_bytes?: number
+    /** Of the secrets that were put into it. */
+    aliases?: string[]
+    /** Why it was kept from leaving; null if it left. */
+    refused?: string | null
+    duration_ms?: number
+  }
+  created_at: Timestamp
+}
+
+/** An event of a tool or of the sandbox, under a name of its own. */
+export interface CustomEvent {
+  object: 'conversation.event'
+  type: 'custom'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    name: string
+    /** Any JSON. */
+    value: unknown
+  }
+  created_at: Timestamp
+}
+
+/** Of the text so far only its first bytes stand; what follows takes the place of the rest. */
+export interface ReplacedEvent {
+  object: 'conversation.event'
+  type: 'replaced'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    kept_bytes: number
+  }
+  created_at: Timestamp
+}
+
+/** A tool call is being written: `id` and `name` first, then `id` and `args`. */
+export interface CallEvent {
+  object: 'conversation.event'
+  type: 'call'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    /** Of the step to come. */
+    id: string
+    name?: string
+    /** A piece of the arguments' JSON. */
+    args?: string
+    /** The id of the subagent whose it is; absent for the agent's own. */
+    subagent?: string
+  }
+  created_at: Timestamp
+}
+
+/** An agent that the agent set to work starts or ends. */
+export interface SubagentEvent {
+  object: 'conversation.event'
+  type: 'subagent'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    id: string
+    name: string
+    status: 'started' | 'finished' | 'failed'
+    /** Of the tool call that started it. */
+    step_id?: string
+    /** Why it failed. */
+    error?: string
+  }
+  created_at: Timestamp
+}
+
+/** What a subagent says or thinks; never part of the message. */
+export interface SubagentTextEvent {
+  object: 'conversation.event'
+  type: 'subagent_text'
+  conversation_id: ConversationId
+  message_id: MessageId
+  seq: number
+  data: {
+    /** Of the subagent. */
+    id: string
+    text?: string
+    reasoning?: string
+  }
+  created_at: Timestamp
+}
+
+/**
+ * One line of what a runner does. The plain profile has `log`, `step`, `result` and `error`; the others come with
+ * `profile=extended`. A line may have members besides these.
+ */
+export type RunnerLine = RunnerLogLine | RunnerStepLine | RunnerResultLine | RunnerErrorLine | RunnerDeltaLine | RunnerReasoningLine | RunnerUsageLine | RunnerOutputLine | RunnerFileLine | RunnerDiffLine | RunnerEgressLine | RunnerCustomLine | RunnerReplacedLine | RunnerCallLine | RunnerSubagentLine | RunnerSubagentTextLine | RunnerQueuedLine | RunnerApprovalLine | RunnerResumedLine
+
+/** A remark; of a phase with its name and duration. */
+export interface RunnerLogLine {
+  type: 'log'
+  level: 'debug' | 'info' | 'warn' | 'error'
+  message: string
+  phase?: string
+  durationMs?: number
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** A tool call begins or ends. */
+export interface RunnerStepLine {
+  type: 'step'
+  /** Of the tool call. */
+  id: string
+  name: string
+  status: 'running' | 'succeeded' | 'failed'
+  /** Any JSON, at the beginning: what it is called with. */
+  args?: unknown
+  /** Any JSON, at the end of one that succeeded: what the model was shown. */
+  result?: unknown
+  /** Any JSON, at the end of one that failed; mostly a string. */
+  error?: unknown
+  /** At the end. */
+  durationMs?: number
+  /** The id of the subagent whose it is; absent for the agent's own. */
+  subagent?: string
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Last, once. No step is running. */
+export interface RunnerResultLine {
+  type: 'result'
+  message: string
+  usage?: {
+    input_tokens: number
+    output_tokens: number
+  }
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Last, instead of a result. */
+export interface RunnerErrorLine {
+  type: 'error'
+  /** The name of a problem with underscores, or one of the codes that docs/runner.md lists. */
+  code: string
+  message: string
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. Some of the answer. */
+export interface RunnerDeltaLine {
+  type: 'delta'
+  text: string
+  /** It bridges silence and is never part of the answer. */
+  filler?: boolean
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. What the model thinks. */
+export interface RunnerReasoningLine {
+  type: 'reasoning'
+  text: string
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. Tokens, summed over the run so far. */
+export interface RunnerUsageLine {
+  type: 'usage'
+  input_tokens: number
+  output_tokens: number
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. What a tool call prints, as it comes. */
+export interface RunnerOutputLine {
+  type: 'output'
+  /** Of the tool call. */
+  id: string
+  stream: 'stdout' | 'stderr'
+  text: string
+  /** The id of the subagent whose it is; absent for the agent's own. */
+  subagent?: string
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. A file of the workspace was created, changed or deleted. */
+export interface RunnerFileLine {
+  type: 'file'
+  event: 'create' | 'change' | 'delete'
+  path: string
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. The changes to the workspace, as `git diff` writes them. */
+export interface RunnerDiffLine {
+  type: 'diff'
+  diff: string
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. A request left the sandbox, or was kept from it. */
+export interface RunnerEgressLine {
+  type: 'egress'
+  host: string
+  port?: number
+  /** Empty for a tunnel whose inside is not seen. */
+  method?: string
+  /** Of the response; 0 if there was none. */
+  status?: number
+  sent_bytes?: number
+  received_bytes?: number
+  /** Of the secrets that were put into it. */
+  aliases?: string[]
+  /** Why it was kept from leaving; null if it left. */
+  refused?: string | null
+  duration_ms?: number
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. An event of a tool or of the sandbox. */
+export interface RunnerCustomLine {
+  type: 'custom'
+  name: string
+  /** Any JSON. */
+  value: unknown
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. Of the deltas so far, joined, only the first bytes stand. */
+export interface RunnerReplacedLine {
+  type: 'replaced'
+  kept_bytes: number
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. A tool call is being written. */
+export interface RunnerCallLine {
+  type: 'call'
+  /** Of the step to come. */
+  id: string
+  name?: string
+  /** A piece of the arguments' JSON. */
+  args?: string
+  /** The id of the subagent whose it is; absent for the agent's own. */
+  subagent?: string
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. An agent that the agent set to work starts or ends. */
+export interface RunnerSubagentLine {
+  type: 'subagent'
+  id: string
+  name: string
+  status: 'started' | 'finished' | 'failed'
+  /** Of the tool call that started it. */
+  step_id?: string
+  /** Why it failed. */
+  error?: string
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended. What a subagent says or thinks. */
+export interface RunnerSubagentTextLine {
+  type: 'subagent_text'
+  /** Of the subagent. */
+  id: string
+  text?: string
+  reasoning?: string
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended, in the trace of a run only. It waits for a slot. */
+export interface RunnerQueuedLine {
+  type: 'queued'
+  position: number
+  retry_hint_seconds?: number
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended, in the trace of a run only. It waits for a human. */
+export interface RunnerApprovalLine {
+  type: 'approval_required'
+  approval_id: ApprovalId
+  reason?: string
+  requested_items?: RequestedItem[]
+  expires_at?: Timestamp
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** Extended, in the trace of a run only. The approval was granted. */
+export interface RunnerResumedLine {
+  type: 'resumed'
+  approval_id: ApprovalId
+  decision: 'approved'
+  /** Milliseconds since 1970. */
+  ts: number
+}
+
+/** What a runner is asked to carry. Unknown members are ignored, so an Execution can be posted as it is. */
+export interface Dispatch {
+  /** Where the workspace answers. A plain http or https URL: no credentials, query, fragment or escapes. */
+  agent_url: string
+  otp_setup: string
+  otp_run: string
+  /** Without it no files come back. */
+  otp_upload?: string | null
+  prompt: string
+}
+
+export interface DispatchAcknowledgement {
+  /** So many lines, counted from 1, are safe with the caller and need not be kept. */
+  line: number
+}
 
 /** The envelope. Exactly these fields. */
 export interface ConversationEventBase {
