@@ -175,7 +175,8 @@ constexpr Key keys[] = {
     {"repositories.clone_seconds", integer, "600", "Time for a clone.", "", 1},
 
     {"runner.urls", list, "",
-     "Runners elsewhere that carry the runs, without /stream; SANDBOX_URL names one too. Empty: this server does."},
+     "Runners elsewhere that carry the runs, without /stream; SANDBOX_URL names one too. They know no approvals, "
+     "secrets or sticky sandboxes. Empty: this server does."},
     {"runner.key", text, "", "What a runner is asked with. Empty: runner_key of bootstrap.json.", "", 0, true},
     {"runner.callback_base_url", text, "", "This server as those runners reach it. Empty: server.public_base_url."},
     {"runner.agent_urls", list, "*", "Whose dispatches this runner takes: the beginnings of agent_url, or *."},
