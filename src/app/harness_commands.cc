@@ -19,28 +19,44 @@ namespace {
 
 constexpr int64_t check_ms_max = 60'000;
 
+struct Chosen {
+  const harness::Program* program;
+  std::string version;  // empty: the tested one
+};
+
 struct Line {
   FoundProgram found;
   bool fine = true;
   std::string words;
 };
 
-Result<std::vector<const harness::Program*>> programs_of(const std::vector<std::string>& types) {
-  std::vector<const harness::Program*> chosen;
+Error invalid(std::string what) { return {ErrorKind::invalid, std::move(what)}; }
+
+// `words` are TYPE or, where a version has a meaning, TYPE@VERSION. None: all programs.
+Result<std::vector<Chosen>> programs_of(const std::vector<std::string>& words, bool takes_version) {
+  std::vector<Chosen> chosen;
   std::vector<std::string_view> known;
   for (const auto& program : harness::programs()) {
     known.push_back(program.agent_type);
-    if (types.empty()) chosen.push_back(&program);
+    if (words.empty()) chosen.push_back({&program, ""});
   }
-  for (const auto& type : types) {
+  for (const auto& word : words) {
+    const auto at = word.find('@');
+    const auto type = word.substr(0, at);
     if (const auto* const program = harness::find_program(type)) {
-      chosen.push_back(program);
+      const auto version = at == word.npos ? "" : word.substr(at + 1);
+      if (at != word.npos && !takes_version) return invalid("only install takes a version: name " + type + " alone");
+      if (at != word.npos && (version.empty() || !is_exact_version(version))) {
+        return invalid(word + " names no exact version; write " + type + "@" + std::string(program->version) +
+                       ", which was tested, or another in three numbers");
+      }
+      chosen.push_back({program, version});
       continue;
     }
     const auto meant = nearest(type, known);
-    return Error{ErrorKind::invalid, "there is no agent program " + type +
-                                         (meant ? "; did you mean " + std::string(*meant) + "?"
-                                                : "; there are claude-code, codex, opencode and grok-build")};
+    return invalid("there is no agent program " + type +
+                   (meant ? "; did you mean " + std::string(*meant) + "?"
+                          : "; there are claude-code, codex, opencode and grok-build"));
   }
   return chosen;
 }
@@ -120,24 +136,24 @@ void make_data_dir(const Config& config) {
   if (std::filesystem::create_directories(data, ignored)) chmod(data.c_str(), 0700);
 }
 
-std::vector<Line> install(const std::vector<const harness::Program*>& chosen, const sandbox::SandboxOptions& boxes) {
+std::vector<Line> install(const std::vector<Chosen>& chosen, const sandbox::SandboxOptions& boxes) {
   std::vector<Line> lines;
-  for (const auto* const program : chosen) {
-    std::fprintf(stderr, "installing %s %s (%s) into %s …\n", std::string(program->agent_type).c_str(),
-                 std::string(program->version).c_str(), std::string(program->package).c_str(),
-                 boxes.harness_dir.c_str());
-    const auto done = install_program(*program, boxes.harness_dir);
+  for (const auto& [program, version] : chosen) {
+    const auto wanted = version.empty() ? std::string(program->version) : version;
+    std::fprintf(stderr, "installing %s %s (%s) into %s …\n", std::string(program->agent_type).c_str(), wanted.c_str(),
+                 std::string(program->package).c_str(), boxes.harness_dir.c_str());
+    const auto done = install_program(*program, boxes.harness_dir, wanted);
     const auto found = look_for(*program, boxes, "");
     lines.push_back({found, static_cast<bool>(done), done ? found.words() : done.error().what});
   }
   return lines;
 }
 
-std::vector<Line> check(const HarnessOrder& order, const std::vector<const harness::Program*>& chosen,
+std::vector<Line> check(const HarnessOrder& order, const std::vector<Chosen>& chosen,
                         const sandbox::SandboxOptions& boxes) {
   std::vector<Line> lines;
   for (const auto& found : look_for_programs(boxes)) {
-    const bool is_meant = std::ranges::find(chosen, found.program) != chosen.end();
+    const bool is_meant = std::ranges::find(chosen, found.program, &Chosen::program) != chosen.end();
     const bool is_asked_for = !order.types.empty() || found.place != ProgramPlace::missing;
     if (is_meant && is_asked_for) lines.push_back(check(found, boxes));
   }
@@ -162,7 +178,7 @@ HarnessOrder take_harness_order(std::vector<std::string>& words) {
 }
 
 int run_harness(const HarnessOrder& order, const Config& config, Form form) {
-  const auto chosen = programs_of(order.types);
+  const auto chosen = programs_of(order.types, order.verb == "install");
   if (!chosen) return complain(chosen.error().what, form, cli::exit_usage);
   const auto boxes = sandbox_options(config, config.text("server.data"));
   std::vector<Line> lines;

@@ -11,13 +11,16 @@
 namespace sluice::app {
 
 inline constexpr std::string_view harness_help =
-    "usage: sluice harness install [TYPE…] [--dir DIR] [--json] [flags of serve]\n"
+    "usage: sluice harness install [TYPE[@VERSION]…] [--dir DIR] [--json] [flags of serve]\n"
     "       sluice harness list [--json] [flags of serve]\n"
     "       sluice harness check [TYPE…] [--json] [flags of serve]\n\n"
-    "The agent programs that runs use: claude-code, codex, opencode, grok-build. install fetches them by npm, at the\n"
-    "versions they were tested with, into harness.dir; without a TYPE, all of them. list says which are here. check\n"
-    "starts each in a box, as runs do, and says what is wrong. A server that runs sees new ones after a restart.\n\n"
+    "The agent programs that runs use: claude-code, codex, opencode, grok-build. install fetches them by npm into\n"
+    "harness.dir, at VERSION or at the version that was tested; without a TYPE, all of them. list says which are "
+    "here,\n"
+    "and their versions. check starts each in a sandbox, as runs do, and says what is wrong. A server that runs uses\n"
+    "what is installed from the next run on.\n\n"
     "  sluice harness install codex opencode\n"
+    "  sluice harness install claude-code@2.1.326\n"
     "  sluice harness check\n\n";
 
 struct HarnessOrder {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -141,7 +142,19 @@ Result<Unit> put_in_place(const fs::path& part, const fs::path& place) {
 
 }  // namespace
 
-Result<Unit> install_program(const harness::Program& program, const std::string& directory) {
+bool is_exact_version(std::string_view text) {
+  constexpr std::size_t chars_max = 64;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_part = [&](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '+';
+  };
+  return text.size() <= chars_max && std::ranges::count(text, '.') >= 2 && is_digit(text.front()) &&
+         std::ranges::all_of(text, is_part);
+}
+
+Result<Unit> install_program(const harness::Program& tested, const std::string& directory, std::string_view version) {
+  harness::Program program = tested;
+  if (!version.empty()) program.version = version;
   const OpenUmask open_umask;
   const fs::path place = fs::path(directory) / program.agent_type;
   const fs::path part = place.string() + ".part";

@@ -46,6 +46,25 @@ TEST_F(InstallTest, Puts_the_tested_version_in_place_with_a_record_of_it) {
   EXPECT_NE(calls().find("--ignore-scripts"), std::string::npos) << "packages' scripts are strangers";
 }
 
+TEST_F(InstallTest, Puts_another_version_in_place_that_is_asked_for) {
+  npm_installs(codex);
+  const auto done = install_program(codex, programs, "0.170.1");
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_NE(calls().find("@openai/codex@0.170.1"), std::string::npos) << calls();
+  const auto record = read_small_file(programs / "codex/sluice-program.json");
+  ASSERT_TRUE(record && record.value());
+  EXPECT_NE(record.value()->find("\"version\":\"0.170.1\""), std::string::npos) << *record.value();
+}
+
+TEST_F(InstallTest, A_version_is_exact) {
+  for (const auto* version : {"2.1.326", "0.0.1", "1.2.3-beta.1", "1.2.3+build"})
+    EXPECT_TRUE(is_exact_version(version));
+  for (const auto* version :
+       {"latest", "^2.1.0", "2", "2.1", "2.x.1 ", "v1.2.3", ">=1.0.0", "1.2.3/../x", "file:1.2.3"}) {
+    EXPECT_FALSE(is_exact_version(version)) << version;
+  }
+}
+
 TEST_F(InstallTest, What_boxes_are_to_read_is_readable_whatever_the_umask) {
   npm_installs(codex);
   const mode_t before = umask(077);

@@ -101,7 +101,9 @@ FoundProgram look_for(const harness::Program& program, const sandbox::SandboxOpt
     found.folder = folder;
     found.file = folder / program.binary;
     found.in_box = fs::path(harness::program_dir) / program.agent_type / program.binary;
-    found.version = member_of(folder / program_record, "version");
+    // As the package itself says, because npm may have updated it since; the record has what was installed.
+    found.version = member_of(folder / "node_modules" / program.package / "package.json", "version");
+    if (found.version.empty()) found.version = member_of(folder / program_record, "version");
     return found;
   }
   const auto file = find_in_path(program.name, path);

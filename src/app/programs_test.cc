@@ -53,6 +53,18 @@ TEST_F(ProgramsTest, An_installed_one_is_bound_into_boxes) {
   EXPECT_FALSE(place_of("native", boxes));
 }
 
+TEST_F(ProgramsTest, An_installed_one_has_the_version_that_is_there_whatever_was_installed) {
+  npm_installs(codex);
+  ASSERT_TRUE(install_program(codex, programs));
+  write(programs / "codex/node_modules/@openai/codex/package.json", R"({"name":"@openai/codex","version":"0.170.1"})");
+  const auto found = look();
+  EXPECT_EQ(found.version, "0.170.1");
+  EXPECT_NE(found.words().find("0.170.1, "), std::string::npos) << found.words();
+  EXPECT_NE(found.words().find("tested with 0.166.0, used all the same"), std::string::npos) << found.words();
+  std::filesystem::remove(programs / "codex/node_modules/@openai/codex/package.json");
+  EXPECT_EQ(look().version, codex.version) << "the record still says what was installed";
+}
+
 TEST_F(ProgramsTest, Half_an_install_is_none) {
   write(programs / "codex" / codex.binary, "", 0755);
   EXPECT_EQ(look().place, ProgramPlace::missing);

@@ -58,6 +58,18 @@ class Programs(unittest.TestCase):
         self.assertIn(f"{VERSION} runs in a box", self.harness("check"))
         self.assertEqual((self.home / "data").stat().st_mode & 0o777, 0o700, "a server keeps its keys there")
 
+    def test_another_version_is_installed_by_its_number_and_listed_as_what_is_there(self):
+        self.harness("install", "codex@0.170.1")
+        codex = self.listed()["codex"]
+        self.assertEqual((codex["version"], codex["tested_version"]), ("0.170.1", VERSION))
+        self.assertIn(f"tested with {VERSION}", codex["detail"])
+        package = self.home / "data/harness/codex/node_modules/@openai/codex/package.json"
+        package.write_text('{"name":"@openai/codex","version":"0.171.0"}')  # as npm update leaves it
+        self.assertEqual(self.listed()["codex"]["version"], "0.171.0")
+        for words, answer in ((("install", "codex@latest"), "names no exact version"), (("check", "codex@0.170.1"), "only install takes a version")):
+            self.harness(*words, status=2)
+            self.assertIn(answer, self.stderr)
+
     def test_another_directory_can_be_named(self):
         self.harness("install", "codex", "--dir", self.home / "elsewhere")
         self.assertEqual(self.listed("--harness.dir", self.home / "elsewhere")["codex"]["where"], "installed")
