@@ -137,8 +137,12 @@ std::string store_place(const Config& config, const std::string& data_dir) {
 
 void tell_progress(std::string_view doing, std::string_view table, int64_t row_count) {
   if (isatty(STDERR_FILENO) == 0) return;
-  std::fprintf(stderr, "%s %s: %lld rows so far\n", std::string(doing).c_str(), std::string(table).c_str(),
+  std::fprintf(stderr, "\r\x1b[K%s %s: %lld rows so far", std::string(doing).c_str(), std::string(table).c_str(),
                static_cast<long long>(row_count));
+}
+
+void end_progress() {
+  if (isatty(STDERR_FILENO) != 0) std::fputs("\r\x1b[K", stderr);
 }
 
 // ── contents ──

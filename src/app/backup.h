@@ -16,8 +16,10 @@ namespace sluice::app {
 // Where the configured store is, as store/maintenance.h wants it.
 std::string store_place(const Config& config, const std::string& data_dir);
 
-// How far long work is, to whoever watches it on a terminal; a log wants the result only.
+// How far long work is, for a person at a terminal: one line, which each call writes over. A log wants the result only.
 void tell_progress(std::string_view doing, std::string_view table, int64_t row_count);
+// Clears that line, before anything else is written.
+void end_progress();
 
 // Checks the contents that rows name, and passes on what else is found.
 class ContentInspector : public store::Inspector {

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -288,8 +289,11 @@ int doctor(const Config& config, Form form) {
     print_json(findings);
     return healthy ? 0 : 1;
   }
+  std::size_t width = 0;
+  for (const auto& finding : findings) width = std::max(width, finding.what.size());
   for (const auto& [verdict, what, detail] : findings) {
-    std::printf("%-8s %-26s %s\n", std::string(name_of(verdict)).c_str(), what.c_str(), detail.c_str());
+    std::printf("%-8s %-*s %s\n", std::string(name_of(verdict)).c_str(), static_cast<int>(width), what.c_str(),
+                detail.c_str());
   }
   return healthy ? 0 : 1;
 }

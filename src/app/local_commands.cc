@@ -58,6 +58,10 @@ constexpr std::string_view version_help =
     "usage: sluice version [--verbose] [--json]\n\n"
     "Prints the version; with --verbose or --json also those of the libraries it was linked with.\n";
 
+constexpr std::string_view upkeep_keys =
+    "server.data|store.url|files.store|files.s3_endpoint|files.s3_region|files.s3_access_key|files.s3_secret_key|"
+    "vault.key_file";
+
 constexpr LocalCommand table[] = {
     {"serve", "", "run the server", serve_help, "", true},
     {"runner", "", "carry dispatches for servers elsewhere", runner_help, "", true},
@@ -66,10 +70,10 @@ constexpr LocalCommand table[] = {
     {"sandbox", "plan", "print how a box is made", sandbox_help, "", true},
     {"harness", "install|list|check", "fetch agent programs, list and try them", harness_help, "--json|--dir", true},
     {"vault", "new-key", "put a fresh key before the vault's others", vault_help, "--json", true},
-    {"backup", "", "copy the installation, also while it runs", backup_help, "--with-keys|--json", true},
-    {"restore", "", "put a backup back", restore_help, "--json", true},
+    {"backup", "", "copy the installation, also while it runs", backup_help, "--with-keys|--json", true, upkeep_keys},
+    {"restore", "", "put a backup back", restore_help, "--json", true, upkeep_keys},
     {"store", "verify|export|import|migrate|sweep", "look for damage; carry a store to another database", store_help,
-     "--json", true},
+     "--json", true, upkeep_keys},
     {"completion", "bash|zsh|fish|candidates", "print what makes a shell complete these commands", completion_help, "",
      false},
     {"version", "", "print the version", version_help, "--verbose|--json", false},
@@ -125,9 +129,11 @@ std::string local_command_list() {
   return out;
 }
 
-std::string flags_help() {
+std::string flags_help(const LocalCommand& command) {
   std::string out = "flags (docs/configuration.md says more):\n  --config FILE\n      read this TOML file first\n";
+  const auto shown = parts_of(command.keys);
   for (const auto& key : config_keys()) {
+    if (!shown.empty() && std::ranges::find(shown, key.name) == shown.end()) continue;
     out += "  --" + std::string(key.name);
     for (const auto& flag : short_flags()) {
       if (flag.key == key.name) out += ", " + std::string(flag.flag);
@@ -135,6 +141,7 @@ std::string flags_help() {
     if (!key.fallback.empty()) out += " (" + std::string(key.fallback) + ")";
     out += "\n      " + std::string(key.help) + "\n";
   }
+  if (!shown.empty()) out += "The other flags of serve are understood, and change nothing here: sluice serve --help\n";
   return out;
 }
 

@@ -17,6 +17,8 @@ struct LocalCommand {
   std::string_view help;
   std::string_view switches;  // "--json|--reference"
   bool is_configured;         // takes every flag of serve
+  // The configuration keys that matter to it, "server.data|store.url"; empty: its help lists them all.
+  std::string_view keys = {};
 };
 
 std::span<const LocalCommand> local_commands();
@@ -26,8 +28,8 @@ bool has_verb(const LocalCommand& command, std::string_view verb);
 
 // Every one with what it does, a line each.
 std::string local_command_list();
-// The flags that stand for keys of the configuration.
-std::string flags_help();
+// The flags that stand for keys of the configuration, as far as they matter to the command.
+std::string flags_help(const LocalCommand& command);
 // What a shell may complete them with.
 std::vector<cli::Completable> completables();
 

@@ -70,7 +70,8 @@ int add_key(const Config& config, std::string_view program, Form form) {
 int with_config(std::string_view program, std::string_view command, std::vector<std::string> flags,
                 const Environment& environment) {
   if (take_switch(flags, "--help") || take_switch(flags, "-h")) {
-    print(stdout, std::string(find_local_command(command)->help) + flags_help());
+    const auto* const asked = find_local_command(command);
+    print(stdout, std::string(asked->help) + flags_help(*asked));
     return cli::exit_ok;
   }
   const auto form =

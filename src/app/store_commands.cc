@@ -28,6 +28,7 @@ store::Progress progress_of(std::string_view doing) {
 }
 
 int tell_rows(const Result<int64_t>& rows, std::string_view done, Form form) {
+  end_progress();
   if (!rows) return complain(rows.error().what, form);
   std::string json;
   json::Writer(json).begin_object().key("rows").integer(rows.value()).end_object();
@@ -91,6 +92,7 @@ int verify(const Config& config, Form form) {
   const auto& data = config.text("server.data");
   const auto place = store_place(config, data);
   const auto inspected = store::verify_store(place, inspector);
+  end_progress();
   if (!inspected) return complain(inspected.error().what, form);
   BackupReport report{inspected.value(), inspector.damage(), inspector.content_count()};
   // Of a store that cannot be read whole nobody can say what it does not name.
@@ -133,6 +135,7 @@ int sweep(const Config& config, Form form) {
 
 int back_up(const StoreOrder& order, const Config& config, Form form) {
   const auto report = make_backup(config, {order.places[0], order.with_keys, order.version});
+  end_progress();
   if (!report) return complain(report.error().what, form);
   if (!order.with_keys) {
     std::fprintf(stderr, "The vault's key and bootstrap.json are not in it (--with-keys): keep them elsewhere.\n");
@@ -142,6 +145,7 @@ int back_up(const StoreOrder& order, const Config& config, Form form) {
 
 int restore(const StoreOrder& order, const Config& config, Form form) {
   const auto report = restore_backup(config, order.places[0]);
+  end_progress();
   if (!report) return complain(report.error().what, form);
   if (!report.value().has_keys) {
     std::fprintf(stderr,

@@ -74,6 +74,10 @@ TEST(Nearest, Finds_what_was_meant_and_nothing_else) {
   EXPECT_EQ(nearest("contnet", fields), "content");
   EXPECT_EQ(nearest("repositoryid", fields), "repository_id");
   EXPECT_EQ(nearest("content", fields), "content");
+  constexpr std::string_view verbs[] = {"send", "serve", "runs"};
+  EXPECT_EQ(nearest("sned", verbs), "send") << "two letters that changed places are one mistake";
+  EXPECT_EQ(nearest("rusn", verbs), "runs");
+  EXPECT_FALSE(nearest("nsed", std::span(verbs).subspan(1)));
   EXPECT_FALSE(nearest("prompt", fields));
   EXPECT_FALSE(nearest("", fields));
   EXPECT_FALSE(nearest("content", {}));

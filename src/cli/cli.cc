@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/bytes.h"
 #include "cli/commands.h"
 
 namespace sluice::cli {
@@ -26,7 +27,10 @@ int no_such_command(const Complaint& complain, const std::vector<std::string>& w
     complain.console.out(help_of_group(words[0]));
     return exit_ok;
   }
-  return complain("there is no command " + words[0] + " " + words[1], help_of_group(words[0]));
+  const auto meant = nearest(words[1], second_words(words[0]));
+  return complain("there is no command " + words[0] + " " + words[1] +
+                      (meant ? "; did you mean " + words[0] + " " + std::string(*meant) + "?" : ""),
+                  help_of_group(words[0]));
 }
 
 std::string missing_key(As as) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "cli/cli.h"
 #include "cli/command_tables.h"
 
@@ -22,8 +23,10 @@ constexpr std::span<const Command> (*tables[])() = {talk_commands, material_comm
 
 std::string_view first_word(std::string_view words) { return words.substr(0, words.find(' ')); }
 
+// To columns, not bytes.
 std::string padded(std::string text, std::size_t width) {
-  text.resize(std::max(width, text.size() + 2), ' ');
+  const auto columns = utf8_length(text);
+  text.append(std::max(width, columns + 2) - columns, ' ');
   return text;
 }
 
@@ -84,6 +87,16 @@ std::string help_of_group(std::string_view word) {
       out += padded("  " + usage_of(*command), 42) + std::string(command->summary) + "\n";
   }
   return out + "\nMore: sluice COMMAND --help\n";
+}
+
+std::vector<std::string_view> second_words(std::string_view word) {
+  std::vector<std::string_view> words;
+  for (const auto* command : commands()) {
+    const auto& all = command->words;
+    if (first_word(all) == word && all.size() > word.size())
+      words.push_back(std::string_view(all).substr(word.size() + 1));
+  }
+  return words;
 }
 
 bool knows(std::string_view word) {

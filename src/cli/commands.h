@@ -55,6 +55,8 @@ Found find_command(std::span<const std::string> words);
 std::string help_of(const Command& command);
 // The commands that begin with `word`, a line each.
 std::string help_of_group(std::string_view word);
+// What may follow that first word.
+std::vector<std::string_view> second_words(std::string_view word);
 
 // ── talking ──
 int chat(Context& context);

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 
+#include "base/bytes.h"
 #include "cli/fake_terminal.h"
 
 namespace sluice::cli {
@@ -200,6 +202,29 @@ TEST(Commands, An_error_is_json_whatever_the_bytes) { EXPECT_EQ(error_json("no \
 TEST(Commands, Hints_can_be_pasted) {
   EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
   EXPECT_EQ(Hints("./my sluice", {}).command("chat"), "'./my sluice' chat");
+}
+
+TEST(Commands, Columns_of_a_help_text_are_aligned_whatever_letters_are_in_them) {
+  const auto help = help_of(*find_command(std::vector<std::string>{"agents", "update"}).command);
+  std::optional<std::size_t> column;
+  std::istringstream lines(help.substr(help.find("flags:\n")));
+  int wide = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  --")) continue;
+    const auto gap = line.find("  ", 2);
+    const auto at = utf8_length(std::string_view(line).substr(0, line.find_first_not_of(' ', gap)));
+    wide += utf8_length(line.substr(0, gap)) < gap ? 1 : 0;
+    if (!column) column = at;
+    EXPECT_EQ(at, *column) << line;
+  }
+  EXPECT_GT(wide, 0) << "some flag has a letter of more than one byte";
+}
+
+TEST(Commands, The_second_words_of_a_group_are_known) {
+  const auto words = second_words("runs");
+  EXPECT_EQ(nearest("cancle", words), "cancel");
+  EXPECT_EQ(nearest("lits", words), "list");
+  EXPECT_TRUE(second_words("send").empty());
 }
 
 TEST(Commands, Words_that_name_no_command_are_not_found) {

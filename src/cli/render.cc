@@ -129,6 +129,9 @@ std::string problem_text(int status, std::string_view body) {
   const auto told_status = problem.find("status");
   out += " (" + std::to_string(told_status ? told_status->integer().value_or(status) : status) + ")\n";
   if (const auto detail = text_member(problem, "detail"); !detail.empty()) out += "  " + harmless(detail) + "\n";
+  if (const auto place = text_member(problem, "instance"); status == 404 && !place.empty()) {
+    out += "  asked for " + harmless(place) + "\n";
+  }
   if (const auto errors = problem.find("errors")) {
     errors->each_element([&](json::Value error) {
       out += "  " + harmless(text_member(error, "pointer")) + ": " + harmless(text_member(error, "message")) + "\n";

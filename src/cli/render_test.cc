@@ -46,6 +46,9 @@ TEST(Render, A_problem_says_all_it_knows) {
       problem_text(422, R"({"title":"Validation error","status":422,"detail":"One field is wrong.",
                                   "errors":[{"pointer":"/content","message":"must not be empty"}],"request_id":"req_1"})"),
       "sluice: Validation error (422)\n  One field is wrong.\n  /content: must not be empty\n  request_id req_1\n");
+  EXPECT_EQ(problem_text(
+                404, R"({"title":"There is no such thing","status":404,"detail":"No.","instance":"/v1/agents/agt_x"})"),
+            "sluice: There is no such thing (404)\n  No.\n  asked for /v1/agents/agt_x\n");
   EXPECT_EQ(problem_text(502, "<html>"), "sluice: the server answered 502, and not with a problem of ours\n");
 }
 

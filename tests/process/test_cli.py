@@ -54,6 +54,26 @@ class Sending(CliTest):
         self.sluice("send", "x", "--conversaton", "y", status=2)
         self.assertIn("--conversation", self.stderr)
 
+    def test_a_mistyped_command_is_answered_with_the_nearest_one(self):
+        self.sluice("sned", "say hi", status=2)
+        self.assertIn("there is no command sned; did you mean send?", self.stderr)
+        self.sluice("runs", "cancle", "run_x", status=2)
+        self.assertIn("there is no command runs cancle; did you mean runs cancel?", self.stderr)
+
+    def test_what_is_not_there_is_named(self):
+        self.sluice("agents", "show", "agt_00000000000000000000000000", status=1)
+        self.assertIn("asked for /v1/agents/agt_00000000000000000000000000", self.stderr)
+
+    def test_help_of_upkeep_shows_the_flags_that_matter_to_it(self):
+        for command in ("backup", "restore", "store"):
+            shown = subprocess.run([BINARY, command, "--help"], capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
+            self.assertIn("--server.data, --data", shown)
+            self.assertIn("sluice serve --help", shown)
+            self.assertNotIn("--models.", shown)
+            self.assertLess(len(shown.splitlines()), 50)
+        shown = subprocess.run([BINARY, "serve", "--help"], capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
+        self.assertIn("--models.", shown)
+
     def test_with_json_what_goes_wrong_is_json_on_stdout_too(self):
         shown = json.loads(self.sluice("runs", "show", "run_00000000000000000000000000", "--json", status=1))
         self.assertEqual(shown["status"], 404)

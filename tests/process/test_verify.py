@@ -91,6 +91,9 @@ class VerifyTest(unittest.TestCase):
         told = b""
         while b"checking messages: " not in told:
             told += os.read(shown, 4000)  # an error at its end
+        while not told.endswith(b"\r\x1b[K"):  # the line is cleared in the end
+            told += os.read(shown, 4000)
+        self.assertNotIn(b"\n", told, "each report is written over the one before")
 
     def test_a_sound_store_is_sound_also_beside_the_server(self):
         self.assertEqual(self.verify()[:2], (0, []))
