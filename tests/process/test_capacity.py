@@ -147,6 +147,25 @@ class AShortHold(OneSlot):
                          ("queued", "error", "capacity-exhausted"))
         self.assertEqual(self.messages(events[-1]["conversation_id"])[-1]["status"], "failed")
 
+    def test_I12_in_one_piece_a_hold_that_ended_leaves_a_message_which_its_header_names_and_a_refusal_does_not(self):
+        conversation, body = self.conversation(), {"content": "say x", "on_capacity": "hold"}
+        path, key = f"/v1/conversations/{conversation}/messages?stream=false", {"Idempotency-Key": "one-hold"}
+        run = self.occupy()
+        answer = self.client.post(path, body, key)
+        self.assert_problem(answer, 429, "capacity-exhausted")
+        self.assertGreaterEqual(int(answer.header("retry-after")), 1)
+        asked, failed = self.messages(conversation)
+        self.assertEqual((failed["id"], failed["status"]), (answer.header("x-message-id"), "failed"))
+        self.assertEqual((asked["role"], asked["content"]), ("user", "say x"))
+        again = self.client.post(path, body, key)
+        self.assertEqual((again.status, again.body, again.header("idempotency-replayed")), (429, answer.body, "true"))
+        self.assertEqual(len(self.messages(conversation)), 2, "the same key makes no second message")
+        refused = self.client.post(path, {"content": "say x"})
+        self.assert_problem(refused, 429, "capacity-exhausted")
+        self.assertIsNone(refused.header("x-message-id"))
+        self.assertEqual(len(self.messages(conversation)), 2)
+        self.free(run)
+
 
 class Restart(unittest.TestCase):
     def test_I12_a_hold_survives_the_death_of_the_server(self):
