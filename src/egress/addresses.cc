@@ -21,6 +21,7 @@ constexpr Forbidden forbidden_v4[] = {
     {{10}, 8, "a private address"},
     {{100, 64}, 10, "a carrier's private address"},
     {{127}, 8, "a loopback address"},
+    {{168, 63, 129, 16}, 32, "the address of Azure's own services"},
     {{169, 254}, 16, "a link-local address (where clouds keep their metadata)"},
     {{172, 16}, 12, "a private address"},
     {{192, 0, 0}, 24, "a reserved address"},
