@@ -3,6 +3,20 @@
 #include "egress/http_text.h"
 
 namespace sluice::egress {
+namespace {
+
+// The first coding that changes the body, in whichever of the fields it stands; empty: there is none.
+std::string coding_of(const Fields& fields) {
+  for (const Field& field : fields.all()) {
+    if (!same_word(field.name, "Content-Encoding")) continue;
+    for (const auto coding : list_of(field.value)) {
+      if (!same_word(coding, "identity")) return std::string(coding);
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 void Arrival::feed(std::string_view& bytes, std::string& out) {
   while (stage_ == Stage::head && !bytes.empty()) {
@@ -43,14 +57,15 @@ void Arrival::take_head(std::string_view& bytes, std::string& out) {
 void Arrival::on_head(ResponseHead head, std::string& out) {
   if (head.status == 101) return fail("it wants to speak another protocol, which nobody asked for");
   if (head.status < 200) return pass_on_interim(std::move(head), out);
-  if (head.status == 206 && terms_.whole_only) {
+  const bool is_part = head.status == 206 || (head.status < 300 && head.fields.count("Content-Range") > 0);
+  if (is_part && terms_.whole_only) {
     return fail("it answered with a part (206), which nobody asked for and which cannot be looked through for secrets");
   }
   BodyPlan plan;
   if (const auto refusal = plan_body(head, terms_.method, plan)) return fail(refusal->words);
-  const std::string* const coding = head.fields.find("Content-Encoding");
-  if (terms_.scrubber && plan.framing != Framing::none && coding != nullptr && !same_word(*coding, "identity")) {
-    return fail("its answer is compressed (" + *coding +
+  const std::string coding = plan.framing == Framing::none ? "" : coding_of(head.fields);
+  if ((terms_.scrubber || terms_.whole_only) && !coding.empty()) {
+    return fail("its answer is compressed (" + coding +
                 ") though it was asked not to, and so cannot be looked through "
                 "for secrets");
   }

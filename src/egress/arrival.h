@@ -22,7 +22,9 @@ class Arrival {
     std::string method;
     int client_minor_version = 1;
     bool keeps_client = true;
-    bool whole_only = false;  // a part of an answer could be a part of a value, which nobody finds
+    // A secret may go to the host, or have gone there before: a part of an answer, or a compressed one, could hold
+    // a value that nobody finds.
+    bool whole_only = false;
     std::shared_ptr<const vault::Scrubber> scrubber;  // null: there is nothing to look for
   };
   explicit Arrival(Terms terms) : terms_(std::move(terms)) {}

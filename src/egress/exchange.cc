@@ -87,8 +87,9 @@ void Exchange::prepare_head() {
   query_ = errand_.target.query;
   if (stopped_by(substitute_head(fields_, query_, judge_))) return;
   const Destination& to = errand_.target.to;
-  may_grow_ = premises_.takes_secrets(to) && (to.tls || premises_.house().options.plaintext_secrets);
-  looks_through_ = may_grow_ || premises_.scrubber() != nullptr;
+  whole_only_ = premises_.takes_secrets(to);
+  may_grow_ = whole_only_ && (to.tls || premises_.house().options.plaintext_secrets);
+  looks_through_ = whole_only_ || premises_.scrubber() != nullptr;
   sent_plan_ = errand_.body;
   if (errand_.body.framing == Framing::length && errand_.body.length <= collected_bytes_max) {
     stage_ = Stage::collecting;
@@ -164,8 +165,8 @@ void Exchange::begin_talking(std::unique_ptr<Stream> upstream) {
   stage_ = Stage::talking;
   upstream_ = std::move(upstream);
   upstream_->on_change([this] { wake_(); });
-  // What is echoed in parts could be put together by the box. A body that streams may yet get its secrets.
-  whole_only_ = !aliases_.empty() || (may_grow_ && !body_taken_);
+  // A value that comes back in parts is not found and could be put together by the box: in the answer to this request,
+  // or, if the host keeps what it is sent, in the answer to any later one.
   if (whole_only_) {
     for (const auto name : {"Range", "If-Range"}) fields_.remove(name);
   }

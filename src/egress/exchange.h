@@ -85,7 +85,7 @@ class Exchange final {
   BodyPlan sent_plan_;
   bool looks_through_ = false;
   bool may_grow_ = false;    // secrets may be put in
-  bool whole_only_ = false;  // no part of the answer may be asked for
+  bool whole_only_ = false;  // a secret may go to this host: no part of an answer of its may be asked for
   bool welcomed_body_ = false;
 
   std::unique_ptr<Dial> dial_;
