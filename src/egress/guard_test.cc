@@ -91,6 +91,36 @@ TEST_F(ProxyTest, I_17_A_coding_in_a_second_field_is_seen) {
   }
 }
 
+// One address serves both names, as a content delivery network does.
+TEST_F(ProxyTest, A_tunnel_leads_to_the_host_that_it_names_and_to_no_other_behind_the_same_address) {
+  Ledger ledger;
+  Upstream upstream(ledger.answering(), certificate_of("other.test"));
+  start();
+  const auto through_tunnel = [&](const std::string& name) {
+    Client client = connect();
+    client.say("CONNECT " + at("blind.test", upstream) + " HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(client.hear_answer("CONNECT").status, 200);
+    return client.start_tls(name, options.upstream_ca_file);
+  };
+  EXPECT_FALSE(through_tunnel("other.test"));
+  const auto passage = ear.passage();
+  EXPECT_EQ(passage.host, "blind.test");
+  EXPECT_NE(passage.refused.find("asks for another host"), std::string::npos) << passage.refused;
+  EXPECT_EQ(passage.sent_bytes, 0);
+}
+
+TEST_F(ProxyTest, A_tunnel_carries_TLS_to_the_host_that_it_names) {
+  Ledger ledger;
+  Upstream upstream(ledger.answering(), certificate_of("blind.test"));
+  start();
+  Client client = connect();
+  client.say("CONNECT " + at("blind.test", upstream) + " HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(client.hear_answer("CONNECT").status, 200);
+  ASSERT_TRUE(client.start_tls("blind.test", options.upstream_ca_file));
+  client.say(get("blind.test", ""));
+  EXPECT_EQ(client.hear_answer().status, 200);
+}
+
 TEST_F(ProxyTest, A_head_that_does_not_end_in_time_is_not_waited_for) {
   options.head_ms_max = 50;
   start();

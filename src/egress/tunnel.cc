@@ -2,16 +2,24 @@
 
 #include <algorithm>
 
+#include "egress/client_hello.h"
+
 namespace sluice::egress {
 
-Tunnel::Tunnel(Stream& client, std::unique_ptr<Stream> upstream, Callback<void()> wake)
-    : client_(client), upstream_(std::move(upstream)) {
+Tunnel::Tunnel(Stream& client, std::unique_ptr<Stream> upstream, Destination to, Callback<void()> wake)
+    : client_(client), upstream_(std::move(upstream)), to_(std::move(to)) {
   upstream_->on_change(std::move(wake));
 }
 
 bool Tunnel::step() {
   for (bool moved = true; moved;) {
-    const std::size_t sent = move(client_, *upstream_);
+    if (!looked_) look_at_first_words();
+    if (!fault_.empty()) {
+      client_.break_off();
+      upstream_->break_off();
+      return false;
+    }
+    const std::size_t sent = looked_ ? move(client_, *upstream_) : 0;
     const std::size_t received = move(*upstream_, client_);
     sent_bytes_ += static_cast<int64_t>(sent);
     received_bytes_ += static_cast<int64_t>(received);
@@ -25,6 +33,16 @@ bool Tunnel::step() {
     upstream_->break_off();
   }
   return !broke && !(client_.finished() && upstream_->finished());
+}
+
+// A client that ends before it has said anything is let go on to end.
+void Tunnel::look_at_first_words() {
+  const auto hello = read_client_hello(client_.input());
+  if (hello.kind == ClientHello::Kind::incomplete && !client_.ended()) return;
+  looked_ = true;
+  if (client_.input().empty()) return;
+  fault_ = hello.kind == ClientHello::Kind::incomplete ? "the TLS handshake through the tunnel broke off"
+                                                       : fault_of(hello, to_.host, to_.is_address, to_.port);
 }
 
 // What one side ends, the other is told once it has got everything.

@@ -218,7 +218,7 @@ void Visit::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
   } else {
     premises_.count_sent_for_good();
     client_.write("HTTP/1.1 200 Connection established\r\n\r\n");
-    tunnel_ = std::make_unique<Tunnel>(client_, std::move(dialed).take(), [this] { pump(); });
+    tunnel_ = std::make_unique<Tunnel>(client_, std::move(dialed).take(), connect_to_, [this] { pump(); });
     enter(Phase::tunnelling);
   }
   pump();
@@ -228,7 +228,10 @@ void Visit::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
 
 bool Visit::tunnel() {
   if (tunnel_->step()) return false;
-  tell({.status = 200, .sent_bytes = tunnel_->sent_bytes(), .received_bytes = tunnel_->received_bytes()});
+  tell({.status = 200,
+        .sent_bytes = tunnel_->sent_bytes(),
+        .received_bytes = tunnel_->received_bytes(),
+        .refused = tunnel_->fault()});
   end();
   return false;
 }
