@@ -15,6 +15,7 @@ namespace sluice::app {
 namespace {
 
 constexpr int worker_count = 2;
+constexpr int resolver_count = egress::lookups_at_once_max;  // they wait for others most of the time
 constexpr int64_t mib = 1024 * 1024;
 
 std::optional<std::pair<std::string, runner::GitCredential>> parse_credential(const std::string& text) {
@@ -153,7 +154,7 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
 
   const auto& driver = config.text("sandbox.driver");
   if (driver != "off") {
-    hands->resolvers_ = world::make_workers(needs.reactor, worker_count);
+    hands->resolvers_ = world::make_workers(needs.reactor, resolver_count);
     auto ways_out = egress_options(config, data_dir);
     if (!ways_out) return ways_out.error();
     auto egress = egress::make_egress(std::move(ways_out).take(), needs.reactor, *hands->resolvers_, needs.entropy,

@@ -19,7 +19,7 @@ bool leads_home(int fd, const Address& address) {
 
 }  // namespace
 
-Dial::Dial(House& house, Destination to, Security security, Done done)
+Dial::Dial(House& house, const void* asker, Destination to, Security security, Done done)
     : house_(house),
       to_(std::move(to)),
       security_(security),
@@ -29,7 +29,7 @@ Dial::Dial(House& house, Destination to, Security security, Done done)
   deadline_ = house_.reactor.after({house_.options.connect_ms_max}, [this] {
     give_up(to_.host + " did not answer within " + std::to_string(house_.options.connect_ms_max) + " ms");
   });
-  house_.resolver->resolve(to_, [weak = std::weak_ptr(self_)](Result<std::vector<Address>> addresses) {
+  house_.resolver->resolve(asker, self_, to_, [weak = std::weak_ptr(self_)](Result<std::vector<Address>> addresses) {
     if (const auto self = weak.lock()) (*self)->on_resolved(std::move(addresses));
   });
 }

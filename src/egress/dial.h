@@ -20,7 +20,8 @@ class Dial final {
   // `denied`: the address must not be reached. `unavailable`: it did not work, in words. Comes from the loop and may
   // drop this.
   using Done = Callback<void(Result<std::unique_ptr<Stream>>)>;
-  Dial(House& house, Destination to, Security security, Done done);
+  // `asker` is the sandbox for which it is made.
+  Dial(House& house, const void* asker, Destination to, Security security, Done done);
   ~Dial();
 
  private:

@@ -28,6 +28,8 @@
 
 namespace sluice::egress {
 
+inline constexpr int lookups_at_once_max = 8;  // of names; the workers that look them up should be as many
+
 inline constexpr uint16_t proxy_port = 3128;  // on the box's own loopback
 
 // How a box names its workspace's API: http://workspace.sluice/tables.

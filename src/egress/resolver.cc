@@ -1,6 +1,8 @@
 #include "egress/resolver.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
+#include <resolv.h>
 
 #include <algorithm>
 #include <memory>
@@ -9,8 +11,17 @@
 #include "egress/http_text.h"
 
 namespace sluice::egress {
+namespace {
+
+constexpr int silence_seconds_max = 2;
+
+}  // namespace
 
 Result<std::vector<Address>> look_up_in_dns(const std::string& host) {
+  // The resolver's settings are each thread's own, and go back to the file's when that changes.
+  if ((_res.options & RES_INIT) == 0) res_init();
+  _res.retrans = silence_seconds_max;
+  _res.retry = 1;
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;
@@ -43,7 +54,7 @@ Result<std::unique_ptr<Resolver>> Resolver::make(const std::map<std::string, std
   return out;
 }
 
-void Resolver::resolve(const Destination& to, Done done) const {
+void Resolver::resolve(const void* asker, std::weak_ptr<const void> wanted, const Destination& to, Done done) {
   std::optional<Address> known;
   if (const auto at = known_.find(to.host); at != known_.end()) known = at->second;
   if (to.is_address) known = parse_address(to.host);
@@ -52,14 +63,11 @@ void Resolver::resolve(const Destination& to, Done done) const {
     if (known) all.push_back(*known);
     return reactor_.defer([result = checked(to, all), done = std::move(done)]() mutable { done(std::move(result)); });
   }
-  // Shared by the two ends of the errand, of which the second alone is sure to run after the first.
-  auto found = std::make_shared<std::optional<Result<std::vector<Address>>>>();
-  workers_.run([found, lookup = lookup_, host = to.host] { found->emplace(lookup(host)); },
-               [this, here = std::weak_ptr(here_), found, to, done = std::move(done)]() mutable {
-                 if (here.expired()) return;
-                 if (!**found) return done(Error{ErrorKind::unavailable, (*found)->error().what});
-                 done(checked(to, (*found)->value()));
-               });
+  lookups_.look_up(asker, std::move(wanted), to.host,
+                   [this, to, done = std::move(done)](const Result<std::vector<Address>>& found) mutable {
+                     if (!found) return done(Error{ErrorKind::unavailable, found.error().what});
+                     done(checked(to, found.value()));
+                   });
 }
 
 bool Resolver::is_opened(const Address& address) const {

@@ -2,7 +2,6 @@
 // checked, so a name that answers differently the second time gains nothing.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,12 +11,12 @@
 #include "base/result.h"
 #include "egress/addresses.h"
 #include "egress/head_parser.h"
+#include "egress/lookups.h"
 #include "world/world.h"
 
 namespace sluice::egress {
 
-// Runs on a worker's thread and may block.
-using Lookup = std::function<Result<std::vector<Address>>(const std::string& host)>;
+// Gives up on a server that is silent for two seconds.
 Result<std::vector<Address>> look_up_in_dns(const std::string& host);
 
 class Resolver {
@@ -29,23 +28,22 @@ class Resolver {
 
   // The addresses that may be reached. `denied` when there are some, but none of that kind; `unavailable` when there
   // are none. Never answers from inside the call.
+  // `asker` is the sandbox, and `wanted` what waits for the answer: nothing is told once it is gone.
   using Done = Callback<void(Result<std::vector<Address>>)>;
-  void resolve(const Destination& to, Done done) const;
+  void resolve(const void* asker, std::weak_ptr<const void> wanted, const Destination& to, Done done);
 
   // Did the operator open this address, though it is private?
   bool is_opened(const Address& address) const;
 
  private:
   Resolver(Lookup lookup, world::Reactor& reactor, world::Workers& workers)
-      : lookup_(std::move(lookup)), reactor_(reactor), workers_(workers) {}
+      : reactor_(reactor), lookups_(std::move(lookup), reactor, workers) {}
   Result<std::vector<Address>> checked(const Destination& to, const std::vector<Address>& addresses) const;
 
-  Lookup lookup_;
   world::Reactor& reactor_;
-  world::Workers& workers_;
+  Lookups lookups_;
   std::map<std::string, Address> known_;
   std::vector<AddressRange> opened_;
-  std::shared_ptr<const bool> here_ = std::make_shared<bool>(true);  // a lookup may come back after this is gone
 };
 
 }  // namespace sluice::egress
