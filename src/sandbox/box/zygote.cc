@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace sluice::sandbox::box {
 namespace {
@@ -121,10 +122,22 @@ void leave(Yard& yard) {
   for (int i = 0; i < yard.parked_count; ++i) close(yard.parked[i].line);
 }
 
+// Groups that are busy for longer than a moment may be so for hours.
+int next_visit_ms(const Yard& yard, std::size_t graves_before, int last_ms) {
+  constexpr int first_ms = 2;
+  constexpr int ms_max = 256;
+  if (yard.grave_count == 0) return -1;
+  if (last_ms < 0 || yard.grave_count != graves_before) return first_ms;
+  return last_ms * 2 < ms_max ? last_ms * 2 : ms_max;
+}
+
 int serve(Yard& yard, int signals) {
   pollfd waiting[2] = {{yard.zygote.line, POLLIN, 0}, {signals, POLLIN, 0}};
+  int visit_ms = -1;
+  std::size_t graves_before = 0;
   for (;;) {
-    const int ready = poll(waiting, 2, yard.grave_count > 0 ? 2 : -1);
+    visit_ms = next_visit_ms(yard, std::exchange(graves_before, yard.grave_count), visit_ms);
+    const int ready = poll(waiting, 2, visit_ms);
     if (ready < 0 && errno != EINTR) return 1;
     revisit_graves(yard);
     if (ready <= 0) continue;
