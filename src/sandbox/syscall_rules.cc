@@ -43,6 +43,27 @@ constexpr ArgumentTest inet6_raw[] = {{0, ArgumentIs::masked_equal, 10, low_word
                                       {1, ArgumentIs::masked_equal, 3, 0xf}};
 constexpr ArgumentTest inet_packet[] = {{0, ArgumentIs::masked_equal, 2, low_word},
                                         {1, ArgumentIs::masked_equal, 10, 0xf}};
+// Of protocols only the family's own (0), TCP (6) and UDP (17): others are young (MPTCP), rarely used, or modules that
+// the kernel loads when somebody asks (SCTP, DCCP, L2TP). 1 is ICMP, but of unix sockets their own.
+constexpr ArgumentTest inet_icmp[] = {{0, ArgumentIs::masked_equal, 2, low_word},
+                                      {2, ArgumentIs::masked_equal, 1, low_word}};
+constexpr ArgumentTest inet6_icmp[] = {{0, ArgumentIs::masked_equal, 10, low_word},
+                                       {2, ArgumentIs::masked_equal, 1, low_word}};
+constexpr ArgumentTest protocol_2[] = {{2, ArgumentIs::masked_equal, 2, low_word}};
+constexpr ArgumentTest protocol_3[] = {{2, ArgumentIs::masked_equal, 3, low_word}};
+constexpr ArgumentTest protocol_4[] = {{2, ArgumentIs::masked_equal, 4, low_word}};
+constexpr ArgumentTest protocol_5[] = {{2, ArgumentIs::masked_equal, 5, low_word}};
+constexpr ArgumentTest protocol_7[] = {{2, ArgumentIs::masked_equal, 7, low_word}};
+constexpr ArgumentTest protocol_8[] = {{2, ArgumentIs::masked_equal, 8, low_word}};
+constexpr ArgumentTest protocol_9[] = {{2, ArgumentIs::masked_equal, 9, low_word}};
+constexpr ArgumentTest protocol_10[] = {{2, ArgumentIs::masked_equal, 10, low_word}};
+constexpr ArgumentTest protocol_11[] = {{2, ArgumentIs::masked_equal, 11, low_word}};
+constexpr ArgumentTest protocol_12[] = {{2, ArgumentIs::masked_equal, 12, low_word}};
+constexpr ArgumentTest protocol_13[] = {{2, ArgumentIs::masked_equal, 13, low_word}};
+constexpr ArgumentTest protocol_14[] = {{2, ArgumentIs::masked_equal, 14, low_word}};
+constexpr ArgumentTest protocol_15[] = {{2, ArgumentIs::masked_equal, 15, low_word}};
+constexpr ArgumentTest protocol_16[] = {{2, ArgumentIs::masked_equal, 16, low_word}};
+constexpr ArgumentTest protocol_beyond[] = {{2, ArgumentIs::greater, 17}};
 // 1 is the one value at which the kernel starts no handler for a core dump,
 // which would run outside, as root, on what a box feeds it. Who lowers it is told that it was done.
 constexpr ArgumentTest core_limit[] = {{0, ArgumentIs::masked_equal, 4, low_word}};
@@ -123,6 +144,23 @@ constexpr SyscallRule rules[] = {
     {"socket", EAFNOSUPPORT, inet_raw},
     {"socket", EAFNOSUPPORT, inet6_raw},
     {"socket", EAFNOSUPPORT, inet_packet},
+    {"socket", EPROTONOSUPPORT, inet_icmp},
+    {"socket", EPROTONOSUPPORT, inet6_icmp},
+    {"socket", EPROTONOSUPPORT, protocol_2},
+    {"socket", EPROTONOSUPPORT, protocol_3},
+    {"socket", EPROTONOSUPPORT, protocol_4},
+    {"socket", EPROTONOSUPPORT, protocol_5},
+    {"socket", EPROTONOSUPPORT, protocol_7},
+    {"socket", EPROTONOSUPPORT, protocol_8},
+    {"socket", EPROTONOSUPPORT, protocol_9},
+    {"socket", EPROTONOSUPPORT, protocol_10},
+    {"socket", EPROTONOSUPPORT, protocol_11},
+    {"socket", EPROTONOSUPPORT, protocol_12},
+    {"socket", EPROTONOSUPPORT, protocol_13},
+    {"socket", EPROTONOSUPPORT, protocol_14},
+    {"socket", EPROTONOSUPPORT, protocol_15},
+    {"socket", EPROTONOSUPPORT, protocol_16},
+    {"socket", EPROTONOSUPPORT, protocol_beyond},
     {"socketpair", EAFNOSUPPORT, not_unix},
     // Large, young or rarely used parts of the kernel.
     {"io_uring_setup", ENOSYS},

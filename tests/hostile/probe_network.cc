@@ -63,6 +63,24 @@ Verdict odd_sockets(const Facts&) {
   return sum.outcome == Outcome::resisted ? resisted("41 families refused") : sum;
 }
 
+Verdict odd_protocols(const Facts&) {
+  for (const auto& [kind, protocol] : {std::pair{SOCK_STREAM, IPPROTO_TCP}, std::pair{SOCK_DGRAM, IPPROTO_UDP}}) {
+    if (socket(AF_INET, kind, protocol) < 0) return broken("not even TCP and UDP");  // NOLINT: kept open to the end
+  }
+  constexpr int last = 262;  // MPTCP
+  Verdict sum;
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (int protocol = 1; protocol <= last; ++protocol) {
+      if (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) continue;
+      for (const int kind : {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET}) {
+        const Verdict one = opens_socket("protocol " + std::to_string(protocol), family, kind, protocol);
+        if (one.outcome != Outcome::resisted) add(sum, one);
+      }
+    }
+  }
+  return sum.outcome == Outcome::resisted ? resisted("260 protocols refused") : sum;
+}
+
 // Refused at once is resisted; silence means that something left.
 Verdict connects(const std::string& address, int port, int kind = SOCK_STREAM) {
   sockaddr_in6 six = {};
@@ -259,6 +277,7 @@ constexpr std::array probes = {
     Probe{"netlink_sockets", netlink_sockets},
     Probe{"vsock", vsock},
     Probe{"odd_sockets", odd_sockets},
+    Probe{"odd_protocols", odd_protocols},
     Probe{"host_loopback", host_loopback},
     Probe{"host_addresses", host_addresses},
     Probe{"metadata_address", metadata_address},

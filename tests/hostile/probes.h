@@ -12,7 +12,7 @@ struct ProbeRow {
   std::string_view attack;  // for people
 };
 
-inline constexpr std::array<ProbeRow, 103> probe_rows = {{
+inline constexpr std::array<ProbeRow, 104> probe_rows = {{
     // The host's files.
     {"host_file_by_path", "open a file of the host by its path"},
     {"host_file_by_proc_root", "open it through /proc/1/root and /proc/self/root"},
@@ -99,6 +99,7 @@ inline constexpr std::array<ProbeRow, 103> probe_rows = {{
     {"netlink_sockets", "netlink other than route: audit, netfilter …"},
     {"vsock", "AF_VSOCK, the way to a hypervisor"},
     {"odd_sockets", "AF_ALG and every other family but unix and inet"},
+    {"odd_protocols", "MPTCP, UDPLITE, SCTP, DCCP and every other protocol but TCP and UDP"},
     {"host_loopback", "connect to a port of the host's loopback"},
     {"host_addresses", "connect to the host's own address and its gateway"},
     {"metadata_address", "connect to 169.254.169.254"},
