@@ -195,7 +195,10 @@ void Scene::bury_dead() {
 void Scene::misfortune() {
   if (happens(weather_.lost_box) && fleet_->lose_one()) verdict_.count("faults: lost box");
   auto& slot = chance_.pick(slots_);
-  if (!slot.server || slot.server->is_dead() || slot.server->is_buried()) return;
+  if (slot.server && !slot.server->is_dead() && !slot.server->is_buried()) strike(slot);
+}
+
+void Scene::strike(Slot& slot) {
   auto& server = *slot.server;
   const auto begin = [&](const char* what) {
     verdict_.count("faults: " + std::string(what));
@@ -221,7 +224,7 @@ void Scene::misfortune() {
   }
   if (happens(weather_.collision)) {
     begin("write refused");
-    slot.ordered = {.in = chance_.between(1, 8), .collides = true};
+    slot.ordered = {chance_.between(1, 8), false, false, true};
   }
   if (happens(weather_.clock)) {
     begin("clock jumps");

@@ -80,6 +80,7 @@ class Scene final : private store::MemoryWatch {
     Ordered ordered;
     int lives = 0;
   };
+  void strike(Slot& slot);
 
   SceneOptions options_;
   Chance chance_;
