@@ -120,6 +120,7 @@ class LiveRun final : public harness::DispatchListener {
   void reopen_gate(model::Approval approval, Millis left);
   // The approved one goes on, by the Work that waited.
   void go_on();
+  bool waits_for(model::ApprovalId id) const { return gate_ && gate_->approval.id == id; }
   // From the gate until it is worked on again: what was kept for that is still there.
   bool at_gate() const { return at_gate_; }
   void note_checkpoint() { at_gate_ = true; }
@@ -174,7 +175,6 @@ class LiveRun final : public harness::DispatchListener {
   std::string problem_json(const model::Problem& problem);
   void on_written(Result<store::CommittedBatch> written);
   void on_refused(const Error& why);
-  // Nothing of it was written: again, after a while.
   void repeat(const Error& why, bool name_is_taken);
   void on_renewed(const Result<model::Run>& taken);
   // live_run_unsure.cc: what became of a write is read from the journal.

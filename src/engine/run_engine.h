@@ -175,6 +175,7 @@ class RunEngine final : public Engine,
   using Cancelled = Callback<void(std::variant<model::Run, model::Problem>)>;
   void cancel_found(model::Run run, Cancelled done, int looks_left);
   void cancel_elsewhere(const model::Run& run, Cancelled done);
+  void decide_late(Decision decision, Callback<void(DecideOutcome)> done);
   void decide_elsewhere(model::RunId run, const Decision& decision, Callback<void(DecideOutcome)> done);
   void reopen_later();
   void reopen_store();

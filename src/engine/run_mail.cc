@@ -121,7 +121,7 @@ void RunEngine::decide_by_mail(const store::Mail& mail, Reply reply) {
       return reply(mail::problem_answer(not_open(approval.value())));
     }
     auto* live = find(approval.value().run_id);
-    if (live == nullptr) return reply(std::nullopt);
+    if (live == nullptr || !live->waits_for(decision.approval)) return reply(std::nullopt);
     live->decide(std::move(decision), [reply = std::move(reply)](const DecideOutcome& outcome) mutable {
       const auto* problem = std::get_if<model::Problem>(&outcome);
       if (problem != nullptr) return reply(mail::problem_answer(*problem));

@@ -127,8 +127,26 @@ void RunEngine::decide(Decision decision, Callback<void(DecideOutcome)> done) {
     if (!approval) return done(problem_of_store(approval.error(), "decision"));
     if (is_repeated(approval.value(), decision)) return done(approval.value());
     if (approval.value().status != model::ApprovalStatus::pending) return done(not_open(approval.value()));
-    if (auto* live = find(approval.value().run_id)) return live->decide(std::move(decision), std::move(done));
-    if (!peers_.alone()) return decide_elsewhere(approval.value().run_id, decision, std::move(done));
+    auto* live = find(approval.value().run_id);
+    if (live != nullptr && live->waits_for(decision.approval))
+      return live->decide(std::move(decision), std::move(done));
+    if (live == nullptr && !peers_.alone()) {
+      return decide_elsewhere(approval.value().run_id, decision, std::move(done));
+    }
+    decide_late(std::move(decision), std::move(done));
+  };
+  needs_.store.approval(tenant, id, while_alive(std::move(found)));
+}
+
+// It was open when it was read, and nothing waits for it here any more.
+void RunEngine::decide_late(Decision decision, Callback<void(DecideOutcome)> done) {
+  const auto tenant = decision.tenant;
+  const auto id = decision.approval;
+  auto found = [decision = std::move(decision),
+                done = std::move(done)](const Result<model::Approval>& approval) mutable {
+    if (!approval) return done(problem_of_store(approval.error(), "decision"));
+    if (is_repeated(approval.value(), decision)) return done(approval.value());
+    if (approval.value().status != model::ApprovalStatus::pending) return done(not_open(approval.value()));
     done(unavailable("The run is not being carried on by this server right now; nothing was decided."));
   };
   needs_.store.approval(tenant, id, while_alive(std::move(found)));

@@ -46,11 +46,11 @@ class AFailover(test_postgres.Troubled):
         self.promote()
         self.expect_nothing_lost(told, lines)
 
-    def test_after_the_server_gave_up_its_agents_loses_and_doubles_no_line(self):
+    def test_after_the_server_was_cut_off_loses_and_doubles_no_line(self):
         told, lines = self.begin("tokens 80 50")
         self.postgres.primary.kill9()
         self.expect_refusal()
-        wait_until(lambda: "cut off from the store" in self.server.log(), "the server stops its agents")
+        wait_until(lambda: "cut off from the store" in self.server.log(), "the server knows that it is cut off")
         self.promote()
         self.expect_nothing_lost(told, lines)
 
