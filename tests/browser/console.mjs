@@ -114,7 +114,10 @@ const stories = {
     await say(page, 'say Before.\nask May I draw the plot?\n$ mkdir -p assets && echo iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg== | base64 -d > assets/plot.png\nsay ![The plot](assets/plot.png) and ![one elsewhere](https://elsewhere.example/plot.png)')
     await shown(page, 'Your approval is needed')
     await page.locator('.chat-row a[aria-current=page]').getByText('needs you').waitFor(patience)
-    for (const text of ['say Second.', 'say Never sent.']) await say(page, text)
+    for (const text of ['say Second.', 'say Never sent.']) {
+      await message(page).fill(text)
+      await message(page).press('Enter')
+    }
     const waiting = page.getByRole('region', { name: 'Messages that wait' })
     await accessible(page, 'messages that wait')
     await shoot(page, 'waiting')
