@@ -1,8 +1,9 @@
 // Rulings on lines of shell.
+#include "gates/commands.h"
+
 #include <algorithm>
 #include <array>
 
-#include "gates/commands.h"
 #include "gates/glob.h"
 #include "gates/shell_line.h"
 

@@ -61,8 +61,8 @@ bool furnish(const char* staging, const char* state, const char* harness, Reader
   if (mkdir(below(state_path), 0755) != 0 || mount(state, path, nullptr, MS_BIND | MS_REC, nullptr) != 0) {
     return trouble.say("bind %s", state);
   }
-  // The staging directory lies in the state directory, and what is mounted there came along. As a part of it nobody needs
-  // that; and devices among it are of a kind whose owner cannot be exchanged.
+  // The staging directory lies in the state directory, and what is mounted there came along. As a part of it nobody
+  // needs that; and devices among it are of a kind whose owner cannot be exchanged.
   const std::size_t state_length = strlen(state);
   if (strncmp(staging, state, state_length) == 0) {
     snprintf(path, sizeof path, "%s%s%s", staging, state_path, staging + state_length);
