@@ -15,7 +15,7 @@ inline constexpr std::string_view program_record = "sluice-program.json";
 
 // Fetches it by npm into DIRECTORY/TYPE, whole or not at all; what is there is replaced at once. Packages' own scripts
 // are not run. `version` is exact; empty: the tested one. Errors say what is missing, and what to do.
-Result<Unit> install_program(const harness::Program& program, const std::string& directory,
+Result<Unit> install_program(const harness::Program& tested, const std::string& directory,
                              std::string_view version = {});
 
 // Whether it is one version, as npm spells it, and not a range or a tag.

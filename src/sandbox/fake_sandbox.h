@@ -103,8 +103,8 @@ class FakeSandbox final : public Sandbox {
     });
     return ticket;
   }
-  void give_up(uint64_t opening) override {
-    auto held = held_opens_.extract(opening);
+  void give_up(uint64_t ticket) override {
+    auto held = held_opens_.extract(ticket);
     if (!held) return;
     ++given_up;
     loop_.defer([done = std::move(held.mapped())]() mutable {

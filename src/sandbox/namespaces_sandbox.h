@@ -26,7 +26,7 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   const std::vector<Ability>& abilities() const override { return abilities_; }
   int warm_available() const override { return static_cast<int>(warm_.size()); }
   uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
-  void give_up(uint64_t opening) override;
+  void give_up(uint64_t ticket) override;
   void close(Callback<void()> done) override;
 
  private:

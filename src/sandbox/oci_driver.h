@@ -32,7 +32,7 @@ class OciSandbox final : public Sandbox, public CellKeeper {
   const std::vector<Ability>& abilities() const override { return abilities_; }
   int warm_available() const override { return 0; }
   uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
-  void give_up(uint64_t opening) override;
+  void give_up(uint64_t ticket) override;
   void close(Callback<void()> done) override;
 
  private:

@@ -166,12 +166,12 @@ class Sandbox {
   virtual int warm_available() const = 0;
 
   // A box nobody has used before: warm if one is waiting, else built. Each `done` is called once, in the worst case
-  // with an error that says what was waited for. The number is the opening's, for give_up().
+  // with an error that says what was waited for. Returns a ticket for give_up().
   virtual uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) = 0;
 
   // The caller does not want that box any more: what was begun for it is killed, and `done` is called with an error
   // soon, whatever state the box is in. Has no effect once `done` was called.
-  virtual void give_up(uint64_t opening) = 0;
+  virtual void give_up(uint64_t ticket) = 0;
 
   // Kills every box and proves it; `done` then. Nothing can be opened any more.
   virtual void close(Callback<void()> done) = 0;
