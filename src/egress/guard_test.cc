@@ -61,9 +61,9 @@ TEST_F(ProxyTest, I_17_A_host_that_keeps_a_secret_does_not_give_it_back_in_parts
           if (heard.request.method == "POST") kept = heard.body;
           const bool asks_part = heard.field("Range") != "(none)";
           const auto part = asks_part ? kept.substr(0, 4) : kept;
+          ledger.add(std::move(heard));  // before the client can look
           peer.say("HTTP/1.1 " + std::string(asks_part ? "206 Partial" : "200 OK") +
                    "\r\nContent-Length: " + std::to_string(part.size()) + "\r\n\r\n" + part);
-          ledger.add(std::move(heard));
         }
       },
       certificate_of("api.test"));

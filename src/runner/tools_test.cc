@@ -78,7 +78,7 @@ TEST(Tools, Say_precisely_what_is_wrong_with_their_arguments) {
   EXPECT_EQ(refusal("bash", R"({"command":null})"), "command must be of type string, not null.");
   EXPECT_EQ(refusal("bash", R"({"command":"a\u0000b"})"), "command must not contain the character NUL.");
   EXPECT_EQ(refusal("bash", R"({"cmd":"ls","command":"ls"})"),
-            "bash has no argument \"cmd\"; it has command, timeout_ms, background.");
+            "bash has no argument \"cmd\"; it has command, timeout_ms, background, description.");
   EXPECT_EQ(refusal("read", R"({"path":1})"), "path must be of type string, not integer.");
   EXPECT_EQ(refusal("read", R"({"path":"a","offset":0})"), "offset and limit must be at least 1.");
   EXPECT_EQ(refusal("edit", R"({"path":"a","old":"x","new":"x"})"),

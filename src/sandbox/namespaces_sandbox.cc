@@ -335,6 +335,7 @@ void NamespacesSandbox::on_lost(Cell& cell, Loss loss, const std::string& what) 
 }
 
 void NamespacesSandbox::on_dead(Cell& cell) {
+  note(log_, "sandbox ended", cell, cell.age_ms());
   if (groups_.controllers().empty() || cell.seat() == 0 || !line_) return forget(cell.number());
   // Its groups can only be removed when nobody is in them, which is the second half of the proof.
   graves_[cell.seat()] = cell.number();

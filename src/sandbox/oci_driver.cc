@@ -185,6 +185,7 @@ void OciSandbox::on_lost(Cell& cell, Loss, const std::string& what) {
 }
 
 void OciSandbox::on_dead(Cell& cell) {
+  note(log_, "sandbox ended", cell, cell.age_ms());
   containers_->map.at(cell.number()).init_ended = true;
   forget_if_dead(cell.number());
 }

@@ -205,7 +205,7 @@ TEST_F(Patience, every_step_of_a_sandbox_is_in_the_log_at_the_level_debug) {
   story->kill(*opened->value());
   for (const std::string step :
        {"ready sandbox= number=1 ", "claimed sandbox=run_1 number=1 ", "opened sandbox=run_1 number=1 ",
-        "killed sandbox=run_1 number=1 ", "gone sandbox=run_1 number=1 "}) {
+        "killed sandbox=run_1 number=1 ", "ended sandbox=run_1 number=1 ", "gone sandbox=run_1 number=1 "}) {
     EXPECT_TRUE(is_logged("debug sandbox " + step)) << step;
   }
 }
@@ -281,7 +281,7 @@ TEST_F(Patience, a_death_that_cannot_be_proven_is_an_error_that_says_what_was_wa
     proof = std::move(answer);
     story->nudge();
   });
-  story->until([&] { return named("sluice-init").empty(); }, "its first process to be dead");
+  story->until([&] { return is_logged("debug sandbox ended sandbox=run_1 "); }, "its first process to be dead");
   story->until(
       [&] {
         clock->pass(end_patience);

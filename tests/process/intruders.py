@@ -49,6 +49,10 @@ class Route:
         return bool(self.schemes) and self.schemes <= {"sandboxBearer", "oneTimeToken"}
 
     @property
+    def for_runners(self):
+        return self.schemes == {"runnerKey"}
+
+    @property
     def names_something(self):
         return "{" in self.template
 
@@ -62,6 +66,10 @@ class Intruder:
 
 def to_nobody(route):
     return NO_TOKEN if route.for_tokens else NOBODY
+
+
+def to_a_runner(route):
+    return None if route.for_runners else to_nobody(route)
 
 
 def to_the_operator(route):
@@ -87,7 +95,7 @@ def to_a_page_elsewhere(route):
     """A session's cookie, without the proof that our page asks: what reads is answered, what changes is not."""
     if route.for_tokens:
         return NO_TOKEN
-    if route.schemes == {"runnerKey"}:
+    if route.for_runners:
         return NOBODY
     if route.writes:
         return CSRF
@@ -145,10 +153,10 @@ def strangers(server):
         "a good key by Basic": {"Authorization": "Basic " + basic},
         "a good key without a scheme": {"Authorization": service},
         "two keys": {"Authorization": f"Bearer {service}", "authorization": f"Bearer {service}"},
-        "the runner's key": bearer(server.bootstrap["runner_key"]),
         "a box's bearer that nobody gave": bearer("asbx_" + "0" * 43),
         "a cookie of somebody's making": {"Cookie": "sluice_session=" + "A" * 90},
         "the cookie of a session that has ended": {"Cookie": cookie_that_ended(server)},
         "a good key in the query": {"X-Api-Key": service},
     }
-    return [Intruder(name, headers, to_nobody) for name, headers in shown.items()]
+    return [*(Intruder(name, headers, to_nobody) for name, headers in shown.items()),
+            Intruder("the runner's key", bearer(server.bootstrap["runner_key"]), to_a_runner)]

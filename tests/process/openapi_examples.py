@@ -191,11 +191,12 @@ EXAMPLES = {
         ("/v1/approvals/{approval_to_approve}/approve", FORGED, 403),
         ("/v1/approvals/apr_{none}/approve", FORGED, 404),
         ("/v1/approvals/{approval_to_approve}/approve", lambda things: things["signed_approve"], 200),
-        ("/v1/approvals/{approval_to_approve}/approve", lambda things: things["signed_approve"], 409)],
+        ("/v1/approvals/{approval_to_approve}/approve", lambda things: things["signed_approve"], 200)],
     "denyApproval": [
         ("/v1/approvals/{approval_to_deny}/deny", FORGED | {"secrets": {"A_KEY": "a value"}}, 422),
         ("/v1/approvals/{approval_to_deny}/deny", lambda things: things["signed_approve"], 403),
         ("/v1/approvals/{approval_to_deny}/deny", lambda things: things["signed_deny"], 200),
+        ("/v1/approvals/{approval_to_approve}/deny", lambda things: things["signed_deny_of_approved"], 409),
         ("/v1/approvals/apr_{none}/deny", FORGED, 404)],
     "listRunEgress": [
         ("/v1/runs/{run}/egress", None, 200),

@@ -125,6 +125,8 @@ def make_gates(test):
             told = next(e for e in map(json.loads, asking.lines()) if e["type"] == "approval_required")
         things["approval_to_" + decision] = told["data"]["id"]
         things["signed_" + decision] = {"signature": approver.signature(told["data"]["id"], decision)}
+    late = approver.signature(things["approval_to_approve"], "deny")
+    things["signed_deny_of_approved"] = {"signature": late}
     for path in (f"/v1/agents/{client.get('/v1/agents').json()['data'][0]['id']}", "/v1"):
         client.request("PUT", path + "/secrets", {"secrets": {"TO_DESTROY": "a value"}})
     things["first_agent"] = client.get("/v1/agents").json()["data"][0]["id"]

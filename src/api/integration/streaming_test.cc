@@ -75,9 +75,11 @@ TEST_F(StreamingTest, A_slow_reader_holds_no_more_than_its_share_and_misses_noth
 }
 
 TEST_F(StreamingTest, A_stream_whose_journal_is_lost_is_cut_not_ended) {
-  disk.fail_write(0, store::Fault::before_write);
+  for (int n = 0; n < 1'000; ++n) disk.fail_write(n, store::Fault::before_write);
   agent.listener->on_event({model::EventKind::text, loop.now(), "never durable"});
   loop.settle();
+  EXPECT_FALSE(stream->aborted) << "the store may come back";
+  loop.advance({120'000});
   EXPECT_FALSE(stream->finished);
   EXPECT_TRUE(stream->aborted);
   EXPECT_EQ(stream->body.find("never durable"), std::string::npos);

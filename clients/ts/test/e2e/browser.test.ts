@@ -38,7 +38,9 @@ function tellIn(page: Page, title: string, told: World): Promise<string | null> 
     const { SluiceClient } = (await import('@sluice/client' as string)) as typeof import('@sluice/client')
     const { stories: known } = (await import('./stories.js' as string)) as typeof import('./stories.js')
     try {
-      await known[name]!(new SluiceClient({ baseUrl: about.url, key: about.key, patience: { retryFirstMs: 50 } }), about)
+      // A call that is cut after a while has not reached the server as far as the client can know.
+      const patience = { retryFirstMs: 50, reachMs: 15_000 + 2 * about.quietMs }
+      await known[name]!(new SluiceClient({ baseUrl: about.url, key: about.key, patience }), about)
       return null
     } catch (error) {
       return error instanceof Error ? `${error.message}\n${error.stack}` : String(error)
