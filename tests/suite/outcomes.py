@@ -35,9 +35,13 @@ class Outcome:
 
 
 def read(junit, build, labels):
-    """The outcomes in a file that `ctest --output-junit` wrote."""
+    """The outcomes in a file that `ctest --output-junit` wrote. None if it was ended while it wrote."""
     found = []
-    for case in xml.etree.ElementTree.fromstring(junit).iter("testcase"):
+    try:
+        cases = xml.etree.ElementTree.fromstring(junit).iter("testcase")
+    except xml.etree.ElementTree.ParseError:
+        return found
+    for case in cases:
         skipped = case.find("skipped")
         if case.get("status") == "run":
             status = "passed"

@@ -3,6 +3,7 @@
 A run is a list of stages, each a build and the tests that need it. Builds go on while tests of earlier stages run, because
 tests of real processes wait for half of their time. A story that fails is run once more, alone, at the end.
 """
+import collections
 import contextlib
 import dataclasses
 import os
@@ -25,6 +26,9 @@ STORIES_AT_ONCE = 2 * CORES
 # Below the tests, whose time-outs go on while a compiler works, and not so far below that a busy machine starves it.
 BUILD_NICENESS = 5
 OUTPUT_BYTES_MAX = str(8 << 20)
+# What a change must pass is judged by machines that wait no longer than 90 minutes. A test that hangs is ended before, so that
+# there is a verdict, and it names the test.
+CI_S_MAX = 80 * 60
 HUNTED_TIMES = 20
 
 
@@ -38,6 +42,7 @@ class Stage:
 
     def __post_init__(self):
         self.built = threading.Event()
+        self.build_log = ""
         self.failed_to_build = False
 
     @property
@@ -73,15 +78,20 @@ def with_a_quarter(build, quarter):
 
 
 def git(*arguments):
-    return subprocess.run(["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    # A checkout that belongs to somebody else, as in a container, has the same commits.
+    return subprocess.run(["git", "-c", "safe.directory=*", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                          check=False).stdout.strip()
 
 
 def quarter_of_this_commit():
     """Consecutive commits have consecutive quarters. A shallow clone does not know how many came before: there the commit's
     name decides."""
+    commit = git("rev-parse", "HEAD")
+    if not commit:
+        raise SystemExit("dev: git names no commit here, by which a quarter is chosen: ./dev test ci 0 (to 3) chooses one")
     if git("rev-parse", "--is-shallow-repository") == "true":
-        return int(git("rev-parse", "HEAD") or "0", 16) % catalogue.QUARTERS
-    return int(git("rev-list", "--count", "HEAD") or 0) % catalogue.QUARTERS
+        return int(commit, 16) % catalogue.QUARTERS
+    return int(git("rev-list", "--count", "HEAD")) % catalogue.QUARTERS
 
 
 def stages_of_ci(quarter):
@@ -91,7 +101,8 @@ def stages_of_ci(quarter):
 
 def stages_by_name(pattern):
     """Only what these tests need is built."""
-    build("release", ["sluice"])
+    if not build("release", ["sluice"])[0]:
+        raise SystemExit("dev: the server does not build")
     select = those(catalogue.matching(pattern))
     return [Stage("release", catalogue.targets_for(select(catalogue.listed(ROOT / "build"))) or ["sluice"], select)]
 
@@ -139,12 +150,17 @@ class Children:
     def __init__(self):
         self._lock, self._alive, self._is_over = threading.Lock(), set(), False
 
-    def run(self, command, env=None):
+    def run(self, command, env=None, hear=None):
+        """`hear` is called with each line of the output, which is printed too."""
         with self._lock:
             if self._is_over:
                 raise OSError("the run is over")
-            child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, env=env, process_group=0)
+            output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"} if hear else {}
+            child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, env=env, process_group=0, **output)
             self._alive.add(child)
+        for line in child.stdout or ():
+            print(line, end="", flush=True)
+            hear(line)
         status = child.wait()
         with self._lock:
             self._alive.discard(child)
@@ -154,7 +170,8 @@ class Children:
         with self._lock:
             self._is_over = True
             for child in self._alive:
-                os.killpg(child.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
 
 
 children = Children()
@@ -163,19 +180,29 @@ built_presets = set()
 
 
 def build(preset, targets, niceness=0):
-    """Builds anew after an upgrade of packages when it builds this preset first, and not below tests that run already."""
+    """Whether it builds, and what was said. Builds anew after an upgrade of packages when it builds this preset first, and not
+    below tests that run already."""
     env = os.environ | (SAME_PACKAGES if preset in built_presets else {})
     built_presets.add(preset)
-    return children.run(["nice", "-n", str(niceness), ROOT / "dev", "build", preset, *targets], env) == 0
+    said = collections.deque(maxlen=outcomes.LINES_OF_FAILURE_MAX)
+    status = children.run(["nice", "-n", str(niceness), ROOT / "dev", "build", preset, *targets], env, said.append)
+    return status == 0, "".join(said)
 
 
 def build_all(stages):
+    """One after the other. What does not compile once does not compile for a sanitizer either, so the rest is not tried."""
+    broken = None
     for number, stage in enumerate(stages):
         stage.failed_to_build = True  # also if the build cannot even be started: nobody may wait for it for ever
         try:
-            stage.failed_to_build = not build(stage.build, stage.targets, BUILD_NICENESS if number else 0)
+            if broken:
+                stage.build_log = f"not built, because {broken} was not"
+                continue
+            built, stage.build_log = build(stage.build, stage.targets, BUILD_NICENESS if number else 0)
+            stage.failed_to_build = not built
+            broken = None if built else f"{stage.build} ({' '.join(stage.targets)})"
         except OSError as error:
-            say(f"cannot build {stage.build}: {error}")
+            stage.build_log = f"cannot build {stage.build}: {error}"
         finally:
             stage.built.set()
 
@@ -192,16 +219,24 @@ def busy_processors():
             other.wait()
 
 
-def ctest(build_name, directory, names, at_once, times=1):
+def by_clock(deadline):
+    """How ctest is told when to end all tests that still run: by a time of day, of which one that is past means tomorrow's."""
+    if deadline is None:
+        return []
+    end = time.time() + max(deadline - time.monotonic(), 1)
+    return ["--stop-time", time.strftime("%H:%M:%S", time.localtime(end))]
+
+
+def ctest(build_name, directory, names, at_once, times=1, deadline=None):
     """Runs tests by name, each as often as `times` says unless it fails before, and returns their outcomes."""
     labels = {test.name: test.label for test in catalogue.listed(directory)}
     with tempfile.TemporaryDirectory(prefix="outcomes-", dir=directory) as folder:  # another run may go on here
         junit = pathlib.Path(folder, "junit.xml")
         children.run(["ctest", "--test-dir", directory, "-R", f"^({'|'.join(names)})$", "--output-on-failure", "--no-tests=error",
-                      "-j", str(at_once), "--repeat", f"until-fail:{times}", "--output-junit", junit,
+                      "-j", str(at_once), *by_clock(deadline), "--repeat", f"until-fail:{times}", "--output-junit", junit,
                       "--test-output-size-passed", OUTPUT_BYTES_MAX, "--test-output-size-failed", OUTPUT_BYTES_MAX],
                      os.environ | SAME_PACKAGES)
-        found = outcomes.read(junit.read_text(errors="replace"), build_name, labels) if junit.exists() else []
+        found = outcomes.read(junit.read_text(errors="replace") if junit.exists() else "", build_name, labels)
     missing = set(names) - {outcome.name for outcome in found}
     found += [outcomes.Outcome(build_name, name, labels[name], "failed", 0, "ctest wrote no outcome") for name in sorted(missing)]
     return [outcome.with_report() if has_report(directory, outcome.name) else outcome for outcome in found]
@@ -213,10 +248,10 @@ def has_report(directory, name):
     return reports.is_dir() and any(reports.iterdir())
 
 
-def run_stage(stage):
+def run_stage(stage, deadline):
     stage.built.wait()
     if stage.failed_to_build:
-        return [outcomes.Outcome(stage.build, "build", "", "failed", 0)]
+        return [outcomes.Outcome(stage.build, "build", "", "failed", 0, stage.build_log)]
     if stage.select is None:
         return [outcomes.Outcome(stage.build, "build of " + " ".join(stage.targets), "", "passed", 0)]
     names = [test.name for test in stage.select(catalogue.listed(stage.directory))]
@@ -224,13 +259,13 @@ def run_stage(stage):
         return [outcomes.Outcome(stage.build, "no test has such a name", "", "failed", 0)]
     say(f"testing {stage.directory.relative_to(ROOT)}: {len(names)} tests, {stage.at_once} at a time")
     with contextlib.nullcontext() if stage.times == 1 else busy_processors():
-        return ctest(stage.build, stage.directory, names, stage.at_once, stage.times)
+        return ctest(stage.build, stage.directory, names, stage.at_once, stage.times, deadline)
 
 
-def repeat(failure, directory):
+def repeat(failure, directory, deadline):
     """Runs a failed test once more, alone, and keeps what was said both times."""
     say(f"{failure.title} failed; once more, alone")
-    second = ctest(failure.build, directory, [failure.name], 1)[0]
+    second = ctest(failure.build, directory, [failure.name], 1, deadline=deadline)[0]
     logs = ROOT / "build" / "flaky"
     logs.mkdir(parents=True, exist_ok=True)
     for ordinal, log in (("first", failure.log), ("second", second.log)):
@@ -258,17 +293,18 @@ def main(words):
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit("dev: stopped"))
     try:
-        return run_all(plan(words), time.monotonic())
+        began = time.monotonic()
+        return run_all(plan(words), began, began + CI_S_MAX if words[:1] == ["ci"] else None)
     finally:
         children.kill()
 
 
-def run_all(stages, began):
+def run_all(stages, began, deadline=None):
     threading.Thread(target=build_all, args=(stages,), daemon=True).start()
-    found = [outcome for stage in stages for outcome in run_stage(stage)]
+    found = [outcome for stage in stages for outcome in run_stage(stage, deadline)]
     directories = {stage.build: stage.directory for stage in stages}
     is_hunt = any(stage.times > 1 for stage in stages)
-    repeats = [] if is_hunt else [repeat(failure, directories[failure.build]) for failure in outcomes.to_repeat(found)]
+    repeats = [] if is_hunt else [repeat(failure, directories[failure.build], deadline) for failure in outcomes.to_repeat(found)]
     return conclude(found, repeats, time.monotonic() - began)
 
 

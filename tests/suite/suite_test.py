@@ -133,6 +133,11 @@ class Choosing(unittest.TestCase):
             git.return_value.stdout = "42\n"
             self.assertEqual(run.quarter_of_this_commit(), (before + 1) % 4)
 
+    def test_without_a_commit_no_quarter_is_guessed(self):
+        with mock.patch.object(run.subprocess, "run") as git, self.assertRaisesRegex(SystemExit, "./dev test ci 0"):
+            git.return_value.stdout = ""
+            run.quarter_of_this_commit()
+
     def test_where_commits_cannot_be_counted_their_names_decide(self):
         said = {"--is-shallow-repository": "true\n", "HEAD": "c0ffee7\n"}
         with mock.patch.object(run.subprocess, "run", side_effect=lambda command, **_: mock.Mock(stdout=said[command[-1]])):
@@ -182,7 +187,7 @@ class Running(unittest.TestCase):
         stage = run.Stage("release", ["x"], lambda tests: [test for test in tests if test.name in names], times=times)
         printed = tempfile.TemporaryFile("w+")
         self.addCleanup(printed.close)
-        with mock.patch.multiple(run, ROOT=root, build=lambda *_: True, plan=lambda _: [stage], children=run.Children()):
+        with mock.patch.multiple(run, ROOT=root, build=lambda *_: (True, ""), plan=lambda _: [stage], children=run.Children()):
             terminal = os.dup(1)
             sys.stdout.flush()
             os.dup2(printed.fileno(), 1)
@@ -240,7 +245,7 @@ class Running(unittest.TestCase):
             set_tests_properties(sleeps PROPERTIES LABELS process)""")
         program = f"""import sys, unittest.mock, run
 stages = [run.Stage("release", ["x"], lambda tests: tests), run.Stage("release", ["never"], None)]
-run.build = lambda preset, targets, _: run.children.run(["sleep", "1000"] if targets == ["never"] else ["true"]) == 0
+run.build = lambda preset, targets, _: (run.children.run(["sleep", "1000"] if targets == ["never"] else ["true"]) == 0, "")
 run.plan, run.ROOT = lambda _: stages, run.pathlib.Path({str(root)!r})
 run.main([])"""
         with subprocess.Popen([sys.executable, "-B", "-c", program], cwd=pathlib.Path(run.__file__).parent,
@@ -274,10 +279,41 @@ run.main([])"""
     def test_a_build_that_fails_fails_the_run(self):
         for select in (lambda tests: tests, None):
             stage = run.Stage("release", ["x"], select)
-            with mock.patch.multiple(run, build=lambda *_: False, plan=lambda _, stage=stage: [stage]):
+            with mock.patch.multiple(run, build=lambda *_: (False, "x.cc:1: error: no\n"), plan=lambda _, stage=stage: [stage]):
                 with contextlib.redirect_stdout(io.StringIO()) as said:
                     self.assertEqual(run.main([]), 1)
-            self.assertIn("failed: build (release)", said.getvalue())
+            self.assertIn("failed: build (release)\n  | x.cc:1: error: no\n", said.getvalue())
+
+    def test_what_does_not_compile_is_not_compiled_for_sanitizers_either(self):
+        stages = [run.Stage("release", ["x"], None), run.Stage("asan", ["x"], None)]
+        build = mock.Mock(return_value=(False, "no"))
+        with mock.patch.multiple(run, build=build, plan=lambda _: stages):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(run.main([]), 1)
+        self.assertEqual(build.call_count, 1)
+        self.assertIn("failed: build (asan)\n  | not built, because release (x) was not\n", said.getvalue())
+
+    def test_the_output_of_a_build_is_printed_and_kept(self):
+        root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="a checkout ")))
+        (root / "dev").write_text("#!/bin/sh\nseq 100; echo $*; exit 1\n")
+        (root / "dev").chmod(0o755)
+        with mock.patch.multiple(run, ROOT=root, built_presets=set(), children=run.Children()), contextlib.redirect_stdout(io.StringIO()) as said:
+            built, log = run.build("release", ["x"])
+        self.assertFalse(built)
+        self.assertTrue(log.endswith("99\n100\nbuild release x\n"), log)
+        self.assertIn("\n7\n", said.getvalue())
+        self.assertNotIn("\n7\n", log)
+
+    def test_a_test_that_hangs_is_ended_in_time_for_a_verdict(self):
+        root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="a checkout ")))
+        (root / "build").mkdir()
+        (root / "build" / "CTestTestfile.cmake").write_text("""add_test(hangs "/bin/sleep" "1000")
+            set_tests_properties(hangs PROPERTIES LABELS unit)""")
+        stage = run.Stage("release", ["x"], lambda tests: tests)
+        with mock.patch.multiple(run, ROOT=root, build=lambda *_: (True, ""), plan=lambda _: [stage], CI_S_MAX=2,
+                                 children=run.Children()), contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(run.main(["ci"]), 1)
+        self.assertIn("failed: hangs (release)", said.getvalue())
 
 
 if __name__ == "__main__":
