@@ -1885,7 +1885,7 @@ export interface RunnerResultLine {
 /** Last, instead of a result. */
 export interface RunnerErrorLine {
   type: 'error'
-  /** The name of a problem with underscores, or one of the codes that docs/runner.md lists. */
+  /** The name of a problem with underscores, or one of the codes that the guide on runners lists. */
   code: string
   message: string
   /** Milliseconds since 1970. */
