@@ -197,6 +197,7 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   writing_ = false;
   if (!written) return on_refused(written.error());
   refusals_ = 0;
+  if (std::exchange(doubted_, false)) needs_.owner.on_sure();
   run_.head.value += written.value().size();
   auto done = std::exchange(in_flight_, {});
 

@@ -38,8 +38,9 @@ class LiveRun final : public harness::DispatchListener {
     virtual void on_notice() = 0;
     // The terminal event is on disk and told. The owner drops the run.
     virtual void on_over(LiveRun& run) = 0;
-    // The store does not say what became of its last write. It waits for settle().
+    // The store does not say what became of its last write. It waits for settle(), until on_sure(): a write is there.
     virtual void on_unsure(LiveRun& run, const Error& why) = 0;
+    virtual void on_sure() = 0;
     // It cannot be written on: another server carries it, or it is damaged. The owner drops the run.
     virtual void on_lost(LiveRun& run, const Error& why) = 0;
   };
@@ -135,6 +136,7 @@ class LiveRun final : public harness::DispatchListener {
   // The store can be asked again: if the fate of a write is unknown, the journal tells it, and the run goes on from
   // there. Nothing otherwise.
   void settle();
+  bool is_doubted() const { return doubted_; }
   // It waits, and not for this server any more: who works, reads or waits along is let go.
   void let_go(const Error& why);
   // Nothing more will be written here: readers and waiters are told so.
@@ -220,12 +222,10 @@ class LiveRun final : public harness::DispatchListener {
   OpenSteps steps_;
   std::vector<Batch> pending_;
   Batch in_flight_;  // kept until the store answers: a full disk means again
-  bool writing_ = false, dirty_ = false;
+  bool writing_ = false, dirty_ = false, looking_ = false, doubted_ = false;
   std::optional<Error> unsure_;  // why it is not known what became of in_flight_, or of renewal_
-  bool looking_ = false;
   Callback<void()> renewal_;  // under way, or its fate is unknown
-  bool first_told_ = false, telling_ = false;
-  bool work_over_ = false;  // by its own word; it is dropped when it does not speak
+  bool first_told_ = false, telling_ = false, work_over_ = false;  // work_over_: by its own word; dropped when silent
   bool at_gate_ = false;
   bool marked_ = false;
   int refusals_ = 0;

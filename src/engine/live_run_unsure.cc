@@ -17,6 +17,7 @@ Error carried_elsewhere() { return {ErrorKind::conflict, "another server carries
 
 void LiveRun::be_unsure(const Error& why) {
   writing_ = true;  // nothing follows until it is known
+  doubted_ = true;
   unsure_ = why;
   if (why.kind == ErrorKind::unavailable) return needs_.owner.on_unsure(*this, why);
   settle();
@@ -62,6 +63,7 @@ void LiveRun::on_renewed(const Result<model::Run>& taken) {
   writing_ = false;
   if (taken) {
     run_.epoch = taken.value().epoch;
+    if (std::exchange(doubted_, false)) needs_.owner.on_sure();
     const auto self = self_;
     std::exchange(renewal_, nullptr)();
     if (*self != nullptr) flush();

@@ -243,12 +243,35 @@ void RunEngine::store_fell_silent(const Error& why) {
   // Not from inside a callback of what is ended here. Runs are kept: each learns from its journal what became of it.
   needs_.loop.defer(while_alive([this, why] {
     end_recovery();
-    patience_timer_ = needs_.loop.after(silence_max, [this, why] {
-      drop_all(why);
-      note_left();
-    });
+    if (!std::exchange(patient_, true)) {
+      patience_timer_ = needs_.loop.after(silence_max, [this, why] { lose_patience(why); });
+    }
     reopen_later();
   }));
+}
+
+void RunEngine::lose_patience(const Error& why) {
+  patient_ = false;
+  if (store_silent_) {
+    drop_all(why);
+    return note_left();
+  }
+  std::vector<LiveRun*> doubted;
+  for (const auto& [id, live] : live_) {
+    if (live->is_doubted()) doubted.push_back(live.get());
+  }
+  for (auto* live : doubted) on_lost(*live, why);
+}
+
+bool RunEngine::answers() const {
+  return !store_silent_ && std::ranges::none_of(live_, [](const auto& live) { return live.second->is_doubted(); });
+}
+
+void RunEngine::on_sure() {
+  if (!answers()) return;
+  reopen_tries_ = 0;
+  patience_timer_.cancel();
+  patient_ = false;
 }
 
 void RunEngine::end_recovery() {
@@ -277,7 +300,7 @@ void RunEngine::drop_all(const Error& why) {
   }
 }
 
-// At once the first time; later with growing patience, until a recovery has worked.
+// At once the first time; later with growing patience, until the store answers.
 void RunEngine::reopen_later() {
   const int tries = reopen_tries_++;
   if (tries == 0) return reopen_store();
@@ -289,7 +312,6 @@ void RunEngine::reopen_store() {
   needs_.store.reopen(while_alive([this](Result<Unit> opened) {
     if (opened) {
       store_silent_ = false;
-      patience_timer_.cancel();
       settle_runs();
       return run_recovery();
     }
@@ -314,7 +336,7 @@ void RunEngine::run_recovery() {
   if (recovery_ == nullptr) recovery_ = std::make_unique<Recovery>(*this);
   recovery_->look(Recovery::Whose::mine_too, [this](Result<Unit> recovered) {
     if (!recovered && recovered.error().kind == ErrorKind::unavailable) return store_fell_silent(recovered.error());
-    if (recovered) reopen_tries_ = 0;
+    if (recovered) on_sure();
     if (recovered) unattended_.start();
     if (recovered_) std::exchange(recovered_, nullptr)(std::move(recovered));
   });

@@ -77,6 +77,7 @@ class RunEngine final : public Engine,
   void on_notice() override;
   void on_over(LiveRun& run) override;
   void on_unsure(LiveRun& run, const Error& why) override;
+  void on_sure() override;
   void on_lost(LiveRun& run, const Error& why) override;
   LiveRun* find(model::RunId run) override;
   bool is_left_to_next_server(model::RunId run) const override;
@@ -177,10 +178,12 @@ class RunEngine final : public Engine,
   void cancel_elsewhere(const model::Run& run, Cancelled done);
   void decide_late(Decision decision, Callback<void(DecideOutcome)> done);
   void decide_elsewhere(model::RunId run, const Decision& decision, Callback<void(DecideOutcome)> done);
+  void lose_patience(const Error& why);
   void reopen_later();
   void reopen_store();
   // Their writes whose fate was not known are looked for in the journal.
   void settle_runs();
+  bool answers() const;  // one that can be read but not written does not
   void run_recovery();
 
   template <typename F>
@@ -203,10 +206,11 @@ class RunEngine final : public Engine,
   std::unique_ptr<Recovery> recovery_;
   Callback<void(Result<Unit>)> recovered_;  // whoever asked for the first one
   bool store_silent_ = false;
-  int reopen_tries_ = 0;  // since the last recovery that worked
+  int reopen_tries_ = 0;  // since it answered last
   world::Timer reopen_timer_;
   world::Timer cut_off_timer_;
   world::Timer patience_timer_;  // then runs that wait for a silent store are dropped
+  bool patient_ = false;
   UnattendedRuns unattended_;
 
   std::deque<harness::ParkedRun> leftovers_;  // of runs that were let go of here, and not seen to end since

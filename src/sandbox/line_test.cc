@@ -50,6 +50,13 @@ class NotingReactor final : public world::Reactor {
   const std::unique_ptr<world::Reactor> real_ = world::make_reactor().take();
 };
 
+#if __has_feature(undefined_behavior_sanitizer)
+constexpr bool wants_descriptors = true;
+#else
+constexpr bool wants_descriptors = false;
+#endif
+constexpr const char* why_not = "UBSan looks at objects through a pipe, and calls them invalid if it gets none";
+
 // While it lives, this process gets no more descriptors.
 class NoDescriptors final {
  public:
@@ -99,6 +106,7 @@ TEST_F(LineTest, a_packet_that_the_kernel_refuses_for_good_ends_the_line) {
 }
 
 TEST_F(LineTest, a_packet_for_which_no_descriptor_is_left_is_sent_once_there_is_one) {
+  if (wants_descriptors) GTEST_SKIP() << why_not;
   auto pair = *Line::make_pair();
   Line line = line_to(pair);
   {
@@ -123,6 +131,7 @@ TEST_F(LineTest, a_packet_for_which_no_descriptor_is_left_is_sent_once_there_is_
 }
 
 TEST_F(LineTest, a_line_on_which_nothing_can_be_sent_for_ten_seconds_ends) {
+  if (wants_descriptors) GTEST_SKIP() << why_not;
   auto pair = *Line::make_pair();
   Line line = line_to(pair);
   const NoDescriptors shortage;
