@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "model/table_search.h"
 
 namespace sluice::model {
 namespace {
@@ -164,32 +165,52 @@ std::string cell_text(ColumnType type, json::Value value) {
   return out;
 }
 
-Selection select_rows(const std::vector<Column>& columns, std::vector<TableRow> rows, const TableQuery& query) {
+struct TableSearch::State {
+  const std::vector<Column>& columns;
+  const TableQuery& query;
   std::optional<Sieve> sieve;
-  if (query.filter) sieve.emplace(columns, *query.filter);
   std::vector<Candidate> found;
-  for (auto& row : rows) {
-    const auto document = json::Document::parse(row.cells);
-    if (!document) continue;
-    const auto cells = document.value().root();
-    if (sieve && !sieve->takes(cells)) continue;
-    Candidate candidate;
-    for (const auto& key : query.order) {
-      const auto* const column = find_column(columns, key.column);
-      candidate.keys.push_back(column == nullptr ? Cell{} : cell_of(column->type, cells.find(key.column)));
-    }
-    if (!query.columns.empty()) row.cells = only(cells, query.columns);
-    candidate.row = std::move(row);
-    found.push_back(std::move(candidate));
+};
+
+TableSearch::TableSearch(const std::vector<Column>& columns, const TableQuery& query)
+    : state_(new State{columns, query, std::nullopt, {}}) {
+  if (query.filter) state_->sieve.emplace(columns, *query.filter);
+}
+TableSearch::~TableSearch() = default;
+
+void TableSearch::look_at(TableRow row) {
+  const auto& query = state_->query;
+  const auto document = json::Document::parse(row.cells);
+  if (!document) return;
+  const auto cells = document.value().root();
+  if (state_->sieve && !state_->sieve->takes(cells)) return;
+  Candidate candidate;
+  for (const auto& key : query.order) {
+    const auto* const column = find_column(state_->columns, key.column);
+    candidate.keys.push_back(column == nullptr ? Cell{} : cell_of(column->type, cells.find(key.column)));
   }
+  if (!query.columns.empty()) row.cells = only(cells, query.columns);
+  candidate.row = std::move(row);
+  state_->found.push_back(std::move(candidate));
+}
+
+Selection TableSearch::finish() {
+  const auto& query = state_->query;
+  auto& found = state_->found;
   std::ranges::stable_sort(found,
                            [&](const auto& left, const auto& right) { return comes_before(query.order, left, right); });
-  Selection out{.total = static_cast<int64_t>(found.size())};
+  Selection out{.rows = {}, .total = static_cast<int64_t>(found.size())};
   const auto end = query.offset + std::min(query.limit, out.total);
   for (int64_t i = query.offset; i < std::min(end, out.total); ++i) {
     out.rows.push_back(std::move(found[static_cast<std::size_t>(i)].row));
   }
   return out;
+}
+
+Selection select_rows(const std::vector<Column>& columns, std::vector<TableRow> rows, const TableQuery& query) {
+  TableSearch search(columns, query);
+  for (auto& row : rows) search.look_at(std::move(row));
+  return search.finish();
 }
 
 std::string merge_cells(std::string_view cells, std::string_view patch) {

@@ -31,7 +31,7 @@ Result<std::unique_ptr<Store>> PostgresStore::open(PostgresOptions options, worl
 }
 
 Result<std::unique_ptr<Connection>> PostgresStore::Address::open_reader() const {
-  auto session = PgSession::connect({.url = url_});
+  auto session = PgSession::connect({.url = url_, .setup = setup_});
   if (!session) return session.error();
   return std::unique_ptr<Connection>(std::make_unique<PgConnection>(std::move(session).take()));
 }
@@ -41,9 +41,12 @@ PostgresStore::PostgresStore(Opened opened, const PostgresOptions& options, worl
       sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
       side_(std::move(opened.side)),
       address_(options.url),
+      search_address_(options.url,
+                      "SET statement_timeout = " + std::to_string(SqlTables::query_ms_max_by_default) + ";"),
       postman_(loop),
       writer_(*side_, postman_, metrics),
       readers_(std::move(opened.readers), address_, writer_, postman_),
+      searchers_(opened_when_needed(1), search_address_, writer_, postman_, query_bounds()),
       nodes_(options.url, options.node, loop, postman_),
       hot_({options.url, options.node}, nodes_.others(), postman_, metrics, &PostgresStore::committed) {
   nodes_.on_wish([this](PgNews wish) { hot_.heed(std::move(wish)); });
@@ -66,7 +69,7 @@ void PostgresStore::take_over(model::RunId run, model::Epoch seen, Done<model::R
 }
 
 void PostgresStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
-  read(std::move(done), [this, run, after, bytes_max](Connection& db) -> Result<JournalPage> {
+  read(run, std::move(done), [this, run, after, bytes_max](Connection& db) -> Result<JournalPage> {
     auto slice = pg::journal(db, unpacked_rows_, run, after, bytes_max);
     if (!slice) return slice.error();
     return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};

@@ -33,11 +33,13 @@ class PostgresStore final : public SqlStore {
   // Where readers find it.
   class Address final : public ReadSide {
    public:
-    explicit Address(std::string url) : url_(std::move(url)) {}
+    // `setup`: statements at the start of each session.
+    explicit Address(std::string url, std::string setup = "") : url_(std::move(url)), setup_(std::move(setup)) {}
     Result<std::unique_ptr<Connection>> open_reader() const override;
 
    private:
     std::string url_;
+    std::string setup_;
   };
 
   struct Opened {
@@ -55,10 +57,12 @@ class PostgresStore final : public SqlStore {
   UnpackedRows unpacked_rows_;  // the readers'
   std::unique_ptr<PgWriteSide> side_;
   Address address_;
+  Address search_address_;
   Postman postman_;
   Writer writer_;
   Readers readers_;
-  SqlDesk desk_{writer_, readers_};
+  Readers searchers_;
+  SqlDesk desk_{writer_, readers_, searchers_};
   PgNodes nodes_;
   PgHot hot_;
 };

@@ -82,7 +82,7 @@ void SqlBags::create(std::vector<model::BagFile> made, int64_t tenant_bytes_max,
 }
 
 void SqlBags::file(model::TenantId tenant, model::FileId id, Done<model::BagFile> done) {
-  desk_.read(std::move(done), [tenant, id](Connection& db) -> Result<model::BagFile> {
+  desk_.read(tenant, std::move(done), [tenant, id](Connection& db) -> Result<model::BagFile> {
     auto file = find(db, tenant, id);
     if (!file) return no_such("file");
     return *std::move(file);
@@ -91,7 +91,8 @@ void SqlBags::file(model::TenantId tenant, model::FileId id, Done<model::BagFile
 
 void SqlBags::files(model::TenantId tenant, std::optional<model::ConversationId> chat, PageQuery<model::FileId> query,
                     Done<Page<model::BagFile>> done) {
-  desk_.read(std::move(done), [tenant, chat, query](Connection& db) { return store::files(db, tenant, chat, query); });
+  desk_.read(tenant, std::move(done),
+             [tenant, chat, query](Connection& db) { return store::files(db, tenant, chat, query); });
 }
 
 void SqlBags::remove(model::TenantId tenant, model::FileId id, Timestamp at, Done<Unit> done) {

@@ -78,7 +78,7 @@ void SqlEndpoints::remove(model::TenantId tenant, model::ModelEndpointId id, Don
 }
 
 void SqlEndpoints::find(model::TenantId tenant, std::string id_or_name, Done<model::ModelEndpoint> done) {
-  desk_.read(std::move(done),
+  desk_.read(tenant, std::move(done),
              [tenant, id_or_name = std::move(id_or_name)](Connection& db) -> Result<model::ModelEndpoint> {
                const auto id = model::ModelEndpointId::parse(id_or_name);
                auto found = id ? endpoint_of(db, tenant, *id) : std::nullopt;
@@ -93,7 +93,7 @@ void SqlEndpoints::find(model::TenantId tenant, std::string id_or_name, Done<mod
 
 void SqlEndpoints::list(model::TenantId tenant, PageQuery<model::ModelEndpointId> query,
                         Done<Page<model::ModelEndpoint>> done) {
-  desk_.read(std::move(done), [tenant, query](Connection& db) {
+  desk_.read(tenant, std::move(done), [tenant, query](Connection& db) {
     return page_of_tenant<model::ModelEndpoint>(db, "model_endpoints", tenant, query);
   });
 }

@@ -4,8 +4,6 @@ namespace sluice::store {
 
 namespace {
 
-constexpr std::size_t taken_max = 16;  // so that threads share, and the first is not answered much later
-
 // There was nothing to commit, so nothing is lost if that goes wrong.
 void end_reading(Connection& db) {
   db.commit();
@@ -15,8 +13,13 @@ void end_reading(Connection& db) {
 }  // namespace
 
 Readers::Readers(std::vector<std::unique_ptr<Connection>> connections, const ReadSide& side, const Writer& writer,
-                 Postman& postman)
-    : side_(side), writer_(writer), postman_(postman), waiting_(postman, "too much is waiting to be read", nullptr) {
+                 Postman& postman, ReadBounds bounds)
+    : side_(side),
+      writer_(writer),
+      postman_(postman),
+      taken_max_(bounds.taken_max),
+      waiting_(postman, "too much is waiting to be read", nullptr) {
+  waiting_.bound_lanes(bounds.tenant_waiting_max, std::move(bounds.refusal));
   for (auto& db : connections) {
     threads_.emplace_back([this, db = std::move(db)]() mutable { run(std::move(db)); });
   }
@@ -30,7 +33,7 @@ Readers::~Readers() {
 void Readers::run(std::unique_ptr<Connection> db) {
   uint64_t generation = 1;
   for (;;) {
-    auto works = waiting_.take(taken_max, [](const Work&, const WorkList&) { return true; });
+    auto works = waiting_.take(taken_max_, [](const Work&, const WorkList&) { return true; });
     if (works.empty()) return;
     const uint64_t current = writer_.generation();
     if (generation != current) db.reset();

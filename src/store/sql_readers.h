@@ -16,16 +16,28 @@ class ReadSide {
   virtual Result<std::unique_ptr<Connection>> open_reader() const = 0;
 };
 
+// How much one tenant may ask of a pool of readers.
+struct ReadBounds {
+  std::size_t taken_max = 16;  // by a thread at once: so that threads share, and the first is not answered much later
+  std::size_t tenant_waiting_max = WaitingWorks<Work>::waiting_max / 4;
+  Error refusal = {ErrorKind::overloaded, "too much of this tenant is waiting to be read"};
+};
+
+inline std::vector<std::unique_ptr<Connection>> opened_when_needed(std::size_t count) {
+  return std::vector<std::unique_ptr<Connection>>(count);
+}
+
 class Readers {
  public:
-  // One thread for each connection. `writer` tells when to reopen.
+  // One thread for each connection; one that is null is opened when it is needed. `writer` tells when to reopen.
   Readers(std::vector<std::unique_ptr<Connection>> connections, const ReadSide& side, const Writer& writer,
-          Postman& postman);
+          Postman& postman, ReadBounds bounds = {});
   ~Readers();
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
 
-  void submit(std::unique_ptr<Work> work) { waiting_.submit(std::move(work)); }
+  // `lane`: who asks. Tenants take turns.
+  void submit(std::unique_ptr<Work> work, WaitingWorks<Work>::Lane lane) { waiting_.submit(std::move(work), lane); }
 
  private:
   void run(std::unique_ptr<Connection> db);
@@ -34,6 +46,7 @@ class Readers {
   const ReadSide& side_;
   const Writer& writer_;
   Postman& postman_;
+  const std::size_t taken_max_;
 
   WaitingWorks<Work> waiting_;
   std::vector<std::thread> threads_;

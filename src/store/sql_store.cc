@@ -26,7 +26,7 @@ void SqlStore::update_tenant(model::TenantId id, TenantPatch patch, Timestamp at
 }
 
 void SqlStore::tenant(model::TenantId id, Done<model::Tenant> done) {
-  read(std::move(done), [id](Connection& db) { return sql::tenant(db, id); });
+  read(id, std::move(done), [id](Connection& db) { return sql::tenant(db, id); });
 }
 
 void SqlStore::tenants(PageQuery<model::TenantId> query, Done<Page<model::Tenant>> done) {
@@ -44,7 +44,7 @@ void SqlStore::revoke_service_key(model::TenantId tenant, model::ServiceKeyId id
 
 void SqlStore::service_keys(model::TenantId tenant, PageQuery<model::ServiceKeyId> query,
                             Done<Page<model::ServiceKey>> done) {
-  read(std::move(done), [tenant, query](Connection& db) { return sql::service_keys(db, tenant, query); });
+  read(tenant, std::move(done), [tenant, query](Connection& db) { return sql::service_keys(db, tenant, query); });
 }
 
 void SqlStore::find_service_key(std::string secret_sha256, Done<KeyHolder> done) {
@@ -63,7 +63,7 @@ void SqlStore::revoke_approver_key(model::TenantId tenant, model::ApproverKeyId 
 
 void SqlStore::approver_keys(model::TenantId tenant, PageQuery<model::ApproverKeyId> query,
                              Done<Page<model::ApproverKey>> done) {
-  read(std::move(done), [tenant, query](Connection& db) { return sql::approver_keys(db, tenant, query); });
+  read(tenant, std::move(done), [tenant, query](Connection& db) { return sql::approver_keys(db, tenant, query); });
 }
 
 void SqlStore::create_agent(model::Agent agent, Done<Unit> done) {
@@ -82,15 +82,15 @@ void SqlStore::delete_agent(model::TenantId tenant, model::AgentId id, Done<Unit
 }
 
 void SqlStore::agent(model::TenantId tenant, model::AgentId id, Done<model::Agent> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::agent(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::agent(db, tenant, id); });
 }
 
 void SqlStore::default_agent(model::TenantId tenant, Done<model::Agent> done) {
-  read(std::move(done), [tenant](Connection& db) { return sql::default_agent(db, tenant); });
+  read(tenant, std::move(done), [tenant](Connection& db) { return sql::default_agent(db, tenant); });
 }
 
 void SqlStore::agents(model::TenantId tenant, PageQuery<model::AgentId> query, Done<Page<model::Agent>> done) {
-  read(std::move(done), [tenant, query](Connection& db) { return sql::agents(db, tenant, query); });
+  read(tenant, std::move(done), [tenant, query](Connection& db) { return sql::agents(db, tenant, query); });
 }
 
 // ── conversations and messages ──
@@ -107,47 +107,47 @@ void SqlStore::update_conversation(model::TenantId tenant, model::ConversationId
 }
 
 void SqlStore::conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::conversation(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::conversation(db, tenant, id); });
 }
 
 void SqlStore::conversations(model::TenantId tenant, ConversationFilter filter, PageQuery<model::ConversationId> query,
                              Done<Page<model::Conversation>> done) {
-  read(std::move(done), [tenant, filter = std::move(filter), query](Connection& db) {
+  read(tenant, std::move(done), [tenant, filter = std::move(filter), query](Connection& db) {
     return sql::conversations(db, tenant, filter, query);
   });
 }
 
 void SqlStore::messages(model::TenantId tenant, model::ConversationId conversation, Order order,
                         PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) {
-  read(std::move(done), [tenant, conversation, order, query](Connection& db) {
+  read(tenant, std::move(done), [tenant, conversation, order, query](Connection& db) {
     return sql::messages(db, tenant, conversation, order, query);
   });
 }
 
 void SqlStore::message(model::TenantId tenant, model::MessageId id, Done<StoredMessage> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::message(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::message(db, tenant, id); });
 }
 
 void SqlStore::history(model::ConversationId conversation, model::MessageId before, int count_max,
                        Done<std::vector<Turn>> done) {
-  read(std::move(done),
+  read(conversation, std::move(done),
        [conversation, before, count_max](Connection& db) { return sql::history(db, conversation, before, count_max); });
 }
 
 // ── runs ──
 
 void SqlStore::run(model::TenantId tenant, model::RunId id, Done<model::Run> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::run(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::run(db, tenant, id); });
 }
 
 void SqlStore::run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) {
-  read(std::move(done),
+  read(tenant, std::move(done),
        [tenant, assistant_message](Connection& db) { return sql::run_of_message(db, tenant, assistant_message); });
 }
 
 void SqlStore::runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
                     Done<Page<model::Run>> done) {
-  read(std::move(done),
+  read(tenant, std::move(done),
        [tenant, filter = std::move(filter), query](Connection& db) { return sql::runs(db, tenant, filter, query); });
 }
 

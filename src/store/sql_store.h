@@ -126,7 +126,8 @@ class SqlStore : public Store {
 
  protected:
   // The desk may come into being after this.
-  explicit SqlStore(SqlDesk& desk) : desk_(desk), bags_(desk), endpoints_(desk), tables_(desk), workflows_(desk) {}
+  explicit SqlStore(SqlDesk& desk, int64_t table_query_ms_max = SqlTables::query_ms_max_by_default)
+      : desk_(desk), bags_(desk), endpoints_(desk), tables_(desk, table_query_ms_max), workflows_(desk) {}
 
   template <typename T, typename Attempt>
   void write(Done<T> done, Attempt attempt) {
@@ -135,6 +136,10 @@ class SqlStore : public Store {
   template <typename T, typename Attempt>
   void read(Done<T> done, Attempt attempt) {
     desk_.read(std::move(done), std::move(attempt));
+  }
+  template <typename Kind, typename T, typename Attempt>
+  void read(Id<Kind> whose, Done<T> done, Attempt attempt) {
+    desk_.read(whose, std::move(done), std::move(attempt));
   }
   static CommittedBatch committed(std::vector<model::RunEvent> events, model::Position first);
 

@@ -5,22 +5,22 @@
 namespace sluice::store {
 
 void SqlStore::approval(model::TenantId tenant, model::ApprovalId id, Done<model::Approval> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::approval(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::approval(db, tenant, id); });
 }
 
 void SqlStore::approvals(model::TenantId tenant, ApprovalFilter filter, PageQuery<model::ApprovalId> query,
                          Done<Page<model::Approval>> done) {
-  read(std::move(done), [tenant, filter = std::move(filter), query](Connection& db) {
+  read(tenant, std::move(done), [tenant, filter = std::move(filter), query](Connection& db) {
     return sql::approvals(db, tenant, filter, query);
   });
 }
 
 void SqlStore::open_approval(model::RunId run, Done<model::Approval> done) {
-  read(std::move(done), [run](Connection& db) { return sql::open_approval(db, run); });
+  read(run, std::move(done), [run](Connection& db) { return sql::open_approval(db, run); });
 }
 
 void SqlStore::approver_key(model::TenantId tenant, model::ApproverKeyId id, Done<model::ApproverKey> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::approver_key(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::approver_key(db, tenant, id); });
 }
 
 void SqlStore::put_secrets(std::vector<model::SealedSecret> secrets, std::vector<model::AuditEntry> audit,
@@ -39,7 +39,8 @@ void SqlStore::delete_secret(model::TenantId tenant, model::SecretScope scope, U
 
 void SqlStore::secrets_of(model::TenantId tenant, model::SecretScope scope, Ulid owner,
                           Done<std::vector<model::SealedSecret>> done) {
-  read(std::move(done), [tenant, scope, owner](Connection& db) { return sql::secrets_of(db, tenant, scope, owner); });
+  read(tenant, std::move(done),
+       [tenant, scope, owner](Connection& db) { return sql::secrets_of(db, tenant, scope, owner); });
 }
 
 void SqlStore::secrets_in_reach(SecretOwners owners, Done<std::vector<model::SealedSecret>> done) {

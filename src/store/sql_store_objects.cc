@@ -21,12 +21,12 @@ void SqlStore::delete_repository(model::TenantId tenant, model::RepositoryId id,
 }
 
 void SqlStore::repository(model::TenantId tenant, model::RepositoryId id, Done<model::Repository> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::repository(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::repository(db, tenant, id); });
 }
 
 void SqlStore::repositories(model::TenantId tenant, PageQuery<model::RepositoryId> query,
                             Done<Page<model::Repository>> done) {
-  read(std::move(done), [tenant, query](Connection& db) { return sql::repositories(db, tenant, query); });
+  read(tenant, std::move(done), [tenant, query](Connection& db) { return sql::repositories(db, tenant, query); });
 }
 
 void SqlStore::put_skill(model::Skill made, Done<model::Skill> done) {
@@ -38,11 +38,11 @@ void SqlStore::delete_skill(model::TenantId tenant, model::SkillId id, Done<Unit
 }
 
 void SqlStore::skill(model::TenantId tenant, model::SkillId id, Done<model::Skill> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::skill(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::skill(db, tenant, id); });
 }
 
 void SqlStore::skills(model::TenantId tenant, PageQuery<model::SkillId> query, Done<Page<model::Skill>> done) {
-  read(std::move(done), [tenant, query](Connection& db) { return sql::skills(db, tenant, query); });
+  read(tenant, std::move(done), [tenant, query](Connection& db) { return sql::skills(db, tenant, query); });
 }
 
 void SqlStore::create_environment(model::Environment made, Done<Unit> done) {
@@ -61,16 +61,16 @@ void SqlStore::delete_environment(model::TenantId tenant, model::EnvironmentId i
 }
 
 void SqlStore::environment(model::TenantId tenant, model::EnvironmentId id, Done<model::Environment> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::environment(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::environment(db, tenant, id); });
 }
 
 void SqlStore::environments(model::TenantId tenant, PageQuery<model::EnvironmentId> query,
                             Done<Page<model::Environment>> done) {
-  read(std::move(done), [tenant, query](Connection& db) { return sql::environments(db, tenant, query); });
+  read(tenant, std::move(done), [tenant, query](Connection& db) { return sql::environments(db, tenant, query); });
 }
 
 void SqlStore::materials(model::TenantId tenant, MaterialNames names, Done<FoundMaterials> done) {
-  read(std::move(done),
+  read(tenant, std::move(done),
        [tenant, names = std::move(names)](Connection& db) { return sql::materials(db, tenant, names); });
 }
 
@@ -105,16 +105,17 @@ void SqlStore::create_files(std::vector<model::RunFile> made, Done<Unit> done) {
 }
 
 void SqlStore::file(model::TenantId tenant, model::FileId id, Done<model::RunFile> done) {
-  read(std::move(done), [tenant, id](Connection& db) { return sql::file(db, tenant, id); });
+  read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::file(db, tenant, id); });
 }
 
 void SqlStore::files_of_run(model::TenantId tenant, model::RunId run, Done<std::vector<model::RunFile>> done) {
-  read(std::move(done), [tenant, run](Connection& db) { return sql::files_of_run(db, tenant, run); });
+  read(tenant, std::move(done), [tenant, run](Connection& db) { return sql::files_of_run(db, tenant, run); });
 }
 
 void SqlStore::files_of_execution(model::TenantId tenant, model::ExecutionId execution,
                                   Done<std::vector<model::RunFile>> done) {
-  read(std::move(done), [tenant, execution](Connection& db) { return sql::files_of_execution(db, tenant, execution); });
+  read(tenant, std::move(done),
+       [tenant, execution](Connection& db) { return sql::files_of_execution(db, tenant, execution); });
 }
 
 }  // namespace sluice::store

@@ -1,5 +1,8 @@
 #include "store/sql_tables.h"
 
+#include <chrono>
+
+#include "model/table_search.h"
 #include "store/sql_rows.h"
 #include "store/table_rules.h"
 
@@ -149,14 +152,40 @@ Result<Page<model::TableRow>> rows_of(Connection& db, model::TenantId tenant, mo
                                          });
 }
 
+// When a question has taken too long.
+class Deadline {
+ public:
+  explicit Deadline(int64_t ms) : at_(std::chrono::steady_clock::now() + std::chrono::milliseconds(ms)) {}
+  bool is_over() const { return std::chrono::steady_clock::now() >= at_; }
+
+ private:
+  std::chrono::steady_clock::time_point at_;
+};
+
+Error took_too_long(const model::Table& table, int64_t ms_max) {
+  return {ErrorKind::invalid, "took longer than " + std::to_string(ms_max) + " ms on the " +
+                                  std::to_string(table.size_bytes) + " bytes of table " + table.id.text() +
+                                  " and was given up: compare with fewer values, or keep less in one table"};
+}
+
 Result<FoundRows> query_rows(Connection& db, model::TenantId tenant, model::TableId table,
-                             const model::TableQuery& query) {
+                             const model::TableQuery& query, int64_t ms_max) {
+  const Deadline deadline(ms_max);
   const auto found = table_of(db, tenant, table);
   if (!found) return no_such("table");
-  std::vector<model::TableRow> rows;
+  model::TableSearch search(found->table.columns, query);
   Query all_rows(db, "SELECT * FROM user_rows WHERE table_number = ? ORDER BY number", found->number);
-  while (all_rows.next()) read_row(all_rows, rows.emplace_back());
-  auto selection = model::select_rows(found->table.columns, std::move(rows), query);
+  while (all_rows.next()) {
+    if (deadline.is_over()) return took_too_long(found->table, ms_max);
+    model::TableRow row;
+    read_row(all_rows, row);
+    search.look_at(std::move(row));
+  }
+  if (db.failure() && deadline.is_over()) {
+    db.take_failure();  // the database has its own deadline for statements, and it was that
+    return took_too_long(found->table, ms_max);
+  }
+  auto selection = search.finish();
   return FoundRows{std::move(selection.rows), selection.total};
 }
 
@@ -178,17 +207,18 @@ void SqlTables::remove(model::TenantId tenant, model::TableId id, Done<Unit> don
 }
 
 void SqlTables::find(model::TenantId tenant, std::string id_or_name, Done<model::Table> done) {
-  desk_.read(std::move(done), [tenant, id_or_name = std::move(id_or_name)](Connection& db) -> Result<model::Table> {
-    const auto id = model::TableId::parse(id_or_name);
-    auto found = id ? table_of(db, tenant, *id) : std::nullopt;
-    if (!found) found = find_table(db, "tenant_id = ? AND name = ?", tenant, id_or_name);
-    if (!found) return no_such("table");
-    return found->table;
-  });
+  desk_.read(tenant, std::move(done),
+             [tenant, id_or_name = std::move(id_or_name)](Connection& db) -> Result<model::Table> {
+               const auto id = model::TableId::parse(id_or_name);
+               auto found = id ? table_of(db, tenant, *id) : std::nullopt;
+               if (!found) found = find_table(db, "tenant_id = ? AND name = ?", tenant, id_or_name);
+               if (!found) return no_such("table");
+               return found->table;
+             });
 }
 
 void SqlTables::list(model::TenantId tenant, PageQuery<model::TableId> query, Done<Page<model::Table>> done) {
-  desk_.read(std::move(done), [tenant, query](Connection& db) -> Result<Page<model::Table>> {
+  desk_.read(tenant, std::move(done), [tenant, query](Connection& db) -> Result<Page<model::Table>> {
     std::optional<int64_t> cursor;
     if (const auto& id = cursor_of(query)) {
       cursor = find_number(db, "SELECT number FROM user_tables WHERE id = ? AND tenant_id = ?", *id, tenant);
@@ -223,13 +253,15 @@ void SqlTables::remove_row(model::TenantId tenant, model::TableId table, model::
 
 void SqlTables::rows(model::TenantId tenant, model::TableId table, PageQuery<model::TableRowId> query,
                      Done<Page<model::TableRow>> done) {
-  desk_.read(std::move(done), [tenant, table, query](Connection& db) { return rows_of(db, tenant, table, query); });
+  desk_.read(tenant, std::move(done),
+             [tenant, table, query](Connection& db) { return rows_of(db, tenant, table, query); });
 }
 
 void SqlTables::query(model::TenantId tenant, model::TableId table, model::TableQuery query, Done<FoundRows> done) {
-  desk_.read(std::move(done), [tenant, table, query = std::move(query)](Connection& db) {
-    return query_rows(db, tenant, table, query);
-  });
+  desk_.search(tenant, std::move(done),
+               [tenant, table, query = std::move(query), ms_max = query_ms_max_](Connection& db) {
+                 return query_rows(db, tenant, table, query, ms_max);
+               });
 }
 
 }  // namespace sluice::store

@@ -7,7 +7,11 @@ namespace sluice::store {
 
 class SqlTables final : public Tables {
  public:
-  explicit SqlTables(SqlDesk& desk) : desk_(desk) {}
+  // How long one question may look through a table, and how many of one tenant may wait for their turn.
+  static constexpr int64_t query_ms_max_by_default = 5'000;
+  static constexpr std::size_t queries_waiting_max = 16;
+
+  SqlTables(SqlDesk& desk, int64_t query_ms_max) : desk_(desk), query_ms_max_(query_ms_max) {}
 
   void create(model::Table made, Done<Unit> done) override;
   void update(model::TenantId tenant, model::TableId id, TablePatch patch, Timestamp at,
@@ -26,6 +30,14 @@ class SqlTables final : public Tables {
 
  private:
   SqlDesk& desk_;
+  int64_t query_ms_max_;
 };
+
+// Of the readers who answer such questions: one at a time, so that tenants take turns.
+inline ReadBounds query_bounds() {
+  return {.taken_max = 1,
+          .tenant_waiting_max = SqlTables::queries_waiting_max,
+          .refusal = {ErrorKind::denied, "too many questions about tables of this workspace are waiting"}};
+}
 
 }  // namespace sluice::store

@@ -168,12 +168,12 @@ void SqlWorkflows::remove(model::TenantId tenant, model::WorkflowId id, Done<Uni
 }
 
 void SqlWorkflows::workflow(model::TenantId tenant, model::WorkflowId id, Done<model::Workflow> done) {
-  desk_.read(std::move(done), [tenant, id](Connection& db) { return workflow_of(db, tenant, id); });
+  desk_.read(tenant, std::move(done), [tenant, id](Connection& db) { return workflow_of(db, tenant, id); });
 }
 
 void SqlWorkflows::workflows(model::TenantId tenant, PageQuery<model::WorkflowId> query,
                              Done<Page<model::Workflow>> done) {
-  desk_.read(std::move(done), [tenant, query](Connection& db) -> Result<Page<model::Workflow>> {
+  desk_.read(tenant, std::move(done), [tenant, query](Connection& db) -> Result<Page<model::Workflow>> {
     if (!has_tenant(db, tenant)) return no_such("tenant");
     const auto cursor =
         find_number(db, "SELECT number FROM workflows WHERE id = ? AND tenant_id = ?", cursor_of(query), tenant);
@@ -195,7 +195,7 @@ void SqlWorkflows::take_over(model::WorkflowRunId id, model::NodeId seen, model:
 }
 
 void SqlWorkflows::run(model::TenantId tenant, model::WorkflowRunId id, Done<model::WorkflowRun> done) {
-  desk_.read(std::move(done), [tenant, id](Connection& db) -> Result<model::WorkflowRun> {
+  desk_.read(tenant, std::move(done), [tenant, id](Connection& db) -> Result<model::WorkflowRun> {
     auto found = find<model::WorkflowRun>(db, "SELECT * FROM workflow_runs WHERE id = ? AND tenant_id = ?", id, tenant);
     if (!found) return no_such("workflow run");
     return *std::move(found);
@@ -204,7 +204,7 @@ void SqlWorkflows::run(model::TenantId tenant, model::WorkflowRunId id, Done<mod
 
 void SqlWorkflows::runs(model::TenantId tenant, model::WorkflowId workflow, PageQuery<model::WorkflowRunId> query,
                         Done<Page<model::WorkflowRun>> done) {
-  desk_.read(std::move(done), [tenant, workflow, query](Connection& db) {
+  desk_.read(tenant, std::move(done), [tenant, workflow, query](Connection& db) {
     const auto cursor =
         find_number(db, "SELECT number FROM workflow_runs WHERE id = ? AND tenant_id = ? AND workflow_id = ?",
                     cursor_of(query), tenant, workflow);
@@ -214,7 +214,7 @@ void SqlWorkflows::runs(model::TenantId tenant, model::WorkflowId workflow, Page
 }
 
 void SqlWorkflows::journal(model::WorkflowRunId run, model::Position after, Done<WorkflowJournalPage> done) {
-  desk_.read(std::move(done), [run, after](Connection& db) { return journal_of(db, run, after); });
+  desk_.read(run, std::move(done), [run, after](Connection& db) { return journal_of(db, run, after); });
 }
 
 void SqlWorkflows::unfinished_runs(Done<std::vector<model::WorkflowRun>> done) {

@@ -33,9 +33,10 @@ Result<std::unique_ptr<Store>> SqliteStore::open(SqliteWriting options, int read
   auto locked = lock_database(options.path);
   if (!locked) return std::move(locked.error()).in(doing);
   File file(options.path);
+  const auto table_query_ms_max = options.table_query_ms_max_for_test.value_or(SqlTables::query_ms_max_by_default);
   auto side = SqliteWriteSide::open(std::move(options));
   if (!side) return std::move(side.error()).in(doing);
-  Opened opened{std::move(locked).take(), std::move(side).take(), {}};
+  Opened opened{std::move(locked).take(), std::move(side).take(), {}, table_query_ms_max};
   for (int i = 0; i < std::max(1, reader_count); ++i) {
     auto reader = file.open_reader();
     if (!reader) return std::move(reader.error()).in(doing);
@@ -51,7 +52,7 @@ Result<std::unique_ptr<Connection>> SqliteStore::File::open_reader() const {
 }
 
 SqliteStore::SqliteStore(Opened opened, File file, world::Loop& loop, world::Metrics& metrics)
-    : SqlStore(desk_),
+    : SqlStore(desk_, opened.table_query_ms_max),
       lock_(std::move(opened.lock)),
       sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
       side_(std::move(opened.side)),
@@ -59,6 +60,7 @@ SqliteStore::SqliteStore(Opened opened, File file, world::Loop& loop, world::Met
       postman_(loop),
       writer_(*side_, postman_, metrics),
       readers_(std::move(opened.readers), file_, writer_, postman_),
+      searchers_(opened_when_needed(1), file_, writer_, postman_, query_bounds()),
       nodes_({}, loop) {}
 
 // ── runs and their journals ──
@@ -152,11 +154,12 @@ void SqliteStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run
 void SqliteStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
   std::optional<JournalRows> rows;
   if (const auto open = open_rows_.find(run); open != open_rows_.end()) rows = open->second;
-  read(std::move(done), [this, run, rows = std::move(rows), after, bytes_max](Connection& db) -> Result<JournalPage> {
-    auto slice = sql::journal(db, unpacked_rows_, run, rows, after, bytes_max);
-    if (!slice) return slice.error();
-    return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
-  });
+  read(run, std::move(done),
+       [this, run, rows = std::move(rows), after, bytes_max](Connection& db) -> Result<JournalPage> {
+         auto slice = sql::journal(db, unpacked_rows_, run, rows, after, bytes_max);
+         if (!slice) return slice.error();
+         return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
+       });
 }
 
 void SqliteStore::unfinished_runs(Done<std::vector<model::Run>> done) {

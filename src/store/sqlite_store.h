@@ -45,6 +45,7 @@ class SqliteStore final : public SqlStore {
     OwnedFd lock;  // held for as long as we live
     std::unique_ptr<SqliteWriteSide> side;
     std::vector<std::unique_ptr<Connection>> readers;
+    int64_t table_query_ms_max;
   };
   SqliteStore(Opened opened, File file, world::Loop& loop, world::Metrics& metrics);
 
@@ -59,7 +60,8 @@ class SqliteStore final : public SqlStore {
   Postman postman_;
   Writer writer_;
   Readers readers_;
-  SqlDesk desk_{writer_, readers_};
+  Readers searchers_;
+  SqlDesk desk_{writer_, readers_, searchers_};
   LoneNodes nodes_;
 };
 

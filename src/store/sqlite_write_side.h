@@ -1,6 +1,8 @@
 // The writer's connection to a SQLite database, its log, and what its thread remembers of the runs that are not over.
 #pragma once
 
+#include <optional>
+
 #include "store/open_runs.h"
 #include "store/sql_writer.h"
 #include "store/sqlite_connection.h"
@@ -11,6 +13,7 @@ struct SqliteWriting {
   std::string path;
   bool strict = false;
   int64_t page_count_max_for_test = 0;  // as if the disk were full at this size; 0: it is not
+  std::optional<int64_t> table_query_ms_max_for_test = std::nullopt;  // instead of the usual one
 };
 
 class SqliteWriteSide final : public WriteSide {

@@ -1,10 +1,12 @@
-// Operations on their way from the loop to the threads that do them.
+// Operations on their way from the loop to the threads that do them. Those who ask take turns, so that one tenant's
+// thousand operations do not delay another tenant's one.
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 
+#include "base/ids.h"
+#include "base/turns.h"
 #include "store/sql_work.h"
 #include "world/metrics.h"
 
@@ -16,25 +18,36 @@ class WaitingWorks {
  public:
   using List = std::vector<std::unique_ptr<Kind>>;
 
+  // Who asks: a tenant, as a rule; all zero: the server itself.
+  using Lane = Ulid;
+  // A database slower than its callers must not eat the memory.
+  static constexpr std::size_t waiting_max = 50'000;
+
   // `length`, if there is one, is how many wait, here and wherever else it is counted.
   WaitingWorks(Postman& postman, std::string refusal, world::Gauge* length)
       : postman_(postman), refusal_(std::move(refusal)), length_(length) {}
 
-  // From any thread. What is too much is answered so.
-  void submit(std::unique_ptr<Kind> work) {
-    {
-      std::unique_lock lock(mutex_);
-      if (waiting_.size() < waiting_max) {
-        waiting_.push_back(std::move(work));
-        count(1);
-        lock.unlock();
-        return wake_.notify_one();
-      }
+  // How many operations of one lane may wait, and what is said of more. Not of the server's own. Before the first.
+  void bound_lanes(std::size_t lane_max, Error refusal) {
+    lane_max_ = lane_max;
+    lane_refusal_ = std::move(refusal);
+  }
+
+  // From any thread. What is too much is answered so. Operations of one lane are taken in their order.
+  void submit(std::unique_ptr<Kind> work, Lane lane = {}) {
+    std::unique_lock lock(mutex_);
+    if (waiting_.size() >= waiting_max) {
+      lock.unlock();
+      return refuse(std::move(work), {ErrorKind::overloaded, refusal_});
     }
-    work->fail({ErrorKind::overloaded, refusal_});
-    List refused;
-    refused.push_back(std::move(work));
-    postman_.deliver(std::move(refused));
+    if (lane != Lane{} && waiting_.waiting_in(lane) >= lane_max_) {
+      lock.unlock();
+      return refuse(std::move(work), lane_refusal_);
+    }
+    waiting_.push(lane, std::move(work));
+    count(1);
+    lock.unlock();
+    wake_.notify_one();
   }
 
   // Nothing waits, and more may come.
@@ -43,17 +56,14 @@ class WaitingWorks {
     return waiting_.empty() && !stopping_;
   }
 
-  // Waits until there are some, and takes them in their order: at most `most`, and none from the first on of which
+  // Waits until there are some, and takes them in their turn: at most `most`, and none from the first on of which
   // `fits(work, taken)` is false. Nothing when all are done that came before stop().
   template <typename Fits>
   List take(std::size_t most, Fits fits) {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
     List taken;
-    while (!waiting_.empty() && taken.size() < most && fits(*waiting_.front(), taken)) {
-      taken.push_back(std::move(waiting_.front()));
-      waiting_.pop_front();
-    }
+    while (!waiting_.empty() && taken.size() < most && fits(*waiting_.front(), taken)) taken.push_back(waiting_.pop());
     count(-static_cast<int64_t>(taken.size()));
     return taken;
   }
@@ -67,8 +77,12 @@ class WaitingWorks {
   }
 
  private:
-  // A database slower than its callers must not eat the memory.
-  static constexpr std::size_t waiting_max = 50'000;
+  void refuse(std::unique_ptr<Kind> work, Error why) {
+    work->fail(std::move(why));
+    List refused;
+    refused.push_back(std::move(work));
+    postman_.deliver(std::move(refused));
+  }
 
   void count(int64_t more) {
     if (length_ != nullptr) length_->add(more);
@@ -77,10 +91,12 @@ class WaitingWorks {
   Postman& postman_;
   const std::string refusal_;
   world::Gauge* length_;
+  std::size_t lane_max_ = waiting_max;
+  Error lane_refusal_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::unique_ptr<Kind>> waiting_;  // guarded by mutex_
-  bool stopping_ = false;                      // guarded by mutex_
+  Turns<Lane, std::unique_ptr<Kind>> waiting_;  // guarded by mutex_
+  bool stopping_ = false;                       // guarded by mutex_
 };
 
 }  // namespace sluice::store

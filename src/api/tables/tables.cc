@@ -75,6 +75,16 @@ void check_cost(const model::TableQuery& query, const model::Table& table, Findi
                                  " values");
 }
 
+// The store says `denied` of a question too many, and `invalid` of one that took too long.
+void fail_query(const Asked& asked, const Error& error) {
+  if (error.kind == ErrorKind::invalid) return asked->invalid("/filter", error.what);
+  if (error.kind != ErrorKind::denied) return asked->fail(error);
+  asked->problem({.slug = model::Slug::rate_limited,
+                  .detail = "Too many questions about tables of this workspace wait for their answer already. Send at "
+                            "most a few at once, and this one again.",
+                  .retry_after_seconds = 1});
+}
+
 }  // namespace
 
 void list_tables(const Asked& asked) {
@@ -206,7 +216,7 @@ void query_rows(const Asked& asked) {
     const auto shown_before = query.offset;
     asked->store().tables().query(asked->tenant().id, table.id, std::move(query),
                                   [asked, shown_before](const Result<store::FoundRows>& found) {
-                                    if (!found) return asked->fail(found.error());
+                                    if (!found) return fail_query(asked, found.error());
                                     const auto& rows = found.value().rows;
                                     const auto shown = shown_before + static_cast<int64_t>(rows.size());
                                     std::string out = R"({"object":"list","data":)" + list_json(rows);

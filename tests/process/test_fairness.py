@@ -1,0 +1,50 @@
+"""Two tenants on one server: what one of them makes the server's threads do does not hold up the other one."""
+import select
+
+from http_client import PATIENCE_S
+from server_process import ServerTest
+
+# A table that takes a while to look through, and a question that compares as much as is allowed.
+ROWS, ROW_BYTES, VALUES = 200, 20_000, 60
+
+
+class TwoTenants(ServerTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        tenant = cls.admin.post("/v1/tenants", {"name": "other"}).json()
+        key = cls.admin.post(f"/v1/tenants/{tenant['id']}/keys", {"name": "k"}).json()
+        cls.other = cls.server.client(key["key"] if "key" in key else key["secret"])
+
+
+class Questions(TwoTenants):
+    def ask_at_once(self, count):
+        """The connections on which so many expensive questions of the first tenant wait for their answers."""
+        tables = f"/api/workspaces/{self.server.bootstrap['workspace_id']}/tables"
+        self.client.post(tables, {"name": "large", "columns": [{"name": "text", "type": "text"}]})
+        rows = [{"text": "a" * ROW_BYTES}] * 100
+        for _ in range(ROWS // 100):
+            self.assertEqual(self.client.post(f"{tables}/large/rows", {"rows": rows}).status, 201)
+        question = {"filter": {"or": [{"column": "text", "op": "contains", "value": "a" * 30 + f"b{i}"}
+                                      for i in range(VALUES)]}}
+        asked = []
+        for _ in range(count):
+            connection = self.client.connect(patience_s=10 * PATIENCE_S)
+            self.addCleanup(connection.close)
+            connection.send(self.client.encode("POST", f"{tables}/large/query", question))
+            asked.append(connection)
+        return asked
+
+    def test_another_tenant_reads_while_one_asks_its_tables_forty_questions(self):
+        asked = self.ask_at_once(40)
+        self.assertEqual(self.other.get("/v1/runs").status, 200)
+        early, _, _ = select.select([connection.socket for connection in asked], [], [], 0)
+        answers = [(connection.socket in early, connection.response("POST")) for connection in asked]
+        served = [is_early for is_early, answer in answers if answer.status == 200]
+        refused = [answer for _, answer in answers if answer.status != 200]
+        self.assertGreaterEqual(len(served), 16)
+        self.assertLessEqual(served.count(True), 4, "the other tenant's reading did not wait for the questions")
+        for answer in refused:
+            problem = self.assert_problem(answer, 429, "rate-limited")
+            self.assertGreaterEqual(int(answer.header("retry-after")), 1)
+            self.assertIn("tables of this workspace", problem["detail"])
