@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "model/cancelled.h"
 
 namespace sluice::api {
 namespace {
@@ -85,7 +86,9 @@ void Authentication::find_guests_run(model::TenantId tenant, model::RunId run, G
              [this, tenant, guest = std::move(guest), done = std::move(done)](Result<model::Run> found) mutable {
                if (!found && found.error().kind == ErrorKind::not_found) return done(Identity{Nobody{}});
                if (!found) return done(std::move(found.error()));
-               if (found.value().ended_at) return done(Identity{Nobody{}});  // its box has nothing to ask any more
+               // A sandbox of a run that is over, or that is being cancelled, has nothing to ask any more.
+               const bool is_stopped = found.value().ended_at || model::is_cancelled(found.value().state);
+               if (is_stopped) return done(Identity{Nobody{}});
                guest.run = std::move(found).take();
                welcome(tenant, std::move(guest), std::move(done));
              });

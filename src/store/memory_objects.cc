@@ -1,4 +1,5 @@
 // What agents are given, what they hand back, and one-time tokens, in memory.
+#include "model/cancelled.h"
 #include "store/memory_answer.h"
 #include "store/memory_store.h"
 #include "store/patch.h"
@@ -228,10 +229,16 @@ void MemoryStore::check_token(model::ExecutionId execution, model::TokenPurpose 
   answer<Unit>(is_good ? Result<Unit>(Unit{}) : bad_token(), std::move(done));
 }
 
+bool MemoryStore::is_cancelled(const std::optional<model::RunId>& id) {
+  const auto* row = id ? disk_.runs_.find(*id) : nullptr;
+  return row != nullptr && model::is_cancelled(row->run.state);
+}
+
 MemoryDisk::TokenRow* MemoryStore::good_token(model::ExecutionId execution, model::TokenPurpose purpose,
                                               const std::string& token_sha256, Timestamp now) {
   const auto found = disk_.tokens_.find(token_sha256);
-  if (found == disk_.tokens_.end() || disk_.executions_.find(execution) == nullptr) return nullptr;
+  const auto* row = disk_.executions_.find(execution);
+  if (found == disk_.tokens_.end() || row == nullptr || is_cancelled(row->run_id)) return nullptr;
   auto& held = found->second;
   const bool is_good = !held.redeemed && held.execution == execution && held.token.purpose == purpose &&
                        held.token.expires_at.ms > now.ms;
@@ -264,6 +271,9 @@ void MemoryStore::create_files(std::vector<model::RunFile> made, Done<Unit> done
     for (const auto& file : made) {
       if (disk_.tenants_.find(file.tenant_id) == nullptr) return no_such("tenant");
       if (disk_.files_.find(file.id) != nullptr) return Error{ErrorKind::conflict, "there is such a file already"};
+      if (is_cancelled(file.run_id)) {
+        return Error{ErrorKind::denied, "the run was cancelled, and its files are not kept"};
+      }
     }
     for (const auto& file : made) {
       disk_.files_.add(file.id, file);

@@ -179,6 +179,7 @@ class MemoryStore final : public Store {
   void list_rows(AnyTable& table, model::TenantId tenant, const PageQuery<AnyId>& query, Done<Page<Row>> done);
   template <typename Names>
   bool an_agent_names_it(model::TenantId tenant, Names names);
+  bool is_cancelled(const std::optional<model::RunId>& id);
   // Null when there is none, or it is not good now.
   MemoryDisk::TokenRow* good_token(model::ExecutionId execution, model::TokenPurpose purpose,
                                    const std::string& token_sha256, Timestamp now);

@@ -85,7 +85,7 @@ class Objects {
   virtual void create_execution(model::Execution made, std::string bearer_sha256,
                                 std::vector<model::OneTimeToken> tokens, Answer<Unit> done) = 0;
   // Exactly one of any number of redeemers wins; the others, and whoever comes with a token that is
-  // expired, of another execution or of another purpose, get `denied`.
+  // expired, of another execution, of another purpose, or of a run that was cancelled, get `denied`.
   virtual void redeem(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256,
                       Timestamp now, Answer<Redeemed> done) = 0;
   // What redeem would say now, and nothing is spent: `denied` as there. A yes is no promise, because somebody else may
@@ -96,7 +96,8 @@ class Objects {
   virtual void execution_of_bearer(std::string bearer_sha256, Timestamp now, Answer<model::Execution> done) = 0;
 
   // ── files that runs handed back ──
-  // All or none. Those of a chat's run come into the chat's bag with it, under the same ids.
+  // All or none. Those of a chat's run come into the chat's bag with it, under the same ids. `denied` when the run was
+  // cancelled, also while its work is still being stopped.
   virtual void create_files(std::vector<model::RunFile> made, Answer<Unit> done) = 0;
   virtual void file(model::TenantId tenant, model::FileId id, Answer<model::RunFile> done) = 0;
   virtual void files_of_run(model::TenantId tenant, model::RunId run, Answer<std::vector<model::RunFile>> done) = 0;

@@ -325,6 +325,42 @@ TEST_P(ObjectsContract, S_3_looking_at_a_token_says_what_redeeming_would_and_spe
   get(&Store::check_token, other.id, upload, hash("upload2"), now);
 }
 
+TEST_P(ObjectsContract, S_10_a_run_that_is_being_cancelled_redeems_no_token_and_keeps_no_file) {
+  const auto tenant = make_tenant();
+  using State = model::RunState;
+  using enum model::TokenPurpose;
+  const Timestamp now{1'500};
+  for (const auto state : {State::streaming, State::completed, State::failed, State::finishing, State::cancelled}) {
+    const bool is_cancelled = state == State::finishing || state == State::cancelled;
+    const auto begun = accepted(tenant, make_conversation(tenant).id).run;
+    const auto name = std::string(name_of(state));
+    const model::Execution made{
+        .id = make_id<model::ExecutionId>(), .tenant_id = tenant, .run_id = begun.id, .expires_at = {9'000}};
+    get(&Store::create_execution, made, hash("bearer " + name),
+        std::vector<model::OneTimeToken>{{hash("setup " + name), setup, {5'000}},
+                                         {hash("upload " + name), upload, {5'000}}});
+    auto file = a_file(tenant, "late.txt");
+    file.run_id = begun.id;
+    file.execution_id = made.id;
+    get(&Store::check_token, made.id, setup, hash("setup " + name), now);
+    get(&Store::append, Append{.run = begun.id,
+                               .epoch = begun.epoch,
+                               .head = begun.head,
+                               .events = {{model::EventKind::text, now, "so far"}},
+                               .state = state});
+    if (!is_cancelled) {
+      get(&Store::redeem, made.id, upload, hash("upload " + name), now);
+      get(&Store::create_files, std::vector{file});
+      continue;
+    }
+    EXPECT_EQ(refused(&Store::check_token, made.id, upload, hash("upload " + name), now), ErrorKind::denied) << name;
+    EXPECT_EQ(refused(&Store::redeem, made.id, upload, hash("upload " + name), now), ErrorKind::denied) << name;
+    EXPECT_EQ(refused(&Store::redeem, made.id, setup, hash("setup " + name), now), ErrorKind::denied) << name;
+    EXPECT_EQ(refused(&Store::create_files, std::vector{file}), ErrorKind::denied) << name;
+    EXPECT_TRUE(get(&Store::files_of_run, tenant, begun.id).empty()) << name;
+  }
+}
+
 TEST_P(ObjectsContract, S_3_of_many_redeemers_at_once_exactly_one_wins) {
   const auto tenant = make_tenant();
   constexpr int execution_count = 20;

@@ -1,4 +1,5 @@
 // Executions, their one-time tokens, and the files that came back, in SQL.
+#include "model/cancelled.h"
 #include "store/sql_bags.h"
 #include "store/sql_objects.h"
 #include "store/sql_rows.h"
@@ -17,6 +18,12 @@ std::vector<model::RunFile> read_files(Query& query) {
   return files;
 }
 
+bool is_cancelled(Connection& db, const std::optional<model::RunId>& id) {
+  if (!id) return false;
+  const auto run = find_row<model::Run>(db, "SELECT * FROM runs WHERE id = ?", *id);
+  return run && model::is_cancelled(run->state);
+}
+
 // The execution of a token that is good now.
 Result<model::Execution> execution_of_token(Connection& db, model::ExecutionId execution, model::TokenPurpose purpose,
                                             const std::string& token_sha256, Timestamp now) {
@@ -29,6 +36,7 @@ Result<model::Execution> execution_of_token(Connection& db, model::ExecutionId e
       "AND redeemed_at IS NULL",
       Blob{token_sha256}, execution, purpose, now);
   if (!found) return refused("the token is not good, or not any more");
+  if (is_cancelled(db, found->run_id)) return refused("the run of this token was cancelled");
   return *std::move(found);
 }
 
@@ -87,6 +95,7 @@ Result<Unit> create_files(Connection& db, const std::vector<model::RunFile>& mad
     if (find_number(db, "SELECT number FROM files WHERE id = ?", file.id)) {
       return Error{ErrorKind::conflict, "there is such a file already"};
     }
+    if (is_cancelled(db, file.run_id)) return refused("the run was cancelled, and its files are not kept");
   }
   for (const auto& file : made) {
     execute(db, "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", file.id, file.tenant_id, file.run_id,

@@ -3,12 +3,14 @@ a reload shows."""
 import http.client
 import http.server
 import json
+import queue
 import threading
 import unittest
 
 from assistant_fixture import AssistantTest, Browser, frames
 from gate_fixture import Approver
-from http_client import CLOSED_WITHIN_S
+from http_client import CLOSED_WITHIN_S, PATIENCE_S
+from test_tokens import form
 
 
 class ATurn(AssistantTest):
@@ -199,6 +201,58 @@ class ElsewhereTest(AssistantTest):
         problem = self.assert_problem(answer, 422, "validation-error")
         self.assertEqual(problem["errors"][0]["pointer"], "/sandboxUrl")
         self.assertEqual(self.client.get("/api/assistant/chats").json()["data"], before)
+
+
+class BusyRunner(FakeRunner):
+    """One that is at work until its caller has gone, and has not redeemed any of its tokens by then."""
+
+    def __init__(self):
+        super().__init__()
+        self.dispatches = queue.SimpleQueue()
+        self.caller_gone = threading.Event()
+        runner = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                runner.dispatches.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(200)
+                self.send_header("Content-Type", "application/x-ndjson")
+                self.end_headers()
+                self.wfile.write(b'{"type":"log","level":"info","message":"at work","ts":1}\n')
+                self.rfile.read(1)
+                runner.caller_gone.set()
+
+            def log_message(self, *_):
+                pass
+
+        self.server.RequestHandlerClass = Handler
+
+
+class StoppedElsewhere(AssistantTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.runner = BusyRunner()
+        cls.addClassCleanup(cls.runner.close)
+        cls.flags = ("--sandbox.driver", "off", "--runner", cls.runner.url)
+        super().setUpClass()
+
+    def test_S10_the_tokens_of_a_turn_that_was_stopped_are_refused_and_its_files_are_not_taken(self):
+        answer = self.open_turn("make a report", onDisconnect="keep")
+        with answer.connection:
+            given = self.runner.dispatches.get(timeout=PATIENCE_S)
+            chat = answer.header("x-chat-id")
+            stopped = self.client.post(f"/api/assistant/chats/{chat}/stop").json()
+            self.assertEqual(stopped["status"], "cancelled")
+        self.assertTrue(self.runner.caller_gone.wait(PATIENCE_S))
+        nobody, at = self.server.client(""), given["agent_url"].split("/", 3)[3]
+        kind, body = form(("late.txt", b"late"))
+        for request in (("GET", f"/{at}/env", None, {"Authorization": given["otp_setup"]}),
+                        ("GET", f"/{at}/config", None, {"Authorization": given["otp_run"]}),
+                        ("POST", f"/{at}/results", body, {"Authorization": given["otp_upload"]} | kind),
+                        ("POST", f"/{at}/assets/writeback", body, {"Authorization": given["otp_upload"]} | kind)):
+            self.assert_problem(nobody.request(*request), 401, "token-invalid")
+        self.assertEqual(self.client.get(f"/api/assistant/chats/{chat}/files").json()["data"], [])
+        self.assertEqual(self.client.get(f"/v1/runs/{answer.header('x-stream-id')}/files").json()["data"], [])
 
 
 class Hostile(AssistantTest):

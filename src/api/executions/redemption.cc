@@ -19,16 +19,16 @@ model::TokenPurpose purpose_of(Access access) {
   return model::TokenPurpose::upload;
 }
 
-void refuse(const Asked& asked, const Error& error) {
-  error.kind == ErrorKind::denied ? refuse_token(asked) : asked->fail(error);
-}
-
 }  // namespace
 
 void refuse_token(const Asked& asked) {
   constexpr std::string_view detail = "This token is used, expired, of another execution, or none at all.";
   if (!asked->header("Authorization")) return asked->problem(model::Slug::token_invalid, detail);
   asked->turn_away(model::Slug::token_invalid, detail);
+}
+
+void refuse(const Asked& asked, const Error& error) {
+  error.kind == ErrorKind::denied ? refuse_token(asked) : asked->fail(error);
 }
 
 bool has_token(const Asked& asked) {

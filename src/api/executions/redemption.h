@@ -7,6 +7,9 @@ namespace sluice::api::executions {
 
 void refuse_token(const Asked& asked);
 
+// `denied` as above; anything else is a failure of the server's.
+void refuse(const Asked& asked, const Error& error);
+
 // True when something that could be a token stands in Authorization, and an execution in the path;
 // otherwise the caller has been refused.
 bool has_token(const Asked& asked);

@@ -72,7 +72,7 @@ void record(const Asked& asked, const model::Execution& execution, Kept files) {
     file.created_at = asked->now();
   }
   asked->store().create_files(files, [asked, files](const Result<Unit>& made) {
-    if (!made) return asked->fail(made.error());
+    if (!made) return refuse(asked, made.error());  // the run was cancelled since the token was redeemed
     answer_kept(asked, files);
   });
 }
