@@ -9,6 +9,7 @@
 #include "app/hands.h"
 #include "base/bytes.h"
 #include "cli/cli.h"
+#include "net/net.h"
 
 namespace sluice::app {
 
@@ -171,6 +172,12 @@ Result<Unit> check_urls(const Config& config) {
       return wrong(std::string(key) + ": \"" + url + "\" must be * or the beginning of a URL, such as " +
                    "https://models.example or http://127.0.0.1:11434/v1");
     }
+  }
+  for (const auto& url : config.list("runner.urls")) {
+    if (net::is_plain_url(url)) continue;
+    const auto& source = config.settings().at("runner.urls").source;
+    return wrong((source == "SANDBOX_URL" ? source : "runner.urls") + ": \"" + url +
+                 "\" must be the http or https URL of a runner, such as http://10.0.0.5:8090");
   }
   return Unit{};
 }

@@ -57,6 +57,20 @@ TEST(Parts, An_admin_key_that_could_be_guessed_or_is_of_another_kind_is_refused)
             "server.admin_key must begin with sk_adm_ and have at least 20 characters; it begins otherwise");
 }
 
+TEST(Parts, S_8_what_is_no_url_of_a_runner_is_said_before_anything_starts) {
+  for (const auto* wrong : {"garbage", "ftp://x", "http://", "http://user:password@x", "10.0.0.5:8090"}) {
+    const auto words = ": \"" + std::string(wrong) + "\" must be the http or https URL of a runner, such as ";
+    EXPECT_EQ(complaint_about({"--runner", "http://one:8090|" + std::string(wrong)}).substr(0, 11 + words.size()),
+              "runner.urls" + words);
+    const auto config = Config::read({{}, {{"SANDBOX_URL", wrong}}});
+    ASSERT_TRUE(config);
+    const auto fine = check_config(config.value());
+    ASSERT_FALSE(fine) << wrong;
+    EXPECT_EQ(fine.error().what.substr(0, 11 + words.size()), "SANDBOX_URL" + words);
+  }
+  EXPECT_EQ(complaint_about({"--runner", "http://one:8090|https://two.example/runner/"}), "none");
+}
+
 TEST(Parts, A_tls_file_that_is_not_there_is_named_with_the_reason) {
   EXPECT_EQ(complaint_about({"--tls-cert", "/nowhere/c.pem", "--tls-key", "/nowhere/k.pem"}),
             "server.tls_cert: the file /nowhere/c.pem cannot be read: No such file or directory");

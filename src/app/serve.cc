@@ -79,6 +79,8 @@ class Serving final {
   net::Response refusal(int status, std::string_view detail) const;
   void on_signal(int signal);
   void tidy_up_after(Millis delay);
+  // Here, or at the runners elsewhere that carry runs.
+  bool has_sandbox() const { return hands_->has_sandbox() || !config_.list("runner.urls").empty(); }
   bool has_tls() const { return !config_.text("server.tls_cert").empty(); }
   std::string runner_key() const;
   // Derived, so that it is good after a restart and stored nowhere else. Once the bootstrap is open.
@@ -218,6 +220,12 @@ Result<Unit> Serving::listen() {
 }
 
 harness::Dispatcher& Serving::build_dispatcher() {
+  if (!has_sandbox()) {
+    log_->write(world::LogLevel::warn, "agents have no sandbox",
+                {{"why", "sandbox.driver is " + config_.text("sandbox.driver") +
+                             ", and neither runner.urls nor SANDBOX_URL names a runner"},
+                 {"then", "agents blocks and calls of tools fail, unless they name a runner"}});
+  }
   remote::RemoteOptions options;
   options.runner_urls = config_.list("runner.urls");
   const bool is_home = options.runner_urls.empty();
@@ -248,9 +256,10 @@ void Serving::build_house() {
   engine_ = engine::make_engine(
       {*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, *sealer_, &*storeroom_, &noticed_},
       std::move(engine_settings));
-  flows_ = flow::make_flows(
-      {*store_, *engine_, *client_, *reactor_, *ids_, *log_},
-      {.http_urls = config_.list("workflows.http_urls"), .sandbox_urls = config_.list("runner.sandbox_urls")});
+  flows_ = flow::make_flows({*store_, *engine_, *client_, *reactor_, *ids_, *log_},
+                            {.http_urls = config_.list("workflows.http_urls"),
+                             .sandbox_urls = config_.list("runner.sandbox_urls"),
+                             .has_sandbox = has_sandbox()});
   station_ =
       station::make_station({hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},
                             {.runner_key_sha256 = sha256(runner_key()),
@@ -274,7 +283,7 @@ void Serving::build_house() {
                         .webhook_urls = config_.list("webhooks.urls"),
                         .tool_urls = config_.list("tools.urls"),
                         .sandbox_urls = config_.list("runner.sandbox_urls"),
-                        .has_sandbox = hands_->has_sandbox() || !config_.list("runner.urls").empty(),
+                        .has_sandbox = has_sandbox(),
                         .request_rate = request_rate(config_),
                         .wrong_key_rate = wrong_key_rate(config_),
                         .leave_grace_ms = config_.integer("assistant.leave_grace_ms"),

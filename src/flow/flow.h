@@ -44,6 +44,7 @@ struct LineView {
 struct FlowOptions {
   std::vector<std::string> http_urls;     // where http blocks may lead: the beginnings of URLs, or "*"
   std::vector<std::string> sandbox_urls;  // which runners may be named: the same
+  bool has_sandbox = true;                // here, or at the runners elsewhere that carry runs
   int64_t runs_at_once_max = limits::workflow_runs_at_once_max;  // of one tenant
 };
 

@@ -47,6 +47,16 @@ TEST_F(FlowsTest, S_8_a_runner_that_the_operator_does_not_allow_is_not_asked) {
   EXPECT_TRUE(dispatcher.jobs.empty());
 }
 
+TEST_F(FlowsTest, S_8_an_agents_block_fails_at_once_where_there_is_no_sandbox_and_no_runner_is_named) {
+  flow_options.has_sandbox = false;
+  restart();
+  const auto run = start_ok(keep(definition_of(agents_block("a", "x")), "none"));
+  EXPECT_EQ(stored(run).error->code, "sandbox-missing");
+  EXPECT_TRUE(dispatcher.jobs.empty());
+  start_ok(keep(definition_of(agents_block("a", "x", R"(,"sandbox_url":"http://own.example")")), "named"));
+  EXPECT_EQ(last_dispatch().extras.sandbox_url, "http://own.example");
+}
+
 TEST_F(FlowsTest, B_2_the_runners_lines_are_told_as_they_are_inside_of_the_block) {
   const auto run = start_ok(definition_of(agents_block("a", "x")));
   agent_says(R"({"level":"info","text":"Thinking."})", model::EventKind::log);

@@ -113,6 +113,12 @@ class RunWork final : public BlockWork {
                                           "Workflows may not name the runner " + url +
                                               ": the server's setting runner.sandbox_urls has those that they may."});
     }
+    if (agents() != nullptr && send.extras.sandbox_url.empty() && !options_.has_sandbox) {
+      return end({}, model::WorkflowError{"sandbox-missing",
+                                          "Agents need a sandbox: this server has none, and no runner was named "
+                                          "(sandbox_url of the block, SANDBOX_URL of the workflow's environment or of "
+                                          "the server, or runner.urls)."});
+    }
     const auto now = needs_.loop.now();
     model::Conversation conversation{.id = needs_.ids.make<model::ConversationId>(),
                                      .tenant_id = task_.run.tenant_id,

@@ -69,9 +69,19 @@ int64_t rounds_max(const harness::Dispatch& dispatch, const RunnerOptions& optio
 }
 
 // Variables alone are of no use without a sandbox, but nobody waits for what they do.
-bool needs_sandbox(const harness::Materials& materials) {
+bool are_for_sandbox(const harness::Materials& materials) {
   return materials.repository.has_value() || !materials.skills.empty() || !materials.files.empty() ||
          !materials.setup_script.empty();
+}
+
+// What works in a sandbox of what the dispatch brings along, in words; empty: nothing.
+std::string_view needs_of_sandbox(const harness::Dispatch& dispatch) {
+  const auto& kit = dispatch.agent.kit;
+  if (are_for_sandbox(dispatch.materials)) return "repository, skills, files or setup script";
+  if (dispatch.extras.inference) return "";  // one call of a model, which has no tools
+  if (kit.code_mode) return "tool run_script (code_mode)";
+  const auto is_in_sandbox = [](const model::McpServer& server) { return server.url.empty(); };
+  return std::ranges::any_of(kit.mcp_servers, is_in_sandbox) ? "MCP server without a url" : "";
 }
 
 }  // namespace
@@ -91,11 +101,10 @@ void NativeLoop::start() {
   auto route = context_->providers.route(dispatch_.agent.model, dispatch_.secrets.get());
   if (!route) return fail(Slug::agent_misconfigured, std::move(route.error().what));
   route_ = std::move(route).take();
-  if (context_->sandbox == nullptr && needs_sandbox(dispatch_.materials)) {
-    return fail(
-        Slug::sandbox_failed,
-        "The run needs a sandbox for its repository, skills, files or setup script, and there is none on this server "
-        "(`sluice doctor` says why).");
+  const auto needs = needs_of_sandbox(dispatch_);
+  if (context_->sandbox == nullptr && !needs.empty()) {
+    return fail(Slug::sandbox_failed, "The run needs a sandbox for its " + std::string(needs) +
+                                          ", and there is none on this server (`sluice doctor` says why).");
   }
   prompt_ = prompt_of(dispatch_);
   if (!dispatch_.checkpoint.empty()) return take_up_checkpoint();
@@ -286,8 +295,22 @@ void NativeLoop::end_round() {
   prompt_.turns.push_back({.role = model::Role::assistant, .text = std::move(round_.text), .calls = calls});
   // Only of tools that do not exist may a resumed run have told before: steps cannot be done again.
   if (!telling_.replay().is_over()) return fail_replay();
+  if (context_->sandbox == nullptr && !dispatch_.extras.inference) {
+    const auto is_of_sandbox = [](const models::ToolCall& call) { return is_tool(call.name); };
+    const auto found = std::ranges::find_if(calls, is_of_sandbox);
+    if (found != calls.end()) return fail_without_sandbox(found->name);
+  }
   take_up_calls({.calls = std::move(calls)});
   calls_->begin();
+}
+
+// An answer that goes on without the tool looks like one that used it.
+void NativeLoop::fail_without_sandbox(std::string_view tool) {
+  fail(Slug::sandbox_failed,
+       "The agent called the tool " + std::string(tool) +
+           ", which works in a sandbox, and there is none on this server: either sandbox.driver is "
+           "off, or no sandbox can be made here (`sluice doctor` says why), and no runner is named "
+           "in runner.urls or SANDBOX_URL.");
 }
 
 void NativeLoop::take_up_calls(CallState state) {

@@ -58,6 +58,7 @@ class NativeLoop final : public harness::Work,
   void on_call_event(model::EventKind kind, std::string body) override { telling_.tell(kind, std::move(body)); }
   void on_call_waits(Asking asking) override;
   void on_answered(std::vector<models::ToolResult> results) override;
+  void fail_without_sandbox(std::string_view tool);
 
   void start();
   void remember_told();

@@ -102,9 +102,33 @@ TEST_F(RunnerTest, A_tool_that_does_not_exist_is_answered_and_the_model_goes_on)
   EXPECT_NE(client.requests[1].body.find("Let me see. "), std::string::npos);
 }
 
-TEST_F(RunnerTest, The_offline_model_goes_through_the_same_rounds) {
+TEST_F(RunnerTest, S_8_a_call_of_a_sandboxs_tool_fails_the_run_where_there_is_no_sandbox) {
   begin("say A\n$ ls\nsay B {{last}}");
-  EXPECT_NE(heard.text().find("There is no tool named bash"), std::string::npos) << heard.text();
+  ASSERT_TRUE(heard.problem);
+  EXPECT_EQ(heard.problem->slug, Slug::sandbox_failed);
+  EXPECT_NE(heard.problem->detail.find("The agent called the tool bash, which works in a sandbox, and there is none"),
+            std::string::npos)
+      << heard.problem->detail;
+}
+
+TEST_F(RunnerTest, S_8_an_agent_whose_tools_work_in_a_sandbox_fails_at_once_where_there_is_none) {
+  const auto expect_failure = [&](const char* words) {
+    begin("say A");
+    ASSERT_TRUE(heard.problem) << words;
+    EXPECT_EQ(heard.problem->slug, Slug::sandbox_failed);
+    EXPECT_NE(heard.problem->detail.find(words), std::string::npos) << heard.problem->detail;
+    EXPECT_EQ(heard.text(), "");
+    heard.problem.reset();
+  };
+  agent.kit.code_mode = true;
+  expect_failure("run_script");
+  agent.kit = {.mcp_servers = {{.name = "files", .command = {"serve"}}}};
+  expect_failure("MCP server without a url");
+}
+
+TEST_F(RunnerTest, The_offline_model_goes_through_the_same_rounds) {
+  begin("say A\nask May I?\nsay B {{last}}");
+  EXPECT_NE(heard.text().find("There is no tool named request_approval"), std::string::npos) << heard.text();
   EXPECT_TRUE(heard.usage);
   EXPECT_EQ(heard.bodies(EventKind::usage).size(), 2u);
 }
@@ -241,7 +265,7 @@ TEST_F(RunnerTest, Dropped_offline_work_is_quiet_wherever_it_stood) {
     heard.after_event = [&] {
       if (heard.events.size() == after) work.reset();
     };
-    begin("think Hm.\nsay a\n$ ls\nsay b");
+    begin("think Hm.\nsay a\nask May I?\nsay b");
     pass(1'000'000);
     EXPECT_EQ(heard.events.size(), after);
     EXPECT_FALSE(heard.is_over());

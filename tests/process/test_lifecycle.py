@@ -79,6 +79,15 @@ class FirstStart(ServerTest):
             self.assertIn(flags[0].strip("-"), wrong.log())
         self.assertFalse((wrong.home / "data").exists(), "a refused start leaves a data directory behind")
 
+    def test_S8_what_is_no_url_of_a_runner_ends_the_start(self):
+        for url in ("garbage", "ftp://x"):
+            for setting, wrong in (("SANDBOX_URL", Server(env={"SANDBOX_URL": url})),
+                                   ("runner.urls", Server("--runner", url))):
+                self.addCleanup(wrong.remove)
+                wrong.process = wrong.spawn()
+                self.assertNotEqual(wrong.process.wait(PATIENCE_S), 0)
+                self.assertRegex(wrong.log(), f'{setting}: "{url}" must be the http or https URL of a runner')
+
 
 class Operations(ServerTest):
     def test_health_and_readiness_need_no_key(self):

@@ -102,9 +102,24 @@ class Running(WorkflowTest):
         self.assertEqual(self.target.asked, [])
 
 
-class Mistakes(WorkflowTest):
+class WithoutSandbox(WorkflowTest):
     flags = ("--sandbox.driver", "off")
 
+    def test_S8_an_agents_block_fails_at_once_and_the_server_has_said_so(self):
+        end = self.lines(self.start({"blocks": [agents("a", "say x")]}))[-1]
+        self.assertEqual((end["status"], end["error"]["code"]), ("failed", "sandbox-missing"))
+        self.assertIn("SANDBOX_URL", end["error"]["message"])
+        self.assertIn("agents have no sandbox", self.server.log())
+
+    def test_S8_a_tool_of_the_sandbox_fails_the_run_and_talk_goes_on(self):
+        plain, working = (self.client.say(self.conversation(), words) for words in ("say hello", "$ echo hi\nsay done"))
+        self.assertEqual(json.loads(plain[-1])["type"], "message_end", plain)
+        last = json.loads(working[-1])
+        self.assertEqual(last["type"], "error", working)
+        self.assertIn("there is none on this server", json.dumps(last))
+
+
+class Mistakes(WorkflowTest):
     def test_a_cycle_is_shown(self):
         found = self.refusal({"blocks": [agents("a", "x"), agents("b", "y")], "edges": edges(("a", "b"), ("b", "a"))})
         self.assertIn("a → b → a", found["/definition/edges"])

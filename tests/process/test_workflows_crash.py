@@ -17,7 +17,7 @@ class Crash(WorkflowTest):
     def setUpClass(cls):
         cls.provider = Emulator()
         cls.addClassCleanup(cls.provider.close)
-        cls.flags = ("--sandbox.driver", "off", "--providers.openai-chat.base_url", cls.provider.url + "/v1")
+        cls.flags = ("--providers.openai-chat.base_url", cls.provider.url + "/v1")
         super().setUpClass()
         cls.agent = cls.client.post("/v1/agents", {"name": "struck", "model": MODEL}).json()["id"]
 

@@ -808,7 +808,7 @@ export interface WorkflowBlock {
 }
 
 export interface WorkflowError {
-  /** The slug of a problem, or `template-failed`, `condition-failed`, `agent-not-found`, `sandbox-not-allowed`, `http-not-allowed`, `http-failed`, `http-status` or `outcome-unknown`. */
+  /** The slug of a problem, or `template-failed`, `condition-failed`, `agent-not-found`, `sandbox-not-allowed`, `sandbox-missing`, `http-not-allowed`, `http-failed`, `http-status` or `outcome-unknown`. */
   code: string
   message: string
 }
