@@ -21,6 +21,7 @@ constexpr Column egress_columns[] = {{"AT", "at"},
                                      {"SENT", "sent_bytes"},
                                      {"RECEIVED", "received_bytes"},
                                      {"SECRETS", "aliases"},
+                                     {"MORE", "more"},
                                      {"REFUSED", "refused"}};
 
 // Empty for what to_hex() would not have written.

@@ -82,7 +82,9 @@ std::string to_json(const Passage& passage) {
   for (const auto& alias : passage.aliases) writer.string(alias);
   writer.end_array().key("refused");
   passage.refused.empty() ? writer.null() : writer.string(passage.refused);
-  writer.key("duration_ms").integer(passage.duration_ms).end_object();
+  writer.key("duration_ms").integer(passage.duration_ms);
+  if (passage.more > 0) writer.key("more").integer(passage.more).key("more_refused").integer(passage.more_refused);
+  writer.end_object();
   return out;
 }
 

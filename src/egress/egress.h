@@ -58,7 +58,7 @@ struct Guest {
   std::optional<WorkspaceHost> workspace;
 };
 
-// One request, when it is over. Never a value, a path or a query.
+// One request, when it is over, or the sum of several to one host. Never a value, a path or a query.
 struct Passage {
   std::string host;
   int port = 0;
@@ -69,6 +69,10 @@ struct Passage {
   std::vector<std::string> aliases;  // that were put in
   std::string refused;               // why it was kept from leaving; empty: it left
   int64_t duration_ms = 0;
+  // Of a sum: how many requests it stands for, and how many of them were refused; `refused` says why the last one was.
+  // 0: it is one request by itself.
+  int64_t more = 0;
+  int64_t more_refused = 0;
 };
 
 // A request that waits: for a secret that is not on file, or because the policy wants a human asked.
@@ -119,6 +123,10 @@ struct EgressOptions {
   int64_t head_ms_max = 30'000;  // from the first byte of a request's head to its last
   int64_t question_ms_max = 0;   // 0: as long as the run lives
   int connections_per_box_max = 256;
+  int64_t single_passages_max = 1'000;  // of a guest; later ones are summed up by host
+  int64_t sum_ms = 60'000;              // between two reports of such sums
+  int64_t refusals_at_once = 1'000;     // of a guest; then its requests are slowed down
+  int64_t refusals_per_second = 50;     // to so many refusals
 };
 
 class Egress {

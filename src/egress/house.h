@@ -5,6 +5,7 @@
 
 #include "egress/authority.h"
 #include "egress/egress.h"
+#include "egress/passage_report.h"
 #include "egress/resolver.h"
 #include "egress/tls.h"
 #include "world/world.h"
@@ -31,6 +32,7 @@ struct House {
   const EgressOptions options;
   world::Reactor& reactor;
   world::Log& log;
+  LineBudget refusal_lines{1'000, 50};  // of all sandboxes together
   Figures figures;
   std::unique_ptr<Resolver> resolver;
   std::unique_ptr<Tls> tls;

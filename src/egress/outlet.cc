@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "egress/errand.h"
 
@@ -93,13 +95,13 @@ void BoxOutlet::bury(Visits::iterator visit) {
 }
 
 std::vector<Passage> BoxOutlet::break_off() {
-  auto passages = premises_.take_untold();
+  std::vector<Passage> unfinished;
   for (const auto& visit : visits_) {
     auto passage = visit->unfinished();
-    if (!passage) continue;
-    premises_.count(*passage);
-    passages.push_back(*std::move(passage));
+    if (passage && premises_.count(*passage)) unfinished.push_back(*std::move(passage));
   }
+  auto passages = premises_.take_untold();
+  std::ranges::move(unfinished, std::back_inserter(passages));
   end_visits();
   return passages;
 }

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int http_port = 80;
 constexpr std::string_view bearer_alias = "SLUICE_WORKSPACE";
+constexpr int64_t us_per_second = 1'000'000;
+constexpr int64_t pause_ms_max = 10'000;  // however many connections are refused at once
 constexpr int mail_port = 25;  // any other port is the policy's business; nobody wants to be a source of spam
 
 bool names_exactly(const model::Policy& policy, const std::string& host) {
@@ -24,6 +26,9 @@ std::string words_of_denial(const std::string& host, const std::string& why) {
 }
 
 }  // namespace
+
+Premises::Premises(std::shared_ptr<House> house)
+    : house_(std::move(house)), pool_(house_->reactor), passages_(house_->options.single_passages_max) {}
 
 void Premises::welcome(Guest guest, OutletListener& listener) {
   see_off();
@@ -41,6 +46,9 @@ void Premises::welcome(Guest guest, OutletListener& listener) {
 }
 
 void Premises::see_off() {
+  static_cast<void>(take_sums());  // nobody hears of them any more, but the log does
+  passages_ = PassageReport(house_->options.single_passages_max);
+  refusals_until_us_ = 0;
   guest_.reset();
   workspace_door_.reset();
   scrubs_bearer_ = false;
@@ -160,12 +168,19 @@ void Premises::settle(uint64_t number, bool go_on, std::string_view words) {
 
 std::vector<Passage> Premises::take_untold() {
   if (!ear_) return {};
-  const auto passages = std::exchange(ear_->passages, {});
+  auto passages = std::exchange(ear_->passages, {});
+  for (auto& sum : take_sums()) passages.push_back(std::move(sum));
   return {passages.begin(), passages.end()};
 }
 
 void Premises::tell(Passage passage) {
-  count(passage);
+  if (count(passage)) return report(std::move(passage));
+  if (ear_ && !std::exchange(sums_are_due_, true)) {
+    sum_timer_ = house_->reactor.after({house_->options.sum_ms}, [this] { report_sums(); });
+  }
+}
+
+void Premises::report(Passage passage) {
   if (!ear_) return;
   ear_->passages.push_back(std::move(passage));
   house_->reactor.defer([ear = std::weak_ptr(ear_)] {
@@ -177,7 +192,25 @@ void Premises::tell(Passage passage) {
   });
 }
 
-void Premises::count(const Passage& passage) {
+void Premises::report_sums() {
+  for (auto& sum : take_sums()) report(std::move(sum));
+}
+
+std::vector<Passage> Premises::take_sums() {
+  sum_timer_.cancel();
+  sums_are_due_ = false;
+  auto sums = passages_.take_sums();
+  for (const auto& sum : sums) {
+    house_->log.write(world::LogLevel::info, "egress summed up",
+                      {{"run", guest_ ? guest_->run.text() : ""},
+                       {"host", sum.host},
+                       {"requests", sum.more},
+                       {"refused", sum.more_refused}});
+  }
+  return sums;
+}
+
+bool Premises::count(const Passage& passage) {
   house_->figures.sent_bytes.add(static_cast<uint64_t>(passage.sent_bytes));
   house_->figures.received_bytes.add(static_cast<uint64_t>(passage.received_bytes));
   auto& figures = house_->figures;
@@ -186,10 +219,31 @@ void Premises::count(const Passage& passage) {
    : passage.status >= 502 && passage.received_bytes == 0 ? figures.failed
                                                           : figures.passed)
       .add();
-  if (!passage.refused.empty()) {
+  const bool is_single = passages_.is_single(passage);
+  if (passage.refused.empty()) return is_single;
+  note_refusal();
+  if (is_single && house_->refusal_lines.take(house_->reactor.monotonic_us())) {
     house_->log.write(world::LogLevel::info, "egress refused",
                       {{"host", passage.host}, {"method", passage.method}, {"why", passage.refused}});
+    if (const auto left_out = house_->refusal_lines.take_left_out(); left_out > 0) {
+      house_->log.write(world::LogLevel::info, "egress refusals not logged", {{"count", left_out}});
+    }
   }
+  return is_single;
+}
+
+// A bucket that leaks `refusals_per_second`: until it is full nothing waits.
+void Premises::note_refusal() {
+  const int64_t now_us = house_->reactor.monotonic_us();
+  const int64_t each_us = us_per_second / house_->options.refusals_per_second;
+  const int64_t until_us_max = now_us + each_us * house_->options.refusals_at_once + pause_ms_max * 1'000;
+  refusals_until_us_ = std::min(std::max(refusals_until_us_, now_us) + each_us, until_us_max);
+}
+
+int64_t Premises::pause_ms() const {
+  const int64_t each_us = us_per_second / house_->options.refusals_per_second;
+  const int64_t full_us = refusals_until_us_ - each_us * house_->options.refusals_at_once;
+  return std::max<int64_t>(0, (full_us - house_->reactor.monotonic_us() + 999) / 1'000);
 }
 
 }  // namespace sluice::egress

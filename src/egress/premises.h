@@ -13,6 +13,7 @@
 
 #include "egress/egress.h"
 #include "egress/house.h"
+#include "egress/passage_report.h"
 #include "egress/pool.h"
 #include "egress/substitution.h"
 #include "egress/workspace_door.h"
@@ -28,7 +29,7 @@ class Waiter {
 
 class Premises final {
  public:
-  explicit Premises(std::shared_ptr<House> house) : house_(std::move(house)), pool_(house_->reactor) {}
+  explicit Premises(std::shared_ptr<House> house);
 
   House& house() { return *house_; }
   Pool& pool() { return pool_; }
@@ -58,14 +59,21 @@ class Premises final {
 
   // ── what is told ──
   void tell(Passage passage);
-  // What was told and has not been heard yet; nobody will hear it after this.
+  // What was told and has not been heard yet, sums included; nobody will hear it after this.
   std::vector<Passage> take_untold();
-  void count(const Passage& passage);
+  // Into the figures. False: the passage is part of a sum, and not reported by itself.
+  bool count(const Passage& passage);
+  void note_refusal();
+  // How long the guest's next request waits, because too many before it were refused; 0: not at all.
+  int64_t pause_ms() const;
   void count_sent_for_good() { ++sent_for_good_; }
   int64_t sent_for_good() const { return sent_for_good_; }
 
  private:
   Ruling rule_on_workspace(const Destination& to) const;
+  void report(Passage passage);
+  void report_sums();
+  std::vector<Passage> take_sums();
 
   struct Asked {
     std::string host;
@@ -87,6 +95,10 @@ class Premises final {
   std::map<uint64_t, Asked> questions_;
   uint64_t last_number_ = 0;
   int64_t sent_for_good_ = 0;
+  PassageReport passages_;
+  world::Timer sum_timer_;
+  bool sums_are_due_ = false;
+  int64_t refusals_until_us_ = 0;  // when as many refusals as there were would have been due
 };
 
 }  // namespace sluice::egress

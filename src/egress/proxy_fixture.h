@@ -34,6 +34,10 @@ class Ear final : public OutletListener {
   void on_question(Question question) override { add(questions_, std::move(question)); }
   Passage passage(std::size_t index = 0) { return wait(passages_, index); }
   Question question(std::size_t index = 0) { return wait(questions_, index); }
+  std::size_t passage_count() {
+    const std::lock_guard lock(mutex_);
+    return passages_.size();
+  }
   std::size_t question_count() {
     const std::lock_guard lock(mutex_);
     return questions_.size();

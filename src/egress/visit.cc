@@ -81,10 +81,23 @@ bool Visit::take_head() {
   client_.consume(*size);
   if (refusal) {
     answer(refusal->status, refusal->words, false);
+  } else if (const auto pause_ms = premises_.pause_ms(); pause_ms > 0) {
+    pause(std::move(head), pause_ms);
   } else {
     on_head(std::move(head));
   }
   return true;
+}
+
+// Before it is judged: a sandbox that is refused again and again asks slowly, on however many connections.
+void Visit::pause(RequestHead head, int64_t pause_ms) {
+  paused_ = std::move(head);
+  enter(Phase::pausing);
+  timer_ = premises_.house().reactor.after({pause_ms}, [this] {
+    if (const auto more_ms = premises_.pause_ms(); more_ms > 0) return pause(std::move(paused_), more_ms);
+    on_head(std::move(paused_));
+    pump();
+  });
 }
 
 // However slowly the rest comes, it must come before long: a head of which there is always one byte more would keep
@@ -262,6 +275,7 @@ void Visit::answer(int status, std::string_view words, bool refused) {
   if (refused) passage.refused = words;
   if (destination().host.empty()) {
     premises_.house().figures.malformed.add();
+    premises_.note_refusal();
   } else {
     tell(std::move(passage));
   }

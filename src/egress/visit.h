@@ -28,7 +28,7 @@ class Visit final : public Waiter {
   std::optional<Passage> unfinished() const;
 
  private:
-  enum class Phase : uint8_t { head, asking, dialing, greeting, exchanging, tunnelling, lingering, over };
+  enum class Phase : uint8_t { head, pausing, asking, dialing, greeting, exchanging, tunnelling, lingering, over };
 
   void pump();
   // True: there may be more to do at once.
@@ -36,6 +36,7 @@ class Visit final : public Waiter {
   bool take_head();
   void begin_head();
   void on_head(RequestHead head);
+  void pause(RequestHead head, int64_t pause_ms);
   void on_connect(RequestHead head);
   void judge();
   void go_on();
@@ -69,6 +70,7 @@ class Visit final : public Waiter {
   Phase phase_ = Phase::head;
   int64_t moved_us_ = 0;  // when anything last happened
   bool head_has_begun_ = false;
+  RequestHead paused_;  // waits its turn
   world::Timer timer_;
   world::Timer question_timer_;
 

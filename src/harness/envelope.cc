@@ -60,7 +60,9 @@ constexpr Member egress_members[] = {{"host", "host"},
                                      {"received_bytes", "received_bytes"},
                                      {"aliases", "aliases"},
                                      {"refused", "refused"},
-                                     {"duration_ms", "duration_ms"}};
+                                     {"duration_ms", "duration_ms"},
+                                     {"more", "more"},
+                                     {"more_refused", "more_refused"}};
 constexpr Member replaced_members[] = {{"kept_bytes", "kept_bytes"}};
 constexpr Member call_members[] = {{"id", "id"}, {"name", "name"}, {"args", "args"}, {"subagent", "subagent"}};
 constexpr Member subagent_members[] = {

@@ -122,6 +122,8 @@ Result<Line> read_egress(Value line, Timestamp at) {
       .optional_value("aliases")
       .optional_value("refused")
       .count("duration_ms")
+      .optional_count("more")
+      .optional_count("more_refused")
       .event(EventKind::egress, at);
 }
 

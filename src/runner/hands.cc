@@ -37,7 +37,8 @@ Hands::Hands(const Context& context, const harness::Dispatch& dispatch, HandsSta
       listener_(listener),
       home_(layer_home(options_.state_dir, dispatch)),
       state_(std::move(state)),
-      ready_us_(context.loop.monotonic_us()) {
+      ready_us_(context.loop.monotonic_us()),
+      file_report_(options_.file_events_max) {
   for (const auto& name : state_.parked_layers) held_count_ = std::max(held_count_, held_number(name));
   if (dispatch_.keeps_box) context_.shelf->lend(dispatch_.conversation);
 }
@@ -306,6 +307,10 @@ void Hands::on_box_printed(const std::string& step_id, sandbox::Stream stream, s
 void Hands::on_box_passage(egress::Passage passage) { tell(EventKind::egress, egress::to_json(passage)); }
 
 void Hands::on_box_files(std::vector<workspace::FileNews> news) {
+  file_report_.trim(news);
+  if (file_report_.has_sum() && !std::exchange(file_sum_is_due_, true)) {
+    file_sum_timer_ = context_.loop.after({options_.file_sum_ms}, [this] { tell_more_files(); });
+  }
   for (auto& piece : news) piece.path = scrubbed(dispatch_.secrets, std::move(piece.path));
   if (context_.herald) context_.herald->tell(dispatch_.run, news, context_.loop.now());
   for (const auto& piece : news) {
@@ -313,6 +318,15 @@ void Hands::on_box_files(std::vector<workspace::FileNews> news) {
     auto body = is_overflow ? overflow_body() : file_body(piece, context_.loop.now());
     if (!tell(is_overflow ? EventKind::custom : EventKind::file, std::move(body))) return;
   }
+}
+
+bool Hands::tell_more_files() {
+  file_sum_is_due_ = false;
+  file_sum_timer_.cancel();
+  if (!file_report_.has_sum()) return true;
+  const std::vector<workspace::FileNews> overflow = {{.kind = workspace::FileNews::Kind::overflow}};
+  if (context_.herald) context_.herald->tell(dispatch_.run, overflow, context_.loop.now());
+  return tell(EventKind::custom, more_files_body(file_report_.take_sum()));
 }
 
 bool Hands::tell(EventKind kind, std::string body) {

@@ -18,6 +18,7 @@
 #include "runner/changed_paths.h"
 #include "runner/command_run.h"
 #include "runner/file_put.h"
+#include "runner/file_report.h"
 #include "runner/layer_shelf.h"
 #include "runner/lifeline.h"
 #include "runner/live_box.h"
@@ -137,6 +138,7 @@ class Hands final : private CommandListener, private BoxUser {
 
   // False when the listener dropped this.
   bool tell(model::EventKind kind, std::string body);
+  bool tell_more_files();
   bool end_phase(std::string_view phase, std::string_view words);
   void fail(model::Slug slug, std::string detail);
   void fail_keeping(const std::string& why);
@@ -182,6 +184,10 @@ class Hands final : private CommandListener, private BoxUser {
   std::unique_ptr<LiveBox> live_;  // null: not opened, or no more
   std::unique_ptr<CommandRun> command_;
   std::unique_ptr<FilePut> file_put_;
+
+  FileReport file_report_;
+  bool file_sum_is_due_ = false;
+  world::Timer file_sum_timer_;
 };
 
 }  // namespace sluice::runner

@@ -100,7 +100,7 @@ void Hands::find_layers_to_end() {
 void Hands::look_for_changes() {
   const auto alive = lifeline_.watch();
   if (live_) live_->settle_files();
-  if (alive.expired()) return;
+  if (alive.expired() || !tell_more_files()) return;
   const bool wants_assets = dispatch_.supplies && dispatch_.supplies->wants_assets();
   // Descriptors of its own: the box may be dropped while another thread reads.
   send<Made>(

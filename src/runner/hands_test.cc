@@ -277,6 +277,34 @@ TEST_F(HandsTest, Files_are_told_as_they_change) {
   EXPECT_TRUE(heard.usage);
 }
 
+// H-4
+TEST_F(HandsTest, Files_beyond_the_first_are_told_as_a_number) {
+  options.hands.file_events_max = 3;
+  script = [this](auto&, auto&) {
+    for (int i = 0; i < 100; ++i) watcher.tell({{workspace::FileNews::Kind::created, "a" + std::to_string(i)}});
+    return FakeResult{};
+  };
+  watcher.at_settle = {{workspace::FileNews::Kind::deleted, "a0"}};
+  begin("$ x\nsay Done.");
+  EXPECT_EQ(heard.bodies(EventKind::file).size(), 3u);
+  EXPECT_EQ(heard.bodies(EventKind::custom), (Bodies{R"({"name":"sandbox.file.overflow","value":{"more":98}})"}));
+  EXPECT_TRUE(heard.usage);
+}
+
+// H-4
+TEST_F(HandsTest, Files_beyond_the_first_are_told_while_the_run_goes_on) {
+  options.hands.file_events_max = 0;
+  script = [this](auto&, auto&) {
+    for (int i = 0; i < 3; ++i) watcher.tell({{workspace::FileNews::Kind::changed, "a"}});
+    pass(options.hands.file_sum_ms);
+    watcher.tell({{workspace::FileNews::Kind::changed, "a"}});
+    return FakeResult{};
+  };
+  begin("$ x\nsay Done.");
+  EXPECT_EQ(heard.bodies(EventKind::custom), (Bodies{R"({"name":"sandbox.file.overflow","value":{"more":3}})",
+                                                     R"({"name":"sandbox.file.overflow","value":{"more":1}})"}));
+}
+
 TEST_F(HandsTest, Files_need_not_be_watched) {
   options.hands.watch_files = false;
   begin("$ x");

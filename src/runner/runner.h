@@ -63,6 +63,8 @@ struct HandsOptions {
   int64_t setup_timeout_ms = 600'000;
   int64_t clone_timeout_ms = 600'000;
   bool watch_files = true;
+  int64_t file_events_max = 20'000;  // of a run, one by one; later ones are counted
+  int64_t file_sum_ms = 60'000;      // between two reports of such counts
   std::vector<std::string> ignored_directories = {".git", "node_modules"};
   std::vector<std::string> repository_urls;              // the beginnings of URLs that may be cloned, or "*"
   std::map<std::string, GitCredential> git_credentials;  // by alias

@@ -106,4 +106,8 @@ std::string assets_body(const std::vector<harness::KeptAsset>& files) {
 
 std::string overflow_body() { return custom_body("sandbox.file.overflow", "{}"); }
 
+std::string more_files_body(int64_t count) {
+  return custom_body("sandbox.file.overflow", R"({"more":)" + std::to_string(count) + "}");
+}
+
 }  // namespace sluice::runner

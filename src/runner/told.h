@@ -24,5 +24,7 @@ std::string custom_body(std::string_view name, std::string_view value);  // `val
 std::string assets_body(const std::vector<harness::KeptAsset>& files);   // what was handed back and kept
 std::string diff_body(std::string_view diff);
 std::string overflow_body();
+// So many news of files were not told one by one.
+std::string more_files_body(int64_t count);
 
 }  // namespace sluice::runner

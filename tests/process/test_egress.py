@@ -37,6 +37,17 @@ for ask in (b"GET / HTTP/1.1\\r\\n\\r\\n", b"CONNECT crm.example:443 HTTP/1.1\\r
         except OSError: pass
 print("looked at", looked, "places, found", len(found), *found)
 """
+# Asks again and again for a host that no rule allows, over one connection.
+FLOOD = """
+import http.client
+proxy, refused = http.client.HTTPConnection("127.0.0.1", 3128), 0
+for _ in range({count}):
+    proxy.request("GET", "http://unknown.example/")
+    answer = proxy.getresponse()
+    answer.read()
+    refused += answer.status == 403
+print("refused", refused)
+"""
 SECRET = "crm-k3y/With+Odd=Letters&é-0123456789"
 
 
@@ -293,6 +304,23 @@ class KeptIn(EgressTest):
             "say {{last}}"]), conversation)
         self.assertRegex(said, r"looked at \d{3,} places, found 0\n.*looked at \d{3,} places, found 0", said)
         self.assertEqual(len(self.upstream.seen()), 1)
+
+    def test_a_sandbox_that_is_refused_again_and_again_fills_neither_its_journal_nor_the_log(self):
+        count = 1_100
+        program = base64.b64encode(FLOOD.format(count=count).encode()).decode()
+        logged = self.server.log().count("egress refused")
+        said = self.answer_of(f"$ echo {program} | base64 -d > flood.py; python3 flood.py\nsay {{{{last}}}}")
+        self.assertIn(f"refused {count}", said)
+        entries, page = [], {"next_cursor": "0"}
+        while page["next_cursor"]:
+            page = self.client.get(f"/v1/runs/{self.run_id}/egress?limit=100&starting_after={page['next_cursor']}").json()
+            entries += page["data"]
+        single = [entry for entry in entries if "more" not in entry]
+        summed = [entry for entry in entries if "more" in entry]
+        self.assertEqual(len(single), 1_000)
+        self.assertEqual({entry["host"] for entry in summed}, {"unknown.example"})
+        self.assertEqual((sum(e["more"] for e in summed), sum(e["more_refused"] for e in summed)), (100, 100))
+        self.assertLessEqual(self.server.log().count("egress refused") - logged, 1_001)
 
     def test_an_agent_cannot_decide_its_own_gate(self):
         events = self.ask(f"$ curl -s -o /dev/null -w '%{{http_code}}' -X POST {self.server.url}/v1/approvals/x/approve; "

@@ -1520,6 +1520,14 @@ export interface EgressEntry {
   /** Why it was kept from leaving; null if it left. */
   refused?: string | null
   duration_ms?: number
+  /**
+   * Only of a sum. Of a run, the first 1,000 requests are reported one by one; the rest at most once a minute,
+   * and at the end, as one sum for each host (`*` for the hosts after the first 16): this many requests.
+   * Bytes and aliases are of all of them, `refused` is of the last one that was refused.
+   */
+  more?: number
+  /** Of a sum. How many of them were refused. */
+  more_refused?: number
 }
 
 export interface AuditEntry {
@@ -1746,6 +1754,14 @@ export interface EgressEvent {
     /** Why it was kept from leaving; null if it left. */
     refused?: string | null
     duration_ms?: number
+    /**
+     * Only of a sum. Of a run, the first 1,000 requests are reported one by one; the rest at most once a minute,
+     * and at the end, as one sum for each host (`*` for the hosts after the first 16): this many requests.
+     * Bytes and aliases are of all of them, `refused` is of the last one that was refused.
+     */
+    more?: number
+    /** Of a sum. How many of them were refused. */
+    more_refused?: number
   }
   created_at: Timestamp
 }
@@ -1965,6 +1981,14 @@ export interface RunnerEgressLine {
   /** Why it was kept from leaving; null if it left. */
   refused?: string | null
   duration_ms?: number
+  /**
+   * Only of a sum. Of a run, the first 1,000 requests are reported one by one; the rest at most once a minute,
+   * and at the end, as one sum for each host (`*` for the hosts after the first 16): this many requests.
+   * Bytes and aliases are of all of them, `refused` is of the last one that was refused.
+   */
+  more?: number
+  /** Of a sum. How many of them were refused. */
+  more_refused?: number
   /** Milliseconds since 1970. */
   ts: number
 }

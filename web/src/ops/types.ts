@@ -18,7 +18,7 @@ export type PhaseKind = 'queue' | 'box' | 'first_token' | 'step' | 'gate' | 'tex
 export interface Phase { phase: PhaseKind; label: string; from_ms: number; to_ms: number | null; status?: string; id?: string }
 export interface RunTimeline { run_id: string; started_at_ms: number; ended_at_ms: number | null; phases: Phase[] }
 export interface RunStep { id: string; name: string; status: StepStatus; args?: unknown; result?: unknown; error?: unknown; durationMs?: number; subagent?: string }
-export interface EgressEntry { position: number; at: string; host: string; port?: number; method?: string; status?: number; sent_bytes?: number; received_bytes?: number; aliases?: string[]; refused?: string; duration_ms?: number }
+export interface EgressEntry { position: number; at: string; host: string; port?: number; method?: string; status?: number; sent_bytes?: number; received_bytes?: number; aliases?: string[]; refused?: string; duration_ms?: number; more?: number; more_refused?: number }
 export interface RunFile { id: string; name: string; size: number; sha256: string; created_at: string }
 
 export interface Capacity { pool_size: number; warm_available: number; sticky_active: number; max_sticky: number; at_capacity: boolean; running: number; held: number; parked: number; max_hold_seconds: number; retry_hint_seconds: number; checked_at: string }

@@ -122,9 +122,12 @@ function Steps({ run }: { run: Run }) {
   )
 }
 
+// An entry that stands for several requests to one host.
+const summedText = (count: number, refused: number) => `${count} more${refused ? `, ${refused} kept back` : ''}`
+
 const egressColumns: Column<EgressEntry>[] = [
   { label: 'Where', cell: (entry) => <span class="mono" title={entry.host}>{entry.method ? `${entry.method} ` : ''}{entry.host}{entry.port && entry.port !== 443 ? `:${entry.port}` : ''}</span> },
-  { label: 'Outcome', width: '9rem', cell: (entry) => entry.refused ? <span title={entry.refused}><Badge tone="danger">kept back</Badge></span> : <Badge tone={(entry.status ?? 200) < 400 ? 'ok' : 'warn'}>{entry.status || 'tunnel'}</Badge> },
+  { label: 'Outcome', width: '9rem', cell: (entry) => entry.more ? <span title={entry.refused}>{summedText(entry.more, entry.more_refused ?? 0)}</span> : entry.refused ? <span title={entry.refused}><Badge tone="danger">kept back</Badge></span> : <Badge tone={(entry.status ?? 200) < 400 ? 'ok' : 'warn'}>{entry.status || 'tunnel'}</Badge> },
   { label: 'Secrets', width: '11rem', wideOnly: true, cell: (entry) => <span class="mono">{entry.aliases?.join(', ') || '–'}</span> },
   { label: 'Sent', width: '6rem', wideOnly: true, align: 'end', cell: (entry) => entry.sent_bytes === undefined ? '–' : sizeText(entry.sent_bytes) },
   { label: 'Received', width: '6rem', wideOnly: true, align: 'end', cell: (entry) => entry.received_bytes === undefined ? '–' : sizeText(entry.received_bytes) },

@@ -1,0 +1,61 @@
+#include "egress/passage_report.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::egress {
+namespace {
+
+constexpr std::size_t aliases_max = 64;  // of one sum
+constexpr int64_t second_us = 1'000'000;
+
+}  // namespace
+
+bool PassageReport::is_single(const Passage& passage) {
+  if (count_ < single_max_) return ++count_, true;
+  auto at = sums_.find(passage.host);
+  if (at == sums_.end()) {
+    const std::string host = sums_.size() < hosts_max ? passage.host : std::string(other_hosts);
+    at = sums_.try_emplace(host).first;
+    at->second.host = host;
+  }
+  Passage& sum = at->second;
+  ++sum.more;
+  sum.sent_bytes += passage.sent_bytes;
+  sum.received_bytes += passage.received_bytes;
+  for (const auto& alias : passage.aliases) {
+    if (sum.aliases.size() < aliases_max && std::ranges::find(sum.aliases, alias) == sum.aliases.end()) {
+      sum.aliases.push_back(alias);
+    }
+  }
+  if (!passage.refused.empty()) {
+    ++sum.more_refused;
+    sum.refused = passage.refused;
+  }
+  return false;
+}
+
+std::vector<Passage> PassageReport::take_sums() {
+  std::vector<Passage> passages;
+  for (auto& [host, sum] : sums_) passages.push_back(std::move(sum));
+  sums_.clear();
+  return passages;
+}
+
+bool LineBudget::take(int64_t now_us) {
+  const int64_t gained = (now_us - filled_us_) * per_second_ / second_us;
+  if (filled_us_ == 0 || left_ + gained >= at_once_) {
+    left_ = at_once_;
+    filled_us_ = now_us;
+  } else if (gained > 0) {
+    left_ += gained;
+    filled_us_ += gained * second_us / per_second_;
+  }
+  if (left_ == 0) return ++left_out_, false;
+  --left_;
+  return true;
+}
+
+int64_t LineBudget::take_left_out() { return std::exchange(left_out_, 0); }
+
+}  // namespace sluice::egress
