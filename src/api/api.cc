@@ -77,6 +77,21 @@ Ulid payer_of(const Identity& identity, const store::KeyHolder& holder) {
   return guest->run ? guest->run->id.ulid : guest->execution->id.ulid;
 }
 
+std::string name_of(const Guest& guest) {
+  return guest.run ? "run:" + guest.run->id.text() : "execution:" + guest.execution->id.text();
+}
+
+// False: it was refused.
+bool may_use_workspace(const Asked& asked, const Guest& guest) {
+  const bool changes = writes(*asked->route());
+  const auto least = changes ? model::WorkspaceUse::write : model::WorkspaceUse::read;
+  if (guest.use >= least) return true;
+  asked->problem(model::Slug::insufficient_scope,
+                 changes ? "This sandbox may not change its workspace: the agent's `workspace` is not `write`."
+                         : "This sandbox may not use its workspace: the agent's `workspace` is `none`.");
+  return false;
+}
+
 // Microseconds until it may ask; 0: now. A request is counted once, when all of it is there.
 int64_t wait_of(const Asked& asked, const Ulid& payer) {
   if (asked->is_only_head()) return 0;
@@ -91,8 +106,11 @@ void admit_service(const Asked& asked, const Identity& identity) {
     return asked->rate_limited(wait_us, "This key asks more often than it may (limits.requests_per_second).");
   }
   asked->set_holder(holder);
-  if (const auto* guest = std::get_if<Guest>(&identity)) asked->set_guest_run(guest->run);
   if (is_of_workspace(*asked->route()) && !asked->enter_workspace()) return asked->not_found();
+  if (const auto* guest = std::get_if<Guest>(&identity)) {
+    if (!may_use_workspace(asked, *guest)) return;
+    asked->set_guest(name_of(*guest), guest->run);
+  }
   if (writes(*asked->route()) && holder->tenant.status == model::TenantStatus::suspended) {
     return asked->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
   }

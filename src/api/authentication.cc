@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/json.h"
 #include "model/cancelled.h"
 
 namespace sluice::api {
@@ -24,6 +25,16 @@ std::optional<std::string_view> bearer_token(std::optional<std::string_view> aut
   while (token.ends_with(' ')) token.remove_suffix(1);
   if (token.empty() || token.size() > key_bytes_max) return std::nullopt;
   return token;
+}
+
+// As the configuration says that its runner was given. One that was made before there was this word was good for all,
+// and is over within hours.
+model::WorkspaceUse use_of(const model::Execution& execution) {
+  const auto config = json::Document::parse(execution.config_json);
+  const auto callback = config ? config.value().root().find("callback") : std::nullopt;
+  const auto use = callback ? callback->find("workspace") : std::nullopt;
+  if (!use) return model::WorkspaceUse::write;
+  return model::workspace_use_named(use->string().value_or("")).value_or(model::WorkspaceUse::none);
 }
 
 }  // namespace
@@ -64,7 +75,7 @@ void Authentication::identify_guest(std::string_view bearer, Callback<void(Resul
   if (bearer.find('.') == std::string_view::npos) return identify_execution(sha256(bearer), std::move(done));
   const auto owner = vault::owner_of_bearer(run_bearer_root_, bearer);
   if (!owner) return done(Identity{Nobody{}});
-  find_guests_run(owner->tenant, owner->run, {}, std::move(done));
+  find_guests_run(owner->tenant, owner->run, Guest{.use = owner->use}, std::move(done));
 }
 
 void Authentication::identify_execution(std::string bearer_sha256, Callback<void(Result<Identity>)> done) {
@@ -74,7 +85,8 @@ void Authentication::identify_execution(std::string bearer_sha256, Callback<void
         if (!found) return done(std::move(found.error()));
         const auto tenant = found.value().tenant_id;
         const auto run = found.value().run_id;
-        Guest guest{.holder = nullptr, .execution = std::move(found).take(), .run = std::nullopt};
+        const auto use = use_of(found.value());
+        Guest guest{.holder = nullptr, .execution = std::move(found).take(), .run = std::nullopt, .use = use};
         if (!run) return welcome(tenant, std::move(guest), std::move(done));
         find_guests_run(tenant, *run, std::move(guest), std::move(done));
       });

@@ -26,9 +26,10 @@ struct Operator {};
 using Holder = std::shared_ptr<const store::KeyHolder>;
 // A sandbox with its bearer.
 struct Guest {
-  Holder holder;                              // its tenant, without a key
-  std::optional<model::Execution> execution;  // of a runner elsewhere
-  std::optional<model::Run> run;              // what it works on; none for an execution that was made by hand
+  Holder holder;                                        // its tenant, without a key
+  std::optional<model::Execution> execution;            // of a runner elsewhere
+  std::optional<model::Run> run;                        // what it works on; none for an execution that was made by hand
+  model::WorkspaceUse use = model::WorkspaceUse::none;  // what it may do in its workspace
 };
 using Identity = std::variant<Nobody, Operator, Holder, Guest>;
 

@@ -75,7 +75,10 @@ class BoxAuthenticationTest : public ApiTest {
   std::string begin_run() {
     const auto stream = send(make_conversation(), "hello");
     run = stream->header("X-Run-Id");
-    return vault::bearer_of(root, {acme.id, *model::RunId::parse(run)});
+    return bearer(model::WorkspaceUse::write);
+  }
+  std::string bearer(model::WorkspaceUse use) const {
+    return vault::bearer_of(root, {acme.id, *model::RunId::parse(run), use});
   }
   int ask(const std::string& bearer, const std::string& target, const std::string& method = "GET") {
     return ask_as(method, target, {.key = bearer, .body = "{}"})->status;
@@ -106,12 +109,50 @@ TEST_F(BoxAuthenticationTest, A_box_has_no_business_anywhere_else) {
   }
 }
 
+TEST_F(BoxAuthenticationTest, A_bearer_is_good_for_what_it_says_and_for_no_more) {
+  begin_run();
+  using enum model::WorkspaceUse;
+  const auto tables = workspace_of(acme) + "/tables";
+  EXPECT_EQ(ask(bearer(none), tables), 403);
+  EXPECT_EQ(ask(bearer(none), workspace_of(acme) + "/environments"), 403);
+  EXPECT_EQ(ask(bearer(none), tables, "POST"), 403);
+  EXPECT_EQ(ask(bearer(read), tables), 200);
+  EXPECT_EQ(ask(bearer(read), tables, "POST"), 403);
+  EXPECT_EQ(ask(bearer(read), tables + "/none/query", "POST"), 404) << "a question changes nothing";
+  EXPECT_EQ(ask(bearer(write), tables, "POST"), 422) << "its body is looked at";
+}
+
+TEST_F(BoxAuthenticationTest, A_box_sees_no_variables_of_environments_and_no_headers_of_agents_tools) {
+  post("/v1/environments", R"({"name":"e","variables":{"DATABASE_URL":"hunter2"},"script":"export X=hunter2"})");
+  post("/v1/agents", R"({"name":"a","mcp_servers":[{"name":"m","command":["x"],"environment":{"K":"hunter2"}}]})");
+  const auto box = begin_run();
+  for (const std::string of : {"environments", "agents"}) {
+    const auto seen = ask_as("GET", workspace_of(acme) + "/" + of, {.key = box});
+    EXPECT_EQ(seen->status, 200);
+    EXPECT_EQ(seen->body.find("hunter2"), std::string::npos) << seen->body;
+    EXPECT_NE(get("/v1/" + of)->body.find("hunter2"), std::string::npos);
+  }
+}
+
+TEST_F(BoxAuthenticationTest, What_a_box_changes_is_in_the_audit_chain_with_its_run) {
+  const auto box = begin_run();
+  const auto made = ask_as("POST", workspace_of(acme) + "/tables",
+                           {.key = box, .body = R"({"name":"prices","columns":[{"name":"item","type":"text"}]})"});
+  ASSERT_EQ(made->status, 201) << made->body;
+  const auto chain = admin("GET", "/v1/admin/audit")->body;
+  EXPECT_NE(chain.find(R"("action":"table.created","subject":"tbl_)"), std::string::npos) << chain;
+  EXPECT_NE(chain.find(R"("actor":"run:)" + run + '"'), std::string::npos) << chain;
+}
+
 TEST_F(BoxAuthenticationTest, A_bearer_is_not_guessed_and_not_lent_to_another_tenant) {
   const auto bearer = begin_run();
   const auto id = *model::RunId::parse(run);
   EXPECT_EQ(ask(bearer + "x", workspace_of(acme) + "/agents"), 401);
-  EXPECT_EQ(ask(vault::bearer_of("another root", {acme.id, id}), workspace_of(acme) + "/agents"), 401);
-  EXPECT_EQ(ask(vault::bearer_of(root, {other.id, id}), workspace_of(other) + "/agents"), 401);
+  EXPECT_EQ(
+      ask(vault::bearer_of("another root", {acme.id, id, model::WorkspaceUse::write}), workspace_of(acme) + "/agents"),
+      401);
+  EXPECT_EQ(ask(vault::bearer_of(root, {other.id, id, model::WorkspaceUse::write}), workspace_of(other) + "/agents"),
+            401);
   EXPECT_EQ(ask("asbx_" + run + "..", workspace_of(acme) + "/agents"), 401);
 }
 

@@ -55,13 +55,21 @@ class RequestContext final {
   // On routes for service keys only.
   const store::KeyHolder& holder() const { return SLUICE_CHECK(holder_ != nullptr), *holder_; }
   const model::Tenant& tenant() const { return holder().tenant; }
-  // The run whose sandbox asks; none when a service key does.
+  // A sandbox asks, and not a service key. Its run; none for an execution that was made by hand.
+  bool is_guest() const { return !guest_name_.empty(); }
   const std::optional<model::Run>& guest_run() const { return guest_run_; }
-  void set_guest_run(std::optional<model::Run> run) { guest_run_ = std::move(run); }
+  // `name` for the audit chain: "run:run_…".
+  void set_guest(std::string name, std::optional<model::Run> run) {
+    guest_name_ = std::move(name);
+    guest_run_ = std::move(run);
+  }
   // The operator acts for the tenant, without a key of its own.
   void set_admin_acts() { admin_acts_ = true; }
   // Who asks, for the audit chain.
-  std::string actor() const { return admin_acts_ ? "console:admin" : "service_key:" + holder().key.id.text(); }
+  std::string actor() const {
+    if (is_guest()) return guest_name_;
+    return admin_acts_ ? "console:admin" : "service_key:" + holder().key.id.text();
+  }
   void set_run(model::RunId run) { run_ = run; }
 
   // ── answers: exactly one of these, or a stream ──
@@ -102,6 +110,7 @@ class RequestContext final {
   Holder holder_;
   bool admin_acts_ = false;
   std::optional<model::Run> guest_run_;
+  std::string guest_name_;
   std::optional<model::RunId> run_;
 };
 

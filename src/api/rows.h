@@ -1,5 +1,6 @@
 // What handlers of records have in common: list, get, delete, and telling whose a taken name is.
-// Each is told the operation of the store that does it: list_rows<model::Skill>(asked, &store::Store::skills).
+// Each is told the operation of the store that does it: list_rows<model::Skill>(asked, &store::Store::skills). What not
+// everybody who may ask is shown of a row, `hide` takes out of it.
 #pragma once
 
 #include <string>
@@ -8,20 +9,28 @@
 
 namespace sluice::api {
 
+template <typename Row>
+void hide_nothing(const Asked&, Row&) {}
+
 template <typename Row, typename List>
-void list_rows(const Asked& asked, List list) {
+void list_rows(const Asked& asked, List list, void (*hide)(const Asked&, Row&) = hide_nothing<Row>) {
   const auto query = read_page_query<decltype(Row::id)>(asked);
   if (!query) return;
-  (asked->store().*list)(asked->tenant().id, *query,
-                         [asked, query](const Result<store::Page<Row>>& page) { answer_page(asked, *query, page); });
+  (asked->store().*list)(asked->tenant().id, *query, [asked, query, hide](Result<store::Page<Row>> page) {
+    if (page) {
+      for (auto& row : page.value().rows) hide(asked, row);
+    }
+    answer_page(asked, *query, page);
+  });
 }
 
 template <typename Row, typename Get>
-void get_row(const Asked& asked, Get get) {
+void get_row(const Asked& asked, Get get, void (*hide)(const Asked&, Row&) = hide_nothing<Row>) {
   const auto id = asked->path_id<decltype(Row::id)>();
   if (!id) return asked->not_found();
-  (asked->store().*get)(asked->tenant().id, *id, [asked](const Result<Row>& row) {
+  (asked->store().*get)(asked->tenant().id, *id, [asked, hide](Result<Row> row) {
     if (!row) return asked->fail(row.error());
+    hide(asked, row.value());
     asked->answer_json(200, model::to_json(row.value()));
   });
 }

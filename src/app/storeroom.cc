@@ -109,9 +109,9 @@ std::shared_ptr<harness::Supplies> HouseStoreroom::supplies_for(const model::Run
   return std::make_shared<HouseSupplies>(needs_, builtin_skills_, run);
 }
 
-harness::WorkspaceAccess HouseStoreroom::workspace_for(const model::Run& run) {
+harness::WorkspaceAccess HouseStoreroom::workspace_for(const model::Run& run, model::WorkspaceUse use) {
   return {options_.server_url + "/api/workspaces/" + model::WorkspaceId{run.tenant_id.ulid}.text(),
-          vault::bearer_of(options_.run_bearer_root, {run.tenant_id, run.id})};
+          vault::bearer_of(options_.run_bearer_root, {run.tenant_id, run.id, use}), use};
 }
 
 std::optional<harness::SkillUse> HouseStoreroom::builtin_skill(std::string_view name) {

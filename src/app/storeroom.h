@@ -36,7 +36,7 @@ class HouseStoreroom final : public engine::Storeroom {
         options_(std::move(options)),
         builtin_skills_(std::make_shared<const BuiltinSkills>(skills::builtin_skills())) {}
   std::shared_ptr<harness::Supplies> supplies_for(const model::Run& run) override;
-  harness::WorkspaceAccess workspace_for(const model::Run& run) override;
+  harness::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) override;
   std::optional<harness::SkillUse> builtin_skill(std::string_view name) override;
 
  private:

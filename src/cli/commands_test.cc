@@ -160,6 +160,8 @@ TEST_F(CommandsTest, An_agent_is_described_by_flags) {
 TEST_F(CommandsTest, H_1_an_agent_is_a_program_and_has_a_kit) {
   run({"agents", "create", "c", "--type", "codex"});
   EXPECT_EQ(remote.asked.back(), R"(POST /v1/agents {"name":"c","agent_type":"codex"})");
+  run({"agents", "create", "c", "--workspace", "read"});
+  EXPECT_EQ(remote.asked.back(), R"(POST /v1/agents {"name":"c","workspace":"read"})");
   const auto kit = testing::TempDir() + "/kit-" + std::to_string(getpid()) + ".json";
   std::ofstream(kit) << R"({"command":["agent","--acp"],"code_mode":true})";
   run({"agents", "update", "agt_1", "--type", "acp", "--kit", kit});

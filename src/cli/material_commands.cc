@@ -18,6 +18,7 @@ constexpr Flag agent_flags[] = {
     {"--environment", "ID", "the environment that its runs work in; '': none"},
     {"--policy", "FILE", "a JSON list of rules: what its runs may do, must ask for and must not do"},
     {"--type", "TYPE", "which program is the agent: native, claude-code, codex, opencode, grok-build or acp"},
+    {"--workspace", "USE", "what its sandboxes may do with the workspace's API: none, read or write (default none)"},
     {"--kit", "FILE", "a JSON object with any of command (of acp), mcp_servers, tools, code_mode"},
     {"--default", "", "make it the tenant's default agent"},
 };

@@ -103,6 +103,7 @@ Result<std::string> agent_body(const Arguments& arguments, const std::string& na
     writer.key("policy").raw(policy.value());
   }
   if (arguments.has("--type")) writer.key("agent_type").string(arguments.flag("--type"));
+  if (arguments.has("--workspace")) writer.key("workspace").string(arguments.flag("--workspace"));
   if (const auto written = write_kit(writer, arguments); !written) return written.error();
   if (arguments.has("--default")) writer.key("is_default").boolean(true);
   writer.end_object();

@@ -35,8 +35,8 @@ inline constexpr uint16_t proxy_port = 3128;  // on the box's own loopback
 // How a box names its workspace's API: http://workspace.sluice/tables.
 inline constexpr std::string_view workspace_host = "workspace.sluice";
 
-// Where that is. Whatever a box sends there gets `token` as its bearer; the box never sees it, and the policy need not
-// allow it.
+// Where that is. Whatever a box sends there gets `token` as its bearer, which the box never sees. The policy need not
+// allow it; a rule that denies this very name, or asks for it, is obeyed.
 struct WorkspaceHost {
   std::string base_url;  // "http://127.0.0.1:8080/api/workspaces/wsp_…"; may be a private address
   std::string token;

@@ -20,6 +20,14 @@ bool names_exactly(const model::Policy& policy, const std::string& host) {
   });
 }
 
+model::Policy rules_that_name(const model::Policy& policy, std::string_view host) {
+  model::Policy rules;
+  for (const auto& rule : policy) {
+    if (rule.subject == model::Subject::host && gates::normal_host(rule.pattern) == host) rules.push_back(rule);
+  }
+  return rules;
+}
+
 std::string words_of_denial(const std::string& host, const std::string& why) {
   return "this sandbox may not reach " + host + ": " + why +
          ". Do not look for a way around it; if the task needs this host, say so to whoever gave you the task.";
@@ -80,12 +88,24 @@ Premises::Ruling Premises::rule_on(const Destination& to) const {
   return {model::Effect::deny, words_of_denial(to.host, why)};
 }
 
+// It is no host of the world: rules with wildcards do not speak of it, and one that names it can only take it away, or
+// have a human asked.
 Premises::Ruling Premises::rule_on_workspace(const Destination& to) const {
-  if (!workspace_door_) return {model::Effect::deny, words_of_denial(to.host, "this run has no workspace")};
+  if (!workspace_door_) {
+    return {model::Effect::deny,
+            words_of_denial(to.host, "the agent may not use its workspace's API (its `workspace` is none)")};
+  }
+  const gates::Ruling ruling = gates::rule_on_host(rules_that_name(guest_->policy, to.host), to.host);
+  const bool is_named = !ruling.pattern.empty();
+  if (is_named && ruling.effect == model::Effect::deny) {
+    return {model::Effect::deny,
+            words_of_denial(to.host, ruling.reason.empty() ? "the agent's policy forbids it" : ruling.reason)};
+  }
   if (to.tls || to.port != http_port) {
     return {model::Effect::deny, "the workspace is reached by plain requests to http://" + to.host + "/, on port 80"};
   }
-  return {model::Effect::allow, {}};
+  const bool asks = is_named && ruling.effect == model::Effect::ask && !let_through_.contains(to.host);
+  return asks ? Ruling{model::Effect::ask, ruling.reason} : Ruling{model::Effect::allow, {}};
 }
 
 const Forwarding& Premises::workspace_door() {

@@ -84,6 +84,39 @@ TEST_F(WorkspaceDoorTest, Two_requests_in_one_are_refused_before_they_reach_the_
   EXPECT_EQ(ledger.size(), 0u);
 }
 
+TEST_F(WorkspaceDoorTest, A_rule_that_denies_it_by_name_is_obeyed_and_one_with_a_wildcard_does_not_speak_of_it) {
+  Ledger ledger;
+  Upstream upstream(ledger.answering());
+  const auto rule = [](model::Effect effect, std::string host) {
+    return model::PolicyRule{
+        .effect = effect, .subject = model::Subject::host, .pattern = std::move(host), .reason = "Not here"};
+  };
+  policy = {rule(model::Effect::deny, "*"), rule(model::Effect::deny, "*.sluice")};
+  lead_to(upstream);
+  EXPECT_EQ(ask("/tables").status, 200);
+  policy.push_back(rule(model::Effect::deny, "Workspace.Sluice."));
+  in_loop([&] { outlet->serve({.policy = policy, .secrets = secrets, .workspace = workspace}, ear); });
+  const Heard answer = ask("/tables");
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_NE(answer.body.find("Not here"), std::string::npos) << answer.body;
+  EXPECT_EQ(ledger.size(), 1u);
+}
+
+TEST_F(WorkspaceDoorTest, A_rule_that_asks_for_it_by_name_has_a_human_asked_once) {
+  Ledger ledger;
+  Upstream upstream(ledger.answering());
+  policy.push_back({.effect = model::Effect::ask, .subject = model::Subject::host, .pattern = "workspace.sluice"});
+  lead_to(upstream);
+  Client client = connect();
+  client.say("GET http://workspace.sluice/tables HTTP/1.1\r\nHost: workspace.sluice\r\n\r\n");
+  const Question question = ear.question();
+  EXPECT_EQ(question.host, "workspace.sluice");
+  settle(question.number, true);
+  EXPECT_EQ(client.hear_answer().status, 200);
+  EXPECT_EQ(ask("/tables").status, 200);
+  EXPECT_EQ(ear.question_count(), 1u);
+}
+
 TEST_F(WorkspaceDoorTest, It_is_reached_by_that_name_on_that_port_and_in_the_clear_only) {
   Ledger ledger;
   Upstream upstream(ledger.answering());
@@ -155,7 +188,7 @@ TEST_F(WorkspaceDoorTest, Without_a_workspace_the_name_leads_nowhere) {
   start();
   const Heard answer = ask("/tables");
   EXPECT_EQ(answer.status, 403);
-  EXPECT_NE(answer.body.find("this run has no workspace"), std::string::npos) << answer.body;
+  EXPECT_NE(answer.body.find("its `workspace` is none"), std::string::npos) << answer.body;
 }
 
 TEST_F(WorkspaceDoorTest, A_server_with_TLS_is_known_by_its_certificate_under_any_address) {

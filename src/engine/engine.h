@@ -191,7 +191,7 @@ class Storeroom {
  public:
   virtual ~Storeroom() = default;
   virtual std::shared_ptr<harness::Supplies> supplies_for(const model::Run& run) = 0;
-  virtual harness::WorkspaceAccess workspace_for(const model::Run& run) = 0;
+  virtual harness::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) = 0;
   // One that comes with the server, by its name; empty when there is none.
   virtual std::optional<harness::SkillUse> builtin_skill(std::string_view name) = 0;
 };

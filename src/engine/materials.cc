@@ -40,6 +40,10 @@ void give_builtin_skills(const model::RunExtras& extras, Storeroom& storeroom, h
   }
 }
 
+model::WorkspaceUse workspace_use_of(const model::Agent& agent, const model::RunExtras& extras) {
+  return extras.builtin_skills.empty() ? agent.kit.workspace : model::WorkspaceUse::write;
+}
+
 void give_attachments(const model::RunExtras& extras, harness::Materials& materials) {
   if (!extras.chat) return;
   for (const auto& file : extras.chat->attachments) {

@@ -19,6 +19,10 @@ void give(store::FoundMaterials found, harness::Materials& materials);
 // The skills that come with the server, of those that the message wants; a tenant's own of the same name wins.
 void give_builtin_skills(const model::RunExtras& extras, Storeroom& storeroom, harness::Materials& materials);
 
+// What the run's sandbox may do with the workspace's API: what its agent says, and more where a skill that comes with
+// the server is given to it, which is made for that.
+model::WorkspaceUse workspace_use_of(const model::Agent& agent, const model::RunExtras& extras);
+
 // The files that a chat's turn brought along, under names that are unique among them.
 void give_attachments(const model::RunExtras& extras, harness::Materials& materials);
 

@@ -158,7 +158,9 @@ void RunEngine::start_work(LiveRun& live, harness::Dispatch work, const store::M
   const auto& record = live.run();
   if (needs_.storeroom != nullptr) {
     work.supplies = needs_.storeroom->supplies_for(record);
-    work.workspace = needs_.storeroom->workspace_for(record);
+    const auto use = workspace_use_of(work.agent, work.extras);
+    work.workspace =
+        use == model::WorkspaceUse::none ? harness::WorkspaceAccess{} : needs_.storeroom->workspace_for(record, use);
   }
   if (!names.repository && names.skills.empty() && !names.environment) return find_secrets(live, std::move(work));
   needs_.store.materials(

@@ -73,6 +73,7 @@ struct KeptAsset {
 struct WorkspaceAccess {
   std::string base_url;  // empty: there is none
   std::string token;
+  model::WorkspaceUse use = model::WorkspaceUse::none;  // what the token is good for
 };
 
 // Where a dispatch gets what it names, and where it hands back what it made: the server itself, or

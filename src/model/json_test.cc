@@ -151,14 +151,15 @@ TEST(AgentJson, Is_spelt_in_one_way) {
                     .skill_ids = {some_id<SkillId>()},
                     .environment_id = some_id<EnvironmentId>(),
                     .is_default = true};
-  EXPECT_EQ(to_json(agent),
-            R"({"object":"agent","id":"agt_01hzx8c0000000000000000001","tenant_id":"tnt_01hzx8c0000000000000000001",)"
-            R"("name":"support","system_prompt":"Be kind.",)"
-            R"("model":{"provider":"offline","name":"offline","base_url":null,"key_alias":null},)"
-            R"("limits":{"max_output_tokens":8192,"max_runtime_seconds":28800,"max_history_messages":200},)"
-            R"("skill_ids":["skl_01hzx8c0000000000000000001"],"environment_id":"env_01hzx8c0000000000000000001",)"
-            R"("policy":[],"agent_type":"native","command":[],"mcp_servers":[],"tools":[],"code_mode":false,)"
-            R"("is_default":true,"created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
+  EXPECT_EQ(
+      to_json(agent),
+      R"({"object":"agent","id":"agt_01hzx8c0000000000000000001","tenant_id":"tnt_01hzx8c0000000000000000001",)"
+      R"("name":"support","system_prompt":"Be kind.",)"
+      R"("model":{"provider":"offline","name":"offline","base_url":null,"key_alias":null},)"
+      R"("limits":{"max_output_tokens":8192,"max_runtime_seconds":28800,"max_history_messages":200},)"
+      R"("skill_ids":["skl_01hzx8c0000000000000000001"],"environment_id":"env_01hzx8c0000000000000000001",)"
+      R"("policy":[],"agent_type":"native","command":[],"mcp_servers":[],"tools":[],"code_mode":false,)"
+      R"("workspace":"none","is_default":true,"created_at":"1970-01-01T00:00:00.000Z","updated_at":"1970-01-01T00:00:00.000Z"})");
 }
 
 // I-25

@@ -56,12 +56,20 @@ struct WebhookTool {
   bool operator==(const WebhookTool&) const = default;
 };
 
+// What a run's sandbox may do with the API of its workspace: tables, files, workflows, and what else the tenant has
+// there.
+enum class WorkspaceUse : uint8_t { none, read, write };
+std::string_view name_of(WorkspaceUse use);
+std::optional<WorkspaceUse> workspace_use_named(std::string_view name);
+
 struct AgentKit {
   std::string agent_type = "native";  // of conversations that do not name one
   std::vector<std::string> command;   // of "acp": the program and its arguments
   std::vector<McpServer> mcp_servers;
   std::vector<WebhookTool> tools;
   bool code_mode = false;  // the tool run_script is offered
+  // Of every run. A run that is given one of the server's own skills may write in any case: the skill is for that.
+  WorkspaceUse workspace = WorkspaceUse::none;
   bool operator==(const AgentKit&) const = default;
 };
 

@@ -123,6 +123,7 @@ void append_kit_members(json::Writer& writer, const AgentKit& kit) {
     writer.key("url").string(webhook.url).key("timeout_seconds").integer(webhook.timeout_seconds).end_object();
   }
   writer.end_array().key("code_mode").boolean(kit.code_mode);
+  writer.key("workspace").string(name_of(kit.workspace));
 }
 
 AgentKit kit_from_json(json::Value value) {
@@ -139,6 +140,8 @@ AgentKit kit_from_json(json::Value value) {
   });
   const auto code_mode = value.find("code_mode");
   kit.code_mode = code_mode && code_mode->boolean().value_or(false);
+  // An agent that was kept before there was this member has none: what needs more is given it by its skills.
+  kit.workspace = workspace_use_named(text_of(value, "workspace")).value_or(WorkspaceUse::none);
   return kit;
 }
 

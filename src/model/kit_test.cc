@@ -41,6 +41,7 @@ TEST(Kit, H_1_the_agent_types_are_known_by_their_names) {
 
 TEST(KitJson, H_6_is_spelt_in_one_way_and_comes_back_as_it_was) {
   AgentKit kit{.agent_type = "acp", .command = {"my-agent", "--acp", "a \"b\""}, .code_mode = true};
+  kit.workspace = WorkspaceUse::read;
   kit.mcp_servers = {
       {.name = "crm", .url = "https://crm.example/mcp", .headers = {{"Authorization", "Bearer {{secret:CRM_KEY}}"}}},
       {.name = "bare", .url = "https://bare.example"},
@@ -54,7 +55,7 @@ TEST(KitJson, H_6_is_spelt_in_one_way_and_comes_back_as_it_was) {
             R"({"name":"bare","url":"https://bare.example"},{"name":"local","command":["npx","server"],)"
             R"("environment":{"MODE":"quick"}}],"tools":[{"name":"lookup","description":"Looks up.",)"
             R"("parameters":{"type":"object","properties":{"id":{"type":"string"}}},)"
-            R"("url":"https://tools.example/lookup","timeout_seconds":5}],"code_mode":true})");
+            R"("url":"https://tools.example/lookup","timeout_seconds":5}],"code_mode":true,"workspace":"read"})");
   EXPECT_EQ(read_back(text_of(kit), kit_from_json), kit);
   EXPECT_EQ(read_back(text_of(AgentKit{}), kit_from_json), AgentKit{});
 }
@@ -68,6 +69,7 @@ TEST(KitJson, What_is_missing_is_as_in_a_new_one) {
   ASSERT_EQ(kit.mcp_servers.size(), 1U);
   EXPECT_EQ(kit.mcp_servers[0].name, "y");
   EXPECT_FALSE(kit.code_mode);
+  EXPECT_EQ(kit.workspace, WorkspaceUse::none) << "also of an agent that was kept before there was the member";
 }
 
 TEST(ExtrasJson, H_3_come_back_as_they_were) {

@@ -118,7 +118,8 @@ std::string config_json(const harness::Dispatch& dispatch, const MintOptions& op
       .begin_object()
       .key("base_url")
       .string(options.base_url + "/api/workspaces/" + model::WorkspaceId{tenant.ulid}.text());
-  writer.key("expires_at").string(to_rfc3339(expires_at)).end_object();
+  writer.key("expires_at").string(to_rfc3339(expires_at));
+  writer.key("workspace").string(model::name_of(dispatch.workspace.use)).end_object();
   writer.key("limits").begin_object();
   writer.key("max_runtime_seconds").integer(dispatch.agent.limits.max_runtime_seconds);
   writer.key("max_output_tokens").integer(dispatch.agent.limits.max_output_tokens).end_object();

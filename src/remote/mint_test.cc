@@ -75,6 +75,9 @@ TEST_F(Mint, The_bearer_is_in_no_record_and_in_the_answer_to_config) {
   EXPECT_EQ(at(answer, {"callback", "base_url"}),
             "\"https://house.example/api/workspaces/" + model::WorkspaceId{tenant_.ulid}.text() + "\"");
   EXPECT_EQ(at(answer, {"agent"}), at(minted.execution.config_json, {"agent"}));
+  EXPECT_EQ(at(answer, {"callback", "workspace"}), "\"none\"");
+  dispatch_.workspace.use = model::WorkspaceUse::read;
+  EXPECT_EQ(at(made().execution.config_json, {"callback", "workspace"}), "\"read\"");
 }
 
 TEST_F(Mint, Env_has_the_variables_and_the_script_S_4) {

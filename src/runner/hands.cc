@@ -176,8 +176,8 @@ void Hands::fetch_skills() {
 
 egress::Guest Hands::guest() const {
   egress::Guest guest{dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_, {}};
-  const auto& [base_url, token] = dispatch_.workspace;
-  if (!base_url.empty()) guest.workspace = {base_url, token};
+  const auto& workspace = dispatch_.workspace;
+  if (!workspace.base_url.empty()) guest.workspace = {workspace.base_url, workspace.token};
   return guest;
 }
 

@@ -213,6 +213,12 @@ void read_around(const Fields& fields, ConfigAnswer& out) {
     out.bearer = callback.text("token");
     if (!out.bearer.empty() && !is_token(out.bearer)) callback.refuse("token", "has characters that no token has");
     out.workspace_url = callback.text("base_url");
+    // A workspace that says nothing of it judges by itself what the bearer is good for.
+    const auto use = callback.text("workspace");
+    if (use.empty()) return;
+    const auto known = model::workspace_use_named(use);
+    if (!known) callback.refuse("workspace", "must be none, read or write");
+    out.workspace_use = known.value_or(model::WorkspaceUse::none);
   });
   fields.object("limits", [&](const Fields& its) {
     auto& limits = out.agent.limits;

@@ -28,9 +28,10 @@ struct ConfigAnswer {
   std::vector<harness::HistoryTurn> history;  // the last limits::replay_turns_max
   std::vector<harness::FileUse> files;        // in the zip at files_url
   std::string files_url;
-  std::string bearer;         // asbx_…; empty: none was given
-  std::string workspace_url;  // of the workspace's API; empty: none was given
-  bool resumed = false;       // another runner was lost with it: the agent goes on after what that one told
+  std::string bearer;                                              // asbx_…; empty: none was given
+  std::string workspace_url;                                       // of the workspace's API; empty: none was given
+  model::WorkspaceUse workspace_use = model::WorkspaceUse::write;  // what its bearer is good for there
+  bool resumed = false;  // another runner was lost with it: the agent goes on after what that one told
   std::string told_text, told_reasoning;
   bool filler = false;
   bool inference = false;           // one call of the model, without tools

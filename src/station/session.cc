@@ -28,8 +28,9 @@ std::string_view origin_of(std::string_view url) {
 
 // The box is led only to the server that the runner itself speaks to: another could be one in the runner's own network.
 harness::WorkspaceAccess access_to(const ConfigAnswer& config, std::string_view agent_url) {
-  if (config.bearer.empty() || origin_of(config.workspace_url) != origin_of(agent_url)) return {};
-  return {config.workspace_url, config.bearer};
+  if (config.bearer.empty() || config.workspace_use == model::WorkspaceUse::none) return {};
+  if (origin_of(config.workspace_url) != origin_of(agent_url)) return {};
+  return {config.workspace_url, config.bearer, config.workspace_use};
 }
 
 // Ends in a full stop: what a workspace says of itself may have one, or none.

@@ -75,6 +75,18 @@ TEST_F(StationTest, The_box_is_led_to_the_workspace_with_the_bearer) {
   EXPECT_EQ(agents_.dispatched.at(0).workspace.token, "asbx_9");
 }
 
+TEST_F(StationTest, The_box_is_not_led_to_a_workspace_that_it_may_not_use) {
+  const auto callback = [](const std::string& use) {
+    return R"({"agent":{},"callback":{"base_url":"http://workspace.example/api/workspaces/wsp_1","token":"asbx_9",)"
+           R"("workspace":")" +
+           use + R"("}})";
+  };
+  at_work("", callback("none"));
+  EXPECT_EQ(agents_.dispatched.at(0).workspace.base_url, "");
+  at_work("", callback("read"));
+  EXPECT_EQ(agents_.dispatched.at(1).workspace.use, model::WorkspaceUse::read);
+}
+
 TEST_F(StationTest, The_box_is_not_led_to_another_server_than_the_workspace_s) {
   for (const std::string url : {"http://10.0.0.1/api/workspaces/wsp_1", "http://workspace.example.evil/x",
                                 "https://workspace.example/x", "http://workspace.example:81/x", ""}) {

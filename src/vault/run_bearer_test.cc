@@ -7,7 +7,7 @@ namespace run_bearer_test {
 
 BoxOwner owner() {
   return {*model::TenantId::parse("tnt_01j00000000000000000000001"),
-          *model::RunId::parse("run_01j00000000000000000000002")};
+          *model::RunId::parse("run_01j00000000000000000000002"), model::WorkspaceUse::read};
 }
 
 TEST(RunBearer, Names_its_run_and_tenant_and_is_the_same_after_a_restart) {
@@ -18,6 +18,14 @@ TEST(RunBearer, Names_its_run_and_tenant_and_is_the_same_after_a_restart) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->run, owner().run);
   EXPECT_EQ(found->tenant, owner().tenant);
+  EXPECT_EQ(found->use, model::WorkspaceUse::read);
+}
+
+TEST(RunBearer, One_that_is_good_for_reading_does_not_become_one_for_writing) {
+  auto bearer = bearer_of("root", owner());
+  const auto at = bearer.find(".read.");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_FALSE(owner_of_bearer("root", bearer.replace(at, 6, ".write.")));
 }
 
 TEST(RunBearer, One_that_was_changed_anywhere_is_nobodys) {

@@ -144,9 +144,10 @@ class ScrubStream {
 struct BoxOwner {
   model::TenantId tenant;
   model::RunId run;
+  model::WorkspaceUse use = model::WorkspaceUse::none;
 };
-// asbx_RUN.TENANT.PROOF: derived from the server's root, so that it is kept nowhere and good after a restart. Whether
-// the run is still under way it does not say.
+// asbx_RUN.TENANT.USE.PROOF: derived from the server's root, so that it is kept nowhere and good after a restart.
+// Whether the run is still under way it does not say.
 std::string bearer_of(std::string_view root, const BoxOwner& owner);
 // Empty when it is not proven.
 std::optional<BoxOwner> owner_of_bearer(std::string_view root, std::string_view bearer);

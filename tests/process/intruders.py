@@ -123,8 +123,8 @@ def cookie_that_ended(server, seconds_ago=1):
     return "sluice_session=" + base64url(said + seal)
 
 
-def box_bearer(server, run, tenant):
-    named = f"{run}.{tenant}"
+def box_bearer(server, run, tenant, use="write"):
+    named = f"{run}.{tenant}.{use}"
     seal = hmac.new(derived(server, "bearers of boxes"), f"the box of {named}".encode(), hashlib.sha256).digest()
     return f"asbx_{named}.{base64url(seal)}"
 

@@ -15,7 +15,7 @@ KEYS, APPROVERS = "/v1/tenants/{tenant}/keys", "/v1/tenants/{tenant}/approver-ke
 TOO_LARGE = b"x" * (4 * 1024 * 1024 + 1)
 ELSEWHERE = {"provider": "openai-chat", "name": "m", "base_url": "http://127.0.0.1:9/v1"}
 PUBLIC_KEY = "A" * 43  # 32 bytes in base64url
-KIT = {"agent_type": "claude-code", "code_mode": True,
+KIT = {"agent_type": "claude-code", "code_mode": True, "workspace": "read",
        "mcp_servers": [{"name": "crm", "url": "https://tools.example/mcp", "headers": {"X-Key": "{{secret:CRM_KEY}}"}},
                        {"name": "files", "command": ["npx", "files"], "environment": {"ROOT": "/workspace"}}],
        "tools": [{"name": "lookup", "description": "Looks it up.", "parameters": {"type": "object"},
@@ -105,8 +105,9 @@ EXAMPLES = {
     "updateAgent": [
         (AGENT, {"system_prompt": "Be kind."}, 200),
         (AGENT, KIT, 200),
-        (AGENT, {"agent_type": None, "mcp_servers": None, "tools": None, "code_mode": None}, 200),
+        (AGENT, {"agent_type": None, "mcp_servers": None, "tools": None, "code_mode": None, "workspace": None}, 200),
         (AGENT, {"agent_type": "cursor"}, 422),
+        (AGENT, {"workspace": "all"}, 422),
         (AGENT, {"name": "A"}, 409),
         (AGENT, {"name": ""}, 422),
         ("/v1/agents/agt_{none}", {}, 404)],

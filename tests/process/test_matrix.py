@@ -64,6 +64,8 @@ class MatrixTest(ServerTest):
     @classmethod
     def execution(cls, client, workspace):
         """With its bearer, which is told once."""
+        agent = next(agent["id"] for agent in client.get("/v1/agents").json()["data"] if agent["is_default"])
+        client.patch(f"/v1/agents/{agent}", {"workspace": "write"})
         made = client.post(f"/api/workspaces/{workspace}/executions").json()
         config = cls.nobody.get(f"/api/agents/{made['id']}/config", {"Authorization": made["otp_run"]}).json()
         return made | {"bearer": config["callback"]["token"]}

@@ -21,6 +21,8 @@ class TokenTest(ServerTest):
         super().setUp()
         self.client = self.server.client()  # its port changes when it is started again
         self.workspace = f"/api/workspaces/{self.server.bootstrap['workspace_id']}"
+        agent = self.client.get("/v1/agents").json()["data"][0]["id"]
+        self.assertEqual(self.client.patch(f"/v1/agents/{agent}", {"workspace": "write"}).status, 200)
         self.nobody = self.server.client("")
 
     def execution(self, **fields):

@@ -160,7 +160,7 @@ class NoTokenInside(WorkspaceTest):
         """As the server derives it; nobody else has the admin key."""
         bootstrap = self.server.bootstrap
         root = hashlib.sha256(("bearers of boxes\n" + bootstrap["admin_key"]).encode()).digest()
-        named = f"{run}.{bootstrap['tenant_id']}"
+        named = f"{run}.{bootstrap['tenant_id']}.write"
         proof = base64.urlsafe_b64encode(hmac.digest(root, ("the box of " + named).encode(), "sha256")).rstrip(b"=")
         return f"asbx_{named}.{proof.decode()}"
 
@@ -177,6 +177,84 @@ class NoTokenInside(WorkspaceTest):
             stopped = self.client.post(f"/api/assistant/chats/{chat['chatId']}/stop")
             self.assertEqual(stopped.status, 200, stopped.body)
             self.assertEqual(box.get(self.workspace + "/agents").status, 401)
+
+
+class OfAgents(WorkspaceTest):
+    """Runs without a skill of the server's: the workspace is closed to them unless their agent says otherwise."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment = self.client.post("/v1/environments", {
+            "name": self.id(), "variables": {"DATABASE_URL": "postgres://u:hunter2@db/prod"}}).json()["id"]
+        made = self.client.post(self.workspace + "/workflows", {"name": self.id(), "definition": {
+            "inputs": [], "environment": {}, "blocks": [{"id": "a", "type": "condition", "left": "1", "op": "eq", "right": "1"}],
+            "edges": [], "outputs": {}}})
+        self.assertEqual(made.status, 201, made.body)
+        self.workflow = made.json()
+
+    def agent(self, *rules, **fields):
+        made = self.client.post("/v1/agents", {"name": self.id() + str(fields), "policy": list(rules)} | fields)
+        self.assertEqual(made.status, 201, made.body)
+        return made.json()["id"]
+
+    def asked(self, agent, *requests):
+        """The statuses that a run of this agent gets for (method, path, body), and all that it saw."""
+        commands = [f"curl -s -w '\\n%{{http_code}}\\n' -X {method} http://workspace.sluice{path}" +
+                    (f" -H 'Content-Type: application/json' -d '{json.dumps(body)}'" if body else "")
+                    for method, path, body in requests]
+        stream = self.client.send(self.conversation(agent_id=agent), "\n".join("$ " + c for c in commands) + "\nsay done",
+                                  query="?detail=full")
+        with stream.connection:
+            self.run_id = stream.header("x-run-id")
+            events = [json.loads(line) for line in stream.lines()]
+        self.assertEqual(events[-1]["type"], "message_end", events[-1])
+        seen = [e["data"]["result"] for e in events if e["type"] == "step" and "result" in e["data"]]
+        return [int(words.split()[-1]) for words in seen], "".join(seen)
+
+    def requests(self):
+        changed = self.workflow["definition"] | {"outputs": {"x": "1"}}
+        return [("GET", "/environments", None), ("GET", "/environments/" + self.environment, None), ("GET", "/workflows", None),
+                ("PATCH", "/workflows/" + self.workflow["id"], {"definition": changed}),
+                ("POST", "/tables", {"name": self.id()[-40:], "columns": [{"name": "a", "type": "text"}]})]
+
+    def deeds(self):
+        chain = self.admin.get(f"/v1/admin/audit?limit=100&tenant_id={self.server.bootstrap['tenant_id']}").json()["data"]
+        return [(e["action"], e["actor"]) for e in chain if e["action"].startswith(("workflow.", "table."))
+                and e["actor"] == "run:" + self.run_id]
+
+    def test_an_agent_that_denies_everything_neither_reads_environments_nor_changes_workflows(self):
+        statuses, seen = self.asked(self.agent({"effect": "deny", "host": "*"}), *self.requests())
+        self.assertEqual(statuses, [403] * 5, seen)
+        self.assertNotIn("hunter2", seen)
+        kept = self.client.get(self.workspace + "/workflows/" + self.workflow["id"]).json()
+        self.assertEqual(kept["definition"], self.workflow["definition"])
+
+    def test_an_agent_that_may_read_changes_nothing_and_sees_no_variables(self):
+        statuses, seen = self.asked(self.agent(workspace="read"), *self.requests())
+        self.assertEqual(statuses, [200, 200, 200, 403, 403], seen)
+        self.assertIn(self.environment, seen)
+        self.assertNotIn("hunter2", seen)
+        self.assertNotIn("DATABASE_URL", seen)
+
+    def test_what_an_agent_that_may_write_changes_is_in_the_audit_chain_with_its_run(self):
+        statuses, seen = self.asked(self.agent(workspace="write"), *self.requests())
+        self.assertEqual(statuses, [200, 200, 200, 200, 201], seen)
+        self.assertNotIn("hunter2", seen)
+        self.assertEqual(sorted(self.deeds()), [("table.created", "run:" + self.run_id), ("workflow.updated", "run:" + self.run_id)])
+        kept = self.client.get(self.workspace + "/workflows/" + self.workflow["id"]).json()
+        self.assertEqual(kept["definition"]["outputs"], {"x": "1"})
+
+    def test_a_rule_that_denies_the_workspace_by_name_counts_also_against_a_skill(self):
+        rule = {"effect": "deny", "host": "workspace.sluice", "reason": "Not for this agent"}
+        statuses, seen = self.asked(self.agent(rule, workspace="write"), *self.requests())
+        self.assertEqual(statuses, [403] * 5, seen)
+        self.assertIn("Not for this agent", seen)
+        default = next(a["id"] for a in self.client.get("/v1/agents").json()["data"] if a["is_default"])
+        self.client.patch(f"/v1/agents/{default}", {"policy": [rule]})
+        self.addCleanup(self.client.patch, f"/v1/agents/{default}", {"policy": []})
+        (listed,) = self.outputs(f"{TABLES} list 2>&1; echo code $?")
+        self.assertIn("Not for this agent", listed)
+        self.assertNotIn("code 0", listed)
 
 
 class OverTls(WorkspaceTest):

@@ -49,7 +49,7 @@ export const stepsOf = (run) => (run.state === 'held' ? [] : [
 
 const agent = (key, name, is_default, more = {}) => ({
   object: 'agent', id: key, tenant_id: 'tnt_01hzx8dem000000000000000a1', name, system_prompt: `You are the ${name} of a small company. Be brief and exact.`, model: { provider: 'offline', name: 'offline', base_url: null, key_alias: null },
-  limits: { max_output_tokens: 8192, max_runtime_seconds: 28800, max_history_messages: 200 }, skill_ids: [], environment_id: null, policy: [], agent_type: 'native', command: [], mcp_servers: [], tools: [], code_mode: false, is_default, created_at: at(90000), updated_at: at(4000), ...more,
+  limits: { max_output_tokens: 8192, max_runtime_seconds: 28800, max_history_messages: 200 }, skill_ids: [], environment_id: null, policy: [], agent_type: 'native', command: [], mcp_servers: [], tools: [], code_mode: false, workspace: 'none', is_default, created_at: at(90000), updated_at: at(4000), ...more,
 })
 const settings = { filler_enabled: false, weight: 1, max_running: 0, max_held: 0, max_concurrent_sticky: 5, max_sticky_ttl_seconds: 3600, require_bound_decisions: false, agui_unsigned_approvals: false, webhook_url: null }
 const tenant = (key, name, more = {}) => ({ object: 'tenant', id: key, name, status: 'active', settings: { ...settings }, metadata: {}, created_at: at(900000), updated_at: at(90000), ...more })

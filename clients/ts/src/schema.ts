@@ -576,10 +576,18 @@ export interface Agent {
   tools: WebhookTool[]
   /** The tool `run_script` is offered. */
   code_mode: boolean
+  workspace: WorkspaceUse
   is_default: boolean
   created_at: Timestamp
   updated_at: Timestamp
 }
+
+/**
+ * What the sandboxes of its runs may do with the API of the workspace, at `http://workspace.sluice`: nothing, read, or read
+ * and write. A run that is given one of the server's own skills (a turn of the Assistant, a block that names them)
+ * may write in any case. A rule of the policy that denies the host `workspace.sluice`, by this very name, closes it.
+ */
+export type WorkspaceUse = 'none' | 'read' | 'write'
 
 /**
  * What the agent may do by itself. The strictest rule that matches decides: deny over ask over allow. Where
@@ -691,6 +699,7 @@ export interface CreateAgent {
   mcp_servers?: McpServer[] | null
   tools?: WebhookTool[] | null
   code_mode?: boolean | null
+  workspace?: WorkspaceUse | null
   /** `true`: the former default steps down. */
   is_default?: boolean
 }
@@ -711,6 +720,7 @@ export interface UpdateAgent {
   mcp_servers?: McpServer[] | null
   tools?: WebhookTool[] | null
   code_mode?: boolean | null
+  workspace?: WorkspaceUse | null
   /** Only `true`; make another agent the default instead of unsetting this one. */
   is_default?: true
 }
@@ -1172,6 +1182,7 @@ export interface ExecutionConfig {
     base_url: string
     token: string
     expires_at: Timestamp
+    workspace?: WorkspaceUse
   }
   limits: {
     max_runtime_seconds: number
@@ -1189,6 +1200,7 @@ export interface ExecutionConfig {
     mcp_servers: McpServer[]
     tools: WebhookTool[]
     code_mode: boolean
+    workspace?: WorkspaceUse
   }
   /** What another runner told before it was lost. The agent goes on after it. */
   told?: {
@@ -1539,7 +1551,7 @@ export interface AuditEntry {
   /** `approval.approved`, `secret.put`, `approver_key.revoked` and so on. */
   action: string
   subject: string
-  /** `approver_key:apk_…`, `service_key:key_…`, `admin` or `server`. */
+  /** `approver_key:apk_…`, `service_key:key_…`, `run:run_…` or `execution:exe_…` of a sandbox, `admin` or `server`. */
   actor: string
   detail: Record<string, unknown>
   /** Empty for the first. */

@@ -72,6 +72,7 @@ void gather(const Asked& asked, ExecutionInput input, model::Agent agent) {
           harness::Dispatch dispatch{.agent = std::move(agent), .prompt = input.message.content};
           if (input.message.env) dispatch.materials.variables = *input.message.env;
           engine::give(std::move(found).take(), dispatch.materials);
+          dispatch.workspace.use = engine::workspace_use_of(dispatch.agent, dispatch.extras);
           mint(asked, input, dispatch);
         });
   });

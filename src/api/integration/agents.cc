@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view agent_names[] = {"name",           "system_prompt", "model",      "limits",     "skill_ids",
                                             "environment_id", "policy",        "is_default", "agent_type", "command",
-                                            "mcp_servers",    "tools",         "code_mode"};
+                                            "mcp_servers",    "tools",         "code_mode",  "workspace"};
 constexpr std::string_view limit_names[] = {"max_output_tokens", "max_runtime_seconds", "max_history_messages"};
 
 constexpr TextRule prompt_rule{.chars_max = limits::message_content_bytes_max,
@@ -69,9 +69,18 @@ Named named_by_agent(const std::vector<model::SkillId>& skills,
   return out;
 }
 
+// A sandbox sees how agents are made, but not what they show to others: a header or a variable may be a key.
+void hide_from_guests(const Asked& asked, model::Agent& agent) {
+  if (!asked->is_guest()) return;
+  for (auto& server : agent.kit.mcp_servers) {
+    server.headers.clear();
+    server.environment.clear();
+  }
+}
+
 }  // namespace
 
-void list_agents(const Asked& asked) { list_rows<model::Agent>(asked, &store::Store::agents); }
+void list_agents(const Asked& asked) { list_rows<model::Agent>(asked, &store::Store::agents, hide_from_guests); }
 
 void create_agent(const Asked& asked) {
   const auto body = read_body(asked);
@@ -106,7 +115,7 @@ void create_agent(const Asked& asked) {
   });
 }
 
-void get_agent(const Asked& asked) { get_row<model::Agent>(asked, &store::Store::agent); }
+void get_agent(const Asked& asked) { get_row<model::Agent>(asked, &store::Store::agent, hide_from_guests); }
 
 namespace {
 

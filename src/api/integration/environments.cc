@@ -12,9 +12,18 @@ void fail(const Asked& asked, const Error& error, const std::string& name) {
   fail_to_name<model::Environment>(asked, &store::Store::environments, error, name);
 }
 
+// Keys stand in variables, and in scripts. A sandbox has those of its own environment, and sees no other's.
+void hide_from_guests(const Asked& asked, model::Environment& environment) {
+  if (!asked->is_guest()) return;
+  environment.variables.clear();
+  environment.script.clear();
+}
+
 }  // namespace
 
-void list_environments(const Asked& asked) { list_rows<model::Environment>(asked, &store::Store::environments); }
+void list_environments(const Asked& asked) {
+  list_rows<model::Environment>(asked, &store::Store::environments, hide_from_guests);
+}
 
 void create_environment(const Asked& asked) {
   const auto body = read_body(asked);
@@ -37,7 +46,9 @@ void create_environment(const Asked& asked) {
   });
 }
 
-void get_environment(const Asked& asked) { get_row<model::Environment>(asked, &store::Store::environment); }
+void get_environment(const Asked& asked) {
+  get_row<model::Environment>(asked, &store::Store::environment, hide_from_guests);
+}
 
 void update_environment(const Asked& asked) {
   const auto id = asked->path_id<model::EnvironmentId>();

@@ -169,6 +169,13 @@ model::AgentKit read_kit(const Asked& asked, const Fields& fields, const model::
   if (fields.given("mcp_servers")) out.mcp_servers = read_servers(asked, fields);
   if (fields.given("tools")) out.tools = read_tools(asked, fields);
   if (fields.given("code_mode")) out.code_mode = fields.boolean("code_mode").value_or(false);
+  if (fields.null("workspace")) {
+    out.workspace = defaults.workspace;
+  } else if (const auto use = fields.text("workspace", name_rule)) {
+    const auto known = model::workspace_use_named(*use);
+    if (!known) fields.refuse("workspace", "must be one of none, read, write");
+    out.workspace = known.value_or(defaults.workspace);
+  }
   return out;
 }
 

@@ -6,7 +6,8 @@
 
 namespace sluice::api::integration {
 
-inline constexpr std::string_view kit_names[] = {"agent_type", "command", "mcp_servers", "tools", "code_mode"};
+inline constexpr std::string_view kit_names[] = {"agent_type", "command",   "mcp_servers",
+                                                 "tools",      "code_mode", "workspace"};
 bool names_kit(const Fields& fields);
 
 // What is left out is as in `before`; null is the default. What is wrong is in the findings.

@@ -1,3 +1,4 @@
+#include "api/guest_deeds.h"
 #include "api/pages.h"
 #include "api/tables/handlers.h"
 #include "api/tables/table_input.h"
@@ -27,6 +28,18 @@ void fail(const Asked& asked, const Error& error, std::string pointer) {
   }
   if (error.kind == ErrorKind::invalid) return asked->invalid(std::move(pointer), error.what);
   asked->fail(error);
+}
+
+// What an entry of the audit chain says of a table's definition: its name, and columns that come.
+std::string detail_of(const std::optional<std::string>& name, const std::vector<model::Column>& columns) {
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object();
+  if (name) writer.key("name").string(*name);
+  writer.key("columns").begin_array();
+  for (const auto& column : columns) writer.string(column.name);
+  writer.end_array().end_object();
+  return out;
 }
 
 std::string list_json(const std::vector<model::TableRow>& rows) {
@@ -111,9 +124,11 @@ void create_table(const Asked& asked) {
   made.id = asked->ids().make<model::TableId>();
   made.tenant_id = asked->tenant().id;
   made.created_at = made.updated_at = asked->now();
-  asked->store().tables().create(made, [asked, made](const Result<Unit>& kept) {
-    if (!kept) return fail(asked, kept.error(), "/name");
-    asked->created(asked->request().path + "/" + made.id.text(), model::to_json(made));
+  record_guest(asked, "table.created", made.id.text(), detail_of(made.name, made.columns), [asked, made] {
+    asked->store().tables().create(made, [asked, made](const Result<Unit>& kept) {
+      if (!kept) return fail(asked, kept.error(), "/name");
+      asked->created(asked->request().path + "/" + made.id.text(), model::to_json(made));
+    });
   });
 }
 
@@ -136,19 +151,25 @@ void update_table(const Asked& asked) {
       fields.refuse_at("add_columns/" + std::to_string(i) + "/required", "must be false: there are rows without it");
     }
     if (refused(asked, findings)) return;
-    asked->store().tables().update(asked->tenant().id, table.id, std::move(patch), asked->now(),
-                                   [asked](const Result<model::Table>& changed) {
-                                     if (!changed) return fail(asked, changed.error(), "/add_columns");
-                                     asked->answer_json(200, model::to_json(changed.value()));
-                                   });
+    auto detail = detail_of(patch.name, patch.add_columns);
+    record_guest(asked, "table.updated", table.id.text(), std::move(detail),
+                 [asked, id = table.id, patch = std::move(patch)]() mutable {
+                   asked->store().tables().update(asked->tenant().id, id, std::move(patch), asked->now(),
+                                                  [asked](const Result<model::Table>& changed) {
+                                                    if (!changed) return fail(asked, changed.error(), "/add_columns");
+                                                    asked->answer_json(200, model::to_json(changed.value()));
+                                                  });
+                 });
   });
 }
 
 void delete_table(const Asked& asked) {
   with_table(asked, [asked](const model::Table& table) {
-    asked->store().tables().remove(asked->tenant().id, table.id, [asked](const Result<Unit>& removed) {
-      if (!removed) return asked->fail(removed.error());
-      asked->no_content();
+    record_guest(asked, "table.deleted", table.id.text(), detail_of(table.name, {}), [asked, id = table.id] {
+      asked->store().tables().remove(asked->tenant().id, id, [asked](const Result<Unit>& removed) {
+        if (!removed) return asked->fail(removed.error());
+        asked->no_content();
+      });
     });
   });
 }

@@ -1,5 +1,8 @@
+#include "api/guest_deeds.h"
 #include "api/pages.h"
 #include "api/workflows/handlers.h"
+#include "base/bytes.h"
+#include "base/digest.h"
 
 namespace sluice::api::workflows {
 namespace {
@@ -37,6 +40,17 @@ std::optional<std::string> read_definition(json::Value body, Findings& findings)
   return definition->to_text();
 }
 
+// What an entry of the audit chain says of a change: enough to find it, and to tell one definition from another.
+std::string detail_of(const std::optional<std::string>& name, const std::optional<std::string>& definition) {
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object();
+  if (name) writer.key("name").string(*name);
+  if (definition) writer.key("definition_sha256").string(to_hex(sha256(*definition)));
+  writer.end_object();
+  return out;
+}
+
 }  // namespace
 
 void list_workflows(const Asked& asked) {
@@ -63,10 +77,12 @@ void create_workflow(const Asked& asked) {
   made.id = asked->ids().make<model::WorkflowId>();
   made.tenant_id = asked->tenant().id;
   made.created_at = made.updated_at = asked->now();
-  asked->store().workflows().create(made, [asked, made](const Result<Unit>& kept) {
-    if (!kept) return fail(asked, kept.error(), made.name);
-    const auto place = "/api/workspaces/" + model::WorkspaceId{made.tenant_id.ulid}.text() + "/workflows/";
-    asked->created(place + made.id.text(), model::to_json(made));
+  record_guest(asked, "workflow.created", made.id.text(), detail_of(made.name, made.definition), [asked, made] {
+    asked->store().workflows().create(made, [asked, made](const Result<Unit>& kept) {
+      if (!kept) return fail(asked, kept.error(), made.name);
+      const auto place = "/api/workspaces/" + model::WorkspaceId{made.tenant_id.ulid}.text() + "/workflows/";
+      asked->created(place + made.id.text(), model::to_json(made));
+    });
   });
 }
 
@@ -91,19 +107,25 @@ void update_workflow(const Asked& asked) {
   patch.description = fields.null("description") ? std::string() : fields.text("description", description_rule);
   patch.definition = read_definition(body->root(), findings);
   if (refused(asked, findings)) return;
-  const std::string name = patch.name.value_or("");
-  asked->store().workflows().update(asked->tenant().id, *id, std::move(patch), asked->now(),
-                                    [asked, name](const Result<model::Workflow>& changed) {
-                                      if (!changed) return fail(asked, changed.error(), name);
-                                      asked->answer_json(200, model::to_json(changed.value()));
-                                    });
+  auto detail = detail_of(patch.name, patch.definition);
+  record_guest(asked, "workflow.updated", id->text(), std::move(detail),
+               [asked, id = *id, patch = std::move(patch)]() mutable {
+                 const std::string name = patch.name.value_or("");
+                 asked->store().workflows().update(asked->tenant().id, id, std::move(patch), asked->now(),
+                                                   [asked, name](const Result<model::Workflow>& changed) {
+                                                     if (!changed) return fail(asked, changed.error(), name);
+                                                     asked->answer_json(200, model::to_json(changed.value()));
+                                                   });
+               });
 }
 
 void delete_workflow(const Asked& asked) {
   const auto id = asked->path_id<model::WorkflowId>();
   if (!id) return asked->not_found();
-  asked->store().workflows().remove(asked->tenant().id, *id, [asked](const Result<Unit>& removed) {
-    removed ? asked->no_content() : asked->fail(removed.error());
+  record_guest(asked, "workflow.deleted", id->text(), "{}", [asked, id = *id] {
+    asked->store().workflows().remove(asked->tenant().id, id, [asked](const Result<Unit>& removed) {
+      removed ? asked->no_content() : asked->fail(removed.error());
+    });
   });
 }
 

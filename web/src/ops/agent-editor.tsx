@@ -12,8 +12,9 @@ import type { Agent, Environment, ModelEndpoint, Skill } from './types'
 import { Shown } from './words'
 
 const types = ['native', 'claude-code', 'codex', 'opencode', 'grok-build', 'acp']
+const workspaceUses = [{ value: 'none', label: 'Nothing' }, { value: 'read', label: 'Read' }, { value: 'write', label: 'Read and write' }]
 export const providers = ['anthropic', 'openai-responses', 'openai-chat', 'offline']
-const pointers = ['/name', '/system_prompt', '/model', '/limits', '/environment_id', '/skill_ids', '/policy', '/agent_type', '/command', '/mcp_servers', '/tools']
+const pointers = ['/name', '/system_prompt', '/model', '/limits', '/environment_id', '/skill_ids', '/policy', '/agent_type', '/command', '/mcp_servers', '/tools', '/workspace']
 
 interface Parts { agent: Agent | null; skills: Skill[]; environments: Environment[]; endpoints: ModelEndpoint[] }
 
@@ -42,7 +43,7 @@ function draftOf(agent: Agent | null) {
     source: model ? (model.endpoint ? `endpoint:${model.endpoint}` : model.provider!) : '', model: model?.name ?? '', baseUrl: model?.base_url ?? '', keyAlias: model?.key_alias ?? '',
     environment: agent?.environment_id ?? '', skills: agent?.skill_ids ?? [], rules: rulesOf(agent?.policy ?? []),
     outputTokens: String(agent?.limits.max_output_tokens ?? ''), runtime: String(agent?.limits.max_runtime_seconds ?? ''), history: String(agent?.limits.max_history_messages ?? ''),
-    servers: JSON.stringify(agent?.mcp_servers ?? [], null, 2), tools: JSON.stringify(agent?.tools ?? [], null, 2), codeMode: agent?.code_mode ?? false, isDefault: agent?.is_default ?? false,
+    servers: JSON.stringify(agent?.mcp_servers ?? [], null, 2), tools: JSON.stringify(agent?.tools ?? [], null, 2), codeMode: agent?.code_mode ?? false, workspace: agent?.workspace ?? 'none', isDefault: agent?.is_default ?? false,
   }
 }
 type Draft = ReturnType<typeof draftOf>
@@ -66,7 +67,7 @@ function modelOf(draft: Draft): unknown {
 function bodyOf(draft: Draft, wasDefault: boolean): Record<string, unknown> {
   return {
     name: draft.name, system_prompt: draft.prompt, agent_type: draft.type, command: draft.type === 'acp' ? linesOf(draft.command) : [], model: modelOf(draft),
-    environment_id: draft.environment || null, skill_ids: draft.skills, policy: policyOf(draft.rules), code_mode: draft.codeMode,
+    environment_id: draft.environment || null, skill_ids: draft.skills, policy: policyOf(draft.rules), code_mode: draft.codeMode, workspace: draft.workspace,
     limits: { max_output_tokens: numbered(draft.outputTokens), max_runtime_seconds: numbered(draft.runtime), max_history_messages: numbered(draft.history) },
     mcp_servers: parsed(draft.servers, '/mcp_servers'), tools: parsed(draft.tools, '/tools'), ...(draft.isDefault && !wasDefault ? { is_default: true } : {}),
   }
@@ -99,6 +100,8 @@ function Editor({ agent, skills, environments, endpoints }: Parts) {
         </div>
         {draft.type === 'acp' && <TextArea label="Command" class="mono" rows={3} value={draft.command} onText={(command) => set({ command })} error={form.at('/command')} hint="The program and its arguments, one a line." />}
         <Skills skills={skills} chosen={draft.skills} onChosen={(chosen) => set({ skills: chosen })} error={form.at('/skill_ids')} />
+        <Select label="Workspace" value={draft.workspace} onValue={(workspace) => set({ workspace: workspace as Draft['workspace'] })} options={workspaceUses} error={form.at('/workspace')}
+          hint="What its sandboxes may do with tables, files and workflows. Turns of the Assistant may write in any case." />
         <Check label="Code mode" hint="The tool run_script is offered." checked={draft.codeMode} onCheck={(codeMode) => set({ codeMode })} />
       </div>
       <div class="card panel"><PolicyEditor rules={draft.rules} onRules={(rules: Rule[]) => set({ rules })} errorAt={form.at} />{!draft.rules.length && form.at('/policy') && <p class="field-error">{form.at('/policy')}</p>}</div>

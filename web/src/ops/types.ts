@@ -42,6 +42,7 @@ export interface Agent {
   mcp_servers: unknown[]
   tools: unknown[]
   code_mode: boolean
+  workspace: 'none' | 'read' | 'write'
   is_default: boolean
   updated_at: string
 }
