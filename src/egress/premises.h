@@ -30,6 +30,9 @@ class Waiter {
 class Premises final {
  public:
   explicit Premises(std::shared_ptr<House> house);
+  ~Premises() { static_cast<void>(take_sums()); }  // the log hears of what was not reported
+  Premises(const Premises&) = delete;
+  Premises& operator=(const Premises&) = delete;
 
   House& house() { return *house_; }
   Pool& pool() { return pool_; }
