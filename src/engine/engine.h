@@ -207,6 +207,7 @@ struct EngineNeeds {
   const vault::Sealer& sealer;
   Storeroom* storeroom = nullptr;       // null: there are no skills, and files are not kept
   Callback<void()>* noticed = nullptr;  // called when a notice is in the store; null: nobody cares
+  world::Workers* workers = nullptr;    // null: what takes long is done on the loop
 };
 std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options);
 

@@ -151,7 +151,7 @@ class RunEngine final : public Engine,
   void dispatch(LiveRun& live, harness::Dispatch work);
   void hand_over(LiveRun& live, harness::Dispatch work);
   void read_secrets(const LiveRun& live, store::Done<std::vector<model::SealedSecret>> done);
-  void give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed);
+  void give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed, Callback<void(LiveRun&)> then);
   void refresh_secrets(LiveRun& live, Callback<void()> then);
   void flush_dirty();
 
@@ -194,6 +194,7 @@ class RunEngine final : public Engine,
   EngineNeeds needs_;
   const Timestamp started_at_ = needs_.loop.now();
   EngineOptions options_;
+  vault::Scrubbers scrubbers_{needs_.loop, needs_.workers};
   Figures figures_;
   LiveRun::Figures run_figures_;
   Admission admission_;

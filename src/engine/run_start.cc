@@ -197,8 +197,8 @@ void RunEngine::find_secrets(LiveRun& live, harness::Dispatch work) {
     if (!sealed) return still.fail(problem_of(model::Slug::internal, "The run's secrets could not be read."));
     work.secrets = std::make_shared<vault::Secrets>();
     still.use_secrets(work.secrets);
-    give_secrets(still, sealed.value());
-    read_history(still, std::move(work));
+    give_secrets(still, sealed.value(),
+                 [this, work = std::move(work)](LiveRun& ready) mutable { read_history(ready, std::move(work)); });
   };
   read_secrets(live, while_carried(live, std::move(give_on)));
 }
@@ -208,23 +208,29 @@ void RunEngine::read_secrets(const LiveRun& live, store::Done<std::vector<model:
   needs_.store.secrets_in_reach({run.tenant_id, run.conversation_id, run.agent_id}, std::move(done));
 }
 
-void RunEngine::give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed) {
+void RunEngine::give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed,
+                             Callback<void(LiveRun&)> then) {
   std::vector<std::string> unreadable;
-  live.secrets()->replace(vault::open_all(needs_.sealer, sealed, unreadable));
-  if (unreadable.empty()) return;
-  live.on_event(warning(needs_.loop.now(),
-                        "Secrets that the server's keys do not open are left out: " + list_of(unreadable) + "."));
+  auto opened = vault::open_all(needs_.sealer, sealed, unreadable);
+  if (!unreadable.empty()) {
+    live.on_event(warning(needs_.loop.now(),
+                          "Secrets that the server's keys do not open are left out: " + list_of(unreadable) + "."));
+  }
+  scrubbers_.replace(live.secrets(), std::move(opened),
+                     while_carried(live, [then = std::move(then)](LiveRun& still) mutable { then(still); }));
 }
 
 void RunEngine::refresh_secrets(LiveRun& live, Callback<void()> then) {
   auto give = [this, then = std::move(then)](LiveRun& still,
                                              const Result<std::vector<model::SealedSecret>>& sealed) mutable {
-    if (still.secrets() && sealed) give_secrets(still, sealed.value());
     if (!sealed) {
       needs_.log.write(world::LogLevel::error, "secrets cannot be read",
                        {{"run", still.run().id.text()}, {"why", sealed.error().what}});
     }
-    if (then) then();
+    if (!still.secrets() || !sealed) return then ? then() : void();
+    give_secrets(still, sealed.value(), [then = std::move(then)](LiveRun&) mutable {
+      if (then) then();
+    });
   };
   read_secrets(live, while_carried(live, std::move(give)));
 }

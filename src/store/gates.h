@@ -14,6 +14,9 @@
 
 namespace sluice::store {
 
+// Each run looks for all of them in all that it says. Owners that had more before there was this bound keep them.
+inline constexpr int64_t secrets_per_owner_max = 100;
+
 struct ApprovalFilter {
   std::optional<model::ConversationId> conversation;
   std::optional<std::string> user_id;  // of the conversation
@@ -51,7 +54,8 @@ class Gates {
   virtual void approver_key(model::TenantId tenant, model::ApproverKeyId id, Answer<model::ApproverKey> done) = 0;
 
   // Merges, alias by alias; created_at of one that was there stays. `conflict` when the conversation is archived,
-  // `not_found` when the owner is not the tenant's. The entries go to the audit chain in the same transaction.
+  // `not_found` when the owner is not the tenant's, `invalid` in words when aliases are new and it would have more than
+  // secrets_per_owner_max. The entries go to the audit chain in the same transaction.
   virtual void put_secrets(std::vector<model::SealedSecret> secrets, std::vector<model::AuditEntry> audit,
                            Answer<Unit> done) = 0;
   virtual void delete_secret(model::TenantId tenant, model::SecretScope scope, Ulid owner, std::string alias,

@@ -1,7 +1,10 @@
 // Approvals, secrets, the audit chain and the outbox, in memory.
+#include <algorithm>
+
 #include "store/memory_answer.h"
 #include "store/memory_store.h"
 #include "store/patch.h"
+#include "store/secret_rules.h"
 
 namespace sluice::store {
 
@@ -120,6 +123,15 @@ void MemoryStore::put_secrets(std::vector<model::SealedSecret> secrets, std::vec
     for (const auto& secret : secrets) {
       if (auto refused = refusal_of_secret(secret)) return *refused;
     }
+    const auto count = [&](const model::SealedSecret& secret) {
+      return std::ranges::count_if(disk_.secrets_, [&](const auto& row) {
+        return row.second.secret.scope == secret.scope && row.second.secret.owner == secret.owner;
+      });
+    };
+    const auto has = [&](const model::SealedSecret& secret) {
+      return disk_.secrets_.contains({secret.scope, secret.owner, secret.alias});
+    };
+    if (auto refused = refusal_of_count(secrets, count, has)) return *std::move(refused);
     keep_secrets(secrets);
     keep_audit(audit);
     return Unit{};

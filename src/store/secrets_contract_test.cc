@@ -45,6 +45,25 @@ TEST_P(SecretContract, Secrets_merge_alias_by_alias_and_remember_when_they_were_
   EXPECT_EQ(chain().size(), 2U);
 }
 
+TEST_P(SecretContract, An_owner_has_a_bounded_number_of_secrets) {
+  Secrets many;
+  for (int64_t i = 0; i < secrets_per_owner_max; ++i) many.push_back(a_secret("A" + std::to_string(i), "a"));
+  auto one_too_many = many;
+  one_too_many.push_back(a_secret("MORE", "a"));
+  EXPECT_EQ(refused(&Store::put_secrets, one_too_many, Entries{an_entry("secret.put", "A")}), ErrorKind::invalid);
+  EXPECT_EQ(kept_secrets().size(), 0U);
+  put(many);
+  EXPECT_EQ(refused(&Store::put_secrets, Secrets{a_secret("MORE", "a")}, Entries{an_entry("secret.put", "A")}),
+            ErrorKind::invalid);
+  EXPECT_EQ(chain().size(), 0U);
+  put({a_secret("A7", "changed")});
+  auto elsewhere = a_secret("MORE", "a");
+  elsewhere.scope = SecretScope::tenant;
+  elsewhere.owner = tenant.ulid;
+  put({elsewhere});
+  EXPECT_EQ(kept_secrets().size(), static_cast<std::size_t>(secrets_per_owner_max));
+}
+
 TEST_P(SecretContract, Bytes_of_a_seal_come_back_as_they_were) {
   const std::string sealed("\0\xff'\"\n\0", 6);
   put({a_secret("A", sealed)});

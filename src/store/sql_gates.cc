@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/patch.h"
+#include "store/secret_rules.h"
 #include "store/sql_rows.h"
 
 namespace sluice::store::sql {
@@ -30,6 +31,19 @@ std::optional<Error> refusal_of_owners(Connection& db, const std::vector<model::
     if (auto refused = refusal_of_owner(db, secret.tenant_id, secret.scope, secret.owner)) return refused;
   }
   return std::nullopt;
+}
+
+std::optional<Error> refusal_of_number(Connection& db, const std::vector<model::SealedSecret>& secrets) {
+  const auto count = [&](const model::SealedSecret& secret) {
+    return find_number(db, "SELECT count(*) FROM secrets WHERE scope = ? AND owner = ?", secret.scope, secret.owner)
+        .value_or(0);
+  };
+  const auto has = [&](const model::SealedSecret& secret) {
+    return find_number(db, "SELECT number FROM secrets WHERE scope = ? AND owner = ? AND alias = ?", secret.scope,
+                       secret.owner, secret.alias)
+        .has_value();
+  };
+  return refusal_of_count(secrets, count, has);
 }
 
 bool is_archived(Connection& db, const model::SealedSecret& secret) {
@@ -175,6 +189,7 @@ Result<Unit> put_secrets(Connection& db, const std::vector<model::SealedSecret>&
   if (std::ranges::any_of(secrets, [&](const model::SealedSecret& secret) { return is_archived(db, secret); })) {
     return Error{ErrorKind::conflict, "the conversation is archived"};
   }
+  if (auto refused = refusal_of_number(db, secrets)) return *std::move(refused);
   keep_secrets(db, secrets);
   keep_audit(db, audit);
   return Unit{};

@@ -85,6 +85,13 @@ Scrubber::Automaton::~Automaton() {
   for (auto& value : values_) OPENSSL_cleanse(value.data(), value.size());
 }
 
+std::size_t Scrubber::Automaton::size_bytes() const {
+  const auto a_state = sizeof(char) + sizeof(uint16_t) + 2 * sizeof(State) + sizeof(uint32_t);
+  std::size_t bytes = sizeof *this + label_.size() * a_state + leaps_.size() + patterns_.size() * sizeof(Pattern);
+  for (const auto& value : values_) bytes += value.size();
+  return bytes;
+}
+
 // `path` is the way to the head added before, which sorts below this one; it becomes the way to this one.
 void Scrubber::Automaton::add(std::string_view head, std::vector<State>& path) {
   std::size_t common = 0;

@@ -44,6 +44,7 @@ struct Scrubber::Automaton {
   const Pattern* match_in(State state) const { return match_[state] == 0 ? nullptr : &patterns_[match_[state] - 1]; }
   const std::string& placeholder_of(const Pattern& pattern) const { return placeholders_[pattern.alias]; }
   bool is_idle() const { return patterns_.empty(); }
+  std::size_t size_bytes() const;
   // From `at` on, in the root: a place at or before the next one where a spelling can begin. Looks at a few bytes
   // of the text only, as Wu and Manber do.
   std::size_t skip(std::string_view text, std::size_t at) const;

@@ -9,10 +9,19 @@ namespace sluice::vault {
 
 std::string placeholder(std::string_view alias) { return "{{secret:" + std::string(alias) + "}}"; }
 
-Scrubber::Scrubber(const std::vector<Secret>& secrets) : automaton_(std::make_unique<const Automaton>(secrets)) {}
+Scrubber::Scrubber(const std::vector<Secret>& secrets) : automata_({std::make_shared<const Automaton>(secrets)}) {}
+Scrubber::Scrubber(Automata automata) : automata_(std::move(automata)) {}
 Scrubber::~Scrubber() = default;
 
-bool Scrubber::is_idle() const { return automaton_->is_idle(); }
+bool Scrubber::is_idle() const {
+  return std::ranges::all_of(automata_, [](const auto& automaton) { return automaton->is_idle(); });
+}
+
+std::size_t Scrubber::size_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& automaton : automata_) bytes += automaton->size_bytes();
+  return bytes;
+}
 
 namespace {
 
@@ -30,22 +39,25 @@ bool is_base64_digit(char c) {
 
 // Looks first at what costs little: most texts have no match at all. A placeholder is one, but says nothing.
 bool Scrubber::finds(std::string_view text) const {
-  auto state = Automaton::root;
-  const bool matches = std::ranges::any_of(text, [&](char byte) {
-    state = automaton_->step(state, byte);
-    return automaton_->match_in(state) != nullptr;
+  const bool matches = std::ranges::any_of(automata_, [&](const auto& automaton) {
+    auto state = Automaton::root;
+    return std::ranges::any_of(text, [&](char byte) {
+      state = automaton->step(state, byte);
+      return automaton->match_in(state) != nullptr;
+    });
   });
   return matches && scrub(text) != text;
 }
 
 // ── in pieces ──
-struct ScrubStream::State {
+// With one automaton.
+class ScrubStream::Pass {
+ public:
   using Automaton = Scrubber::Automaton;
 
   const Automaton& automaton;
-  std::shared_ptr<const Scrubber> keeps;  // the automaton alive
-  std::string held;                       // read, not yet told
-  std::size_t at = 0;                     // how much of `held` the automaton has seen
+  std::string held;    // read, not yet told
+  std::size_t at = 0;  // how much of `held` the automaton has seen
   Automaton::State state = Automaton::root;
   const Automaton::Pattern* found = nullptr;  // a match that an earlier or a longer one may still replace
   std::size_t found_at = 0;
@@ -56,7 +68,7 @@ struct ScrubStream::State {
   bool drops_digit = false;
   std::size_t drops_padding = 0;
 
-  explicit State(const Automaton& of) : automaton(of) {}
+  explicit Pass(const Automaton& of) : automaton(of) {}
 
   std::string push(std::string_view piece) {
     held += piece;
@@ -159,8 +171,15 @@ struct ScrubStream::State {
   }
 };
 
-ScrubStream::ScrubStream(std::shared_ptr<const Scrubber> scrubber)
-    : state_(std::make_unique<State>(*scrubber->automaton_)) {
+struct ScrubStream::State {
+  std::shared_ptr<const Scrubber> keeps;  // the automata alive
+  std::vector<Pass> passes;               // each takes what the one before it gives
+};
+
+ScrubStream::ScrubStream(std::shared_ptr<const Scrubber> scrubber) : state_(std::make_unique<State>()) {
+  for (const auto& automaton : scrubber->automata_) {
+    if (!automaton->is_idle()) state_->passes.emplace_back(*automaton);
+  }
   state_->keeps = std::move(scrubber);
 }
 ScrubStream::~ScrubStream() = default;
@@ -168,13 +187,23 @@ ScrubStream::ScrubStream(ScrubStream&&) noexcept = default;
 ScrubStream& ScrubStream::operator=(ScrubStream&&) noexcept = default;
 
 std::string ScrubStream::push(std::string_view piece) {
-  if (state_->automaton.is_idle()) return std::string(piece);
-  return state_->push(piece);
+  std::string told(piece);
+  for (auto& pass : state_->passes) told = pass.push(told);
+  return told;
 }
 
-std::string ScrubStream::finish() { return state_->finish(); }
+std::string ScrubStream::finish() {
+  std::string told;
+  for (auto& pass : state_->passes) {
+    told = pass.push(told);
+    told += pass.finish();
+  }
+  return told;
+}
 
-bool ScrubStream::holds_back() const { return !state_->held.empty(); }
+bool ScrubStream::holds_back() const {
+  return std::ranges::any_of(state_->passes, [](const Pass& pass) { return !pass.held.empty(); });
+}
 
 std::string Scrubber::scrub(std::string_view text) const {
   if (is_idle()) return std::string(text);

@@ -1,10 +1,12 @@
 // The secrets in reach of one run, and what may be one.
+#include "vault/secrets.h"
+
 #include <openssl/crypto.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/bytes.h"
-#include "vault/vault.h"
 
 namespace sluice::vault {
 
@@ -26,27 +28,6 @@ Result<Unit> check_value(std::string_view value) {
   return Unit{};
 }
 
-struct Secrets::State {
-  std::vector<Secret> now;
-  std::vector<Secret> pinned;
-  std::vector<Secret> ever;  // each value once: what is not in `now` may still come back from the network
-  std::shared_ptr<const Scrubber> scrubber = std::make_shared<const Scrubber>(std::vector<Secret>());
-
-  State() = default;
-  ~State() {
-    for (auto* list : {&now, &pinned, &ever}) {
-      for (auto& secret : *list) OPENSSL_cleanse(secret.value.data(), secret.value.size());
-    }
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-
-  void scrub_too(std::vector<Secret> more);
-};
-
-Secrets::Secrets() : state_(std::make_unique<State>()) {}
-Secrets::~Secrets() = default;
-
 namespace {
 
 void wipe(std::vector<Secret>& secrets) {
@@ -58,31 +39,67 @@ const Secret* find_in(const std::vector<Secret>& secrets, std::string_view alias
   return found == secrets.end() ? nullptr : &*found;
 }
 
+// What is looked for when `more` comes to `before`: each value once, under the alias it has now.
+std::vector<Secret> with_those_before(std::vector<Secret> more, const std::vector<Secret>& before) {
+  for (const auto& secret : before) {
+    if (std::ranges::find(more, secret.value, &Secret::value) == more.end()) more.push_back(secret);
+  }
+  return more;
+}
+
 }  // namespace
 
-void Secrets::State::scrub_too(std::vector<Secret> more) {
-  for (auto& before : ever) {
-    if (std::ranges::find(more, before.value, &Secret::value) == more.end()) {
-      more.push_back(std::move(before));
-    } else {
-      OPENSSL_cleanse(before.value.data(), before.value.size());
-    }
+Secrets::Secrets(std::function<bool(const Secret&)> is_looked_for) : state_(std::make_unique<State>()) {
+  state_->is_looked_for = std::move(is_looked_for);
+}
+Secrets::~Secrets() = default;
+
+Secrets::State::~State() {
+  for (auto* const list : {&now, &pinned, &ever, &ever_pinned}) wipe(*list);
+}
+
+std::vector<Secret> Secrets::State::looked_for_with(const std::vector<Secret>& next) const {
+  std::vector<Secret> more;
+  std::ranges::copy_if(next, std::back_inserter(more),
+                       [&](const Secret& secret) { return !is_looked_for || is_looked_for(secret); });
+  return with_those_before(std::move(more), ever);
+}
+
+void Secrets::State::use(std::vector<Secret> next, std::vector<Secret> looked_for,
+                         std::shared_ptr<const Scrubber> its_scrubber) {
+  wipe(ever);
+  ever = std::move(looked_for);
+  ++version;
+  of_ever = std::move(its_scrubber);
+  put_together();
+  wipe(now);
+  now.clear();
+  for (auto& secret : next) {
+    if (!find_in(now, secret.alias)) now.push_back(std::move(secret));
   }
-  ever = std::move(more);
-  scrubber = std::make_shared<const Scrubber>(ever);
+}
+
+void Secrets::State::put_together() {
+  if (!of_pinned) {
+    scrubber = of_ever;
+    return;
+  }
+  auto automata = of_ever->automata_;
+  automata.insert(automata.end(), of_pinned->automata_.begin(), of_pinned->automata_.end());
+  scrubber = std::shared_ptr<const Scrubber>(new Scrubber(std::move(automata)));
 }
 
 void Secrets::replace(std::vector<Secret> secrets) {
-  state_->scrub_too(secrets);
-  wipe(state_->now);
-  state_->now.clear();
-  for (auto& secret : secrets) {
-    if (!find_in(state_->now, secret.alias)) state_->now.push_back(std::move(secret));
-  }
+  auto looked_for = state_->looked_for_with(secrets);
+  auto scrubber = std::make_shared<const Scrubber>(looked_for);
+  state_->use(std::move(secrets), std::move(looked_for), std::move(scrubber));
 }
 
+// With an automaton of its own: a run's own token must not make the large set another one than that of the run before.
 void Secrets::pin(Secret secret) {
-  state_->scrub_too({secret});
+  state_->ever_pinned = with_those_before({secret}, state_->ever_pinned);
+  state_->of_pinned = std::make_shared<const Scrubber>(state_->ever_pinned);
+  state_->put_together();
   for (auto& before : state_->pinned) {
     if (before.alias == secret.alias) OPENSSL_cleanse(before.value.data(), before.value.size());
   }
@@ -109,7 +126,7 @@ std::vector<Secret> open_all(const Sealer& sealer, const std::vector<model::Seal
   for (const auto& secret : sealed) {
     auto value = sealer.open(secret.tenant_id, context_of(secret), secret.sealed);
     if (value) {
-      opened.push_back({secret.alias, std::move(value).take(), secret.hosts, secret.places});
+      opened.push_back({secret.alias, std::move(value).take(), secret.hosts, secret.places, secret.scope});
     } else {
       unreadable.push_back(secret.alias + ": " + value.error().what);
     }

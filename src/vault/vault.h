@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/callback.h"
 #include "base/result.h"
 #include "model/model.h"
 #include "world/world.h"
@@ -68,6 +70,7 @@ struct Secret {
   std::string value;
   std::vector<std::string> hosts;  // empty: where the agent's policy lets it go
   uint8_t places = model::places_all;
+  model::SecretScope scope = model::SecretScope::conversation;
 };
 
 class Scrubber;
@@ -77,12 +80,14 @@ class Scrubber;
 // are still scrubbed for as long as this lives.
 class Secrets {
  public:
-  Secrets();
+  // `is_looked_for`: whether the value of a secret could be in what the run is shown. Empty: of every one.
+  explicit Secrets(std::function<bool(const Secret&)> is_looked_for = nullptr);
   ~Secrets();
   Secrets(const Secrets&) = delete;
   Secrets& operator=(const Secrets&) = delete;
 
-  // Instead of all there were, in order of precedence: the first of an alias counts.
+  // Instead of all there were, in order of precedence: the first of an alias counts. Builds a scrubber at once, which
+  // may take seconds: what is on a loop uses Scrubbers.
   void replace(std::vector<Secret> secrets);
   // One that is not among those: it stays when they are replaced, is not listed, and counts only where none of them has
   // its alias. Instead of an earlier one of the same alias.
@@ -93,8 +98,34 @@ class Secrets {
   std::shared_ptr<const Scrubber> scrubber() const;
 
  private:
+  friend class Scrubbers;
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// Scrubbers by the set that they look for: built on a worker's thread, and kept for a while, so that the next run with
+// the same secrets waits for none.
+class Scrubbers {
+ public:
+  // `workers` null: they are built at once.
+  Scrubbers(world::Loop& loop, world::Workers* workers);
+  ~Scrubbers();
+  Scrubbers(const Scrubbers&) = delete;
+  Scrubbers& operator=(const Scrubbers&) = delete;
+
+  // As Secrets::replace(), and then calls back, perhaps at once. Until then the secrets are as they were. Of several
+  // that are under way for the same secrets the one that was asked for last counts. Dropping this drops what is under
+  // way.
+  void replace(std::shared_ptr<Secrets> secrets, std::vector<Secret> by, Callback<void()> then);
+  int64_t built() const;  // how many there were to build
+
+ private:
+  struct State;
+
+  void find(const std::vector<Secret>& secrets, Callback<void(std::shared_ptr<const Scrubber>)> then);
+  void install(std::shared_ptr<Secrets> secrets, std::vector<Secret> by, uint64_t number, Callback<void()> then);
+
+  std::shared_ptr<State> state_;  // shared with what is under way
 };
 
 // Opens what can be opened; what cannot is left out and named in `unreadable`.
@@ -112,13 +143,18 @@ class Scrubber {
   ~Scrubber();
 
   bool is_idle() const;  // there is nothing to look for
+  std::size_t size_bytes() const;
   std::string scrub(std::string_view text) const;
   bool finds(std::string_view text) const;
 
  private:
   friend class ScrubStream;
+  friend class Secrets;
+  friend class Scrubbers;
   struct Automaton;
-  std::unique_ptr<const Automaton> automaton_;
+  using Automata = std::vector<std::shared_ptr<const Automaton>>;
+  explicit Scrubber(Automata automata);
+  Automata automata_;  // one after another; some are shared with other scrubbers
 };
 
 // The same for text that comes in pieces: holds back what may be the beginning of a value.
@@ -136,6 +172,7 @@ class ScrubStream {
   bool holds_back() const;
 
  private:
+  class Pass;
   struct State;
   std::unique_ptr<State> state_;
 };

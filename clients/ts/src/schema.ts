@@ -1414,7 +1414,10 @@ export interface Deny {
 
 export type Alias = string
 
-/** At most 50, each a value or an object with bindings. A value is UTF-8 of 4 bytes to 64 KiB without NUL. */
+/**
+ * At most 50, each a value or an object with bindings. A value is UTF-8 of 4 bytes to 64 KiB without NUL. A
+ * conversation, an agent and a tenant have at most 100 each.
+ */
 export type SecretValues = Record<string, string | {
   value: string
   /** The only hosts it may be sent to, as in a policy. Absent: where the agent's policy lets it go. */

@@ -115,6 +115,7 @@ void keep_secrets(const Asked& asked, const SecretOwner& owner, std::vector<Secr
         // Also when it failed: the outcome may be unknown.
         asked->engine().secrets_changed(asked->tenant().id);
         if (kept) return then();
+        if (kept.error().kind == ErrorKind::invalid) return asked->invalid("/secrets", kept.error().what);
         if (kept.error().kind != ErrorKind::conflict) return asked->fail(kept.error());
         asked->problem(model::Slug::conversation_archived, "This conversation is archived; its secrets are destroyed.");
       });

@@ -1,4 +1,6 @@
 // I-17: secrets are put and named, and never told.
+#include <regex>
+
 #include "api/api_fixture.h"
 
 namespace sluice::api {
@@ -9,7 +11,8 @@ class SecretsTest : public ApiTest {
   static std::string many(int count) {
     std::string out;
     for (int i = 0; i < count; ++i) {
-      out += (i == 0 ? "" : ",") + std::string("\"A_") + std::to_string(i) + "\":\"value-" + std::to_string(i) + "\"";
+      out +=
+          (i == 0 ? "" : ",") + std::string("\"A_") + std::to_string(i) + "\":\"value-of-" + std::to_string(i) + "\"";
     }
     return R"({"secrets":{)" + out + "}}";
   }
@@ -30,14 +33,14 @@ TEST_F(SecretsTest, I_17_are_put_alias_by_alias_and_listed_without_their_values)
            {"/v1/agents/" + acme.agent.text() + "/secrets", "agent"},
            {"/v1/secrets", "tenant"}}) {
     EXPECT_EQ(get(path)->member("data"), "[]");
-    const auto first = put(path, R"({"secrets":{"ONE":"value-1",
-        "TWO":{"value":"value-2","hosts":["api.example","*.example.org"],"places":["header","basic"]}}})");
+    const auto first = put(path, R"({"secrets":{"ONE":"value-01",
+        "TWO":{"value":"value-02","hosts":["api.example","*.example.org"],"places":["header","basic"]}}})");
     EXPECT_EQ(first->status, 200) << first->body;
     EXPECT_EQ(aliases_in(first), "ONE/" + scope + " TWO/" + scope + " ");
     EXPECT_NE(first->body.find(R"("hosts":["api.example","*.example.org"],"places":["header","basic"])"),
               std::string::npos);
     EXPECT_NE(first->body.find(R"("hosts":[],"places":["header","query","body","basic"])"), std::string::npos);
-    const auto second = put(path, R"({"secrets":{"TWO":"value-3","THREE":"value-4"}})");
+    const auto second = put(path, R"({"secrets":{"TWO":"value-03","THREE":"value-04"}})");
     EXPECT_EQ(aliases_in(second), "ONE/" + scope + " THREE/" + scope + " TWO/" + scope + " ");
     EXPECT_EQ(second->body.find("api.example"), std::string::npos) << "replaced with its bindings";
     EXPECT_EQ(get(path)->body, second->body);
@@ -71,30 +74,44 @@ TEST_F(SecretsTest, I_17_reach_the_next_run_of_the_conversation_by_their_aliases
 TEST_F(SecretsTest, I_17_can_come_with_a_message_and_are_not_shown_with_it) {
   const auto conversation = make_conversation();
   const auto path = "/v1/conversations/" + conversation;
-  const auto sent = post(path + "/messages", R"({"content":"go","secrets":{"A_KEY":"value-1"}})");
+  const auto sent = post(path + "/messages", R"({"content":"go","secrets":{"A_KEY":"value-01"}})");
   EXPECT_EQ(sent->status, 200) << sent->body;
-  EXPECT_EQ(agent.last.secrets->find("A_KEY")->value, "value-1");
+  EXPECT_EQ(agent.last.secrets->find("A_KEY")->value, "value-01");
   agent_finishes();
-  EXPECT_EQ(get(path + "/messages")->body.find("value-1"), std::string::npos);
-  EXPECT_EQ(post(path + "/messages", R"({"content":"go","secrets":{"a":"value-1"}})")->status, 422);
-  EXPECT_EQ(post("/v1/conversations", R"({"initial_message":{"content":"go","secrets":{"A":"value-1"}}})")->status,
+  EXPECT_EQ(get(path + "/messages")->body.find("value-01"), std::string::npos);
+  EXPECT_EQ(post(path + "/messages", R"({"content":"go","secrets":{"a":"value-01"}})")->status, 422);
+  EXPECT_EQ(post("/v1/conversations", R"({"initial_message":{"content":"go","secrets":{"A":"value-01"}}})")->status,
             422);
   remove(path);
-  const auto refused = post(path + "/messages", R"({"content":"go","secrets":{"B_KEY":"value-2"}})");
+  const auto refused = post(path + "/messages", R"({"content":"go","secrets":{"B_KEY":"value-02"}})");
   EXPECT_EQ(refused->slug(), "conversation-archived");
 }
 
 TEST_F(SecretsTest, I_17_of_an_archived_conversation_are_destroyed_and_not_put_again) {
   const auto conversation = make_conversation();
   const auto path = "/v1/conversations/" + conversation;
-  put(path + "/secrets", R"({"secrets":{"A_KEY":"value-1"}})");
+  put(path + "/secrets", R"({"secrets":{"A_KEY":"value-01"}})");
   remove(path);
   EXPECT_EQ(get(path + "/secrets")->member("data"), "[]");
-  const auto answer = put(path + "/secrets", R"({"secrets":{"A_KEY":"value-1"}})");
+  const auto answer = put(path + "/secrets", R"({"secrets":{"A_KEY":"value-01"}})");
   EXPECT_EQ(answer->status, 409);
   EXPECT_EQ(answer->slug(), "conversation-archived");
   patch(path, R"({"status":"active"})");
   EXPECT_EQ(get(path + "/secrets")->member("data"), "[]") << "un-archiving does not bring them back";
+}
+
+TEST_F(SecretsTest, An_owner_has_at_most_a_hundred_and_is_told_so) {
+  const auto path = "/v1/conversations/" + make_conversation() + "/secrets";
+  const auto more = [](std::string text) { return std::regex_replace(text, std::regex("A_"), "B_"); };
+  EXPECT_EQ(put(path, many(50))->status, 200);
+  EXPECT_EQ(put(path, more(many(50)))->status, 200);
+  const auto refused = put(path, R"({"secrets":{"ONE_MORE":"value-of-it"}})");
+  EXPECT_EQ(refused->status, 422);
+  EXPECT_NE(refused->body.find("would be more than 100 secrets of this "
+                               "conversation; delete some first"),
+            std::string::npos)
+      << refused->body;
+  EXPECT_EQ(put(path, R"({"secrets":{"A_1":"changed-since"}})")->status, 200);
 }
 
 TEST_F(SecretsTest, I_17_that_are_wrong_are_422_and_their_values_are_not_told) {
@@ -142,7 +159,7 @@ TEST_F(SecretsTest, Of_nobody_are_404) {
        Texts{"/v1/conversations/con_00000000000000000000000000/secrets",
              "/v1/agents/agt_00000000000000000000000000/secrets", "/v1/agents/" + other.agent.text() + "/secrets"}) {
     EXPECT_EQ(get(path)->status, 404) << path;
-    EXPECT_EQ(put(path, R"({"secrets":{"A":"value-1"}})")->status, 404) << path;
+    EXPECT_EQ(put(path, R"({"secrets":{"A":"value-01"}})")->status, 404) << path;
     EXPECT_EQ(remove(path + "/A")->status, 404) << path;
   }
 }
