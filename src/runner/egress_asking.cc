@@ -16,7 +16,11 @@ Asking asking_about(const egress::Question& question) {
   if (question.alias.empty()) {
     return {.reason = question.reason.empty() ? "A request to " + question.host + " must be allowed by a human."
                                               : question.reason,
-            .items = {{.description = question.method + " requests to " + question.host, .hosts = {question.host}}}};
+            .items = {{.description = "Requests to " + question.host +
+                                      ", until this run ends: with any method, to any port and with any content. The "
+                                      "first one: " +
+                                      question.method + ".",
+                       .hosts = {question.host}}}};
   }
   return {.reason = "A request to " + question.host + " uses " + vault::placeholder(question.alias) +
                     ", which is not on file.",

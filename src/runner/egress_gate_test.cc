@@ -132,7 +132,9 @@ TEST_P(EgressGate, A_host_that_a_human_allowed_is_allowed_for_the_rest_of_the_ru
   ASSERT_TRUE(heard.gate);
   EXPECT_EQ(heard.gate->reason, "Not every day.");
   EXPECT_EQ(heard.gate->items[0].kind, model::ItemKind::action);
-  EXPECT_EQ(heard.gate->items[0].description, "POST requests to a.example");
+  EXPECT_EQ(heard.gate->items[0].description,
+            "Requests to a.example, until this run ends: with any method, to any port and with any content. The first "
+            "one: POST.");
   approve();
   const auto again = way().ask({.host = "a.example", .method = "POST"});
   loop.settle();
