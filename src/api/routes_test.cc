@@ -100,7 +100,7 @@ class RoutesTest : public ApiTest {
   // A body that is right for every operation that takes one.
   static std::string body_for(const Route& route) {
     if (route.operation == "denyApproval") return R"({"signature":)" + std::string(signature) + "}";
-    return R"({"content":"x","name":"x","algorithm":"hmac-sha256","url":"https://h/x","secrets":{"A_KEY":"value"},
+    return R"({"content":"x","name":"x","algorithm":"hmac-sha256","url":"https://h/x","secrets":{"A_KEY":"value-of-it"},
         "files":[{"path":"SKILL.md","content":"---\nname: pdf\ndescription: d\n---\n"}],"signature":)" +
            std::string(signature) + "}";
   }

@@ -402,6 +402,39 @@ TEST_F(GateTest, Secrets_in_reach_are_opened_and_follow_their_rows) {
   EXPECT_EQ(secrets->find("SECOND")->value, "value two");
 }
 
+// I-17
+TEST_F(GateTest, A_secret_of_the_tenant_is_looked_for_only_in_runs_that_can_use_it) {
+  const auto seal = [&](std::string alias, std::string_view value) {
+    model::SealedSecret secret{.tenant_id = tenant.id,
+                               .scope = model::SecretScope::tenant,
+                               .owner = tenant.id.ulid,
+                               .alias = std::move(alias)};
+    secret.sealed = sealer.seal(tenant.id, vault::context_of(secret), value);
+    return secret;
+  };
+  store->put_secrets({seal("SHARED", "a value of the tenant"), seal("MODEL_KEY", "a key to a model"),
+                      sealed("OWN", "of the conversation", conversation)},
+                     {}, [](Result<Unit> done) { ASSERT_TRUE(done); });
+  loop.settle();
+  send_ok(message("hello"));
+  auto secrets = last_dispatch().secrets;
+  EXPECT_NE(secrets->find("SHARED"), nullptr) << "so that it is refused and not asked for";
+  EXPECT_EQ(secrets->scrubber()->scrub("a value of the tenant, of the conversation"),
+            "a value of the tenant, {{secret:OWN}}");
+  agent_finishes();
+
+  store::AgentPatch patch;
+  patch.policy = model::Policy{{.subject = model::Subject::host, .pattern = "api.example", .secrets = {"SHARED"}}};
+  patch.model = agent.model;
+  patch.model->key_alias = "MODEL_KEY";
+  store->update_agent(tenant.id, agent.id, patch, loop.now(), [](Result<model::Agent> done) { ASSERT_TRUE(done); });
+  loop.settle();
+  send_ok(message("again"));
+  secrets = last_dispatch().secrets;
+  EXPECT_EQ(secrets->scrubber()->scrub("a value of the tenant, a key to a model"),
+            "{{secret:SHARED}}, {{secret:MODEL_KEY}}");
+}
+
 TEST_F(GateTest, A_parked_run_is_small) {
   EXPECT_LT(sizeof(LiveRun), 1'536U);  // the strings of a short message and its approval, and a seat, come on top
 }

@@ -1,6 +1,11 @@
 #include "engine/materials.h"
 
 #include <algorithm>
+#include <set>
+
+#include "base/json.h"
+#include "gates/gates.h"
+#include "model/json.h"
 
 namespace sluice::engine {
 
@@ -42,6 +47,27 @@ void give_builtin_skills(const model::RunExtras& extras, Storeroom& storeroom, h
 
 model::WorkspaceUse workspace_use_of(const model::Agent& agent, const model::RunExtras& extras) {
   return extras.builtin_skills.empty() ? agent.kit.workspace : model::WorkspaceUse::write;
+}
+
+std::function<bool(const vault::Secret&)> secrets_looked_for(const harness::Dispatch& work) {
+  std::set<std::string, std::less<>> named;  // that the server itself uses
+  if (const auto& alias = work.agent.model.key_alias) named.insert(*alias);
+  if (const auto& inference = work.extras.inference; inference && inference->model.key_alias) {
+    named.insert(*inference->model.key_alias);
+  }
+  if (const auto& repository = work.materials.repository; repository && repository->credential_alias) {
+    named.insert(*repository->credential_alias);
+  }
+  std::string kit;
+  json::Writer writer(kit);
+  writer.begin_object();
+  model::append_kit_members(writer, work.agent.kit);
+  writer.end_object();
+  return [policy = work.agent.policy, named = std::move(named), kit = std::move(kit)](const vault::Secret& secret) {
+    return secret.scope != model::SecretScope::tenant || named.contains(secret.alias) ||
+           kit.find(vault::placeholder(secret.alias)) != std::string::npos ||
+           gates::secret_may_be_used(policy, secret.alias, secret.hosts);
+  };
 }
 
 void give_attachments(const model::RunExtras& extras, harness::Materials& materials) {

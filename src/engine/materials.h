@@ -2,6 +2,7 @@
 // store, handed to whoever does the work (I-25).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,11 @@ void give_builtin_skills(const model::RunExtras& extras, Storeroom& storeroom, h
 // What the run's sandbox may do with the workspace's API: what its agent says, and more where a skill that comes with
 // the server is given to it, which is made for that.
 model::WorkspaceUse workspace_use_of(const model::Agent& agent, const model::RunExtras& extras);
+
+// Which secrets' values are looked for in what the run shows: those that were supplied for its conversation or its
+// agent, and of the tenant's those that it can put to use. A value that it has no use for would only be found by
+// guessing.
+std::function<bool(const vault::Secret&)> secrets_looked_for(const harness::Dispatch& work);
 
 // The files that a chat's turn brought along, under names that are unique among them.
 void give_attachments(const model::RunExtras& extras, harness::Materials& materials);

@@ -195,7 +195,7 @@ void RunEngine::find_secrets(LiveRun& live, harness::Dispatch work) {
           still, [this, work = std::move(work)](LiveRun& later) mutable { find_secrets(later, std::move(work)); });
     }
     if (!sealed) return still.fail(problem_of(model::Slug::internal, "The run's secrets could not be read."));
-    work.secrets = std::make_shared<vault::Secrets>();
+    work.secrets = std::make_shared<vault::Secrets>(secrets_looked_for(work));
     still.use_secrets(work.secrets);
     give_secrets(still, sealed.value(),
                  [this, work = std::move(work)](LiveRun& ready) mutable { read_history(ready, std::move(work)); });

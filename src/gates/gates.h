@@ -45,6 +45,8 @@ std::optional<std::string> normal_host(std::string_view host);
 // host names it.
 bool secret_may_go(const model::Policy& policy, std::string_view alias, const std::vector<std::string>& hosts,
                    std::string_view host);
+// Is there any host to which it may go? True in doubt.
+bool secret_may_be_used(const model::Policy& policy, std::string_view alias, const std::vector<std::string>& hosts);
 // Must a connection to `host` be looked into, because some secret could be sent there?
 bool host_takes_secrets(const model::Policy& policy, std::string_view host);
 

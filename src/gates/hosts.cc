@@ -41,6 +41,21 @@ bool ends_in_number(std::string_view name) {
 
 bool is_wildcard(std::string_view pattern) { return pattern.starts_with("*."); }
 
+std::string_view without_wildcard(std::string_view pattern) {
+  return is_wildcard(pattern) ? pattern.substr(2) : pattern;
+}
+
+// Is there a host that both stand for?
+bool may_meet(std::string_view one, std::string_view other) {
+  return one == "*" || other == "*" || host_matches(one, without_wildcard(other)) ||
+         host_matches(other, without_wildcard(one)) ||
+         normal_host(without_wildcard(one)) == normal_host(without_wildcard(other));
+}
+
+bool names_secret(const model::PolicyRule& rule, std::string_view alias) {
+  return std::ranges::any_of(rule.secrets, [&](const std::string& named) { return named == "*" || named == alias; });
+}
+
 bool allows_secrets(const model::PolicyRule& rule, std::string_view host) {
   return rule.subject == model::Subject::host && rule.effect == model::Effect::allow && !rule.secrets.empty() &&
          host_matches(rule.pattern, host);
@@ -89,9 +104,15 @@ bool secret_may_go(const model::Policy& policy, std::string_view alias, const st
   if (!hosts.empty()) {
     return std::ranges::any_of(hosts, [&](const std::string& pattern) { return host_matches(pattern, host); });
   }
+  return std::ranges::any_of(
+      policy, [&](const model::PolicyRule& rule) { return allows_secrets(rule, host) && names_secret(rule, alias); });
+}
+
+bool secret_may_be_used(const model::Policy& policy, std::string_view alias, const std::vector<std::string>& hosts) {
   return std::ranges::any_of(policy, [&](const model::PolicyRule& rule) {
-    return allows_secrets(rule, host) &&
-           std::ranges::any_of(rule.secrets, [&](const std::string& named) { return named == "*" || named == alias; });
+    if (rule.subject != model::Subject::host || rule.effect == model::Effect::deny) return false;
+    if (hosts.empty()) return rule.effect == model::Effect::allow && names_secret(rule, alias);
+    return std::ranges::any_of(hosts, [&](const std::string& host) { return may_meet(rule.pattern, host); });
   });
 }
 

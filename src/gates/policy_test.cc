@@ -155,6 +155,23 @@ TEST(Hosts, Are_matched_by_name_by_wildcard_or_all) {
   EXPECT_FALSE(host_matches("api.*.com", "api.example.com"));
 }
 
+TEST(Hosts, I_17_A_secret_may_be_used_where_a_rule_names_it_or_meets_a_host_that_it_is_bound_to) {
+  const Policy policy = {{Effect::allow, Subject::host, "*.example.com", "", {"CRM_KEY"}},
+                         {Effect::ask, Subject::host, "ask.example.org", "", {}},
+                         {Effect::deny, Subject::host, "denied.example.net", "", {}},
+                         {Effect::allow, Subject::tool, "*", "", {}}};
+  EXPECT_TRUE(secret_may_be_used(policy, "CRM_KEY", {}));
+  EXPECT_FALSE(secret_may_be_used(policy, "OTHER", {}));
+  EXPECT_TRUE(secret_may_be_used(policy, "OTHER", {"api.example.com"}));
+  EXPECT_TRUE(secret_may_be_used(policy, "OTHER", {"nowhere.net", "ASK.example.org"}));
+  EXPECT_TRUE(secret_may_be_used(policy, "OTHER", {"*.example.com"}));
+  EXPECT_TRUE(secret_may_be_used(policy, "OTHER", {"*.eu.example.com"}));
+  EXPECT_TRUE(secret_may_be_used(policy, "OTHER", {"*"}));
+  EXPECT_FALSE(secret_may_be_used(policy, "OTHER", {"denied.example.net", "example.net"}));
+  EXPECT_FALSE(secret_may_be_used({}, "OTHER", {"api.example.com"}));
+  EXPECT_TRUE(secret_may_be_used({{Effect::allow, Subject::host, "*", "", {"*"}}}, "OTHER", {}));
+}
+
 TEST(Hosts, I_17_A_bound_secret_goes_to_its_hosts_and_an_unbound_one_where_a_rule_names_it) {
   const Policy policy = {{Effect::allow, Subject::host, "*.example.com", "", {"CRM_KEY"}},
                          {Effect::allow, Subject::host, "all.example.org", "", {"*"}},

@@ -1,3 +1,4 @@
+// When a run counts as cancelled.
 #pragma once
 
 #include "model/records.h"

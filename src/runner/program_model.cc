@@ -49,7 +49,7 @@ Result<ProgramModel> plan_program_model(const Route& route, const model::Agent& 
   planned.alias = route.key_alias.empty() ? std::string(model_key_alias) : route.key_alias;
   planned.access.key = vault::placeholder(planned.alias);
   if (!route.key_alias.empty()) return planned;
-  if (const auto checked = vault::check_value(route.endpoint.api_key); !checked) {
+  if (const auto checked = vault::check_value(route.endpoint.api_key, vault::value_bytes_min); !checked) {
     return wrong("The key of the model provider \"" + route.provider + "\" cannot be used: " + checked.error().what +
                  ".");
   }

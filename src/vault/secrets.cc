@@ -10,12 +10,12 @@
 
 namespace sluice::vault {
 
-Result<Unit> check_value(std::string_view value) {
+Result<Unit> check_value(std::string_view value, std::size_t bytes_min) {
   const auto invalid = [](std::string what) { return Error{ErrorKind::invalid, std::move(what)}; };
   if (value.empty()) return invalid("a secret's value is empty");
-  if (value.size() < value_bytes_min) {
-    return invalid("a secret's value has at least " + std::to_string(value_bytes_min) +
-                   " bytes; a shorter one could not be kept out of what is told");
+  if (value.size() < bytes_min) {
+    return invalid("a secret's value has at least " + std::to_string(bytes_min) +
+                   " bytes; a shorter one could be guessed from what is scrubbed");
   }
   if (value.size() > value_bytes_max) {
     return invalid("a secret's value has at most " + std::to_string(value_bytes_max) + " bytes");

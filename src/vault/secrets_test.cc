@@ -7,7 +7,7 @@ namespace sluice::vault {
 namespace secrets_test {
 
 TEST(Values, Are_refused_in_words_that_do_not_quote_them) {
-  for (const std::string& bad : {std::string(), std::string("abc"), std::string(value_bytes_max + 1, 'x'),
+  for (const std::string& bad : {std::string(), std::string("1234567"), std::string(value_bytes_max + 1, 'x'),
                                  std::string("ab\0cdef", 7), std::string("caf\xe9-latin"), std::string("     \n")}) {
     const auto checked = check_value(bad);
     ASSERT_FALSE(checked);
@@ -17,9 +17,10 @@ TEST(Values, Are_refused_in_words_that_do_not_quote_them) {
 }
 
 TEST(Values, Are_taken_at_their_limits) {
-  EXPECT_TRUE(check_value("abcd"));
+  EXPECT_TRUE(check_value("abcdefgh"));
   EXPECT_TRUE(check_value(std::string(value_bytes_max, 'x')));
   EXPECT_TRUE(check_value("schlüssel"));
+  EXPECT_TRUE(check_value("ollama", value_bytes_min)) << "a key of the operator's own, to a model";
 }
 
 TEST(Secrets, Are_none_at_first_and_nothing_is_scrubbed) {

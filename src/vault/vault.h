@@ -23,11 +23,14 @@
 namespace sluice::vault {
 
 inline constexpr std::size_t value_bytes_min = 4;  // shorter ones cannot be scrubbed without hiding common words
+// What is scrubbed can be guessed by whoever is shown what comes of a guess, so that a new value is not a number that
+// is found by trying. Shorter ones that are on file go on being used and scrubbed.
+inline constexpr std::size_t supplied_bytes_min = 8;
 inline constexpr std::size_t value_bytes_max = 64 * 1024;
 inline constexpr std::size_t secrets_per_request_max = 50;
 
 // `invalid`, in words and without quoting it: empty, too short, too long, NUL, not UTF-8.
-Result<Unit> check_value(std::string_view value);
+Result<Unit> check_value(std::string_view value, std::size_t bytes_min = supplied_bytes_min);
 
 // ── sealing: AES-256-GCM under a key that is derived, for each tenant, from the operator's ──
 // The operator's keys, the current one first; older ones only open.

@@ -194,7 +194,7 @@ EXAMPLES = {
         ("/v1/approvals/{approval_to_approve}/approve", lambda things: things["signed_approve"], 200),
         ("/v1/approvals/{approval_to_approve}/approve", lambda things: things["signed_approve"], 200)],
     "denyApproval": [
-        ("/v1/approvals/{approval_to_deny}/deny", FORGED | {"secrets": {"A_KEY": "a value"}}, 422),
+        ("/v1/approvals/{approval_to_deny}/deny", FORGED | {"secrets": {"A_KEY": "a good value"}}, 422),
         ("/v1/approvals/{approval_to_deny}/deny", lambda things: things["signed_approve"], 403),
         ("/v1/approvals/{approval_to_deny}/deny", lambda things: things["signed_deny"], 200),
         ("/v1/approvals/{approval_to_approve}/deny", lambda things: things["signed_deny_of_approved"], 409),
@@ -239,10 +239,10 @@ def object_examples(prefix, where, one, many, made, wrong, change):
 
 
 def secret_examples(noun, path, destroyed, nobody=None):
-    some = {"secrets": {"A_KEY": "a value", "B_KEY": {"value": "a value", "hosts": ["api.example"], "places": ["header"]}}}
+    some = {"secrets": {"A_KEY": "a good value", "B_KEY": {"value": "a good value", "hosts": ["api.example"], "places": ["header"]}}}
     gone = [(nobody, None, 404)] if nobody else []
     return {
-        f"put{noun}Secrets": [(path, some, 200), (path, {"secrets": {"a": "a value"}}, 422), (path, b"{", 400)],
+        f"put{noun}Secrets": [(path, some, 200), (path, {"secrets": {"a": "a good value"}}, 422), (path, b"{", 400)],
         f"list{noun}Secrets": [(path, None, 200)] + gone,
         f"delete{noun}Secret": [(destroyed, None, 204), (destroyed, None, 404)],
     }
@@ -328,7 +328,7 @@ EXAMPLES |= object_examples("Workspace", "/api/workspaces/{workspace}", "Agent",
                             {"system_prompt": "Be kind."})
 EXAMPLES |= secret_examples("Conversation", CONVERSATION + "/secrets", CONVERSATION + "/secrets/A_KEY",
                             "/v1/conversations/con_{none}/secrets")
-EXAMPLES["putConversationSecrets"] += [("/v1/conversations/{archived}/secrets", {"secrets": {"A_KEY": "a value"}}, 409)]
+EXAMPLES["putConversationSecrets"] += [("/v1/conversations/{archived}/secrets", {"secrets": {"A_KEY": "a good value"}}, 409)]
 EXAMPLES |= secret_examples("Agent", "/v1/agents/{first_agent}/secrets", "/v1/agents/{first_agent}/secrets/TO_DESTROY",
                             "/v1/agents/agt_{none}/secrets")
 EXAMPLES |= secret_examples("Tenant", "/v1/secrets", "/v1/secrets/TO_DESTROY")

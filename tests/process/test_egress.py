@@ -322,6 +322,16 @@ class KeptIn(EgressTest):
         self.assertEqual((sum(e["more"] for e in summed), sum(e["more_refused"] for e in summed)), (100, 100))
         self.assertLessEqual(self.server.log().count("egress refused") - logged, 1_001)
 
+    def test_I17_a_secret_of_the_tenant_is_found_by_no_guess_of_an_agent_that_may_not_use_it(self):
+        guesses = "$ seq -w 47110814 47110816\nsay {{last}}"
+        put = self.client.request("PUT", "/v1/secrets", {"secrets": {"PIN": "47110815"}})
+        self.assertEqual(put.status, 200, put.body)
+        self.addCleanup(self.client.delete, "/v1/secrets/PIN")
+        self.assertEqual(self.client.request("PUT", "/v1/secrets", {"secrets": {"SHORT": "4711"}}).status, 422)
+        self.assertIn("47110814\n47110815\n47110816", self.answer_of(guesses))
+        self.policy({"effect": "allow", "host": "crm.example", "secrets": ["PIN"]})
+        self.assertIn("47110814\n{{secret:PIN}}\n47110816", self.answer_of(guesses))
+
     def test_an_agent_cannot_decide_its_own_gate(self):
         events = self.ask(f"$ curl -s -o /dev/null -w '%{{http_code}}' -X POST {self.server.url}/v1/approvals/x/approve; "
                           "echo; echo after\nsay {{last}}")

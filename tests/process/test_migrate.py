@@ -34,6 +34,9 @@ class Moves(unittest.TestCase):
         self.place = f"sqlite:{self.server.data / 'sluice.db'}"
         self.conversations = [talk(self.client, "say hello\ntokens 50"), talk(self.client, "think hm\nsay Zoë, 東京 🎏")]
         talk(self.client, "say and again", self.conversations[0])
+        agent = self.client.get("/v1/agents").json()["data"][0]["id"]
+        rule = {"effect": "allow", "host": "mail.example", "secrets": ["MAIL_KEY"]}  # else it is not looked for
+        self.assertEqual(self.client.patch(f"/v1/agents/{agent}", {"policy": [rule]}).status, 200)
         kept = self.client.request("PUT", "/v1/secrets", {"secrets": {"MAIL_KEY": SECRET}})
         self.assertEqual(kept.status, 200, kept.body)
         kind, body = form(("sales.csv", b"a,b\n1,2\n"))

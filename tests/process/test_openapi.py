@@ -128,7 +128,7 @@ def make_gates(test):
     late = approver.signature(things["approval_to_approve"], "deny")
     things["signed_deny_of_approved"] = {"signature": late}
     for path in (f"/v1/agents/{client.get('/v1/agents').json()['data'][0]['id']}", "/v1"):
-        client.request("PUT", path + "/secrets", {"secrets": {"TO_DESTROY": "a value"}})
+        client.request("PUT", path + "/secrets", {"secrets": {"TO_DESTROY": "a good value"}})
     things["first_agent"] = client.get("/v1/agents").json()["data"][0]["id"]
     return things
 

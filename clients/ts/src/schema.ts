@@ -1415,7 +1415,7 @@ export interface Deny {
 export type Alias = string
 
 /**
- * At most 50, each a value or an object with bindings. A value is UTF-8 of 4 bytes to 64 KiB without NUL. A
+ * At most 50, each a value or an object with bindings. A value is UTF-8 of 8 bytes to 64 KiB without NUL. A
  * conversation, an agent and a tenant have at most 100 each.
  */
 export type SecretValues = Record<string, string | {

@@ -131,7 +131,7 @@ TEST_F(SecretsTest, I_17_that_are_wrong_are_422_and_their_values_are_not_told) {
                                    R"({"A":1})",
                                    R"({"A":[]})",
                                    R"({"A":""})",
-                                   R"({"A":"abc"})",
+                                   R"({"A":"1234567"})",
                                    "{\"A\":\"" + value + "\\u0000\"}",
                                    R"({"A":{}})",
                                    R"({"A":{"value":null}})",
@@ -147,6 +147,7 @@ TEST_F(SecretsTest, I_17_that_are_wrong_are_422_and_their_values_are_not_told) {
   }
   EXPECT_EQ(put(path, R"({"secrets":{"A":")" + std::string(1024 * 1024, 'x') + "\"}}")->status, 422);
   EXPECT_EQ(put(path, many(51))->status, 422);
+  EXPECT_NE(put(path, R"({"secrets":{"A":"1234567"}})")->body.find("at least 8 bytes"), std::string::npos);
   EXPECT_EQ(put(path, "{}")->status, 422);
   EXPECT_FALSE(logged(value));
   EXPECT_EQ(get(path)->member("data"), "[]");
