@@ -124,7 +124,7 @@ class Boxes final : public sandbox::ProcessListener {
   }
 
   void kill(sandbox::Box& box) {
-    box.kill([this] { reactor_->stop(); });
+    box.kill([this](const Result<Unit>&) { reactor_->stop(); });
     reactor_->run();
   }
 
