@@ -150,9 +150,15 @@ Result<Unit> NamespacesSandbox::start_zygote() {
     return unavailable("the box program does not answer");
   }
   if (answer.head.verb != box::Verb::prepared) return unavailable(answer.payload);
+  const auto split = std::min(answer.payload.size(), static_cast<std::size_t>(answer.head.b));
+  const std::string why_one_user = answer.payload.substr(0, split);
+  const std::string what_is_shared = answer.payload.substr(split);
   if (site.user_count > 0 && answer.head.a == 0) {
     log_.write(world::LogLevel::warn, "sandboxes share one user",
-               {{"why", answer.payload}, {"user", int64_t{options_.host_uid}}});
+               {{"why", why_one_user}, {"user", int64_t{options_.host_uid}}});
+  }
+  if (!what_is_shared.empty()) {
+    log_.write(world::LogLevel::warn, "sandboxes share files with the host", {{"what", what_is_shared}});
   }
   line_ = std::make_unique<Line>(
       reactor_, std::move(started.value().line), [this](Packet packet) { heard(std::move(packet)); },

@@ -1,8 +1,11 @@
-// Two sandboxes: one takes all that it gets of something that the kernel counts for both, and the other one works on.
+// Two sandboxes: one takes all that it gets of something that the kernel counts for both, or that both see, and the
+// other one works on.
 //
 // What is counted by user is counted for everything on this machine that has that user, so that these sandboxes have
 // users of their own: other servers and tests are not to be flooded.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +52,8 @@ class Flood final {
     story.until([&] { return heard_.out.find('\n') != std::string::npos || heard_.exit; }, name);
     EXPECT_FALSE(heard_.exit) << name << ": " << heard_.out << heard_.err;
   }
+  const std::string& said() const { return heard_.out; }
+  sandbox::Box& box() { return *box_; }
   long held() const { return std::strtol(heard_.out.c_str() + std::string_view("held ").size(), nullptr, 10); }
 
  private:
@@ -56,6 +61,12 @@ class Flood final {
   sandbox::Heard heard_;
   std::unique_ptr<sandbox::Process> process_;
 };
+
+void expect_of_neighbour(BoxStory& story, const std::string& probe_dir, const std::string& probe) {
+  const auto box = story.open({.name = "neighbour", .binds = {{probe_dir, bound}}});
+  const auto ran = story.run(*box, {.argv = {std::string(bound) + "/probe", probe}});
+  EXPECT_EQ(ran.exit.code, 0) << ran.out;
+}
 
 TEST(Neighbours, open_and_work_while_a_sandbox_of_the_same_user_holds_descriptors_in_flight) {
   const sandbox::SandboxOptions options = neighbour_options();
@@ -97,11 +108,72 @@ TEST(Neighbours, watch_files_while_other_sandboxes_hold_all_the_inotify_instance
     floods.push_back(std::make_unique<Flood>(story, probe_dir, "flood_inotify_instances"));
     EXPECT_GE(floods.back()->held(), 32) << "no flood at all";
   }
-  const auto box = story.open({.name = "neighbour", .binds = {{probe_dir, bound}}});
-  const auto ran = story.run(*box, {.argv = {std::string(bound) + "/probe", "neighbour_watches_files"}});
-  EXPECT_EQ(ran.exit.code, 0) << ran.out;
+  expect_of_neighbour(story, probe_dir, "neighbour_watches_files");
   const OwnedFd outside(inotify_init1(IN_CLOEXEC));
   EXPECT_TRUE(outside) << "not even the server can watch files";
+}
+
+TEST(Neighbours, watch_files_while_other_sandboxes_hold_all_the_inotify_watches_that_they_get) {
+  if (geteuid() != 0) return;  // sandboxes of an ordinary user have no users of their own
+  sandbox::SandboxOptions options = neighbour_options();
+  options.host_uid_count = 64;
+  BoxStory story(options);
+  const std::string probe_dir = install_probe(story);
+  std::vector<std::unique_ptr<Flood>> floods;
+  for (int i = 0; i < 3; ++i) {
+    floods.push_back(std::make_unique<Flood>(story, probe_dir, "flood_inotify_watches"));
+    EXPECT_GE(floods.back()->held(), 8192) << "no flood at all";
+  }
+  expect_of_neighbour(story, probe_dir, "neighbour_watches_files");
+  const OwnedFd outside(inotify_init1(IN_CLOEXEC));
+  EXPECT_GE(inotify_add_watch(outside.get(), "/tmp", IN_CREATE), 0) << "not even the server can watch files";
+}
+
+TEST(Neighbours, open_terminals_and_wait_for_files_while_other_sandboxes_hold_all_the_terminals_that_they_get) {
+  BoxStory story(neighbour_options());
+  const std::string probe_dir = install_probe(story);
+  std::vector<std::unique_ptr<Flood>> floods;
+  for (int i = 0; i < 3; ++i) {
+    floods.push_back(std::make_unique<Flood>(story, probe_dir, "flood_terminals"));
+    EXPECT_GE(floods.back()->held(), 16) << "no flood at all";
+    EXPECT_LE(floods.back()->held(), 64) << "more than its share of the machine's 4,096";
+  }
+  expect_of_neighbour(story, probe_dir, "neighbour_works_on");
+}
+
+// Whether the server is root or not, since overlays can be mounted in user namespaces as well. Only devices are the
+// host's where it is not.
+TEST(Neighbours, do_not_see_what_others_and_the_host_open_of_the_root_that_they_share) {
+  BoxStory story(neighbour_options());
+  const std::string probe_dir = install_probe(story);
+  Flood spy(story, probe_dir, "spy_on_root");
+  EXPECT_GE(spy.held(), 6) << "too little is watched";
+  const auto other = story.open({.name = "neighbour", .binds = {{probe_dir, bound}}});
+  const auto ran = story.run(*other, sandbox::sh("/usr/bin/sha512sum /etc/passwd /etc/nsswitch.conf /usr/bin/whoami "
+                                                 "/skills/hostile/probe && ls / > /dev/full; echo x > /dev/zero"));
+  EXPECT_EQ(ran.exit.code, 0) << ran.err;
+  for (const char* path : {"/usr/bin/sha256sum", "/etc/os-release", "/dev/zero"}) {
+    EXPECT_TRUE(OwnedFd(open(path, O_RDONLY | O_CLOEXEC))) << path;
+  }
+  // What is reported comes in the order in which it happened.
+  EXPECT_EQ(story.run(spy.box(), sandbox::sh("/usr/bin/true")).exit.code, 0);
+  story.until([&] { return spy.said().find("saw /usr/bin/true\n") != std::string::npos; }, "what it opened itself");
+  for (const char* name : {"/usr/bin/sha", "/usr/bin/whoami", "/etc/nsswitch.conf", "/etc/os-release", "probe"}) {
+    EXPECT_EQ(spy.said().find("saw " + std::string(name)), std::string::npos) << name << "\n" << spy.said();
+  }
+  EXPECT_EQ(spy.said().find("/probe\n"), std::string::npos) << spy.said();
+  if (geteuid() == 0) EXPECT_EQ(spy.said().find("saw /dev/zero"), std::string::npos) << spy.said();
+}
+
+TEST(Neighbours, lock_files_of_the_root_that_another_sandbox_has_locked) {
+  if (geteuid() != 0) return;  // the devices are the host's own there
+  BoxStory story(neighbour_options());
+  const std::string probe_dir = install_probe(story);
+  const Flood locks(story, probe_dir, "lock_root");
+  EXPECT_EQ(locks.held(), 9);
+  expect_of_neighbour(story, probe_dir, "neighbour_locks_files");
+  const OwnedFd outside(open("/usr/bin/env", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(flock(outside.get(), LOCK_EX | LOCK_NB), 0) << "a sandbox locks the host's files";
 }
 
 TEST(Neighbours, have_users_of_their_own_and_share_the_files_that_are_kept) {

@@ -1,13 +1,18 @@
 // Attacks on what sandboxes share: each takes as much of something as it gets, says so, and keeps it until it is
 // killed.
 #include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "tests/hostile/probe.h"
@@ -76,7 +81,111 @@ Verdict watch_files(const Facts&) {
   return resisted("a directory can be watched");
 }
 
+// As many files as it may watch; each is another inode.
+Verdict inotify_watches(const Facts&) {
+  const int watcher = inotify_init1(IN_CLOEXEC);
+  if (watcher < 0) return broken("inotify_init1: " + std::string(std::strerror(errno)));
+  long count = 0;
+  for (;; ++count) {
+    const std::string path = "/tmp/watched-" + std::to_string(count);
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) return broken(path + ": " + std::strerror(errno));
+    close(file);
+    if (inotify_add_watch(watcher, path.c_str(), IN_MODIFY) < 0) break;
+  }
+  if (errno != ENOSPC) return broken("inotify_add_watch: " + std::string(std::strerror(errno)));
+  hold(count);
+}
+
+Verdict terminals(const Facts&) {
+  long count = 0;
+  while (open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC) >= 0) ++count;  // NOLINT: kept open to the end
+  if (errno != ENOSPC) return broken("/dev/ptmx: " + std::string(std::strerror(errno)));
+  hold(count);
+}
+
+// What a neighbour needs of it: a shell with a terminal, node or Go.
+Verdict works_on(const Facts&) {
+  const int terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0) return escaped("/dev/ptmx: " + std::string(strerrorname_np(errno)));
+  close(terminal);
+  const int poller = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event = {};
+  if (poller < 0 || epoll_ctl(poller, EPOLL_CTL_ADD, STDOUT_FILENO, &event) != 0) {
+    return escaped("epoll: " + std::string(strerrorname_np(errno)));
+  }
+  close(poller);
+  return resisted("terminals and epoll are there");
+}
+
+// What sandboxes have from the host, and from the server: the probe itself is bound into each of them.
+constexpr std::array common_files = {"/usr/bin/env",
+                                     "/etc/passwd",
+                                     "/etc/ld.so.cache",
+                                     "/etc/ssl/certs",
+                                     "/usr/bin",
+                                     "/dev/null",
+                                     "/etc/ssl/openssl.cnf",
+                                     "/skills/hostile/probe",
+                                     "/"};
+
+// Says "saw NAME" of each file of the root that somebody opens, for as long as it lives.
+Verdict spy_on_root(const Facts&) {
+  const int watcher = inotify_init1(IN_CLOEXEC);
+  std::map<int, std::string> places;
+  for (const char* place : {"/usr/bin", "/usr/lib", "/etc", "/etc/ssl", "/dev", "/skills/hostile", "/"}) {
+    const int watch = inotify_add_watch(watcher, place, IN_OPEN | IN_ACCESS | IN_MODIFY);
+    if (watch >= 0) places[watch] = place;
+  }
+  std::printf("held %zu\n", places.size());
+  std::fflush(stdout);
+  alignas(inotify_event) std::array<char, 65'536> piece{};
+  for (ssize_t n = 0; (n = read(watcher, piece.data(), piece.size())) > 0;) {
+    for (ssize_t at = 0; at < n;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(piece.data() + at);
+      if (event->len > 0) std::printf("saw %s/%s\n", places[event->wd].c_str(), event->name);
+      at += static_cast<ssize_t>(sizeof *event + event->len);
+    }
+    std::fflush(stdout);
+  }
+  return broken("read: " + std::string(std::strerror(errno)));
+}
+
+// How many of the common files could be locked; what is not there counts, too.
+long lock_common_files(std::string& refused) {
+  long count = 0;
+  for (const char* path : common_files) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) {
+      ++count;
+    } else {
+      refused += " " + std::string(path) + ": " + strerrorname_np(errno);
+    }
+  }
+  return count;
+}
+
+Verdict lock_root(const Facts&) {
+  std::string refused;
+  const long count = lock_common_files(refused);
+  if (!refused.empty()) return broken("flock:" + refused);
+  hold(count);
+}
+
+// What a neighbour needs of it: package managers and caches of compilers lock what they read.
+Verdict locks_files(const Facts&) {
+  std::string refused;
+  lock_common_files(refused);
+  return refused.empty() ? resisted("every file can be locked") : escaped("locked by somebody else:" + refused);
+}
+
 constexpr std::array probes = {
+    Probe{"flood_inotify_watches", inotify_watches},
+    Probe{"flood_terminals", terminals},
+    Probe{"neighbour_works_on", works_on},
+    Probe{"spy_on_root", spy_on_root},
+    Probe{"lock_root", lock_root},
+    Probe{"neighbour_locks_files", locks_files},
     Probe{"flood_inotify_instances", inotify_instances},
     Probe{"neighbour_watches_files", watch_files},
     Probe{"flood_descriptors_in_flight", descriptors_in_flight},

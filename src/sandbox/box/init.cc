@@ -145,7 +145,8 @@ bool build(const Zygote& zygote, Message& order, int (&doors)[door_count], int& 
   Reader limits = fields;
   const uint64_t limit_count = fields.number();
   for (uint64_t i = 0; i < limit_count * 3; ++i) fields.number();
-  if (!take_steps(fields, tree_path, drawer_path, trouble) || !move_into_tree(trouble)) return false;
+  if (!take_steps(fields, {.tree = tree_path, .drawer = drawer_path}, trouble) || !move_into_tree(trouble))
+    return false;
   set_limits(limits);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return trouble.say("refuse new privileges");
   for (unsigned long capability = 0; prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) {
@@ -163,7 +164,7 @@ bool drop_privileges(const Zygote& zygote, Trouble& trouble) {
 
 bool claim(const Zygote& zygote, Message& order, int (&shown)[2], Trouble& trouble) {
   Reader fields(order.payload, order.head.payload_bytes);
-  if (!take_steps(fields, "", nullptr, trouble)) return false;
+  if (!take_steps(fields, {.empty = "lower"}, trouble)) return false;
   std::size_t lower_bytes = 0;
   const char* const lower = fields.text(&lower_bytes);
   const char* upper = "upper";

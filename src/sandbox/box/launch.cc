@@ -89,7 +89,7 @@ bool lay_out(Stage& stage, Reader& fields, Trouble& trouble) {
   if (!make_directories(stage.below("/root"))) return trouble.say("make %s", stage.text);
   char root[PATH_MAX];
   snprintf(root, sizeof root, "%s", stage.text);
-  if (!take_steps(fields, root, nullptr, trouble) || !lay_workspace(stage, fields, trouble)) return false;
+  if (!take_steps(fields, {.tree = root}, trouble) || !lay_workspace(stage, fields, trouble)) return false;
   if (!copy_program(stage.below("/root/sluice-box"))) return trouble.say("copy the box program");
   std::size_t bytes = 0;
   const char* const config = fields.text(&bytes);

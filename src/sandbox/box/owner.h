@@ -12,7 +12,7 @@ namespace sluice::sandbox::box {
 // Whether the file systems of the state directory and of the agent programs can do that.
 bool can_exchange_owner(const Zygote& zygote, Trouble& trouble);
 
-// In a mount namespace of the caller's own, which this makes: what belongs to the owner on disk belongs to `user` in
+// In a mount namespace of the caller's own: what belongs to the owner on disk belongs to `user` in
 // the state directory and among the agent programs.
 bool exchange_owner(const Zygote& zygote, uint64_t user, Trouble& trouble);
 

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "sandbox/box/own_root.h"
 #include "sandbox/box/owner.h"
 #include "sandbox/box/steps.h"
 #include "sandbox/box/zygote.h"
@@ -57,7 +58,7 @@ bool furnish(const char* staging, const char* state, const char* harness, Reader
       mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m") != 0) {
     return trouble.say("mount a tmpfs at %s", path);
   }
-  if (!take_steps(steps, path, nullptr, trouble)) return false;
+  if (!take_steps(steps, {.tree = path}, trouble)) return false;
   if (mkdir(below(state_path), 0755) != 0 || mount(state, path, nullptr, MS_BIND | MS_REC, nullptr) != 0) {
     return trouble.say("bind %s", state);
   }
@@ -84,6 +85,23 @@ bool move_into(const char* staging, Trouble& trouble) {
   return true;
 }
 
+// Where the staging directory was before something was mounted there: an empty directory beside the server's files.
+const char* spare_directory(const char* staging, const char* state) {
+  static char path[PATH_MAX];
+  const std::size_t length = strlen(state);
+  if (strncmp(staging, state, length) != 0 || staging[length] != '/') return "";
+  snprintf(path, sizeof path, "%s%s", state_path, staging + length);
+  return path;
+}
+
+// `trouble` says what all boxes share all the same; empty: nothing.
+void prepare_tree(Zygote& zygote, const char* spare, Trouble& trouble) {
+  zygote.own_root = {.tree = tree_path, .work = work_path, .spare = spare, .is_mapped = !zygote.is_root};
+  zygote.has_own_root = prepare_own_root(zygote.own_root, trouble);
+  if (!zygote.has_own_root) return;
+  snprintf(trouble.what, sizeof trouble.what, "%s", zygote.own_root.shared);
+}
+
 void read_groups(Zygote& zygote, Reader& fields, Message& message) {
   zygote.groups_are_unified = fields.number() != 0;
   for (int i = 1; i < message.descriptor_count && zygote.group_count < groups_max; ++i) {
@@ -98,7 +116,7 @@ void read_groups(Zygote& zygote, Reader& fields, Message& message) {
 
 }  // namespace
 
-bool prepare(Zygote& zygote, Message& message, Trouble& trouble) {
+bool prepare(Zygote& zygote, Message& message, Trouble& trouble, Trouble& shared) {
   Reader fields(message.payload, message.head.payload_bytes);
   zygote.is_root = fields.number() != 0;
   const uint64_t uid = fields.number();
@@ -121,6 +139,7 @@ bool prepare(Zygote& zygote, Message& message, Trouble& trouble) {
   if (!enter_namespaces(zygote.is_root, uid, gid, trouble)) return false;
   if (!furnish(staging, state, harness, fields, trouble) || !move_into(staging, trouble)) return false;
   if (zygote.user_count > 0 && !can_exchange_owner(zygote, trouble)) zygote.user_count = 0;
+  prepare_tree(zygote, spare_directory(staging, state), shared);
   prctl(PR_SET_DUMPABLE, 0);
   return true;
 }

@@ -22,9 +22,9 @@ enum class Verb : uint32_t {
   build,
   bury,
   // From the zygote. built: number, `a` the process, `b` the seat; descriptor is a pidfd.
-  // prepared: `a` is 1 where each box has a user of its own; else the payload says why not. build_failed: number,
-  // payload
-  // says why. buried: `a` is the seat.
+  // prepared: `a` is 1 where each box has a user of its own; else the first `b` bytes of the payload say why not. The
+  // rest of it says what boxes share of their root; empty: nothing. build_failed: number, payload says why. buried: `a`
+  // is the seat.
   prepared,
   built,
   build_failed,

@@ -88,6 +88,14 @@ long clone_for(const Zygote& zygote, uint64_t user, clone_args& how) {
   return syscall(SYS_clone3, &how, sizeof how);
 }
 
+// What differs from box to box before there is an order for one.
+bool arrange_mounts(const Zygote& zygote, uint64_t seat, Trouble& trouble) {
+  if (zygote.user_count == 0 && !zygote.has_own_root) return true;
+  if (unshare(CLONE_NEWNS) != 0) return trouble.say("unshare the mount namespace");
+  if (zygote.user_count > 0 && !exchange_owner(zygote, user_of_seat(zygote, seat), trouble)) return false;
+  return !zygote.has_own_root || lay_own_root(zygote.own_root, trouble);
+}
+
 bool bear(const Zygote& zygote, uint64_t seat, int birth_group, Message& order, Trouble& trouble) {
   Reader fields(order.payload, order.head.payload_bytes);
   int pidfd = -1;
@@ -129,8 +137,7 @@ void be_seat(const Zygote& zygote, uint64_t seat, int line, Message& order) {
   write_file("/proc/self/oom_score_adj", "300", 3);  // when memory runs out, boxes go first
   Trouble trouble;
   int birth_group = -1;
-  bool good = enter_groups(zygote, seat, birth_group, trouble) &&
-              (zygote.user_count == 0 || exchange_owner(zygote, user_of_seat(zygote, seat), trouble));
+  bool good = enter_groups(zygote, seat, birth_group, trouble) && arrange_mounts(zygote, seat, trouble);
   if (line >= 0 && receive(line, order) == Received::end) _exit(0);
   good = good && bear(zygote, seat, birth_group, order, trouble);
   if (good) _exit(0);

@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "sandbox/box/own_root.h"
+
 namespace sluice::sandbox::box {
 namespace {
 
@@ -53,10 +55,15 @@ bool touch(char* path) {
   return make_parents(path) && write_file(path, "", 0);
 }
 
-bool bind(Step& step) {
+bool bind(Step& step, const char* empty) {
   struct stat source {};
   if (stat(step.source, &source) != 0) return false;
   if (!(S_ISDIR(source.st_mode) ? make_directories(step.target) : touch(step.target))) return false;
+  // In the sandbox's own user namespace. Where the kernel makes none, as before Linux 5.11, the workspace's fails too.
+  if (empty != nullptr && S_ISDIR(source.st_mode) &&
+      lay_read_only(step.source, empty, step.target, mount_flags(step.flags), true)) {
+    return true;
+  }
   return mount(step.source, step.target, nullptr, MS_BIND | MS_REC, nullptr) ==
          0 && restrict(step.target, step.flags, AT_RECURSIVE);
 }
@@ -81,17 +88,17 @@ bool file(Step& step, const char* drawer, unsigned number) {
          mount(path, step.target, nullptr, MS_BIND, nullptr) == 0 && restrict(step.target, act_read_only, 0);
 }
 
-bool take(Step& step, const char* tree, const char* drawer, unsigned number) {
+bool take(Step& step, const Site& site, unsigned number) {
   const unsigned long flags = mount_flags(step.flags);
   switch (step.act) {
-    case Act::bind: return bind(step);
+    case Act::bind: return bind(step, site.empty);
     case Act::tmpfs: return mount("tmpfs", step.target, "tmpfs", flags, step.options) == 0;
     case Act::proc: return mount("proc", step.target, "proc", flags, step.options) == 0;
     case Act::devpts: return mount("devpts", step.target, "devpts", flags, step.options) == 0;
     case Act::directory: return make_directories(step.target);
     case Act::link: return make_parents(step.target) && symlink(step.source, step.target) == 0;
-    case Act::file: return file(step, drawer, number);
-    case Act::mask: return mask(step, tree);
+    case Act::file: return file(step, site.drawer, number);
+    case Act::mask: return mask(step, site.tree);
     case Act::read_only: return read_only(step);
   }
   errno = EINVAL;
@@ -129,17 +136,17 @@ bool write_file(const char* path, const char* text, std::size_t bytes) {
   return put;
 }
 
-bool take_steps(Reader& steps, const char* tree, const char* drawer, Trouble& trouble) {
+bool take_steps(Reader& steps, const Site& site, Trouble& trouble) {
   const uint64_t count = steps.number();
   for (uint64_t i = 0; i < count; ++i) {
     Step step;
     step.act = static_cast<Act>(steps.number());
     step.flags = steps.number();
     step.source = steps.text(&step.source_bytes);
-    snprintf(step.target, sizeof step.target, "%s%s", tree, steps.text());
+    snprintf(step.target, sizeof step.target, "%s%s", site.tree, steps.text());
     step.options = steps.text();
-    if (!take(step, tree, drawer, static_cast<unsigned>(i))) {
-      return trouble.say("%s %s", word_for(step.act), step.target + strlen(tree));
+    if (!take(step, site, static_cast<unsigned>(i))) {
+      return trouble.say("%s %s", word_for(step.act), step.target + strlen(site.tree));
     }
   }
   return true;

@@ -5,9 +5,17 @@
 
 namespace sluice::sandbox::box {
 
-// Reads a count and so many steps, whose targets lie below `tree` ("" is the root). Texts of files
-// are put into `drawer` and bound to their place where the tree can no longer be written to; null: it can.
-bool take_steps(Reader& steps, const char* tree, const char* drawer, Trouble& trouble);
+struct Site {
+  const char* tree = "";  // targets lie below it; "" is the root
+  // Texts of files are put there and bound to their place, where the tree can no longer be written to; null: it can.
+  const char* drawer = nullptr;
+  // An empty directory: what is bound is seen through an overlay, so that its inodes are of this sandbox alone; null:
+  // it is bound as it is.
+  const char* empty = nullptr;
+};
+
+// Reads a count and so many steps.
+bool take_steps(Reader& steps, const Site& site, Trouble& trouble);
 
 bool make_directories(char* path);  // all of it; `path` is written to and restored
 bool write_file(const char* path, const char* text, std::size_t bytes);

@@ -169,7 +169,8 @@ int run_zygote() {
   Message first;
   if (receive(yard.zygote.line, first) == Received::end) return 1;
   Trouble trouble;
-  if (!prepare(yard.zygote, first, trouble)) {
+  Trouble shared;
+  if (!prepare(yard.zygote, first, trouble, shared)) {
     send_failure(yard.zygote.line, {.verb = Verb::build_failed}, trouble.what);
     return 1;
   }
@@ -180,8 +181,11 @@ int run_zygote() {
   sigprocmask(SIG_BLOCK, &children, nullptr);
   const int signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals < 0) return 1;
-  const Head prepared = {.verb = Verb::prepared, .a = yard.zygote.user_count > 0 ? 1 : 0};
-  if (!send(yard.zygote.line, prepared, nullptr, 0, trouble.what, strlen(trouble.what))) return 1;
+  const Head prepared = {
+      .verb = Verb::prepared, .a = yard.zygote.user_count > 0 ? 1 : 0, .b = static_cast<int64_t>(strlen(trouble.what))};
+  char words[sizeof trouble.what + sizeof shared.what];
+  const int bytes = snprintf(words, sizeof words, "%s%s", trouble.what, shared.what);
+  if (!send(yard.zygote.line, prepared, nullptr, 0, words, static_cast<std::size_t>(bytes))) return 1;
   fill_seats(yard);
   return serve(yard, signals);
 }

@@ -3,7 +3,8 @@
 // To fork a large server costs milliseconds and copies its secrets; so the server starts this
 // program first, and it makes the tree that all boxes share, in a mount namespace of its own. For
 // each box it forks a *seat*, which goes into the box's control groups (that takes milliseconds of
-// waiting, so a few seats are kept waiting) and then bears the box's init as the zygote's child.
+// waiting, so a few seats are kept waiting), lays the tree out with inodes of the box's own, and then
+// bears the box's init as the zygote's child.
 //
 // When the server is gone, however it went, its socket ends here; the zygote ends, and the kernel
 // kills its children, each of which is the init of a box and takes the box along.
@@ -12,6 +13,7 @@
 #include <linux/filter.h>
 
 #include "sandbox/box/line.h"
+#include "sandbox/box/own_root.h"
 
 namespace sluice::sandbox::box {
 
@@ -23,6 +25,7 @@ inline constexpr int seats_max = 64;
 inline constexpr const char* tree_path = "/tree";        // the root of boxes
 inline constexpr const char* state_path = "/state";      // the server's state directory
 inline constexpr const char* harness_path = "/harness";  // its agent programs, if it has any
+inline constexpr const char* work_path = "/own";         // where a box's own tree is laid out
 
 struct GroupLimit {
   int group = 0;  // index of Zygote::groups
@@ -39,6 +42,8 @@ struct Zygote {
   uint64_t user_count = 0;  // users that boxes take turns at, from owner + 1 on; 0: the order for a box names its user
   sock_fprog filter{};
   bool has_harness = false;
+  OwnRoot own_root;
+  bool has_own_root = false;  // false: boxes share the inodes of `tree_path`
   bool groups_are_unified = false;
   int groups[groups_max];  // directories that a box's own groups are made in
   int group_count = 0;
@@ -46,8 +51,9 @@ struct Zygote {
   int group_limit_count = 0;
 };
 
-// Makes the shared tree and moves into it. `message` is kept: the zygote points into it.
-bool prepare(Zygote& zygote, Message& message, Trouble& trouble);
+// Makes the shared tree and moves into it. `message` is kept: the zygote points into it. `shared` says what boxes have
+// in common with the host and each other although they should not; empty: nothing.
+bool prepare(Zygote& zygote, Message& message, Trouble& trouble, Trouble& shared);
 
 // Serves until the server is gone.
 int run_zygote();
