@@ -53,14 +53,19 @@ runner::HandsOptions hands_options(const Config& config, const std::string& stat
   return options;
 }
 
-// Boxes hold it from their beginning; what is installed later is seen all the same. It is their user's, who looks into
-// it when a program is bound.
+// Sandboxes hold it from their beginning; what is installed later is seen all the same. Where the server is root, it
+// belongs to root: a sandbox's user, who looks into it when a program is bound, goes through as its group, and could
+// change nothing even without the read-only mount. A directory that belongs to that user is from an earlier version.
 Result<Unit> make_harness_dir(const std::string& path, uint32_t box_user) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (fs::create_directories(path, error)) {
-    fs::permissions(path, fs::perms(0700), error);
-    if (geteuid() == 0 && chown(path.c_str(), box_user, box_user) != 0) error.assign(errno, std::generic_category());
+  const bool is_new = fs::create_directories(path, error);
+  struct stat there {};
+  if (!error && stat(path.c_str(), &there) != 0) error.assign(errno, std::generic_category());
+  const bool is_roots = geteuid() == 0;
+  if (!error && (is_new || (is_roots && there.st_uid == box_user))) {
+    if (is_roots && chown(path.c_str(), 0, box_user) != 0) error.assign(errno, std::generic_category());
+    if (!error && chmod(path.c_str(), is_roots ? 0750 : 0700) != 0) error.assign(errno, std::generic_category());
   }
   if (error) return Error{ErrorKind::unavailable, "harness.dir: make " + path + ": " + error.message()};
   return Unit{};

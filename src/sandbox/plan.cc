@@ -30,8 +30,9 @@ constexpr std::string_view etc_nsswitch =
 constexpr std::array<std::string_view, 6> device_names = {"null", "zero", "full", "random", "urandom", "tty"};
 
 // The kernel's insides, which are nobody's business in there.
-constexpr std::array<std::string_view, 6> proc_masks = {"/proc/kcore",      "/proc/keys",          "/proc/kallsyms",
-                                                        "/proc/timer_list", "/proc/sysrq-trigger", "/proc/key-users"};
+constexpr std::array<std::string_view, 7> proc_masks = {"/proc/kcore",      "/proc/keys",          "/proc/kallsyms",
+                                                        "/proc/timer_list", "/proc/sysrq-trigger", "/proc/key-users",
+                                                        "/proc/cmdline"};
 
 // Absolute, and means what it says: no "..", no "." and no empty part.
 bool is_plain(std::string_view path) {

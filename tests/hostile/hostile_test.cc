@@ -98,10 +98,10 @@ int run_outside(const std::string& probe, const HostBait& bait) {
 // The control: a probe that never finds anything proves nothing.
 TEST(Probes, Get_out_where_there_is_no_box) {
   const HostBait bait;
-  for (const char* probe :
-       {"host_file_by_path", "host_file_by_dotdot", "other_workspaces", "data_directory", "inherited_descriptors",
-        "outside_pid", "outside_processes", "host_sysv_ipc", "host_loopback", "host_abstract_socket",
-        "host_socket_by_path", "network_interfaces", "odd_sockets", "secrets_of_own", "privileges_again"}) {
+  for (const char* probe : {"host_file_by_path", "host_file_by_dotdot", "other_workspaces", "data_directory",
+                            "inherited_descriptors", "outside_pid", "outside_processes", "host_sysv_ipc",
+                            "host_loopback", "host_abstract_socket", "host_socket_by_path", "network_interfaces",
+                            "odd_sockets", "secrets_of_own", "privileges_again", "kernel_command_line"}) {
     EXPECT_EQ(run_outside(probe, bait), 1) << probe;
   }
 }

@@ -74,6 +74,12 @@ Verdict proc_keys(const Facts&) {
   return keys.empty() ? resisted("/proc/keys: empty or none") : escaped(keys);
 }
 
+// Names of disks and hosts, and at times a password, are among what the kernel was started with.
+Verdict kernel_command_line(const Facts&) {
+  const std::string line = contents("/proc/cmdline");
+  return line.empty() ? resisted("/proc/cmdline: empty or none") : escaped(line);
+}
+
 Verdict writes(const std::string& path, std::string_view text) {
   const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0) return judge(path, -1);
@@ -123,6 +129,7 @@ constexpr std::array probes = {
     Probe{"kernel_log", kernel_log},
     Probe{"kernel_addresses", kernel_addresses},
     Probe{"proc_keys", proc_keys},
+    Probe{"kernel_command_line", kernel_command_line},
     Probe{"id_map_rewrite", id_map_rewrite},
     Probe{"oom_score_lower", oom_score_lower},
     Probe{"sysfs_write", sysfs_write},

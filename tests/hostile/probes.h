@@ -12,7 +12,7 @@ struct ProbeRow {
   std::string_view attack;  // for people
 };
 
-inline constexpr std::array<ProbeRow, 104> probe_rows = {{
+inline constexpr std::array<ProbeRow, 105> probe_rows = {{
     // The host's files.
     {"host_file_by_path", "open a file of the host by its path"},
     {"host_file_by_proc_root", "open it through /proc/1/root and /proc/self/root"},
@@ -49,6 +49,7 @@ inline constexpr std::array<ProbeRow, 104> probe_rows = {{
     {"kernel_log", "read the kernel's log: kmsg, syslog(2)"},
     {"kernel_addresses", "read kernel addresses: kallsyms, modules, vmallocinfo"},
     {"proc_keys", "list keys in /proc/keys"},
+    {"kernel_command_line", "read what the host's kernel was started with"},
     {"id_map_rewrite", "rewrite uid_map, gid_map, setgroups"},
     {"oom_score_lower", "escape the out-of-memory killer: oom_score_adj"},
     {"sysfs_write", "find anything writable in /sys"},

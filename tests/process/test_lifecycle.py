@@ -89,6 +89,23 @@ class FirstStart(ServerTest):
                 self.assertRegex(wrong.log(), f'{setting}: "{url}" must be the http or https URL of a runner')
 
 
+class AgentPrograms(unittest.TestCase):
+    def test_they_belong_to_the_server_and_not_to_a_user_of_sandboxes(self):
+        server = Server()
+        self.addCleanup(server.remove)
+        programs = server.data / "harness"
+        is_root = os.geteuid() == 0
+        wanted = (0, 200_000, 0o750) if is_root else (os.geteuid(), os.getegid(), 0o700)
+        for _ in range(2):
+            server.start()
+            there = programs.stat()
+            self.assertEqual((there.st_uid, there.st_gid, there.st_mode & 0o777), wanted)
+            server.stop()
+            if is_root:  # as an earlier version left it
+                os.chown(programs, 200_000, 200_000)
+                os.chmod(programs, 0o700)
+
+
 class Operations(ServerTest):
     def test_health_and_readiness_need_no_key(self):
         anyone = self.server.client("")
