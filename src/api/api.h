@@ -20,6 +20,7 @@
 #include "net/net.h"
 #include "store/store.h"
 #include "vault/vault.h"
+#include "world/shared_workers.h"
 #include "world/world.h"
 
 namespace sluice::api {
@@ -80,7 +81,7 @@ struct ApiNeeds {
   world::Log& log;
   world::Metrics& metrics;
   files::Contents& contents;
-  world::Workers& workers;
+  world::SharedWorkers& workers;
   ExecutionMint& mint;
   vault::Sealer& sealer;
   flow::Flows& flows;

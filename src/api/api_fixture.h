@@ -221,7 +221,8 @@ class ApiTest : public testing::Test {
   PlayedAgent agent{loop};
   vault::Sealer sealer{{master_key('k')}, entropy};
   files::FakeContents contents;
-  world::FakeWorkers workers{loop};
+  world::FakeWorkers threads{loop};
+  world::SharedWorkers workers{threads, {}};
   FakeMint mint{loop, ids};
   net::FakeClient client{loop};
   std::unique_ptr<engine::Engine> engine;

@@ -118,7 +118,7 @@ void take_files(const Asked& asked, BagPlace place, Callback<void(const BagFiles
   }
   auto& contents = asked->surface().needs.contents;
   on_worker<Reading>(
-      asked,
+      asked, asked->tenant().id,
       [content_type, body, extensions = options.file_extensions, &contents] {
         return read_and_keep(content_type, body, extensions, contents);
       },

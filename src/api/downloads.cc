@@ -101,11 +101,11 @@ void send(const Asked& asked, files::Content content, const Told& told) {
   std::make_shared<Sending>(asked, std::move(content))->begin(std::move(headers));
 }
 
-void send_kept(const Asked& asked, const std::string& sha256, Told told) {
+void send_kept(const Asked& asked, model::TenantId tenant, const std::string& sha256, Told told) {
   auto& contents = asked->surface().needs.contents;
   told.etag = sha256;
   on_worker<files::Content>(
-      asked, [sha256, &contents] { return contents.open(sha256); },
+      asked, tenant, [sha256, &contents] { return contents.open(sha256); },
       [asked, told = std::move(told)](Result<files::Content> content) {
         // That the bytes of a record are gone is our fault, not the caller's.
         if (!content) {
@@ -119,17 +119,17 @@ void send_kept(const Asked& asked, const std::string& sha256, Told told) {
 }  // namespace
 
 void send_bundle(const Asked& asked, const model::Skill& skill) {
-  send_kept(asked, skill.sha256, {skill.name + ".tar.gz", "application/gzip"});
+  send_kept(asked, skill.tenant_id, skill.sha256, {skill.name + ".tar.gz", "application/gzip"});
 }
 
 void send_file(const Asked& asked, const model::RunFile& file) {
-  send_kept(asked, file.sha256, {file.name, std::string(model::media_type_of(file.name))});
+  send_kept(asked, file.tenant_id, file.sha256, {file.name, std::string(model::media_type_of(file.name))});
 }
 
 void send_file(const Asked& asked, const model::BagFile& file, Shown shown) {
   const bool harmless = std::ranges::find(harmless_types, file.type) != std::end(harmless_types);
   const std::string_view how = shown == Shown::in_page && harmless ? "inline" : "attachment";
-  send_kept(asked, file.sha256, {file.name, file.type, how});
+  send_kept(asked, file.tenant_id, file.sha256, {file.name, file.type, how});
 }
 
 void send_content(const Asked& asked, files::Content content, const std::string& name, std::string_view type) {

@@ -28,7 +28,7 @@ Result<files::Content> zip(const std::vector<ZippedFile>& files, const files::Co
 
 }  // namespace
 
-void send_zip(const Asked& asked, std::vector<ZippedFile> files) {
+void send_zip(const Asked& asked, model::TenantId tenant, std::vector<ZippedFile> files) {
   int64_t bytes = 0;
   for (const auto& file : files) bytes += file.size_bytes;
   if (bytes > zip_bytes_max || files.size() > limits::bag_files_max) {
@@ -36,7 +36,7 @@ void send_zip(const Asked& asked, std::vector<ZippedFile> files) {
                           "A zip holds at most 500 files and 500 MB: get the files one by one.");
   }
   on_worker<files::Content>(
-      asked,
+      asked, tenant,
       [files = std::move(files), &contents = asked->surface().needs.contents,
        scratch_dir = asked->surface().options.scratch_dir] { return zip(files, contents, scratch_dir); },
       [asked](Result<files::Content> made) {

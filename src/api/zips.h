@@ -15,6 +15,6 @@ struct ZippedFile {
 };
 
 // At most 500 files and 500 MB; names that come twice are made unique.
-void send_zip(const Asked& asked, std::vector<ZippedFile> files);
+void send_zip(const Asked& asked, model::TenantId tenant, std::vector<ZippedFile> files);
 
 }  // namespace sluice::api

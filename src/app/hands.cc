@@ -14,7 +14,8 @@
 namespace sluice::app {
 namespace {
 
-constexpr int worker_count = 2;
+// Several tenants have jobs under way at once, so that the long ones of one tenant leave threads for the others.
+constexpr world::SharedWorkers::Options shared_work = {.at_once_max = 8, .of_party_max = 2};
 constexpr int resolver_count = egress::lookups_at_once_max;  // they wait for others most of the time
 constexpr int64_t mib = 1024 * 1024;
 
@@ -152,7 +153,8 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
   }
   if (auto made = make_harness_dir(options.harness_dir, owner_uid(config)); !made) return std::move(made.error());
   std::unique_ptr<Hands> hands(new Hands());
-  hands->workers_ = world::make_workers(needs.reactor, worker_count);
+  hands->workers_ = world::make_workers(needs.reactor, shared_work.at_once_max);
+  hands->shared_workers_ = std::make_unique<world::SharedWorkers>(*hands->workers_, shared_work);
   auto watcher = workspace::make_watcher(needs.reactor, needs.metrics);
   if (!watcher) return watcher.error();
   hands->watcher_ = std::move(watcher).take();
@@ -182,7 +184,8 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
   if (hands->sandbox_) {
     runner_needs.sandbox = hands->sandbox_.get();
     runner_needs.watcher = hands->watcher_.get();
-    runner_needs.workers = hands->workers_.get();
+    runner_needs.workers = &hands->shared_workers_->of({});
+    runner_needs.shared_workers = hands->shared_workers_.get();
     runner_needs.egress = hands->egress_.get();
     runner_needs.serve_bridge = bridge_server(needs.reactor, needs.metrics);
   }

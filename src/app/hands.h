@@ -12,6 +12,7 @@
 #include "runner/runner.h"
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
+#include "world/shared_workers.h"
 #include "world/world.h"
 
 namespace sluice::app {
@@ -38,7 +39,7 @@ class Hands final {
 
   harness::Dispatcher& dispatcher() { return *dispatcher_; }
   bool has_sandbox() const { return sandbox_ != nullptr; }
-  world::Workers& workers() { return *workers_; }
+  world::SharedWorkers& workers() { return *shared_workers_; }
   // No box is left then.
   void close(Callback<void()> done);
 
@@ -48,6 +49,7 @@ class Hands final {
   std::unique_ptr<sandbox::Sandbox> sandbox_;  // null: agents have no tools
   std::unique_ptr<workspace::Watcher> watcher_;
   std::unique_ptr<world::Workers> workers_;
+  std::unique_ptr<world::SharedWorkers> shared_workers_;
   std::unique_ptr<world::Workers> resolvers_;  // looking up a name can take seconds; files must not wait for it
   std::unique_ptr<egress::Egress> egress_;     // null: without a sandbox nothing needs a way out of it
   std::unique_ptr<harness::Dispatcher> dispatcher_;

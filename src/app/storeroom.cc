@@ -22,14 +22,14 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
       return needs_.loop.defer(answer(std::move(done), bundle));
     }
     const auto bytes = std::make_shared<Result<std::string>>(Error{});
-    needs_.workers.run([this, bytes, sha256 = skill.sha256] { *bytes = needs_.contents.get(sha256); },
-                       answer(std::move(done), bytes));
+    workers().run([this, bytes, sha256 = skill.sha256] { *bytes = needs_.contents.get(sha256); },
+                  answer(std::move(done), bytes));
   }
 
   void file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) override {
     const auto bytes = std::make_shared<Result<std::string>>(Error{});
-    needs_.workers.run([this, bytes, sha256 = file.sha256] { *bytes = needs_.contents.get(sha256); },
-                       answer(std::move(done), bytes));
+    workers().run([this, bytes, sha256 = file.sha256] { *bytes = needs_.contents.get(sha256); },
+                  answer(std::move(done), bytes));
   }
 
   bool wants_assets() const override { return true; }
@@ -37,16 +37,18 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
   void take_assets(std::vector<harness::Asset> assets, std::string,
                    Callback<void(Result<std::vector<harness::KeptAsset>>)> done) override {
     const auto kept = std::make_shared<Result<std::vector<model::RunFile>>>(Error{});
-    needs_.workers.run([this, kept, assets = std::move(assets)] { *kept = keep(assets); },
-                       [weak = weak_from_this(), kept, done = std::move(done)]() mutable {
-                         const auto self = weak.lock();
-                         if (!self) return;
-                         if (!*kept) return done(self->for_tenants(kept->error()));
-                         self->record(std::move(*kept).take(), std::move(done));
-                       });
+    workers().run([this, kept, assets = std::move(assets)] { *kept = keep(assets); },
+                  [weak = weak_from_this(), kept, done = std::move(done)]() mutable {
+                    const auto self = weak.lock();
+                    if (!self) return;
+                    if (!*kept) return done(self->for_tenants(kept->error()));
+                    self->record(std::move(*kept).take(), std::move(done));
+                  });
   }
 
  private:
+  world::Workers& workers() const { return needs_.workers.of(tenant_.ulid); }
+
   using Taken = Callback<void(Result<std::vector<harness::KeptAsset>>)>;
 
   // On the loop's thread, unless whoever asked has gone.

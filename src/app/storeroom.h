@@ -10,6 +10,7 @@
 #include "files/files.h"
 #include "skills/skills.h"
 #include "store/store.h"
+#include "world/shared_workers.h"
 #include "world/world.h"
 
 namespace sluice::app {
@@ -18,7 +19,7 @@ namespace sluice::app {
 struct StoreroomNeeds {
   store::Store& store;
   files::Contents& contents;
-  world::Workers& workers;
+  world::SharedWorkers& workers;
   world::Loop& loop;
   world::IdSource& ids;
   world::Log& log;

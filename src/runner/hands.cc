@@ -35,6 +35,7 @@ Hands::Hands(const Context& context, const harness::Dispatch& dispatch, HandsSta
       options_(context.options.hands),
       dispatch_(dispatch),
       listener_(listener),
+      workers_(context.workers_for(dispatch)),
       home_(layer_home(options_.state_dir, dispatch)),
       state_(std::move(state)),
       ready_us_(context.loop.monotonic_us()),
@@ -47,7 +48,7 @@ Hands::~Hands() {
   if (dispatch_.keeps_box) context_.shelf->forget(dispatch_.conversation);
   const bool has_home = phase_began_us_ != 0 || held_count_ != 0;
   if (!has_home || is_kept(dispatch_) || is_parked_) return;
-  context_.workers->run([home = home_] { (void)workspace::remove_tree(home); }, [] {});
+  workers_->run([home = home_] { (void)workspace::remove_tree(home); }, [] {});
 }
 
 bool Hands::are_needed_at_once() const {
@@ -121,7 +122,7 @@ bool Hands::take_kept_box() {
 
 void Hands::find_layers() {
   send<Result<workspace::Layers>>(
-      *context_.workers, lifeline_.watch(),
+      *workers_, lifeline_.watch(),
       [work = layer_work(), compacts = dispatch_.keeps_box && state_.parked_layers.empty(),
        held = held_paths()]() mutable -> Result<workspace::Layers> {
         auto layers = read_layers(work.home);
@@ -145,7 +146,7 @@ void Hands::find_layers() {
 void Hands::fetch_repository() {
   if (!dispatch_.materials.repository || !layers_.empty()) return fetch_skills();
   repository_fetch_ = std::make_unique<RepositoryFetch>(
-      options_, dispatch_, RepositoryFetch::Needs{*context_.sandbox, *context_.workers, context_.loop},
+      options_, dispatch_, RepositoryFetch::Needs{*context_.sandbox, *workers_, context_.loop},
       [this](std::string remark) { tell(EventKind::log, log_body("info", to_utf8(remark))); },
       [this](Result<workspace::Layers> layers) {
         const auto& url = dispatch_.materials.repository->url;
@@ -165,7 +166,7 @@ void Hands::fetch_skills() {
       std::make_unique<SkillFetch>(SkillFetch::Plan{.shelf = options_.state_dir + "/skills",
                                                     .owner = {options_.owner_uid, options_.owner_uid},
                                                     .mark = dispatch_.run.text()},
-                                   dispatch_, *context_.workers, [this](Result<std::vector<sandbox::Bind>> binds) {
+                                   dispatch_, *workers_, [this](Result<std::vector<sandbox::Bind>> binds) {
                                      if (!binds) return fail(Slug::skill_failed, std::move(binds.error().what));
                                      skills_ = std::move(binds).take();
                                      skill_fetch_.reset();
@@ -216,7 +217,7 @@ void Hands::put_files(Callback<void()> then) {
   const auto start = [this](sandbox::Command command, CommandListener& listener) {
     return run(std::move(command), {.kept_chars_max = file_words_chars_max}, listener);
   };
-  file_put_ = std::make_unique<FilePut>(dispatch_, *context_.workers, start,
+  file_put_ = std::make_unique<FilePut>(dispatch_, *workers_, start,
                                         [this, then = std::move(then)](const Result<Unit>& put) mutable {
                                           if (!put) return fail(Slug::sandbox_failed, put.error().what);
                                           file_put_.reset();

@@ -155,6 +155,7 @@ class Hands final : private CommandListener, private BoxUser {
   const HandsOptions& options_;
   const harness::Dispatch& dispatch_;
   HandsListener& listener_;
+  world::Workers* const workers_;
   const std::string home_;  // of the layers
 
   enum class Doing : uint8_t { nothing, instructions, setup };

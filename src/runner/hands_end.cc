@@ -89,7 +89,7 @@ void Hands::finish(std::string text, Callback<void()> done) {
 // It changed something, waited, and needed no box any more.
 void Hands::find_layers_to_end() {
   send<Result<workspace::Layers>>(
-      *context_.workers, lifeline_.watch(), [home = home_] { return read_layers(home); },
+      *workers_, lifeline_.watch(), [home = home_] { return read_layers(home); },
       [this](Result<workspace::Layers> layers) {
         if (!layers) return fail_keeping(layers.error().what);
         layers_ = std::move(layers).take();
@@ -104,7 +104,7 @@ void Hands::look_for_changes() {
   const bool wants_assets = dispatch_.supplies && dispatch_.supplies->wants_assets();
   // Descriptors of its own: the box may be dropped while another thread reads.
   send<Made>(
-      *context_.workers, lifeline_.watch(),
+      *workers_, lifeline_.watch(),
       [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1), wants_assets,
        secrets = dispatch_.secrets, ignored = undiffed_directories(),
        rules = workspace::AssetRules{.extensions = options_.asset_extensions}]() mutable {
@@ -163,7 +163,7 @@ void Hands::hand_back(workspace::Assets assets) {
 void Hands::draft() {
   if (!is_kept(dispatch_)) return end();
   send<Result<LayerDraft>>(
-      *context_.workers, lifeline_.watch(),
+      *workers_, lifeline_.watch(),
       [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1)]() mutable {
         work.changes_fd = changes.get();
         return draft_layer(work);
@@ -178,7 +178,7 @@ void Hands::keep_draft(Result<LayerDraft> draft) {
   gathered_.clear();
   const bool replaces = live_ && !live_->kept.empty();
   if (live_ && !draft.value().to.empty()) live_->kept = draft.value().to;
-  if (replaces) context_.workers->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
+  if (replaces) workers_->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
   forget_held();
   end();
 }

@@ -49,7 +49,7 @@ void Hands::hold(Callback<void()> done) {
 void Hands::find_changed(Callback<void(std::vector<std::string>)> then) {
   if (!live_) return then({});
   send<std::vector<std::string>>(
-      *context_.workers, lifeline_.watch(),
+      *workers_, lifeline_.watch(),
       [mark = mark_, changes = OwnedFd(fcntl(live_->box()->changes_fd(), F_DUPFD_CLOEXEC, 0))] {
         return changed_since(changes.get(), mark);
       },
@@ -66,7 +66,7 @@ void Hands::find_held_changed() {
 
 void Hands::hold_changes() {
   send<Result<std::string>>(
-      *context_.workers, lifeline_.watch(),
+      *workers_, lifeline_.watch(),
       [work = layer_work(), number = ++held_count_,
        changes = OwnedFd(fcntl(live_->box()->changes_fd(), F_DUPFD_CLOEXEC, 0))]() mutable {
         work.changes_fd = changes.get();
@@ -98,13 +98,13 @@ HandsState Hands::state() const {
 void Hands::go_on() {
   is_waiting_ = false;
   if (held_count_ == 0) return;
-  context_.workers->run(
+  workers_->run(
       [home = home_, run = dispatch_.run, names = state().parked_layers] { remove_held_but(home, run, names); }, [] {});
 }
 
 void Hands::forget_held() {
   if (held_count_ == 0) return;
-  context_.workers->run([home = home_, run = dispatch_.run] { remove_held_but(home, run, {}); }, [] {});
+  workers_->run([home = home_, run = dispatch_.run] { remove_held_but(home, run, {}); }, [] {});
 }
 
 // While a human is waited for nobody needs the box: it is opened again over what was held.

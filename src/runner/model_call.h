@@ -32,13 +32,17 @@ struct Context {
   sandbox::Sandbox* sandbox = nullptr;
   workspace::Watcher* watcher = nullptr;
   world::Workers* workers = nullptr;
-  egress::Egress* egress = nullptr;    // null: nothing leaves a box
-  std::unique_ptr<FileHerald> herald;  // null: nobody is told
-  std::unique_ptr<BoxShelf> shelf;     // null: there are no hands
-  ServeBridge serve_bridge;            // empty: what runs in a box reaches no tools of the host
-  SignWebhook sign_webhook;            // empty: no tool is called by webhook
+  egress::Egress* egress = nullptr;                // null: nothing leaves a box
+  std::unique_ptr<FileHerald> herald;              // null: nobody is told
+  std::unique_ptr<BoxShelf> shelf;                 // null: there are no hands
+  ServeBridge serve_bridge;                        // empty: what runs in a box reaches no tools of the host
+  SignWebhook sign_webhook;                        // empty: no tool is called by webhook
+  world::SharedWorkers* shared_workers = nullptr;  // null: `workers` do all
   // Written once: every run of a native agent has them.
   std::vector<models::ToolSpec> hand_tools = tool_specs();
+
+  // Those for the jobs of that run; null: there are no hands.
+  world::Workers* workers_for(const harness::Dispatch& dispatch) const;
 };
 
 class ModelCallListener {

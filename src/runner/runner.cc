@@ -81,6 +81,17 @@ void clear_unkept(const std::string& state_dir, world::Workers& workers) {
 
 }  // namespace
 
+// A runner for servers elsewhere does not know their tenants, so its runs share some lines.
+world::Workers* Context::workers_for(const harness::Dispatch& dispatch) const {
+  constexpr uint8_t lines_of_strangers = 64;
+  if (shared_workers == nullptr) return workers;
+  const auto& tenant = dispatch.agent.tenant_id.ulid;
+  if (tenant != Ulid{}) return &shared_workers->of(tenant);
+  Ulid line;
+  line.bytes.back() = static_cast<uint8_t>(1 + dispatch.run.ulid.bytes.back() % lines_of_strangers);
+  return &shared_workers->of(line);
+}
+
 std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs) {
   const bool has_hands = needs.sandbox != nullptr;
   SLUICE_CHECK(has_hands == (needs.watcher != nullptr) && has_hands == (needs.workers != nullptr));
@@ -90,7 +101,7 @@ std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, R
   return std::make_unique<NativeRunner>(std::make_shared<const Context>(Context{
       std::move(options), std::move(providers), needs.client, needs.loop, needs.entropy, needs.log, needs.sandbox,
       needs.watcher, needs.workers, needs.egress, std::move(herald), has_hands ? std::make_unique<BoxShelf>() : nullptr,
-      std::move(needs.serve_bridge), std::move(needs.sign_webhook)}));
+      std::move(needs.serve_bridge), std::move(needs.sign_webhook), needs.shared_workers}));
 }
 
 }  // namespace sluice::runner

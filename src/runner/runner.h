@@ -19,6 +19,7 @@
 #include "runner/bridge_serving.h"
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
+#include "world/shared_workers.h"
 #include "world/world.h"
 
 namespace sluice::runner {
@@ -138,6 +139,8 @@ struct RunnerNeeds {
   egress::Egress* egress = nullptr;  // null: nothing leaves a box
   ServeBridge serve_bridge;          // empty: what runs in a box reaches no tools of the host
   SignWebhook sign_webhook;          // empty: no tool is called by webhook
+  // Threads for the jobs of a run, so that tenants take turns; null: `workers` do all.
+  world::SharedWorkers* shared_workers = nullptr;
 };
 
 // The needs must outlive the dispatcher and all its work. One at a time for one state_dir: it clears away what a

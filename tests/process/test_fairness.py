@@ -1,4 +1,5 @@
 """Two tenants on one server: what one of them makes the server's threads do does not hold up the other one."""
+import json
 import select
 
 from http_client import PATIENCE_S
@@ -48,3 +49,31 @@ class Questions(TwoTenants):
             problem = self.assert_problem(answer, 429, "rate-limited")
             self.assertGreaterEqual(int(answer.header("retry-after")), 1)
             self.assertIn("tables of this workspace", problem["detail"])
+
+
+class Workspaces(TwoTenants):
+    flags = ("--sandbox.driver", "namespaces", "--files.watch", "false")
+    RUNS, FILES = 6, 4_000
+
+    def begin(self, client, text):
+        conversation = client.post("/v1/conversations", {}).json()["id"]
+        stream = client.send(conversation, text, patience_s=10 * PATIENCE_S)
+        self.addCleanup(stream.close)
+        return stream, stream.lines()
+
+    def ended(self):
+        runs = self.client.get("/v1/runs?limit=100").json()["data"]
+        return sum(1 for run in runs if run["state"] == "completed")
+
+    def test_another_tenants_run_does_not_wait_until_six_large_workspaces_are_kept(self):
+        begun = [self.begin(self.client, f"$ mkdir d && cd d && seq {self.FILES} | xargs touch\nsay made")
+                 for _ in range(self.RUNS)]
+        for _, lines in begun:  # all of them have made their files, and are to be kept
+            while json.loads(next(lines))["type"] != "content_delta":
+                pass
+        before = self.ended()
+        _, lines = self.begin(self.other, "$ echo hi\nsay {{last}}")
+        self.assertEqual(json.loads(list(lines)[-1])["type"], "message_end")
+        self.assertLessEqual(self.ended() - before, 2, f"{before} of {self.RUNS} were kept before")
+        for _, lines in begun:
+            self.assertEqual(json.loads(list(lines)[-1])["type"], "message_end")

@@ -81,7 +81,7 @@ void get_chat_files_zip(const Asked& asked) {
     read_bag(asked, chat.id, {}, [asked](const std::vector<model::BagFile>& files) {
       std::vector<ZippedFile> zipped;
       for (const auto& file : files) zipped.push_back({file.name, file.sha256, file.size_bytes});
-      send_zip(asked, std::move(zipped));
+      send_zip(asked, asked->tenant().id, std::move(zipped));
     });
   });
 }

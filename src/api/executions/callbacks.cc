@@ -49,7 +49,7 @@ void get_skill(const Asked& asked) {
   with_bearer(asked, [asked](const model::Execution& execution) {
     const auto config = json::Document::parse(execution.config_json);
     const auto skills = config ? config.value().root().find("skills") : std::nullopt;
-    model::Skill found;
+    model::Skill found{.tenant_id = execution.tenant_id};
     if (skills) {
       skills->each_element([&](json::Value skill) {
         if (text_of(skill, "id") != asked->path_param(1)) return;
@@ -75,7 +75,7 @@ void get_files(const Asked& asked) {
       const auto size = item.find("size");
       zipped.push_back({text_of(item, "name"), text_of(item, "sha256"), size ? size->integer().value_or(0) : 0});
     });
-    send_zip(asked, std::move(zipped));
+    send_zip(asked, execution.tenant_id, std::move(zipped));
   });
 }
 

@@ -89,7 +89,7 @@ void take_results(const Asked& asked) {
   redeem(asked, [asked, files = std::move(*files)](model::Execution execution) mutable {
     auto& contents = asked->surface().needs.contents;
     on_worker<Kept>(
-        asked, [files = std::move(files), &contents] { return keep(files, contents); },
+        asked, execution.tenant_id, [files = std::move(files), &contents] { return keep(files, contents); },
         [asked, execution = std::move(execution)](Result<Kept> kept) {
           if (!kept) return asked->fail(kept.error());
           record(asked, execution, std::move(kept).take());

@@ -33,7 +33,7 @@ void with_bundle(const Asked& asked, Callback<void(model::Skill)> then) {
   if (!given) return;
   auto& contents = asked->surface().needs.contents;
   on_worker<model::Skill>(
-      asked, [given = std::move(*given), &contents] { return keep_bundle(given, contents); },
+      asked, asked->tenant().id, [given = std::move(*given), &contents] { return keep_bundle(given, contents); },
       [asked, then = std::move(then)](Result<model::Skill> skill) mutable {
         if (!skill) return tell_bundle_is_wrong(asked, skill.error());
         then(std::move(skill).take());
