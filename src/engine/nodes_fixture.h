@@ -15,7 +15,9 @@ class StoppableLoop final : public world::Loop, private world::Timer::Keeper {
  public:
   explicit StoppableLoop(world::FakeLoop& loop) : loop_(loop) {}
 
-  Timestamp now() const override { return loop_.now(); }
+  Timestamp now() const override { return {loop_.now().ms + ahead_ms_}; }
+  // Its wall clock is wrong by so much from now on.
+  void be_ahead(int64_t ms) { ahead_ms_ = ms; }
   int64_t monotonic_us() const override { return loop_.monotonic_us(); }
   world::Timer after(Millis delay, Callback<void()> then) override {
     const auto ticket = next_++;
@@ -60,6 +62,7 @@ class StoppableLoop final : public world::Loop, private world::Timer::Keeper {
 
   world::FakeLoop& loop_;
   std::shared_ptr<char> alive_ = std::make_shared<char>();  // what is under way may come after the server's end
+  int64_t ahead_ms_ = 0;
   bool stopped_ = false;
   uint64_t next_ = 1;
   std::map<uint64_t, world::Timer> timers_;
@@ -67,17 +70,37 @@ class StoppableLoop final : public world::Loop, private world::Timer::Keeper {
   std::vector<Callback<void()>> kept_;
 };
 
+// A server's way to the store, whose clock is right.
+class StoreSide final : public world::Loop {
+ public:
+  StoreSide(world::FakeLoop& base, StoppableLoop& node) : base_(base), node_(node) {}
+  Timestamp now() const override { return base_.now(); }
+  int64_t monotonic_us() const override { return base_.monotonic_us(); }
+  world::Timer after(Millis delay, Callback<void()> then) override { return node_.after(delay, std::move(then)); }
+  void defer(Callback<void()> then) override { node_.defer(std::move(then)); }
+  void post(Callback<void()> then) override { node_.post(std::move(then)); }
+
+ private:
+  world::FakeLoop& base_;
+  StoppableLoop& node_;
+};
+
 // One server of several.
 struct Node {
   Node(store::MemoryDisk& disk, world::FakeLoop& fake, world::IdSource& ids, world::Log& log, vault::Sealer& sealer,
        EngineOptions options)
-      : loop(fake), dispatcher(loop), id(ids.make<model::NodeId>()), store(disk, loop, id) {
+      : loop(fake),
+        store_side(fake, loop),
+        dispatcher(loop),
+        id(ids.make<model::NodeId>()),
+        store(disk, store_side, id) {
     options.node_name = id.text();
     engine = make_engine({store, dispatcher, loop, ids, log, metrics, sealer, nullptr, nullptr}, options);
     engine->recover([this](const Result<Unit>& done) { recovered = bool(done); });
   }
 
   StoppableLoop loop;
+  StoreSide store_side;
   world::Metrics metrics;
   ScriptedDispatcher dispatcher;
   model::NodeId id;

@@ -21,10 +21,11 @@ void Recovery::look(Whose whose, Callback<void(Result<Unit>)> done) {
 
 void Recovery::begin_look() {
   listing_ = true;
-  engine_.needs_.store.unfinished_runs(while_alive([this](Result<std::vector<model::Run>> runs) {
-    if (!runs) return fail_look(runs.error());
+  engine_.needs_.store.unfinished_runs(while_alive([this](Result<store::UnfinishedRuns> found) {
+    if (!found) return fail_look(found.error());
+    engine_.store_clock_.hear(found.value().now);
     // Who lives is asked after that: a node that is not in the list then did not come meanwhile.
-    engine_.peers_.ask(while_alive([this, runs = std::move(runs).take()](const Result<Unit>& heard) mutable {
+    engine_.peers_.ask(while_alive([this, runs = std::move(found.value().runs)](const Result<Unit>& heard) mutable {
       if (!heard) return fail_look(heard.error());
       on_unfinished(std::move(runs));
     }));
@@ -181,7 +182,7 @@ void Recovery::take_up(const RunPast& past) {
     const auto& approval = *past.approval;
     const auto lifetime = approval.expires_at.ms - approval.created_at.ms;
     engine_.admission_.park(run.id, false);
-    return live.reopen_gate(approval, {std::clamp<int64_t>(approval.expires_at.ms - engine_.needs_.loop.now().ms, 0,
+    return live.reopen_gate(approval, {std::clamp<int64_t>(approval.expires_at.ms - engine_.store_clock_.now().ms, 0,
                                                            std::max<int64_t>(0, lifetime))});
   }
   live.keep_launch(is_heard_on(past) ? past.to_hear_on() : past.to_launch());
@@ -217,8 +218,8 @@ void Recovery::hold_again() {
   const int64_t span = engine_.options_.max_hold_seconds * 1'000;
   for (const auto& held : std::exchange(held_, {})) {
     if (engine_.find(held.run) == nullptr) continue;  // lost meanwhile
-    // The wall clock may have jumped meanwhile: nobody waits longer than a fresh one.
-    const auto left = std::clamp<int64_t>(held.created_at.ms + span - engine_.needs_.loop.now().ms, 0, span);
+    // Another server's clock said when it came, which may be wrong: nobody waits longer than a fresh one.
+    const auto left = std::clamp<int64_t>(held.created_at.ms + span - engine_.store_clock_.now().ms, 0, span);
     engine_.admission_.hold_again(held.run, held.told_position, {left});
   }
 }

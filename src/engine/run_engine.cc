@@ -39,6 +39,7 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
       figures_(needs.metrics),
       run_figures_(needs.metrics),
       admission_({*this, needs.loop, needs.metrics, needs.dispatcher}, options_),
+      store_clock_(needs.loop),
       peers_({*this, needs.store.nodes(), needs.loop, needs.log, needs.metrics}, options_),
       postbox_(*this, needs.store.nodes(), needs.loop, needs.ids),
       tails_(needs.loop),

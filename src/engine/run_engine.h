@@ -15,6 +15,7 @@
 #include "engine/live_run.h"
 #include "engine/peers.h"
 #include "engine/postbox.h"
+#include "engine/store_clock.h"
 #include "engine/unattended.h"
 
 namespace sluice::engine {
@@ -198,6 +199,7 @@ class RunEngine final : public Engine,
   Figures figures_;
   LiveRun::Figures run_figures_;
   Admission admission_;
+  StoreClock store_clock_;
   Peers peers_;
   Postbox postbox_;
   std::unordered_map<std::string, NodeAnswerer> answerers_;  // of mail that is not the engine's own

@@ -198,5 +198,53 @@ TEST_F(TakeoverTest, I_21_a_run_that_is_lost_takes_its_conversations_box_with_it
   EXPECT_EQ(node(1).dispatcher.working(), 1);
 }
 
+// ── whose clock counts ──
+
+constexpr int64_t wrong_by_ms = 20 * 60'000;
+
+TEST_F(TakeoverTest, I_14_a_gate_that_is_taken_over_expires_by_the_stores_clock_however_wrong_the_takers_is) {
+  for (const int64_t wrong_ms : {wrong_by_ms, -wrong_by_ms}) {
+    SCOPED_TRACE(wrong_ms);
+    nodes.clear();
+    loop.settle();
+    start_nodes(2);
+    node(1).loop.be_ahead(wrong_ms);
+    const auto run = accepted_by(node(0), message_in(make_conversation(), "hello"));
+    harness::Gate gate;
+    gate.reason = "May I?";
+    gate.items = {{model::ItemKind::action, "It", {}, {}, {}}};
+    gate.lifetime_seconds = 900;
+    gate.checkpoint = "{}";
+    worker_of(node(0))->on_gate(std::move(gate));
+    loop.settle();
+    pass(300'000);
+    kill(0);
+    pass(2'500);
+    EXPECT_EQ(stored_run(run).node, node(1).id);
+    pass(590'000);
+    EXPECT_EQ(stored_run(run).state, RunState::parked) << "some seconds are left";
+    pass(10'000);
+    EXPECT_EQ(stored_run(run).state, RunState::failed);
+  }
+}
+
+TEST_F(TakeoverTest, I_12_a_run_that_is_taken_over_is_held_by_the_stores_clock_however_wrong_the_takers_is) {
+  options.max_running = 1;
+  start_nodes(2);
+  node(1).loop.be_ahead(wrong_by_ms);
+  for (auto& each : nodes) accepted_by(*each, message_in(make_conversation(), "busy"));
+  auto what = message_in(make_conversation(), "wait");
+  what.hold = true;
+  const auto run = accepted_by(node(0), std::move(what));
+  pass(10'000);
+  kill(0);
+  pass(2'500);
+  EXPECT_EQ(stored_run(run).node, node(1).id);
+  pass(100'000);
+  EXPECT_EQ(stored_run(run).state, RunState::held);
+  pass(10'000);
+  EXPECT_EQ(stored_run(run).state, RunState::failed);
+}
+
 }  // namespace takeover_test
 }  // namespace sluice::engine

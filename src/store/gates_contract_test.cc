@@ -161,7 +161,7 @@ TEST_P(GateContract, Without_room_nothing_is_created_but_a_known_key_is_answered
     return get(&Store::accept, std::move(made));
   };
   EXPECT_TRUE(std::holds_alternative<NotCreated>(try_without_room(a_run(tenant, conversation), key)));
-  EXPECT_TRUE(get(&Store::unfinished_runs).empty());
+  EXPECT_TRUE(get(&Store::unfinished_runs).runs.empty());
   auto fresh = a_run(tenant, {});
   fresh.conversation = a_conversation(tenant);
   fresh.run.conversation_id = fresh.conversation->id;
@@ -194,7 +194,7 @@ TEST_P(GateContract, A_run_may_begin_as_held_and_is_unfinished_after_a_restart_I
   made.events.push_back({model::EventKind::queued, {6000}, "{}"});
   const auto begun = accepted(made);
   restart();
-  const auto unfinished = get(&Store::unfinished_runs);
+  const auto unfinished = get(&Store::unfinished_runs).runs;
   ASSERT_EQ(unfinished.size(), 1U);
   EXPECT_EQ(unfinished[0].state, RunState::held);
   EXPECT_EQ(unfinished[0].head.value, 2U);

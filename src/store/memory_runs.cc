@@ -254,17 +254,16 @@ void MemoryStore::runs(model::TenantId tenant, RunFilter filter, PageQuery<model
   answer(cut_page(rows, query, id_of, [&](const model::Run& row) { return fits(filter, row); }), std::move(done));
 }
 
-void MemoryStore::unfinished_runs(Done<std::vector<model::Run>> done) {
-  using Rows = std::vector<model::Run>;
+void MemoryStore::unfinished_runs(Done<UnfinishedRuns> done) {
   const bool is_ordered = disk_.refused_lists_ > 0 && disk_.refused_lists_-- > 0;
   if (is_ordered || (disk_.watch_ != nullptr && disk_.watch_->refuses_list(nodes_.self()))) {
-    return answer<Rows>(Error{ErrorKind::overloaded, "the disk is busy"}, std::move(done));
+    return answer<UnfinishedRuns>(Error{ErrorKind::overloaded, "the disk is busy"}, std::move(done));
   }
-  Rows rows;
+  UnfinishedRuns found{{}, desk_.loop().now()};
   for (auto& [number, row] : disk_.runs_) {
-    if (!model::is_over(row.run.state)) rows.push_back(row.run);
+    if (!model::is_over(row.run.state)) found.runs.push_back(row.run);
   }
-  answer<std::vector<model::Run>>(std::move(rows), std::move(done));
+  answer<UnfinishedRuns>(std::move(found), std::move(done));
 }
 
 void MemoryStore::carried_runs(Done<std::vector<model::RunId>> done) {

@@ -74,7 +74,7 @@ class MemoryStore final : public Store {
   void run_of_message(model::TenantId tenant, model::MessageId assistant_message, Done<model::Run> done) override;
   void runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
             Done<Page<model::Run>> done) override;
-  void unfinished_runs(Done<std::vector<model::Run>> done) override;
+  void unfinished_runs(Done<UnfinishedRuns> done) override;
   void carried_runs(Done<std::vector<model::RunId>> done) override;
 
   void create_repository(model::Repository made, Done<Unit> done) override;

@@ -96,11 +96,14 @@ Result<sql::JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model:
                         });
 }
 
-Result<std::vector<model::Run>> unfinished_runs(Connection& db) {
-  Query query(db, "SELECT r.number, " + std::string(run_columns) +
-                      " FROM heads h JOIN runs r ON r.number = h.run ORDER BY r.number");
-  std::vector<model::Run> found;
-  while (query.next()) read_row(query, found.emplace_back());
+Result<UnfinishedRuns> unfinished_runs(Connection& db) {
+  UnfinishedRuns found;
+  {
+    Query query(db, "SELECT r.number, " + std::string(run_columns) +
+                        " FROM heads h JOIN runs r ON r.number = h.run ORDER BY r.number");
+    while (query.next()) read_row(query, found.runs.emplace_back());
+  }
+  found.now.ms = find_number(db, "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)").value_or(0);
   return found;
 }
 

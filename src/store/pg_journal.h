@@ -8,7 +8,7 @@ namespace sluice::store::pg {
 
 Result<sql::JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunId run, model::Position after,
                                   std::size_t bytes_max);
-Result<std::vector<model::Run>> unfinished_runs(Connection& db);
+Result<UnfinishedRuns> unfinished_runs(Connection& db);
 Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId node);
 
 // Seals finished journals and drops old keys, a bounded amount of both; how many were sealed. Nothing while another

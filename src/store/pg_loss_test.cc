@@ -228,7 +228,7 @@ TEST_F(PgLoss, After_reopening_nothing_becomes_visible_that_was_in_doubt_before)
   // Nothing of its own waits for a lock any more, or is about to write what it waited for.
   wait_for("SELECT 1 - count(*) FROM pg_stat_activity WHERE datname = '" + database.name() +
            "' AND (wait_event_type = 'Lock' OR query LIKE 'INSERT INTO messages%')");
-  EXPECT_EQ(get(&Store::unfinished_runs).size(), listed.value().size());
+  EXPECT_EQ(get(&Store::unfinished_runs).runs.size(), listed.value().runs.size());
 }
 
 TEST_F(PgLoss, Whoever_could_not_listen_for_a_while_is_told_that_news_may_be_missing) {

@@ -76,7 +76,7 @@ void PostgresStore::journal(model::RunId run, model::Position after, std::size_t
   });
 }
 
-void PostgresStore::unfinished_runs(Done<std::vector<model::Run>> done) {
+void PostgresStore::unfinished_runs(Done<UnfinishedRuns> done) {
   read(std::move(done), [](Connection& db) { return pg::unfinished_runs(db); });
 }
 

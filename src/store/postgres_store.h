@@ -19,7 +19,7 @@ class PostgresStore final : public SqlStore {
   void append(Append append, Done<CommittedBatch> done) override;
   void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) override;
   void journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) override;
-  void unfinished_runs(Done<std::vector<model::Run>> done) override;
+  void unfinished_runs(Done<UnfinishedRuns> done) override;
   void carried_runs(Done<std::vector<model::RunId>> done) override;
   void due_notices(Timestamp now, int limit, Done<std::vector<DueNotice>> done) override;
 

@@ -93,7 +93,7 @@ TEST_P(RunContract, The_end_of_a_run_frees_its_conversation_and_shows_in_the_lis
   ASSERT_TRUE(run.ended_at.has_value());
   EXPECT_EQ(run.ended_at->ms, end.events.back().at.ms);
   EXPECT_EQ(get(&Store::message, tenant, begun.run.message_id).json, end.events.back().body);
-  EXPECT_TRUE(get(&Store::unfinished_runs).empty());
+  EXPECT_TRUE(get(&Store::unfinished_runs).runs.empty());
   EXPECT_TRUE(std::holds_alternative<Accepted>(get(&Store::accept, a_run(tenant, conversation))));
 }
 
@@ -242,11 +242,23 @@ TEST_P(RunContract, Unfinished_runs_are_found_again_after_a_restart_oldest_first
   const auto third = accepted(tenant, make_conversation(tenant).id, {5000});
   get(&Store::append, the_end(second));
   restart();
-  const auto left = get(&Store::unfinished_runs);
+  const auto left = get(&Store::unfinished_runs).runs;
   ASSERT_EQ(left.size(), 2U);
   EXPECT_EQ(left[0].id, first.run.id);
   EXPECT_EQ(left[1].id, third.run.id);
   EXPECT_TRUE(std::holds_alternative<Busy>(get(&Store::accept, a_run(tenant, conversation))));
+}
+
+// Whoever takes a run over judges by it what another server wrote down, so it is not the time of whoever asks.
+TEST_P(RunContract, The_list_of_unfinished_runs_says_what_time_it_is_by_the_stores_clock) {
+  using std::chrono::system_clock;
+  const auto wall_ms = std::chrono::duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch());
+  const auto now = get(&Store::unfinished_runs).now;
+  if (GetParam() != Backend::postgres) {
+    EXPECT_EQ(now, loop_.now()) << "the only server's clock is the store's";
+  } else {
+    EXPECT_NEAR(static_cast<double>(now.ms), static_cast<double>(wall_ms.count()), 3'600'000.0) << "the database's";
+  }
 }
 
 TEST_P(RunContract, The_runs_that_a_server_must_be_carrying_are_those_that_are_not_over_and_name_it) {

@@ -28,7 +28,7 @@ TEST_F(SqliteDamage, An_unfinished_run_with_a_damaged_row_does_not_hide_the_othe
   store_.reset();
   tell(path, "UPDATE runs SET state = 'asleep' WHERE number = 3");
   open();
-  const auto runs = get(&Store::unfinished_runs);
+  const auto runs = get(&Store::unfinished_runs).runs;
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].id, other.run.id);
   expect_others_served();
@@ -57,7 +57,7 @@ TEST_F(SqliteDamage, A_page_in_the_middle_of_the_journal_costs_only_whose_rows_w
   std::ofstream(path, std::ios::binary) << file;
 
   open();
-  const auto unfinished_runs = get(&Store::unfinished_runs);
+  const auto unfinished_runs = get(&Store::unfinished_runs).runs;
   EXPECT_EQ(unfinished_runs.size(), 30u);
   for (const auto& run : unfinished_runs) get(&Store::take_over, run.id, run.epoch);
   int damaged = 0;

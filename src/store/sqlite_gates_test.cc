@@ -66,7 +66,7 @@ TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_a_name) {
   made.agui = AguiRun{.thread_id = "t", .run_id = std::string(500'000, 'x')};
   EXPECT_EQ(refused(&Store::accept, made), ErrorKind::overloaded);
   EXPECT_EQ(refused(&Store::thread, tenant, "t"), ErrorKind::not_found);
-  EXPECT_TRUE(get(&Store::unfinished_runs).empty());
+  EXPECT_TRUE(get(&Store::unfinished_runs).runs.empty());
   made.agui->run_id = "r";
   const auto begun = accepted(made);
   EXPECT_EQ(get(&Store::agui_run, tenant, "t", "r").run, begun.run.id);
@@ -84,7 +84,7 @@ TEST_F(SqliteFiles, A_gate_that_was_answered_is_there_when_the_process_dies_the_
   std::filesystem::copy_file(path + "-wal", copy + "-wal");
   store_ = std::move(try_to_open(copy)).take();
   EXPECT_EQ(get(&Store::open_approval, begun.run.id).id, park.approval->id);
-  EXPECT_EQ(get(&Store::unfinished_runs).at(0).state, model::RunState::parked);
+  EXPECT_EQ(get(&Store::unfinished_runs).runs.at(0).state, model::RunState::parked);
   EXPECT_EQ(get(&Store::audit, tenant, int64_t{0}, 10).size(), 1U);
 }
 

@@ -53,6 +53,7 @@ Result<std::unique_ptr<Connection>> SqliteStore::File::open_reader() const {
 
 SqliteStore::SqliteStore(Opened opened, File file, world::Loop& loop, world::Metrics& metrics)
     : SqlStore(desk_, opened.table_query_ms_max),
+      loop_(loop),
       lock_(std::move(opened.lock)),
       sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
       side_(std::move(opened.side)),
@@ -162,9 +163,14 @@ void SqliteStore::journal(model::RunId run, model::Position after, std::size_t b
        });
 }
 
-void SqliteStore::unfinished_runs(Done<std::vector<model::Run>> done) {
-  // Asked of the writer: it alone knows the heads.
-  write(std::move(done), [this](Connection& db) { return sql::unfinished_runs(db, side_->open_runs()); });
+void SqliteStore::unfinished_runs(Done<UnfinishedRuns> done) {
+  // One server uses the store, so that server's clock is the store's.
+  Done<std::vector<model::Run>> listed = [this, done = std::move(done)](Result<std::vector<model::Run>> runs) mutable {
+    if (!runs) return done(runs.error());
+    done(UnfinishedRuns{std::move(runs).take(), loop_.now()});
+  };
+  // The writer is asked, because it alone knows the heads.
+  write(std::move(listed), [this](Connection& db) { return sql::unfinished_runs(db, side_->open_runs()); });
 }
 
 void SqliteStore::carried_runs(Done<std::vector<model::RunId>> done) {

@@ -18,7 +18,7 @@ class SqliteStore final : public SqlStore {
   void append(Append append, Done<CommittedBatch> done) override;
   void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) override;
   void journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) override;
-  void unfinished_runs(Done<std::vector<model::Run>> done) override;
+  void unfinished_runs(Done<UnfinishedRuns> done) override;
   void carried_runs(Done<std::vector<model::RunId>> done) override;
 
   Nodes& nodes() override { return nodes_; }
@@ -49,6 +49,7 @@ class SqliteStore final : public SqlStore {
   };
   SqliteStore(Opened opened, File file, world::Loop& loop, world::Metrics& metrics);
 
+  world::Loop& loop_;
   OwnedFd lock_;
   world::Counter& sealed_journals_;
   // Where the journals of the runs are that this server carries on, as far as it was answered. The

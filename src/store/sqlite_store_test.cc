@@ -28,7 +28,7 @@ TEST_F(SqliteFiles, What_was_answered_is_there_when_the_process_dies_the_next_mo
   const auto page = get(&Store::journal, begun.run.id, model::Position{1}, std::size_t{1000});
   ASSERT_EQ(page.events.size(), 1U);
   EXPECT_EQ(page.events[0].event().body, "of the flow class");
-  EXPECT_EQ(get(&Store::unfinished_runs).at(0).head.value, 2U);
+  EXPECT_EQ(get(&Store::unfinished_runs).runs.at(0).head.value, 2U);
 }
 
 TEST_F(SqliteFiles, The_files_are_for_their_owner_only) {
@@ -252,7 +252,7 @@ TEST_F(SqliteFiles, Readers_see_what_was_answered_while_others_write) {
     if (i % 20 == 0) store().tidy_up({1}, [](const auto&) {});
   }
   ASSERT_TRUE(loop().run_until([&] { return read == count && ended == count; }));
-  EXPECT_TRUE(get(&Store::unfinished_runs).empty());
+  EXPECT_TRUE(get(&Store::unfinished_runs).runs.empty());
 }
 
 TEST_F(SqliteFiles, The_log_does_not_grow_without_bound) {

@@ -107,6 +107,12 @@ struct Append {
   std::optional<AguiRun> agui;         // the AG-UI run that goes on from here, of the same conversation and run
 };
 
+// The runs that are not over, oldest first, and the time by the store's clock: it is the same for all who ask.
+struct UnfinishedRuns {
+  std::vector<model::Run> runs;
+  Timestamp now;
+};
+
 struct JournalPage {
   CommittedBatch events;
   model::Run run;  // as it was when the page was read
@@ -183,8 +189,8 @@ class Store : public Objects, public Gates, public Threads {
   // Newest first.
   virtual void runs(model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
                     Done<Page<model::Run>> done) = 0;
-  // Every run that is not over, oldest first: what recovery takes up.
-  virtual void unfinished_runs(Done<std::vector<model::Run>> done) = 0;
+  // What recovery takes up.
+  virtual void unfinished_runs(Done<UnfinishedRuns> done) = 0;
   // Of these, those whose row names this node: what it must be carrying.
   virtual void carried_runs(Done<std::vector<model::RunId>> done) = 0;
 

@@ -89,14 +89,14 @@ void Turns::cancel_unless_read(model::RunId run, std::vector<store::SeenNode> ot
 // ── after a restart ──
 
 void Turns::adopt_unfinished() {
-  needs_.store.unfinished_runs([self = self_](const Result<std::vector<model::Run>>& runs) {
+  needs_.store.unfinished_runs([self = self_](const Result<store::UnfinishedRuns>& runs) {
     if (*self == nullptr) return;
     if (!runs) {
       (*self)->needs_.log.write(world::LogLevel::warn, "turns that nobody reads are not looked for",
                                 {{"why", runs.error().what}});
       return;
     }
-    (*self)->adopt_all(runs.value());
+    (*self)->adopt_all(runs.value().runs);
   });
   if (is_shared()) look_timer_ = needs_.loop.after(look_every, [this] { adopt_unfinished(); });
 }

@@ -31,7 +31,7 @@ TEST_F(Carry, A_store_that_was_carried_goes_on_where_it_was) {
     const auto page = get(&Store::journal, run.run.id, model::Position{0}, std::size_t{1'000'000});
     EXPECT_GE(page.events.size(), 3u);
   }
-  auto mine = get(&Store::unfinished_runs);
+  auto mine = get(&Store::unfinished_runs).runs;
   ASSERT_EQ(mine.size(), 1u);
   EXPECT_EQ(mine[0].head.value, 3u);
   const auto taken = get(&Store::take_over, mine[0].id, mine[0].epoch);

@@ -1,0 +1,30 @@
+// What time it is by the store's clock, which all servers that share the store read alike: what one of them wrote down
+// is compared with it when another one takes a run over. Between two answers of the store the time is counted by the
+// clock of this server that never jumps.
+#pragma once
+
+#include "world/world.h"
+
+namespace sluice::engine {
+
+class StoreClock final {
+ public:
+  explicit StoreClock(const world::Loop& loop) : loop_(loop) {}
+
+  void hear(Timestamp now) {
+    heard_ms_ = now.ms;
+    heard_us_ = loop_.monotonic_us();
+  }
+  // Before the store has told, the wall clock of this server is all there is.
+  Timestamp now() const {
+    if (heard_ms_ == 0) return loop_.now();
+    return {heard_ms_ + (loop_.monotonic_us() - heard_us_) / 1'000};
+  }
+
+ private:
+  const world::Loop& loop_;
+  int64_t heard_ms_ = 0;
+  int64_t heard_us_ = 0;
+};
+
+}  // namespace sluice::engine
