@@ -1,5 +1,7 @@
 #include "engine/admission.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace sluice::engine {
@@ -24,6 +26,7 @@ Admission::Admission(Needs needs, const EngineOptions& options)
 Admission::Seat& Admission::sit(const Asking& asking) {
   const auto [seat, fresh] = seats_.try_emplace(asking.run);
   SLUICE_CHECK(fresh);
+  if (elsewhere_.erase(asking.run) > 0) pool_.unlist(asking.tenant, asking.run);
   seat->second.tenant = asking.tenant;
   seat->second.conversation = asking.conversation;
   seat->second.limits = asking.limits;
@@ -90,6 +93,42 @@ void Admission::hold_again(model::RunId run, int64_t told_position, Millis span)
 void Admission::wait_at_most(model::RunId run, Seat& seat, Millis span) {
   seat.deadline = needs_.loop.after(span, [this, run] { needs_.host.on_held_too_long(run); });
   board_.note_change();
+}
+
+// ── runs that wait on other nodes ───────────────────────────────────────────────────────────────
+
+void Admission::set_elsewhere(std::vector<store::HeldElsewhere> held) {
+  if (stopped_) return;
+  elsewhere_.clear();
+  for (auto& [tenant, limits, count, overdue, oldest] : held) {
+    // The list may be older than what has come here meanwhile.
+    const auto gone = std::erase_if(oldest, [this](const store::HeldRun& waiting) { return knows(waiting.run); });
+    overdue = std::max<int64_t>(0, overdue - static_cast<int64_t>(gone));
+    for (const auto& [run, epoch] : oldest) elsewhere_[run] = {tenant, epoch};
+  }
+  pool_.set_elsewhere(held);
+  call_next();
+}
+
+bool Admission::begin_kept(model::RunId run) {
+  if (stopped_ || kept_.erase(run) == 0) return false;
+  auto& seat = seats_.at(run);
+  stand(seat, Standing::at_work);
+  needs_.host.on_turn(run);
+  return true;
+}
+
+void Admission::forgo(model::RunId run) {
+  const auto kept = kept_.extract(run);
+  if (kept.empty()) return;
+  pool_.give_back(kept.mapped());
+  call_next();
+}
+
+void Admission::forgo_all() {
+  set_elsewhere({});
+  for (const auto& [run, tenant] : std::exchange(kept_, {})) pool_.give_back(tenant);
+  call_next();
 }
 
 // ── a run goes on ───────────────────────────────────────────────────────────────────────────────
@@ -195,6 +234,11 @@ void Admission::call_next() {
   while (!stopped_) {
     const auto run = pool_.next();
     if (!run) return;
+    if (const auto away = elsewhere_.extract(*run); !away.empty()) {
+      kept_[*run] = away.mapped().tenant;
+      needs_.host.on_turn_elsewhere({*run, away.mapped().epoch});
+      continue;
+    }
     auto& seat = seats_.at(*run);
     if (seat.standing == Standing::held) {
       figures_.hold.observe_us(needs_.loop.monotonic_us() - seat.since_us);

@@ -30,6 +30,8 @@ class Admission final {
     virtual ~Host() = default;
     // It has a slot. Whoever is not confirmed yet looks for itself: is_seated().
     virtual void on_turn(model::RunId run) = 0;
+    // A slot is kept for this run, which waits on another node and must be claimed: begin_kept() or forgo().
+    virtual void on_turn_elsewhere(const store::HeldRun& run) = 0;
     // True when it could be told.
     virtual bool on_moved_up(model::RunId run, Place place) = 0;
     virtual void on_held_too_long(model::RunId run) = 0;
@@ -52,6 +54,16 @@ class Admission final {
   void enter(const Asking& asking);
   // It was told this place before the restart (0: none), and may wait so long.
   void hold_again(model::RunId run, int64_t told_position, Millis span);
+
+  // ── runs that wait on other nodes ──
+  // They have their turns here, too. Instead of what was said of them before.
+  void set_elsewhere(std::vector<store::HeldElsewhere> held);
+  bool lists_elsewhere() const { return pool_.lists_elsewhere(); }
+  // It was claimed and has entered: it begins, in the slot that was kept for it. False when there is none.
+  bool begin_kept(model::RunId run);
+  // It is not claimed, or does not begin: the slot that was kept for it is free. Nothing when there is none.
+  void forgo(model::RunId run);
+  void forgo_all();
 
   // ── a run goes on ──
   bool is_seated(model::RunId run) const;
@@ -76,10 +88,10 @@ class Admission final {
   void stop();
 
   // ── what there is ──
-  bool knows(model::RunId run) const { return seats_.contains(run); }
+  bool knows(model::RunId run) const { return seats_.contains(run) || kept_.contains(run); }
   bool is_at_work(model::RunId run) const;
   bool has_lease(model::ConversationId conversation) const { return leases_.has(conversation); }
-  // Whoever is held nevertheless belongs to a tenant at its own limit.
+  // Whoever is held nevertheless belongs to a tenant at its own limit. A slot that is kept for a run is not free.
   int64_t free_slots() const;
   bool anyone_at_work() const { return count(Standing::at_work) > 0; }
   bool may_pin(model::TenantId tenant, const model::TenantLimits& limits) const {
@@ -128,6 +140,12 @@ class Admission final {
   std::unordered_map<model::RunId, Seat> seats_;
   std::unordered_map<model::ConversationId, model::RunId> flights_;  // of runs that are not only asking
   std::array<int64_t, standing_count> counts_{};
+  struct Away {
+    model::TenantId tenant;
+    model::Epoch epoch;
+  };
+  std::unordered_map<model::RunId, Away> elsewhere_;        // may be claimed
+  std::unordered_map<model::RunId, model::TenantId> kept_;  // slots of runs that are being claimed
   bool stopped_ = false;
 };
 

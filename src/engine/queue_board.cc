@@ -1,13 +1,14 @@
 #include "engine/queue_board.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/json.h"
 
 namespace sluice::engine {
 namespace {
 
-constexpr std::size_t first_places = 10;
+constexpr int64_t first_places = 10;
 constexpr Millis first_after{10};
 constexpr Millis look_every{250};
 constexpr Millis slice_every{50};
@@ -36,7 +37,7 @@ void QueueBoard::note_change() {
   if (!std::exchange(first_due_, true)) {
     first_timer_ = loop_.after(first_after, [this] { tell_first(); });
   }
-  if (told_.size() > first_places) tell_others_after(look_every);
+  if (std::ssize(told_) > first_places || pool_.lists_elsewhere()) tell_others_after(look_every);
 }
 
 bool QueueBoard::tell(model::RunId run, int64_t position) {
@@ -48,8 +49,7 @@ bool QueueBoard::tell(model::RunId run, int64_t position) {
 
 void QueueBoard::tell_first() {
   first_due_ = false;
-  int64_t position = 0;
-  for (const auto& run : pool_.first_in_line(first_places)) tell(run, ++position);
+  for (const auto& [run, position] : pool_.first_in_line(first_places)) tell(run, position);
 }
 
 void QueueBoard::tell_others_after(Millis span) {
@@ -70,10 +70,9 @@ void QueueBoard::tell_others() {
 }
 
 void QueueBoard::find_improvements() {
-  int64_t position = 0;
-  for (const auto& run : pool_.first_in_line(told_.size())) {
+  for (const auto& [run, position] : pool_.first_in_line(std::numeric_limits<int64_t>::max())) {
     const auto told = told_.find(run);
-    if (++position <= static_cast<int64_t>(first_places) || told == told_.end() || told->second <= position) continue;
+    if (position <= first_places || told == told_.end() || told->second <= position) continue;
     improvements_.push_back(
         {run, position, static_cast<double>(told->second - position) / static_cast<double>(told->second)});
   }

@@ -71,11 +71,8 @@ void Recovery::take(const model::Run& run) {
 
 void Recovery::adopt(const model::Run& taken) {
   ++under_way_;
-  ++adopting_;
-  read_up(taken, [this, run = taken.id] {
-    --adopting_;
-    adopted_.push_back(run);
-  });
+  // A slot that was kept for it and that it does not need, because it ended or could not be read, is free.
+  read_up(taken, [this, run = taken.id] { engine_.admission_.forgo(run); });
 }
 
 void Recovery::one_done() {
@@ -92,7 +89,6 @@ void Recovery::take_next() {
   }
   if (under_way_ > 0) return;
   hold_again();
-  for (const auto& run : std::exchange(adopted_, {})) engine_.note_adopted(run);
   if (listing_ || looks_.empty()) return;
   auto done = std::move(looks_.front().done);
   looks_.pop_front();
@@ -186,6 +182,7 @@ void Recovery::take_up(const RunPast& past) {
                                                            std::max<int64_t>(0, lifetime))});
   }
   live.keep_launch(is_heard_on(past) ? past.to_hear_on() : past.to_launch());
+  if (run.state == RunState::held && engine_.admission_.begin_kept(run.id)) return;
   if (run.state == RunState::held) return held_.push_back({run.created_at, run.id, past.told_position});
   engine_.admission_.come_back(run.id);
 }

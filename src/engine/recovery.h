@@ -33,8 +33,8 @@ class Recovery {
   void take(const model::Run& run);
   // It was taken over just now.
   void adopt(const model::Run& taken);
-  // How many of those are on their way.
-  int64_t adopting() const { return adopting_; }
+  // Runs that nobody carries are being looked for or taken up: they come before those that wait on other nodes.
+  bool is_looking() const { return !looks_.empty(); }
   bool is_idle() const { return under_way_ == 0 && waiting_.empty() && looks_.empty(); }
   // Those who waited queue again, in their old order.
   void hold_again();
@@ -81,10 +81,8 @@ class Recovery {
   int stumbled_ = 0;  // of them: waiting for room on the disk
   world::Timer again_;
   world::Timer look_again_;
-  int64_t adopting_ = 0;
-  std::vector<model::RunId> adopted_;  // and not looked at since
-  std::deque<Look> looks_;             // the first is under way
-  bool listing_ = false;               // it does not know yet what there is
+  std::deque<Look> looks_;  // the first is under way
+  bool listing_ = false;    // it does not know yet what there is
   std::shared_ptr<Recovery*> self_;
 };
 

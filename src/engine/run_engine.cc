@@ -28,7 +28,6 @@ RunEngine::Figures::Figures(world::Metrics& metrics)
       cancelled(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="cancelled")")),
       recovered(metrics.counter("sluice_runs_recovered_total", "Runs taken up again after a restart.")),
       taken_over(metrics.counter("sluice_runs_taken_over_total", "Runs taken over from other servers.")),
-      claimed(metrics.counter("sluice_runs_claimed_total", "Runs that waited on other servers and got a slot here.")),
       duration(metrics.histogram("sluice_run_seconds", "From acceptance to the end.")),
       violations(metrics.counter("sluice_agui_violations_total",
                                  "Events that would have broken AG-UI's rules, by the streams that had them.")) {}
@@ -39,6 +38,7 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
       figures_(needs.metrics),
       run_figures_(needs.metrics),
       admission_({*this, needs.loop, needs.metrics, needs.dispatcher}, options_),
+      claims_({*this, admission_, needs.store.nodes(), needs.loop, needs.log, needs.metrics}),
       store_clock_(needs.loop),
       peers_({*this, needs.store.nodes(), needs.loop, needs.log, needs.metrics}, options_),
       postbox_(*this, needs.store.nodes(), needs.loop, needs.ids),
@@ -112,7 +112,7 @@ void RunEngine::on_over(LiveRun& run) {
 void RunEngine::note_left() {
   figures_.live.set(static_cast<int64_t>(live_.size()));
   if (draining_ && drained_ && !admission_.anyone_at_work()) return end_drain();
-  if (peers_.held_elsewhere()) claim_held();
+  if (peers_.held_elsewhere() && !admission_.lists_elsewhere()) claims_.look_if_free();
 }
 
 void RunEngine::on_unsure(LiveRun& run, const Error& why) {
@@ -277,7 +277,7 @@ void RunEngine::on_sure() {
 
 void RunEngine::end_recovery() {
   ++life_;
-  claiming_ = false;
+  claims_.drop();
   // Those that are live already, and were to queue when all are known, queue now.
   if (recovery_ != nullptr) recovery_->hold_again();
   recovery_.reset();
@@ -288,7 +288,6 @@ void RunEngine::end_recovery() {
 void RunEngine::drop_all(const Error& why) {
   ++life_;
   recovery_.reset();
-  claiming_ = false;
   begin_retries_.clear();
   const bool others_go_on = !peers_.alone() && !draining_;
   for (auto& [id, run] : std::exchange(live_, {})) {
@@ -299,6 +298,7 @@ void RunEngine::drop_all(const Error& why) {
     admission_.forsake(id);
     for (const auto& waiter : waiters) look_for_end(waiter);
   }
+  claims_.drop();
 }
 
 // At once the first time; later with growing patience, until the store answers.

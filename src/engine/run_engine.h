@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/admission.h"
+#include "engine/claims.h"
 #include "engine/engine.h"
 #include "engine/journal_reading.h"
 #include "engine/live_run.h"
@@ -26,6 +27,7 @@ class RunEngine final : public Engine,
                         private LiveRun::Owner,
                         private LiveRuns,
                         private Admission::Host,
+                        private Claims::Host,
                         private Peers::Host,
                         private Postbox::Host,
                         private UnattendedRuns::Host {
@@ -67,7 +69,6 @@ class RunEngine final : public Engine,
     world::Counter& cancelled;
     world::Counter& recovered;
     world::Counter& taken_over;
-    world::Counter& claimed;
     world::Histogram& duration;
     world::Counter& violations;
   };
@@ -86,6 +87,7 @@ class RunEngine final : public Engine,
   void suspect(model::RunId run) override;
 
   void on_turn(model::RunId run) override;
+  void on_turn_elsewhere(const store::HeldRun& run) override { claims_.want(run); }
   bool on_moved_up(model::RunId run, Place place) override;
   void on_held_too_long(model::RunId run) override;
 
@@ -97,7 +99,7 @@ class RunEngine final : public Engine,
   void on_orphans() override;
   void on_run_moved(model::RunId run) override;
   void on_post() override { postbox_.look(); }
-  void on_held_elsewhere() override { claim_held(); }
+  void on_held_elsewhere() override { claims_.look_if_free(); }
   void on_unsure_of_runs() override;
 
   bool may_look() const override;
@@ -115,9 +117,9 @@ class RunEngine final : public Engine,
   void apply_change(const model::Conversation& conversation);
   void renew_secrets(model::TenantId tenant);
 
-  // Takes held runs of others for the slots that are free here.
-  void claim_held();
-  void note_adopted(model::RunId run);
+  bool may_claim() const override;
+  void on_claimed(const model::Run& run, bool is_late) override;
+  void on_claim_failed(const Error& why) override;
   // Held ones may have been claimed without a word.
   void check_held();
   // Another node writes this run.
@@ -199,6 +201,7 @@ class RunEngine final : public Engine,
   Figures figures_;
   LiveRun::Figures run_figures_;
   Admission admission_;
+  Claims claims_;
   StoreClock store_clock_;
   Peers peers_;
   Postbox postbox_;
@@ -219,9 +222,7 @@ class RunEngine final : public Engine,
   std::deque<harness::ParkedRun> leftovers_;  // of runs that were let go of here, and not seen to end since
   bool looks_later_ = false;
   world::Timer look_timer_;
-  uint64_t life_ = 0;  // grows whenever runs are looked for anew
-  bool claiming_ = false;
-  int64_t claim_after_us_ = 0;                                    // the last one came to nothing
+  uint64_t life_ = 0;                                             // grows whenever runs are looked for anew
   std::unordered_map<model::RunId, world::Timer> begin_retries_;  // of those who are to begin
   int64_t checked_us_ = 0;                                        // when those who are held were last looked at
 

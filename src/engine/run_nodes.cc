@@ -12,7 +12,6 @@ namespace {
 
 constexpr int64_t check_every_us = 1'000'000;
 constexpr std::size_t checked_at_once = 64;
-constexpr int64_t claim_pause_us = 5'000'000;
 constexpr Millis home_patience{3'000};
 constexpr Millis renew_again{50};
 constexpr int64_t lone_patience_ms = 60'000;
@@ -66,7 +65,7 @@ void RunEngine::on_beat() {
   if (!tails_.empty()) needs_.store.nodes().follow(tails_.runs());
   postbox_.look();
   check_held();
-  if (peers_.held_elsewhere()) claim_held();
+  claims_.on_beat(peers_.held_elsewhere());
 }
 
 void RunEngine::on_beat_failed(const Error& why) {
@@ -104,7 +103,7 @@ void RunEngine::on_unsure_of_runs() {
   postbox_.look();
   checked_us_ = 0;
   check_held();
-  claim_held();
+  claims_.look_if_free();
 }
 
 // ── runs that another node carries ──────────────────────────────────────────────────────────────
@@ -175,31 +174,19 @@ void RunEngine::run_of(model::TenantId tenant, model::ConversationId conversatio
 
 // ── runs that come here ─────────────────────────────────────────────────────────────────────────
 
-void RunEngine::claim_held() {
-  const bool can = peers_.takes_part() && !peers_.alone() && !draining_ && !store_silent_ && recovery_ != nullptr;
-  if (!can || claiming_ || needs_.loop.monotonic_us() < claim_after_us_) return;
-  if (admission_.free_slots() <= recovery_->adopting()) return;
-  claiming_ = true;
-  auto claimed = [this, life = life_](const Result<std::optional<model::Run>>& run) {
-    const bool is_late = life != life_;  // everything was dropped meanwhile
-    if (!is_late) claiming_ = false;
-    if (!run && run.error().kind == ErrorKind::unavailable) return store_fell_silent(run.error());
-    if (!run || !run.value()) return;
-    figures_.claimed.add();
-    needs_.log.write(world::LogLevel::info, "held run claimed", {{"run", run.value()->id.text()}});
-    if (recovery_ == nullptr) return;                   // it is taken up with all else of this node
-    if (is_late) return recovery_->take(*run.value());  // whoever looked for all else may have looked too early
-    recovery_->adopt(*run.value());
-    claim_held();
-  };
-  needs_.store.nodes().claim_held(while_alive(std::move(claimed)));
+bool RunEngine::may_claim() const {
+  return peers_.takes_part() && !peers_.alone() && !draining_ && !store_silent_ && recovery_ != nullptr &&
+         !recovery_->is_looking();
 }
 
-void RunEngine::note_adopted(model::RunId run) {
-  // Its tenant is at its limit here too: whatever else it has held is not for this node.
-  if (find(run) != nullptr && !admission_.is_seated(run)) {
-    claim_after_us_ = needs_.loop.monotonic_us() + claim_pause_us;
-  }
+void RunEngine::on_claimed(const model::Run& run, bool is_late) {
+  if (recovery_ == nullptr) return;  // it is taken up with all else of this node
+  // Whoever looked for all else may have looked too early.
+  is_late ? recovery_->take(run) : recovery_->adopt(run);
+}
+
+void RunEngine::on_claim_failed(const Error& why) {
+  if (why.kind == ErrorKind::unavailable) store_fell_silent(why);
 }
 
 // ── a sticky conversation's home ────────────────────────────────────────────────────────────────

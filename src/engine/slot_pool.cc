@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
+#include <set>
 #include <tuple>
 
 #include "base/check.h"
@@ -34,7 +35,7 @@ void SlotPool::drop_if_idle(model::TenantId tenant) {
   const auto found = tenants_.find(tenant);
   if (found == tenants_.end()) return;
   const auto& known = found->second;
-  if (known.taken == 0 && known.returning == 0 && known.held.empty()) tenants_.erase(found);
+  if (known.taken == 0 && known.returning == 0 && known.waiting() == 0) tenants_.erase(found);
 }
 
 // ── slots ───────────────────────────────────────────────────────────────────────────────────────
@@ -67,9 +68,13 @@ bool SlotPool::has_room_to_wait(model::TenantId tenant, const model::TenantLimit
   return limits.max_held <= 0 || waiting < limits.max_held;
 }
 
+void SlotPool::begin_to_wait(Tenant& tenant) const {
+  if (tenant.waiting() == 0) tenant.next_start = std::max(tenant.next_start, virtual_now_);
+}
+
 int64_t SlotPool::hold(model::RunId run, model::TenantId tenant, const model::TenantLimits& limits) {
   auto& mine = know(tenant, limits);
-  if (mine.held.empty()) mine.next_start = std::max(mine.next_start, virtual_now_);
+  begin_to_wait(mine);
   const auto number = next_ticket_++;
   mine.held.emplace(number, run);
   const bool fresh = tickets_.emplace(run, Ticket{tenant, number}).second;
@@ -77,12 +82,12 @@ int64_t SlotPool::hold(model::RunId run, model::TenantId tenant, const model::Te
   ++held_;
 
   // How many have a turn before this one, by arithmetic: nobody came later, so equal turns go first.
-  const auto before_me = static_cast<int64_t>(mine.held.size()) - 1;
+  const auto before_me = mine.overdue + static_cast<int64_t>(mine.held.size()) - 1;
   const bool passed_over = before_me >= mine.room();
   const auto my_turn = mine.next_start + before_me * mine.stride;
   int64_t position = before_me + 1;
   for (const auto& [id, other] : tenants_) {
-    const auto count = static_cast<int64_t>(other.held.size());
+    const auto count = other.waiting();
     if (id == tenant || count == 0) continue;
     const auto open = std::min(count, other.room());
     const auto until = my_turn < other.next_start ? 0 : (my_turn - other.next_start) / other.stride + 1;
@@ -128,20 +133,73 @@ std::optional<model::RunId> SlotPool::next_returning() {
   return std::nullopt;
 }
 
+void SlotPool::forget_elsewhere(Tenant& tenant) {
+  listed_ -= static_cast<int64_t>(tenant.elsewhere.size());
+  tenant.elsewhere.clear();
+  tenant.elsewhere_count = tenant.overdue = 0;
+}
+
+void SlotPool::set_elsewhere(const std::vector<store::HeldElsewhere>& held) {
+  std::set<model::TenantId> named;
+  for (const auto& [tenant, limits, count, overdue, oldest] : held) {
+    if (oldest.empty()) continue;
+    named.insert(tenant);
+    auto& known = know(tenant, limits);
+    begin_to_wait(known);
+    forget_elsewhere(known);
+    for (const auto& waiting : oldest) known.elsewhere.push_back(waiting.run);
+    listed_ += static_cast<int64_t>(oldest.size());
+    known.elsewhere_count = std::max(count, static_cast<int64_t>(oldest.size()));
+    known.overdue = std::min(overdue, static_cast<int64_t>(oldest.size()));
+  }
+  std::vector<model::TenantId> others;
+  for (auto& [id, tenant] : tenants_) {
+    if (tenant.elsewhere_count == 0 || named.contains(id)) continue;
+    forget_elsewhere(tenant);
+    others.push_back(id);
+  }
+  for (const auto& id : others) drop_if_idle(id);
+}
+
+void SlotPool::unlist(model::TenantId tenant, model::RunId run) {
+  const auto known = tenants_.find(tenant);
+  if (known == tenants_.end()) return;
+  auto& mine = known->second;
+  const auto found = std::ranges::find(mine.elsewhere, run);
+  if (found == mine.elsewhere.end()) return;
+  if (found - mine.elsewhere.begin() < mine.overdue) --mine.overdue;
+  mine.elsewhere.erase(found);
+  --listed_;
+  --mine.elsewhere_count;
+  drop_if_idle(tenant);
+}
+
 std::optional<model::RunId> SlotPool::next() {
   if (taken_ >= limits_.max_running) return std::nullopt;
   if (auto run = next_returning()) return run;
   Tenant* best = nullptr;
-  const auto key = [](const Tenant& tenant) { return std::tuple(tenant.next_start, tenant.held.begin()->first); };
+  // Among equal turns a run elsewhere is first: the list was made before the runs came that began to wait here since.
+  const auto key = [](const Tenant& tenant) {
+    return std::tuple(tenant.next_start, tenant.next_is_elsewhere() ? 0 : tenant.held.begin()->first);
+  };
   for (auto& [id, tenant] : tenants_) {
-    if (tenant.held.empty() || tenant.at_limit()) continue;
+    if ((tenant.held.empty() && tenant.elsewhere.empty()) || tenant.at_limit()) continue;
     if (best == nullptr || key(tenant) < key(*best)) best = &tenant;
   }
   if (best == nullptr) return std::nullopt;
-  const auto run = best->held.begin()->second;
-  best->held.erase(best->held.begin());
-  tickets_.erase(run);
-  --held_;
+  model::RunId run;
+  if (best->next_is_elsewhere()) {
+    run = best->elsewhere.front();
+    best->overdue = std::max<int64_t>(0, best->overdue - 1);
+    best->elsewhere.pop_front();
+    --best->elsewhere_count;
+    --listed_;
+  } else {
+    run = best->held.begin()->second;
+    best->held.erase(best->held.begin());
+    tickets_.erase(run);
+    --held_;
+  }
   virtual_now_ = std::max(virtual_now_, best->next_start);
   best->next_start += best->stride;
   ++best->taken;
@@ -149,27 +207,31 @@ std::optional<model::RunId> SlotPool::next() {
   return run;
 }
 
-std::vector<model::RunId> SlotPool::first_in_line(std::size_t count_max) const {
+std::vector<SlotPool::Placed> SlotPool::first_in_line(int64_t position_max) const {
   // Each tenant's next one, by whether it is passed over, by its turn, by when it came.
   struct Candidate {
     std::tuple<bool, int64_t, uint64_t> key;
     int64_t before;  // of the same tenant
     const Tenant* tenant;
-    std::map<uint64_t, model::RunId>::const_iterator at;
+    std::map<uint64_t, model::RunId>::const_iterator at;  // the next that is held here; the end: there is none
+    bool is_here() const { return before >= tenant->overdue && at != tenant->held.end(); }
     bool operator<(const Candidate& other) const { return key > other.key; }
   };
   std::priority_queue<Candidate> line;
   const auto add = [&](const Tenant& tenant, std::map<uint64_t, model::RunId>::const_iterator at, int64_t before) {
-    if (at == tenant.held.end()) return;
-    line.push({{before >= tenant.room(), tenant.next_start + before * tenant.stride, at->first}, before, &tenant, at});
+    if (before >= tenant.waiting()) return;
+    Candidate next{{}, before, &tenant, at};
+    next.key = {before >= tenant.room(), tenant.next_start + before * tenant.stride, next.is_here() ? at->first : 0};
+    line.push(next);
   };
   for (const auto& [id, tenant] : tenants_) add(tenant, tenant.held.begin(), 0);
-  std::vector<model::RunId> runs;
-  while (!line.empty() && runs.size() < count_max) {
+  std::vector<Placed> runs;
+  for (int64_t position = 1; position <= position_max && std::ssize(runs) < held_; ++position) {
     const auto first = line.top();
     line.pop();
-    runs.push_back(first.at->second);
-    add(*first.tenant, std::next(first.at), first.before + 1);
+    const bool is_here = first.is_here();
+    if (is_here) runs.push_back({first.at->second, position});
+    add(*first.tenant, is_here ? std::next(first.at) : first.at, first.before + 1);
   }
   return runs;
 }

@@ -6,6 +6,10 @@
 // virtual time that advances by 1/weight with each of its turns, and the tenant that is furthest behind
 // is next. Within a tenant: first come, first served. A tenant at its own limit is passed over, so it
 // delays nobody but itself. Whoever holds no slot and waits for none has no past.
+//
+// Tenants whose runs wait on other nodes take part: each node shares its slots among all tenants that wait anywhere, so
+// their weights hold across nodes. At its turn a tenant's run that waits here goes first, because it need not be moved,
+// unless one that waits elsewhere came well before it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/model.h"
+#include "store/store.h"
 
 namespace sluice::engine {
 
@@ -42,10 +46,21 @@ class SlotPool final {
   void await_return(model::RunId run, model::TenantId tenant, const model::TenantLimits& limits);
   // It waits no more. False when it did not.
   bool forget(model::RunId run);
-  // Whose turn it is now, with a slot taken for it.
+  // What waits on other nodes, instead of what was said of that before.
+  void set_elsewhere(const std::vector<store::HeldElsewhere>& held);
+  // It came here by itself.
+  void unlist(model::TenantId tenant, model::RunId run);
+  // Whether next() may be a run that waits on another node, now or when its tenant is below its limit.
+  bool lists_elsewhere() const { return listed_ > 0; }
+  // Whose turn it is now, with a slot taken for it. A run that was not held here waits on another node.
   std::optional<model::RunId> next();
-  // Those who are held, in the order in which they would be called if nothing changed.
-  std::vector<model::RunId> first_in_line(std::size_t count_max) const;
+  struct Placed {
+    model::RunId run;
+    int64_t position = 0;  // 1 is next; turns of runs that wait on other nodes are counted
+    bool operator==(const Placed&) const = default;
+  };
+  // Those who are held here, up to this position, in the order in which they would be called if nothing changed.
+  std::vector<Placed> first_in_line(int64_t position_max) const;
 
   // ── pins ──
   bool may_pin(model::TenantId tenant, const model::TenantLimits& limits) const;
@@ -72,10 +87,15 @@ class SlotPool final {
     int64_t stride = 1;                     // virtual time of one turn
     int64_t next_start = 0;                 // virtual time of its next turn
     std::map<uint64_t, model::RunId> held;  // by ticket: the order in which they came
+    std::deque<model::RunId> elsewhere;     // the oldest that wait on other nodes
+    int64_t elsewhere_count = 0;            // of all of them
+    int64_t overdue = 0;                    // of those, how many go before all that are held here
 
     bool at_limit() const { return max_running > 0 && taken >= max_running; }
     // How many more could work if there were slots enough.
     int64_t room() const;
+    bool next_is_elsewhere() const { return held.empty() || overdue > 0; }
+    int64_t waiting() const { return static_cast<int64_t>(held.size()) + elsewhere_count; }
   };
   struct Returning {
     model::RunId run;
@@ -88,10 +108,12 @@ class SlotPool final {
 
   Tenant& know(model::TenantId tenant, const model::TenantLimits& limits);
   void drop_if_idle(model::TenantId tenant);
+  void begin_to_wait(Tenant& tenant) const;
+  void forget_elsewhere(Tenant& tenant);
   std::optional<model::RunId> next_returning();
 
   Limits limits_;
-  std::map<model::TenantId, Tenant> tenants_;  // those with a slot or in the queue
+  std::map<model::TenantId, Tenant> tenants_;  // those with a slot or in the queue, here or elsewhere
   std::deque<Returning> returning_;
   std::unordered_map<model::RunId, Ticket> tickets_;  // of those who are held
   uint64_t next_ticket_ = 1;
@@ -99,6 +121,7 @@ class SlotPool final {
   int64_t taken_ = 0;
   int64_t pinned_ = 0;
   int64_t held_ = 0;
+  int64_t listed_ = 0;  // of those that wait on other nodes
   std::optional<int64_t> mean_slot_us_;
 };
 

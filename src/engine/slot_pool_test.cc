@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 
@@ -86,7 +87,7 @@ TEST(SlotPool, Passes_over_a_tenant_at_its_limit_and_calls_it_when_it_may_work_a
   ASSERT_TRUE(pool.take(tenant(2), {}));
   pool.hold(run(1), tenant(1), one);
   EXPECT_EQ(pool.hold(run(2), tenant(2), {}), 1) << "whoever is passed over is not counted before it";
-  EXPECT_EQ(pool.first_in_line(9), (std::vector{run(2), run(1)}));
+  EXPECT_EQ(pool.first_in_line(9), (std::vector<SlotPool::Placed>{{run(2), 1}, {run(1), 2}}));
   pool.give_back(tenant(2));
   EXPECT_EQ(pool.next(), run(2));
   EXPECT_FALSE(pool.next().has_value());
@@ -130,6 +131,107 @@ TEST(SlotPool, Shares_by_weight_within_one_turn_each) {
       EXPECT_NEAR(static_cast<double>(turns[i]), static_cast<double>(turn * weights[i]) / 8.0, 2.0) << turn;
     }
   }
+}
+
+// What waits on other nodes, of one tenant.
+store::HeldElsewhere elsewhere(uint8_t whose, const model::TenantLimits& limits, std::vector<uint32_t> runs) {
+  store::HeldElsewhere held{.tenant = tenant(whose), .limits = limits, .count = std::ssize(runs), .oldest = {}};
+  for (const auto n : runs) held.oldest.push_back({run(n), model::Epoch{1}});
+  return held;
+}
+
+std::vector<uint32_t> numbers(uint32_t first, uint32_t count) {
+  std::vector<uint32_t> all;
+  for (uint32_t n = 0; n < count; ++n) all.push_back(first + n);
+  return all;
+}
+
+uint32_t number_of(model::RunId id) {
+  uint32_t n = 0;
+  for (std::size_t i = 12; i < 16; ++i) n = n << 8 | id.ulid.bytes[i];
+  return n;
+}
+
+TEST(SlotPool, I_12_shares_by_weight_with_tenants_that_wait_on_other_nodes) {
+  SlotPool pool(one_slot);
+  ASSERT_TRUE(pool.take(tenant(9), {}));
+  for (const auto n : numbers(1'000, 40)) pool.hold(run(n), tenant(1), weighing(1));
+  auto working = tenant(9);
+  uint32_t turns[4] = {};
+  for (int turn = 0; turn < 36; ++turn) {
+    if (turn % 4 == 0) {  // each beat brings another list
+      pool.set_elsewhere({elsewhere(2, weighing(3), numbers(2'000 + turns[2], 30)),
+                          elsewhere(3, weighing(5), numbers(3'000 + turns[3], 30))});
+    }
+    pool.give_back(working);
+    const auto called = pool.next();
+    ASSERT_TRUE(called);
+    const auto whose = number_of(*called) / 1'000;
+    EXPECT_EQ(number_of(*called), whose * 1'000 + turns[whose]) << "within a tenant the oldest first";
+    working = tenant(static_cast<uint8_t>(whose));
+    ++turns[whose];
+  }
+  EXPECT_NEAR(turns[1], 4, 1);
+  EXPECT_NEAR(turns[2], 12, 1);
+  EXPECT_NEAR(turns[3], 20, 1);
+}
+
+TEST(SlotPool, Passes_over_a_tenant_at_its_limit_whose_runs_wait_on_other_nodes) {
+  SlotPool pool({.max_running = 3, .max_sticky = 0, .max_held = 10});
+  const auto one = weighing(1, 1);
+  ASSERT_TRUE(pool.take(tenant(1), one));
+  pool.set_elsewhere({elsewhere(1, one, {1, 2}), elsewhere(2, one, {3, 4})});
+  EXPECT_EQ(pool.next(), run(3));
+  EXPECT_FALSE(pool.next()) << "the third slot is for neither of them";
+  EXPECT_EQ(pool.taken(), 2);
+  pool.give_back(tenant(1));
+  EXPECT_EQ(pool.next(), run(1));
+}
+
+TEST(SlotPool, I_12_counts_the_turns_of_runs_on_other_nodes_in_a_position) {
+  SlotPool pool(one_slot);
+  ASSERT_TRUE(pool.take(tenant(9), {}));
+  pool.set_elsewhere({elsewhere(2, weighing(2), numbers(10, 3))});
+  EXPECT_EQ(pool.hold(run(1), tenant(1), weighing(1)), 2);
+  EXPECT_EQ(pool.hold(run(2), tenant(1), weighing(1)), 5);
+  EXPECT_EQ(pool.first_in_line(9), (std::vector<SlotPool::Placed>{{run(1), 2}, {run(2), 5}}));
+  auto working = tenant(9);
+  for (const uint32_t n : {10, 1, 11, 12, 2}) {
+    pool.give_back(working);
+    EXPECT_EQ(pool.next(), run(n));
+    working = tenant(n < 10 ? 1 : 2);
+  }
+}
+
+TEST(SlotPool, Calls_what_waits_on_another_node_for_much_longer_before_what_waits_here) {
+  SlotPool pool(one_slot);
+  ASSERT_TRUE(pool.take(tenant(9), {}));
+  auto others = elsewhere(1, {}, {11, 12, 13, 14});
+  others.overdue = 3;
+  pool.set_elsewhere({others});
+  EXPECT_EQ(pool.hold(run(1), tenant(1), {}), 4);
+  EXPECT_EQ(pool.hold(run(2), tenant(1), {}), 5);
+  pool.unlist(tenant(1), run(12));
+  EXPECT_EQ(pool.first_in_line(9), (std::vector<SlotPool::Placed>{{run(1), 3}, {run(2), 4}}));
+  auto working = tenant(9);
+  for (const uint32_t n : {11, 13, 1, 2, 14}) {
+    pool.give_back(working);
+    EXPECT_EQ(pool.next(), run(n));
+    working = tenant(1);
+  }
+}
+
+TEST(SlotPool, Forgets_what_waits_on_other_nodes_when_it_waits_no_more) {
+  SlotPool pool(one_slot);
+  pool.set_elsewhere({elsewhere(1, {}, {1, 2}), elsewhere(2, {}, {3})});
+  EXPECT_TRUE(pool.lists_elsewhere());
+  pool.unlist(tenant(1), run(1));
+  pool.set_elsewhere({elsewhere(1, {}, {2})});
+  EXPECT_EQ(pool.next(), run(2));
+  EXPECT_FALSE(pool.lists_elsewhere());
+  pool.set_elsewhere({});
+  pool.give_back(tenant(1));
+  EXPECT_FALSE(pool.next());
 }
 
 TEST(SlotPool, Lets_nobody_starve_behind_a_tenant_that_never_stops_sending) {
@@ -197,7 +299,7 @@ class Story {
   void something_happens() {
     const auto who = static_cast<uint8_t>(pick(4));
     const auto& mine = tenants_[who];
-    const auto action = pick(8);
+    const auto action = pick(9);
     if (action == 0 && pool_.take(tenant(who), mine)) {
       ++taken_[who];
     } else if (action == 1 && taken_[who] > pinned_[who]) {
@@ -206,7 +308,8 @@ class Story {
     } else if (action <= 3 && pool_.has_room_to_wait(tenant(who), mine)) {
       const auto position = pool_.hold(run(++made_), tenant(who), mine);
       waiting_[run(made_)] = who;
-      ASSERT_EQ(pool_.first_in_line(1'000).at(static_cast<std::size_t>(position) - 1), run(made_));
+      const auto line = pool_.first_in_line(1'000);
+      ASSERT_NE(std::ranges::find(line, SlotPool::Placed{run(made_), position}), line.end());
     } else if (action == 4) {
       pool_.await_return(run(++made_), tenant(who), mine);
       waiting_[run(made_)] = who;
@@ -220,11 +323,31 @@ class Story {
     } else if (action == 7 && pinned_[who] > 0) {
       pool_.unpin(tenant(who));
       --pinned_[who];
+    } else if (action == 8) {
+      hear_of_others();
     }
+  }
+
+  void hear_of_others() {
+    elsewhere_.clear();
+    std::vector<store::HeldElsewhere> held;
+    for (uint8_t n = 0; n < 4; ++n) {
+      if (pick(2) == 0) continue;
+      held.push_back(elsewhere(n, tenants_[n], numbers(made_ + 1, 3)));
+      held.back().overdue = pick(4);
+      for (int i = 0; i < 3; ++i) elsewhere_[run(++made_)] = n;
+    }
+    pool_.set_elsewhere(held);
   }
 
   void call_everyone() {
     while (const auto called = pool_.next()) {
+      if (const auto away = elsewhere_.extract(*called); !away.empty()) {
+        const auto whose = away.mapped();
+        ++taken_[whose];
+        ASSERT_TRUE(tenants_[whose].max_running == 0 || taken_[whose] <= tenants_[whose].max_running);
+        continue;
+      }
       const auto whose = waiting_.at(*called);
       if (!returning_.contains(*called)) {
         ASSERT_TRUE(last_called_[whose] < *called) << "first come, first served";
@@ -258,6 +381,7 @@ class Story {
   std::map<uint8_t, model::TenantLimits> tenants_;
   std::map<uint8_t, int64_t> taken_;
   std::map<uint8_t, int64_t> pinned_;
+  std::map<model::RunId, uint8_t> elsewhere_;
   std::map<model::RunId, uint8_t> waiting_;
   std::map<uint8_t, model::RunId> last_called_;
   std::set<model::RunId> returning_;

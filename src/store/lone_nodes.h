@@ -30,8 +30,11 @@ class LoneNodes final : public Nodes {
     tell_later(std::vector<MailAnswer>(), std::move(done));
   }
   void withdraw(model::MailId /*id*/, Answer<Unit> done) override { tell_later(Unit{}, std::move(done)); }
-  void claim_held(Answer<std::optional<model::Run>> done) override {
-    tell_later(std::optional<model::Run>(), std::move(done));
+  void held_elsewhere(Answer<std::vector<HeldElsewhere>> done) override {
+    tell_later(std::vector<HeldElsewhere>(), std::move(done));
+  }
+  void claim(std::vector<HeldRun> /*wanted*/, Answer<std::vector<model::Run>> done) override {
+    tell_later(std::vector<model::Run>(), std::move(done));
   }
 
  private:

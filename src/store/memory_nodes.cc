@@ -1,6 +1,7 @@
 #include "store/memory_nodes.h"
 
 #include <algorithm>
+#include <map>
 
 namespace sluice::store {
 
@@ -141,17 +142,65 @@ void MemoryNodes::withdraw(model::MailId id, Answer<Unit> done) {
   });
 }
 
-// Once: two who have room would take it from each other for ever, before either had begun it.
-void MemoryNodes::claim_held(Answer<std::optional<model::Run>> done) {
-  desk_.write<std::optional<model::Run>>(std::move(done), [&]() -> Result<std::optional<model::Run>> {
+// ── runs that wait ──────────────────────────────────────────────────────────────────────────────
+
+bool MemoryNodes::may_move(const model::Run& run) {
+  if (run.state != model::RunState::held || run.node == self_) return false;
+  if (run.epoch == model::Epoch{1}) return true;
+  const auto holder = disk_.nodes_.find(run.node);
+  if (holder != disk_.nodes_.end() && holder->second.figures.free_slots <= 0 && holder->second.figures.held > 0) {
+    return true;
+  }
+  const auto* tenant = disk_.tenants_.find(run.tenant_id);
+  const auto works_there = [&](const auto& row) {
+    const auto& other = row.second.run;
+    return other.node == run.node && other.tenant_id == run.tenant_id && !model::is_over(other.state) &&
+           other.state != model::RunState::held && other.state != model::RunState::parked;
+  };
+  return tenant != nullptr && tenant->limits.max_running > 0 &&
+         std::ranges::count_if(disk_.runs_, works_there) >= tenant->limits.max_running;
+}
+
+void MemoryNodes::held_elsewhere(Answer<std::vector<HeldElsewhere>> done) {
+  std::vector<HeldElsewhere> found;
+  std::map<model::TenantId, int64_t> since;  // the oldest of each tenant that waits here
+  for (auto& [number, row] : disk_.runs_) {
+    if (row.run.state != model::RunState::held || row.run.node != self_) continue;
+    const auto mine = since.emplace(row.run.tenant_id, row.run.created_at.ms).first;
+    mine->second = std::min(mine->second, row.run.created_at.ms);
+  }
+  for (auto& [number, row] : disk_.runs_) {
+    if (!may_move(row.run)) continue;
+    auto mine = std::ranges::find(found, row.run.tenant_id, &HeldElsewhere::tenant);
+    if (mine == found.end()) {
+      const auto& limits = disk_.tenants_.find(row.run.tenant_id)->limits;
+      mine = found.insert(found.end(), HeldElsewhere{});
+      mine->tenant = row.run.tenant_id;
+      mine->limits.weight = limits.weight;
+      mine->limits.max_running = limits.max_running;
+    }
+    ++mine->count;
+    if (mine->oldest.size() >= held_of_tenant_max) continue;
+    const auto here = since.find(row.run.tenant_id);
+    const bool is_overdue = here != since.end() && row.run.created_at.ms + overdue_ms <= here->second;
+    if (is_overdue && mine->overdue == std::ssize(mine->oldest)) ++mine->overdue;
+    mine->oldest.push_back({row.run.id, row.run.epoch});
+  }
+  desk_.answer<std::vector<HeldElsewhere>>(std::move(found), std::move(done));
+}
+
+void MemoryNodes::claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) {
+  desk_.write<std::vector<model::Run>>(std::move(done), [&]() -> Result<std::vector<model::Run>> {
+    std::vector<model::Run> claimed;
     for (auto& [number, row] : disk_.runs_) {
-      if (row.run.state != model::RunState::held || row.run.node == self_ || row.run.epoch != model::Epoch{1}) continue;
+      if (row.run.state != model::RunState::held || row.run.node == self_) continue;
+      if (std::ranges::find(wanted, HeldRun{row.run.id, row.run.epoch}) == wanted.end()) continue;
       ++row.run.epoch.value;
       row.run.node = self_;
       taken(row.run);
-      return std::optional(row.run);
+      claimed.push_back(row.run);
     }
-    return std::optional<model::Run>();
+    return claimed;
   });
 }
 

@@ -26,7 +26,8 @@ class MemoryNodes final : public Nodes {
   void answer(model::MailId id, std::string body, Answer<Unit> done) override;
   void answers(Answer<std::vector<MailAnswer>> done) override;
   void withdraw(model::MailId id, Answer<Unit> done) override;
-  void claim_held(Answer<std::optional<model::Run>> done) override;
+  void held_elsewhere(Answer<std::vector<HeldElsewhere>> done) override;
+  void claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) override;
 
   // This node wrote: those who follow the run are told, and everybody when it is taken, unless the disk loses its news.
   void moved(const model::Run& run);
@@ -37,6 +38,7 @@ class MemoryNodes final : public Nodes {
   void tell_others(Tell tell, std::optional<model::RunId> followed = std::nullopt);
   bool follows(model::RunId run) const;
   bool is_mine(const Mail& mail);
+  bool may_move(const model::Run& run);
 
   MemoryDisk& disk_;
   MemoryDesk& desk_;

@@ -55,6 +55,27 @@ struct MailAnswer {
   std::string body;
 };
 
+// A run that waits for a slot.
+struct HeldRun {
+  model::RunId run;
+  model::Epoch epoch;
+  bool operator==(const HeldRun&) const = default;
+};
+
+// The runs of one tenant that wait on other nodes and may be claimed.
+struct HeldElsewhere {
+  model::TenantId tenant;
+  model::TenantLimits limits;  // its weight and max_running, none of the others
+  int64_t count = 0;
+  int64_t overdue = 0;          // the first so many of `oldest` came `overdue_ms` before any of it that waits here
+  std::vector<HeldRun> oldest;  // oldest first; not all of them when there are many
+};
+// How many runs one answer names: of one tenant, and of all of them.
+inline constexpr std::size_t held_of_tenant_max = 32;
+inline constexpr std::size_t held_listed_max = 256;
+// The servers' wall clocks say when a run came, so less is no difference.
+inline constexpr int64_t overdue_ms = 5'000;
+
 // How long a wish to hear of a run's journal holds.
 inline constexpr int64_t follow_ms = 5'000;
 
@@ -105,9 +126,14 @@ class Nodes {
   // It does not wait any more.
   virtual void withdraw(model::MailId id, Answer<Unit> done) = 0;
 
-  // Takes over the run that has been held the longest by the node that accepted it, if that is another one. A run is
-  // claimed once.
-  virtual void claim_held(Answer<std::optional<model::Run>> done) = 0;
+  // The runs that wait for a slot on other nodes and may move, by tenant. A run that the node has which accepted it may
+  // always move. One that has moved before may move again only while its node cannot begin it, as far as that node has
+  // said: it has no free slot, or as many runs of the tenant at work as the tenant may have. So two nodes with room do
+  // not take a run from each other. When there are more runs than one answer names, each tenant has its share of them.
+  virtual void held_elsewhere(Answer<std::vector<HeldElsewhere>> done) = 0;
+  // Takes over those of these runs that still wait on another node at that epoch; the answer has no others, and the
+  // oldest is its first.
+  virtual void claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) = 0;
 };
 
 }  // namespace sluice::store

@@ -61,8 +61,9 @@ class NodesContract : public StoreTeller, public testing::TestWithParam<Backend>
   Mail a_letter(std::optional<model::RunId> run, std::optional<model::NodeId> to, std::string body = "{}") {
     return {make_id<model::MailId>(), {}, run, to, "cancel", std::move(body)};
   }
-  Accepted held_run(model::TenantId tenant) {
-    auto made = a_run(tenant, make_conversation(tenant).id);
+  static HeldRun waiting(const model::Run& run) { return {run.id, run.epoch}; }
+  Accepted held_run(model::TenantId tenant, Timestamp at = {6000}) {
+    auto made = a_run(tenant, make_conversation(tenant).id, at);
     made.run.state = model::RunState::held;
     return accepted(std::move(made));
   }
@@ -198,37 +199,115 @@ TEST_P(NodesContract, Whoever_withdraws_is_not_answered) {
   EXPECT_EQ(refused(&Nodes::answer, letter.id, "done"), ErrorKind::not_found);
 }
 
-TEST_P(NodesContract, Each_held_run_is_claimed_by_one_and_the_longest_waiting_first) {
+TEST_P(NodesContract, Each_held_run_is_claimed_by_one_and_whoever_had_it_is_fenced_out) {
   const auto tenant = make_tenant();
   std::vector<model::Run> held;
   for (int i = 0; i < 4; ++i) held.push_back(held_run(tenant).run);
-  accepted(tenant, make_conversation(tenant).id);  // is not held
-  EXPECT_FALSE(get(&Nodes::claim_held)) << "those are its own";
+  const auto working = accepted(tenant, make_conversation(tenant).id).run;
+  EXPECT_TRUE(get(&Nodes::held_elsewhere).empty()) << "those are its own";
+  EXPECT_TRUE(get(&Nodes::claim, std::vector{waiting(held[0])}).empty()) << "and it has them already";
   use(1);
-  const auto first = get(&Nodes::claim_held);
-  ASSERT_TRUE(first);
-  EXPECT_EQ(first->id, held[0].id);
-  EXPECT_EQ(first->node, ids[1]);
-  EXPECT_EQ(first->epoch.value, 2U);
-  EXPECT_EQ(first->head, held[0].head);
-  // Several asked at once give different ones.
+  const auto listed = get(&Nodes::held_elsewhere);
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].tenant, tenant);
+  EXPECT_EQ(listed[0].count, 4);
+  EXPECT_EQ(listed[0].oldest, (std::vector{waiting(held[0]), waiting(held[1]), waiting(held[2]), waiting(held[3])}));
+  const auto first = get(&Nodes::claim, std::vector{waiting(working), waiting(held[1]), waiting(held[0])});
+  ASSERT_EQ(first.size(), 2U) << "one that is at work is not claimed";
+  EXPECT_EQ(first[0].id, held[0].id);
+  EXPECT_EQ(first[0].node, ids[1]);
+  EXPECT_EQ(first[0].epoch.value, 2U);
+  EXPECT_EQ(first[0].head, held[0].head);
+  // Several claims at once do not give the same run twice.
   std::vector<model::RunId> claimed;
   int asked = 3;
   for (int i = 0; i < 3; ++i) {
-    store().nodes().claim_held([&](Result<std::optional<model::Run>> run) {
+    store().nodes().claim({waiting(held[2]), waiting(held[3])}, [&](Result<std::vector<model::Run>> runs) {
       --asked;
-      if (run && run.value()) claimed.push_back(run.value()->id);
+      ASSERT_TRUE(runs);
+      for (const auto& run : runs.value()) claimed.push_back(run.id);
     });
   }
   ASSERT_TRUE(loop_.run_until([&] { return asked == 0; }));
-  EXPECT_EQ(claimed, (std::vector{held[1].id, held[2].id, held[3].id}));
-  EXPECT_FALSE(get(&Nodes::claim_held));
+  EXPECT_EQ(claimed, (std::vector{held[2].id, held[3].id}));
+  EXPECT_TRUE(get(&Nodes::held_elsewhere).empty());
   use(0);
-  EXPECT_FALSE(get(&Nodes::claim_held)) << "a claimed one is claimed by nobody else";
-  // Whoever had it before is fenced out.
+  EXPECT_TRUE(get(&Nodes::claim, std::vector{waiting(held[0])}).empty()) << "it has moved since";
   Append late{.run = held[0].id, .epoch = held[0].epoch, .head = held[0].head};
   late.events = {{model::EventKind::text, {7000}, "late"}};
   EXPECT_EQ(refused(&Store::append, late), ErrorKind::conflict);
+}
+
+TEST_P(NodesContract, A_run_that_has_moved_moves_again_only_from_a_node_that_cannot_begin_it) {
+  const auto tenant = make_tenant();
+  const auto run = held_run(tenant).run;
+  meet();
+  use(1);
+  auto mine = get(&Nodes::claim, std::vector{waiting(run)}).at(0);
+  const auto may_move = [&](NodeFigures holder) {
+    beat(1, std::move(holder));
+    use(0);
+    return !get(&Nodes::held_elsewhere).empty();
+  };
+  EXPECT_FALSE(may_move({.slots = 2, .free_slots = 1, .held = 1}));
+  EXPECT_FALSE(may_move({.slots = 2, .free_slots = 0, .held = 0})) << "it has a slot and is about to begin";
+  EXPECT_TRUE(may_move({.slots = 2, .free_slots = 0, .held = 1}));
+  mine = get(&Nodes::claim, std::vector{waiting(mine)}).at(0);
+  EXPECT_EQ(mine.node, ids[0]);
+  EXPECT_EQ(mine.epoch.value, 3U);
+}
+
+TEST_P(NodesContract, A_run_that_has_moved_moves_on_from_a_node_where_its_tenant_is_at_its_limit) {
+  const auto tenant = make_tenant();
+  TenantPatch patch;
+  patch.limits = model::TenantLimits{.weight = 7, .max_running = 2};
+  get(&Store::update_tenant, tenant, patch, Timestamp{5000});
+  const auto run = held_run(tenant).run;
+  meet();
+  use(1);
+  get(&Nodes::claim, std::vector{waiting(run)});
+  beat(1, {.slots = 9, .free_slots = 8, .held = 1});
+  for (int working = 1; working <= 2; ++working) {
+    use(1);
+    accepted(tenant, make_conversation(tenant).id);
+    use(0);
+    const auto listed = get(&Nodes::held_elsewhere);
+    EXPECT_EQ(listed.size(), working == 2 ? 1U : 0U);
+    if (listed.empty()) continue;
+    EXPECT_EQ(listed[0].limits.weight, 7);
+    EXPECT_EQ(listed[0].limits.max_running, 2);
+  }
+}
+
+TEST_P(NodesContract, Runs_that_came_well_before_those_that_wait_here_are_overdue) {
+  const auto tenant = make_tenant();
+  const auto other = make_tenant("other");
+  for (const int64_t came : {0, 1, 2}) held_run(tenant, {6'000 + came});
+  held_run(other, {1'000});
+  use(1);
+  held_run(tenant, {6'001 + overdue_ms});
+  held_run(tenant, {9'000'000});
+  for (const auto& held : get(&Nodes::held_elsewhere)) {
+    EXPECT_EQ(held.oldest.size(), held.tenant == tenant ? 3U : 1U);
+    EXPECT_EQ(held.overdue, held.tenant == tenant ? 2 : 0) << "nothing of the other tenant waits here";
+  }
+}
+
+TEST_P(NodesContract, A_long_queue_of_one_tenant_hides_no_other) {
+  const auto many = make_tenant("many");
+  const auto few = make_tenant("few");
+  std::vector<HeldRun> oldest;
+  for (std::size_t i = 0; i < held_of_tenant_max + 3; ++i) oldest.push_back(waiting(held_run(many).run));
+  oldest.resize(held_of_tenant_max);
+  const auto last = waiting(held_run(few).run);
+  use(1);
+  auto listed = get(&Nodes::held_elsewhere);
+  ASSERT_EQ(listed.size(), 2U);
+  std::ranges::sort(listed, std::greater{}, &HeldElsewhere::count);
+  EXPECT_EQ(listed[0].count, static_cast<int64_t>(held_of_tenant_max) + 3);
+  EXPECT_EQ(listed[0].oldest, oldest);
+  EXPECT_EQ(listed[1].tenant, few);
+  EXPECT_EQ(listed[1].oldest, std::vector{last});
 }
 
 TEST_P(NodesContract, Of_two_who_take_over_at_once_one_is_refused) {
@@ -355,15 +434,17 @@ TEST(LoneNodes, A_store_of_one_server_has_one_node_and_no_mail) {
   WaitingLoop loop;
   LoneNodes lone(model::NodeId{}, loop);
   std::vector<SeenNode> seen;
-  std::optional<std::optional<model::Run>> claimed;
+  std::optional<std::vector<HeldElsewhere>> held;
+  std::optional<std::vector<model::Run>> claimed;
   lone.beat({.name = "here", .slots = 2}, 1000, [&](Result<std::vector<SeenNode>> list) { seen = list.value(); });
-  lone.claim_held([&](Result<std::optional<model::Run>> run) { claimed = run.value(); });
+  lone.held_elsewhere([&](Result<std::vector<HeldElsewhere>> found) { held = found.value(); });
+  lone.claim({{}}, [&](Result<std::vector<model::Run>> runs) { claimed = runs.value(); });
   EXPECT_TRUE(seen.empty()) << "answered from inside the call";
   loop.settle();
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].figures.slots, 2);
-  ASSERT_TRUE(claimed);
-  EXPECT_FALSE(*claimed);
+  ASSERT_TRUE(held && claimed);
+  EXPECT_TRUE(held->empty() && claimed->empty());
 }
 
 }  // namespace nodes_contract_test

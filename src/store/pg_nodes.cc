@@ -8,8 +8,7 @@
 #include <array>
 #include <chrono>
 
-#include "store/pg_group.h"
-#include "store/pg_schema.h"
+#include "store/pg_held.h"
 
 namespace sluice::store {
 
@@ -427,34 +426,24 @@ void PgNodes::withdraw(model::MailId id, Answer<Unit> done) {
   });
 }
 
-// Only what nobody has claimed: two who have room would take it from each other for ever, before either had begun it.
-void PgNodes::claim_held(Answer<std::optional<model::Run>> done) {
+// ── runs that wait ──────────────────────────────────────────────────────────────────────────────
+
+void PgNodes::held_elsewhere(Answer<std::vector<HeldElsewhere>> done) {
+  submit(std::move(done), [this](PgSession& session) { return pg::held_elsewhere(session, self_); });
+}
+
+void PgNodes::claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) {
   submit(
       std::move(done),
-      [this](PgSession& session) -> Result<std::optional<model::Run>> {
-        PgValues lock;
-        lock.number(static_cast<int64_t>(PgLock::records));
-        PgValues values;
-        values.id(self_.ulid);
-        session.send("BEGIN");
-        session.send("SELECT pg_advisory_xact_lock_shared($1)", lock);
-        session.send(
-            "WITH longest AS (SELECT id FROM heads WHERE state = 'held' AND node <> $1 AND epoch = 1 ORDER BY run "
-            "LIMIT 1 FOR UPDATE SKIP LOCKED), "
-            "h AS (UPDATE heads SET epoch = epoch + 1, node = $1 FROM longest WHERE heads.id = longest.id "
-            "RETURNING heads.*), "
-            "moved AS (UPDATE runs SET epoch = h.epoch, node = h.node FROM h WHERE runs.number = h.run) "
-            "SELECT " +
-                std::string(run_columns) + " FROM h JOIN runs r ON r.number = h.run",
-            values);
-        session.send("COMMIT");
-        const auto given = session.finish();
-        if (given.size() != 4 || given[2].count() == 0) return std::optional<model::Run>();
-        auto run = run_from(given[2], 0, 0);
-        send_news(session, {.from = self_, .runs = {run.id}});
+      [this, wanted = std::move(wanted)](PgSession& session) -> Result<std::vector<model::Run>> {
+        auto claimed = pg::claim(session, self_, wanted);
+        if (claimed.empty()) return claimed;
+        PgNews news{.from = self_};
+        for (const auto& run : claimed) news.runs.push_back(run.id);
+        send_news(session, news);
         session.finish();
         session.take_failure();  // news may be lost
-        return std::optional(std::move(run));
+        return claimed;
       },
       Repeat::no);
 }

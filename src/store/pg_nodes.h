@@ -35,7 +35,8 @@ class PgNodes final : public Nodes {
   void answer(model::MailId id, std::string body, Answer<Unit> done) override;
   void answers(Answer<std::vector<MailAnswer>> done) override;
   void withdraw(model::MailId id, Answer<Unit> done) override;
-  void claim_held(Answer<std::optional<model::Run>> done) override;
+  void held_elsewhere(Answer<std::vector<HeldElsewhere>> done) override;
+  void claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) override;
 
   // Is there another node, by the last beat?
   const std::atomic<bool>& others() const { return others_; }

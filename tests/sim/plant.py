@@ -12,7 +12,7 @@ BUGS = {
     "flight_kept": ("if (model::is_over(row->run.state)) disk_", "if (row->run.state == model::RunState::completed) disk_"),
     "key_forgotten": ("keep(made.idempotency, {{}, run.id, {}, run.created_at});", ""),
     "fence_forgotten": ("if (append.epoch != run.epoch)", "if (append.epoch > run.epoch)"),
-    "claimed_twice": (" || row.run.epoch != model::Epoch{1}", ""),
+    "slot_kept": ("  pool_.give_back(kept.mapped());\n  call_next();", ""),
     "epoch_kept": ("++row->run.epoch.value;", ""),
     "second_decision": ("if (run_.state != RunState::parked) return done(not_open(gate_->approval));", ""),
     "gate_forever": ("gate_->approval = std::move(approval);\n  watch_gate(left);", "gate_->approval = std::move(approval);"

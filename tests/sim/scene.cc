@@ -387,7 +387,13 @@ void Scene::probe() {
     pass_time(5);
     clients_->stir(ready(), true);
   }
-  if (!is_quiet()) verdict_.wrong("stuck", "the last messages do not come to an end");
+  if (!is_quiet()) return verdict_.wrong("stuck", "the last messages do not come to an end");
+  for (const auto& server : at) {
+    const auto figures = server->engine().nodes().front().figures;
+    if (figures.free_slots + figures.sticky == figures.slots) continue;
+    verdict_.wrong("I-12", server->name() + " has " + std::to_string(figures.free_slots) + " of " +
+                               std::to_string(figures.slots) + " slots free when nothing is at work");
+  }
 }
 
 }  // namespace sluice::sim

@@ -1,0 +1,106 @@
+#include "engine/claims.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sluice::engine {
+namespace {
+
+constexpr std::size_t claimed_at_once = 32;
+constexpr int looks_since_beat_max = 3;
+
+}  // namespace
+
+Claims::Claims(Needs needs)
+    : needs_(needs),
+      claimed_(
+          needs.metrics.counter("sluice_runs_claimed_total", "Runs that waited on other servers and got a slot here.")),
+      self_(std::make_shared<Claims*>(this)) {}
+
+// ── what waits elsewhere ────────────────────────────────────────────────────────────────────────
+
+// Also while all slots are taken: the queue must know whose turn is next when one is free.
+void Claims::on_beat(bool any_held_elsewhere) {
+  looks_since_beat_ = 0;
+  if (any_held_elsewhere) return look();
+  if (needs_.admission.lists_elsewhere()) needs_.admission.set_elsewhere({});
+}
+
+void Claims::look_if_free() {
+  if (needs_.admission.free_slots() > 0) look();
+}
+
+void Claims::look() {
+  if (!needs_.host.may_claim()) return;
+  if (looking_) {
+    looks_again_ = true;
+    return;
+  }
+  looking_ = true;
+  auto found = [this, self = self_, life = life_](const Result<std::vector<store::HeldElsewhere>>& held) {
+    if (*self == nullptr || life != life_) return;
+    looking_ = false;
+    const bool looks_again = std::exchange(looks_again_, false);
+    if (!held || !needs_.host.may_claim()) return;  // the next beat looks again
+    needs_.admission.set_elsewhere(held.value());
+    if (looks_again) look_if_free();
+  };
+  needs_.nodes.held_elsewhere(std::move(found));
+}
+
+// ── claims ──────────────────────────────────────────────────────────────────────────────────────
+
+void Claims::want(const store::HeldRun& run) {
+  wanted_.push_back(run);
+  if (wanted_.size() > 1 || claiming_) return;
+  // Those whose turn comes at the same moment are claimed together.
+  needs_.loop.defer([this, self = self_] {
+    if (*self != nullptr && !claiming_) claim_wanted();
+  });
+}
+
+void Claims::claim_wanted() {
+  if (wanted_.empty()) return;
+  if (!needs_.host.may_claim()) return drop();
+  const auto count = static_cast<std::ptrdiff_t>(std::min(wanted_.size(), claimed_at_once));
+  std::vector<store::HeldRun> asked(wanted_.begin(), wanted_.begin() + count);
+  wanted_.erase(wanted_.begin(), wanted_.begin() + count);
+  claiming_ = true;
+  auto answered = [this, self = self_, life = life_, asked](const Result<std::vector<model::Run>>& claimed) {
+    if (*self == nullptr) return;
+    if (life == life_) return on_answer(asked, claimed);
+    if (!claimed) return;
+    for (const auto& run : claimed.value()) needs_.host.on_claimed(run, true);
+  };
+  needs_.nodes.claim(asked, std::move(answered));
+}
+
+void Claims::on_answer(const std::vector<store::HeldRun>& asked, const Result<std::vector<model::Run>>& claimed) {
+  claiming_ = false;
+  if (!claimed) {
+    drop();
+    return needs_.host.on_claim_failed(claimed.error());
+  }
+  for (const auto& run : claimed.value()) {
+    claimed_.add();
+    needs_.log.write(world::LogLevel::info, "held run claimed", {{"run", run.id.text()}});
+    needs_.host.on_claimed(run, false);
+  }
+  for (const auto& [id, epoch] : asked) {
+    if (std::ranges::find(claimed.value(), id, &model::Run::id) == claimed.value().end()) needs_.admission.forgo(id);
+  }
+  claim_wanted();
+  if (claiming_ || needs_.admission.lists_elsewhere()) return;
+  // There may be more than the list named. Where others were quicker the next beat looks, sooner or later.
+  const bool got_any = !claimed.value().empty();
+  if (got_any || looks_since_beat_++ < looks_since_beat_max) look_if_free();
+}
+
+void Claims::drop() {
+  ++life_;
+  claiming_ = looking_ = looks_again_ = false;
+  wanted_.clear();
+  needs_.admission.forgo_all();
+}
+
+}  // namespace sluice::engine
