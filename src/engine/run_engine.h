@@ -111,8 +111,7 @@ class RunEngine final : public Engine,
   void decide_by_mail(const store::Mail& mail, Reply reply);
   void take_by_mail(const store::Mail& mail, Reply reply);
   void hear_of_change(const store::Mail& mail, Reply reply);
-  // To all others who live.
-  void tell_others(std::string_view kind, const std::string& body);
+  void tell_others(std::string_view kind, const std::string& body);  // all that live
   // What changed by this node's doing or another's.
   void apply_change(const model::Conversation& conversation);
   void renew_secrets(model::TenantId tenant);
@@ -120,15 +119,12 @@ class RunEngine final : public Engine,
   bool may_claim() const override;
   void on_claimed(const model::Run& run, bool is_late) override;
   void on_claim_failed(const Error& why) override;
-  // Held ones may have been claimed without a word.
-  void check_held();
-  // Another node writes this run.
-  void lose_to_other(LiveRun& run, const Error& why);
+  void check_held();                                   // runs that are held may have been claimed without a word
+  void lose_to_other(LiveRun& run, const Error& why);  // another node writes it
   // A sticky conversation's box is where its last run was: if that is another node, it is asked to take the run.
   void find_home(LiveRun& live, Launch launch);
   void ask_home(LiveRun& live, model::NodeId home, Launch launch);
-  // Nobody took it: whoever still tries comes too late.
-  void stay_here(LiveRun& live, Launch launch);
+  void stay_here(LiveRun& live, Launch launch);  // no node took it, and none can any more
 
   void accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done);
   store::NewRun fresh_run(const Send& send, model::RunId run, std::optional<Place> held);
@@ -161,10 +157,8 @@ class RunEngine final : public Engine,
   // A run is no longer at work, for whatever reason.
   void note_left();
   void drop_all(const Error& why);
-  // What is being taken up is looked for anew when the store answers again.
-  void end_recovery();
-  // What is kept here for runs that are not carried here goes when they end.
-  void find_leftovers();
+  void end_recovery();    // what is being taken up is looked for anew when the store answers again
+  void find_leftovers();  // what is kept here for runs that are carried elsewhere goes when they end
   void watch_leftover(harness::ParkedRun kept);
   void look_later();
   void forget_ended();
