@@ -45,6 +45,9 @@ constexpr Key keys[] = {
      "Wrong keys, tokens and logins from one address; more are answered 429 instead of 401. Good ones from the same "
      "address always pass. 0: no limit.",
      "", 0},
+    {"limits.disk_free_bytes_min", integer, "0",
+     "With less free on the disk of the data directory no runs are begun (503). 0: a twentieth of the disk, 1 GiB at "
+     "most."},
     {"limits.write_stall_seconds", integer, "120", "A client that takes no bytes for this long is cut off.", "", 1},
 
     {"models.default_provider", text, "offline", "Provider of the demo tenant's default agent."},
@@ -92,6 +95,8 @@ constexpr Key keys[] = {
     {"sandbox.open_files_max", integer, "4096", "Open files of one process in a box.", "", 64},
     {"sandbox.file_mib", integer, "1024", "Size of one file that a box writes. 0: no limit."},
     {"sandbox.workspace_mib", integer, "1024", "What a run may add to its workspace.", "", 1},
+    {"sandbox.tenant_workspaces_mib", integer, "20480",
+     "What the kept workspaces of all conversations of a tenant may have together. 0: no limit."},
     {"sandbox.workspace_files_max", integer, "200000", "How many files it may add.", "", 16},
     {"sandbox.tmp_mib", integer, "256", "Size of a box's /tmp.", "", 1},
 

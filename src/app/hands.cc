@@ -42,6 +42,7 @@ runner::HandsOptions hands_options(const Config& config, const std::string& stat
   options.tool_timeout_ms_max = config.integer("tools.timeout_seconds_max") * 1000;
   options.setup_timeout_ms = config.integer("tools.setup_seconds") * 1000;
   options.clone_timeout_ms = config.integer("repositories.clone_seconds") * 1000;
+  options.tenant_workspaces_bytes_max = config.integer("sandbox.tenant_workspaces_mib") * mib;
   options.watch_files = config.boolean("files.watch");
   options.ignored_directories = config.list("files.ignored");
   options.repository_urls = config.list("repositories.allowed_urls");

@@ -107,6 +107,7 @@ class Serving final {
   world::Counter& store_operations_ =
       metrics_.counter("sluice_store_operations_total", "Write operations that were in them.");
   std::optional<world::IdSource> ids_;
+  std::optional<world::DiskRoom> disk_;
   std::unique_ptr<store::Store> store_;
   Opening opening_;
   std::unique_ptr<net::Client> client_;
@@ -174,6 +175,7 @@ Result<Unit> Serving::open_ground() {
   entropy_ = world::make_system_entropy();
   log_ = make_log(config_);
   ids_.emplace(*reactor_, *entropy_);
+  disk_.emplace(data_->path(), config_.integer("limits.disk_free_bytes_min"), *reactor_, metrics_);
   metrics_.gauge("sluice_build_info", "The version that runs.", "version=\"" + version_ + "\"").set(1);
 
   auto store = open_store(config_, data_->file("sluice.db"), ids_->make<model::NodeId>(), *reactor_, metrics_);
@@ -254,7 +256,7 @@ void Serving::build_house() {
   post_ = notices::make_post({.signing_root = webhook_root, .webhook_urls = config_.list("webhooks.urls")}, *store_,
                              *client_, *reactor_, *log_, metrics_);
   engine_ = engine::make_engine({*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, *sealer_, &*storeroom_,
-                                 &noticed_, &hands_->workers()},
+                                 &noticed_, &hands_->workers(), &*disk_},
                                 std::move(engine_settings));
   flows_ = flow::make_flows({*store_, *engine_, *client_, *reactor_, *ids_, *log_},
                             {.http_urls = config_.list("workflows.http_urls"),

@@ -37,6 +37,14 @@ class ScriptedDispatcher final : public harness::Dispatcher {
       if (lists_at_once) list_now();
     });
   }
+  void list_workspaces(Callback<void(std::vector<harness::KeptWorkspace>)> done) override { done(workspaces); }
+  void count_workspace(const harness::KeptWorkspace& kept, model::TenantId tenant) override {
+    counted.emplace_back(kept.conversation, tenant);
+  }
+  void remove_workspace(model::ConversationId conversation) override {
+    std::erase_if(workspaces, [&](const auto& kept) { return kept.conversation == conversation; });
+    removed.push_back(conversation);
+  }
   bool keeps_boxes() const override { return has_boxes; }
   int warm_available() const override { return 3; }
 
@@ -68,6 +76,9 @@ class ScriptedDispatcher final : public harness::Dispatcher {
   bool lists_at_once = true;
   std::vector<Callback<void(std::vector<harness::ParkedRun>)>> unlisted;
   std::vector<model::RunId> forgotten;
+  std::vector<harness::KeptWorkspace> workspaces;
+  std::vector<std::pair<model::ConversationId, model::TenantId>> counted;
+  std::vector<model::ConversationId> removed;
   std::vector<std::string> acknowledged;  // marks
   int went_on = 0;
   std::vector<model::ClientResult> results;  // of the last time

@@ -22,6 +22,7 @@
 #include "model/model.h"
 #include "store/store.h"
 #include "wire/wire.h"
+#include "world/disk_room.h"
 #include "world/world.h"
 
 namespace sluice::engine {
@@ -208,6 +209,7 @@ struct EngineNeeds {
   Storeroom* storeroom = nullptr;       // null: there are no skills, and files are not kept
   Callback<void()>* noticed = nullptr;  // called when a notice is in the store; null: nobody cares
   world::Workers* workers = nullptr;    // null: what takes long is done on the loop
+  world::DiskRoom* disk = nullptr;      // while it is short nothing is begun; null: nobody looks
 };
 std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options);
 

@@ -31,6 +31,16 @@ model::ConversationId conversation_of(const Send& send) {
   return existing != nullptr ? *existing : std::get<model::Conversation>(send.conversation).id;
 }
 
+model::Problem no_room_on(const world::DiskRoom& disk) {
+  constexpr int64_t mib = 1024 * 1024;
+  auto problem = unavailable("The server's disk has " + std::to_string(disk.free_bytes() / mib) +
+                             " MiB free, less than the " + std::to_string(disk.free_bytes_min() / mib) +
+                             " MiB below which no runs are begun (limits.disk_free_bytes_min); nothing was created. "
+                             "Archive conversations that are not needed any more, or have the operator make room.");
+  problem.retry_after_seconds = 30;
+  return problem;
+}
+
 }  // namespace
 
 void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
@@ -57,6 +67,7 @@ void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
 void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
   if (draining_) return done(unavailable("The server is stopping; nothing was created."));
   if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
+  if (needs_.disk != nullptr && needs_.disk->is_short()) return done(no_room_on(*needs_.disk));
   if (!peers_.takes_part()) return done(unavailable("The server cannot reach the store; nothing was created."));
   const auto run = send->run.value_or(needs_.ids.make<model::RunId>());
   Place place;
@@ -246,6 +257,7 @@ void RunEngine::conversation_changed(const model::Conversation& conversation) {
 
 void RunEngine::apply_change(const model::Conversation& conversation) {
   admission_.conversation_changed(conversation);
+  if (conversation.status == model::ConversationStatus::archived) kept_workspaces_.on_archived(conversation.id);
   const auto run = admission_.run_of(conversation.id);
   auto* live = run ? find(*run) : nullptr;
   if (live != nullptr && live->launch() != nullptr) live->launch()->runtime = conversation.runtime;

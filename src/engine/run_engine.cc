@@ -43,6 +43,11 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
       peers_({*this, needs.store.nodes(), needs.loop, needs.log, needs.metrics}, options_),
       postbox_(*this, needs.store.nodes(), needs.loop, needs.ids),
       tails_(needs.loop),
+      kept_workspaces_(needs.store, needs.dispatcher, needs.loop,
+                       [this](model::TenantId tenant, model::ConversationId conversation,
+                              Callback<void(Result<std::optional<model::RunId>>)> done) {
+                         run_of(tenant, conversation, std::move(done));
+                       }),
       unattended_({*this, needs.store, needs.loop, needs.log, needs.metrics}),
       self_(std::make_shared<RunEngine*>(this)) {}
 
@@ -106,6 +111,7 @@ void RunEngine::on_over(LiveRun& run) {
   // Somebody who had the run before, or was stopped, may have kept something for a gate that was never written.
   if (at_gate || was_stopped || epoch > model::Epoch{1}) needs_.dispatcher.forget_parked(id, conversation);
   admission_.leave(id, true);
+  kept_workspaces_.on_run_over(conversation);
   note_left();
 }
 
@@ -329,6 +335,7 @@ void RunEngine::recover(Callback<void(Result<Unit>)> done) {
   recovered_ = std::move(done);
   peers_.start();
   find_leftovers();
+  kept_workspaces_.look_at_all();
   run_recovery();
 }
 

@@ -13,6 +13,7 @@
 #include "engine/claims.h"
 #include "engine/engine.h"
 #include "engine/journal_reading.h"
+#include "engine/kept_workspaces.h"
 #include "engine/live_run.h"
 #include "engine/peers.h"
 #include "engine/postbox.h"
@@ -201,6 +202,7 @@ class RunEngine final : public Engine,
   Postbox postbox_;
   std::unordered_map<std::string, NodeAnswerer> answerers_;  // of mail that is not the engine's own
   Tails tails_;
+  KeptWorkspaces kept_workspaces_;
   std::unordered_map<model::RunId, std::unique_ptr<LiveRun>> live_;
   std::vector<model::RunId> dirty_;
   std::unique_ptr<Recovery> recovery_;

@@ -194,6 +194,13 @@ struct ParkedRun {
   bool operator==(const ParkedRun&) const = default;
 };
 
+// What is kept for a conversation's next run.
+struct KeptWorkspace {
+  model::ConversationId conversation;
+  int64_t bytes = 0;  // of the disk
+  bool operator==(const KeptWorkspace&) const = default;
+};
+
 class Dispatcher {
  public:
   virtual ~Dispatcher() = default;
@@ -219,6 +226,14 @@ class Dispatcher {
   // Whatever is kept here, by this server or by those that were here before it. What cannot be read is left out. `done`
   // may come from inside.
   virtual void list_parked(Callback<void(std::vector<ParkedRun>)> done) { done({}); }
+  // ── workspaces that are kept between runs ──
+  // All that are kept here, by this server or by those that were here before it. `done` may come from inside.
+  virtual void list_workspaces(Callback<void(std::vector<KeptWorkspace>)> done) { done({}); }
+  // Whose such a workspace is: it counts for that tenant.
+  virtual void count_workspace(const KeptWorkspace& /*kept*/, model::TenantId /*tenant*/) {}
+  // The conversation has no next run. Nothing happens while a run of it is at work here.
+  virtual void remove_workspace(model::ConversationId /*conversation*/) {}
+
   // Whether it has boxes of its own, so that a conversation can keep one.
   virtual bool keeps_boxes() const = 0;
   // Boxes that wait for work.

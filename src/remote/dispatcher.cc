@@ -55,6 +55,13 @@ class Router final : public harness::Dispatcher {
   void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override {
     home_.list_parked(std::move(done));
   }
+  void list_workspaces(Callback<void(std::vector<harness::KeptWorkspace>)> done) override {
+    home_.list_workspaces(std::move(done));
+  }
+  void count_workspace(const harness::KeptWorkspace& kept, model::TenantId tenant) override {
+    home_.count_workspace(kept, tenant);
+  }
+  void remove_workspace(model::ConversationId conversation) override { home_.remove_workspace(conversation); }
   bool keeps_boxes() const override { return home_.keeps_boxes(); }
   int warm_available() const override { return home_.warm_available(); }
 

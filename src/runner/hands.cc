@@ -8,8 +8,10 @@
 #include "runner/box_shelf.h"
 #include "runner/errand.h"
 #include "runner/file_herald.h"
+#include "runner/layer_bytes.h"
 #include "runner/told.h"
 #include "runner/tools.h"
+#include "runner/workspace_ledger.h"
 
 namespace sluice::runner {
 
@@ -28,6 +30,23 @@ bool is_there(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
+struct Measuring {
+  world::Workers* workers;
+  std::shared_ptr<WorkspaceLedger> ledger;
+  std::string home;
+};
+
+// However the run ended, and whatever it left: cloned, held for a human, kept.
+void measure_workspace(const Measuring& how, model::TenantId tenant, model::ConversationId conversation) {
+  const auto bytes = std::make_shared<int64_t>(0);
+  how.workers->run([bytes, home = how.home] { *bytes = workspace_bytes(home); },
+                   [how, bytes, tenant, conversation, removals = how.ledger->removals()] {
+                     // One that was removed meanwhile may have been this one.
+                     if (how.ledger->removals() != removals) return measure_workspace(how, tenant, conversation);
+                     if (how.ledger->knows(conversation) || *bytes > 0) how.ledger->note(tenant, conversation, *bytes);
+                   });
+}
+
 }  // namespace
 
 Hands::Hands(const Context& context, const harness::Dispatch& dispatch, HandsState state, HandsListener& listener)
@@ -42,11 +61,17 @@ Hands::Hands(const Context& context, const harness::Dispatch& dispatch, HandsSta
       file_report_(options_.file_events_max) {
   for (const auto& name : state_.parked_layers) held_count_ = std::max(held_count_, held_number(name));
   if (dispatch_.keeps_box) context_.shelf->lend(dispatch_.conversation);
+  if (context_.ledger && is_kept(dispatch_)) context_.ledger->enter(dispatch_.conversation);
 }
 
 Hands::~Hands() {
   if (dispatch_.keeps_box) context_.shelf->forget(dispatch_.conversation);
   const bool has_home = phase_began_us_ != 0 || held_count_ != 0;
+  if (context_.ledger && is_kept(dispatch_)) {
+    context_.ledger->leave(dispatch_.conversation);
+    if (has_home)
+      measure_workspace({workers_, context_.ledger, home_}, dispatch_.agent.tenant_id, dispatch_.conversation);
+  }
   if (!has_home || is_kept(dispatch_) || is_parked_) return;
   workers_->run([home = home_] { (void)workspace::remove_tree(home); }, [] {});
 }
@@ -97,6 +122,14 @@ void Hands::open(Callback<void()> ready) {
   SLUICE_CHECK(!then_);
   then_ = std::move(ready);
   phase_began_us_ = context_.loop.monotonic_us();
+  const auto refusal =
+      context_.ledger && is_kept(dispatch_) ? context_.ledger->refusal(dispatch_.agent.tenant_id) : std::nullopt;
+  if (refusal) {
+    // Not from inside open().
+    return context_.loop.defer([this, why = *refusal, alive = lifeline_.watch()] {
+      if (!alive.expired()) fail(Slug::sandbox_failed, "No sandbox was opened: " + why + ".");
+    });
+  }
   if (!take_kept_box()) find_layers();
 }
 

@@ -133,7 +133,8 @@ class Hands final : private CommandListener, private BoxUser {
   void tell_changes(Made made);
   void hand_back(workspace::Assets assets);
   void draft();
-  void keep_draft(Result<LayerDraft> draft);
+  struct Drafted;
+  void keep_draft(Drafted drafted);
   void end();
 
   // False when the listener dropped this.

@@ -9,8 +9,10 @@
 #include "runner/box_shelf.h"
 #include "runner/errand.h"
 #include "runner/hands.h"
+#include "runner/layer_bytes.h"
 #include "runner/output_text.h"
 #include "runner/told.h"
+#include "runner/workspace_ledger.h"
 
 namespace sluice::runner {
 
@@ -63,6 +65,11 @@ struct Hands::Made {
   Result<std::string> gathered;  // empty: there was nothing to put together
   Result<workspace::Diff> diff;
   Result<workspace::Assets> assets;
+};
+
+struct Hands::Drafted {
+  Result<LayerDraft> draft;
+  int64_t workspace_bytes = 0;  // once it is kept
 };
 
 void Hands::finish(std::string text, Callback<void()> done) {
@@ -162,17 +169,27 @@ void Hands::hand_back(workspace::Assets assets) {
 
 void Hands::draft() {
   if (!is_kept(dispatch_)) return end();
-  send<Result<LayerDraft>>(
+  send<Drafted>(
       *workers_, lifeline_.watch(),
       [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1)]() mutable {
         work.changes_fd = changes.get();
-        return draft_layer(work);
+        Drafted drafted{draft_layer(work)};
+        if (drafted.draft) drafted.workspace_bytes = workspace_bytes_with(work.home, drafted.draft.value());
+        return drafted;
       },
-      [this](Result<LayerDraft> draft) { keep_draft(std::move(draft)); },
-      [](Result<LayerDraft> draft) { discard(draft); });
+      [this](Drafted drafted) { keep_draft(std::move(drafted)); },
+      [](const Drafted& drafted) { discard(drafted.draft); });
 }
 
-void Hands::keep_draft(Result<LayerDraft> draft) {
+void Hands::keep_draft(Drafted drafted) {
+  auto& draft = drafted.draft;
+  const auto refusal = draft && context_.ledger ? context_.ledger->take(dispatch_.agent.tenant_id,
+                                                                        dispatch_.conversation, drafted.workspace_bytes)
+                                                : std::nullopt;
+  if (refusal) {
+    workers_->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
+    return fail_keeping(*refusal);
+  }
   auto kept = draft ? keep(draft.value()) : Result<Unit>(std::move(draft.error()));
   if (!kept) return fail_keeping(kept.error().what);
   gathered_.clear();

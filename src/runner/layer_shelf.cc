@@ -141,6 +141,8 @@ std::string layer_home(const std::string& state_dir, const harness::Dispatch& di
          (repository ? directory_name(repository->id) : "none");
 }
 
+std::string aside_name(const std::string& name) { return std::string(aside_prefix) + name; }
+
 std::vector<std::string> set_aside_unkept(const std::string& state_dir) {
   const auto where = state_dir + "/workspaces/";
   std::vector<std::string> aside;
@@ -151,7 +153,7 @@ std::vector<std::string> set_aside_unkept(const std::string& state_dir) {
     if (!name.starts_with(unkept_prefix)) continue;
     // Under another name, because a run that is taken up again has the same home.
     std::error_code error;
-    const auto to = where + std::string(aside_prefix) + name;
+    const auto to = where + aside_name(name);
     fs::rename(where + name, to, error);
     if (!error) aside.push_back(to);
   }

@@ -31,6 +31,9 @@ bool is_kept(const harness::Dispatch& dispatch);
 // way, quickly. What it answers is to be removed.
 std::vector<std::string> set_aside_unkept(const std::string& state_dir);
 
+// What a directory of workspaces is called once nobody goes on with it.
+std::string aside_name(const std::string& name);
+
 // Topmost first; none if `home` is not there. Clears away what is left of broken-off work, and stale layers of runs
 // that waited.
 Result<workspace::Layers> read_layers(const std::string& home);

@@ -19,6 +19,7 @@ namespace sluice::runner {
 
 class BoxShelf;
 class FileHerald;
+class WorkspaceLedger;
 
 // What all work of one runner has in common.
 struct Context {
@@ -32,12 +33,13 @@ struct Context {
   sandbox::Sandbox* sandbox = nullptr;
   workspace::Watcher* watcher = nullptr;
   world::Workers* workers = nullptr;
-  egress::Egress* egress = nullptr;                // null: nothing leaves a box
-  std::unique_ptr<FileHerald> herald;              // null: nobody is told
-  std::unique_ptr<BoxShelf> shelf;                 // null: there are no hands
-  ServeBridge serve_bridge;                        // empty: what runs in a box reaches no tools of the host
-  SignWebhook sign_webhook;                        // empty: no tool is called by webhook
-  world::SharedWorkers* shared_workers = nullptr;  // null: `workers` do all
+  egress::Egress* egress = nullptr;                   // null: nothing leaves a box
+  std::unique_ptr<FileHerald> herald;                 // null: nobody is told
+  std::unique_ptr<BoxShelf> shelf;                    // null: there are no hands
+  ServeBridge serve_bridge;                           // empty: what runs in a box reaches no tools of the host
+  SignWebhook sign_webhook;                           // empty: no tool is called by webhook
+  world::SharedWorkers* shared_workers = nullptr;     // null: `workers` do all
+  std::shared_ptr<WorkspaceLedger> ledger = nullptr;  // null: there are no hands. Shared with measurements under way.
   // Written once: every run of a native agent has them.
   std::vector<models::ToolSpec> hand_tools = tool_specs();
 

@@ -5,10 +5,12 @@
 #include "runner/box_shelf.h"
 #include "runner/file_herald.h"
 #include "runner/host_command.h"
+#include "runner/layer_bytes.h"
 #include "runner/layer_shelf.h"
 #include "runner/model_call.h"
 #include "runner/native_loop.h"
 #include "runner/program_work.h"
+#include "runner/workspace_ledger.h"
 
 namespace sluice::runner {
 namespace {
@@ -49,6 +51,28 @@ class NativeRunner final : public harness::Dispatcher {
     auto found = std::make_shared<std::vector<harness::ParkedRun>>();
     context_->workers->run([found, state_dir = context_->options.hands.state_dir] { *found = list_held(state_dir); },
                            [found, done = std::move(done)]() mutable { done(std::move(*found)); });
+  }
+
+  void list_workspaces(Callback<void(std::vector<harness::KeptWorkspace>)> done) override {
+    if (context_->workers == nullptr) return done({});
+    auto found = std::make_shared<std::vector<harness::KeptWorkspace>>();
+    context_->workers->run(
+        [found, state_dir = context_->options.hands.state_dir] { *found = runner::list_workspaces(state_dir); },
+        [found, done = std::move(done)]() mutable { done(std::move(*found)); });
+  }
+
+  // What a run here has measured since is newer.
+  void count_workspace(const harness::KeptWorkspace& kept, model::TenantId tenant) override {
+    if (context_->ledger && !context_->ledger->knows(kept.conversation)) {
+      context_->ledger->note(tenant, kept.conversation, kept.bytes);
+    }
+  }
+
+  void remove_workspace(model::ConversationId conversation) override {
+    if (!context_->ledger || context_->ledger->is_in_use(conversation)) return;
+    context_->ledger->forget(conversation);
+    const auto aside = set_workspace_aside(context_->options.hands.state_dir, conversation);
+    if (aside) context_->workers->run([path = *aside] { (void)workspace::remove_tree(path); }, [] {});
   }
 
   bool keeps_boxes() const override { return context_->sandbox != nullptr; }
@@ -98,10 +122,12 @@ std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, R
   if (has_hands) clear_unkept(options.hands.state_dir, *needs.workers);
   Providers providers(options, needs.metrics);
   auto herald = make_herald(options.hands.file_hooks, needs);
+  auto ledger =
+      has_hands ? std::make_shared<WorkspaceLedger>(options.hands.tenant_workspaces_bytes_max, needs.metrics) : nullptr;
   return std::make_unique<NativeRunner>(std::make_shared<const Context>(Context{
       std::move(options), std::move(providers), needs.client, needs.loop, needs.entropy, needs.log, needs.sandbox,
       needs.watcher, needs.workers, needs.egress, std::move(herald), has_hands ? std::make_unique<BoxShelf>() : nullptr,
-      std::move(needs.serve_bridge), std::move(needs.sign_webhook), needs.shared_workers}));
+      std::move(needs.serve_bridge), std::move(needs.sign_webhook), needs.shared_workers, std::move(ledger)}));
 }
 
 }  // namespace sluice::runner

@@ -71,6 +71,7 @@ struct HandsOptions {
   std::map<std::string, GitCredential> git_credentials;  // by alias
   std::vector<std::string> asset_extensions;             // empty: the built-in list
   FileHooks file_hooks;
+  int64_t tenant_workspaces_bytes_max = 0;  // of all that is kept of a tenant's conversations; 0: no bound
 };
 
 // Agent programs (harness/dialect.h).

@@ -54,6 +54,50 @@ TEST_F(HandsTest, A_run_that_fails_leaves_the_workspace_as_it_was) {
   EXPECT_EQ(heard.text(), "before");
 }
 
+TEST_F(HandsTest, What_a_run_made_is_not_kept_where_its_tenant_would_have_more_than_its_quota) {
+  options.hands.tenant_workspaces_bytes_max = 1024 * 1024;
+  begin("write notes.txt: hello");
+  EXPECT_TRUE(heard.usage);
+  heard = {};
+  begin("write large.txt: " + std::string(1'100'000, 'x'));
+  expect_problem(Slug::writeback_failed);
+  EXPECT_NE(heard.problem->detail.find("may have 1 MiB (sandbox.tenant_workspaces_mib)"), std::string::npos)
+      << heard.problem->detail;
+  EXPECT_EQ(layers(), (Bodies{"0001"})) << "nothing is left of it";
+  heard = {};
+  begin("write more.txt: x");
+  EXPECT_TRUE(heard.usage) << "there is room for less";
+  EXPECT_EQ(layers(), (Bodies{"0001", "0002"}));
+}
+
+TEST_F(HandsTest, A_tenant_that_has_its_quota_of_workspaces_gets_no_sandbox_until_one_of_them_is_removed) {
+  options.hands.tenant_workspaces_bytes_max = 10 * 1024 * 1024;
+  begin("write notes.txt: hello");
+  model::ConversationId other;
+  other.ulid.bytes[15] = 2;
+  runner->count_workspace({other, 20 * 1024 * 1024}, last.agent.tenant_id);
+  heard = {};
+  begin("write more.txt: x");
+  expect_problem(Slug::sandbox_failed);
+  EXPECT_TRUE(heard.problem->detail.starts_with("No sandbox was opened: the workspaces of this tenant"))
+      << heard.problem->detail;
+  runner->remove_workspace(other);
+  heard = {};
+  begin("write more.txt: x");
+  EXPECT_TRUE(heard.usage);
+}
+
+TEST_F(HandsTest, The_workspace_of_a_conversation_is_removed_when_that_is_over_and_counts_no_more) {
+  begin("write notes.txt: hello");
+  loop.settle();
+  auto& gauge = metrics.gauge("sluice_workspace_bytes", "");
+  EXPECT_GT(gauge.value(), 0);
+  runner->remove_workspace(dispatch_conversation());
+  loop.settle();
+  EXPECT_EQ(gauge.value(), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(home + "/state/workspaces"));
+}
+
 TEST_F(HandsTest, A_workspace_that_is_nobody_s_is_gone_after_the_run) {
   auto dispatch = dispatch_of("write notes.txt: hello");
   dispatch.conversation = {};

@@ -75,6 +75,12 @@ void MemoryStore::conversation(model::TenantId tenant, model::ConversationId id,
   answer<model::Conversation>(row->conversation, std::move(done));
 }
 
+void MemoryStore::find_conversation(model::ConversationId id, Done<model::Conversation> done) {
+  const auto* row = disk_.conversations_.find(id);
+  if (row == nullptr) return answer<model::Conversation>(no_such("conversation"), std::move(done));
+  answer<model::Conversation>(row->conversation, std::move(done));
+}
+
 void MemoryStore::conversations(model::TenantId tenant, ConversationFilter filter,
                                 PageQuery<model::ConversationId> query, Done<Page<model::Conversation>> done) {
   std::vector<model::Conversation> rows;

@@ -75,6 +75,12 @@ Result<model::Conversation> conversation(Connection& db, model::TenantId tenant,
   return *std::move(found);
 }
 
+Result<model::Conversation> find_conversation(Connection& db, model::ConversationId id) {
+  auto found = find_row<model::Conversation>(db, "SELECT * FROM conversations WHERE id = ?", id);
+  if (!found) return no_such("conversation");
+  return *std::move(found);
+}
+
 Result<Page<model::Conversation>> conversations(Connection& db, model::TenantId tenant,
                                                 const ConversationFilter& filter,
                                                 const PageQuery<model::ConversationId>& query) {

@@ -42,6 +42,7 @@ int64_t insert_conversation(Connection& db, const model::Conversation& conversat
 Result<model::Conversation> update_conversation(Connection& db, model::TenantId tenant, model::ConversationId id,
                                                 const ConversationPatch& patch, Timestamp at);
 Result<model::Conversation> conversation(Connection& db, model::TenantId tenant, model::ConversationId id);
+Result<model::Conversation> find_conversation(Connection& db, model::ConversationId id);
 Result<Page<model::Conversation>> conversations(Connection& db, model::TenantId tenant,
                                                 const ConversationFilter& filter,
                                                 const PageQuery<model::ConversationId>& query);

@@ -110,6 +110,10 @@ void SqlStore::conversation(model::TenantId tenant, model::ConversationId id, Do
   read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::conversation(db, tenant, id); });
 }
 
+void SqlStore::find_conversation(model::ConversationId id, Done<model::Conversation> done) {
+  read(std::move(done), [id](Connection& db) { return sql::find_conversation(db, id); });
+}
+
 void SqlStore::conversations(model::TenantId tenant, ConversationFilter filter, PageQuery<model::ConversationId> query,
                              Done<Page<model::Conversation>> done) {
   read(tenant, std::move(done), [tenant, filter = std::move(filter), query](Connection& db) {

@@ -44,6 +44,7 @@ class SqlStore : public Store {
   void update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch, Timestamp at,
                            Done<model::Conversation> done) override;
   void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) override;
+  void find_conversation(model::ConversationId id, Done<model::Conversation> done) override;
   void conversations(model::TenantId tenant, ConversationFilter filter, PageQuery<model::ConversationId> query,
                      Done<Page<model::Conversation>> done) override;
 

@@ -159,6 +159,8 @@ class Store : public Objects, public Gates, public Threads {
   virtual void update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch,
                                    Timestamp at, Done<model::Conversation> done) = 0;
   virtual void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) = 0;
+  // Whosever it is: for what is kept under its id outside of the store.
+  virtual void find_conversation(model::ConversationId id, Done<model::Conversation> done) = 0;
   // Latest message first.
   virtual void conversations(model::TenantId tenant, ConversationFilter filter, PageQuery<model::ConversationId> query,
                              Done<Page<model::Conversation>> done) = 0;

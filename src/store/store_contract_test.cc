@@ -221,6 +221,16 @@ TEST_P(StoreContract, An_agent_in_use_is_not_deleted) {
 
 // ── conversations ──
 
+TEST_P(StoreContract, A_conversation_is_found_by_its_id_alone_whosever_it_is) {
+  const auto tenant = make_tenant();
+  const auto made = make_conversation(tenant);
+  EXPECT_EQ(get(&Store::find_conversation, made.id).tenant_id, tenant);
+  get(&Store::update_conversation, tenant, made.id, ConversationPatch{.status = model::ConversationStatus::archived},
+      Timestamp{9000});
+  EXPECT_EQ(get(&Store::find_conversation, made.id).status, model::ConversationStatus::archived);
+  EXPECT_EQ(refused(&Store::find_conversation, make_id<model::ConversationId>()), ErrorKind::not_found);
+}
+
 TEST_P(StoreContract, A_conversation_without_an_agent_has_the_default_one) {
   const auto tenant = make_tenant();
   const auto other = make_tenant("other");

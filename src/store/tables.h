@@ -51,6 +51,7 @@ class Tables {
   // Oldest first.
   virtual void rows(model::TenantId tenant, model::TableId table, PageQuery<model::TableRowId> query,
                     Answer<Page<model::TableRow>> done) = 0;
+  // `denied` when too many of the tenant's questions wait already, `invalid` when this one took too long.
   virtual void query(model::TenantId tenant, model::TableId table, model::TableQuery query, Answer<FoundRows> done) = 0;
 };
 

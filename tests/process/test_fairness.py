@@ -6,7 +6,7 @@ from http_client import PATIENCE_S
 from server_process import ServerTest
 
 # A table that takes a while to look through, and a question that compares as much as is allowed.
-ROWS, ROW_BYTES, VALUES = 200, 20_000, 60
+ROWS, ROW_BYTES, VALUES = 100, 20_000, 60
 
 
 class TwoTenants(ServerTest):

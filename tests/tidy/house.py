@@ -37,7 +37,7 @@ ROOMS = {
            "gates vault egress notices api cli",
 }
 DOORLESS = {"base", "model"}  # all of their headers may be included singly
-SECOND_DOORS = {"engine/materials.h", "files/upkeep.h", "harness/dialect.h", "harness/envelope.h", "store/maintenance.h",
+SECOND_DOORS = {"engine/materials.h", "files/upkeep.h", "harness/dialect.h", "harness/envelope.h", "store/maintenance.h", "world/disk_room.h",
                 "world/metrics.h", "world/shared_workers.h"}
 # What only tests may include: fakes, fixtures, the suites that several backends share.
 FOR_TESTS = re.compile(r"(^|/)(fake|memory|contract)_[a-z_]+\.(h|cc)$|_(fixture|contract|test)\.(h|cc)$")

@@ -1,0 +1,86 @@
+#include "engine/kept_workspaces.h"
+
+#include <utility>
+
+namespace sluice::engine {
+namespace {
+
+constexpr Millis look_at_all_every{600'000};
+
+}  // namespace
+
+// Calls `then` unless this has gone by then.
+template <typename F>
+auto KeptWorkspaces::while_here(F then) {
+  return [here = std::weak_ptr(here_), then = std::move(then)](auto&&... args) mutable {
+    if (!here.expired()) then(std::forward<decltype(args)>(args)...);
+  };
+}
+
+KeptWorkspaces::KeptWorkspaces(store::Store& store, harness::Dispatcher& dispatcher, world::Loop& loop,
+                               FindRun find_run)
+    : store_(store), dispatcher_(dispatcher), loop_(loop), find_run_(std::move(find_run)) {}
+KeptWorkspaces::~KeptWorkspaces() = default;
+
+void KeptWorkspaces::look_at_all() {
+  again_ = loop_.after(look_at_all_every, [this] { look_at_all(); });
+  if (!unseen_.empty()) return;  // the last look is still under way
+  dispatcher_.list_workspaces(while_here([this](const std::vector<harness::KeptWorkspace>& kept) {
+    if (!unseen_.empty()) return;
+    unseen_.assign(kept.begin(), kept.end());
+    look_at_next();
+  }));
+}
+
+// One at a time: there is no hurry, and there may be many.
+void KeptWorkspaces::look_at_next() {
+  if (unseen_.empty()) return;
+  look_at(unseen_.front(), [this] {
+    unseen_.pop_front();
+    look_at_next();
+  });
+}
+
+void KeptWorkspaces::on_archived(model::ConversationId conversation) {
+  look_at({conversation, 0}, [] {});
+}
+
+void KeptWorkspaces::on_run_over(model::ConversationId conversation) {
+  if (after_run_.erase(conversation) > 0) on_archived(conversation);
+}
+
+void KeptWorkspaces::look_at(const harness::KeptWorkspace& kept, Callback<void()> then) {
+  store_.find_conversation(
+      kept.conversation,
+      while_here([this, kept, then = std::move(then)](const Result<model::Conversation>& found) mutable {
+        judge(kept, found, std::move(then));
+      }));
+}
+
+void KeptWorkspaces::judge(const harness::KeptWorkspace& kept, const Result<model::Conversation>& found,
+                           Callback<void()> then) {
+  const auto id = kept.conversation;
+  if (!found) {
+    if (found.error().kind == ErrorKind::not_found) dispatcher_.remove_workspace(id);
+    return then();
+  }
+  const auto tenant = found.value().tenant_id;
+  if (found.value().status != model::ConversationStatus::archived) {
+    if (kept.bytes > 0) dispatcher_.count_workspace(kept, tenant);
+    return then();
+  }
+  // A run may wait for a human until the conversation is taken out of the archive again.
+  find_run_(
+      tenant, id,
+      while_here([this, kept, tenant, then = std::move(then)](const Result<std::optional<model::RunId>>& run) mutable {
+        if (run && !run.value()) {
+          dispatcher_.remove_workspace(kept.conversation);
+        } else {
+          after_run_.insert(kept.conversation);
+          if (kept.bytes > 0) dispatcher_.count_workspace(kept, tenant);
+        }
+        then();
+      }));
+}
+
+}  // namespace sluice::engine

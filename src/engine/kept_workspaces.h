@@ -1,0 +1,48 @@
+// Workspaces that are kept on this server's disk between the runs of their conversations: each counts for its
+// conversation's tenant, and goes when that is archived or there is no such conversation any more, whichever server
+// was told so and whether or not this one was up then.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <unordered_set>
+
+#include "harness/harness.h"
+#include "store/store.h"
+#include "world/world.h"
+
+namespace sluice::engine {
+
+class KeptWorkspaces final {
+ public:
+  // Whether the conversation has a run that is not over, wherever that is carried.
+  using FindRun = std::function<void(model::TenantId tenant, model::ConversationId conversation,
+                                     Callback<void(Result<std::optional<model::RunId>>)> done)>;
+  KeptWorkspaces(store::Store& store, harness::Dispatcher& dispatcher, world::Loop& loop, FindRun find_run);
+  ~KeptWorkspaces();
+  KeptWorkspaces(const KeptWorkspaces&) = delete;
+  KeptWorkspaces& operator=(const KeptWorkspaces&) = delete;
+
+  // Looks at all of them: now, and again now and then, because a word of another server can be lost.
+  void look_at_all();
+  void on_archived(model::ConversationId conversation);
+  void on_run_over(model::ConversationId conversation);
+
+ private:
+  void look_at_next();
+  void look_at(const harness::KeptWorkspace& kept, Callback<void()> then);
+  void judge(const harness::KeptWorkspace& kept, const Result<model::Conversation>& found, Callback<void()> then);
+  template <typename F>
+  auto while_here(F then);
+
+  store::Store& store_;
+  harness::Dispatcher& dispatcher_;
+  world::Loop& loop_;
+  const FindRun find_run_;
+  std::deque<harness::KeptWorkspace> unseen_;            // of the look at all that is under way
+  std::unordered_set<model::ConversationId> after_run_;  // archived while a run was under way
+  world::Timer again_;
+  std::shared_ptr<const bool> here_ = std::make_shared<bool>(true);  // answers may come after this is gone
+};
+
+}  // namespace sluice::engine
