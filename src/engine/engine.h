@@ -45,6 +45,9 @@ struct Send {
   std::optional<bool> message_filler;
   bool streamed = true;  // nobody sees filler otherwise
   std::optional<store::Idempotency> idempotency;
+  // Of an existing conversation: kept with the message if it is accepted.
+  std::vector<model::SealedSecret> secrets;
+  std::vector<model::AuditEntry> audit;
   std::string request_id;
   std::string traceparent;
   model::RunExtras extras;

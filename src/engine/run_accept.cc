@@ -117,6 +117,8 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::opti
   fresh.run.created_at = now;
   if (made != nullptr) fresh.conversation = *made;
   fresh.idempotency = send.idempotency;
+  fresh.secrets = send.secrets;
+  fresh.audit = send.audit;
   if (const auto& agui = send.extras.agui) fresh.agui = {.thread_id = agui->thread_id, .run_id = agui->run_id};
   if (const auto& chat = send.extras.chat) {
     for (const auto& file : chat->attachments) {

@@ -177,6 +177,8 @@ Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
   keep(made.idempotency, {{}, run.id, {}, run.created_at});
   keep_names(names);
   bags_.join(run.tenant_id, run.conversation_id, made.attached);
+  keep_secrets(made.secrets);
+  keep_audit(made.audit);
   nodes_.moved(run);
 
   Accepted accepted{row->conversation, *disk_.agents_.find(run.agent_id), run, {}};

@@ -3,6 +3,7 @@
 #include "store/patch.h"
 #include "store/pg_fetched.h"
 #include "store/sql_bags.h"
+#include "store/sql_gates.h"
 #include "store/sql_threads.h"
 
 namespace sluice::store {
@@ -175,6 +176,7 @@ Result<AcceptOutcome> PgAccepts::decide(const NewRun& made, const Numbers& numbe
   if (made.conversation) made_conversations_.push_back({place.conversation, numbers.conversation});
   sql::keep_names(db, names);
   sql::join_bag(db, made.run.tenant_id, made.run.conversation_id, made.attached);
+  sql::keep_secrets_of(db, made);
   keep_key(made.idempotency, numbers.run, std::nullopt, made.run.created_at);
   made_runs_.push_back(run);
   return AcceptOutcome(Accepted{std::move(place.conversation), *agent, run.run, {}});

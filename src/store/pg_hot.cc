@@ -61,6 +61,7 @@ PgValues key_of(PgLock lock) {
 }
 
 bool adds_to_chain(const AppendJob* job) { return !job->append.audit.empty(); }
+bool adds_to_chain(const AcceptJob* job) { return !job->made.audit.empty(); }
 
 }  // namespace
 
@@ -277,7 +278,8 @@ std::optional<PgHot::Mishap> PgHot::write(Group& group) {
   send_locks(session, at_gates);
   if (!accepts.empty()) accepts.send_looks(session);
   // After the locks of rows, so that two groups never wait for each other.
-  if (std::ranges::any_of(at_gates, adds_to_chain)) {
+  const auto adds = [](const auto* job) { return adds_to_chain(job); };
+  if (std::ranges::any_of(at_gates, adds) || std::ranges::any_of(group.accepts, adds)) {
     session.send("SELECT pg_advisory_xact_lock($1)", key_of(PgLock::chain));
   }
   PgAnswers answers(session.finish());

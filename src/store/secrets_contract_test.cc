@@ -64,6 +64,43 @@ TEST_P(SecretContract, An_owner_has_a_bounded_number_of_secrets) {
   EXPECT_EQ(kept_secrets().size(), static_cast<std::size_t>(secrets_per_owner_max));
 }
 
+// I-4, I-19
+TEST_P(SecretContract, Secrets_that_come_with_a_message_are_kept_with_it_and_not_when_it_is_refused) {
+  put({a_secret("A", "old")});
+  const auto with_secrets = [&](model::ConversationId where, Idempotency key) {
+    auto made = a_run(tenant, where);
+    made.idempotency = std::move(key);
+    made.secrets = {a_secret("A", "new"), a_secret("B", "b")};
+    made.audit = {an_entry("secret.put", "A B")};
+    return made;
+  };
+  const Idempotency key{make_id<model::ServiceKeyId>(), "createMessage", "k", "sha"};
+  const auto entries = chain().size();
+  auto no_room = with_secrets(conversation, key);
+  no_room.only_replay = true;
+  EXPECT_TRUE(std::holds_alternative<NotCreated>(get(&Store::accept, no_room)));
+  EXPECT_EQ(seals_of(kept_secrets()), std::vector<std::string>{"old"});
+
+  const auto begun = accepted(with_secrets(conversation, key));
+  EXPECT_EQ(seals_of(kept_secrets()), (std::vector<std::string>{"new", "b"}));
+  EXPECT_EQ(chain().size(), entries + 1);
+
+  put({a_secret("A", "rotated")});
+  auto other_body = key;
+  other_body.request_sha256 = "another";
+  auto other_key = key;
+  other_key.key = "k2";
+  EXPECT_TRUE(std::holds_alternative<Replay>(get(&Store::accept, with_secrets(conversation, key))));
+  EXPECT_TRUE(std::holds_alternative<KeyConflict>(get(&Store::accept, with_secrets(conversation, other_body))));
+  EXPECT_TRUE(std::holds_alternative<Busy>(get(&Store::accept, with_secrets(conversation, other_key))));
+  get(&Store::append, the_end(begun));
+  EXPECT_EQ(refused(&Store::accept, with_secrets(make_id<model::ConversationId>(), other_key)), ErrorKind::not_found);
+  set_status(model::ConversationStatus::archived);
+  EXPECT_TRUE(std::holds_alternative<Archived>(get(&Store::accept, with_secrets(conversation, other_key))));
+  set_status(model::ConversationStatus::active);
+  EXPECT_TRUE(kept_secrets().empty()) << "archiving destroyed them, and nothing brought them back";
+}
+
 TEST_P(SecretContract, Bytes_of_a_seal_come_back_as_they_were) {
   const std::string sealed("\0\xff'\"\n\0", 6);
   put({a_secret("A", sealed)});

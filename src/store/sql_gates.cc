@@ -181,6 +181,11 @@ void keep_gate(Connection& db, const Append& append) {
   }
 }
 
+void keep_secrets_of(Connection& db, const NewRun& made) {
+  keep_secrets(db, made.secrets);
+  keep_audit(db, made.audit);
+}
+
 // ── secrets ──
 
 Result<Unit> put_secrets(Connection& db, const std::vector<model::SealedSecret>& secrets,

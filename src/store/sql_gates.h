@@ -34,6 +34,8 @@ Result<Unit> notice_failed(Connection& db, model::NoticeId id, Timestamp again_a
 // Why what an append brings besides events cannot be kept; empty when it can.
 std::optional<Error> refusal_of_gate(Connection& db, const Append& append);
 void keep_gate(Connection& db, const Append& append);
+// What came with a message that is accepted.
+void keep_secrets_of(Connection& db, const NewRun& made);
 void drop_secrets(Connection& db, model::SecretScope scope, Ulid owner);
 void drop_notices(Connection& db, model::TenantId tenant);
 

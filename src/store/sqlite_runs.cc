@@ -98,6 +98,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   execute(db, "INSERT INTO flights VALUES (?, ?)", number, open.number);
   keep_names(db, names);
   join_bag(db, run.tenant_id, run.conversation_id, made.attached);
+  keep_secrets_of(db, made);
   if (made.idempotency) keep_key(db, *made.idempotency, open.number, std::nullopt, run.created_at);
   if (!db.failure()) open_runs.enter(run.id, std::move(open));
   return AcceptOutcome(Accepted{std::move(conversation), std::move(agent).take(), std::move(run), {}});

@@ -74,7 +74,10 @@ struct NewRun {
   std::optional<Idempotency> idempotency;
   std::optional<AguiRun> agui;          // kept with it; the tenant, conversation and run in it are the store's to set
   std::vector<model::FileId> attached;  // of the tenant's bag; those in no chat join this one
-  bool only_replay = false;             // there is no room for it: nothing is created, but a known key is answered
+  // They came with the message: kept as by put_secrets() where it is accepted, and only there.
+  std::vector<model::SealedSecret> secrets;
+  std::vector<model::AuditEntry> audit;
+  bool only_replay = false;  // there is no room for it: nothing is created, but a known key is answered
 };
 
 struct Accepted {

@@ -118,6 +118,49 @@ class AMessageSentAgain(ServerTest):
         self.assertEqual(len(self.messages(conversation)), 2)
 
 
+class ARefusedMessageWithSecrets(ServerTest):
+    """I-4, I-19: nothing is created, and nothing on file is changed."""
+
+    flags = ("--capacity.max_running", "1")
+
+    def secrets(self, conversation):
+        return self.client.get(f"/v1/conversations/{conversation}/secrets").json()["data"]
+
+    def put_entries(self, conversation):
+        """How often the audit chain says that the conversation's secrets were put."""
+        return [entry["action"] for entry in self.admin.get("/v1/admin/audit?limit=100").json()["data"]
+                if entry["subject"] == conversation].count("secret.put")
+
+    def refused(self, conversation, status, slug, key=None):
+        before = self.secrets(conversation), self.put_entries(conversation)
+        body = {"content": "say no", "secrets": {"KEY": {"value": "other-value", "hosts": ["b.example"]}, "NEW": "new-value"}}
+        answer = self.client.post(f"/v1/conversations/{conversation}/messages", body, key)
+        self.assert_problem(answer, status, slug)
+        self.assertEqual((self.secrets(conversation), self.put_entries(conversation)), before)
+
+    def test_I4_I19_changes_no_secret(self):
+        conversation, key = self.conversation(), fresh_key()
+        body = {"content": "say yes", "secrets": {"KEY": {"value": "first-value", "hosts": ["a.example"]}}}
+        path = f"/v1/conversations/{conversation}/messages?stream=false"
+        self.assertEqual(self.client.post(path, body, key).status, 201)
+        self.assertEqual([(s["alias"], s["hosts"]) for s in self.secrets(conversation)], [("KEY", ["a.example"])])
+        self.assertEqual(self.put_entries(conversation), 1)
+        self.refused(conversation, 422, "idempotency-key-conflict", key)
+
+        rotated = {"secrets": {"KEY": {"value": "rotated-value", "hosts": ["c.example"]}}}
+        self.assertEqual(self.client.request("PUT", f"/v1/conversations/{conversation}/secrets", rotated).status, 200)
+        again = self.client.post(path, body, key)
+        self.assertEqual((again.status, again.header("idempotency-replayed")), (201, "true"))
+        self.assertEqual([s["hosts"] for s in self.secrets(conversation)], [["c.example"]], "a replay undoes no rotation")
+
+        stream = self.client.send(conversation, "say in\nhang")
+        self.addCleanup(stream.close)
+        next(line for line in stream.lines() if json.loads(line)["type"] == "content_delta")
+        self.refused(conversation, 409, "conversation-busy")
+        self.refused(self.conversation(), 429, "capacity-exhausted")
+        self.client.post(f"/v1/runs/{stream.header('x-run-id')}/cancel")
+
+
 class AConversationCreatedAgain(ServerTest):
     def test_I19_is_the_same_conversation(self):
         key = fresh_key()

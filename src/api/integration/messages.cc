@@ -41,12 +41,13 @@ void send_on(const Asked& asked, engine::Send send, wire::Format format) {
   });
 }
 
-// The run must find its secrets on file, so they are kept first, and stay even if the message is refused.
-void send_with_secrets(const Asked& asked, engine::Send send, std::vector<SecretInput> secrets, wire::Format format) {
-  if (secrets.empty()) return send_on(asked, std::move(send), format);
-  const auto conversation = std::get<model::ConversationId>(send.conversation);
-  keep_secrets(asked, {model::SecretScope::conversation, conversation.ulid, conversation.text()}, std::move(secrets),
-               [asked, send = std::move(send), format]() mutable { send_on(asked, std::move(send), format); });
+// They are kept in the same write as the message: one that is refused changes nothing.
+void add_secrets(const Asked& asked, model::ConversationId conversation, std::vector<SecretInput> secrets,
+                 engine::Send& send) {
+  if (secrets.empty()) return;
+  const SecretOwner owner{model::SecretScope::conversation, conversation.ulid, conversation.text()};
+  send.secrets = seal(asked, owner, std::move(secrets));
+  send.audit.push_back(audit_of_put(asked, owner, send.secrets));
 }
 
 // A user's message is there and was never told: worth other words than a message that is not there.
@@ -92,10 +93,10 @@ void create_message(const Asked& asked) {
   send.streamed = streamed;
   send.hold = hold;
   send.idempotency = idempotency_of(asked, std::move(key), "createMessage:" + conversation->text());
-  find_materials(asked, std::move(named),
-                 [asked, send = std::move(send), secrets = std::move(secrets), format](const auto&) mutable {
-                   send_with_secrets(asked, std::move(send), std::move(secrets), format);
-                 });
+  add_secrets(asked, *conversation, std::move(secrets), send);
+  find_materials(asked, std::move(named), [asked, send = std::move(send), format](const auto&) mutable {
+    send_on(asked, std::move(send), format);
+  });
 }
 
 void list_messages(const Asked& asked) {

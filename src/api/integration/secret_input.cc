@@ -106,10 +106,15 @@ std::vector<model::SealedSecret> seal(const Asked& asked, const SecretOwner& own
   return out;
 }
 
+model::AuditEntry audit_of_put(const Asked& asked, const SecretOwner& owner,
+                               const std::vector<model::SealedSecret>& secrets) {
+  return audit_of(asked, "secret.put", owner.name, aliases_json(owner.scope, secrets));
+}
+
 void keep_secrets(const Asked& asked, const SecretOwner& owner, std::vector<SecretInput> secrets,
                   Callback<void()> then) {
   auto sealed = seal(asked, owner, std::move(secrets));
-  std::vector<model::AuditEntry> audit{audit_of(asked, "secret.put", owner.name, aliases_json(owner.scope, sealed))};
+  std::vector<model::AuditEntry> audit{audit_of_put(asked, owner, sealed)};
   asked->store().put_secrets(
       std::move(sealed), std::move(audit), [asked, then = std::move(then)](const Result<Unit>& kept) mutable {
         // Also when it failed: the outcome may be unknown.

@@ -30,6 +30,10 @@ struct SecretOwner {
 
 std::vector<model::SealedSecret> seal(const Asked& asked, const SecretOwner& owner, std::vector<SecretInput> secrets);
 
+// That they were put, for the audit chain.
+model::AuditEntry audit_of_put(const Asked& asked, const SecretOwner& owner,
+                               const std::vector<model::SealedSecret>& secrets);
+
 // Keeps them and tells the engine; on failure the caller is told, and `then` is not called.
 void keep_secrets(const Asked& asked, const SecretOwner& owner, std::vector<SecretInput> secrets,
                   Callback<void()> then);
