@@ -1,7 +1,9 @@
 // Lists: cursors in, envelopes out.
 #pragma once
 
+#include <charconv>
 #include <string>
+#include <type_traits>
 
 #include "api/fields.h"
 #include "api/request_context.h"
@@ -9,15 +11,38 @@
 
 namespace sluice::api {
 
+// Conversations move to the front of their list with each message, so their cursors have the time by which they were
+// listed, too: "con_….1782813720123". An id alone goes on from where its row is now.
+inline std::string cursor_of(model::ConversationId id, Timestamp last_message_at) {
+  return id.text() + '.' + std::to_string(last_message_at.ms);
+}
+inline std::string cursor_of(const model::Conversation& row) { return cursor_of(row.id, row.last_message_at); }
+template <typename Row>
+std::string cursor_of(const Row& row) {
+  return row.id.text();
+}
+
+// Takes the time off; false when what stands in its place is none.
+inline bool take_time(std::string_view& cursor, std::optional<Timestamp>& at) {
+  const auto dot = cursor.find('.');
+  if (dot == std::string_view::npos) return true;
+  const auto digits = cursor.substr(dot + 1);
+  cursor = cursor.substr(0, dot);
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), at.emplace().ms);
+  return failed == std::errc{} && end == digits.data() + digits.size() && at->ms >= 0;
+}
+
 template <typename AnyId>
 store::PageQuery<AnyId> read_page_query(const Query& query, Findings& findings) {
   store::PageQuery<AnyId> out;
   out.limit = static_cast<int>(query.integer("limit", 1, limits::page_max).value_or(limits::page_default));
   const auto cursor = [&](std::string_view name) -> std::optional<AnyId> {
-    const auto text = query.find(name);
+    auto text = query.find(name);
     if (!text) return std::nullopt;
-    const auto id = AnyId::parse(*text);
-    if (!id) query.refuse(name, "is not the id of a row of this list");
+    bool is_good = true;
+    if constexpr (std::is_same_v<AnyId, model::ConversationId>) is_good = take_time(*text, out.cursor_at);
+    const auto id = is_good ? AnyId::parse(*text) : std::nullopt;
+    if (!id) query.refuse(name, "must be a next_cursor of this list, or the id of one of its rows");
     return id;
   };
   out.starting_after = cursor("starting_after");
@@ -47,7 +72,7 @@ void append_row(std::string& out, const Row& row) {
   model::append_json(out, row);
 }
 
-// `next_cursor` is the row to go on from in the direction asked for.
+// `next_cursor` names the row to go on from in the direction asked for.
 template <typename Row, typename AnyId>
 std::string page_json(const store::Page<Row>& page, const store::PageQuery<AnyId>& query) {
   std::string out = R"({"object":"list","data":[)";
@@ -60,7 +85,7 @@ std::string page_json(const store::Page<Row>& page, const store::PageQuery<AnyId
   out += R"(,"next_cursor":)";
   if (page.has_more && !page.rows.empty()) {
     const Row& last = query.ending_before ? page.rows.front() : page.rows.back();
-    out += '"' + last.id.text() + '"';
+    out += '"' + cursor_of(last) + '"';
   } else {
     out += "null";
   }

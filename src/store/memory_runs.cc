@@ -81,6 +81,22 @@ void MemoryStore::find_conversation(model::ConversationId id, Done<model::Conver
   answer<model::Conversation>(row->conversation, std::move(done));
 }
 
+namespace {
+
+// Puts a row without an id where the cursor's row stood, and makes it the cursor. `rows` are the latest made first.
+bool mark_place(std::vector<model::Conversation>& rows, PageQuery<model::ConversationId>& query) {
+  auto& cursor = query.ending_before ? query.ending_before : query.starting_after;
+  if (!cursor) return true;
+  const auto found = std::ranges::find(rows, *cursor, &model::Conversation::id);
+  if (found == rows.end()) return false;
+  // Of two that have the same time, the row itself is on that side of the mark which is not asked for.
+  rows.insert(query.ending_before ? found : found + 1, model::Conversation{.last_message_at = *query.cursor_at});
+  cursor = model::ConversationId{};
+  return true;
+}
+
+}  // namespace
+
 void MemoryStore::conversations(model::TenantId tenant, ConversationFilter filter,
                                 PageQuery<model::ConversationId> query, Done<Page<model::Conversation>> done) {
   std::vector<model::Conversation> rows;
@@ -88,9 +104,13 @@ void MemoryStore::conversations(model::TenantId tenant, ConversationFilter filte
     if (row.conversation.tenant_id == tenant) rows.push_back(row.conversation);
   }
   std::reverse(rows.begin(), rows.end());
+  if (query.cursor_at && !mark_place(rows, query)) {
+    return answer<Page<model::Conversation>>(no_such("conversation to go on from"), std::move(done));
+  }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.last_message_at > b.last_message_at; });
   const auto wanted = [&](const model::Conversation& row) {
+    if (row.id == model::ConversationId{}) return false;
     if (filter.active_only && row.status == model::ConversationStatus::archived) return false;
     return row.kind == filter.kind && (!filter.user_id || row.user_id == filter.user_id);
   };

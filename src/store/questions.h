@@ -70,6 +70,8 @@ struct PageQuery {
   int limit = limits::page_default;
   std::optional<AnyId> starting_after;  // rows after this one, in list order
   std::optional<AnyId> ending_before;   // rows just before this one, in list order
+  // For lists whose rows move: the time by which the cursor's row stood where the page ended. Empty: as it stands now.
+  std::optional<Timestamp> cursor_at;
 };
 template <typename Row>
 struct Page {

@@ -91,6 +91,7 @@ Result<Page<model::Conversation>> conversations(Connection& db, model::TenantId 
     Query cursor(db, "SELECT number, last_message_at FROM conversations WHERE id = ? AND tenant_id = ?", *id, tenant);
     if (!cursor.next()) return no_such("conversation to go on from");
     cursor.read(number, at);
+    at = query.cursor_at.value_or(at);
   }
   std::string sql = "SELECT * FROM conversations WHERE tenant_id = ?1 AND kind = ?5";
   if (filter.active_only) sql += " AND status = 'active'";

@@ -164,7 +164,8 @@ class Store : public Objects, public Gates, public Threads {
   virtual void conversation(model::TenantId tenant, model::ConversationId id, Done<model::Conversation> done) = 0;
   // Whosever it is: for what is kept under its id outside of the store.
   virtual void find_conversation(model::ConversationId id, Done<model::Conversation> done) = 0;
-  // Latest message first.
+  // Latest message first. A conversation moves to the front with each message; with PageQuery::cursor_at, its
+  // last_message_at in the page before, the walk goes on from where that page ended.
   virtual void conversations(model::TenantId tenant, ConversationFilter filter, PageQuery<model::ConversationId> query,
                              Done<Page<model::Conversation>> done) = 0;
 

@@ -312,6 +312,29 @@ TEST_P(StoreContract, Conversations_are_listed_latest_message_first_also_at_equa
   expect_pages(rows, make_id<model::ConversationId>(), list);
 }
 
+// I-9
+TEST_P(StoreContract, A_walk_through_conversations_goes_on_where_it_ended_though_that_row_has_moved) {
+  const auto tenant = make_tenant();
+  std::vector<model::ConversationId> rows;
+  for (const int64_t at : {5000, 6000, 6000, 6000, 7000}) rows.insert(rows.begin(), make_conversation(tenant, {at}).id);
+  using Ids = std::vector<model::ConversationId>;
+  const auto page = [&](PageQuery<model::ConversationId> query) {
+    query.limit = 2;
+    return ids_of(get(&Store::conversations, tenant, ConversationFilter{}, query));
+  };
+  const auto after = PageQuery<model::ConversationId>{.starting_after = rows[2], .cursor_at = Timestamp{6000}};
+  const auto before = PageQuery<model::ConversationId>{.ending_before = rows[2], .cursor_at = Timestamp{6000}};
+  EXPECT_EQ(page(after), (Ids{rows[3], rows[4]}));
+  EXPECT_EQ(page(before), (Ids{rows[0], rows[1]}));
+  accepted(tenant, rows[2], {8000});
+  EXPECT_EQ(page(after), (Ids{rows[3], rows[4]}));
+  EXPECT_EQ(page(before), (Ids{rows[0], rows[1]}));
+  EXPECT_EQ(page({.starting_after = rows[2]}), (Ids{rows[0], rows[1]})) << "where it is now";
+  const PageQuery<model::ConversationId> lost{.starting_after = make_id<model::ConversationId>(),
+                                              .cursor_at = Timestamp{6000}};
+  EXPECT_EQ(refused(&Store::conversations, tenant, ConversationFilter{}, lost), ErrorKind::not_found);
+}
+
 TEST_P(StoreContract, Conversations_are_listed_for_one_user) {
   const auto tenant = make_tenant();
   std::vector<model::ConversationId> rows;

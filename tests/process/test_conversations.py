@@ -3,6 +3,7 @@ import json
 import time
 import unittest
 
+from assistant_fixture import STREAM, frames
 from server_process import Server, ServerTest
 from stream_grammar import check_stream
 
@@ -64,6 +65,60 @@ class Conversations(ServerTest):
         self.assertEqual(restored.json()["status"], "active")
         check_stream(self.client.say(conversation, "say after"))
         self.assertEqual(len(self.messages(conversation)), 4)
+
+    def pages(self, path, between=lambda page: None):
+        """The ids of all rows, page by page. Ends after twelve pages at the latest."""
+        seen, cursor = [], ""
+        for _ in range(12):
+            answer = self.client.get(path + (f"&starting_after={cursor}" if cursor else ""))
+            self.assertEqual(answer.status, 200, answer.body)
+            page = answer.json()
+            seen.append([row["id"] for row in page["data"]])
+            if not page["has_more"]:
+                self.assertIsNone(page["next_cursor"])
+                return seen
+            cursor = page["next_cursor"]
+            between(page)
+        self.fail(f"the list has no end: {seen}")
+
+    def test_I9_a_page_goes_on_where_the_one_before_it_ended_though_its_last_row_has_moved(self):
+        for path, make, say in (
+                ("/v1/conversations?limit=2&user_id=pages", lambda: self.conversation(user_id="pages"),
+                 lambda row: self.client.say(row, "say moved")),
+                ("/api/assistant/chats?limit=2", lambda: self.chat("say begun"), lambda row: self.chat("say moved", row))):
+            made = []
+            for _ in range(6):
+                made.append(make())
+                let_the_clock_tick()
+            expected = [made[i:i + 2] for i in (0, 2, 4)]
+            for page in expected:
+                page.reverse()
+            pages = self.pages(path, lambda page: say(page["data"][-1]["id"]))
+            self.assertEqual(pages, expected[::-1], path)
+
+    def chat(self, message, chat=None):
+        """A turn, to its end; the id of its chat."""
+        answer = self.client.open("POST", STREAM, {"message": message} | ({"chatId": chat} if chat else {}))
+        with answer.connection:
+            self.assertEqual(answer.status, 200, answer.status != 200 and answer.body)
+            return list(frames(answer))[0].data["chatId"]
+
+    def test_I9_the_id_of_a_row_is_a_cursor_too_and_anything_else_is_refused(self):
+        made = []
+        for _ in range(3):
+            made.append(self.conversation(user_id="cursors"))
+            let_the_clock_tick()
+        path = "/v1/conversations?user_id=cursors&limit=2"
+        first = self.client.get(path).json()
+        rest = self.client.get(f"{path}&starting_after={made[1]}").json()
+        self.assertEqual([row["id"] for row in rest["data"]], [made[0]])
+        back = self.client.get(f"{path}&ending_before={made[0]}").json()
+        self.assertEqual([row["id"] for row in back["data"]], [made[2], made[1]])
+        moment = first["next_cursor"].partition(".")[2]
+        for cursor in ("x", f"{made[1]}.", f"{made[1]}.x", f"{made[1]}.-1", f"{made[1]}.1.2", f"x.{moment}",
+                       f"{made[1]}.99999999999999999999", f"{NOBODY}.{moment}"):
+            problem = self.assert_problem(self.client.get(f"{path}&starting_after={cursor}"), 422, "validation-error")
+            self.assertEqual([e["pointer"] for e in problem["errors"]], ["starting_after"], cursor)
 
     def test_metadata_and_titles_have_limits(self):
         self.conversation(title="t" * 255, metadata={f"k{i}": "v" * 500 for i in range(50)})
@@ -150,7 +205,8 @@ class Lists(ServerTest):
         for _ in range(21):
             self.conversation(user_id="many")
         page = self.client.get("/v1/conversations?user_id=many").json()
-        self.assertEqual((len(page["data"]), page["has_more"], page["next_cursor"]), (20, True, page["data"][-1]["id"]))
+        self.assertEqual((len(page["data"]), page["has_more"]), (20, True))
+        self.assertTrue(page["next_cursor"].startswith(page["data"][-1]["id"] + "."), page["next_cursor"])
 
 
 class Agents(ServerTest):

@@ -156,7 +156,7 @@ export class Assistant {
     const all = [...this.chats.values()].sort((a, b) => b.updatedAt - a.updatedAt).map((chat) => this.brief(chat))
     const from = query.get('starting_after') ? all.findIndex((chat) => chat.id === query.get('starting_after')) + 1 : 0
     const limit = Number(query.get('limit') ?? 20)
-    json(response, 200, { object: 'list', data: all.slice(from, from + limit), has_more: all.length > from + limit })
+    json(response, 200, { object: 'list', data: all.slice(from, from + limit), has_more: all.length > from + limit, next_cursor: all.length > from + limit ? all[from + limit - 1].id : null })
   }
 
   show(response, chat, query) {

@@ -128,4 +128,4 @@ export const api = {
 }
 
 // What lists answer with, everywhere.
-export interface Page<T> { object: 'list'; data: T[]; has_more: boolean }
+export interface Page<T> { object: 'list'; data: T[]; has_more: boolean; next_cursor: string | null }

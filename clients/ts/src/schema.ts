@@ -129,7 +129,7 @@ export interface ListEnvelope {
   data: unknown[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -171,7 +171,7 @@ export interface ChatList {
   data: Chat[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -236,7 +236,7 @@ export interface ConversationList {
   data: Conversation[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -245,7 +245,7 @@ export interface MessageList {
   data: Message[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -254,7 +254,7 @@ export interface RunList {
   data: Run[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -263,7 +263,7 @@ export interface AgentList {
   data: Agent[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -272,7 +272,7 @@ export interface RepositoryList {
   data: Repository[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -281,7 +281,7 @@ export interface WorkflowList {
   data: Workflow[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -290,7 +290,7 @@ export interface WorkflowRunList {
   data: WorkflowRun[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -299,7 +299,7 @@ export interface SkillList {
   data: Skill[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -308,7 +308,7 @@ export interface EnvironmentList {
   data: Environment[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -317,7 +317,7 @@ export interface ChatFileList {
   data: ChatFile[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -326,7 +326,7 @@ export interface BagFileList {
   data: BagFile[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -335,7 +335,7 @@ export interface FileList {
   data: File[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -344,7 +344,7 @@ export interface TenantList {
   data: Tenant[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -353,7 +353,7 @@ export interface ServiceKeyList {
   data: ServiceKey[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -362,7 +362,7 @@ export interface ApprovalList {
   data: Approval[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -371,7 +371,7 @@ export interface SecretList {
   data: Secret[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -380,7 +380,7 @@ export interface EgressList {
   data: EgressEntry[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -389,7 +389,7 @@ export interface AuditList {
   data: AuditEntry[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -398,7 +398,7 @@ export interface ApproverKeyList {
   data: ApproverKey[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -966,7 +966,7 @@ export interface ModelEndpointList {
   data: ModelEndpoint[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -998,7 +998,7 @@ export interface TableList {
   data: Table[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -1028,7 +1028,7 @@ export interface TableRowList {
   data: TableRow[]
   /** There are further rows in the direction asked for. */
   has_more: boolean
-  /** When `has_more`: the id to go on from. */
+  /** When `has_more`: where to go on. Do not take it apart. */
   next_cursor: string | null
 }
 
@@ -1224,7 +1224,7 @@ export interface Tenant {
     max_held: number
     max_concurrent_sticky: number
     max_sticky_ttl_seconds: number
-    /** Decisions must sign digests of what they decide. */
+    /** Decisions must sign digests of what they decide. The tenant of the first start does not require it. */
     require_bound_decisions: boolean
     /** What an AG-UI client answers to an interrupt counts without a signature. */
     agui_unsigned_approvals: boolean
@@ -1247,7 +1247,7 @@ export interface TenantSettings {
   max_held?: number
   max_concurrent_sticky?: number
   max_sticky_ttl_seconds?: number
-  /** Decisions must sign digests of what they decide. */
+  /** Decisions must sign digests of what they decide. The tenant of the first start does not require it. */
   require_bound_decisions?: boolean
   /** What an AG-UI client answers to an interrupt counts without a signature. */
   agui_unsigned_approvals?: boolean

@@ -19,13 +19,15 @@ void append_members(json::Writer& writer, const model::Conversation& chat) {
 // A chat as a row of a list.
 struct ShownChat {
   model::ConversationId id;
+  Timestamp last_message_at;
   std::string json;
 };
 using ConversationPage = store::Page<model::Conversation>;
 void append_row(std::string& out, const ShownChat& chat) { out += chat.json; }
+std::string cursor_of(const ShownChat& chat) { return api::cursor_of(chat.id, chat.last_message_at); }
 
 ShownChat shown(const model::Conversation& chat, std::optional<model::RunId> running) {
-  ShownChat out{chat.id, {}};
+  ShownChat out{chat.id, chat.last_message_at, {}};
   json::Writer writer(out.json);
   writer.begin_object();
   append_members(writer, chat);

@@ -197,11 +197,12 @@ TEST_F(ConversationsTest, Lists_are_cut_into_pages_that_meet_without_gap_or_over
     document.value().root().find("data")->each_element(
         [&](json::Value row) { seen.emplace_back(*row.find("id")->string()); });
     cursor = answer->text("next_cursor");
-    EXPECT_EQ(cursor, page < 2 ? seen.back() : "");
+    EXPECT_EQ(cursor.substr(0, cursor.find('.')), page < 2 ? seen.back() : "");
   }
   EXPECT_EQ(seen, std::vector<std::string>(ids_made.rbegin(), ids_made.rend()));
   const auto before = get("/v1/conversations?limit=2&ending_before=" + seen.back());
-  EXPECT_EQ(before->text("next_cursor"), seen[2]) << "going back, the next page ends before the first row";
+  EXPECT_TRUE(before->text("next_cursor").starts_with(seen[2] + "."))
+      << "going back, the next page ends before the first row";
   EXPECT_NE(get("/v1/conversations?user_id=a%20b")->body.find(ids_made[0]), std::string::npos);
   EXPECT_EQ(get("/v1/conversations?user_id=nobody")->member("data"), "[]");
 }

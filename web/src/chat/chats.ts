@@ -7,6 +7,7 @@ export const chats = signal<Chat[] | null>(null) // null: not loaded yet
 export const chatsFailure = signal<unknown>(null)
 export const moreChats = signal(false)
 const pageSize = 50
+let moreAfter: string | null = null // where the next page of the list begins
 
 export type Wait = 'approval' | 'slot'
 export const waits = signal<ReadonlyMap<string, Wait>>(new Map()) // by chat: what its run waits for, if it does not work
@@ -25,6 +26,7 @@ export async function loadChats(): Promise<void> {
     const page = await api.get<Page<Chat>>('/api/assistant/chats', { limit: Math.min(100, Math.max(pageSize, chats.value?.length ?? 0)) })
     chats.value = page.data
     moreChats.value = page.has_more
+    moreAfter = page.next_cursor
     chatsFailure.value = null
     await loadWaits()
   } catch (error) {
@@ -52,13 +54,13 @@ export function noteWait(id: string, wait: Wait | null): void {
 }
 
 export async function loadMoreChats(): Promise<void> {
-  const last = chats.value?.at(-1)
-  if (!last || !moreChats.value) return
+  if (!moreAfter || !moreChats.value) return
   moreChats.value = false // until it is known: the end of the list is seen more than once
-  const page = await api.get<Page<Chat>>('/api/assistant/chats', { limit: pageSize, starting_after: last.id }).catch(() => null)
+  const page = await api.get<Page<Chat>>('/api/assistant/chats', { limit: pageSize, starting_after: moreAfter }).catch(() => null)
   if (!page) return
   chats.value = [...(chats.value ?? []), ...page.data]
   moreChats.value = page.has_more
+  moreAfter = page.next_cursor
 }
 
 const lookedThroughMax = 10 // pages of the list
@@ -71,7 +73,7 @@ export async function isChat(id: string, stop: AbortSignal): Promise<boolean> {
   for (let i = 0; i < lookedThroughMax; i++) {
     const page: Page<Chat> = await api.get<Page<Chat>>('/api/assistant/chats', { limit: 100, starting_after: after }, stop)
     if (page.data.some((chat) => chat.id === id)) return true
-    after = page.data.at(-1)?.id ?? null
+    after = page.next_cursor
     if (!page.has_more || !after) return false
   }
   return false
