@@ -32,7 +32,9 @@ struct Findings {
   void refuse(std::string pointer, std::string message) { errors.push_back({std::move(pointer), std::move(message)}); }
 };
 
-// True when something was wrong and the caller has been told so. Near misses go to the log.
+// What is wrong, if anything is. Near misses go to the log.
+std::optional<model::Problem> problem_of(const Asked& asked, const Findings& findings);
+// True when something was wrong and the caller has been told so.
 bool refused(const Asked& asked, const Findings& findings);
 
 // The body as JSON; empty when it was none and the caller has been told so.

@@ -53,7 +53,7 @@ std::optional<json::Document> read_body(const Asked& asked) {
   return std::move(document).take();
 }
 
-bool refused(const Asked& asked, const Findings& findings) {
+std::optional<model::Problem> problem_of(const Asked& asked, const Findings& findings) {
   for (const auto& miss : findings.near_misses) {
     // Only the pointer is told, never the value: it may be a secret in the wrong place.
     asked->surface().needs.log.write(world::LogLevel::warn, "unknown field ignored",
@@ -62,13 +62,18 @@ bool refused(const Asked& asked, const Findings& findings) {
                                       {"operation", asked->route()->operation},
                                       {"request_id", asked->request_id()}});
   }
-  if (findings.errors.empty()) return false;
+  if (findings.errors.empty()) return std::nullopt;
   const std::size_t count = findings.errors.size();
   model::Problem problem{.slug = model::Slug::validation_error};
   problem.detail = count == 1 ? "One field is not valid." : std::to_string(count) + " fields are not valid.";
   problem.errors = findings.errors;
-  asked->problem(problem);
-  return true;
+  return problem;
+}
+
+bool refused(const Asked& asked, const Findings& findings) {
+  const auto problem = problem_of(asked, findings);
+  if (problem) asked->problem(*problem);
+  return problem.has_value();
 }
 
 std::optional<std::string> read_idempotency_key(const Asked& asked, Findings& findings) {

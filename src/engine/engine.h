@@ -48,6 +48,8 @@ struct Send {
   // Of an existing conversation: kept with the message if it is accepted.
   std::vector<model::SealedSecret> secrets;
   std::vector<model::AuditEntry> audit;
+  // Why it is refused, unless its key is known: a replay needs nothing of what the first call needed.
+  std::optional<model::Problem> refusal;
   std::string request_id;
   std::string traceparent;
   model::RunExtras extras;

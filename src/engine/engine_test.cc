@@ -78,6 +78,29 @@ TEST_F(EngineTest, A_second_message_is_refused_while_one_is_answered_and_names_i
   send_ok(message("third"));
 }
 
+// I-19
+TEST_F(EngineTest, A_refusal_is_told_unless_the_key_is_known_and_takes_no_slot) {
+  const model::Problem refusal{.slug = model::Slug::validation_error, .detail = "no such skill"};
+  auto known = message("one");
+  known.idempotency = store::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "sha"};
+  const auto run = send_ok(known);
+  agent_finishes();
+  auto refused = message("one");
+  refused.refusal = refusal;
+  EXPECT_EQ(send_refused(refused), model::Slug::validation_error);
+  refused.idempotency = known.idempotency;
+  const auto outcome = send(refused);
+  ASSERT_TRUE(std::holds_alternative<Sent>(outcome));
+  EXPECT_TRUE(std::get<Sent>(outcome).replayed);
+  EXPECT_EQ(std::get<Sent>(outcome).run.id, run.id);
+  refused.idempotency->request_sha256 = "another";
+  EXPECT_EQ(send_refused(refused), model::Slug::idempotency_key_conflict);
+  refused.idempotency->key = "unknown";
+  EXPECT_EQ(send_refused(refused), model::Slug::validation_error);
+  EXPECT_EQ(engine->capacity().running, 0);
+  EXPECT_EQ(dispatcher.jobs.size(), 1U);
+}
+
 TEST_F(EngineTest, A_reader_who_leaves_changes_nothing_for_the_run_I_8) {
   const auto run = send_ok(message("hello"));
   RememberingReader ana;

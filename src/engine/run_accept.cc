@@ -1,5 +1,4 @@
 // How a message becomes a run: room is asked for first, then everything is written at once.
-#include "base/check.h"
 #include "engine/inference.h"
 #include "engine/mail_words.h"
 #include "engine/materials.h"
@@ -69,10 +68,12 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
   if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
   if (needs_.disk != nullptr && needs_.disk->is_short()) return done(no_room_on(*needs_.disk));
   if (!peers_.takes_part()) return done(unavailable("The server cannot reach the store; nothing was created."));
+  if (send->refusal && !send->idempotency) return done(*send->refusal);
   const auto run = send->run.value_or(needs_.ids.make<model::RunId>());
   Place place;
-  const auto answer =
-      admission_.ask({run, send->tenant, conversation_of(*send), send->tenant_limits}, send->hold, place);
+  const auto answer = send->refusal ? Admission::Answer::refused
+                                    : admission_.ask({run, send->tenant, conversation_of(*send), send->tenant_limits},
+                                                     send->hold, place);
   const bool refused = answer == Admission::Answer::refused;
   // The store is asked all the same where it may know a better answer: the key, or that the conversation is busy.
   if (refused && !send->idempotency && !admission_.run_of(conversation_of(*send))) return done(no_room(send->hold));
@@ -140,13 +141,19 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::opti
 
 SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, store::AcceptOutcome outcome) {
   if (auto* replay = std::get_if<store::Replay>(&outcome)) {
-    SLUICE_CHECK(replay->run.has_value());
-    return Sent{std::move(*replay->run), true};
+    if (replay->run) return Sent{std::move(*replay->run), true};
+    needs_.log.write(world::LogLevel::error, "the run of an idempotency key is missing",
+                     {{"request_id", send.request_id}, {"conversation", conversation_of(send).text()}});
+    return problem_of(model::Slug::internal,
+                      "This Idempotency-Key was used within 24 hours, and the record of the run that it began is "
+                      "damaged, so nothing can be replayed and nothing was created. Look at the conversation's "
+                      "messages; the operator learns more from `sluice store verify`.");
   }
   if (std::holds_alternative<store::KeyConflict>(outcome)) {
     return problem_of(model::Slug::idempotency_key_conflict,
                       "This Idempotency-Key was used within 24 hours for a request with another body.");
   }
+  if (send.refusal) return *send.refusal;
   if (std::holds_alternative<store::Archived>(outcome)) {
     return problem_of(model::Slug::conversation_archived, "The conversation is archived; nothing was created.");
   }

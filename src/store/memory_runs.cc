@@ -40,6 +40,7 @@ Result<ConversationOutcome> MemoryStore::create(const NewConversation& made) {
   if (auto replayed = replay<ConversationOutcome>(made.idempotency, conversation.created_at)) return *replayed;
   const auto agent = agent_for(conversation.tenant_id, conversation.agent_id);
   if (!agent) return agent.error();
+  if (made.only_replay) return ConversationOutcome(NotCreated{});
   settle(*disk_.agents_.find(agent.value()), conversation);
   if (!disk_.conversations_.add(conversation.id, {conversation, std::nullopt, {}})) {
     return Error{ErrorKind::conflict, "there is such a conversation already"};

@@ -190,6 +190,7 @@ Result<ConversationOutcome> PgAccepts::decide(const NewConversation& made, const
   }
   const auto* agent = agent_for(made.conversation.tenant_id, made.conversation.agent_id);
   if (agent == nullptr) return no_such("agent");
+  if (made.only_replay) return ConversationOutcome(NotCreated{});
   auto conversation = made.conversation;
   settle(*agent, conversation);
   made_conversations_.push_back({std::move(conversation), numbers.conversation});

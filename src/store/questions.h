@@ -109,16 +109,18 @@ struct Idempotency {
 
 // The run that a key stands for, or the words that were answered.
 struct Replay {
-  std::optional<model::Run> run;
+  std::optional<model::Run> run;             // of accept(); empty where the run's record is damaged
   std::optional<std::string> response_body;  // of createConversation without a message
 };
 struct KeyConflict {};  // the key was used with another request
+struct NotCreated {};   // of only_replay
 
 struct NewConversation {
   model::Conversation conversation;
   std::string response_body;  // remembered under the key
   std::optional<Idempotency> idempotency;
+  bool only_replay = false;  // it is refused: nothing is created, but a known key is answered
 };
-using ConversationOutcome = std::variant<Unit, Replay, KeyConflict>;
+using ConversationOutcome = std::variant<Unit, Replay, KeyConflict, NotCreated>;
 
 }  // namespace sluice::store

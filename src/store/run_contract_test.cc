@@ -323,6 +323,22 @@ TEST_P(RunContract, Two_requests_with_one_key_that_race_make_one_run_I_19) {
   EXPECT_EQ(get(&Store::runs, tenant, RunFilter{}, PageQuery<model::RunId>{}).rows.size(), 1U);
 }
 
+TEST_P(RunContract, A_conversation_is_not_created_where_only_a_replay_is_wanted_I_19) {
+  NewConversation made{a_conversation(tenant), "told", key("k")};
+  made.only_replay = true;
+  EXPECT_TRUE(std::holds_alternative<NotCreated>(get(&Store::create_conversation, made)));
+  EXPECT_EQ(refused(&Store::conversation, tenant, made.conversation.id), ErrorKind::not_found);
+  made.only_replay = false;
+  EXPECT_TRUE(std::holds_alternative<Unit>(get(&Store::create_conversation, made)));
+  made.only_replay = true;
+  made.conversation = a_conversation(tenant);
+  const auto replay = get(&Store::create_conversation, made);
+  ASSERT_TRUE(std::holds_alternative<Replay>(replay));
+  EXPECT_EQ(std::get<Replay>(replay).response_body, "told");
+  made.idempotency = key("k", "another request");
+  EXPECT_TRUE(std::holds_alternative<KeyConflict>(get(&Store::create_conversation, made)));
+}
+
 TEST_P(RunContract, A_key_is_forgotten_after_a_day) {
   auto made = a_run(tenant, conversation, {6000});
   made.idempotency = key("k");

@@ -27,6 +27,7 @@ Result<ConversationOutcome> create_conversation(Connection& db, const NewConvers
   }
   const auto agent = agent_for(db, made.conversation.tenant_id, made.conversation.agent_id);
   if (!agent) return agent.error();
+  if (made.only_replay) return ConversationOutcome(NotCreated{});
   auto conversation = made.conversation;
   settle(agent.value(), conversation);
   insert_conversation(db, conversation);

@@ -77,7 +77,7 @@ struct NewRun {
   // They came with the message: kept as by put_secrets() where it is accepted, and only there.
   std::vector<model::SealedSecret> secrets;
   std::vector<model::AuditEntry> audit;
-  bool only_replay = false;  // there is no room for it: nothing is created, but a known key is answered
+  bool only_replay = false;  // it is refused: nothing is created, but a known key is answered
 };
 
 struct Accepted {
@@ -90,7 +90,6 @@ struct Busy {
   model::Run run;  // the one in flight
 };
 struct Archived {};
-struct NotCreated {};  // of only_replay
 using AcceptOutcome = std::variant<Accepted, Replay, KeyConflict, Busy, Archived, NotCreated>;
 
 // Events to add to a run's journal, right after `head`, and what they make of its records.

@@ -1,11 +1,13 @@
 """I-19: the same key and the same body are the same call, however often and however fast it comes."""
 import json
+import sqlite3
 import threading
 import unittest
 import uuid
 
 from http_client import PATIENCE_S
 from server_process import Server, ServerTest
+from test_objects import GZIP, bundle, head
 from stream_grammar import check_stream
 
 
@@ -116,6 +118,53 @@ class AMessageSentAgain(ServerTest):
             answer = self.client.post(path, {"content": "say x"}, {"Idempotency-Key": key})
             self.assert_problem(answer, 422, "validation-error")
         self.assertEqual(len(self.messages(conversation)), 2)
+
+
+class WhatIsGoneSince(ServerTest):
+    """A replay needs nothing of what the first call named."""
+
+    def test_I19_I25_a_deleted_skill_and_repository_do_not_stop_a_replay(self):
+        skill = self.client.post("/v1/skills", bundle({"SKILL.md": head("gone")}), GZIP).json()["id"]
+        repository = self.client.post("/v1/repositories", {"name": "gone", "url": "https://git.example/gone"}).json()["id"]
+        conversation, key = self.conversation(), fresh_key()
+        path = f"/v1/conversations/{conversation}/messages?stream=false"
+        message = {"content": "say once", "skill_ids": [skill]}
+        sent = self.client.post(path, message, key)
+        self.assertEqual(sent.status, 201, sent.body)
+        whole = {"repository_id": repository, "title": "Once"}
+        begun = {"title": "Begun", "initial_message": {"content": "say begun", "skill_ids": [skill]}}
+        created, keys = self.client.post("/v1/conversations", whole, key), fresh_key()
+        self.assertEqual(created.status, 201, created.body)
+        stream = self.client.post("/v1/conversations", begun, keys)
+        self.assertEqual(stream.status, 200, stream.body)
+        for gone in (f"/v1/skills/{skill}", f"/v1/repositories/{repository}"):
+            self.assertEqual(self.client.delete(gone).status, 204)
+        for where, body, with_key, first in ((path, message, key, sent), ("/v1/conversations", whole, key, created),
+                                             ("/v1/conversations", begun, keys, stream)):
+            again = self.client.post(where, body, with_key)
+            self.assertEqual((again.status, again.body), (first.status, first.body))
+            self.assertEqual(again.header("idempotency-replayed"), "true")
+            fresh = self.assert_problem(self.client.post(where, body, fresh_key()), 422, "validation-error")
+            self.assertRegex(fresh["errors"][0]["pointer"], "(skill_ids/0|repository_id)$")
+        other = self.client.post(path, message | {"content": "say other"}, key)
+        self.assert_problem(other, 422, "idempotency-key-conflict")
+        self.assertEqual(len(self.messages(conversation)), 2)
+
+    def test_I19_a_key_whose_run_is_missing_is_a_problem_and_not_the_end_of_the_server(self):
+        server = Server()
+        self.addCleanup(server.remove)
+        client, key = server.start().client(), fresh_key()
+        conversation = client.post("/v1/conversations", {}).json()["id"]
+        client.say(conversation, "say once", headers=key)
+        server.stop()
+        with sqlite3.connect(server.data / "sluice.db") as db:
+            db.execute("PRAGMA foreign_keys = OFF")
+            self.assertEqual(db.execute("UPDATE idempotency_keys SET run = run + 1000 WHERE run IS NOT NULL").rowcount, 1)
+        client = server.start().client()
+        answer = client.post(f"/v1/conversations/{conversation}/messages", {"content": "say once"}, key)
+        problem = self.assert_problem(answer, 500, "internal")
+        self.assertIn("Idempotency-Key", problem["detail"])
+        self.assertTrue(server.alive(), server.log()[-3000:])
 
 
 class ARefusedMessageWithSecrets(ServerTest):

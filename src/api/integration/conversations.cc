@@ -27,6 +27,7 @@ struct ConversationInput {
   bool hold = false;
   wire::Format format = wire::Format::ndjson;  // of its stream
   std::optional<store::Idempotency> idempotency;
+  std::optional<model::Problem> refusal;  // unless its key is known
 };
 
 // They would have to be on file before the conversation is.
@@ -96,10 +97,13 @@ void answer_created(const Asked& asked, std::string body, const Result<store::Co
 
 void create_plainly(const Asked& asked, ConversationInput input) {
   std::string body = model::to_json(input.conversation);
-  store::NewConversation made{std::move(input.conversation), body, std::move(input.idempotency)};
+  store::NewConversation made{std::move(input.conversation), body, std::move(input.idempotency),
+                              input.refusal.has_value()};
   asked->store().create_conversation(
-      std::move(made), [asked, body = std::move(body)](const Result<store::ConversationOutcome>& outcome) mutable {
-        answer_created(asked, std::move(body), outcome);
+      std::move(made), [asked, body = std::move(body),
+                        refusal = std::move(input.refusal)](const Result<store::ConversationOutcome>& outcome) mutable {
+        const bool is_refused = outcome && std::holds_alternative<store::NotCreated>(outcome.value());
+        is_refused ? asked->problem(*refusal) : answer_created(asked, std::move(body), outcome);
       });
 }
 
@@ -107,6 +111,7 @@ void create_plainly(const Asked& asked, ConversationInput input) {
 void create_with_message(const Asked& asked, ConversationInput input) {
   auto send = send_of(asked, std::move(*input.initial_message), std::move(input.conversation));
   send.idempotency = std::move(input.idempotency);
+  send.refusal = std::move(input.refusal);
   send.hold = input.hold;
   asked->engine().send(std::move(send), [asked, format = input.format](const engine::SendOutcome& outcome) {
     if (const auto* problem = std::get_if<model::Problem>(&outcome)) {
@@ -166,12 +171,11 @@ void update_if_agent_is_there(const Asked& asked, model::ConversationId id, stor
                        });
 }
 
-// True when the conversation may not become sticky and the caller has been told so.
-bool refused_sticky(const Asked& asked, const model::Runtime& wanted, const model::Runtime& before) {
-  if (wanted.mode != model::PlacementMode::sticky || before.mode == model::PlacementMode::sticky) return false;
-  const auto refusal = asked->engine().refusal_of_sticky(asked->tenant().id, asked->tenant().limits);
-  if (refusal) asked->problem(*refusal);
-  return refusal.has_value();
+// Why the conversation may not become sticky.
+std::optional<model::Problem> refusal_of_sticky(const Asked& asked, const model::Runtime& wanted,
+                                                const model::Runtime& before) {
+  if (wanted.mode != model::PlacementMode::sticky || before.mode == model::PlacementMode::sticky) return std::nullopt;
+  return asked->engine().refusal_of_sticky(asked->tenant().id, asked->tenant().limits);
 }
 
 // `before` is there when the body has a `runtime`.
@@ -189,7 +193,9 @@ void patch_conversation(const Asked& asked, model::ConversationId id, const json
   patch.agent_id = fields.id<model::AgentId>("agent_id", "an agent", Null::refused);
   if (before != nullptr) patch.runtime = read_runtime(fields, asked->tenant().limits, before->runtime);
   if (refused(asked, findings)) return;
-  if (patch.runtime && refused_sticky(asked, *patch.runtime, before->runtime)) return;
+  if (patch.runtime) {
+    if (const auto refusal = refusal_of_sticky(asked, *patch.runtime, before->runtime)) return asked->problem(*refusal);
+  }
   Named named{.names = {.repository = patch.repository_id.value_or(std::nullopt)}};
   find_materials(asked, std::move(named), [asked, id, patch = std::move(patch)](const auto&) mutable {
     update_if_agent_is_there(asked, id, std::move(patch));
@@ -201,11 +207,15 @@ void patch_conversation(const Asked& asked, model::ConversationId id, const json
 void create_conversation(const Asked& asked) {
   auto input = read_conversation(asked);
   if (!input || (input->initial_message && refused_while_draining(asked))) return;
-  if (refused_sticky(asked, input->conversation.runtime, {})) return;
   std::vector<Named> named = {{.names = {.repository = input->conversation.repository_id}}};
   if (input->initial_message) named.push_back(named_by(*input->initial_message, "/initial_message"));
   check_materials(asked, std::move(named),
-                  [asked, input = std::move(*input)]() mutable { create(asked, std::move(input)); });
+                  [asked, input = std::move(*input)](std::optional<model::Problem> missing) mutable {
+                    input.refusal = refusal_of_sticky(asked, input.conversation.runtime, {});
+                    if (!input.refusal) input.refusal = std::move(missing);
+                    if (input.refusal && !input.idempotency) return asked->problem(*input.refusal);
+                    create(asked, std::move(input));
+                  });
 }
 
 void list_conversations(const Asked& asked) {

@@ -94,9 +94,11 @@ void create_message(const Asked& asked) {
   send.hold = hold;
   send.idempotency = idempotency_of(asked, std::move(key), "createMessage:" + conversation->text());
   add_secrets(asked, *conversation, std::move(secrets), send);
-  find_materials(asked, std::move(named), [asked, send = std::move(send), format](const auto&) mutable {
-    send_on(asked, std::move(send), format);
-  });
+  check_materials(asked, {std::move(named)},
+                  [asked, send = std::move(send), format](std::optional<model::Problem> missing) mutable {
+                    send.refusal = std::move(missing);
+                    send_on(asked, std::move(send), format);
+                  });
 }
 
 void list_messages(const Asked& asked) {

@@ -24,7 +24,8 @@ Named named_by(const MessageInput& input, std::string at);
 // Goes on with what there is. Asks the store only when something is named. When one of them is
 // missing the caller is told, and `then` is not called.
 void find_materials(const Asked& asked, Named named, Callback<void(store::FoundMaterials)> then);
-// The same for several objects at once, when only their being there matters.
-void check_materials(const Asked& asked, std::vector<Named> named, Callback<void()> then);
+// The same for several objects at once, when only their being there matters. `then` gets the problem, if there is one:
+// a call that is a replay is answered all the same.
+void check_materials(const Asked& asked, std::vector<Named> named, Callback<void(std::optional<model::Problem>)> then);
 
 }  // namespace sluice::api::integration
