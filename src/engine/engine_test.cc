@@ -78,6 +78,23 @@ TEST_F(EngineTest, A_second_message_is_refused_while_one_is_answered_and_names_i
   send_ok(message("third"));
 }
 
+// B-2: a workflow's block that was not told what became of its run asks again under the run's name.
+TEST_F(EngineTest, A_run_that_is_asked_for_again_by_its_name_is_to_be_looked_for_and_not_made_twice) {
+  auto first = message("one");
+  first.run = ids.make<model::RunId>();
+  auto again = message_in(make_conversation(), "one");
+  again.run = first.run;
+  const auto run = send_ok(first);
+  EXPECT_EQ(run.id, first.run);
+  EXPECT_EQ(send_refused(again), model::Slug::unavailable) << "while it is at work";
+  agent_says("Hello.");
+  agent_finishes();
+  EXPECT_EQ(send_refused(again), model::Slug::unavailable) << "and when it is over";
+  EXPECT_EQ(stored_run(run).state, model::RunState::completed);
+  EXPECT_EQ(dispatcher.jobs.size(), 1U);
+  EXPECT_EQ(engine->capacity().running, 0);
+}
+
 // I-19
 TEST_F(EngineTest, A_refusal_is_told_unless_the_key_is_known_and_takes_no_slot) {
   const model::Problem refusal{.slug = model::Slug::validation_error, .detail = "no such skill"};

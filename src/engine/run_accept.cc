@@ -25,6 +25,11 @@ std::string started_body(const Send& send) {
   return made == nullptr ? "" : R"({"conversation":)" + model::to_json(*made) + "}";
 }
 
+// Under no idempotency key, so only the run's own name tells.
+model::Problem known_already(model::RunId run) {
+  return unavailable("The run " + run.text() + " exists already, or is just being written: look for it.");
+}
+
 model::ConversationId conversation_of(const Send& send) {
   const auto* existing = std::get_if<model::ConversationId>(&send.conversation);
   return existing != nullptr ? *existing : std::get<model::Conversation>(send.conversation).id;
@@ -69,6 +74,9 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
   if (needs_.disk != nullptr && needs_.disk->is_short()) return done(no_room_on(*needs_.disk));
   if (!peers_.takes_part()) return done(unavailable("The server cannot reach the store; nothing was created."));
   if (send->refusal && !send->idempotency) return done(*send->refusal);
+  // A caller that was not told what became of its run asks again under the run's name.
+  if (send->run && (find(*send->run) != nullptr || admission_.knows(*send->run)))
+    return done(known_already(*send->run));
   const auto run = send->run.value_or(needs_.ids.make<model::RunId>());
   Place place;
   const auto answer = send->refusal ? Admission::Answer::refused
@@ -90,6 +98,7 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
     if (outcome) return done(on_accepted(*send, std::move(message), std::move(outcome).take()));
     if (outcome.error().kind == ErrorKind::unavailable) store_fell_silent(outcome.error());
     if (outcome.error().kind == ErrorKind::invalid) return done(name_taken(outcome.error(), "created"));
+    if (outcome.error().kind == ErrorKind::conflict && send->run) return done(known_already(run));
     needs_.log.write(world::LogLevel::warn, "message refused by the store", {{"why", outcome.error().what}});
     done(problem_of_store(outcome.error()));
   };

@@ -167,6 +167,7 @@ Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
   if (!made.conversation && conversation_of(made.run.tenant_id, made.run.conversation_id) == nullptr) {
     return no_such("conversation");
   }
+  if (disk_.runs_.find(made.run.id) != nullptr) return Error{ErrorKind::conflict, "there is such a run already"};
   const auto names = names_of(made);
   if (auto refused = refusal_of_names(names)) return *refused;
   if (made.conversation) {

@@ -323,6 +323,17 @@ TEST_P(RunContract, Two_requests_with_one_key_that_race_make_one_run_I_19) {
   EXPECT_EQ(get(&Store::runs, tenant, RunFilter{}, PageQuery<model::RunId>{}).rows.size(), 1U);
 }
 
+TEST_P(RunContract, A_run_of_a_known_id_is_refused_in_any_conversation) {
+  const auto made = a_run(tenant, conversation);
+  const auto begun = accepted(made);
+  auto again = a_run(tenant, make_conversation(tenant).id);
+  again.run.id = made.run.id;
+  EXPECT_EQ(refused(&Store::accept, again), ErrorKind::conflict);
+  get(&Store::append, the_end(begun));
+  EXPECT_EQ(refused(&Store::accept, again), ErrorKind::conflict);
+  EXPECT_EQ(get(&Store::runs, tenant, RunFilter{}, PageQuery<model::RunId>{}).rows.size(), 1U);
+}
+
 TEST_P(RunContract, A_conversation_is_not_created_where_only_a_replay_is_wanted_I_19) {
   NewConversation made{a_conversation(tenant), "told", key("k")};
   made.only_replay = true;
