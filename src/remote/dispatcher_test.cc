@@ -41,6 +41,34 @@ TEST_F(RemoteTest, Posts_the_dispatch_with_tokens_that_the_store_knows_S_3) {
   EXPECT_EQ(run, dispatch_.run);
 }
 
+TEST_F(RemoteTest, No_runner_gets_a_token_before_the_journal_says_that_one_may_be_at_work_S_3) {
+  journal_answers_ = false;
+  client_.answer(FakeAnswer::whole(200, std::string(result_line)));
+  begin();
+  loop_.advance(Millis{1'000});
+  ASSERT_EQ(heard_.marks.size(), 1u);
+  EXPECT_EQ(read_mark(heard_.marks[0])->runner, "http://one");
+  EXPECT_EQ(client_.requests.size(), 0u);
+  work_->written(R"({"runner":"http://one","execution":"exe_of_another_dispatch","line":0})");
+  loop_.settle();
+  EXPECT_EQ(client_.requests.size(), 0u);
+  work_->written(heard_.marks[0]);
+  loop_.settle();
+  EXPECT_EQ(method_and_url(0), "POST http://one/stream?profile=extended");
+  EXPECT_TRUE(heard_.usage);
+}
+
+TEST_F(RemoteTest, A_run_that_is_stopped_before_its_runner_has_its_tokens_is_never_begun_there_S_10) {
+  journal_answers_ = false;
+  begin();
+  bool gone = false;
+  work_->stop([&] { gone = true; });
+  work_->written(heard_.marks[0]);
+  loop_.settle();
+  EXPECT_TRUE(gone);
+  EXPECT_EQ(client_.requests.size(), 0u);
+}
+
 TEST_F(RemoteTest, The_upload_token_goes_along_when_files_are_wanted) {
   dispatch_.supplies = std::make_shared<NoSupplies>(true);
   begin();

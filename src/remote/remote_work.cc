@@ -106,7 +106,9 @@ void RemoteWork::stop(Callback<void()> gone) {
 
 void RemoteWork::written(std::string_view text) {
   const auto mark = read_mark(text);
-  if (!hearing_ || !mark || mark->execution != mark_.execution) return;
+  if (!mark || mark->execution != mark_.execution) return;
+  if (const auto minted = std::exchange(announced_, nullptr); minted && !over_) return post(*minted);
+  if (!hearing_) return;
   // The end of the run is written with the mark before it, or not at all.
   if (mark->last) return hearing_->acknowledge_at_once(hearing_->line());
   // A runner that is careful waits for this before it does the first thing.
@@ -165,19 +167,21 @@ void RemoteWork::mint_for(const std::string& runner) {
                                [this, minted, alive = std::weak_ptr(alive_)](Result<Unit> made) {
                                  if (alive.expired() || over_) return;
                                  if (!made) return fail(Slug::unavailable, "The dispatch's tokens could not be kept.");
-                                 post(*minted);
+                                 announce(minted);
                                });
 }
 
-void RemoteWork::post(const Minted& minted) {
+void RemoteWork::announce(std::shared_ptr<const Minted> minted) {
   const std::weak_ptr alive = alive_;
   const auto now = context_->needs.loop.now();
-  listener_.on_event(harness::phase_event("mint", "Tokens minted for " + minted.execution.id.text(),
-                                          now.ms - minted.execution.created_at.ms, now));
+  listener_.on_event(harness::phase_event("mint", "Tokens minted for " + minted->execution.id.text(),
+                                          now.ms - minted->execution.created_at.ms, now));
   if (alive.expired() || over_) return;
-  // On disk before the tokens are redeemed: nobody begins this anew who does not know that a runner may be at it.
+  announced_ = std::move(minted);
   tell_mark();
-  if (alive.expired() || over_) return;
+}
+
+void RemoteWork::post(const Minted& minted) {
   hearing_ = std::make_unique<Hearing>(context_, mark_, static_cast<HearingListener&>(*this));
   hearing_->begin(stream_body(minted, dispatch_), dispatch_.traceparent,
                   dispatch_.agent.limits.max_runtime_seconds * 1000 + settling_ms_max, is_told());

@@ -38,6 +38,9 @@ class RemoteWork final : public harness::Work, private HearingListener {
   void wait_for_runner();
   // Each runner that is tried gets tokens of its own: one that went silent may have used the others.
   void mint_for(const std::string& runner);
+  // Writes down that a runner may be at it. The runner gets the tokens when that is written, so that the run is never
+  // begun anew by a server that does not know; the store keeps tokens and journals in an order of their own.
+  void announce(std::shared_ptr<const Minted> minted);
   void post(const Minted& minted);
 
   void hear(harness::Line line);
@@ -73,6 +76,7 @@ class RemoteWork final : public harness::Work, private HearingListener {
   std::string told_reasoning_;
   std::string lost_why_;  // how the last runner that had it was lost
   bool over_ = false;
+  std::shared_ptr<const Minted> announced_;  // until the mark that says so is written
   std::unique_ptr<Hearing> hearing_;
   world::Timer waiting_;
   // Seen to expire by whoever calls back after this is gone, or dropped it from inside.
