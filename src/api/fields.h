@@ -65,6 +65,9 @@ class Fields final {
   // `at` is the object's own JSON pointer.
   Fields(json::Value object, std::string at, NameList known, Findings& findings);
 
+  // The same object, whose faults are somebody else's.
+  Fields judged_in(Findings& findings) const { return {object_, at_, {}, findings}; }
+
   bool given(std::string_view name) const { return object_.find(name).has_value(); }
   bool null(std::string_view name) const;
   bool is_text(std::string_view name) const;

@@ -147,6 +147,7 @@ std::string secrets_digest(const std::map<std::string, std::string>& secrets) {
 Result<Unit> check_decision(const DecisionClaim& claim, const model::ApproverKey& key, const DecisionRules& rules,
                             Timestamp now) {
   const auto& signature = claim.signature;
+  if (!signature.fault.empty()) return denied(signature.fault);
   if (auto checked = check_key(claim, key); !checked) return checked;
   if (auto checked = check_exp(signature.exp, rules.horizon_seconds, now); !checked) return checked;
   const bool is_hmac = key.algorithm == SignatureAlgorithm::hmac_sha256;

@@ -61,6 +61,7 @@ struct Signature {
   std::string value;                        // base64url, no padding
   std::optional<std::string> items_digest;  // the same encoding
   std::optional<std::string> secrets_digest;
+  std::string fault;  // why it could not be read; it counts for nothing then
 };
 
 // What is signed: canonical JSON, members sorted, no white space:

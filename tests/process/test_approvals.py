@@ -174,9 +174,16 @@ class Forgery(GateTest):
             "unknown algorithm": good | {"algorithm": "none"},
             "digest added": good | {"items_digest": base64url(hashlib.sha256(b"x").digest())},
         }
-        for name, signature in cases.items():
+        shapes = [None, True, 7, "x", [], [good], {}, {"signature": good}]
+        for member in good:
+            shapes += [{name: value for name, value in good.items() if name != member}]
+            shapes += [good | {member: value} for value in (None, [], {}, True, 1.5)]
+        shapes += [good | {"exp": value} for value in ("soon", str(good["exp"]), 1e300)]
+        shapes += [good | {"value": "x" * 100_000}, good | {"items_digest": 7}, good | {"secrets_digest": {}}]
+        for name, signature in [*cases.items(), *((str(shape)[:80], shape) for shape in shapes)]:
             with self.subTest(name):
                 self.refused(signature)
+        self.refused([], "deny")
         self.assertEqual(self.approve(self.approval).status, 200, "a good one still works")
         self.assertEqual(json.loads(list(self.lines)[-1])["type"], "message_end")
 
@@ -233,7 +240,7 @@ class Forgery(GateTest):
 
     def test_malformed_bodies_are_422_and_the_approval_is_untouched(self):
         good = self.approver.signature(self.approval)
-        for body in ({}, {"signature": "x"}, {"signature": {}}, {"signature": good | {"exp": "soon"}},
+        for body in ({}, {"note": "unsigned"}, {"signature": good, "note": 1},
                      {"signature": good, "secrets": {"lower": "value"}},
                      {"signature": good, "secrets": {f"A{i}": "value" for i in range(51)}},
                      {"signature": good, "secrets": {"A": "nul\u0000here"}},

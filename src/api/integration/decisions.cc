@@ -40,6 +40,7 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
 
  private:
   void find_key() {
+    if (!input_.signature->fault.empty()) return refuse_signature(asked_, input_.signature->fault);
     const auto id = model::ApproverKeyId::parse(input_.signature->key_id);
     if (!id) return refuse_signature(asked_, "No approver key of this tenant has that key_id.");
     asked_->store().approver_key(asked_->tenant().id, *id, [self = shared_from_this()](Result<model::ApproverKey> key) {
@@ -193,6 +194,7 @@ std::optional<DecisionInput> read_decision(const Asked& asked, bool approve) {
   if (!body) return std::nullopt;
   Findings findings;
   const Fields fields(body->root(), "", decision_names, findings);
+  if (!fields.given("signature")) fields.require("signature");
   DecisionInput out{.approve = approve, .signature = read_signature(fields), .note = read_note(fields)};
   if (approve) {
     out.secrets = read_secrets(fields);
@@ -218,19 +220,23 @@ void decide_as_asked(const Asked& asked, bool approve) {
 
 }  // namespace
 
+// An assertion of whatever shape is a wrong one, and not a wrong field (I-15): the problem is that of a forged one.
 gates::Signature read_signature(const Fields& fields) {
   gates::Signature out;
-  fields.require("signature");
-  const auto given = fields.object("signature", signature_names);
-  if (!given) return out;
-  for (const auto* name : {"key_id", "algorithm", "exp", "value"}) given->require(name);
-  out.key_id = given->text("key_id", any_text).value_or("");
-  out.algorithm = given->text("algorithm", any_text).value_or("");
-  constexpr auto any = std::numeric_limits<int64_t>();
-  out.exp = given->integer("exp", any.min(), any.max()).value_or(0);
-  out.value = given->text("value", any_text).value_or("");
-  out.items_digest = given->text("items_digest", any_text);
-  out.secrets_digest = given->text("secrets_digest", any_text);
+  Findings findings;
+  if (const auto given = fields.judged_in(findings).object("signature", signature_names, Null::refused)) {
+    for (const auto* name : {"key_id", "algorithm", "exp", "value"}) given->require(name);
+    out.key_id = given->text("key_id", any_text).value_or("");
+    out.algorithm = given->text("algorithm", any_text).value_or("");
+    constexpr auto any = std::numeric_limits<int64_t>();
+    out.exp = given->integer("exp", any.min(), any.max()).value_or(0);
+    out.value = given->text("value", any_text).value_or("");
+    out.items_digest = given->text("items_digest", any_text);
+    out.secrets_digest = given->text("secrets_digest", any_text);
+  }
+  if (findings.errors.empty()) return out;
+  const auto& [pointer, message] = findings.errors.front();
+  out.fault = "The assertion is malformed: " + pointer + " " + message + ".";
   return out;
 }
 
