@@ -69,9 +69,7 @@ class DemoTenant {
     const auto found =
         wait_for<model::Tenant>(needs_.reactor, [&](auto done) { needs_.store.tenant(tenant_, std::move(done)); });
     if (found || found.error().kind != ErrorKind::not_found) return unit_of(found);
-    // Whoever tries it out has no signing front end yet.
-    const model::Tenant tenant{
-        .id = tenant_, .name = "Demo", .agui_unsigned_approvals = true, .created_at = now_, .updated_at = now_};
+    const model::Tenant tenant{.id = tenant_, .name = "Demo", .created_at = now_, .updated_at = now_};
     const model::Agent agent{.id = needs_.ids.make<model::AgentId>(),
                              .tenant_id = tenant_,
                              .name = "default",

@@ -16,6 +16,7 @@
 #include "app/parts.h"
 #include "app/signals.h"
 #include "app/storeroom.h"
+#include "app/unsigned_approvals.h"
 #include "app/vault_key.h"
 #include "base/digest.h"
 #include "cli/cli.h"
@@ -156,6 +157,7 @@ Result<Unit> Serving::get_ready() {
   opening_.bootstrap.base_url = base_url_;
   if (auto kept = keep_bootstrap(*data_, opening_.bootstrap); !kept) return kept;
   open_ = true;
+  warn_of_unsigned_approvals(*store_, *log_);
   return Unit{};
 }
 

@@ -7,12 +7,24 @@ import unittest
 from agui_fixture import PEERS, AguiTest, body_of, user
 from agui_grammar import check, customs, frames, text_of
 from gate_fixture import Approver
+from server_process import Server, wait_until
 
 WEATHER = {"name": "get_weather", "description": "The weather outside the client's window.",
            "parameters": {"type": "object", "properties": {"place": {"type": "string"}}}}
 
 
 class Interrupts(AguiTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.let_unsigned_answers_count(True)
+
+    @classmethod
+    def let_unsigned_answers_count(cls, allowed):
+        tenant = cls.server.bootstrap["tenant_id"]
+        changed = cls.admin.patch(f"/v1/tenants/{tenant}", {"settings": {"agui_unsigned_approvals": allowed}})
+        assert changed.status == 200, changed.body
+
     def until_interrupt(self, script, peer="current", path=None):
         """Thread, run, the messages so far, and the interrupt with which the run ended."""
         thread, run = self.names()
@@ -50,11 +62,16 @@ class Interrupts(AguiTest):
             self.assertEqual(self.stream(body), self.stream(body), "and it can be read again")
 
     def test_I15_a_signed_decision_rides_in_the_metadata(self):
-        self.unsigned(False)
+        self.let_unsigned_answers_count(False)
+        self.addCleanup(self.let_unsigned_answers_count, True)
         thread, run, messages, interrupt, _ = self.until_interrupt("ask May I?\nsay Yes.")
         entry = {"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}
         refused = self.client.post("/agui", self.resume("current", thread, run, messages, entry))
         self.assert_problem(refused, 403, "approval-signature-invalid")
+        for shape in (None, "x", [], {}, {"key_id": self.approver.key_id}):
+            answer = self.client.post("/agui", self.resume("current", thread, run, messages,
+                                                           entry | {"metadata": {"signature": shape}}))
+            self.assert_problem(answer, 403, "approval-signature-invalid")
         forged = Approver(self.approver.key_id, "wrong").signature(interrupt["id"])
         refused = self.client.post("/agui", self.resume("current", thread, run, messages,
                                                         entry | {"metadata": {"signature": forged}}))
@@ -66,13 +83,30 @@ class Interrupts(AguiTest):
         self.assertEqual((approval["status"], approval["resolved_by"]),
                          ("approved", f"approver_key:{self.approver.key_id}"))
 
-    def unsigned(self, allowed):
-        """Whether answers count without a signature; until the test's end."""
-        tenant = self.client.get("/v1/integration/self").json()["tenant"]["id"]
-        change = {"settings": {"agui_unsigned_approvals": allowed}}
-        self.assertEqual(self.admin.patch(f"/v1/tenants/{tenant}", change).status, 200)
-        if not allowed:
-            self.addCleanup(self.unsigned, True)
+    def test_I15_only_an_operator_lets_answers_count_without_a_signature_and_each_start_warns_of_it(self):
+        server = Server(*self.flags)
+        self.addCleanup(server.remove)
+        client = server.start().client()
+        tenant = server.bootstrap["tenant_id"]
+        self.assertIs(server.admin().get(f"/v1/tenants/{tenant}").json()["settings"]["agui_unsigned_approvals"], False)
+        self.assertNotIn("agui_unsigned_approvals", server.log())
+        messages = [user("need KEY: a key\nsay Yes.")]
+        asked = client.post("/agui", body_of("current", "t", "r", messages))
+        outcome = [event for _, event in frames(asked.body.splitlines())][-1]["outcome"]
+        entry = {"interruptId": outcome["interrupts"][0]["id"], "status": "resolved",
+                 "payload": {"approved": True, "secrets": {"KEY": "planted-value"}}}
+        answer = client.post("/agui", self.resume("current", "t", "r", messages, entry))
+        problem = self.assert_problem(answer, 403, "approval-signature-invalid")
+        self.assertIn("--agui-unsigned-approvals", problem["detail"])
+        self.assertEqual(client.get(f"/v1/approvals/{entry['interruptId']}").json()["status"], "pending")
+        change = {"settings": {"agui_unsigned_approvals": True}}
+        self.assertEqual(server.admin().patch(f"/v1/tenants/{tenant}", change).status, 200)
+        server.stop()
+        server.start()
+        line = wait_until(lambda: next((line for line in server.log().splitlines() if "agui_unsigned_approvals" in line), ""),
+                          "a warning")
+        self.assertIn("warn", line.lower())
+        self.assertIn(tenant, line)
 
     def test_I14_a_denial_and_a_refusal_to_answer_end_the_run(self):
         for entry in ({"status": "resolved", "payload": {"approved": False, "note": "not now"}}, {"status": "cancelled"}):

@@ -20,7 +20,8 @@ class FrontEnds(ServerTest):
         install(BROWSER)
         built = subprocess.run(["npm", "run", "build"], cwd=example, capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(built.returncode, 0, built.stdout + built.stderr)
-        env = os.environ | {"SLUICE_URL": self.server.url, "SLUICE_KEY": self.server.bootstrap["service_key"], "PORT": "0"}
+        env = os.environ | {"SLUICE_URL": self.server.url, "SLUICE_KEY": self.server.bootstrap["service_key"], "PORT": "0",
+                            "APPROVER_KEY_FILE": str(self.server.data / "bootstrap.json")}
         with subprocess.Popen(["node", "../serve.mjs"], cwd=example, env=env, stdout=subprocess.PIPE, text=True) as serving:
             try:
                 url = serving.stdout.readline().strip()

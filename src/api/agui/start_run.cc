@@ -218,7 +218,9 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     if (!ours->signature && !asked_->tenant().agui_unsigned_approvals) {
       return asked_->problem(model::Slug::approval_signature_invalid,
                              "This tenant's approvals must be signed: put the signature into the entry's "
-                             "metadata.signature, or have the operator set agui_unsigned_approvals.");
+                             "metadata.signature, or have the operator let answers count without one: sluice tenants "
+                             "update " +
+                                 asked_->tenant().id.text() + " --agui-unsigned-approvals yes");
     }
     integration::DecisionInput decision{.approve = !ours->is_cancelled && *ours->approved,
                                         .signature = ours->signature,
