@@ -13,7 +13,7 @@ namespace sluice::api {
 namespace {
 
 void refuse_nobody(const Asked& asked) {
-  if (!asked->header("Authorization") && !console::find_cookie(asked->request().headers)) {
+  if (!asked->header("Authorization") && !console::has_cookie(*asked)) {
     return asked->problem(model::Slug::unauthenticated, "A key is needed: Authorization: Bearer …");
   }
   std::string_view detail = "This key is not known, or it was revoked.";

@@ -30,7 +30,7 @@ TEST_F(HeadCheckTest, A_stranger_is_turned_away_before_the_body) {
   EXPECT_EQ(check("POST", "/v1/nothing", with(acme.key)), 404);
   EXPECT_EQ(check("PUT", "/v1/skills", with(acme.key)), 405);
   EXPECT_EQ(check("POST", "/api/agents/x/results", {{"Authorization", "token"}}), 401);
-  EXPECT_EQ(check("POST", "/v1/skills", {{"Cookie", "sluice_session=AAAA"}}), 401);
+  EXPECT_EQ(check("POST", "/v1/skills", {{"Cookie", "sluice_session_80=AAAA"}}), 401);
 }
 
 TEST_F(HeadCheckTest, Whoever_may_ask_is_welcome) {

@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::string_view problem_type = "application/problem+json";
 
+// What is answered is for the caller alone, and is what it says it is.
+void add_api_headers(net::Headers& headers) {
+  if (!headers.find("Cache-Control")) headers.add("Cache-Control", "no-store");
+  headers.add("X-Content-Type-Options", "nosniff");
+}
+
 model::Problem problem_of(const Error& error) {
   switch (error.kind) {
     case ErrorKind::not_found: return {.slug = model::Slug::not_found, .detail = "There is " + error.what + "."};
@@ -40,6 +46,7 @@ net::Response problem_response(const model::Problem& problem, const model::Probl
   if (problem.retry_after_seconds) {
     response.headers.add("Retry-After", std::to_string(*problem.retry_after_seconds));
   }
+  add_api_headers(response.headers);
   model::append_json(response.body, problem, context);
   return response;
 }
@@ -64,6 +71,7 @@ void RequestContext::answer(int status, std::string_view content_type, std::stri
   net::Response response{.status = status, .headers = std::move(headers), .body = std::move(body)};
   if (!content_type.empty()) response.headers.add("Content-Type", content_type);
   response.headers.add("X-Request-Id", request_id_);
+  if (content_type.starts_with(json_type)) add_api_headers(response.headers);
   if (console::is_of_console(request().path)) {
     console::add_page_headers(response.headers, surface_.options.public_base_url.starts_with("https://"));
   }
@@ -121,7 +129,7 @@ void RequestContext::fail(const Error& error) {
 }
 
 void RequestContext::start_stream(net::Headers headers) {
-  headers.add("Cache-Control", "no-store");
+  add_api_headers(headers);
   headers.add("X-Accel-Buffering", "no");
   headers.add("X-Request-Id", request_id_);
   exchange_->start(200, std::move(headers));

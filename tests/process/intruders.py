@@ -120,7 +120,7 @@ def cookie_that_ended(server, seconds_ago=1):
     """Of the operator, with a true seal."""
     said = b"a" + bytes(16) + int((time.time() - seconds_ago) * 1000).to_bytes(8, "big")
     seal = hmac.new(derived(server, "console sessions"), b"cookie\n" + said, hashlib.sha256).digest()
-    return "sluice_session=" + base64url(said + seal)
+    return f"sluice_session_{server.port}=" + base64url(said + seal)
 
 
 def box_bearer(server, run, tenant, use="write"):
@@ -154,7 +154,7 @@ def strangers(server):
         "a good key without a scheme": {"Authorization": service},
         "two keys": {"Authorization": f"Bearer {service}", "authorization": f"Bearer {service}"},
         "a box's bearer that nobody gave": bearer("asbx_" + "0" * 43),
-        "a cookie of somebody's making": {"Cookie": "sluice_session=" + "A" * 90},
+        "a cookie of somebody's making": {"Cookie": f"sluice_session_{server.port}=" + "A" * 90},
         "the cookie of a session that has ended": {"Cookie": cookie_that_ended(server)},
         "a good key in the query": {"X-Api-Key": service},
     }

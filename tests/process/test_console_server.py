@@ -6,6 +6,7 @@ import re
 import subprocess
 import unittest
 
+from ports import lasting_port
 from server_process import BINARY, Server, ServerTest, wait_until
 
 PAGE_HEADERS = {
@@ -73,6 +74,7 @@ class Console(ServerTest):
         answer = browser.log_in(key=self.server.bootstrap["service_key"])
         self.assertEqual(answer.status, 200, answer.body)
         cookie = answer.header("set-cookie")
+        self.assertTrue(cookie.startswith(f"sluice_session_{self.server.port}="), "neighbours on this machine have others")
         for attribute in ("HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"):
             self.assertIn(attribute, cookie.split("; "))
         self.assertNotIn("Secure", cookie)
@@ -125,6 +127,18 @@ class Console(ServerTest):
         self.assertIn("Max-Age=0", ended.header("set-cookie"))
         self.assert_problem(browser.ask("GET", "/v1/runs"), 401, "unauthenticated")
 
+    def test_servers_that_share_a_machine_keep_their_sessions_apart(self):
+        neighbour = Server().start()
+        self.addCleanup(neighbour.remove)
+        here, there = self.service_browser(), Browser(neighbour)
+        self.assertEqual(there.log_in(key=neighbour.bootstrap["service_key"]).status, 200)
+        jar = dict(browser.cookie.split("=", 1) for browser in (here, there))  # one for the host, whatever the port
+        here.cookie = there.cookie = "; ".join(f"{name}={value}" for name, value in jar.items())
+        for browser in (here, there):
+            self.assertEqual(browser.ask("GET", "/console/session").status, 200)
+        self.assertEqual(there.change("DELETE", "/console/session").status, 204)
+        self.assertEqual(here.ask("GET", "/console/session").status, 200)
+
     # ── what keeps other sites out ──
 
     def test_what_changes_something_needs_the_token_and_our_own_page(self):
@@ -160,7 +174,7 @@ class Console(ServerTest):
     def test_a_forged_or_doubled_cookie_is_nobodys(self):
         browser = self.service_browser()
         good = browser.cookie
-        for cookie in (good[:-1] + ("A" if good[-1] != "A" else "B"), "sluice_session=", good + "; " + good,
+        for cookie in (good[:-1] + ("A" if good[-1] != "A" else "B"), f"sluice_session_{self.server.port}=", good + "; " + good,
                        good.replace("sluice_session", "Sluice_Session")):
             browser.cookie = cookie
             self.assert_problem(browser.ask("GET", "/v1/runs"), 401, "unauthenticated")
@@ -244,7 +258,7 @@ class Console(ServerTest):
 
 class Restart(unittest.TestCase):
     def setUp(self):
-        self.server = Server().start()
+        self.server = Server(listen=f"127.0.0.1:{lasting_port()}").start()  # the cookie is named after the port
         self.addCleanup(self.server.remove)
 
     def test_the_first_start_prints_a_code_once_and_a_session_outlives_the_server(self):

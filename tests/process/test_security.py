@@ -14,6 +14,27 @@ LARGE = 3_000_000  # more than is kept in memory, less than the most that a body
 UPLOAD = 50_000_000  # the same, of what a runner hands back
 
 
+class Headers(ServerTest):
+    def test_no_answer_of_the_api_is_stored_on_its_way_or_taken_for_something_else(self):
+        conversation = self.conversation()
+        path = f"/v1/conversations/{conversation}/messages"
+        stranger = self.server.client("")
+        answers = {
+            "a list": self.client.get("/v1/conversations"), "an object": self.client.get(f"/v1/conversations/{conversation}"),
+            "a creation": self.client.post("/v1/conversations", {}), "a message": self.client.post(path + "?stream=false",
+                                                                                                  {"content": "say x"}),
+            "a stream": self.client.post(path, {"content": "say x"}), "the health": stranger.get("/readyz"),
+            "an operator's list": self.admin.get("/v1/tenants"), "no such thing": self.client.get("/v1/conversations/x"),
+            "a stranger's": stranger.get("/v1/conversations"), "a fault": self.client.post("/v1/conversations", b"{"),
+            "the console's session": stranger.get("/console/session"),
+            "a chat": self.client.get("/api/assistant/chats"), "a thread": self.client.get("/agui?threadId=t"),
+        }
+        for what, answer in answers.items():
+            said = [(name.lower(), value) for name, value in answer.header_list]
+            for header in (("cache-control", "no-store"), ("x-content-type-options", "nosniff")):
+                self.assertEqual([pair for pair in said if pair[0] == header[0]], [header], what)
+
+
 class LargeBodies(ServerTest):
     """The head is judged before the body comes, so that nobody fills the disk without a key."""
 
@@ -25,7 +46,7 @@ class LargeBodies(ServerTest):
         return sum(map(int, sizes.split()))
 
     def test_of_strangers_are_not_taken(self):
-        for headers in ({}, {"Authorization": "Bearer sk_int_wrong"}, {"Cookie": "sluice_session=AAAA"}):
+        for headers in ({}, {"Authorization": "Bearer sk_int_wrong"}, {"Cookie": f"sluice_session_{self.server.port}=AAAA"}):
             with self.subTest(headers=headers), Connection(self.server.host, self.server.port) as connection:
                 head = encode_request("POST", "/v1/skills", b"", headers | {"Expect": "100-continue"})
                 connection.send(head.replace(b"Content-Length: 0", b"Content-Length: %d" % LARGE))
@@ -168,6 +189,17 @@ class Tls(unittest.TestCase):
         plain = Server().start()
         self.addCleanup(plain.remove)
         self.assertIsNone(plain.client("").get("/console").header("strict-transport-security"))
+
+    def test_the_consoles_cookie_is_bound_to_this_host(self):
+        client = Client(self.server.host, self.server.port, "", tls=self.context(check_hostname=False))
+        answer = client.post("/console/session", {"key": self.server.bootstrap["service_key"]})
+        name, attributes = answer.header("set-cookie").split("=", 1)
+        self.assertEqual(name, f"__Host-sluice_session_{self.server.port}")
+        self.assertIn("Secure", attributes.split("; "))
+        self.assertIn("Path=/", attributes.split("; "))
+        self.assertNotIn("Domain", attributes)
+        again = client.request("GET", "/console/session", None, {"Cookie": f"{name}={attributes.split(';')[0]}"})
+        self.assertEqual(again.status, 200, again.body)
 
 
 class TheOtherEnd(unittest.TestCase):

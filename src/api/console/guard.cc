@@ -17,6 +17,10 @@ std::string_view origin_of(std::string_view url) {
   return host == std::string_view::npos ? std::string_view() : url.substr(0, url.find('/', host + 3));
 }
 
+std::optional<std::string_view> cookie_in(const RequestContext& asked) {
+  return find_cookie(asked.request().headers, cookie_name(asked.surface().options.public_base_url));
+}
+
 bool is_own_origin(const RequestContext& asked, std::string_view origin) {
   const auto own = origin_of(asked.surface().options.public_base_url);
   if (origin == own) return true;
@@ -47,7 +51,7 @@ void identify_admin(const Asked& asked, const Session& session, const AdminSessi
 void add_page_headers(net::Headers& headers, bool over_tls) {
   headers.add("Content-Security-Policy", page_policy);
   headers.add("X-Frame-Options", "DENY");
-  headers.add("X-Content-Type-Options", "nosniff");
+  if (!headers.find("X-Content-Type-Options")) headers.add("X-Content-Type-Options", "nosniff");
   headers.add("Referrer-Policy", "no-referrer");
   // A browser that was here once comes by https ever after, however it is sent here.
   if (over_tls) headers.add("Strict-Transport-Security", "max-age=31536000");
@@ -55,8 +59,10 @@ void add_page_headers(net::Headers& headers, bool over_tls) {
 
 bool is_of_console(std::string_view path) { return path == "/console" || path.starts_with("/console/"); }
 
+bool has_cookie(const RequestContext& asked) { return cookie_in(asked).has_value(); }
+
 std::optional<Session> session_of(const RequestContext& asked) {
-  const auto cookie = find_cookie(asked.request().headers);
+  const auto cookie = cookie_in(asked);
   if (!cookie) return std::nullopt;
   const auto& console = asked.surface().console;
   auto session = console.seal.open(*cookie, asked.now());

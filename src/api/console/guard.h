@@ -14,6 +14,8 @@ bool is_of_console(std::string_view path);
 
 // The session that came with the request, if it is good.
 std::optional<Session> session_of(const RequestContext& asked);
+// Whether it comes with one, good or not.
+bool has_cookie(const RequestContext& asked);
 
 // Browsers say where a page is from that asks. Why that is not one of ours; empty: it is, or nobody says.
 std::string_view fault_of_origin(const RequestContext& asked);

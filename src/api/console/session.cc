@@ -101,7 +101,21 @@ std::string SessionSeal::csrf_token(const Session& session) const {
   return to_base64url(hmac_sha256(root_, std::string(csrf_purpose).append(bytes_of(session.id))));
 }
 
-std::optional<std::string_view> find_cookie(const net::Headers& headers) {
+std::string cookie_name(std::string_view public_base_url) {
+  const bool over_tls = public_base_url.starts_with("https://");
+  const auto host = public_base_url.find("://");
+  auto authority = host == std::string_view::npos ? std::string_view() : public_base_url.substr(host + 3);
+  authority = authority.substr(0, authority.find('/'));
+  const auto colon = authority.rfind(':');
+  const bool has_port = colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos;
+  return std::string(over_tls ? "__Host-" : "")
+      .append("sluice_session_")
+      .append(has_port   ? authority.substr(colon + 1)
+              : over_tls ? "443"
+                         : "80");
+}
+
+std::optional<std::string_view> find_cookie(const net::Headers& headers, std::string_view name) {
   std::optional<std::string_view> found;
   for (const auto& header : headers.all()) {
     if (strcasecmp(header.name.c_str(), "cookie") != 0) continue;
@@ -110,9 +124,9 @@ std::optional<std::string_view> find_cookie(const net::Headers& headers) {
       auto pair = rest.substr(0, rest.find(';'));
       rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
       while (pair.starts_with(' ')) pair.remove_prefix(1);
-      if (!pair.starts_with(cookie_name) || pair.substr(cookie_name.size(), 1) != "=") continue;
+      if (!pair.starts_with(name) || pair.substr(name.size(), 1) != "=") continue;
       if (found) return std::nullopt;
-      found = pair.substr(cookie_name.size() + 1);
+      found = pair.substr(name.size() + 1);
     }
   }
   return found;

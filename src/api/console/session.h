@@ -17,7 +17,9 @@
 
 namespace sluice::api::console {
 
-inline constexpr std::string_view cookie_name = "sluice_session";
+// "sluice_session_8080". Browsers keep one jar for all ports of a host, so servers that share a machine have names of
+// their own. With TLS it begins with "__Host-": then no neighbour in the domain can plant it.
+std::string cookie_name(std::string_view public_base_url);
 inline constexpr int64_t session_ms = int64_t{12} * 3600 * 1000;
 
 struct AdminSession {
@@ -50,6 +52,6 @@ class SessionSeal final {
 
 // The session's cookie among those that were sent; empty when there is none, or more than one: then somebody else
 // has planted one of them.
-std::optional<std::string_view> find_cookie(const net::Headers& headers);
+std::optional<std::string_view> find_cookie(const net::Headers& headers, std::string_view name);
 
 }  // namespace sluice::api::console

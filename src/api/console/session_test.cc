@@ -72,8 +72,19 @@ TEST(SessionSeal, The_csrf_token_is_the_sessions_own_and_is_no_cookie) {
   EXPECT_FALSE(seal.open(token, now));
 }
 
+TEST(ConsoleSession, The_cookie_is_named_after_the_port_and_bound_to_its_host_with_TLS) {
+  EXPECT_EQ(cookie_name("http://127.0.0.1:8080"), "sluice_session_8080");
+  EXPECT_EQ(cookie_name("http://127.0.0.1:8080/sluice"), "sluice_session_8080");
+  EXPECT_EQ(cookie_name("http://[::1]:8081"), "sluice_session_8081");
+  EXPECT_EQ(cookie_name("http://[::1]"), "sluice_session_80");
+  EXPECT_EQ(cookie_name("https://agents.example"), "__Host-sluice_session_443");
+  EXPECT_EQ(cookie_name("https://agents.example:8443/"), "__Host-sluice_session_8443");
+}
+
 TEST(FindCookie, Finds_one_among_others_and_refuses_two) {
-  const auto found = [](net::Headers headers) { return std::string(find_cookie(headers).value_or("none")); };
+  const auto found = [](net::Headers headers) {
+    return std::string(find_cookie(headers, "sluice_session").value_or("none"));
+  };
   EXPECT_EQ(found({{"Cookie", "a=b; sluice_session=x.y; c=d"}}), "x.y");
   EXPECT_EQ(found({{"cookie", "a=b"}, {"cookie", "sluice_session=xy"}}), "xy") << "HTTP/2 may send crumbs";
   EXPECT_EQ(found({{"Cookie", "a=b;sluice_session=xy"}}), "xy");

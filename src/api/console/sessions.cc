@@ -11,9 +11,10 @@ constexpr std::string_view login_names[] = {"key", "code"};
 constexpr std::string_view update_names[] = {"tenantId"};
 
 std::string cookie_header(const Asked& asked, std::string_view value, int64_t seconds) {
-  auto header = std::string(cookie_name) + "=" + std::string(value) +
+  const auto& base_url = asked->surface().options.public_base_url;
+  auto header = cookie_name(base_url) + "=" + std::string(value) +
                 "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + std::to_string(seconds);
-  if (asked->surface().options.public_base_url.starts_with("https://")) header += "; Secure";
+  if (base_url.starts_with("https://")) header += "; Secure";
   return header;
 }
 

@@ -165,7 +165,7 @@ TEST_F(SessionsTest, A_session_ends_after_its_time_and_when_it_is_closed) {
   const auto by = browser_with_key(acme.key);
   const auto closed = use(by, "DELETE", "/console/session");
   EXPECT_EQ(closed->status, 204);
-  EXPECT_TRUE(closed->header("Set-Cookie").starts_with("sluice_session=; Path=/;"));
+  EXPECT_TRUE(closed->header("Set-Cookie").starts_with("sluice_session_80=; Path=/;"));
   EXPECT_NE(closed->header("Set-Cookie").find("Max-Age=0"), std::string::npos);
   EXPECT_EQ(use(by, "GET", "/v1/runs")->status, 401) << "whoever has copied the cookie has no use for it";
   EXPECT_EQ(use(by, "DELETE", "/console/session")->status, 204);
@@ -242,7 +242,7 @@ TEST_F(SessionsTest, A_cookie_is_no_token_of_a_runner) {
 
 TEST_F(SessionsTest, Two_cookies_are_none) {
   const auto by = browser_with_key(acme.key);
-  EXPECT_EQ(use(by, "GET", "/v1/runs", "", {{"Cookie", "sluice_session=planted"}})->status, 401);
+  EXPECT_EQ(use(by, "GET", "/v1/runs", "", {{"Cookie", "sluice_session_80=planted"}})->status, 401);
 }
 
 }  // namespace sessions_test
