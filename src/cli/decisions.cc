@@ -87,8 +87,7 @@ Result<client::Reply> send_decision(Context& context, const Decision& decision, 
   auto reply = context.remote.request(As::service, "POST", path, body);
   if (reply && reply.value().status == 403) {
     context.console.err("sluice: nothing was decided. Is " + harmless(key.key_id) +
-                        " a key of this tenant that is not revoked, and is this machine's clock right?" +
-                        (decision.bind ? "\n" : " Does the tenant require bound decisions (--bind)?\n"));
+                        " a key of this tenant that is not revoked, and is this machine's clock right?" + "\n");
   }
   return reply;
 }
@@ -113,7 +112,6 @@ int decide(Context& context, bool approve) {
 
   Decision decision{.approval = *id,
                     .approve = approve,
-                    .bind = context.arguments.has("--bind"),
                     .items = model::items_from_json(approval.find("requested_items").value_or(json::Value())),
                     .valid_seconds = valid_seconds.value()};
   if (context.arguments.has("--note")) decision.note = context.arguments.flag("--note");
@@ -133,10 +131,8 @@ Result<std::string> signed_body(const Decision& decision, const ApproverKeyFile&
   gates::Signature signature{.key_id = key.key_id,
                              .algorithm = std::string(model::name_of(key.algorithm)),
                              .exp = now.ms / 1000 + decision.valid_seconds};
-  if (decision.bind) {
-    signature.items_digest = gates::items_digest(decision.items);
-    signature.secrets_digest = gates::secrets_digest(decision.secrets);
-  }
+  signature.items_digest = gates::items_digest(decision.items);
+  signature.secrets_digest = gates::secrets_digest(decision.secrets);
   auto value =
       gates::sign(gates::payload_of(decision.approval, decision.approve, signature), key.algorithm, key.material);
   if (!value) return value.error();
@@ -189,7 +185,6 @@ void offer_decision(Context& context, const std::string& approval_id) {
   }
   Decision decision{.approval = *id,
                     .approve = approve,
-                    .bind = true,
                     .items = model::items_from_json(approval.find("requested_items").value_or(json::Value()))};
   if (approve) {
     if (const auto supplied = supply_secrets(context, {}, decision); !supplied) {

@@ -44,7 +44,7 @@ constexpr Flag deny_flags[] = {
     {"--key-file", "FILE", "the approver key; absent: the one of bootstrap.json"},
     {"--key-id", "ID", "which key it is (apk_…), where the file does not say"},
     {"--note", "TEXT", "kept with the decision"},
-    {"--bind", "", "also sign digests of what is asked for and of what is supplied"},
+    {"--bind", "", "sign digests of what is asked for and of what is supplied, as is always done"},
     {"--valid-seconds", "N", "how long the signature counts (default 300)"},
 };
 constexpr Flag approve_flags[] = {

@@ -252,6 +252,15 @@ class Forgery(GateTest):
 
 
 class Bound(GateTest):
+    def test_I15_a_new_tenant_requires_bound_decisions_unless_its_operator_says_otherwise(self):
+        for settings, required in (({}, True), ({"settings": None}, True), ({"settings": {}}, True),
+                                   ({"settings": {"require_bound_decisions": False}}, False)):
+            tenant = self.admin.post("/v1/tenants", {"name": "fresh"} | settings).json()
+            self.assertIs(tenant["settings"]["require_bound_decisions"], required, settings)
+            path = f"/v1/tenants/{tenant['id']}"
+            renamed = self.admin.patch(path, {"name": "renamed"}).json()
+            self.assertIs(renamed["settings"]["require_bound_decisions"], required, "it stays as it is")
+
     def test_I15_a_tenant_can_require_that_a_decision_is_bound_to_its_deed(self):
         tenant = self.server.bootstrap["tenant_id"]
         answer = self.admin.patch(f"/v1/tenants/{tenant}", {"settings": {"require_bound_decisions": True}})

@@ -14,7 +14,10 @@ export interface Decision {
   ttlSeconds?: number
   /** Seconds since 1970, instead. */
   exp?: number
-  /** Binds the decision to what is asked and to these secrets, so that nobody on the way can swap them. */
+  /**
+   * Binds the decision to what is asked and to these secrets, so that nobody on the way can swap them. It does unless
+   * this is `false`, which tenants that require bound decisions do not take.
+   */
   bind?: boolean
   /** To be sent along with an approval. */
   secrets?: SecretValues
@@ -28,7 +31,7 @@ export async function signDecision(
 ): Promise<DecisionSignature> {
   if (!subtle) throw new SluiceError('there is no WebCrypto here: serve the page over https; on Node 18 pass webcrypto.subtle of node:crypto')
   const exp = decision.exp ?? Math.floor(Date.now() / 1000) + (decision.ttlSeconds ?? 300)
-  const digests = decision.bind
+  const digests = decision.bind !== false
     ? {
         items_digest: await digestOf(approval.requested_items, subtle),
         secrets_digest: await digestOf(plainValues(decision.secrets ?? {}), subtle),

@@ -47,7 +47,8 @@ TEST_F(AdminTest, A_tenant_is_changed_by_merging) {
 
 TEST_F(AdminTest, A_tenants_settings_are_changed_one_by_one_and_cleared_together) {
   make_surfaces({.webhook_signing_root = "root", .webhook_urls = {"https://host.example/hooks"}});
-  const auto defaults = admin("GET", tenant_path())->member("settings");
+  const auto defaults = admin("POST", "/v1/tenants", R"({"name":"fresh"})")->member("settings");
+  EXPECT_NE(defaults.find(R"("require_bound_decisions":true,"agui_unsigned_approvals":false)"), std::string::npos);
   const std::string changed =
       R"({"filler_enabled":false,"weight":7,"max_running":3,"max_held":4,"max_concurrent_sticky":2,)"
       R"("max_sticky_ttl_seconds":600,"require_bound_decisions":true,"agui_unsigned_approvals":true,)"

@@ -45,7 +45,8 @@ void check_webhook_url(const Fields& settings, const std::string& url, std::span
 void read_settings(const Fields& fields, const model::Tenant& before, std::span<const std::string> webhook_urls,
                    store::TenantPatch& patch) {
   if (fields.null("settings")) {
-    patch.filler_enabled = patch.require_bound_decisions = patch.agui_unsigned_approvals = false;
+    patch.filler_enabled = patch.agui_unsigned_approvals = false;
+    patch.require_bound_decisions = true;
     patch.limits = model::TenantLimits{};
     patch.webhook_url = std::optional<std::string>{};
     return;

@@ -62,7 +62,8 @@ void create_tenant(const Asked& asked) {
   read_settings(fields, tenant, asked->surface().options.webhook_urls, settings);
   if (refused(asked, findings)) return;
   tenant.filler_enabled = settings.filler_enabled.value_or(false);
-  tenant.require_bound_decisions = settings.require_bound_decisions.value_or(false);
+  tenant.require_bound_decisions = settings.require_bound_decisions.value_or(true);
+  tenant.agui_unsigned_approvals = settings.agui_unsigned_approvals.value_or(false);
   tenant.limits = settings.limits.value_or(model::TenantLimits{});
   tenant.webhook_url = settings.webhook_url.value_or(std::nullopt);
 

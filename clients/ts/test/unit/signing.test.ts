@@ -12,14 +12,14 @@ const hmac = { keyId: 'apk_1', algorithm: 'hmac-sha256', secret: 'as-shown' } as
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url')
 
 test('I-15 the plain line is signed with HMAC-SHA256', async () => {
-  const signature = await signDecision(hmac, approval, { decision: 'approve', exp: 1782813720 }, subtle)
+  const signature = await signDecision(hmac, approval, { decision: 'approve', exp: 1782813720, bind: false }, subtle)
   const value = createHmac('sha256', 'as-shown').update('{"approval_id":"apr_1","decision":"approve","exp":1782813720}').digest('base64url')
   assert.deepEqual(signature, { key_id: 'apk_1', algorithm: 'hmac-sha256', exp: 1782813720, value })
 })
 
-test('I-15 a bound decision signs digests of what is asked and of the secrets', async () => {
+test('I-15 a decision is bound: it signs digests of what is asked and of the secrets', async () => {
   const secrets = { ZED: 'z', CRM_API_KEY: { value: 'hush', hosts: ['crm.example'] } }
-  const signature = await signDecision(hmac, approval, { decision: 'approve', exp: 1, bind: true, secrets }, subtle)
+  const signature = await signDecision(hmac, approval, { decision: 'approve', exp: 1, secrets }, subtle)
   const itemsDigest = sha256('[{"alias":"CRM_API_KEY","description":"Key of the CRM: \\"ü\\"\\n","hosts":["crm.example"],"kind":"secret"}]')
   const secretsDigest = sha256('{"CRM_API_KEY":"hush","ZED":"z"}')
   assert.deepEqual([signature.items_digest, signature.secrets_digest], [itemsDigest, secretsDigest])
@@ -38,7 +38,7 @@ test('I-15 the same with Ed25519, from raw bytes and from a key of WebCrypto', a
   const { d, x } = pair.privateKey.export({ format: 'jwk' })
   const key = await subtle.importKey('pkcs8', Uint8Array.from(pair.privateKey.export({ format: 'der', type: 'pkcs8' })), 'Ed25519', false, ['sign'])
   for (const privateKey of [d!, key]) {
-    const signature = await signDecision({ keyId: 'apk_2', algorithm: 'ed25519', privateKey }, approval, { decision: 'deny', exp: 7 }, subtle)
+    const signature = await signDecision({ keyId: 'apk_2', algorithm: 'ed25519', privateKey }, approval, { decision: 'deny', exp: 7, bind: false }, subtle)
     const payload = Buffer.from('{"approval_id":"apr_1","decision":"deny","exp":7}')
     const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: x! }, format: 'jwk' })
     assert.ok(verify(null, payload, publicKey, Buffer.from(signature.value, 'base64url')))
