@@ -8,6 +8,7 @@ namespace sluice::api::integration {
 namespace {
 
 constexpr std::string_view server_names[] = {"name", "url", "headers", "command", "environment"};
+constexpr std::string_view session_names[] = {"sessionId", "model", "tools"};
 constexpr std::string_view tool_names[] = {"name", "description", "parameters", "url", "timeout_seconds"};
 constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2'048};
 constexpr TextRule description_rule{.chars_max = 4'000};
@@ -180,13 +181,18 @@ model::AgentKit read_kit(const Asked& asked, const Fields& fields, const model::
 }
 
 std::optional<std::string> read_session_id(const Fields& fields, std::string_view name) {
-  auto text = fields.text(name, {.chars_max = 4'096});
-  if (!text) return std::nullopt;
-  if (!is_session_id(*text)) {
-    fields.refuse(name, "must be a session's id: letters, digits, _, - and ., at most 128");
+  const auto read = [](const Fields& of, std::string_view called) -> std::optional<std::string> {
+    auto text = of.text(called, {.chars_max = 4'096});
+    if (!text || is_session_id(*text)) return text;
+    of.refuse(called, "must be a session's id: letters, digits, _, - and ., at most 128");
     return std::nullopt;
-  }
-  return text;
+  };
+  const bool is_value = fields.given(name) && !fields.null(name) && !fields.is_text(name);
+  if (!is_value) return read(fields, name);
+  const auto value = fields.object(name, session_names);
+  if (!value) return std::nullopt;
+  value->require("sessionId");
+  return read(*value, "sessionId");
 }
 
 }  // namespace sluice::api::integration

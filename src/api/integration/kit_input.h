@@ -18,7 +18,8 @@ model::HostTool read_host_tool(const Fields& fields);
 
 // "native, claude-code, …"
 std::string agent_type_words();
-// The id of an agent program's session. Refused when it cannot be one.
+// The id of an agent program's session, as itself or as the value of the event that told it ({"sessionId": …}). Refused
+// when it cannot be one.
 std::optional<std::string> read_session_id(const Fields& fields, std::string_view name);
 
 }  // namespace sluice::api::integration

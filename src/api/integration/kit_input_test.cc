@@ -153,6 +153,9 @@ TEST_F(KitInputTest, H_3_a_message_may_name_the_session_to_go_on_with) {
   EXPECT_EQ(say(R"("0198-ab.c_d")")->status, 200);
   EXPECT_EQ(agent.last.extras.session_id, "0198-ab.c_d");
   agent_finishes();
+  EXPECT_EQ(say(R"({"sessionId":"0198-ef"})")->status, 200);
+  EXPECT_EQ(agent.last.extras.session_id, "0198-ef");
+  agent_finishes();
   EXPECT_EQ(say("null")->status, 200);
   EXPECT_EQ(agent.last.extras.session_id, std::nullopt);
   agent_finishes();
