@@ -87,6 +87,8 @@ std::string bounded(json::Value params) {
 
 }  // namespace
 
+std::string initialized_notice() { return notification("notifications/initialized", "{}"); }
+
 Client::Client(std::string name, std::string version) : name_(std::move(name)), version_(std::move(version)) {}
 
 Outgoing Client::begin() {
@@ -175,7 +177,7 @@ void Client::take_greeting(json::Value message, std::vector<FromServer>& told) {
     return fail("It answered initialize without a protocolVersion: it does not speak MCP.", told);
   }
   protocol_version_ = version;
-  output_.push_back({.message = notification("notifications/initialized", "{}"), .expects_answer = false});
+  output_.push_back({.message = initialized_notice(), .expects_answer = false});
   stage_ = Stage::listing;
   ask_page("");
 }
@@ -209,6 +211,9 @@ void Client::take_page(json::Value message, std::vector<FromServer>& told) {
 void Client::take_tool(json::Value tool) {
   const auto name = text_of(tool.find("name"));
   const auto schema = tool.find("inputSchema");
+  // Such a tool answers only to tasks, which this client does not have.
+  const auto execution = tool.find("execution");
+  if (execution && text_of(execution->find("taskSupport")) == "required") return;
   auto parameters = schema && schema->kind() == json::Kind::object ? schema->to_text() : "{}";
   if (name.empty() || name.size() > 256 || parameters.size() > schema_bytes_max || tools_.size() >= tools_max) return;
   tools_.push_back({.name = std::string(name),

@@ -51,6 +51,16 @@ class McpClient : public testing::Test {
   Client client{"sluice"};
 };
 
+TEST_F(McpClient, Leaves_out_tools_that_answer_only_to_tasks) {
+  greet();
+  (void)client.take(answer_to(
+      listing(), R"("result":{"tools":[{"name":"lookup","execution":{"taskSupport":"optional"}},)"
+                 R"({"name":"simulate","execution":{"taskSupport":"required"}},{"name":"plain","execution":{}}]})"));
+  std::vector<std::string> names;
+  for (const auto& tool : client.tools()) names.push_back(tool.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"lookup", "plain"}));
+}
+
 TEST_F(McpClient, Begins_with_who_it_is_and_then_asks_for_the_tools) {
   const auto first = client.begin();
   EXPECT_EQ(member(first.message, "method"), R"("initialize")");

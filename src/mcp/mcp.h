@@ -83,6 +83,9 @@ struct Outgoing {
   bool expects_answer = true;
 };
 
+// Says that a greeting was understood, for whoever begins a session of HTTP again.
+std::string initialized_notice();
+
 struct FromServer {
   enum class Kind : uint8_t {
     ready,   // its tools are known: Client::tools()

@@ -66,30 +66,54 @@ class McpHttp final : public McpCarrier {
       : context_(context), url_(std::move(url)), headers_(std::move(headers)), listener_(listener) {}
 
   void send(mcp::Outgoing message, uint64_t number) override {
-    if (number != 0) return post(std::move(message), number);
+    if (greeting_.message.empty()) greeting_ = message;
+    if (number != 0 && is_renewing_) return repeats_.push_back({std::move(message), number});
+    if (number != 0) return post(std::move(message), {.number = number});
     waiting_.push_back(std::move(message));
     post_next();
   }
   void leave(uint64_t number) override {
     std::erase_if(posts_, [&](const auto& post) { return post->number == number; });
+    std::erase_if(repeats_, [&](const Repeat& repeat) { return repeat.number == number; });
   }
   void agree_on(std::string_view version) override { version_ = version; }
 
  private:
+  // What a message is to the dialogue.
+  struct Purpose {
+    uint64_t number = 0;
+    bool is_repeated = false;  // in another session than the first time
+    bool is_renewal = false;   // begins another session
+  };
+  struct Repeat {
+    mcp::Outgoing message;
+    uint64_t number = 0;
+  };
   struct Post final : net::CallListener {
-    Post(McpHttp& of, uint64_t of_call, bool has_answer) : carrier(of), number(of_call), expects_answer(has_answer) {}
+    Post(McpHttp& of, Purpose purpose, mcp::Outgoing said)
+        : carrier(of),
+          number(purpose.number),
+          is_repeated(purpose.is_repeated),
+          is_renewal(purpose.is_renewal),
+          expects_answer(said.expects_answer),
+          session(of.session_),
+          message(std::move(said)) {}
     void on_head(int code, const net::Headers& headers) override {
       status = code;
       is_stream = status / 100 == 2 && media_type_of(headers) == "text/event-stream";
-      const auto session = headers.find("mcp-session-id");
-      if (session && carrier.session_.empty()) carrier.session_ = *session;
+      const auto given = headers.find("mcp-session-id");
+      if (given && carrier.session_.empty() && is_renewal == carrier.is_renewing_) carrier.session_ = *given;
     }
     void on_body(std::string_view bytes) override { carrier.hear(*this, bytes); }
     void on_end(net::CallEnd end) override { carrier.end(*this, end); }
 
     McpHttp& carrier;
     const uint64_t number;
+    const bool is_repeated;
+    const bool is_renewal;
     const bool expects_answer;
+    const std::string session;  // that it was sent in; empty: in none
+    mcp::Outgoing message;
     bool is_answered = false;
     int status = 0;
     bool is_stream = false;
@@ -103,32 +127,31 @@ class McpHttp final : public McpCarrier {
   // The dialogue's own messages go one after another: what follows a greeting must not overtake it.
   void post_next() {
     const bool is_busy = std::ranges::any_of(posts_, [](const auto& post) { return post->number == 0; });
-    if (waiting_.empty() || is_busy) return;
+    if (is_busy) return;
+    if (waiting_.empty()) return repeat_calls();
     auto message = std::move(waiting_.front());
     waiting_.pop_front();
-    post(std::move(message), 0);
+    post(std::move(message), {});
   }
 
-  void post(mcp::Outgoing message, uint64_t number) {
-    const auto ms_max = number == 0 ? short_ms_max : context_.options.hands.tool_timeout_ms_max;
-    net::ClientRequest request{.method = "POST",
-                               .url = url_,
-                               .body = std::move(message.message),
-                               .idle_ms_max = ms_max,
-                               .total_ms_max = ms_max};
+  void post(mcp::Outgoing message, Purpose purpose) {
+    const auto ms_max = purpose.number == 0 ? short_ms_max : context_.options.hands.tool_timeout_ms_max;
+    auto made = std::make_unique<Post>(*this, purpose, std::move(message));
+    net::ClientRequest request{
+        .method = "POST", .url = url_, .body = made->message.message, .idle_ms_max = ms_max, .total_ms_max = ms_max};
     request.headers.add("Content-Type", "application/json");
     request.headers.add("Accept", "application/json, text/event-stream");
     if (!session_.empty()) request.headers.add("Mcp-Session-Id", session_);
-    if (!version_.empty()) request.headers.add("MCP-Protocol-Version", version_);
+    if (!version_.empty() && !purpose.is_renewal) request.headers.add("MCP-Protocol-Version", version_);
     for (const auto& [name, value] : headers_) request.headers.add(name, value);
-    auto made = std::make_unique<Post>(*this, number, message.expects_answer);
     made->call = context_.client.call(std::move(request), *made);
     posts_.push_back(std::move(made));
   }
 
   void hear(Post& post, std::string_view bytes) {
     post.byte_count += bytes.size();
-    const auto bytes_max = static_cast<std::size_t>(context_.options.tool_answer_bytes_max);
+    const auto bytes_max =
+        static_cast<std::size_t>(context_.options.tool_answer_bytes_max) * (post.number == 0 ? 1 : mcp_answer_factor);
     if (post.byte_count > bytes_max) {
       return fail(post, "its answer is longer than " + std::to_string(bytes_max) + " bytes");
     }
@@ -146,8 +169,40 @@ class McpHttp final : public McpCarrier {
     if (post.number == 0 && post.is_answered) drop(post);
   }
 
+  // ── a session that the server has forgotten ──
+  // It did not carry the call out, so that this may be sent again, once, in a session that is begun for it.
+  void renew(Post& post) {
+    repeats_.push_back({std::move(post.message), post.number});
+    const bool is_first = !is_renewing_ && post.session == session_;
+    remove(post);
+    if (!is_first) return post_next();
+    is_renewing_ = true;
+    session_.clear();
+    this->post(greeting_, {.is_renewal = true});
+  }
+  void finish_renewal() {
+    is_renewing_ = false;
+    waiting_.push_front({.message = mcp::initialized_notice(), .expects_answer = false});
+  }
+  void repeat_calls() {
+    if (is_renewing_) return;
+    for (auto& [message, number] : std::exchange(repeats_, {})) {
+      post(std::move(message), {.number = number, .is_repeated = true});
+    }
+  }
+  void give_up_renewal(const std::string& why) {
+    is_renewing_ = false;
+    const auto alive = lifeline_.watch();
+    for (const auto& repeat : std::exchange(repeats_, {})) {
+      listener_.on_mcp_unanswered(repeat.number, "its session was lost, and it began no other: " + why);
+      if (alive.expired()) return;
+    }
+    post_next();
+  }
+
   void end(Post& post, const net::CallEnd& end) {
     if (end.failure) return fail(post, "its answer did not come: " + end.what);
+    if (post.status == 404 && post.number != 0 && !post.session.empty() && !post.is_repeated) return renew(post);
     if (post.status / 100 != 2) return fail(post, "it answered with " + status_words(post.status, post.body));
     const auto alive = post.lifeline.watch();
     const auto body = std::move(post.body);
@@ -160,12 +215,17 @@ class McpHttp final : public McpCarrier {
   // May drop the post, and this.
   void take(Post& post, std::string_view message) {
     if (post.number == 0 && is_response(message)) post.is_answered = true;
+    if (post.is_renewal) return;  // the dialogue is past it
     listener_.on_mcp_message(message);
   }
 
   void fail(Post& post, std::string why) {
     const auto number = post.number;
     const bool matters = post.expects_answer;
+    if (post.is_renewal) {
+      remove(post);
+      return give_up_renewal(why);
+    }
     if (number != 0) why += ". Whether it did its work is unknown, and it is not called again.";
     const auto alive = lifeline_.watch();
     remove(post);
@@ -173,6 +233,7 @@ class McpHttp final : public McpCarrier {
     if (!alive.expired()) post_next();
   }
   void drop(Post& post) {
+    if (post.is_renewal) finish_renewal();
     remove(post);
     post_next();
   }
@@ -186,6 +247,9 @@ class McpHttp final : public McpCarrier {
   McpCarrierListener& listener_;
   std::string session_;
   std::string version_;
+  mcp::Outgoing greeting_;  // as it was first sent
+  bool is_renewing_ = false;
+  std::vector<Repeat> repeats_;  // calls that are sent again in the session that is being begun
   std::deque<mcp::Outgoing> waiting_;
   Lifeline lifeline_;
   std::list<std::unique_ptr<Post>> posts_;

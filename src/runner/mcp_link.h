@@ -16,6 +16,10 @@
 
 namespace sluice::runner {
 
+// The answer to a call may be so many times longer than other answers of a tool are (RunnerOptions), because all of it
+// comes in one message; the model is shown the parts that fit.
+inline constexpr std::size_t mcp_answer_factor = 8;
+
 class McpCarrierListener {
  public:
   virtual ~McpCarrierListener() = default;

@@ -327,6 +327,60 @@ TEST_F(ToolboxTest, A_call_over_MCP_that_fails_says_how_and_is_not_repeated) {
   }
 }
 
+TEST_F(ToolboxTest, H_6_A_session_that_a_server_of_MCP_has_forgotten_is_begun_anew_and_the_call_made_once_more) {
+  const auto in_session = [](const char* id) {
+    return net::Headers{{"Content-Type", "application/json"}, {"Mcp-Session-Id", id}};
+  };
+  serve_mcp(in_session("s-1"));
+  open();
+  ASSERT_TRUE(is_ready);
+  const auto forget = [&](const char* next_id) {
+    client.requests.clear();
+    client.answer(FakeAnswer::whole(404, "no such session"));
+    client.answer(FakeAnswer::whole(200, mcp_greeting(), in_session(next_id)));
+    client.answer(FakeAnswer::whole(202, ""));
+  };
+  forget("s-2");
+  client.answer(FakeAnswer::whole(200, mcp_text(3, "2 orders"), json_type()));
+  call("crm__lookup");
+  ASSERT_TRUE(heard.answer);
+  EXPECT_EQ(heard.answer->text, "2 orders");
+  ASSERT_EQ(client.requests.size(), 4u);
+  EXPECT_EQ(header(0, "mcp-session-id"), "s-1");
+  EXPECT_NE(client.requests[1].body.find(R"("method":"initialize")"), std::string::npos);
+  EXPECT_EQ(header(1, "mcp-session-id"), "(none)");
+  EXPECT_EQ(header(1, "mcp-protocol-version"), "(none)");
+  EXPECT_NE(client.requests[2].body.find("notifications/initialized"), std::string::npos);
+  EXPECT_EQ(header(2, "mcp-session-id"), "s-2");
+  EXPECT_EQ(client.requests[3].body, client.requests[0].body);
+  EXPECT_EQ(header(3, "mcp-session-id"), "s-2");
+
+  forget("s-3");
+  client.answer(FakeAnswer::whole(404, "no such session"));
+  call("crm__lookup");
+  expect_failed("status 404: no such session");
+  EXPECT_EQ(client.requests.size(), 4u) << "once more, and not again";
+
+  client.requests.clear();
+  client.answer(FakeAnswer::whole(404, "no such session"));
+  client.answer(FakeAnswer::whole(503, "closed"));
+  call("crm__lookup");
+  expect_failed("its session was lost, and it began no other: it answered with status 503: closed");
+  EXPECT_EQ(client.requests.size(), 2u);
+}
+
+TEST_F(ToolboxTest, A_long_answer_over_MCP_is_cut_and_not_refused) {
+  open_mcp();
+  const std::string begins = "It begins here. ";
+  client.answer(FakeAnswer::whole(200, mcp_text(3, begins + std::string(2 << 20, 'x') + " It ends."), json_type()));
+  call("crm__lookup");
+  ASSERT_TRUE(heard.answer);
+  EXPECT_FALSE(heard.answer->failed);
+  EXPECT_LT(heard.answer->text.size(), 100'000u);
+  EXPECT_TRUE(heard.answer->text.starts_with(begins)) << heard.answer->text.substr(0, 100);
+  EXPECT_NE(heard.answer->text.find("left out"), std::string::npos);
+}
+
 TEST_F(ToolboxTest, A_call_over_MCP_that_is_silent_or_dropped_is_cancelled) {
   open_mcp();
   client.answer(FakeAnswer());
