@@ -113,11 +113,13 @@ void Claude::hear(std::string_view line, Out out) {
     return complain("Claude Code printed a line that is not understood: " + plain_words(line.substr(0, 200)), out);
   }
   const auto root = document.value().root();
-  if (const auto session = text_in(root, "session_id"); !session.empty() && !has_session_) {
+  const auto type = text_in(root, "type");
+  // A failure before anything was done names a session that there is not.
+  const bool is_stillborn = type == "result" && is_true_in(root, "is_error");
+  if (const auto session = text_in(root, "session_id"); !session.empty() && !has_session_ && !is_stillborn) {
     has_session_ = true;
     out.push_back({.kind = Kind::session, .text = std::string(session)});
   }
-  const auto type = text_in(root, "type");
   if (type == "stream_event") {
     // Of subagents only whole messages are told.
     if (text_in(root, "parent_tool_use_id").empty()) hear_stream(value_in(root, "event"), out);

@@ -86,7 +86,7 @@ TEST(Claude, Every_dialogue_is_told_the_same_however_its_bytes_are_cut) {
     const auto bytes = recorded(std::string(name));
     for (const bool may_defer : {false, true}) {
       const auto at_once = told_in_pieces(bytes, asking(may_defer), bytes.size() * 100);
-      EXPECT_GE(at_once.size(), 2U);
+      EXPECT_GE(at_once.size(), 1U);
       EXPECT_EQ(at_once, told_in_pieces(bytes, asking(may_defer), 1)) << name;
       EXPECT_EQ(at_once, told_in_pieces(bytes, asking(may_defer), 700)) << name;
     }
@@ -175,6 +175,7 @@ TEST(Claude, Failures_are_told_by_their_class) {
   EXPECT_EQ(unknown.lines.back(),
             "failed agent-failed Claude Code failed: No conversation found with session ID: "
             "11111111-2222-3333-4444-555555555555");
+  EXPECT_EQ(unknown.told("session"), Lines{}) << "the id in that line is of no session";
 }
 
 TEST(Claude, A_failure_without_words_is_told_by_its_kind) {

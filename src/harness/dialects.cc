@@ -1,4 +1,6 @@
+#include "base/json.h"
 #include "harness/dialect_makers.h"
+#include "harness/json_line.h"
 
 namespace sluice::harness {
 
@@ -16,7 +18,18 @@ std::unique_ptr<Dialect> make_dialect(const Assignment& assignment) {
 
 bool can_defer(std::string_view agent_type) { return agent_type == "claude-code"; }
 
+// Codex tells of its commands by another name, and in another form, than its model calls them.
 std::string resume_prompt(const ProgramCall& call) {
+  const auto arguments = json::Document::parse(call.arguments);
+  if (call.name == "command_execution" && arguments) {
+    const auto root = arguments.value().root();
+    const auto directory = text_in(root, "cwd");
+    return "Your command was held back until a human agreed, and was not run. The human has agreed now. Run exactly "
+           "this "
+           "command again" +
+           (directory.empty() ? "" : " in " + std::string(directory)) +
+           ", then go on with your work: " + std::string(text_in(root, "command"));
+  }
   return "Your call of the tool " + call.name +
          " was held back until a human agreed, and was not carried out. The human has agreed now. Call " + call.name +
          " again with exactly these arguments, then go on with your work: " + call.arguments;
