@@ -107,8 +107,10 @@ std::string told(const std::vector<harness::HistoryTurn>& turns) {
 }
 
 TEST(ClientHistory, Is_what_user_and_assistant_said_before_the_last_message) {
-  EXPECT_EQ(told(client_history(elsewhere, 200)), "user: Hello\nassistant: Good\nday\n");
-  EXPECT_EQ(told(client_history(elsewhere, 1)), "assistant: Good\nday\n") << "the newest counts first";
+  EXPECT_EQ(told(client_history(elsewhere, 200)),
+            "user: Hello\nassistant: Good\n[image, which cannot be shown here]\nday\n");
+  EXPECT_EQ(told(client_history(elsewhere, 1)), "assistant: Good\n[image, which cannot be shown here]\nday\n")
+      << "the newest counts first";
   EXPECT_TRUE(client_history(elsewhere, 0).empty());
   for (const auto* nothing : {"", "[]", "{}", "[1,{}]", R"([{"role":"assistant","content":"x"}])"}) {
     EXPECT_TRUE(client_history(nothing, 200).empty()) << nothing;
@@ -126,9 +128,9 @@ TEST_F(AguiTest, The_first_message_of_a_thread_brings_its_history_and_later_ones
   auto first = named(made, "t", "r");
   first.extras.agui->messages = elsewhere;
   send_ok(first);
-  EXPECT_EQ(told(last_dispatch().history), "user: Hello\nassistant: Good\nday\n");
+  EXPECT_EQ(told(last_dispatch().history), "user: Hello\nassistant: Good\n[image, which cannot be shown here]\nday\n");
   restart_server();
-  EXPECT_EQ(told(last_dispatch().history), "user: Hello\nassistant: Good\nday\n");
+  EXPECT_EQ(told(last_dispatch().history), "user: Hello\nassistant: Good\n[image, which cannot be shown here]\nday\n");
   agent_says("Then.");
   agent_finishes();
   auto second = named(made.id, "t", "r2");

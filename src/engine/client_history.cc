@@ -7,7 +7,8 @@
 namespace sluice::engine {
 namespace {
 
-// A content is a text, or a list of parts, of which those that are text count.
+// A content is a text, or a list of parts. What is no text is named: clients repeat their history with each message, so
+// that a picture in it is no reason to refuse them, but the model must not think that nothing was there.
 std::string text_of(json::Value message) {
   const auto content = message.find("content");
   if (!content) return {};
@@ -15,9 +16,13 @@ std::string text_of(json::Value message) {
   std::string out;
   content->each_element([&](json::Value part) {
     const auto text = part.find("text");
-    if (!text || !text->string()) return;
+    const auto type = part.find("type");
+    const auto kind = type ? type->string().value_or("") : "";
+    const bool is_medium =
+        kind == "image" || kind == "audio" || kind == "video" || kind == "document" || kind == "binary";
+    if (!is_medium && (!text || !text->string())) return;
     if (!out.empty()) out += '\n';
-    out += *text->string();
+    out += is_medium ? "[" + std::string(kind) + ", which cannot be shown here]" : std::string(*text->string());
   });
   return out;
 }

@@ -129,7 +129,10 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::opti
   fresh.idempotency = send.idempotency;
   fresh.secrets = send.secrets;
   fresh.audit = send.audit;
-  if (const auto& agui = send.extras.agui) fresh.agui = {.thread_id = agui->thread_id, .run_id = agui->run_id};
+  if (const auto& agui = send.extras.agui) {
+    fresh.agui = {.thread_id = agui->thread_id, .run_id = agui->run_id};
+    if (agui->replaces) fresh.replaces_from = model::MessageId::parse(*agui->replaces);
+  }
   if (const auto& chat = send.extras.chat) {
     for (const auto& file : chat->attachments) {
       if (const auto id = model::FileId::parse(file.id)) fresh.attached.push_back(*id);

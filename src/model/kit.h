@@ -87,6 +87,8 @@ struct AguiNames {
   std::string run_id;
   std::optional<std::string> parent_run_id;
   std::string messages = "[]";  // JSON: the client's messages as it sent them, the user's last
+  // The id of a user's message of ours: this run stands instead of all that was said from there on.
+  std::optional<std::string> replaces = std::nullopt;
   bool operator==(const AguiNames&) const = default;
 };
 

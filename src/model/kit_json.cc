@@ -61,6 +61,7 @@ void append_server(json::Writer& writer, const McpServer& server) {
 void append_agui(json::Writer& writer, const AguiNames& agui) {
   writer.begin_object().key("thread_id").string(agui.thread_id).key("run_id").string(agui.run_id);
   if (agui.parent_run_id) writer.key("parent_run_id").string(*agui.parent_run_id);
+  if (agui.replaces) writer.key("replaces").string(*agui.replaces);
   writer.key("messages").raw(agui.messages).end_object();
 }
 
@@ -177,8 +178,9 @@ RunExtras extras_from_json(json::Value value) {
     extras.context.push_back({text_of(item, "description"), text_of(item, "value")});
   });
   if (const auto agui = value.find("agui")) {
-    extras.agui = AguiNames{text_of(*agui, "thread_id"), text_of(*agui, "run_id"),
-                            text_if_there(*agui, "parent_run_id"), json_of(*agui, "messages", "[]")};
+    extras.agui =
+        AguiNames{text_of(*agui, "thread_id"), text_of(*agui, "run_id"), text_if_there(*agui, "parent_run_id"),
+                  json_of(*agui, "messages", "[]"), text_if_there(*agui, "replaces")};
   }
   if (const auto chat = value.find("chat")) extras.chat = chat_from_json(*chat);
   if (const auto inference = value.find("inference")) extras.inference = inference_from_json(*inference);

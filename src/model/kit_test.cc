@@ -85,6 +85,7 @@ TEST(ExtrasJson, H_3_come_back_as_they_were) {
             R"("messages":[{"id":"m","role":"user","content":"x"}]}})");
   EXPECT_EQ(read_back(text_of(extras), extras_from_json), extras);
   extras.agui->parent_run_id.reset();
+  extras.agui->replaces = "msg_1";
   EXPECT_EQ(read_back(text_of(extras), extras_from_json), extras);
 }
 

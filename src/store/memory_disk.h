@@ -74,6 +74,7 @@ class MemoryDisk {
   struct MessageRow {
     model::Message message;
     std::optional<model::RunId> run;  // that produces it
+    bool is_replaced = false;
   };
   struct RunRow {
     model::Run run;

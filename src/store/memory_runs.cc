@@ -135,7 +135,7 @@ void MemoryStore::message(model::TenantId tenant, model::MessageId id, Done<Stor
   if (row == nullptr || conversation_of(tenant, row->message.conversation_id) == nullptr) {
     return answer<StoredMessage>(no_such("message"), std::move(done));
   }
-  answer<StoredMessage>(StoredMessage{id, model::to_json(row->message)}, std::move(done));
+  answer<StoredMessage>(StoredMessage{id, model::to_json(row->message), row->is_replaced}, std::move(done));
 }
 
 void MemoryStore::history(model::ConversationId conversation, model::MessageId before, int count_max,
@@ -147,8 +147,8 @@ void MemoryStore::history(model::ConversationId conversation, model::MessageId b
   std::vector<Turn> turns;
   Room room(count_max, limits::history_bytes_max);
   for (auto id = std::make_reverse_iterator(end); id != row->messages.rend(); ++id) {
-    const auto& message = disk_.messages_.find(*id)->message;
-    if (message.status != model::MessageStatus::completed) continue;
+    const auto& [message, run, is_replaced] = *disk_.messages_.find(*id);
+    if (is_replaced || message.status != model::MessageStatus::completed) continue;
     if (!room.take(message.content.size())) break;
     turns.push_back({message.role, message.content, message.created_at});
   }
@@ -187,9 +187,16 @@ Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
 
   row->conversation.last_message_at = made.user_message.created_at;
   row->flight = made.run.id;
+  if (made.replaces_from) {
+    auto replaced = std::find(row->messages.begin(), row->messages.end(), *made.replaces_from);
+    for (; replaced != row->messages.end(); ++replaced) {
+      auto& message = *disk_.messages_.find(*replaced);
+      message.is_replaced = message.message.status == model::MessageStatus::completed;
+    }
+  }
   row->messages.insert(row->messages.end(), {made.user_message.id, made.assistant_message.id});
-  disk_.messages_.add(made.user_message.id, {made.user_message, std::nullopt});
-  disk_.messages_.add(made.assistant_message.id, {made.assistant_message, made.run.id});
+  disk_.messages_.add(made.user_message.id, {made.user_message, std::nullopt, false});
+  disk_.messages_.add(made.assistant_message.id, {made.assistant_message, made.run.id, false});
   auto run = made.run;
   run.agent_id = row->conversation.agent_id;
   run.epoch = {1};

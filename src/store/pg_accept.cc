@@ -174,6 +174,7 @@ Result<AcceptOutcome> PgAccepts::decide(const NewRun& made, const Numbers& numbe
   run.run.head = {made.events.size()};
   run.run.node = node_;
   if (made.conversation) made_conversations_.push_back({place.conversation, numbers.conversation});
+  sql::replace_from(db, run.numbers.conversation, made.replaces_from);
   sql::keep_names(db, names);
   sql::join_bag(db, made.run.tenant_id, made.run.conversation_id, made.attached);
   sql::keep_secrets_of(db, made);

@@ -83,6 +83,7 @@ struct Page {
 struct StoredMessage {
   model::MessageId id;
   std::string json;
+  bool is_replaced = false;  // as message() tells it; lists do not
 };
 
 struct Turn {

@@ -4,6 +4,7 @@
 #include "store/sql_gates.h"
 #include "store/sql_records.h"
 #include "store/sql_rows.h"
+#include "store/sql_threads.h"
 
 namespace sluice::store::sql {
 
@@ -151,12 +152,14 @@ Result<Page<StoredMessage>> messages(Connection& db, model::TenantId tenant, mod
 
 Result<StoredMessage> message(Connection& db, model::TenantId tenant, model::MessageId id) {
   Query query(db,
-              "SELECT messages.id, json FROM messages JOIN conversations ON conversations.number = conversation "
-              "WHERE messages.id = ? AND tenant_id = ?",
+              "SELECT messages.id, json, messages.status FROM messages JOIN conversations "
+              "ON conversations.number = conversation WHERE messages.id = ? AND tenant_id = ?",
               id, tenant);
   if (!query.next()) return no_such("message");
   StoredMessage message;
-  query.read(message.id, message.json);
+  std::string status;
+  query.read(message.id, message.json, status);
+  message.is_replaced = status == replaced_status;
   if (is_damaged(message)) return damaged(message);
   return message;
 }

@@ -63,6 +63,15 @@ Result<std::vector<AguiRun>> agui_runs_of(Connection& db, model::RunId run) {
   return found;
 }
 
+// One that failed is no history as it is.
+void replace_from(Connection& db, int64_t conversation, const std::optional<model::MessageId>& first) {
+  if (!first) return;
+  execute(db,
+          "UPDATE messages SET status = ? WHERE conversation = ? AND status = 'completed' AND number >= "
+          "(SELECT number FROM messages WHERE id = ? AND conversation = ?)",
+          std::string(replaced_status), conversation, *first, conversation);
+}
+
 std::optional<Error> refusal_of_names(Connection& db, const std::optional<AguiRun>& names) {
   if (!names) return std::nullopt;
   return refusal(*names, {.conversation = conversation_of(db, names->tenant_id, names->thread_id),

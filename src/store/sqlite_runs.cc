@@ -87,6 +87,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   run.epoch = {1};
   run.head = {made.events.size()};
   OpenRun open{.number = next_run_number(db), .conversation = number, .state = run.state, .epoch = run.epoch};
+  replace_from(db, number, made.replaces_from);
   insert_message(db, made.user_message, number, std::nullopt);
   open.message = insert_message(db, made.assistant_message, number, open.number);
   if (const int64_t row = insert_batch(db, open.number, made.events, run.head); row > 0) {

@@ -77,6 +77,8 @@ struct NewRun {
   // They came with the message: kept as by put_secrets() where it is accepted, and only there.
   std::vector<model::SealedSecret> secrets;
   std::vector<model::AuditEntry> audit;
+  // A user's message of the conversation: what was said from there on is replaced by this, and is no history any more.
+  std::optional<model::MessageId> replaces_from;
   bool only_replay = false;  // it is refused: nothing is created, but a known key is answered
 };
 
@@ -171,7 +173,7 @@ class Store : public Objects, public Gates, public Threads {
   virtual void messages(model::TenantId tenant, model::ConversationId conversation, Order order,
                         PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done) = 0;
   virtual void message(model::TenantId tenant, model::MessageId id, Done<StoredMessage> done) = 0;
-  // The last completed turns before `before`, oldest first: what a model is shown. At most
+  // The last completed turns before `before` that were not replaced, oldest first: what a model is shown. At most
   // `count_max` of them and limits::history_bytes_max; the newest counts first.
   virtual void history(model::ConversationId conversation, model::MessageId before, int count_max,
                        Done<std::vector<Turn>> done) = 0;

@@ -452,6 +452,34 @@ TEST_P(StoreContract, History_ends_at_its_bound_of_bytes_and_loses_the_oldest) {
   EXPECT_TRUE(get(&Store::history, conversation, later.run.message_id, 0).empty());
 }
 
+TEST_P(StoreContract, What_was_replaced_is_listed_as_it_was_and_no_history_any_more) {
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant).id;
+  const auto kept = accepted(tenant, conversation);
+  get(&Store::append, the_end(kept, "one"));
+  const auto replaced = accepted(tenant, conversation);
+  get(&Store::append, the_end(replaced, "two"));
+  const auto after = accepted(tenant, conversation);
+  get(&Store::append, the_end(after, "three"));
+  const auto listed = get(&Store::message, tenant, replaced.run.message_id).json;
+  auto anew = a_run(tenant, conversation);
+  anew.replaces_from = replaced.run.user_message_id;
+  const auto now = accepted(anew);
+  restart();
+  for (const auto& [id, is_replaced] :
+       {std::pair(kept.run.user_message_id, false), std::pair(kept.run.message_id, false),
+        std::pair(replaced.run.user_message_id, true), std::pair(replaced.run.message_id, true),
+        std::pair(after.run.message_id, true), std::pair(now.run.user_message_id, false)}) {
+    EXPECT_EQ(get(&Store::message, tenant, id).is_replaced, is_replaced) << id.text();
+  }
+  EXPECT_EQ(get(&Store::message, tenant, replaced.run.message_id).json, listed);
+  EXPECT_EQ(get(&Store::messages, tenant, conversation, Order::ascending, PageQuery<model::MessageId>{}).rows.size(),
+            8U);
+  const auto turns = get(&Store::history, conversation, now.run.message_id, 100);
+  ASSERT_EQ(turns.size(), 3U);
+  EXPECT_EQ(turns[1].content, "one");
+}
+
 TEST_P(StoreContract, History_is_the_last_completed_turns_oldest_first) {
   const auto tenant = make_tenant();
   const auto conversation = make_conversation(tenant).id;

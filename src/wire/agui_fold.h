@@ -54,6 +54,8 @@ class AguiHistory {
   // Of this run: the user's message, then what the agent said and called, as JSON objects with commas between them.
   // What its subagents said is not among it.
   std::string messages() const;
+  // The same without what the segment that goes on now has told so far: a client that joins it gets that as a stream.
+  std::string messages_before_stream() const;
   // Before the user's message, of a client that brought a history along: as it sent them, with commas between them;
   // empty when there are none.
   std::string earlier_messages() const;
@@ -62,6 +64,8 @@ class AguiHistory {
   const std::string& interrupts() const;
 
  private:
+  std::string with_user_message(const std::string& own) const;
+
   std::unique_ptr<AguiTeller> teller_;
   std::string user_id_;
   std::string user_text_;

@@ -237,6 +237,19 @@ TEST_F(AguiFoldTest, Long_results_and_diffs_are_cut_between_characters) {
   EXPECT_NE(lines.back().find(R"("truncated":true)"), std::string::npos);
 }
 
+TEST_F(AguiFoldTest, The_break_between_two_rounds_is_in_no_message_and_counts_where_text_is_taken_back) {
+  const auto told = fold({{EventKind::accepted, {}, R"({"agui":{"thread_id":"t","run_id":"r","messages":[]}})"},
+                          {EventKind::text, {}, "First."},
+                          {EventKind::step, {}, R"({"id":"a","name":"x","status":"succeeded","result":"z"})"},
+                          {EventKind::text, {}, "\n\n"},
+                          {EventKind::text, {}, "Second."},
+                          {EventKind::replaced, {}, R"({"kept_bytes":11})"}},
+                         {.format = Format::agui_ndjson});
+  EXPECT_EQ(told.find(R"("delta":"\n)"), std::string::npos) << told;
+  EXPECT_NE(told.find(R"("delta":"Second.")"), std::string::npos) << told;
+  EXPECT_NE(told.find(R"("content":"Sec"})"), std::string::npos) << told;
+}
+
 TEST_F(AguiFoldTest, Ids_of_counted_steps_are_of_one_run_and_find_back) {
   const auto id = call_id_of(journals_.run(), "step_3");
   EXPECT_EQ(id, "step_3@" + journals_.run().message_id.text());

@@ -21,14 +21,24 @@ const std::string& AguiHistory::interrupts() const { return teller_->interrupts(
 std::string AguiHistory::earlier_messages() const { return std::string(teller_->earlier_messages()); }
 
 std::string AguiHistory::messages() const {
+  std::string own;
+  teller_->transcript().append_json(own, false);
+  return with_user_message(own);
+}
+
+std::string AguiHistory::messages_before_stream() const {
+  std::string own;
+  teller_->transcript().append_begun_json(own, teller_->count_before_segment());
+  return with_user_message(own);
+}
+
+std::string AguiHistory::with_user_message(const std::string& own) const {
   std::string out = teller_->user_message();
   if (out.empty()) {
     json::Writer writer(out);
     writer.begin_object().key("id").string(user_id_).key("role").string("user");
     writer.key("content").string(user_text_).end_object();
   }
-  std::string own;
-  teller_->transcript().append_json(own, false);
   if (!own.empty()) out += ',';
   return out += own;
 }

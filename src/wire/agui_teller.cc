@@ -85,6 +85,7 @@ void AguiTeller::take_answers(json::Value body) {
 
 void AguiTeller::begin_segment() {
   ++segment_;
+  count_before_segment_ = transcript_.count();
   is_parked_ = false;
   interrupts_.clear();
   const auto before = run_id_;
@@ -137,7 +138,7 @@ void AguiTeller::tell_conversation() {
 
 void AguiTeller::tell(const model::RunEvent& event) {
   switch (event.kind) {
-    case EventKind::text: return say(main_, event.body);
+    case EventKind::text: return say_answer(event.body);
     case EventKind::reasoning: return think(main_, event.body);
     case EventKind::started: return tell_conversation();
     case EventKind::filler:
@@ -303,6 +304,14 @@ void AguiTeller::note_usage(json::Value body) {
 
 // ── words, thoughts, calls ──
 
+// The break between two rounds' texts is not part of any message.
+void AguiTeller::say_answer(std::string_view text) {
+  const bool is_break = main_.text.empty() && has_answered_ && text.find_first_not_of('\n') == std::string_view::npos;
+  if (is_break) return transcript_.add_gap(text.size());
+  has_answered_ = true;
+  say(main_, text);
+}
+
 void AguiTeller::say(Lane& lane, std::string_view text) {
   if (text.empty()) return;
   if (lane.text.empty()) {
@@ -416,7 +425,8 @@ void AguiTeller::answer(const std::string& id, Call& call, std::string_view cont
     subagent->lane.round.clear();
   }
   // Its own answers a client has already.
-  if (!tells_of(call.owner) || answered_by_client_.contains(id)) return;
+  if (answered_by_client_.contains(id)) return transcript_.mark_as_clients(id);
+  if (!tells_of(call.owner)) return;
   writer_.tell({AguiType::call_result, id, call.owner}, [&](json::Writer& writer) {
     writer.key("messageId").string(message).key("toolCallId").string(id).key("content").string(content);
     writer.key("role").string("tool");

@@ -28,6 +28,8 @@ class AguiTeller {
   bool is_over() const { return is_run_over_ || (segment_ == view_.segment && writer_.is_over()); }
   int64_t violations() const { return writer_.violations(); }
   const AguiTranscript& transcript() const { return transcript_; }
+  // How many messages the transcript had when the segment that goes on now began.
+  int64_t count_before_segment() const { return count_before_segment_; }
   // That wait for an answer now, as JSON objects with commas between them; empty: none does.
   const std::string& interrupts() const { return interrupts_; }
   // As the client sent it; empty when no client did.
@@ -87,6 +89,7 @@ class AguiTeller {
   void note_usage(json::Value body);
 
   // ── words, thoughts, calls ──
+  void say_answer(std::string_view text);
   void say(Lane& lane, std::string_view text);
   void think(Lane& lane, std::string_view text);
   void close_text(Lane& lane);
@@ -145,11 +148,13 @@ class AguiTeller {
   AguiTranscript transcript_;
 
   int64_t segment_ = -1;
+  int64_t count_before_segment_ = 0;
   bool is_parked_ = false;
   std::string interrupts_;
   std::vector<std::string> late_steps_;  // that came during the wait
   bool is_run_over_ = false;
-  bool has_client_ = false;  // an AG-UI client began the run
+  bool has_client_ = false;    // an AG-UI client began the run
+  bool has_answered_ = false;  // with words of the agent itself
   std::string thread_id_;
   std::string run_id_;  // of this segment
   std::optional<std::string> parent_run_id_;

@@ -1,6 +1,7 @@
 #include "wire/agui_transcript.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/json.h"
 
@@ -17,12 +18,17 @@ std::size_t whole_characters(std::string_view text, std::size_t bytes) {
 }  // namespace
 
 std::string AguiTranscript::add(Role role, std::string_view subagent) {
-  entries_.push_back({.role = role, .id = next_id(), .subagent = std::string(subagent)});
+  entries_.push_back({.role = role, .id = next_id(), .subagent = std::string(subagent), .number = count_});
   return entries_.back().id;
 }
 
 void AguiTranscript::go_on(std::string_view message, std::string_view text) {
-  if (auto* entry = find(message)) entry->text += text;
+  auto* entry = find(message);
+  if (entry == nullptr) return;
+  if (entry->text.empty() && entry->role == Role::assistant && entry->subagent.empty()) {
+    entry->gap = std::exchange(gap_, 0);
+  }
+  entry->text += text;
 }
 
 void AguiTranscript::add_call(std::string_view message, std::string_view call, std::string_view name) {
@@ -53,14 +59,21 @@ std::string AguiTranscript::add_result(std::string_view call, std::string_view c
                                             .subagent = std::string(subagent),
                                             .text = std::string(content),
                                             .call = std::string(call),
-                                            .failed = failed});
+                                            .failed = failed,
+                                            .number = count_});
   return made->id;
+}
+
+void AguiTranscript::mark_as_clients(std::string_view call) {
+  for (auto& entry : entries_) entry.is_clients |= entry.role == Role::tool && entry.call == call;
 }
 
 std::string AguiTranscript::keep_words(std::size_t bytes) {
   std::string last;
+  gap_ = 0;
   for (auto& entry : entries_) {
     if (entry.role != Role::assistant || !entry.subagent.empty() || entry.text.empty()) continue;
+    bytes -= std::min(bytes, entry.gap);
     const auto kept = whole_characters(entry.text, bytes);
     bytes = kept < entry.text.size() ? 0 : bytes - kept;
     entry.text.resize(kept);
@@ -81,6 +94,14 @@ void AguiTranscript::append_json(std::string& out, bool with_subagents) const {
     is_first = false;
     append_entry(out, entry);
   }
+}
+
+void AguiTranscript::append_begun_json(std::string& out, int64_t count) const {
+  AguiTranscript begun(prefix_);
+  for (const auto& entry : entries_) {
+    if (entry.number <= count || entry.is_clients) begun.entries_.push_back(entry);
+  }
+  begun.append_json(out, false);
 }
 
 void AguiTranscript::append_entry(std::string& out, const Entry& entry) {

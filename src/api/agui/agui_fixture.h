@@ -1,6 +1,7 @@
 // An AG-UI client without a socket, of any kind, in one thread with one name.
 #pragma once
 
+#include <cctype>
 #include <string>
 
 #include "api/approval_fixture.h"
@@ -9,7 +10,12 @@ namespace sluice::api::agui {
 
 class AguiTest : public ApprovalTest {
  protected:
-  static std::string user(const std::string& text) { return R"({"id":"u1","role":"user","content":")" + text + "\"}"; }
+  // Another text is another message, as every client has it.
+  static std::string user(const std::string& text) {
+    std::string id = "u_";
+    for (const char byte : text.substr(0, 60)) id += std::isalnum(static_cast<unsigned char>(byte)) != 0 ? byte : '_';
+    return R"({"id":")" + id + R"(","role":"user","content":")" + text + "\"}";
+  }
   static std::string result(const std::string& call_id, const std::string& content, const std::string& more = "") {
     return R"({"id":"r_)" + call_id + R"(","role":"tool","toolCallId":")" + call_id + R"(","content":")" + content +
            "\"" + more + "}";

@@ -51,7 +51,7 @@ void hydrate(const Asked& asked, const Query& query, std::string thread_id, wire
           return asked->fail(conversation.error());
         // A thread that nobody has said anything in yet is empty.
         if (!conversation) return tell_thread(asked, format, {});
-        read_thread(asked, conversation.value(), limit, before,
+        read_thread(asked, conversation.value(), {.limit = limit, .before = before, .is_joined = true},
                     [asked, format](const ThreadNow& now) { tell_thread(asked, format, now); });
       });
 }

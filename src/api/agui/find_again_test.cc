@@ -55,8 +55,9 @@ TEST_F(FindAgainTest, H_2_a_thread_is_told_as_its_client_keeps_it) {
   const auto messages = get("/agui?threadId=t1&protocolVersion=1.0")->member("messages");
   EXPECT_NE(messages.find(R"("role":"user","content":"one")"), std::string::npos) << messages;
   EXPECT_LT(messages.find("First."), messages.find(R"("content":"two")"));
-  EXPECT_LT(messages.find(R"("content":"two")"), messages.find("Second"));
+  EXPECT_EQ(messages.find("Second"), std::string::npos) << "whoever joins the run gets it as a stream";
   agent_finishes();
+  EXPECT_TRUE(has(get("/agui?threadId=t1&protocolVersion=1.0"), "Second"));
   EXPECT_EQ(get("/agui?threadId=t1")->member("activeRun"), "null");
 }
 
@@ -93,6 +94,28 @@ TEST_F(FindAgainTest, I_14_a_thread_shows_what_waits_until_it_is_answered) {
   const auto going = get("/agui?threadId=t1");
   EXPECT_EQ(going->member("interrupts"), "null");
   EXPECT_EQ(going->member("activeRun"), R"({"runId":"r2"})") << "the newest of the client's names";
+}
+
+TEST_F(FindAgainTest, H_2_of_a_run_that_goes_on_a_thread_shows_what_was_told_before_it_waited) {
+  start("r1", user("one"));
+  agent_says("Before.");
+  agent_asks({a_call("toolu_a")});
+  EXPECT_TRUE(has(get("/agui?threadId=t1"), "Before.")) << "as long as it waits nobody can join it";
+  EXPECT_EQ(start("r2", user("one") + "," + result("toolu_a", "mine"))->status, 200);
+  agent_says(R"({"id":"toolu_a","name":"pick","status":"succeeded","result":"mine"})", model::EventKind::step);
+  agent_says("After.");
+  const auto going = get("/agui?threadId=t1&protocolVersion=1.0");
+  EXPECT_TRUE(has(going, "Before.") && !has(going, "After.")) << going->body;
+  EXPECT_TRUE(has(going, R"("toolCallId":"toolu_a","content":"mine")")) << "no stream repeats it: " << going->body;
+}
+
+TEST_F(FindAgainTest, H_2_what_was_answered_anew_is_not_shown_any_more) {
+  talk("r1", "one", "First.");
+  talk("r2", "two", "Second.");
+  talk("r3", "one", "Anew.");
+  const auto thread = get("/agui?threadId=t1");
+  EXPECT_TRUE(has(thread, "Anew.") && !has(thread, "First.") && !has(thread, "Second.")) << thread->body;
+  EXPECT_TRUE(agent.last.history.empty());
 }
 
 TEST_F(FindAgainTest, What_was_said_in_v1_is_part_of_the_thread) {

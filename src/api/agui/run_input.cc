@@ -143,6 +143,7 @@ void read_messages(const Fields& fields, json::Value root, RunInput& out) {
   out.extras.agui->messages = values->to_text();
   if (messages.empty()) return;
   if (messages.back().role == "user") {
+    out.ends_with_user = true;
     out.prompt = messages.back().text;
     out.prompt_id = messages.back().id;
     if (out.prompt.size() > limits::message_content_bytes_max) {

@@ -36,6 +36,7 @@ struct RunInput {
   model::RunExtras extras;                   // with the client's names
   std::string prompt_id;                     // of the user's message
   std::string prompt;                        // of the user's message, if that is the last; empty: it is not
+  bool ends_with_user = false;               // the last message is the user's, whatever it says
   std::vector<model::ClientResult> results;  // of the tool messages after the last word of user or agent
   std::vector<ResumeEntry> resume;
   bool hold = false;  // when all slots are taken: wait, rather than be refused

@@ -41,11 +41,22 @@ TEST_F(RunInputTest, A_session_may_stand_where_tanstacks_adapters_have_it) {
   start("r1", user("x"), R"(,"forwardedProps":{"modelOptions":{"sessionId":"deep"}})");
   EXPECT_EQ(extras().session_id, "deep");
   agent_finishes();
-  start("r2", user("x"), R"(,"forwardedProps":{"sessionId":"near","modelOptions":{"sessionId":"deep"}})");
+  start("r2", user("y"), R"(,"forwardedProps":{"sessionId":"near","modelOptions":{"sessionId":"deep"}})");
   EXPECT_EQ(extras().session_id, "near");
   agent_finishes();
-  start("r3", user("x"), R"(,"forwardedProps":{"modelOptions":null})");
+  start("r3", user("z"), R"(,"forwardedProps":{"modelOptions":null})");
   EXPECT_EQ(extras().session_id, std::nullopt);
+}
+
+TEST_F(RunInputTest, H_3_a_session_comes_back_as_its_id_or_as_the_value_of_the_event_that_told_it) {
+  int number = 0;
+  for (const auto& props : Texts{R"({"sessionId":{"sessionId":"s-1","model":"m","tools":[]}})",
+                                 R"({"modelOptions":{"sessionId":{"sessionId":"s-1"}}})", R"({"sessionId":"s-1"})"}) {
+    const auto name = "r" + std::to_string(number++);
+    EXPECT_EQ(start(name, user(name), R"(,"forwardedProps":)" + props)->status, 200) << props;
+    EXPECT_EQ(extras().session_id, "s-1") << props;
+    agent_finishes();
+  }
 }
 
 TEST_F(RunInputTest, What_is_missing_or_of_another_kind_is_refused_all_at_once) {
@@ -74,7 +85,7 @@ TEST_F(RunInputTest, Any_minor_version_is_served_and_another_major_one_is_not) {
     expect_wrong(with(version), {"/protocolVersion"});
   }
   for (const auto& version : Texts{"1", "1.0", "1.17"}) {
-    EXPECT_FALSE(has(post("/agui", with(version)), "protocolVersion")) << version;
+    EXPECT_EQ(post("/agui", with(version))->status, 200) << version;
   }
 }
 
@@ -94,14 +105,25 @@ TEST_F(RunInputTest, A_wrong_message_says_where) {
   for (const auto& [message, pointer] : wrong) expect_wrong(input("r", message), {pointer});
 }
 
-TEST_F(RunInputTest, The_last_word_is_the_users_and_says_something) {
-  for (const auto& messages : Texts{"", user(""), user("x") + R"(,{"id":"a","role":"assistant","content":"y"})",
-                                    R"({"id":"u","role":"user","content":[]})"}) {
+TEST_F(RunInputTest, A_message_of_the_user_says_something) {
+  for (const auto& messages : Texts{user(""), R"({"id":"u","role":"user","content":[]})"}) {
     expect_wrong(input("r", messages), {"/messages"});
   }
   const std::string most(limits::message_content_bytes_max, 'x');
   expect_wrong(input("r", user(most + "x")), {"/messages/0/content"});
   EXPECT_EQ(start("r", user(most))->status, 200);
+}
+
+TEST_F(RunInputTest, An_agent_that_is_run_without_a_message_of_the_user_tells_how_the_thread_stands) {
+  for (const auto& messages : Texts{"", user("x") + R"(,{"id":"a","role":"assistant","content":"y"})"}) {
+    const auto answer = start("r", messages);
+    EXPECT_EQ(answer->status, 200) << answer->body;
+    EXPECT_TRUE(has(answer, R"({"type":"MESSAGES_SNAPSHOT","messages":[)" + messages + "]}")) << answer->body;
+    EXPECT_TRUE(has(answer, "RUN_FINISHED")) << answer->body;
+  }
+  EXPECT_EQ(agent.dispatch_count, 0);
+  start("r1", user("x"));
+  EXPECT_EQ(start("r2", "")->slug(), "conversation-busy") << "there is something to be joined";
 }
 
 TEST_F(RunInputTest, Pictures_of_earlier_messages_do_no_harm) {
@@ -121,6 +143,8 @@ TEST_F(RunInputTest, Wrong_tools_notes_and_properties_say_where) {
       {R"("forwardedProps":{"sessionId":"../x"})", "/forwardedProps/sessionId"},
       {R"("forwardedProps":{"sessionId":"-rf"})", "/forwardedProps/sessionId"},
       {R"("forwardedProps":{"modelOptions":{"sessionId":1}})", "/forwardedProps/modelOptions/sessionId"},
+      {R"("forwardedProps":{"sessionId":{}})", "/forwardedProps/sessionId/sessionId"},
+      {R"("forwardedProps":{"sessionId":{"sessionId":"-rf"}})", "/forwardedProps/sessionId/sessionId"},
       {R"("forwardedProps":{"onCapacity":"wait"})", "/forwardedProps/onCapacity"}};
   for (const auto& [members, pointer] : wrong) expect_wrong(input("r", user("x"), "," + members), {pointer});
 }

@@ -1,6 +1,7 @@
 // POST: a new run, an answer to one that waits, or somebody who was cut off and comes back with the same words.
 #include <algorithm>
 
+#include "api/agui/earlier_prompt.h"
 #include "api/agui/handlers.h"
 #include "api/agui/named_run.h"
 #include "api/agui/run_input.h"
@@ -90,9 +91,11 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                          [self = shared_from_this(), conversation](const Result<store::Page<model::Run>>& page) {
                            if (!page) return self->asked_->fail(page.error());
                            const auto& rows = page.value().rows;
-                           if (rows.empty() || rows[0].state != model::RunState::parked)
-                             return self->send(conversation);
-                           self->find_approval(rows[0].id, conversation);
+                           if (!rows.empty() && rows[0].state == model::RunState::parked) {
+                             return self->find_approval(rows[0].id, conversation);
+                           }
+                           if (!self->says_something() && !rows.empty()) return self->show_thread(rows[0]);
+                           self->send(conversation);
                          });
   }
 
@@ -259,11 +262,50 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // Whatever was asked is answered already; the client is told how the thread stands.
   void settle(model::ConversationId conversation) {
-    read_thread(asked_, conversation, settled_runs_max, std::nullopt,
+    read_thread(asked_, conversation, {.limit = settled_runs_max},
+                [self = shared_from_this()](const ThreadNow& now) { self->answer_settled(now.messages); });
+  }
+
+  void answer_settled(std::string_view messages) {
+    const auto type = wire::is_sse(format_) ? "text/event-stream" : "application/x-ndjson";
+    asked_->answer(200, type, settled_stream(format_, input_.names(), messages));
+  }
+
+  // ── nothing new ──
+  bool says_something() const { return input_.ends_with_user || !input_.resume.empty(); }
+
+  // Clients run an agent without a message of the user to learn how the thread stands: when they connect, and after a
+  // tool of theirs whose result was taken already.
+  void show_thread(const model::Run& newest) {
+    if (!model::is_over(newest.state)) {
+      model::Problem problem{.slug = model::Slug::conversation_busy,
+                             .detail = "The thread is answering a message: join that run by GET, or wait for its end."};
+      problem.conflicting_resource_id = newest.id.text();
+      return asked_->problem(problem);
+    }
+    read_thread(asked_, newest.conversation_id, {.limit = settled_runs_max},
                 [self = shared_from_this()](const ThreadNow& now) {
-                  const auto type = wire::is_sse(self->format_) ? "text/event-stream" : "application/x-ndjson";
-                  self->asked_->answer(200, type, settled_stream(self->format_, self->input_.names(), now.messages));
+                  Findings findings;
+                  for (const auto& result : self->input_.results) {
+                    std::string name;
+                    json::append_string(name, result.call_id);
+                    const bool is_known = now.messages.find(R"("toolCallId":)" + name) != std::string::npos;
+                    if (!is_known) refuse_result(result, findings);
+                  }
+                  if (!refused(self->asked_, findings)) self->answer_settled(now.messages);
                 });
+  }
+
+  // Of a thread that is not there yet a client knows all there is.
+  void show_new_thread() {
+    std::string_view messages = input_.names().messages;
+    messages.remove_prefix(1);
+    messages.remove_suffix(1);
+    answer_settled(messages);
+  }
+
+  static void refuse_result(const model::ClientResult& result, Findings& findings) {
+    findings.refuse("/messages", "no call " + result.call_id + " waits for a result");
   }
 
   // The very same answer may have been quicker since the run was looked for.
@@ -296,6 +338,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // ── something new ──
   void start_thread() {
+    if (!says_something() && input_.results.empty()) return show_new_thread();
     model::Conversation conversation;
     conversation.id = asked_->ids().make<model::ConversationId>();
     conversation.tenant_id = asked_->tenant().id;
@@ -306,18 +349,26 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   void send(std::variant<model::ConversationId, model::Conversation> conversation) {
     const auto* known = std::get_if<model::ConversationId>(&conversation);
-    if (known == nullptr || input_.resume.empty()) return send_on(std::move(conversation));
+    if (known == nullptr) return send_on(std::move(conversation), std::nullopt);
+    if (input_.resume.empty()) return find_replaced(*known);
     are_settled(*known, 0, [self = shared_from_this(), id = *known](bool all) {
-      all ? self->find_answered(id) : self->send_on(id);
+      all ? self->find_answered(id) : self->send_on(id, std::nullopt);
     });
   }
 
-  void send_on(std::variant<model::ConversationId, model::Conversation> conversation) {
+  // A message that the thread has already is to be answered anew, perhaps in other words.
+  void find_replaced(model::ConversationId conversation) {
+    find_earlier_prompt(asked_, conversation, input_.prompt_id,
+                        [self = shared_from_this(), conversation](std::optional<model::MessageId> first) {
+                          self->send_on(conversation, first);
+                        });
+  }
+
+  void send_on(std::variant<model::ConversationId, model::Conversation> conversation,
+               std::optional<model::MessageId> replaced) {
     Findings findings;
     if (!input_.resume.empty()) findings.refuse("/resume/0/interruptId", "names nothing that waits for an answer");
-    for (const auto& result : input_.results) {
-      findings.refuse("/messages", "no call " + result.call_id + " waits for a result");
-    }
+    for (const auto& result : input_.results) refuse_result(result, findings);
     if (findings.errors.empty() && input_.prompt.empty()) {
       findings.refuse("/messages", "must end with a message of the user that says something");
     }
@@ -325,6 +376,10 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     auto send = integration::send_of(asked_, {.content = input_.prompt}, std::move(conversation));
     send.hold = input_.hold;
     send.extras = input_.extras;
+    if (replaced) {
+      send.extras.agui->replaces = replaced->text();
+      send.extras.session_id.reset();  // it remembers what is replaced
+    }
     asked_->engine().send(std::move(send), [self = shared_from_this()](const engine::SendOutcome& outcome) {
       if (const auto* problem = std::get_if<model::Problem>(&outcome)) return self->look_again(*problem);
       self->come_back({.run = std::get<engine::Sent>(outcome).run.id});

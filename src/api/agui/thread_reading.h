@@ -8,6 +8,14 @@
 
 namespace sluice::api::agui {
 
+// Which runs of it.
+struct ThreadPart {
+  int limit = 50;                                     // at most so many, the newest
+  std::optional<model::RunId> before = std::nullopt;  // of those before this one
+  // The client joins the run that goes on, from its start: what that has told so far is left out.
+  bool is_joined = false;
+};
+
 struct ThreadNow {
   std::string messages;    // AG-UI's, oldest first: JSON objects with commas between them
   std::string newest_run;  // of the run that is not over, as the client knows it; empty: there is none
@@ -16,9 +24,8 @@ struct ThreadNow {
   std::string cursor;      // of the page before this one; empty: there is none
 };
 
-// At most `limit` runs, those before `before` where that is given. On failure the caller is told, and `then` is not
-// called.
-void read_thread(const Asked& asked, model::ConversationId conversation, int limit, std::optional<model::RunId> before,
+// On failure the caller is told, and `then` is not called.
+void read_thread(const Asked& asked, model::ConversationId conversation, ThreadPart part,
                  Callback<void(const ThreadNow&)> then);
 
 }  // namespace sluice::api::agui
