@@ -93,6 +93,9 @@ void AnswerPrinter::take_delta(const client::Event& event) {
   erase_filler();
   const auto text = text_of(root, "text");
   if (std::exchange(beside_line_open_, false)) console_.err("\n");
+  // On a terminal, what stands beside the answer parts its rounds already.
+  const bool is_parted = beside_ && console_.is_terminal() && text.find_first_not_of('\n') == std::string::npos;
+  if (is_parted) return static_cast<void>(text_ += text);
   beside_ = false;
   text_ += text;
   console_.out(console_.is_terminal() ? harmless(text) : text);

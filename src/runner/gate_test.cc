@@ -146,7 +146,7 @@ TEST_P(GateTest, Steps_and_rounds_go_on_where_they_were) {
   begin("Go.");
   pass(0);
   EXPECT_EQ(heard.gate_count, 0) << "its arguments lack a reason";
-  EXPECT_EQ(heard.text(), "Hm.Done.");
+  EXPECT_EQ(heard.text(), "Hm.\n\nDone.");
   EXPECT_EQ(heard.usage, (model::Usage{12, 12}));
 }
 

@@ -125,6 +125,7 @@ void NativeLoop::remember_told() {
   const auto& told = dispatch_.told_text;
   said_bytes_ = told.size();
   if (dispatch_.supplies) said_ = told;
+  paragraphs_.note(told);
   // Providers refuse a turn that is empty but for white space.
   const auto end = told.find_last_not_of(white_space);
   if (end == std::string::npos) return;
@@ -226,8 +227,15 @@ void NativeLoop::hear_text(std::string text) {
   end_filler();
   if (alive.expired()) return;
   has_spoken_ = true;
+  // The model is not shown the break: it is not its own.
+  auto paragraph = paragraphs_.before(text);
   round_.text += text;
   round_.told_bytes += text.size();
+  if (!paragraph.empty()) {
+    if (dispatch_.supplies) said_ += paragraph;
+    speak(EventKind::text, std::move(paragraph));
+    if (alive.expired()) return;
+  }
   speak(EventKind::text, std::move(text));
 }
 
@@ -323,6 +331,7 @@ void NativeLoop::on_answered(std::vector<models::ToolResult> results) {
   prompt_.turns.push_back({.role = model::Role::user, .results = std::move(results)});
   ++round_count_;
   attempt_ = 1;
+  paragraphs_.end_round();
   ask();
 }
 

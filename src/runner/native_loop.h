@@ -16,6 +16,7 @@
 #include "runner/lifeline.h"
 #include "runner/loop_checkpoint.h"
 #include "runner/model_call.h"
+#include "runner/paragraphs.h"
 #include "runner/setback.h"
 #include "runner/telling.h"
 #include "runner/toolbox.h"
@@ -104,6 +105,7 @@ class NativeLoop final : public harness::Work,
   int step_count_ = 0;
   std::size_t said_bytes_ = 0;
   std::string said_;  // where the files go, the whole answer goes too
+  Paragraphs paragraphs_;
   model::Usage usage_;
   bool is_mid_answer_ = false;  // nothing was said yet after what was told before
   std::string unshown_;         // its end, which the model has not seen, as far as it did not say it again

@@ -79,7 +79,11 @@ void NativeLoop::take_up_checkpoint() {
   }
   auto checkpoint = std::move(read).take();
   for (auto& turn : checkpoint.turns) {
-    if (dispatch_.supplies && turn.role == model::Role::assistant) said_ += turn.text;
+    if (turn.role == model::Role::assistant) {
+      const auto paragraph = paragraphs_.before(turn.text);
+      if (dispatch_.supplies) said_ += paragraph + turn.text;
+      paragraphs_.end_round();
+    }
     prompt_.turns.push_back(std::move(turn));
   }
   round_count_ = static_cast<int>(checkpoint.round_count);

@@ -129,13 +129,30 @@ void ProgramWork::hear_words(Heard& heard) {
   if (alive.expired()) return;
   has_spoken_ = true;
   refusal_.clear();
+  if (auto paragraph = paragraphs_.before(heard.text); !paragraph.empty()) {
+    breaks_.push_back({raw_.size(), paragraph});
+    telling_.speak(EventKind::text, std::move(paragraph));
+    if (alive.expired()) return;
+  }
   raw_ += heard.text;
   telling_.speak(EventKind::text, std::move(heard.text));
+}
+
+std::string ProgramWork::said() const {
+  auto text = said_before_;
+  std::size_t from = 0;
+  for (const auto& paragraph : breaks_) {
+    text += telling_.scrubbed(raw_.substr(from, paragraph.at - from)) + paragraph.text;
+    from = paragraph.at;
+  }
+  return text + telling_.scrubbed(raw_.substr(from));
 }
 
 // The dialect counts what its program said; the event, what the run told.
 void ProgramWork::hear_replaced(std::size_t kept_bytes) {
   raw_ = utf8_prefix(raw_, kept_bytes);
+  const auto taken_back = std::erase_if(breaks_, [&](const Break& one) { return one.at >= raw_.size(); });
+  paragraphs_.take_back(said(), taken_back > 0);
   std::string body;
   json::Writer writer(body);
   writer.begin_object().key("kept_bytes").integer(static_cast<int64_t>(said().size())).end_object();

@@ -188,6 +188,8 @@ bool ProgramWork::take_up_checkpoint() {
   steps_.take_up(checkpoint.steps, checkpoint.step_count, now_us());
   hands_state_ = std::move(checkpoint.hands);
   said_before_ = std::move(checkpoint.said);
+  paragraphs_.note(said_before_);
+  paragraphs_.end_round();
   said_bytes_ = static_cast<std::size_t>(checkpoint.said_bytes);
   has_spoken_ = checkpoint.has_spoken;
   filler_count_ = checkpoint.filler_count;
@@ -258,6 +260,7 @@ void ProgramWork::resume_program() {
   steps_.take_up(open, steps_.count(), now_us());
   said_before_ = said();
   raw_.clear();
+  breaks_.clear();
   usage_before_ = {usage_before_.input_tokens + usage_.input_tokens,
                    usage_before_.output_tokens + usage_.output_tokens};
   usage_ = {};

@@ -20,6 +20,12 @@ namespace {
 
 constexpr std::string_view acp = "acp";
 
+// After it, the program's next words are of another round.
+bool is_beginning_of_call(const Told& told) {
+  return told.kind == EventKind::call ||
+         (told.kind == EventKind::step && told.body.find(R"("status":"running")") != std::string::npos);
+}
+
 std::string sentence(std::string words) { return words.ends_with('.') ? words : words + "."; }
 
 std::vector<model::HostTool> tools_of(const Toolbox& toolbox, bool may_ask) {
@@ -129,11 +135,14 @@ void ProgramWork::begin_clocks() {
                                      listener);
 }
 
+// A session remembers what this run stands instead of.
+bool ProgramWork::begins_session() const { return dispatch_.extras.agui && dispatch_.extras.agui->replaces; }
+
 void ProgramWork::open_box() {
   phase_ = Phase::opening;
   hands_->open([this] {
     home_ = std::make_unique<ProgramHome>(*hands_);
-    if (!session_id_.empty() || !resumed_.empty()) return open_toolbox();
+    if (!session_id_.empty() || !resumed_.empty() || begins_session()) return open_toolbox();
     home_->read_session(agent_type(), [this](std::string session_id) {
       session_id_ = std::move(session_id);
       open_toolbox();
@@ -209,6 +218,7 @@ void ProgramWork::start_program() {
   dialect_ = makers_.dialect(given);
   phase_ = Phase::running;
   raw_.clear();
+  breaks_.clear();
   complaints_.clear();
   is_deferred_ = false;
   is_input_closed_ = false;
@@ -238,6 +248,7 @@ void ProgramWork::on_filler_trouble(std::string what) {
 bool ProgramWork::tell(Story story) {
   const auto alive = lifeline_.watch();
   for (auto& told : story) {
+    if (is_beginning_of_call(told)) paragraphs_.end_round();
     telling_.tell(told.kind, std::move(told.body));
     if (alive.expired()) return false;
   }

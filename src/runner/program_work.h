@@ -20,6 +20,7 @@
 #include "runner/filler.h"
 #include "runner/hands.h"
 #include "runner/lifeline.h"
+#include "runner/paragraphs.h"
 #include "runner/program_checkpoint.h"
 #include "runner/program_home.h"
 #include "runner/program_model.h"
@@ -109,6 +110,7 @@ class ProgramWork final : public harness::Work,
   std::string program_path() const;
   bool take_up_checkpoint();
   void begin_clocks();
+  bool begins_session() const;
   void open_box();
   void open_toolbox();
   harness::Assignment assignment() const;
@@ -130,7 +132,7 @@ class ProgramWork final : public harness::Work,
   void look_for_silence();
   bool is_bounded(std::size_t more_bytes);
   void end_filler();
-  std::string said() const { return said_before_ + telling_.scrubbed(raw_); }
+  std::string said() const;
 
   // ── calls that are asked about (program_calls.cc) ──
   // False when the run is over, or the listener dropped this.
@@ -188,6 +190,12 @@ class ProgramWork final : public harness::Work,
   bool is_deferred_ = false;  // the program goes on by itself when it is resumed
   std::string said_before_;   // by an earlier process of the run, as it was told
   std::string raw_;           // by this one
+  struct Break {
+    std::size_t at = 0;  // of raw_: before these bytes it was told
+    std::string text;
+  };
+  std::vector<Break> breaks_;
+  Paragraphs paragraphs_;
   std::size_t said_bytes_ = 0;
   bool has_spoken_ = false;  // real words: no more filler
   std::string refusal_;      // what the policy last refused, as long as no words followed

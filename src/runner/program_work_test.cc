@@ -215,6 +215,16 @@ TEST_F(ProgramWorkTest, Text_that_is_taken_back_is_counted_in_the_bytes_that_wer
   EXPECT_EQ(heard.bodies(EventKind::replaced), (Bodies{R"({"kept_bytes":)" + std::to_string(kept.size()) + "}"}));
 }
 
+TEST_F(ProgramWorkTest, The_texts_of_two_rounds_are_two_paragraphs_also_when_the_second_is_taken_back) {
+  begin("hello");
+  say({text("First."), running(call("c1", "Bash", "{}")), ended("c1", "x"), text("Sec")});
+  say({text("ond."), {.kind = Heard::Kind::replaced, .kept_bytes = 6}, text("Anew."), text(" And on.")});
+  say({running(call("c2", "Bash", "{}")), ended("c2", "x"), text("\nA line feed of its own.")});
+  finish();
+  EXPECT_EQ(heard.text(), "First.\n\nSecond.\n\nAnew. And on.\nA line feed of its own.");
+  EXPECT_EQ(heard.bodies(EventKind::replaced), (Bodies{R"({"kept_bytes":6})"}));
+}
+
 TEST_F(ProgramWorkTest, Subagents_are_told_with_what_they_say_and_call) {
   begin("hello");
   say({running(call("c1", "Task", "{}")),

@@ -69,7 +69,9 @@ void TraceFold::end(const model::RunEvent& event, std::string& out) {
   const auto message = message_of(event.body);
   // What came before the last tool call was said on the way; the answer is what followed, if anything did.
   const bool whole = profile_ == harness::Profile::extended || round_at_ >= message.content.size();
-  const auto answer = std::string_view(message.content).substr(whole ? 0 : round_at_);
+  auto answer = std::string_view(message.content).substr(whole ? 0 : round_at_);
+  // Without the break that parts it from what was said before.
+  if (!whole) answer.remove_prefix(std::min(answer.find_first_not_of('\n'), answer.size()));
   harness::append_result_line(out, answer, message.usage, event.at, profile_);
 }
 

@@ -199,6 +199,18 @@ TEST_F(TraceFoldTest, A_run_is_told_in_the_four_line_types_S_9) {  // S-9, S-11
   EXPECT_NE(extended.find(R"("message":"Let me look. There is one file.")"), std::string::npos);
 }
 
+TEST_F(TraceFoldTest, The_result_does_not_begin_with_the_break_that_parts_it_from_what_was_said_before) {
+  const auto journal = journal_of({
+      {EventKind::text, {}, "Let me look."},
+      {EventKind::step, {}, R"({"id":"s","name":"bash","status":"succeeded"})"},
+      {EventKind::text, {}, "\n\n"},
+      {EventKind::text, {}, "One."},
+      {EventKind::completed, {}, message_json("Let me look.\n\nOne.")},
+  });
+  EXPECT_NE(trace(journal, Format::trace).find(R"("message":"One.")"), std::string::npos);
+  EXPECT_NE(trace(journal, Format::extended_trace).find(R"("message":"Let me look.\n\nOne.")"), std::string::npos);
+}
+
 TEST_F(TraceFoldTest, The_result_is_what_stands_after_text_was_taken_back) {
   const model::RunEvent step{EventKind::step, {}, R"({"id":"s","name":"bash","status":"succeeded"})"};
   const auto late = journal_of({

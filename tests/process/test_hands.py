@@ -119,6 +119,15 @@ class Tools(HandsTest):
         self.assertIn("+x\n+y\n", diffs[0]["diff"])
         self.assertNotIn("gone", diffs[0]["diff"])
 
+    def test_I9_the_texts_of_two_rounds_are_two_paragraphs_of_one_content(self):
+        events = self.ask("put First.\n$ echo x\nput Second.")
+        message = events[-1]["data"]["message"]
+        self.assertEqual(message["content"], "First.\n\nSecond.")
+        self.assertEqual(message["parts"], [{"type": "text", "text": message["content"]}])
+        self.assertEqual("".join(e["data"]["text"] for e in events if e["type"] == "content_delta"), message["content"])
+        apart = self.ask("put First. \n$ echo x\nput Second.")
+        self.assertEqual(apart[-1]["data"]["message"]["content"], "First. Second.", "which the agent parted itself")
+
     def test_a_conversation_finds_its_files_again_and_another_does_not(self):
         conversation = self.conversation()
         self.ask("write kept.txt: still here", conversation)
