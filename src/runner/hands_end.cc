@@ -122,7 +122,7 @@ void Hands::look_for_changes() {
           if (!made.gathered) return made;
           changes = open_directory(made.gathered.value());
         }
-        made.diff = workspace::diff(changes.get(), before(work), ignored, {});
+        made.diff = workspace::diff(since_then(work, changes.get()), at_first(work), ignored, {});
         if (wants_assets) made.assets = collect(changes.get(), work.kept, rules);
         if (made.assets) scrub(made.assets.value(), secrets, rules);
         return made;
@@ -137,7 +137,7 @@ void Hands::tell_changes(Made made) {
   if (!made.gathered) return fail_keeping(made.gathered.error().what);
   gathered_ = std::move(made.gathered).take();
   if (!made.diff) {
-    return fail(Slug::writeback_failed, "What the run changed cannot be read: " + made.diff.error().what + ".");
+    return fail(Slug::writeback_failed, "What was changed cannot be read: " + made.diff.error().what + ".");
   }
   if (!made.assets) {
     return fail(Slug::writeback_failed, "The run's files cannot be read: " + made.assets.error().what + ".");
@@ -203,7 +203,7 @@ void Hands::keep_draft(Drafted drafted) {
 // What the user put there is no change of the run's.
 std::vector<std::string> Hands::undiffed_directories() const {
   auto names = ignored_directories(options_);
-  if (!dispatch_.materials.files.empty()) names.emplace_back(attachments_directory);
+  if (dispatch_.extras.chat || !dispatch_.materials.files.empty()) names.emplace_back(attachments_directory);
   return names;
 }
 

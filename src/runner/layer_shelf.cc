@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view whole_suffix = ".whole";
 constexpr std::string_view draft_suffix = ".part";
 constexpr std::string_view held_suffix = ".held";
+constexpr std::string_view base_name = "base";
+constexpr std::string_view no_repository = "none";
 constexpr std::string_view unkept_prefix = "of-";
 constexpr std::string_view aside_prefix = "gone-";
 
@@ -65,6 +67,22 @@ std::optional<int> base_of(std::string_view name) {
 }
 
 std::string file_name(const std::string& path) { return fs::path(path).filename(); }
+
+bool has_repository(const std::string& home) { return file_name(home) != no_repository; }
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+// What a layer that has all in it takes the place of is removed, but for the repository, which diffs begin from.
+void put_away(const std::string& home, const std::string& path) {
+  const auto base = home + "/" + std::string(base_name);
+  std::error_code error;
+  if (number_of(file_name(path)) == 1 && has_repository(home) && !is_there(base)) return fs::rename(path, base, error);
+  // Best done now, but it can wait for the next time.
+  (void)workspace::remove_tree(path);
+}
 
 // None if it is not there.
 Result<std::vector<std::string>> names_in(const std::string& directory) {
@@ -138,7 +156,7 @@ std::string layer_home(const std::string& state_dir, const harness::Dispatch& di
   if (!is_kept(dispatch)) return state_dir + "/workspaces/" + std::string(unkept_prefix) + dispatch.run.text();
   const auto& repository = dispatch.materials.repository;
   return state_dir + "/workspaces/" + dispatch.conversation.text() + "/" +
-         (repository ? directory_name(repository->id) : "none");
+         (repository ? directory_name(repository->id) : std::string(no_repository));
 }
 
 std::string aside_name(const std::string& name) { return std::string(aside_prefix) + name; }
@@ -170,11 +188,10 @@ Result<workspace::Layers> read_layers(const std::string& home) {
   bool is_complete = false;
   for (const auto& name : names) {
     const auto path = home + "/" + name;
-    if (base_of(name)) continue;
+    if (base_of(name) || name == base_name) continue;
     // Also what a draft was being written to, whose name goes on after the suffix.
     if (is_complete || name.find(draft_suffix) != std::string::npos) {
-      // Best done now, but it can wait for the next time.
-      (void)workspace::remove_tree(path);
+      put_away(home, path);
       continue;
     }
     if (number_of(name) == 0) continue;
@@ -192,6 +209,23 @@ workspace::Layers before(const LayerWork& work) {
   auto layers = work.below;
   if (!work.kept.empty()) layers.insert(layers.begin(), work.kept);
   return layers;
+}
+
+workspace::Layers at_first(const LayerWork& work) {
+  if (!has_repository(work.home) || work.below.empty()) return {};
+  for (const auto& name : {std::string(base_name), numbered(1)}) {
+    if (auto path = work.home + "/" + name; is_there(path)) return {path};
+  }
+  return {work.below.back()};  // the others are gone, as in workspaces of before
+}
+
+workspace::Changes since_then(const LayerWork& work, int top_fd) {
+  workspace::Changes changes{.top_fd = top_fd, .more = before(work)};
+  const auto first = at_first(work);
+  const bool is_lowest = !first.empty() && first.front() == work.below.back();
+  if (is_lowest) changes.more.pop_back();
+  changes.is_whole = !first.empty() && !is_lowest;
+  return changes;
 }
 
 Result<std::string> gather_changes(const LayerWork& work) {

@@ -4,6 +4,7 @@
 //   HOME/0001        what the first run changed (or a repository as it was cloned)
 //   HOME/0002        what the second one changed
 //   HOME/0021.whole  all of it up to there in one: what has a lower number is not looked at
+//   HOME/base        the repository as it was cloned, once layer 1 is not looked at any more
 //   HOME/run_….0021.held1
 //                    what a run had changed, over layer 21, when it began to wait for a human; nobody else's
 //                    business, and stale once there is a layer 22
@@ -54,6 +55,10 @@ struct LayerWork {
 Result<std::string> gather_changes(const LayerWork& work);
 // What it reads like where the run began.
 workspace::Layers before(const LayerWork& work);
+// The same where the conversation began: a repository as it was cloned, or nothing at all.
+workspace::Layers at_first(const LayerWork& work);
+// All that the conversation changed since then; `top_fd` is what the run changed.
+workspace::Changes since_then(const LayerWork& work, int top_fd);
 
 // The same for a run that waits; its name in `home`, empty if nothing was changed. `number`: another one each time.
 Result<std::string> hold_changes(const LayerWork& work, int number);

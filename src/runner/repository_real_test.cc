@@ -53,6 +53,18 @@ TEST_F(RealRepository, Is_there_and_its_credential_is_not) {
   EXPECT_EQ(heard.text().find("cm9ib3Q6"), std::string::npos);
 }
 
+TEST_F(RealRepository, H_5_the_diff_is_against_the_repository_as_it_was_fetched) {
+  run("write one.md: first\n$ echo 'Use spaces.' > AGENTS.md");
+  run("write two.md: second\n$ git add -A; git -c user.name=A -c user.email=a@example.org commit -q -m Second");
+  ASSERT_EQ(heard.bodies(model::EventKind::diff).size(), 1u);
+  const auto diff = heard.bodies(model::EventKind::diff)[0];
+  for (const auto* line : {"-Use tabs.", "+Use spaces.", "+first", "+second"}) {
+    EXPECT_NE(diff.find(line), std::string::npos) << line << "\n" << diff;
+  }
+  run("$ git checkout -q main^ -- AGENTS.md; rm one.md two.md");
+  EXPECT_TRUE(heard.bodies(model::EventKind::diff).empty()) << "nothing differs any more";
+}
+
 TEST_F(RealRepository, Is_fetched_whole_from_a_server_that_cannot_give_a_part) {
   materials.repository->depth = 1;
   run("$ git log --format=%s\nsay {{last}}");

@@ -22,6 +22,20 @@ TEST_F(HandsTest, All_that_the_run_changed_is_told_once_it_is_over) {
   EXPECT_TRUE(heard.usage);
 }
 
+TEST_F(HandsTest, H_5_the_diff_is_all_that_was_changed_since_the_conversation_began_after_each_run_that_leaves_one) {
+  begin("write notes.txt: hello\nwrite gone.txt: x");
+  heard = {};
+  begin("write more.txt: world");
+  ASSERT_EQ(heard.bodies(EventKind::diff).size(), 1u);
+  auto diff = heard.bodies(EventKind::diff)[0];
+  EXPECT_NE(diff.find("+hello"), std::string::npos) << diff;
+  EXPECT_NE(diff.find("+world"), std::string::npos) << diff;
+  heard = {};
+  begin("read notes.txt");
+  ASSERT_EQ(heard.bodies(EventKind::diff).size(), 1u) << "also after one that changed nothing";
+  EXPECT_EQ(heard.bodies(EventKind::diff)[0], diff);
+}
+
 TEST_F(HandsTest, A_run_that_changed_nothing_tells_no_diff_and_leaves_no_layer) {
   begin("$ ls");
   EXPECT_TRUE(heard.usage);

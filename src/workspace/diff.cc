@@ -63,8 +63,8 @@ class DiffWalk final {
  public:
   DiffWalk(const std::vector<std::string>& ignored, DiffLimits limits) : ignored_(ignored), limits_(limits) {}
 
-  Result<Diff> run(LayeredDirectory changes, LayeredDirectory below) {
-    const bool hides = changes.is_opaque();
+  Result<Diff> run(LayeredDirectory changes, LayeredDirectory below, bool is_whole) {
+    const bool hides = is_whole || changes.is_opaque();
     if (auto entered = enter({.after = std::move(changes), .before = std::move(below), .hides = hides}); !entered) {
       return std::move(entered.error());
     }
@@ -180,12 +180,17 @@ class DiffWalk final {
 
 }  // namespace
 
-Result<Diff> diff(int changes_fd, const Layers& below, const std::vector<std::string>& ignored, DiffLimits limits) {
-  auto changes = LayeredDirectory::open(changes_fd);
-  if (!changes) return std::move(changes.error());
+Result<Diff> diff(const Changes& changes, const Layers& below, const std::vector<std::string>& ignored,
+                  DiffLimits limits) {
+  auto after = LayeredDirectory::open(changes.top_fd, changes.more);
+  if (!after) return std::move(after.error());
   auto before = LayeredDirectory::open(below);
   if (!before) return std::move(before.error());
-  return DiffWalk(ignored, limits).run(std::move(changes.value()), std::move(before.value()));
+  return DiffWalk(ignored, limits).run(std::move(after.value()), std::move(before.value()), changes.is_whole);
+}
+
+Result<Diff> diff(int changes_fd, const Layers& below, const std::vector<std::string>& ignored, DiffLimits limits) {
+  return diff(Changes{.top_fd = changes_fd}, below, ignored, limits);
 }
 
 }  // namespace sluice::workspace

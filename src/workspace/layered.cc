@@ -22,20 +22,28 @@ LayeredDirectory::Kind kind_of(const struct stat& about) {
 
 Result<LayeredDirectory> LayeredDirectory::open(const Layers& layers) {
   LayeredDirectory out;
-  for (const auto& path : layers) {
-    OwnedFd part(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!part) return failed("open the layer " + path);
-    if (!out.add(std::move(part))) break;
-  }
+  if (auto added = out.add(layers); !added) return std::move(added.error());
   return out;
 }
 
-Result<LayeredDirectory> LayeredDirectory::open(int directory) {
+Result<LayeredDirectory> LayeredDirectory::open(int directory) { return open(directory, {}); }
+
+Result<LayeredDirectory> LayeredDirectory::open(int directory, const Layers& layers) {
   LayeredDirectory out;
   OwnedFd part = open_directory_beneath(directory, ".");
   if (!part) return failed("open the changes");
-  out.add(std::move(part));
+  if (!out.add(std::move(part))) return out;
+  if (auto added = out.add(layers); !added) return std::move(added.error());
   return out;
+}
+
+Result<Unit> LayeredDirectory::add(const Layers& layers) {
+  for (const auto& path : layers) {
+    OwnedFd part(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!part) return failed("open the layer " + path);
+    if (!add(std::move(part))) break;
+  }
+  return Unit{};
 }
 
 bool LayeredDirectory::add(OwnedFd part) {

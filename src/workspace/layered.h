@@ -25,6 +25,8 @@ class LayeredDirectory final {
   LayeredDirectory() = default;  // that of nobody: nothing is in it
   static Result<LayeredDirectory> open(const Layers& layers);
   static Result<LayeredDirectory> open(int directory);
+  // `directory` on top of the layers.
+  static Result<LayeredDirectory> open(int directory, const Layers& layers);
 
   // The names in it, those that it hides among them; sorted. Empty with errno set.
   std::optional<std::vector<std::string>> names(std::size_t names_max) const;
@@ -42,6 +44,7 @@ class LayeredDirectory final {
  private:
   // False when what is below `part` is hidden by it.
   bool add(OwnedFd part);
+  Result<Unit> add(const Layers& layers);
 
   std::vector<OwnedFd> parts_;  // topmost first
   bool opaque_ = false;

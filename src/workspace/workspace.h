@@ -59,6 +59,14 @@ struct Diff {
 };
 // `ignored`: names of directories left out wherever they are (".git", "node_modules").
 Result<Diff> diff(int changes_fd, const Layers& below, const std::vector<std::string>& ignored, DiffLimits limits);
+// The same of several layers of changes.
+struct Changes {
+  int top_fd;
+  Layers more = {};       // below it, topmost first
+  bool is_whole = false;  // what is not among them is gone, whatever lies below
+};
+Result<Diff> diff(const Changes& changes, const Layers& below, const std::vector<std::string>& ignored,
+                  DiffLimits limits);
 
 // ── assets (S-12) ──
 struct AssetRules {
