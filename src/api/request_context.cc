@@ -13,7 +13,7 @@ constexpr std::string_view problem_type = "application/problem+json";
 // What is answered is for the caller alone, and is what it says it is.
 void add_api_headers(net::Headers& headers) {
   if (!headers.find("Cache-Control")) headers.add("Cache-Control", "no-store");
-  headers.add("X-Content-Type-Options", "nosniff");
+  if (!headers.find("X-Content-Type-Options")) headers.add("X-Content-Type-Options", "nosniff");
 }
 
 model::Problem problem_of(const Error& error) {
