@@ -1,5 +1,8 @@
 // What a run leaves behind: the diff, files for the user, and its conversation's workspace.
+#include <fcntl.h>
 #include <sys/stat.h>
+
+#include <fstream>
 
 #include "runner/hands_fixture.h"
 #include "runner/layer_shelf.h"
@@ -161,6 +164,35 @@ TEST_F(HandsTest, Many_layers_become_one_and_the_workspace_is_the_same) {
   heard = {};
   begin("read file1\nsay {{last}}\nread file21\nsay {{last}}\nread file22\nsay {{last}}");
   EXPECT_EQ(heard.text(), "1\n21\n22");
+}
+
+TEST_F(HandsTest, H_5_the_repository_that_diffs_begin_from_outlives_the_layers_that_became_one) {
+  const auto where = home + "/rep_1";
+  const auto write = [&](const std::string& path, const std::string& bytes) {
+    std::filesystem::create_directories(std::filesystem::path(where + "/" + path).parent_path());
+    std::ofstream(where + "/" + path) << bytes;
+  };
+  write("0001/kept.txt", "same\n");
+  write("0001/changed.txt", "before\n");
+  write("0001/gone.txt", "was here\n");
+  write("0021.whole/kept.txt", "same\n");
+  write("0021.whole/changed.txt", "after\n");
+  write("../now/new.txt", "new\n");
+  for (const bool is_put_away : {false, true}) {
+    LayerWork work{.changes_fd = -1, .home = where, .below = {where + "/0021.whole"}, .mark = "run", .owner = {}};
+    if (is_put_away) work.below = read_layers(where).take();
+    ASSERT_EQ(work.below, (workspace::Layers{where + "/0021.whole"}));
+    EXPECT_EQ(std::filesystem::exists(where + "/base"), is_put_away);
+    const OwnedFd changes(open((home + "/now").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const auto diff = workspace::diff(since_then(work, changes.get()), at_first(work), {}, {});
+    ASSERT_TRUE(diff) << diff.error().what;
+    const auto& text = diff.value().text;
+    for (const auto* line : {"-before", "+after", "-was here", "+new"}) {
+      EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+    }
+    EXPECT_EQ(text.find("kept.txt"), std::string::npos) << text;
+    EXPECT_EQ(diff.value().file_count, 3);
+  }
 }
 
 TEST_F(HandsTest, What_a_broken_off_run_left_is_cleared_away) {
