@@ -19,6 +19,12 @@ model::Problem name_taken(const Error& error, std::string_view done) {
   return problem_of(model::Slug::name_conflict, "Nothing was " + std::string(done) + ": " + error.what + ".");
 }
 
+model::Problem too_many_secrets(const Error& error) {
+  auto problem = problem_of(model::Slug::validation_error, "Nothing was created.");
+  problem.errors.push_back({"/secrets", error.what});
+  return problem;
+}
+
 model::Problem problem_of_store(const Error& error, std::string_view what) {
   const std::string it(what);
   switch (error.kind) {

@@ -12,6 +12,7 @@ model::Problem problem_of(model::Slug slug, std::string detail);
 model::Problem unavailable(std::string detail);
 // Nothing was `done` ("created"), because a name that the caller gives is not free.
 model::Problem name_taken(const Error& error, std::string_view done);
+model::Problem too_many_secrets(const Error& error);
 // `what` was to be written.
 model::Problem problem_of_store(const Error& error, std::string_view what = "message");
 

@@ -97,7 +97,9 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
     if (!outcome || !std::holds_alternative<store::Accepted>(outcome.value())) admission_.leave(run, false);
     if (outcome) return done(on_accepted(*send, std::move(message), std::move(outcome).take()));
     if (outcome.error().kind == ErrorKind::unavailable) store_fell_silent(outcome.error());
-    if (outcome.error().kind == ErrorKind::invalid) return done(name_taken(outcome.error(), "created"));
+    if (outcome.error().kind == ErrorKind::invalid) {
+      return done(send->secrets.empty() ? name_taken(outcome.error(), "created") : too_many_secrets(outcome.error()));
+    }
     if (outcome.error().kind == ErrorKind::conflict && send->run) return done(known_already(run));
     needs_.log.write(world::LogLevel::warn, "message refused by the store", {{"why", outcome.error().what}});
     done(problem_of_store(outcome.error()));

@@ -112,6 +112,18 @@ void MemoryStore::keep_secrets(const std::vector<model::SealedSecret>& secrets) 
   }
 }
 
+std::optional<Error> MemoryStore::refusal_of_number(const std::vector<model::SealedSecret>& secrets) {
+  const auto count = [&](const model::SealedSecret& secret) {
+    return std::ranges::count_if(disk_.secrets_, [&](const auto& row) {
+      return row.second.secret.scope == secret.scope && row.second.secret.owner == secret.owner;
+    });
+  };
+  const auto has = [&](const model::SealedSecret& secret) {
+    return disk_.secrets_.contains({secret.scope, secret.owner, secret.alias});
+  };
+  return refusal_of_count(secrets, count, has);
+}
+
 void MemoryStore::drop_secrets(model::SecretScope scope, Ulid owner) {
   std::erase_if(disk_.secrets_,
                 [&](const auto& row) { return row.second.secret.scope == scope && row.second.secret.owner == owner; });
@@ -123,15 +135,7 @@ void MemoryStore::put_secrets(std::vector<model::SealedSecret> secrets, std::vec
     for (const auto& secret : secrets) {
       if (auto refused = refusal_of_secret(secret)) return *refused;
     }
-    const auto count = [&](const model::SealedSecret& secret) {
-      return std::ranges::count_if(disk_.secrets_, [&](const auto& row) {
-        return row.second.secret.scope == secret.scope && row.second.secret.owner == secret.owner;
-      });
-    };
-    const auto has = [&](const model::SealedSecret& secret) {
-      return disk_.secrets_.contains({secret.scope, secret.owner, secret.alias});
-    };
-    if (auto refused = refusal_of_count(secrets, count, has)) return *std::move(refused);
+    if (auto refused = refusal_of_number(secrets)) return *std::move(refused);
     keep_secrets(secrets);
     keep_audit(audit);
     return Unit{};

@@ -170,6 +170,7 @@ Result<AcceptOutcome> MemoryStore::accept(const NewRun& made) {
   if (disk_.runs_.find(made.run.id) != nullptr) return Error{ErrorKind::conflict, "there is such a run already"};
   const auto names = names_of(made);
   if (auto refused = refusal_of_names(names)) return *refused;
+  if (auto refused = refusal_of_number(made.secrets)) return *refused;
   if (made.conversation) {
     const auto agent = agent_for(made.run.tenant_id, made.conversation->agent_id);
     if (!agent) return agent.error();

@@ -191,6 +191,7 @@ class MemoryStore final : public Store {
   std::optional<Error> refusal_of_secret(const model::SealedSecret& secret);
   std::optional<Error> refusal_of_gate(const Append& append);
   void keep_gate(const Append& append);
+  std::optional<Error> refusal_of_number(const std::vector<model::SealedSecret>& secrets);
   void keep_secrets(const std::vector<model::SealedSecret>& secrets);
   void drop_secrets(model::SecretScope scope, Ulid owner);
   void keep_audit(const std::vector<model::AuditEntry>& entries);

@@ -164,6 +164,7 @@ Result<AcceptOutcome> PgAccepts::decide(const NewRun& made, const Numbers& numbe
   const auto* agent = agent_for(made.run.tenant_id, place.conversation.agent_id);
   if (agent == nullptr) return no_such("agent");
   if (made.only_replay) return AcceptOutcome(NotCreated{});
+  if (auto refused = sql::refusal_of_secrets(db, made)) return *std::move(refused);
 
   settle(*agent, place.conversation);
   place.conversation.last_message_at = made.user_message.created_at;

@@ -55,6 +55,9 @@ TEST_P(SecretContract, An_owner_has_a_bounded_number_of_secrets) {
   put(many);
   EXPECT_EQ(refused(&Store::put_secrets, Secrets{a_secret("MORE", "a")}, Entries{an_entry("secret.put", "A")}),
             ErrorKind::invalid);
+  auto with_a_message = a_run(tenant, conversation);
+  with_a_message.secrets = {a_secret("MORE", "a")};
+  EXPECT_EQ(refused(&Store::accept, with_a_message), ErrorKind::invalid);
   EXPECT_EQ(chain().size(), 0U);
   put({a_secret("A7", "changed")});
   auto elsewhere = a_secret("MORE", "a");

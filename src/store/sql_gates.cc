@@ -181,6 +181,10 @@ void keep_gate(Connection& db, const Append& append) {
   }
 }
 
+std::optional<Error> refusal_of_secrets(Connection& db, const NewRun& made) {
+  return refusal_of_number(db, made.secrets);
+}
+
 void keep_secrets_of(Connection& db, const NewRun& made) {
   keep_secrets(db, made.secrets);
   keep_audit(db, made.audit);

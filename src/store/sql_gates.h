@@ -35,6 +35,7 @@ Result<Unit> notice_failed(Connection& db, model::NoticeId id, Timestamp again_a
 std::optional<Error> refusal_of_gate(Connection& db, const Append& append);
 void keep_gate(Connection& db, const Append& append);
 // What came with a message that is accepted.
+std::optional<Error> refusal_of_secrets(Connection& db, const NewRun& made);
 void keep_secrets_of(Connection& db, const NewRun& made);
 void drop_secrets(Connection& db, model::SecretScope scope, Ulid owner);
 void drop_notices(Connection& db, model::TenantId tenant);

@@ -74,6 +74,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   auto agent = agent_for(db, made.run.tenant_id, conversation.agent_id);
   if (!agent) return agent.error();
   if (made.only_replay) return AcceptOutcome(NotCreated{});
+  if (auto refused = refusal_of_secrets(db, made)) return *std::move(refused);
 
   settle(agent.value(), conversation);
   conversation.last_message_at = made.user_message.created_at;

@@ -23,7 +23,7 @@ BUGS = {
     "unfair_queue": ("best->next_start += best->stride;", "best->next_start += 1;"),
     "position_off_by_one": ("if (seq <= after_) return false;", "if (seq < after_) return false;"),
     "checkpoint_twice": ("from_checkpoint ? live.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),
-    "layers_left": ("  find_leftovers();\n  run_recovery();", "  run_recovery();"),
+    "layers_left": ("  find_leftovers();\n", ""),
     "layers_taken": ("if (page && is_over(page.value().run.state)) {", "if (page) {"),
     "step_unseen": ("work.witness = std::make_shared<Journalist>(live);", ""),
     "text_repeated": ("case text: past_->told_text += event.body; return;", "case text: return;"),
