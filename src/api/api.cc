@@ -105,6 +105,7 @@ void admit_service(const Asked& asked, const Identity& identity) {
   if (const auto wait_us = wait_of(asked, payer_of(identity, *holder)); wait_us > 0) {
     return asked->rate_limited(wait_us, "This key asks more often than it may (limits.requests_per_second).");
   }
+  asked->exchange().trust_caller();
   asked->set_holder(holder);
   if (is_of_workspace(*asked->route()) && !asked->enter_workspace()) return asked->not_found();
   if (const auto* guest = std::get_if<Guest>(&identity)) {
@@ -129,6 +130,7 @@ void admit(const Asked& asked, Result<Identity> identity) {
     case Access::admin:
     case Access::metrics:
       if (!std::holds_alternative<Operator>(identity.value())) return refuse_kind(asked);
+      asked->exchange().trust_caller();
       return asked->let_in(asked);
     case Access::open:
     case Access::bearer:
@@ -234,7 +236,9 @@ class Surfaces final : public Api {
 
 std::size_t body_bytes_max_of(std::string_view method, std::string_view path) {
   const auto* route = match(method, path).route;
-  return route == nullptr ? 0 : route->body_bytes_max;
+  if (route == nullptr) return 0;
+  return route->access == Access::open || route->access == Access::metrics ? limits::open_body_bytes_max
+                                                                           : route->body_bytes_max;
 }
 
 std::unique_ptr<Api> make_api(ApiNeeds needs, ApiOptions options) {

@@ -25,7 +25,7 @@ bool accepts_gzip(std::string_view list) {
 
 void answer_asset(const Asked& asked, const Asset& asset, net::Headers headers) {
   const auto codings = asked->header("Accept-Encoding");
-  const bool is_gzipped = !asset.gzipped.empty() && codings && accepts_gzip(*codings);
+  const bool is_gzipped = asset.gzipped && codings && accepts_gzip(*codings);
   const auto etag = '"' + asset.etag + (is_gzipped ? "-gz\"" : "\"");
   headers.add("ETag", etag);
   headers.add("Vary", "Accept-Encoding");
@@ -33,7 +33,7 @@ void answer_asset(const Asked& asked, const Asset& asset, net::Headers headers) 
     return asked->answer(304, "", "", std::move(headers));
   }
   if (is_gzipped) headers.add("Content-Encoding", "gzip");
-  asked->answer(200, asset.type, std::string(is_gzipped ? asset.gzipped : asset.plain), std::move(headers));
+  asked->answer_shared(asset.type, is_gzipped ? asset.gzipped : asset.plain, std::move(headers));
 }
 
 }  // namespace sluice::api

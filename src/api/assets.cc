@@ -66,9 +66,11 @@ Assets::Assets(std::string_view pack) {
     Asset asset{.name = cut(line, ' ')};
     const auto plain_size = size_of(cut(line, ' '));
     asset.type = type_of(asset.name);
-    asset.plain = take(bytes, plain_size);
-    asset.gzipped = take(bytes, size_of(line));
-    asset.etag = to_hex(sha256(asset.plain)).substr(0, 32);
+    asset.plain = std::make_shared<const std::string>(take(bytes, plain_size));
+    if (const auto gzipped = take(bytes, size_of(line)); !gzipped.empty()) {
+      asset.gzipped = std::make_shared<const std::string>(gzipped);
+    }
+    asset.etag = to_hex(sha256(*asset.plain)).substr(0, 32);
     assets_.push_back(std::move(asset));
   }
 }

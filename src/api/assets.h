@@ -1,10 +1,11 @@
 // Pages that are part of the program (the console, the API reference), as they were packed when it was built.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/bytes.h"
 
 namespace sluice::api {
 
@@ -12,8 +13,8 @@ struct Asset {
   std::string_view name;  // "index.html", "assets/console-ABCD.js"
   std::string_view type;  // of media
   std::string etag;
-  std::string_view plain;
-  std::string_view gzipped;  // the same; empty where that is not shorter
+  SharedBytes plain;    // shared by all answers that wait to be read
+  SharedBytes gzipped;  // the same; null where that is not shorter
 };
 
 class Assets final {

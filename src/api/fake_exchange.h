@@ -20,7 +20,7 @@ class FakeExchange final : public net::Exchange {
   void respond(net::Response response) override {
     if (gone_) return;
     begin(response.status, std::move(response.headers));
-    body = std::move(response.body);
+    body = response.shared_body ? *response.shared_body : std::move(response.body);
     finished = true;
   }
   void start(int its_status, net::Headers its_headers) override {
@@ -42,6 +42,7 @@ class FakeExchange final : public net::Exchange {
   void on_drained(Callback<void()> then) override { on_drained_ = std::move(then); }
   void on_gone(Callback<void()> then) override { on_gone_ = std::move(then); }
   void leave_at_half_close() override { leaves_at_half_close = true; }
+  void trust_caller() override { is_trusted = true; }
 
   void hang_up() {
     gone_ = true;
@@ -79,6 +80,7 @@ class FakeExchange final : public net::Exchange {
   bool finished = false;
   bool aborted = false;
   bool leaves_at_half_close = false;
+  bool is_trusted = false;
 
  private:
   void begin(int its_status, net::Headers its_headers) {

@@ -68,13 +68,21 @@ bool RequestContext::enter_workspace() {
 }
 
 void RequestContext::answer(int status, std::string_view content_type, std::string body, net::Headers headers) {
-  net::Response response{.status = status, .headers = std::move(headers), .body = std::move(body)};
+  respond({.status = status, .headers = std::move(headers), .body = std::move(body)}, content_type);
+}
+
+void RequestContext::answer_shared(std::string_view content_type, SharedBytes bytes, net::Headers headers) {
+  respond({.headers = std::move(headers), .shared_body = std::move(bytes)}, content_type);
+}
+
+void RequestContext::respond(net::Response response, std::string_view content_type) {
   if (!content_type.empty()) response.headers.add("Content-Type", content_type);
   response.headers.add("X-Request-Id", request_id_);
   if (content_type.starts_with(json_type)) add_api_headers(response.headers);
   if (console::is_of_console(request().path)) {
     console::add_page_headers(response.headers, surface_.options.public_base_url.starts_with("https://"));
   }
+  const int status = response.status;
   exchange_->respond(std::move(response));
   served(status, "complete");
 }

@@ -77,6 +77,8 @@ class RequestContext final {
   void answer_json(int status, std::string body, net::Headers headers = {}) {
     answer(status, json_type, std::move(body), std::move(headers));
   }
+  // With 200 and bytes that others are answered with, too.
+  void answer_shared(std::string_view content_type, SharedBytes bytes, net::Headers headers = {});
   void created(std::string location, std::string body);
   void no_content();
   void problem(const model::Problem& problem);
@@ -97,6 +99,7 @@ class RequestContext final {
   void left_unanswered();
 
  private:
+  void respond(net::Response response, std::string_view content_type);
   void served(int status, std::string_view how);
 
   Surface& surface_;

@@ -4,6 +4,7 @@
 
 #include "api/api_fixture.h"
 #include "api/operations/handlers.h"
+#include "api/operations/reference.h"
 
 namespace sluice::api {
 namespace routes_test {

@@ -37,6 +37,7 @@ struct Surface {
   assistant::Turns turns;
   console::Console console;
   Assets reference{operations::reference_pack()};
+  SharedBytes openapi = std::make_shared<const std::string>(operations::openapi_text());
   CapacityHistory capacity_history;
   bool draining = false;
 };

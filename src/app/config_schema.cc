@@ -33,7 +33,12 @@ constexpr Key keys[] = {
     {"store.readers", integer, "2", "Threads that read the database.", "", 1},
 
     {"limits.request_body_bytes_max", integer, "4194304", "A larger body is refused with 413.", "", 1024},
-    {"limits.connections_max", integer, "20000", "Connections at once; more are refused with 503.", "", 1},
+    {"limits.connections_max", integer, "20000",
+     "Connections at once, and never more than half of the process's descriptors; more are refused with 503.", "", 1},
+    {"limits.keyless_connections_per_address", integer, "0",
+     "Connections at once from one address on which no valid key was shown; more are refused with 503. Of IPv6 a "
+     "network of 64 bits is one address. 0: half of all (docs/deploy.md).",
+     "", 0},
     {"limits.request_head_seconds", integer, "10", "Time for a request's head to arrive.", "", 1},
     {"limits.request_body_seconds", integer, "60", "Time for a request's body to arrive.", "", 1},
     {"limits.keep_alive_seconds", integer, "75", "Idle connections are closed after this.", "", 1},

@@ -92,11 +92,13 @@ void Examination::look_at_descriptors() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   const auto wanted = static_cast<uint64_t>(config_.integer("limits.connections_max"));
+  const auto most = connections_max(config_, true);
   const auto detail = std::to_string(limit.rlim_max) + " file descriptors at most";
-  if (limit.rlim_max >= wanted) return say(Verdict::good, "descriptors", detail);
+  if (most >= wanted) return say(Verdict::good, "descriptors", detail);
   say(Verdict::poor, "descriptors",
-      detail +
-          ": not enough for limits.connections_max; beyond it connections are refused. Raise the hard limit of nofile");
+      detail + ": connections may have half of them, so beyond " + std::to_string(most) +
+          " they are refused, though limits.connections_max is " + std::to_string(wanted) +
+          ". Raise the hard limit of nofile to " + std::to_string(2 * wanted));
 }
 
 void Examination::look_at_data_directory() {

@@ -1,5 +1,6 @@
 #include "app/parts.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,21 @@ Result<std::unique_ptr<store::Store>> open_store(const Config& config, const std
   return store;
 }
 
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::size_t connections_max(const Config& config, bool hard) {
+  const auto wanted = static_cast<std::size_t>(config.integer("limits.connections_max"));
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  const auto most = static_cast<std::size_t>(hard ? limit.rlim_max : limit.rlim_cur);
+  return std::min(wanted, std::max<std::size_t>(most / 2, 1));
+}
+
 net::ServerOptions server_options(const Config& config, const ListenAddress& address, const std::string& data_dir) {
   net::ServerOptions options;
   options.address = address.host;
@@ -66,12 +82,24 @@ net::ServerOptions server_options(const Config& config, const ListenAddress& add
   options.tls_key_file = config.text("server.tls_key");
   options.spool_dir = data_dir + "/spool";
   options.request_body_bytes_max = static_cast<std::size_t>(config.integer("limits.request_body_bytes_max"));
-  options.connections_max = static_cast<std::size_t>(config.integer("limits.connections_max"));
+  options.connections_max = connections_max(config);
+  const auto keyless_max = static_cast<std::size_t>(config.integer("limits.keyless_connections_per_address"));
+  options.keyless_connections_per_address_max =
+      keyless_max > 0 ? keyless_max : std::max<std::size_t>(options.connections_max / 2, 1);
   options.request_head_ms_max = config.integer("limits.request_head_seconds") * 1000;
   options.request_body_ms_max = config.integer("limits.request_body_seconds") * 1000;
   options.keep_alive_idle_ms_max = config.integer("limits.keep_alive_seconds") * 1000;
   options.write_stall_ms_max = config.integer("limits.write_stall_seconds") * 1000;
   return options;
+}
+
+void log_connections_max(const Config& config, const net::ServerOptions& options, world::Log& log) {
+  const auto wanted = static_cast<std::size_t>(config.integer("limits.connections_max"));
+  if (options.connections_max >= wanted) return;
+  log.write(world::LogLevel::warn, "fewer connections than configured are taken",
+            {{"connections_max", static_cast<int64_t>(options.connections_max)},
+             {"limits.connections_max", static_cast<int64_t>(wanted)},
+             {"why", "they may have half of the process's descriptors: raise the limit of nofile"}});
 }
 
 Result<std::unique_ptr<files::Contents>> open_contents(const Config& config, const std::string& data_dir) {

@@ -23,7 +23,15 @@ Result<store::SqliteOptions> sqlite_options(const Config& config, const std::str
 // The one that store.url names; where servers share it, this one is `node`.
 Result<std::unique_ptr<store::Store>> open_store(const Config& config, const std::string& default_path,
                                                  model::NodeId node, world::Loop& loop, world::Metrics& metrics);
+// To what the operator of the machine allows.
+void raise_descriptor_limit();
+// How many connections may be open at once: what limits.connections_max says, but no more than half of the descriptors
+// that this process may have, now or (`hard`) after it has raised its limit. The rest are for runs, files and the
+// store.
+std::size_t connections_max(const Config& config, bool hard = false);
 net::ServerOptions server_options(const Config& config, const ListenAddress& address, const std::string& data_dir);
+// Says so if they are fewer than configured.
+void log_connections_max(const Config& config, const net::ServerOptions& options, world::Log& log);
 runner::RunnerOptions runner_options(const Config& config);
 engine::EngineOptions engine_options(const Config& config, const std::string& public_base_url);
 

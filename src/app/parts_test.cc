@@ -1,6 +1,7 @@
 #include "app/parts.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace sluice::app {
 namespace parts_test {
@@ -25,6 +26,23 @@ TEST(ListenAddress, Is_read_and_said_as_a_url_says_it) {
   for (const auto* wrong : {"", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "::1:80"}) {
     EXPECT_EQ(said(wrong), "wrong") << wrong;
   }
+}
+
+TEST(Parts, Connections_have_half_of_the_descriptors_at_most) {
+  rlimit usual{};
+  getrlimit(RLIMIT_NOFILE, &usual);
+  const rlimit few{.rlim_cur = 300, .rlim_max = usual.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  const ListenAddress address{.host = "127.0.0.1"};
+  const auto config = config_with({"--limits.connections_max", "200"});
+  const auto clamped = server_options(config, address, "/d");
+  EXPECT_EQ(clamped.connections_max, 150u);
+  EXPECT_EQ(clamped.keyless_connections_per_address_max, 75u);
+  EXPECT_EQ(connections_max(config, true), std::min<std::size_t>(200, usual.rlim_max / 2));
+  EXPECT_EQ(server_options(config_with({"--limits.connections_max", "100"}), address, "/d").connections_max, 100u);
+  const auto told = config_with({"--limits.keyless_connections_per_address", "7"});
+  EXPECT_EQ(server_options(told, address, "/d").keyless_connections_per_address_max, 7u);
+  setrlimit(RLIMIT_NOFILE, &usual);
 }
 
 TEST(Parts, The_store_is_in_the_data_directory_unless_it_is_put_elsewhere) {

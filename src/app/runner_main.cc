@@ -119,6 +119,8 @@ Result<Unit> Runner::open_ground() {
 
 Result<Unit> Runner::listen() {
   auto options = server_options(config_, address_, data_->path());
+  log_connections_max(config_, options, *log_);
+  options.body_bytes_max_of = station::body_bytes_max_of;
   options.doorkeeper = [this](const net::Request& head, Callback<void(std::optional<net::Response>)> verdict) {
     verdict(check_head(head));
   };
@@ -225,6 +227,7 @@ int run_runner(const Config& config, std::string_view version) {
   take_signals_from_threads();
   Runner runner(config, version);
   if (const auto ready = runner.get_ready(); !ready) {
+  raise_descriptor_limit();
     std::fprintf(stderr, "sluice: %s\n", ready.error().what.c_str());
     return 1;
   }

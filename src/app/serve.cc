@@ -1,4 +1,3 @@
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,13 +36,6 @@ constexpr Millis tidy_every{5'000};
 constexpr int64_t busy_operations_per_second = 500;
 constexpr Millis tidy_again{200};  // while there is something left to tidy
 
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 api::Rate request_rate(const Config& config) {
   return {static_cast<double>(config.integer("limits.requests_per_second")), config.integer("limits.burst")};
 }
@@ -54,6 +46,10 @@ api::Rate wrong_key_rate(const Config& config) {
 }
 
 bool is_of_station(std::string_view path) { return path.starts_with("/sandbox/") && station::is_station_path(path); }
+
+std::size_t body_bytes_max_of(std::string_view method, std::string_view path) {
+  return is_of_station(path) ? station::body_bytes_max_of(method, path) : api::body_bytes_max_of(method, path);
+}
 
 // Every part, in floor order; they go in reverse.
 class Serving final {
@@ -208,7 +204,8 @@ Result<Unit> Serving::open_hands() {
 
 Result<Unit> Serving::listen() {
   auto options = server_options(config_, address_, data_->path());
-  options.body_bytes_max_of = api::body_bytes_max_of;
+  log_connections_max(config_, options, *log_);
+  options.body_bytes_max_of = body_bytes_max_of;
   options.doorkeeper = [this](const net::Request& head, Callback<void(std::optional<net::Response>)> verdict) {
     check_head(head, std::move(verdict));
   };

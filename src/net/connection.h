@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "net/callers.h"
+
 namespace sluice::net {
 
 // Closing with unread input makes the kernel send a reset, which can overtake the answer. So the
@@ -21,6 +23,13 @@ class Connection {
   virtual void drain() = 0;
   // Ends at once; exchanges in flight learn that their peer is gone.
   virtual void close() = 0;
+
+  virtual const Caller& caller() const = 0;
+  // Of answers that the peer has not taken: what closing it would free.
+  std::size_t unread_bytes() const { return unread_bytes_; }
+
+ protected:
+  std::size_t unread_bytes_ = 0;  // as the server has counted it
 };
 
 }  // namespace sluice::net

@@ -70,6 +70,56 @@ TEST(Doorkeeper, Lets_those_in_who_may_and_is_not_asked_about_small_ones) {
   EXPECT_EQ(door.asked, 1);
 }
 
+TEST(Doorkeeper, Is_asked_about_each_body_that_is_more_than_tiny) {
+  Door door;
+  LiveServer server(size_of_body(), door.options());
+  RawClient client(server.port());
+  client.say(head_of(limits::unjudged_body_bytes_max) + "a little");
+  EXPECT_TRUE(client.is_quiet());
+  client.say(std::string(limits::unjudged_body_bytes_max - 8, 'x'));
+  EXPECT_TRUE(client.hear_until(std::to_string(limits::unjudged_body_bytes_max)).starts_with("HTTP/1.1 200"));
+  EXPECT_EQ(door.asked, 0);
+  client.say(head_of(limits::unjudged_body_bytes_max + 1) + "a little");
+  EXPECT_TRUE(client.hear_until("no").starts_with("HTTP/1.1 401"));
+}
+
+TEST(Doorkeeper, Is_asked_about_everything_while_strangers_of_that_address_hold_much) {
+  Door door;
+  auto options = door.options();
+  options.strangers_bytes_per_address_max = 16 * 1024;
+  LiveServer server(size_of_body(), options);
+  const auto padded = [](std::size_t bytes) { return "X-Padding: " + std::string(bytes, 'x') + "\r\n"; };
+  RawClient first(server.port());
+  first.say(head_of(5, "Expect: 100-continue\r\n" + padded(7900)));
+  EXPECT_EQ(first.hear_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_EQ(door.asked, 0);
+  RawClient stranger(server.port());
+  stranger.say(head_of(5, padded(300)) + "he");
+  EXPECT_TRUE(stranger.hear_until("no").starts_with("HTTP/1.1 401"));
+  RawClient known(server.port());
+  known.say(head_of(5, "Authorization: x\r\n" + padded(300)) + "he");
+  ASSERT_TRUE(server.becomes_true([&] { return door.asked == 2; }));
+  known.say("llo");
+  EXPECT_TRUE(known.hear_until("\r\n\r\n5").starts_with("HTTP/1.1 200"));
+  first.say("hello");
+  EXPECT_TRUE(first.hear_until("\r\n\r\n5").starts_with("HTTP/1.1 200")) << "its share is not gone";
+}
+
+TEST(Doorkeeper, Is_not_asked_where_every_body_is_tiny) {
+  Door door;
+  auto options = door.options();
+  options.strangers_bytes_per_address_max = 60;  // crowded by one head
+  options.body_bytes_max_of = [](std::string_view, std::string_view) -> std::size_t { return 100; };
+  LiveServer server(size_of_body(), options);
+  RawClient client(server.port());
+  client.say("POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+  client.say("0\r\n\r\n");
+  EXPECT_TRUE(client.hear_until("\r\n\r\n5").starts_with("HTTP/1.1 200"));
+  EXPECT_EQ(door.asked, 0);
+  client.say(head_of(101) + "a");
+  EXPECT_TRUE(client.hear_until("\r\n\r\n").starts_with("HTTP/1.1 413"));
+}
+
 TEST(Doorkeeper, Is_asked_about_a_body_of_unknown_size) {
   Door door;
   LiveServer server(size_of_body(), door.options());

@@ -7,8 +7,8 @@ constexpr std::string_view http_2_preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 }  // namespace
 
-Greeting::Greeting(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer)
-    : context_(context), transport_(std::move(transport)), peer_(std::move(peer)) {}
+Greeting::Greeting(ServerContext& context, std::unique_ptr<Transport> transport, Caller caller)
+    : context_(context), transport_(std::move(transport)), caller_(std::move(caller)) {}
 
 void Greeting::begin() {
   const int64_t ms_max = context_.options.request_head_ms_max;
@@ -55,7 +55,7 @@ void Greeting::settle(Protocol protocol) {
   limit_.cancel();
   context_.greeted(*this, {.protocol = protocol,
                            .transport = std::move(transport_),
-                           .peer = std::move(peer_),
+                           .caller = std::move(caller_),
                            .received = std::move(received_),
                            .due_us = due_us_});
 }

@@ -14,11 +14,12 @@ namespace sluice::net {
 
 class Greeting final : public Connection, public std::enable_shared_from_this<Greeting> {
  public:
-  Greeting(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer);
+  Greeting(ServerContext& context, std::unique_ptr<Transport> transport, Caller caller);
 
   void begin();
   void drain() override { close(); }
   void close() override;
+  const Caller& caller() const override { return caller_; }
 
  private:
   void on_ready(world::Ready ready);
@@ -28,7 +29,7 @@ class Greeting final : public Connection, public std::enable_shared_from_this<Gr
 
   ServerContext& context_;
   std::unique_ptr<Transport> transport_;  // null: it is over
-  std::string peer_;
+  Caller caller_;
   std::string received_;  // fewer bytes than tell
   std::unique_ptr<world::Watch> watch_;
   world::Timer limit_;

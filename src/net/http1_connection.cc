@@ -15,11 +15,11 @@ constexpr std::size_t pipelined_answer_bytes_max = 64 * 1024;
 
 }  // namespace
 
-Http1Connection::Http1Connection(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer)
+Http1Connection::Http1Connection(ServerContext& context, std::unique_ptr<Transport> transport, Caller caller)
     : context_(context),
       transport_(std::move(transport)),
-      peer_(std::move(peer)),
-      parser_(context.limits, context.bodies) {}
+      caller_(std::move(caller)),
+      parser_(context.limits, context.bodies, caller_.origin()) {}
 
 void Http1Connection::begin(std::string_view received, int64_t due_us) {
   const auto self = shared_from_this();
@@ -86,15 +86,25 @@ void Http1Connection::begin_body() {
   body_begun_us_ = context_.reactor.monotonic_us();
   ++bodies_begun_;
   enter(Phase::body, context_.options.request_body_ms_max);
-  if (!context_.options.doorkeeper || !parser_.announces_large_body()) return say_continue();
+  parser_.hold_head();
+  if (const auto& refused = parser_.refused()) return refuse(refused->status, refused->detail);
+  const bool is_pressing = parser_.announces_body_to_judge() || context_.bodies.is_crowded(*caller_.origin());
+  if (!context_.options.doorkeeper || !parser_.is_guarded() || !is_pressing) return say_continue();
   Request head = parser_.request();
-  head.peer = peer_;
+  head.peer = caller_.address();
   context_.options.doorkeeper(head, [weak = weak_from_this(), number = bodies_begun_](std::optional<Response> answer) {
     const auto self = weak.lock();
     if (!self || self->phase_ != Phase::body || self->bodies_begun_ != number) return;
-    answer ? self->turn_away(*answer) : self->say_continue();
+    answer ? self->turn_away(*answer) : self->admit();
     self->settle();
   });
+}
+
+void Http1Connection::admit() {
+  show_key();
+  parser_.admit();
+  if (const auto& refused = parser_.refused()) return refuse(refused->status, refused->detail);
+  say_continue();
 }
 
 void Http1Connection::say_continue() {
@@ -107,7 +117,7 @@ void Http1Connection::dispatch() {
   keep_alive_ = parser_.keep_alive();
   const bool is_http_1_0 = parser_.is_http_1_0();
   Request request = parser_.take();
-  request.peer = peer_;
+  request.peer = caller_.address();
   phase_ = Phase::answering;
   phase_due_us_ = never;
   context_.figures.requests.add();
@@ -168,6 +178,7 @@ void Http1Connection::heed_half_close() {
 // ── output ──────────────────────────────────────────────────────────────────────────────────────
 
 void Http1Connection::schedule_flush() {
+  count_unread();
   if (flush_scheduled_ || outflow_.blocked() || phase_ == Phase::closed) return;
   flush_scheduled_ = true;
   context_.reactor.defer([self = shared_from_this()] {
@@ -175,6 +186,10 @@ void Http1Connection::schedule_flush() {
     self->flush();
     self->settle();
   });
+}
+
+void Http1Connection::count_unread() {
+  if (phase_ != Phase::closed) context_.count_unread(*this, unread_bytes_, outbox().own_size());
 }
 
 void Http1Connection::flush() {
@@ -193,7 +208,8 @@ void Http1Connection::flush() {
 }
 
 void Http1Connection::send_queued() {
-  if (!outflow_.send(*transport_, context_)) close();
+  if (!outflow_.send(*transport_, context_)) return close();
+  count_unread();
 }
 
 void Http1Connection::resume() {
@@ -244,7 +260,9 @@ void Http1Connection::drain() {
 void Http1Connection::close() {
   if (phase_ == Phase::closed) return;
   const auto self = shared_from_this();
+  context_.count_unread(*this, unread_bytes_, 0);
   phase_ = Phase::closed;
+  caller_.leave();
   parser_.drop_body();
   watch_.reset();
   timer_.cancel();

@@ -18,7 +18,7 @@ namespace sluice::net {
 
 class Http1Connection final : public Connection, public std::enable_shared_from_this<Http1Connection> {
  public:
-  Http1Connection(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer);
+  Http1Connection(ServerContext& context, std::unique_ptr<Transport> transport, Caller caller);
 
   // `received` has been read already; the first head must be whole by `due_us`.
   void begin(std::string_view received, int64_t due_us);
@@ -32,6 +32,8 @@ class Http1Connection final : public Connection, public std::enable_shared_from_
   void heed_half_close();
   bool may_persist() const { return keep_alive_ && !half_closed_ && !context_.draining; }
   void schedule_flush();
+  void show_key() { caller_.show_key(); }
+  const Caller& caller() const override { return caller_; }
   void end_answer(bool persists);
   // `by_reset`: a plain end would look like the end of the body.
   void abort_answer(bool by_reset);
@@ -54,6 +56,7 @@ class Http1Connection final : public Connection, public std::enable_shared_from_
   void consume(std::string_view bytes);
   void note_progress();
   void begin_body();
+  void admit();
   void say_continue();
   void dispatch();
   void refuse(int status, std::string_view detail);
@@ -62,6 +65,7 @@ class Http1Connection final : public Connection, public std::enable_shared_from_
   void probe_peer();
 
   void flush();
+  void count_unread();
   void send_queued();
   void resume();
   void end_gently();
@@ -76,7 +80,7 @@ class Http1Connection final : public Connection, public std::enable_shared_from_
 
   ServerContext& context_;
   std::unique_ptr<Transport> transport_;
-  const std::string peer_;
+  Caller caller_;
   std::unique_ptr<world::Watch> watch_;
   RequestParser parser_;
   Outflow outflow_;

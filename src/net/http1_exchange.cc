@@ -35,12 +35,11 @@ void Http1Exchange::write_head(int status, Framing framing, std::size_t length, 
 
 void Http1Exchange::respond(Response response) {
   if (connection_ == nullptr) return;
-  const bool copied = response.body.size() <= copied_body_bytes_max;
-  write_head(response.status, has_no_body(response.status) ? Framing::none : Framing::length, response.body.size(),
-             response.headers, copied ? std::string_view(response.body) : std::string_view());
-  if (!copied && !bodiless_) {
-    connection_->outbox().add_shared(std::make_shared<const std::string>(std::move(response.body)));
-  }
+  const std::size_t length = response.shared_body ? response.shared_body->size() : response.body.size();
+  const bool copied = !response.shared_body && length <= copied_body_bytes_max;
+  write_head(response.status, has_no_body(response.status) ? Framing::none : Framing::length, length, response.headers,
+             copied ? std::string_view(response.body) : std::string_view());
+  if (!copied && !bodiless_) connection_->outbox().add_shared(take_body(response));
   connection_->end_answer(persists_);
 }
 
@@ -82,6 +81,10 @@ void Http1Exchange::on_drained(Callback<void()> then) {
 
 void Http1Exchange::on_gone(Callback<void()> then) {
   if (connection_ != nullptr) on_gone_ = std::move(then);
+}
+
+void Http1Exchange::trust_caller() {
+  if (connection_ != nullptr) connection_->show_key();
 }
 
 void Http1Exchange::leave_at_half_close() {

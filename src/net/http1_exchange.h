@@ -24,6 +24,7 @@ class Http1Exchange final : public Exchange, public std::enable_shared_from_this
   void on_drained(Callback<void()> then) override;
   void on_gone(Callback<void()> then) override;
   void leave_at_half_close() override;
+  void trust_caller() override;
   bool leaves_at_half_close() const { return leaves_at_half_close_; }
 
   // The connection says: the answer is complete.

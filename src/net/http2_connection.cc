@@ -12,11 +12,11 @@ constexpr std::size_t framed_bytes_max = 64 * 1024;
 
 }  // namespace
 
-Http2Connection::Http2Connection(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer)
+Http2Connection::Http2Connection(ServerContext& context, std::unique_ptr<Transport> transport, Caller caller)
     : context_(context),
       transport_(std::move(transport)),
-      peer_(std::move(peer)),
-      session_(*this, context.limits, context.bodies) {}
+      caller_(std::move(caller)),
+      session_(*this, context.limits, context.bodies, caller_.origin()) {}
 
 void Http2Connection::begin(std::string_view received, int64_t due_us) {
   const auto self = shared_from_this();
@@ -62,16 +62,25 @@ void Http2Connection::on_head(Http2Stream& stream) {
   stream.body_begun_us = context_.reactor.monotonic_us();
   stream.request_due_us = stream.body_begun_us + context_.options.request_body_ms_max * 1000;
   wake_by(stream.request_due_us);
-  if (!context_.options.doorkeeper || !stream.announces_large_body()) return say_continue(stream);
+  stream.hold_head();
+  if (stream.refused()) return on_refused(stream);
+  const bool is_pressing = stream.announces_body_to_judge() || context_.bodies.is_crowded(*caller_.origin());
+  if (!context_.options.doorkeeper || !stream.is_guarded() || !is_pressing) return say_continue(stream);
   Request head = stream.request();
-  head.peer = peer_;
+  head.peer = caller_.address();
   context_.options.doorkeeper(head, [weak = weak_from_this(), id = stream.id()](std::optional<Response> answer) {
     const auto self = weak.lock();
     if (!self) return;
     const auto found = self->session_.streams().find(id);
     if (found == self->session_.streams().end() || found->second->answered || found->second->request_ended()) return;
-    answer ? self->turn_away(*found->second, *std::move(answer)) : self->say_continue(*found->second);
+    answer ? self->turn_away(*found->second, *std::move(answer)) : self->admit(*found->second);
   });
+}
+
+void Http2Connection::admit(Http2Stream& stream) {
+  show_key();
+  stream.admit();
+  stream.refused() ? on_refused(stream) : say_continue(stream);
 }
 
 void Http2Connection::say_continue(const Http2Stream& stream) {
@@ -86,13 +95,14 @@ void Http2Connection::on_body(Http2Stream& stream) {
 }
 
 void Http2Connection::on_request(Http2Stream& stream) {
-  if (queued_bytes_ > limits::unread_answers_bytes_max) {
+  if (unread_bytes_ >
+      (caller_.is_known() ? limits::unread_answers_bytes_max : limits::strangers_unread_answers_bytes_max)) {
     return refuse(stream, 503, "too many answers on this connection wait to be read: read them, then ask again");
   }
   stream.request_due_us = never;
   context_.figures.requests.add();
   Request request = stream.take_request();
-  request.peer = peer_;
+  request.peer = caller_.address();
   stream.exchange = std::make_shared<Http2Exchange>(*this, stream, std::move(request));
   context_.handler(stream.exchange);
 }
@@ -109,6 +119,7 @@ void Http2Connection::refuse(Http2Stream& stream, int status, std::string_view d
 
 void Http2Connection::turn_away(Http2Stream& stream, Response response) {
   stream.refuse(response.status, "it was turned away");
+  stream.forget_request();
   stream.request_due_us = never;
   context_.figures.refused.add();
   answer(stream, std::move(response));
@@ -147,12 +158,12 @@ void Http2Connection::on_nuisance() {
 
 void Http2Connection::answer(Http2Stream& stream, Response response) {
   const bool has_length = !has_no_body(response.status);
-  const bool has_body = has_length && !response.body.empty() && !stream.is_head_request();
-  const std::size_t length = response.body.size();
-  if (has_body && length <= copied_body_bytes_max) {
+  const std::size_t length = response.shared_body ? response.shared_body->size() : response.body.size();
+  const bool has_body = has_length && length > 0 && !stream.is_head_request();
+  if (has_body && !response.shared_body && length <= copied_body_bytes_max) {
     stream.outbox.add_text(response.body);
   } else if (has_body) {
-    stream.outbox.add_shared(std::make_shared<const std::string>(std::move(response.body)));
+    stream.outbox.add_shared(take_body(response));
   }
   start_answer(stream, response.status, response.headers,
                has_body ? Http2Session::BodyOf::outbox : Http2Session::BodyOf::none,
@@ -212,8 +223,9 @@ void Http2Connection::on_sent(Http2Stream& stream) {
 }
 
 void Http2Connection::count(Http2Stream& stream) {
-  queued_bytes_ += stream.outbox.size();
-  queued_bytes_ -= std::exchange(stream.counted_bytes, stream.outbox.size());
+  if (phase_ == Phase::closed) return;
+  const std::size_t counted = std::exchange(stream.counted_bytes, stream.outbox.own_size());
+  context_.count_unread(*this, unread_bytes_, unread_bytes_ - counted + stream.counted_bytes);
 }
 
 // ── output ──────────────────────────────────────────────────────────────────────────────────────
@@ -263,7 +275,9 @@ void Http2Connection::end_gently() {
 void Http2Connection::close() {
   if (phase_ == Phase::closed) return;
   const auto self = shared_from_this();
+  context_.count_unread(*this, unread_bytes_, 0);
   phase_ = Phase::closed;
+  caller_.leave();
   watch_.reset();
   timer_.cancel();
   outflow_.let_go(*transport_, context_);

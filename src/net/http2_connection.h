@@ -21,7 +21,7 @@ class Http2Connection final : public Connection,
                               private Http2Session::Listener,
                               public std::enable_shared_from_this<Http2Connection> {
  public:
-  Http2Connection(ServerContext& context, std::unique_ptr<Transport> transport, std::string peer);
+  Http2Connection(ServerContext& context, std::unique_ptr<Transport> transport, Caller caller);
 
   // `received` has been read already; the first request must begin by `due_us`.
   void begin(std::string_view received, int64_t due_us);
@@ -35,6 +35,8 @@ class Http2Connection final : public Connection,
   void on_written(Http2Stream& stream);
   void end_answer(Http2Stream& stream);
   void abort_answer(Http2Stream& stream);
+  void show_key() { caller_.show_key(); }
+  const Caller& caller() const override { return caller_; }
 
  private:
   enum class Phase : uint8_t {
@@ -58,6 +60,7 @@ class Http2Connection final : public Connection,
   void read_input();
   void refuse(Http2Stream& stream, int status, std::string_view detail);
   void turn_away(Http2Stream& stream, Response response);
+  void admit(Http2Stream& stream);
   void say_continue(const Http2Stream& stream);
   // Keeps the sum of what the streams have queued.
   void count(Http2Stream& stream);
@@ -76,12 +79,11 @@ class Http2Connection final : public Connection,
 
   ServerContext& context_;
   std::unique_ptr<Transport> transport_;
-  const std::string peer_;
+  Caller caller_;
   std::unique_ptr<world::Watch> watch_;
   Http2Session session_;
   Outflow outflow_;
   std::vector<std::shared_ptr<Http2Exchange>> drained_;  // to be told when this turn's frames are sent
-  std::size_t queued_bytes_ = 0;
 
   // One timer for the connection and all streams: when it fires it looks what is due by then.
   world::Timer timer_;

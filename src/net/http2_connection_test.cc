@@ -202,7 +202,7 @@ TEST(Http2, Large_uploads_go_to_disk) {
         exchange->respond({});
       },
       {.request_body_bytes_max = 10'000'000,
-       .bodies_in_flight_bytes_max = limits::request_body_memory_max,
+       .bodies_in_flight_bytes_max = limits::request_body_memory_max + 1024,  // and the head
        .spool_dir = directory});
   PlainWire wire(live.port());
   Http2Client client(wire);

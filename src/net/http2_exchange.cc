@@ -53,6 +53,10 @@ void Http2Exchange::on_gone(Callback<void()> then) {
   if (connection_ != nullptr) on_gone_ = std::move(then);
 }
 
+void Http2Exchange::trust_caller() {
+  if (connection_ != nullptr) connection_->show_key();
+}
+
 void Http2Exchange::detach() {
   connection_ = nullptr;
   stream_ = nullptr;

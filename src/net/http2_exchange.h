@@ -25,6 +25,7 @@ class Http2Exchange final : public Exchange {
   void on_gone(Callback<void()> then) override;
   // The end of a request says nothing here: who leaves resets the stream.
   void leave_at_half_close() override {}
+  void trust_caller() override;
 
   // The connection says: the answer is complete.
   void detach();

@@ -205,7 +205,10 @@ TEST_F(Http2StreamTest, At_the_deadline_of_a_drain_streams_are_cut) {
 
 // A client that asks for more and more, and takes nothing, must not fill memory.
 TEST(Http2, Answers_that_nobody_reads_are_bounded) {
-  LiveServer live([](auto exchange) { exchange->respond({.body = std::string(1'000'000, 'x')}); });
+  LiveServer live([](auto exchange) {
+    exchange->trust_caller();
+    exchange->respond({.body = std::string(1'000'000, 'x')});
+  });
   PlainWire wire(live.port());
   Http2Client client(wire, Reading::when_told);
   std::vector<int32_t> ids;
@@ -218,6 +221,42 @@ TEST(Http2, Answers_that_nobody_reads_are_bounded) {
   EXPECT_LE(refused(), 24);
   EXPECT_EQ(client.answer(ids.back()).body,
             "too many answers on this connection wait to be read: read them, then ask again\n");
+}
+
+TEST(Http2, A_large_answer_keeps_its_headers_shared_or_not) {
+  const auto common = std::make_shared<const std::string>(20'000, 'c');
+  LiveServer live([common](auto exchange) {
+    if (exchange->request().path == "/common")
+      return exchange->respond({.headers = {{"X-A", "1"}}, .shared_body = common});
+    exchange->respond({.headers = {{"X-A", "1"}}, .body = *common});
+  });
+  PlainWire wire(live.port());
+  Http2Client client(wire);
+  for (const auto* path : {"/common", "/own"}) {
+    const auto& answer = client.whole(client.ask(Http2Client::get(path)));
+    EXPECT_EQ(answer.fields.at("x-a"), "1") << path;
+    EXPECT_EQ(answer.body, *common) << path;
+  }
+}
+
+TEST(Http2, Answers_that_no_stranger_reads_are_bounded_sooner_unless_they_are_shared) {
+  const auto common = std::make_shared<const std::string>(200'000, 'c');
+  LiveServer live([common](auto exchange) {
+    const bool is_common = exchange->request().path == "/common";
+    exchange->respond(
+        {.body = is_common ? "" : std::string(200'000, 'x'), .shared_body = is_common ? common : nullptr});
+  });
+  PlainWire wire(live.port());
+  Http2Client client(wire, Reading::when_told);
+  std::vector<int32_t> ids;
+  for (int i = 0; i < 10; ++i) ids.push_back(client.ask(Http2Client::get("/common")));
+  for (int i = 0; i < 10; ++i) ids.push_back(client.ask(Http2Client::get("/")));
+  const auto refused = [&] {
+    return std::count_if(ids.begin(), ids.end(), [&](int32_t id) { return client.answer(id).status() == "503"; });
+  };
+  EXPECT_TRUE(client.hear_until([&] { return refused() > 0 && client.answer(ids.back()).closed; }));
+  EXPECT_GE(refused(), 7);
+  EXPECT_LE(refused(), 9);
 }
 
 }  // namespace http2_exchange_test

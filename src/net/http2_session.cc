@@ -56,7 +56,7 @@ struct Http2Session::Callbacks {
     auto& self = session_of(user);
     const int32_t id = frame->hd.stream_id;
     auto& stream = self.streams_[id];
-    stream = std::make_unique<Http2Stream>(id, self.limits_, self.bodies_);
+    stream = std::make_unique<Http2Stream>(id, self.limits_, self.bodies_, self.origin_);
     nghttp2_session_set_stream_user_data(session, id, stream.get());
     self.listener_.on_begun(*stream);
     return 0;
@@ -191,8 +191,9 @@ struct Http2Session::Callbacks {
   }
 };
 
-Http2Session::Http2Session(Listener& listener, const RequestLimits& limits, BodyRoom& bodies)
-    : listener_(listener), limits_(limits), bodies_(bodies) {
+Http2Session::Http2Session(Listener& listener, const RequestLimits& limits, BodyRoom& bodies,
+                           std::shared_ptr<Origin> origin)
+    : listener_(listener), limits_(limits), bodies_(bodies), origin_(std::move(origin)) {
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_option* option = nullptr;
   SLUICE_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&option) == 0);

@@ -43,7 +43,8 @@ class Http2Session final {
   };
 
   // All must outlive the session.
-  Http2Session(Listener& listener, const RequestLimits& limits, BodyRoom& bodies);
+  Http2Session(Listener& listener, const RequestLimits& limits, BodyRoom& bodies,
+               std::shared_ptr<Origin> origin = nullptr);
   ~Http2Session();
   Http2Session(const Http2Session&) = delete;
   Http2Session& operator=(const Http2Session&) = delete;
@@ -83,6 +84,7 @@ class Http2Session final {
   Listener& listener_;
   const RequestLimits& limits_;
   BodyRoom& bodies_;
+  const std::shared_ptr<Origin> origin_;
   nghttp2_session* session_ = nullptr;
   Streams streams_;
   Outbox* filling_ = nullptr;

@@ -54,7 +54,11 @@ void Http2Stream::on_trailer(std::string_view name, std::string_view value) {
 }
 
 void Http2Stream::on_head_end() {
-  if (refused()) return;
+  if (!refused()) read_head();
+  forget_fields();
+}
+
+void Http2Stream::read_head() {
   if (method_.size() + path_.size() + line_overhead > limits_.line_bytes_max) {
     return refuse(414, "the request line is too long");
   }
@@ -68,19 +72,30 @@ void Http2Stream::on_head_end() {
   if (!refused()) body_.expect(head_.length().value_or(0));
 }
 
+void Http2Stream::forget_fields() {
+  if (!is_head_request()) method_ = {};
+  for (auto* text : {&path_, &scheme_, &cookie_}) *text = {};
+  authority_.reset();
+}
+
+void Http2Stream::forget_request() {
+  forget_fields();
+  head_.request() = {};
+}
+
 void Http2Stream::on_data(std::string_view bytes) {
   if (refused()) return;
   if (body_.size() + bytes.size() > head_.body_bytes_max()) {
     head_.refuse_large_body();
     return body_.drop();
   }
-  if (const auto refused = body_.append(bytes)) refuse(refused->status, refused->detail);
+  heed(body_.append(bytes));
 }
 
 void Http2Stream::on_request_end() {
   request_ended_ = true;
   if (refused()) return;
-  if (const auto refused = body_.finish(head_.request().body)) refuse(refused->status, refused->detail);
+  heed(body_.finish(head_.request().body));
 }
 
 }  // namespace sluice::net

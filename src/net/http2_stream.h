@@ -20,8 +20,8 @@ class Http2Stream final {
  public:
   static constexpr int64_t never = INT64_MAX;
 
-  Http2Stream(int32_t id, const RequestLimits& limits, BodyRoom& bodies)
-      : id_(id), limits_(limits), head_(limits), body_(bodies) {}
+  Http2Stream(int32_t id, const RequestLimits& limits, BodyRoom& bodies, std::shared_ptr<Origin> origin)
+      : id_(id), limits_(limits), head_(limits), body_(bodies, std::move(origin)) {}
 
   int32_t id() const { return id_; }
 
@@ -37,14 +37,21 @@ class Http2Stream final {
 
   const std::optional<Refused>& refused() const { return head_.refused(); }
   bool expects_continue() const { return head_.expects_continue(); }
-  bool announces_large_body() const { return head_.announces_large_body(); }
+  bool is_guarded() const { return head_.is_guarded(); }
+  bool announces_body_to_judge() const { return head_.announces_body_to_judge(); }
   bool is_head_request() const { return method_ == "HEAD"; }
   bool request_ended() const { return request_ended_; }
   std::size_t header_bytes() const { return head_.header_bytes(); }
   std::size_t body_size() const { return body_.size(); }
+  // The body is awaited, and the head with it.
+  void hold_head() { heed(body_.hold_head(head_.header_bytes())); }
+  // The sender has shown a key.
+  void admit() { heed(body_.admit()); }
   void drop_body() { body_.drop(); }
   const Request& request() const { return head_.request(); }
   Request take_request() { return std::move(head_.request()); }
+  // It is answered without its request, and the answer may wait long for its reader.
+  void forget_request();
 
   // The answer. Its connection keeps the rest of what is known about the stream.
   enum class Ending : uint8_t {
@@ -64,6 +71,12 @@ class Http2Stream final {
   std::size_t counted_bytes = 0;  // of the outbox, in the connection's sum
 
  private:
+  void read_head();
+  // What the request has by now.
+  void forget_fields();
+  void heed(const std::optional<Refused>& refused) {
+    if (refused) refuse(refused->status, refused->detail);
+  }
   void read_pseudo_field(std::string_view name, std::string_view value);
 
   const int32_t id_;

@@ -65,6 +65,11 @@ void append_value(std::string& out, std::string_view value) {
 
 bool has_no_body(int status) { return status < 200 || status == 204 || status == 304; }
 
+SharedBytes take_body(Response& response) {
+  if (response.shared_body) return std::move(response.shared_body);
+  return std::make_shared<const std::string>(std::move(response.body));
+}
+
 bool is_servers_own(std::string_view name) {
   static constexpr std::string_view ours[] = {"content-length", "date", "connection", "transfer-encoding"};
   return std::any_of(std::begin(ours), std::end(ours), [&](std::string_view own) {

@@ -43,6 +43,8 @@ class DateLine {
 
 // 1xx, 204 and 304: whatever is written.
 bool has_no_body(int status);
+// The body of an answer, as it is queued; nothing of it stays behind.
+SharedBytes take_body(Response& response);
 
 // Fields that are the server's own are not taken from a handler.
 bool is_servers_own(std::string_view name);

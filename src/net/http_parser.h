@@ -16,7 +16,8 @@ namespace sluice::net {
 class RequestParser final {
  public:
   // `limits` and `bodies` must outlive the parser.
-  RequestParser(const RequestLimits& limits, BodyRoom& bodies) : limits_(limits), body_(bodies) {}
+  RequestParser(const RequestLimits& limits, BodyRoom& bodies, std::shared_ptr<Origin> origin = nullptr)
+      : limits_(limits), body_(bodies, std::move(origin)) {}
 
   // Reads from the front of `bytes` and says how many it took: never beyond the end of the request.
   // Takes nothing once done() or refused().
@@ -31,10 +32,15 @@ class RequestParser final {
   bool is_http_1_0() const { return now_.head.version() == HttpVersion::http_1_0; }
   bool keep_alive() const { return now_.keep_alive; }
   bool expects_continue() const { return now_.head.expects_continue(); }
-  bool announces_large_body() const { return now_.head.announces_large_body(); }
+  bool is_guarded() const { return now_.head.is_guarded(); }
+  bool announces_body_to_judge() const { return now_.head.announces_body_to_judge(); }
   const Request& request() const { return now_.head.request(); }
   std::size_t body_size() const { return body_.size(); }
 
+  // The body is awaited, and the head with it.
+  void hold_head() { heed_refusal(body_.hold_head(now_.head.header_bytes())); }
+  // The sender has shown a key.
+  void admit() { heed_refusal(body_.admit()); }
   // The request, once done(). The parser is then ready for the next one.
   Request take();
   // Nobody will want the rest of it.

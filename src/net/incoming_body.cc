@@ -13,7 +13,7 @@
 namespace sluice::net {
 namespace {
 
-constexpr std::size_t reserved_bytes_max = 64 * 1024;
+constexpr std::size_t reserved_bytes_max = 4 * 1024;  // a claim costs the sender nothing
 
 // O_EXCL: nobody can give it a name later. Some filesystems (NFS, old overlays) have no O_TMPFILE.
 OwnedFd open_nameless(const std::string& directory) {
@@ -69,7 +69,49 @@ class IncomingBody::File final {
 
 std::size_t IncomingBody::size() const { return file_ ? file_->size() : text_.size(); }
 
+bool BodyRoom::is_crowded(const Origin& origin) const {
+  return strangers_bytes > strangers_bytes_max / 2 || origin.incoming_bytes > strangers_bytes_per_address_max / 2;
+}
+
 void IncomingBody::expect(std::size_t bytes) { text_.reserve(std::min(bytes, reserved_bytes_max)); }
+
+std::optional<Refused> IncomingBody::hold_head(std::size_t bytes) { return hold(bytes); }
+
+std::optional<Refused> IncomingBody::admit() {
+  if (is_known_) return std::nullopt;
+  const std::size_t bytes = held_bytes_;
+  release(bytes);
+  is_known_ = true;
+  return hold(bytes);
+}
+
+// What is over the bound has been counted, and is released when the body is given up.
+std::optional<Refused> IncomingBody::hold(std::size_t bytes) {
+  held_bytes_ += bytes;
+  if (is_known_) {
+    room_.memory_bytes += bytes;
+    if (room_.memory_bytes <= room_.memory_bytes_max) return std::nullopt;
+    return give_up("too many request bodies are arriving at once: send this one again in a moment");
+  }
+  room_.strangers_bytes += bytes;
+  origin_->incoming_bytes += bytes;
+  if (room_.strangers_bytes <= room_.strangers_bytes_max &&
+      origin_->incoming_bytes <= room_.strangers_bytes_per_address_max) {
+    return std::nullopt;
+  }
+  return give_up("too many requests that showed no valid key in time are incomplete: send this one again in a moment");
+}
+
+void IncomingBody::release(std::size_t bytes) {
+  if (bytes == 0) return;  // it may outlive the room
+  held_bytes_ -= bytes;
+  if (is_known_) {
+    room_.memory_bytes -= bytes;
+  } else {
+    room_.strangers_bytes -= bytes;
+    origin_->incoming_bytes -= bytes;
+  }
+}
 
 std::optional<Refused> IncomingBody::append(std::string_view bytes) {
   const bool is_large = text_.size() + bytes.size() > limits::request_body_memory_max;
@@ -81,9 +123,7 @@ std::optional<Refused> IncomingBody::append(std::string_view bytes) {
 
 std::optional<Refused> IncomingBody::keep(std::string_view bytes) {
   text_ += bytes;
-  room_.memory_bytes += bytes.size();
-  if (room_.memory_bytes <= room_.memory_bytes_max) return std::nullopt;
-  return give_up("too many request bodies are arriving at once");
+  return hold(bytes.size());
 }
 
 std::optional<Refused> IncomingBody::begin_spooling() {
@@ -91,7 +131,7 @@ std::optional<Refused> IncomingBody::begin_spooling() {
   if (!fd) return give_up_for(errno);
   file_ = std::make_shared<File>(std::move(fd), room_.spooled_bytes);
   const std::string begun = std::exchange(text_, {});
-  room_.memory_bytes -= begun.size();
+  release(begun.size());
   return spool(begun);
 }
 
@@ -104,8 +144,9 @@ std::optional<Refused> IncomingBody::spool(std::string_view bytes) {
 }
 
 std::optional<Refused> IncomingBody::finish(Body& into) {
+  release(held_bytes_);
+  is_known_ = room_.knows_everybody;
   if (!file_) {
-    room_.memory_bytes -= text_.size();
     into = text_.empty() ? Body() : Body(std::exchange(text_, {}));
     return std::nullopt;
   }
@@ -117,7 +158,7 @@ std::optional<Refused> IncomingBody::finish(Body& into) {
 }
 
 void IncomingBody::drop() {
-  if (!text_.empty()) room_.memory_bytes -= text_.size();  // an empty one may outlive the room
+  release(held_bytes_);
   text_ = {};
   file_ = nullptr;
 }

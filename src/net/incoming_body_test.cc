@@ -19,6 +19,7 @@ class BodyTest : public testing::Test {
   BodyTest() {
     std::filesystem::create_directories(directory);
     room.spool_dir = directory;
+    room.knows_everybody = true;
   }
   ~BodyTest() override { std::filesystem::remove_all(directory); }
 
@@ -58,6 +59,49 @@ TEST_F(BodyTest, A_small_body_stays_in_memory_and_a_large_one_does_not) {
     body = {};
     EXPECT_TRUE(nothing_is_left());
   }
+}
+
+TEST_F(BodyTest, Strangers_and_those_who_have_shown_a_key_have_a_room_each) {
+  room.knows_everybody = false;
+  room.memory_bytes_max = 1000;
+  room.strangers_bytes_max = 1000;
+  const auto origin = std::make_shared<Origin>();
+  IncomingBody stranger(room, origin);
+  IncomingBody known(room, origin);
+  ASSERT_FALSE(known.hold_head(100));
+  ASSERT_FALSE(fill(known, varied(500)));
+  EXPECT_EQ(origin->incoming_bytes, 600u);
+  ASSERT_FALSE(known.admit());
+  EXPECT_EQ(origin->incoming_bytes, 0u);
+  EXPECT_EQ(room.strangers_bytes, 0u);
+  EXPECT_EQ(room.memory_bytes, 600u);
+  ASSERT_FALSE(fill(stranger, varied(1000)));
+  EXPECT_EQ(fill(stranger, "x")->status, 503);
+  EXPECT_EQ(room.strangers_bytes, 0u) << "what was refused is gone";
+  ASSERT_FALSE(fill(stranger, varied(1000)));
+  ASSERT_FALSE(fill(known, varied(400))) << "its room is its own";
+  EXPECT_EQ(fill(known, "x")->status, 503);
+  stranger.drop();
+  EXPECT_EQ(room.memory_bytes + room.strangers_bytes + origin->incoming_bytes, 0u);
+}
+
+TEST_F(BodyTest, An_address_of_strangers_has_a_share_and_no_more) {
+  room.knows_everybody = false;
+  room.strangers_bytes_max = 1000;
+  room.strangers_bytes_per_address_max = 600;
+  const auto greedy = std::make_shared<Origin>();
+  const auto modest = std::make_shared<Origin>();
+  IncomingBody one(room, greedy);
+  IncomingBody two(room, greedy);
+  IncomingBody other(room, modest);
+  ASSERT_FALSE(fill(one, varied(300)));
+  EXPECT_FALSE(room.is_crowded(*greedy));
+  ASSERT_FALSE(fill(two, varied(150)));
+  EXPECT_TRUE(room.is_crowded(*greedy));
+  EXPECT_FALSE(room.is_crowded(*modest));
+  EXPECT_EQ(fill(two, varied(200))->status, 503);
+  ASSERT_FALSE(fill(other, varied(600)));
+  EXPECT_TRUE(room.is_crowded(*greedy)) << "all together have taken much";
 }
 
 TEST_F(BodyTest, Copies_share_the_bytes_with_other_threads) {

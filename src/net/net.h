@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/result.h"
+#include "base/stranger_limits.h"
 #include "net/body.h"
 #include "world/world.h"
 
@@ -60,6 +61,7 @@ struct Response {
   int status = 200;
   Headers headers;  // Content-Length, Date and Connection are the server's own
   std::string body;
+  SharedBytes shared_body = nullptr;  // instead of the body: what many answers share, so that each costs nothing
 };
 
 // One request and its answer. The handler and the connection share it, because either may leave
@@ -91,6 +93,8 @@ class Exchange {
   virtual void on_drained(Callback<void()> then) = 0;
   // Called once, when the peer has closed, reset the stream, or the connection failed before the answer was complete.
   virtual void on_gone(Callback<void()> then) = 0;
+  // The caller has shown a valid key: from now on its connection is none of a stranger's, whose share is small.
+  virtual void trust_caller() {}
   // From now on a peer that has closed its sending half is gone. Otherwise it may still read the answer:
   // until something is written, nothing tells the one from the other. For work that must not outlive
   // its caller. Over HTTP/2 a peer that leaves resets the stream, so this changes nothing.
@@ -103,12 +107,14 @@ using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 // The default is plain text; api gives problems.
 using Refusal = std::function<Response(int status, std::string_view detail)>;
 
-// How much a body may have that is asked for at this path, where that is more than usual; 0 otherwise.
+// How much a body may have that is asked for at this path, where that is more than usual, or where it is tiny because
+// no key is asked for (up to limits::unjudged_body_bytes_max); 0 otherwise.
 using BodyLimit = std::size_t (*)(std::string_view method, std::string_view path);
 
-// Asked about a request whose head has come and whose body will be large, or is of unknown size, before much of it is
-// there: a stranger must not fill the disk. Says once, then or later, what the request is answered instead of a
-// handler; nothing: it may go on. The handler asks again for itself, because not every request passes here.
+// Asked about a request whose head has come and whose body is more than tiny, or of unknown size, before much of it is
+// there: a stranger must fill neither memory nor disk. Says once, then or later, what the request is answered instead
+// of a handler; nothing: its sender has shown a valid key, and it may go on. The handler asks again for itself, because
+// not every request passes here.
 using Doorkeeper = std::function<void(const Request& head, Callback<void(std::optional<Response>)> verdict)>;
 
 struct ServerOptions {
@@ -119,11 +125,16 @@ struct ServerOptions {
   std::size_t request_body_bytes_max = limits::request_body_bytes_max;
   BodyLimit body_bytes_max_of = nullptr;
   Doorkeeper doorkeeper = nullptr;
-  std::size_t bodies_in_flight_bytes_max = limits::bodies_in_flight_bytes_max;  // of all connections, in memory
+  // In memory: of all connections whose senders have shown a key; of all others; and of those from one address.
+  std::size_t bodies_in_flight_bytes_max = limits::bodies_in_flight_bytes_max;
+  std::size_t strangers_bytes_max = limits::strangers_bytes_max;
+  std::size_t strangers_bytes_per_address_max = limits::strangers_bytes_per_address_max;
   // Where bodies larger than limits::request_body_memory_max are kept; made (0700) if missing. Empty: in memory too.
   std::string spool_dir;
   std::size_t spooled_bytes_max = limits::spooled_bytes_max;  // of all connections, there
   std::size_t connections_max = limits::connection_count_max;
+  std::size_t keyless_connections_per_address_max = SIZE_MAX;  // of one address, whose callers have shown no key
+  std::size_t unread_answers_bytes_in_all_max = limits::unread_answers_bytes_in_all_max;
   int64_t request_head_ms_max = limits::request_head_ms_max;
   int64_t request_body_ms_max = limits::request_body_ms_max;
   int64_t keep_alive_idle_ms_max = limits::keep_alive_idle_ms_max;

@@ -22,6 +22,7 @@ void Outbox::add_text(std::string_view text) {
   if (text.empty()) return;
   text_ += text;
   size_ += text.size();
+  own_size_ += text.size();
   if (pieces_.size() > front_ && pieces_.back().shared == nullptr) {
     pieces_.back().size += text.size();
   } else {
@@ -33,7 +34,9 @@ void Outbox::add_shared(SharedBytes bytes) {
   if (bytes->empty()) return;
   size_ += bytes->size();
   const std::size_t size = bytes->size();
-  pieces_.push_back({std::move(bytes), size, 0});
+  const bool is_own = bytes.use_count() == 1;
+  if (is_own) own_size_ += size;
+  pieces_.push_back({std::move(bytes), size, 0, is_own});
 }
 
 void Outbox::add_chunk(SharedBytes bytes) {
@@ -76,8 +79,9 @@ void Outbox::move_front(std::size_t count, Outbox& to) {
     } else if (const std::size_t at = piece.skipped + skip; size <= copied_piece_bytes_max) {
       to.add_text({piece.shared->data() + at, size});
     } else {
-      to.pieces_.push_back({piece.shared, size, at});
+      to.pieces_.push_back({piece.shared, size, at, piece.is_own});
       to.size_ += size;
+      if (piece.is_own) to.own_size_ += size;
     }
     skip = 0;
     left -= size;
@@ -93,6 +97,7 @@ void Outbox::consume(std::size_t count) {
     const std::size_t sent = std::min(count, piece.size - front_sent_);
     if (!piece.shared) text_sent_ += sent;
     front_sent_ += sent;
+    if (piece.is_own) own_size_ -= sent;
     count -= sent;
     if (front_sent_ < piece.size) break;
     piece.shared.reset();

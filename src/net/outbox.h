@@ -22,6 +22,8 @@ class Outbox {
 
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
+  // Of it, what would be freed with this queue: not what others hold, too, or did when it was added.
+  std::size_t own_size() const { return own_size_; }
 
   // Points into the queue, from its front; returns how many of `vectors` were filled.
   std::size_t fill(std::span<iovec> vectors) const;
@@ -36,6 +38,7 @@ class Outbox {
     SharedBytes shared;
     std::size_t size = 0;
     std::size_t skipped = 0;  // of the shared bytes, before these
+    bool is_own = true;
   };
 
   std::vector<Piece> pieces_;
@@ -44,6 +47,7 @@ class Outbox {
   std::size_t front_sent_ = 0;  // of that piece
   std::size_t text_sent_ = 0;
   std::size_t size_ = 0;
+  std::size_t own_size_ = 0;
 };
 
 }  // namespace sluice::net

@@ -24,6 +24,25 @@ std::string sent_by(Outbox& outbox, std::size_t at_most, std::size_t vectors_max
   return out;
 }
 
+TEST(Outbox, Bytes_that_others_hold_too_are_not_its_own) {
+  const SharedBytes common = shared(std::string(3000, 'c'));
+  Outbox outbox;
+  outbox.add_text("12345");
+  outbox.add_shared(common);
+  outbox.add_shared(shared(std::string(2000, 'o')));
+  EXPECT_EQ(outbox.size(), 5005u);
+  EXPECT_EQ(outbox.own_size(), 2005u);
+  Outbox other;
+  outbox.move_front(5 + 3000 + 1500, other);
+  EXPECT_EQ(outbox.own_size(), 500u);
+  EXPECT_EQ(other.own_size(), 1505u);
+  other.consume(5 + 3000 + 1000);
+  EXPECT_EQ(other.own_size(), 500u);
+  sent_by(outbox, 100);
+  sent_by(other, 100);
+  EXPECT_EQ(outbox.own_size() + other.own_size(), 0u);
+}
+
 TEST(Outbox, Pieces_go_to_another_in_order_however_they_are_cut) {
   for (const std::size_t at_once : {1, 9, 700, 1024, 1025, 5000}) {
     Outbox from;

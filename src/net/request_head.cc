@@ -135,9 +135,10 @@ void RequestHead::finish() {
     if (expects_else_) return refuse(417, "the only expectation known is 100-continue");
   }
   body_bytes_max_ = limits_->body_bytes_max;
-  if (limits_->body_bytes_max_of != nullptr) {
-    body_bytes_max_ = std::max(body_bytes_max_, limits_->body_bytes_max_of(request_.method, request_.path));
-  }
+  const std::size_t own =
+      limits_->body_bytes_max_of != nullptr ? limits_->body_bytes_max_of(request_.method, request_.path) : 0;
+  is_open_ = own > 0 && own <= limits::unjudged_body_bytes_max;
+  body_bytes_max_ = is_open_ ? own : std::max(body_bytes_max_, own);
   if (length_.value_or(0) > body_bytes_max_) refuse_large_body();
 }
 

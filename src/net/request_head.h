@@ -55,8 +55,10 @@ class RequestHead final {
   std::size_t header_bytes() const { return header_bytes_; }
   const std::optional<std::size_t>& length() const { return length_; }  // Content-Length
   bool expects_continue() const { return expects_continue_ && version_ != HttpVersion::http_1_0; }
-  // More than is kept in memory, or as much as that for all we know.
-  bool announces_large_body() const { return length_.value_or(SIZE_MAX) > limits::request_body_memory_max; }
+  // A key is asked for here. Where none is, bodies are tiny, and whoever sends one stays a stranger.
+  bool is_guarded() const { return !is_open_; }
+  // So much, as far as we know, that the key is to be looked at first.
+  bool announces_body_to_judge() const { return length_.value_or(SIZE_MAX) > limits::unjudged_body_bytes_max; }
   std::size_t body_bytes_max() const { return body_bytes_max_; }  // of this request, once finished
   Request& request() { return request_; }
   const Request& request() const { return request_; }
@@ -75,6 +77,7 @@ class RequestHead final {
   std::size_t header_count_ = 0;
   HttpVersion version_ = HttpVersion::http_1_1;
   bool has_host_ = false;
+  bool is_open_ = false;
   bool expects_continue_ = false;
   bool expects_else_ = false;
 };

@@ -4,8 +4,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -104,7 +107,8 @@ class HttpServer final : public Server {
                  std::move(refusal),
                  ServerFigures(metrics),
                  [this](Connection& connection) { forget(connection); },
-                 [this](Connection& greeting, Greeted greeted) { begin(greeting, std::move(greeted)); }} {}
+                 [this](Connection& greeting, Greeted greeted) { begin(greeting, std::move(greeted)); },
+                 [this] { relieve_soon(); }} {}
   ~HttpServer() override {
     drained_.reset();
     close_all();
@@ -125,9 +129,11 @@ class HttpServer final : public Server {
   void accept_waiting();
   void welcome(Fd fd, const Address& peer);
   void begin(Connection& greeting, Greeted greeted);
-  void turn_away(Fd fd);
+  void turn_away(Fd fd, std::string_view why);
   void forget(Connection& connection);
   std::vector<std::shared_ptr<Connection>> connections() const;
+  void relieve_soon();
+  void relieve();
   void close_all();
   void tell_drained();
 
@@ -137,6 +143,8 @@ class HttpServer final : public Server {
   Fd listener_;
   std::unique_ptr<world::Watch> watch_;
   world::Timer rest_;
+  world::Timer relief_;
+  bool will_relieve_ = false;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
   world::Timer drain_limit_;
   Callback<void()> drained_;
@@ -159,9 +167,16 @@ void HttpServer::accept_waiting() {
 }
 
 void HttpServer::welcome(Fd fd, const Address& peer) {
-  if (connections_.size() >= context_.options.connections_max) return turn_away(std::move(fd));
+  if (connections_.size() >= context_.options.connections_max) {
+    return turn_away(std::move(fd), "the server has too many connections");
+  }
+  const std::string address = text_of(peer);
+  auto origin = context_.origins.of(address);
+  if (origin->strangers >= context_.options.keyless_connections_per_address_max) {
+    return turn_away(std::move(fd), "too many connections from this address have shown no key");
+  }
   auto transport = tls_ ? tls_->accept(std::move(fd)) : make_plain_transport(std::move(fd));
-  const auto greeting = std::make_shared<Greeting>(context_, std::move(transport), text_of(peer));
+  const auto greeting = std::make_shared<Greeting>(context_, std::move(transport), Caller(address, std::move(origin)));
   connections_.emplace(greeting.get(), greeting);
   context_.figures.connections.add(1);
   greeting->begin();
@@ -174,16 +189,16 @@ void HttpServer::begin(Connection& greeting, Greeted greeted) {
     connection->begin(greeted.received, greeted.due_us);
   };
   if (greeted.protocol == Protocol::http_2) {
-    go_on(std::make_shared<Http2Connection>(context_, std::move(greeted.transport), std::move(greeted.peer)));
+    go_on(std::make_shared<Http2Connection>(context_, std::move(greeted.transport), std::move(greeted.caller)));
   } else {
-    go_on(std::make_shared<Http1Connection>(context_, std::move(greeted.transport), std::move(greeted.peer)));
+    go_on(std::make_shared<Http1Connection>(context_, std::move(greeted.transport), std::move(greeted.caller)));
   }
 }
 
-void HttpServer::turn_away(Fd fd) {
+void HttpServer::turn_away(Fd fd, std::string_view why) {
   context_.figures.refused.add();
   if (tls_) return;  // a handshake to say no would cost more than a yes
-  const Response response = context_.refusal(503, "the server has too many connections");
+  const Response response = context_.refusal(503, why);
   std::string text;
   append_head(text,
               {.status = response.status,
@@ -208,6 +223,33 @@ std::vector<std::shared_ptr<Connection>> HttpServer::connections() const {
   std::vector<std::shared_ptr<Connection>> all;
   for (const auto& [key, connection] : connections_) all.push_back(connection);
   return all;
+}
+
+// Not at once: a connection is at work when it counts.
+void HttpServer::relieve_soon() {
+  if (std::exchange(will_relieve_, true)) return;
+  relief_ = context_.reactor.after({0}, [this] {
+    will_relieve_ = false;
+    relieve();
+  });
+}
+
+// Closes connections that hold much: those without a key first, then those from the address that holds the most. More
+// than is needed now, so that it is not done for each answer.
+void HttpServer::relieve() {
+  auto holding = connections();
+  std::erase_if(holding, [](const auto& connection) { return connection->unread_bytes() == 0; });
+  const auto weight = [](const auto& connection) {
+    return std::tuple(!connection->caller().is_known(), connection->caller().origin()->unread_bytes,
+                      connection->unread_bytes());
+  };
+  std::ranges::sort(holding, std::greater<>(), weight);
+  const std::size_t enough = context_.options.unread_answers_bytes_in_all_max / 8 * 7;
+  for (const auto& connection : holding) {
+    if (context_.unread_bytes <= enough) return;
+    context_.figures.given_up.add();
+    connection->close();
+  }
 }
 
 void HttpServer::close_all() {

@@ -285,6 +285,61 @@ TEST(Server, Refuses_connections_beyond_its_limit_and_recovers) {
   EXPECT_TRUE(has(live.metrics(), "sluice_http_connections_open 1\n"));
 }
 
+TEST(Server, Refuses_connections_of_an_address_that_has_too_many_without_a_key) {
+  const auto shows_key = [](const std::shared_ptr<Exchange>& exchange) {
+    if (exchange->request().headers.find("Authorization")) exchange->trust_caller();
+    echo(exchange);
+  };
+  LiveServer live(shows_key, {.keyless_connections_per_address_max = 1});
+  RawClient known(live.port());
+  known.say("GET /1 HTTP/1.1\r\nHost: h\r\nAuthorization: x\r\n\r\n");
+  known.hear_until("GET /1 ");
+  RawClient stranger(live.port());
+  stranger.say(get("/2"));
+  stranger.hear_until("GET /2 ");
+  RawClient next(live.port());
+  EXPECT_TRUE(has(next.hear_all(), "too many connections from this address have shown no key"));
+  stranger.hang_up();
+  ASSERT_TRUE(live.becomes_true([&] { return live.server().connection_count() == 1; }));
+  RawClient last(live.port());
+  last.say(get("/3"));
+  EXPECT_EQ(status_line(last.hear_until("GET /3 ")), "HTTP/1.1 200 OK");
+}
+
+// Behind them answers wait that nobody reads.
+class Unread {
+ public:
+  Unread(uint16_t port, const std::string& path) : client_(port, 4096) {
+    client_.say("GET " + path + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  }
+  // Whether the server has cut it off: what was sent ends before its length.
+  bool was_cut(std::size_t length) { return client_.hear_all().size() < length; }
+
+ private:
+  RawClient client_;
+};
+
+TEST(Server, Closes_those_who_read_nothing_when_all_answers_are_too_many) {
+  constexpr std::size_t length = 24 * 1024 * 1024;  // more than kernels take
+  const auto common = std::make_shared<const std::string>(length, 'c');
+  const auto answer = [common](const std::shared_ptr<Exchange>& exchange) {
+    if (exchange->request().path == "/known") exchange->trust_caller();
+    if (exchange->request().path == "/common") return exchange->respond({.shared_body = common});
+    exchange->respond({.body = std::string(length, 'x')});
+  };
+  LiveServer live(answer, {.unread_answers_bytes_in_all_max = 54 * 1024 * 1024});
+  std::vector<std::unique_ptr<Unread>> sharing;
+  for (int i = 0; i < 5; ++i) sharing.push_back(std::make_unique<Unread>(live.port(), "/common"));
+  Unread known(live.port(), "/known");
+  Unread first(live.port(), "/first");
+  ASSERT_TRUE(live.becomes_true([&] { return live.server().connection_count() == 7; }));
+  ASSERT_TRUE(live.becomes_true([&] { return has(live.metrics(), "sluice_http_requests_total 7\n"); }));
+  EXPECT_TRUE(has(live.metrics(), "sluice_http_unread_closed_total 0\n"));
+  Unread second(live.port(), "/second");
+  ASSERT_TRUE(live.becomes_true([&] { return has(live.metrics(), "sluice_http_unread_closed_total 1\n"); }));
+  EXPECT_NE(first.was_cut(length), second.was_cut(length)) << "one of the two strangers";
+}
+
 TEST(Server, Rests_when_the_process_has_no_descriptor_left_and_serves_when_it_has) {
   LiveServer live(echo);
   rlimit usual{};

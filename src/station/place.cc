@@ -33,4 +33,9 @@ std::string_view methods_of(Door door) {
 
 bool is_station_path(std::string_view path) { return find_place(path).has_value(); }
 
+std::size_t body_bytes_max_of(std::string_view, std::string_view path) {
+  const auto place = find_place(path);
+  return place && place->door == Door::health ? limits::open_body_bytes_max : 0;
+}
+
 }  // namespace sluice::station

@@ -306,6 +306,8 @@ TEST_F(ReattachTest, Other_paths_are_not_a_runners) {
   for (const auto* path : {"/stream", "/sandbox/stream", "/stream/exe_1", "/stream/exe_1/ack", "/drain", "/healthz"}) {
     EXPECT_TRUE(is_station_path(path)) << path;
   }
+  EXPECT_EQ(body_bytes_max_of("POST", "/sandbox/stream"), 0u) << "as usual";
+  EXPECT_EQ(body_bytes_max_of("GET", "/sandbox/healthz"), limits::open_body_bytes_max) << "no key is asked for";
 }
 
 }  // namespace reattach_test

@@ -51,6 +51,8 @@ class Station {
 
 // Whether this path is a station's: "/stream", "/stream/ID", "/stream/ID/ack", "/healthz", "/drain".
 bool is_station_path(std::string_view path);
+// For net::ServerOptions.
+std::size_t body_bytes_max_of(std::string_view method, std::string_view path);
 
 std::unique_ptr<Station> make_station(StationNeeds needs, StationOptions options);
 

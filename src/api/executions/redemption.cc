@@ -56,6 +56,7 @@ void redeem(const Asked& asked, Callback<void(model::Execution)> then) {
   asked->store().redeem(*execution, purpose_of(asked->route()->access), sha256(*asked->header("Authorization")),
                         asked->now(), [asked, then = std::move(then)](Result<store::Redeemed> redeemed) mutable {
                           if (!redeemed) return refuse(asked, redeemed.error());
+                          asked->exchange().trust_caller();
                           then(std::move(redeemed.value().execution));
                         });
 }
@@ -68,6 +69,7 @@ void with_bearer(const Asked& asked, Callback<void(model::Execution)> then) {
         if (!identity) return asked->fail(identity.error());
         auto* guest = std::get_if<Guest>(&identity.value());
         if (guest == nullptr || !guest->execution || guest->execution->id != *wanted) return refuse_token(asked);
+        asked->exchange().trust_caller();
         then(*std::move(guest->execution));
       });
 }

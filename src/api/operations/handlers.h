@@ -18,7 +18,4 @@ void get_home(const Asked& asked);
 void get_openapi(const Asked& asked);
 void get_docs(const Asked& asked);
 
-// openapi/openapi.yaml, as it was when the server was built.
-std::string_view openapi_text();
-
 }  // namespace sluice::api::operations

@@ -1,4 +1,5 @@
 #include "api/operations/handlers.h"
+#include "api/operations/reference.h"
 #include "api/request_context.h"
 
 // The assembler puts the file into the program as it is; a string literal of its size is more than
@@ -19,6 +20,6 @@ std::string_view openapi_text() {
   return {sluice_openapi_begin, static_cast<std::size_t>(sluice_openapi_end - sluice_openapi_begin)};
 }
 
-void get_openapi(const Asked& asked) { asked->answer(200, "application/yaml", std::string(openapi_text())); }
+void get_openapi(const Asked& asked) { asked->answer_shared("application/yaml", asked->surface().openapi); }
 
 }  // namespace sluice::api::operations

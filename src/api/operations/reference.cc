@@ -26,7 +26,7 @@ void get_docs(const Asked& asked) {
   SLUICE_CHECK(page != nullptr && policy != nullptr);
   answer_asset(asked, *page,
                {{"Cache-Control", "no-cache"},
-                {"Content-Security-Policy", std::string(policy->plain)},
+                {"Content-Security-Policy", *policy->plain},
                 {"X-Content-Type-Options", "nosniff"},
                 {"Referrer-Policy", "no-referrer"}});
 }
