@@ -63,8 +63,8 @@ constexpr Key keys[] = {
     {"models.idle_seconds", integer, "120", "Silence of a provider that counts as a failure.", "", 1},
     {"models.total_seconds", integer, "1800", "Time for one answer of a model.", "", 1},
     {"models.agent_base_urls", list, "",
-     "Where an agent's own base_url may lead: the beginnings of URLs, or * for anywhere. Empty: only to its provider's "
-     "base_url."},
+     "Where an agent's own base_url may lead: the beginnings of URLs, or * for any public address. Empty: only to its "
+     "provider's base_url."},
     {"models.proxy", text, "", "Proxy for calls to providers. Empty: http_proxy, https_proxy and no_proxy decide."},
     {"models.ca_file", text, "", "PEM file of certificate authorities to trust. Empty: the system's."},
 
@@ -111,7 +111,8 @@ constexpr Key keys[] = {
     {"tools.output_bytes_max", integer, "4194304", "What a run's trace keeps of one tool call's output.", "", 1000},
     {"tools.rounds_max", integer, "50", "Rounds of tool calls in one run.", "", 1},
     {"tools.urls", list, "",
-     "Where agents' webhook tools and MCP servers may be: the beginnings of URLs, or * for anywhere. Empty: nowhere."},
+     "Where agents' webhook tools and MCP servers may be: the beginnings of URLs, or * for any public address. Empty: "
+     "nowhere."},
     {"tools.setup_seconds", integer, "600", "Time of an environment's setup script.", "", 1},
 
     {"harness.dir", text, "",
@@ -175,11 +176,11 @@ constexpr Key keys[] = {
     {"webhooks.urls", list, "*", "Where tenants' webhook_url may lead: the beginnings of URLs, or * for anywhere."},
 
     {"workflows.http_urls", list, "",
-     "Where workflows' http blocks may lead: the beginnings of URLs, or * for anywhere. Empty: nowhere."},
+     "Where workflows' http blocks may lead: the beginnings of URLs, or * for any public address. Empty: nowhere."},
 
     {"repositories.allowed_urls", list,
      "https://github.com/|https://gitlab.com/|https://bitbucket.org/|https://codeberg.org/",
-     "What may be cloned: the beginnings of URLs, or * for anything that this machine reaches."},
+     "What may be cloned: the beginnings of URLs, or * for anything at a public address."},
     {"repositories.credentials", list, "", "ALIAS HOST USERNAME PASSWORD, for repositories that name the alias.", "", 0,
      true},
     {"repositories.clone_seconds", integer, "600", "Time for a clone.", "", 1},

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "egress/addresses.h"
+#include "base/addresses.h"
 #include "egress/http_text.h"
 
 namespace sluice::egress {

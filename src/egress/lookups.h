@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/addresses.h"
 #include "base/callback.h"
 #include "base/result.h"
-#include "egress/addresses.h"
 #include "egress/egress.h"
 #include "world/world.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/addresses.h"
 #include "base/callback.h"
 #include "base/result.h"
-#include "egress/addresses.h"
 #include "egress/head_parser.h"
 #include "egress/lookups.h"
 #include "world/world.h"

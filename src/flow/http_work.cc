@@ -84,11 +84,13 @@ class HttpWork final : public BlockWork, private net::CallListener {
     }
     net::ClientRequest request;
     if (auto fault = fill(request)) return fail("template-failed", "The request cannot be made: " + fault->what + ".");
-    if (const auto place = place_of(request.url);
-        !place || !net::is_plain_url(*place) || !net::is_allowed(*place, options_.http_urls)) {
+    const auto place = place_of(request.url);
+    const auto reach = place ? net::reach_of(*place, options_.http_urls) : net::Reach::nowhere;
+    if (reach == net::Reach::nowhere || !net::is_plain_url(*place)) {
       return fail("http-not-allowed", "This server may not be had to call " + request.url +
                                           ": its setting workflows.http_urls has the URLs that workflows may call.");
     }
+    request.public_addresses_only = reach == net::Reach::public_addresses;
     call_ = needs_.client.call(std::move(request), *this);
   }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "net/address_guard.h"
 #include "net/net.h"
 
 namespace sluice::net {
@@ -68,6 +69,8 @@ class CurlCall final : public Call {
   static size_t on_body(char* data, size_t size, size_t count, void* self);
 
   bool set_headers();
+  // Later: no callback comes from inside call().
+  void refuse(std::string what);
   void set_method();
   void set_limits();
   void take_header(std::string_view line);
@@ -80,6 +83,7 @@ class CurlCall final : public Call {
   const uint64_t ticket_;
   const ClientRequest request_;
   CallListener& listener_;
+  AddressGuard guard_;
   CURL* easy_;
   curl_slist* header_list_ = nullptr;
   char error_text_[CURL_ERROR_SIZE] = {};
@@ -123,14 +127,22 @@ void CurlCall::start() {
   set_method();
   if (!set_headers() || has_line_break(request_.method) || has_line_break(request_.url)) {
     // Bytes after a line break would be read as a header, or a request, of their own.
-    silence_ = client_.reactor_.after(Millis{0}, [this] {
-      end({CallFailure::refused, "The URL, the method or a header has a line break in it."});
-    });
-    return;
+    return refuse("The URL, the method or a header has a line break in it.");
   }
   curl_easy_setopt(easy_, CURLOPT_URL, request_.url.c_str());
+  if (request_.public_addresses_only) {
+    if (auto fault = guard_.guard(easy_, request_.url, client_.options_.proxy); !fault.empty()) {
+      return refuse(std::move(fault));
+    }
+  }
   watch_for_silence();
   SLUICE_CHECK(curl_multi_add_handle(client_.multi_, easy_) == CURLM_OK);
+}
+
+void CurlCall::refuse(std::string what) {
+  silence_ = client_.reactor_.after(Millis{0}, [this, what = std::move(what)]() mutable {
+    end({CallFailure::refused, std::move(what)});
+  });
 }
 
 void CurlCall::set_limits() {
@@ -278,6 +290,7 @@ void CurlCall::ended_by_curl(CURLcode code) {
     curl_easy_getinfo(easy_, CURLINFO_HTTP_CONNECTCODE, &connect_status);
     end.failure = failure_of(code, connect_status >= 300);
     end.what = error_text_[0] != 0 ? error_text_ : curl_easy_strerror(code);
+    if (!guard_.refusal().empty()) end = {CallFailure::refused, guard_.refusal()};
   }
   news_.end = std::move(end);
   has_news();

@@ -193,6 +193,74 @@ TEST_F(CurlClient, Sends_the_request_as_told_and_hears_the_whole_answer) {
   EXPECT_EQ(request.find("Content-Type"), request.npos);
 }
 
+// curl knows where such a name leads, without a resolver.
+std::string by_name(std::string url) { return url.replace(url.find("127.0.0.1"), 9, "some.localhost"); }
+
+TEST_F(CurlClient, I_17_does_not_connect_to_this_machine_where_only_public_addresses_are_allowed) {
+  ScriptedServer server([](ScriptedServer::Peer& peer) {
+    peer.read_request();
+    peer.send(hello);
+  });
+  const std::string port = server.url("").substr(server.url("").rfind(':'));
+  for (const auto& url :
+       {server.url(), by_name(server.url()), "http://2130706433" + port, "http://[::ffff:127.0.0.1]" + port,
+        "http://localhost" + port, std::string("http://169.254.169.254/latest"), "http://0.0.0.0" + port}) {
+    run_call({.url = url, .public_addresses_only = true});
+    ASSERT_TRUE(heard.end->failure) << url;
+    EXPECT_EQ(*heard.end->failure, CallFailure::refused) << url << heard.end->what;
+    EXPECT_NE(heard.end->what.find(" leads to "), std::string::npos) << heard.end->what;
+  }
+  EXPECT_EQ(server.connection_count(), 0);
+  run_call({.url = by_name(server.url())});
+  EXPECT_EQ(heard.body, "hello") << "who is named may be anywhere";
+}
+
+TEST_F(CurlClient, I_17_a_connection_that_another_call_opened_leads_past_no_rule) {
+  std::atomic<int> request_count = 0;
+  ScriptedServer server([&](ScriptedServer::Peer& peer) {
+    while (!peer.read_request().empty()) {
+      ++request_count;
+      peer.send(hello);
+    }
+  });
+  run_call({.url = by_name(server.url())});
+  EXPECT_EQ(heard.status, 200);
+  heard.status = 0;
+  run_call({.url = by_name(server.url()), .public_addresses_only = true});
+  EXPECT_EQ(heard.end->failure, CallFailure::refused);
+  EXPECT_EQ(heard.status, 0);
+  run_call({.url = by_name(server.url())});
+  EXPECT_EQ(heard.status, 200);
+  EXPECT_EQ(request_count, 2);
+  call.reset();
+  client.reset();  // or the server waits for more on its connection
+}
+
+TEST_F(CurlClient, Behind_a_proxy_addresses_of_this_machine_are_refused_and_names_are_the_proxys) {
+  std::string request;
+  ScriptedServer proxy([&](ScriptedServer::Peer& peer) {
+    request = peer.read_request();
+    peer.send(hello);
+  });
+  client = make({.proxy = proxy.url("")});
+  for (const char* const url : {"http://127.0.0.1/", "http://localhost/", "http://a.localhost/", "http://10.0.0.1/"}) {
+    run_call({.url = url, .public_addresses_only = true});
+    EXPECT_EQ(heard.end->failure, CallFailure::refused) << url;
+  }
+  EXPECT_EQ(proxy.connection_count(), 0);
+  run_call({.url = "http://tools.example/", .public_addresses_only = true});
+  EXPECT_EQ(heard.body, "hello");
+  EXPECT_TRUE(request.starts_with("GET http://tools.example/ HTTP/1.1")) << request;
+}
+
+TEST(UrlRules, What_only_the_star_allows_reaches_public_addresses) {
+  const std::vector<std::string> rules = {"*", "http://127.0.0.1:9/a"};
+  EXPECT_EQ(reach_of("http://127.0.0.1:9/a/b", rules), Reach::anywhere);
+  EXPECT_EQ(reach_of("http://127.0.0.1:9/b", rules), Reach::public_addresses);
+  EXPECT_EQ(reach_of("https://models.example", rules), Reach::public_addresses);
+  EXPECT_EQ(reach_of("https://models.example", std::vector<std::string>{"https://other.example"}), Reach::nowhere);
+}
+
 TEST_F(CurlClient, Hears_each_piece_when_it_was_sent) {
   std::binary_semaphore piece_heard(0);
   ScriptedServer server([&](ScriptedServer::Peer& peer) {

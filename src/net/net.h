@@ -166,6 +166,10 @@ struct ClientRequest {
   std::string url;
   Headers headers;
   std::string body;
+  // Somebody else chose where it leads: neither to this machine nor to its network or its cloud's own services,
+  // whatever the name resolves to. Behind a proxy, which resolves names itself, only addresses and localhost are
+  // refused.
+  bool public_addresses_only = false;
   int64_t connect_ms_max = 10'000;
   int64_t idle_ms_max = 60'000;    // between two pieces of the answer
   int64_t total_ms_max = 600'000;  // 0: none
@@ -222,9 +226,15 @@ std::optional<std::vector<std::pair<std::string, std::string>>> parse_query(std:
 
 // ── where others may have this server call ──────────────────────────────────────────────────────
 
-// Whether `url` begins with one of `rules`: the same scheme, host and port, and a path that begins with
-// the rule's, whole segment by whole segment. The rule "*" allows everything. What cannot be read
-// without doubt is not allowed.
+enum class Reach : uint8_t {
+  nowhere,
+  public_addresses,  // ClientRequest::public_addresses_only
+  anywhere,
+};
+// Anywhere, if `url` begins with one of `rules`: the same scheme, host and port, and a path that begins with the
+// rule's, whole segment by whole segment. What only the rule "*" allows reaches public addresses. What cannot be read
+// without doubt begins with no rule.
+Reach reach_of(std::string_view url, std::span<const std::string> rules);
 bool is_allowed(std::string_view url, std::span<const std::string> rules);
 bool is_url_rule(std::string_view rule);
 // http or https, a host, perhaps a port and a path, and nothing that two readers could understand in

@@ -8,7 +8,7 @@
 namespace sluice::net {
 namespace {
 
-constexpr std::string_view anywhere = "*";
+constexpr std::string_view everything = "*";
 
 struct Url {
   std::string scheme;
@@ -89,18 +89,23 @@ bool begins_with(const Url& url, const Url& rule) {
 
 }  // namespace
 
-bool is_allowed(std::string_view url, std::span<const std::string> rules) {
-  if (std::ranges::find(rules, anywhere) != rules.end()) return true;
+Reach reach_of(std::string_view url, std::span<const std::string> rules) {
   const auto wanted = parse(url);
-  if (!wanted) return false;
-  return std::ranges::any_of(rules, [&](const std::string& text) {
-    const auto rule = parse(text);
-    return rule && begins_with(*wanted, *rule);
-  });
+  const bool is_named = wanted && std::ranges::any_of(rules, [&](const std::string& text) {
+                          const auto rule = parse(text);
+                          return rule && begins_with(*wanted, *rule);
+                        });
+  if (is_named) return Reach::anywhere;
+  const bool is_open = std::ranges::find(rules, everything) != rules.end();
+  return is_open ? Reach::public_addresses : Reach::nowhere;
+}
+
+bool is_allowed(std::string_view url, std::span<const std::string> rules) {
+  return reach_of(url, rules) != Reach::nowhere;
 }
 
 bool is_plain_url(std::string_view url) { return parse(url).has_value(); }
 
-bool is_url_rule(std::string_view rule) { return rule == anywhere || is_plain_url(rule); }
+bool is_url_rule(std::string_view rule) { return rule == everything || is_plain_url(rule); }
 
 }  // namespace sluice::net

@@ -229,6 +229,45 @@ TEST_F(RepositoryTest, What_may_not_be_fetched_is_refused_in_words) {
   }
 }
 
+TEST_F(RepositoryTest, I_17_what_only_the_star_allows_is_cloned_from_one_public_address) {
+  const auto setting = [&](const std::string& address) {
+    const auto plan = clone_commands(*materials.repository, options.hands, secrets.get(), address);
+    if (!plan) return plan.error().what;
+    const auto& environment = plan.value()[0].environment;
+    const auto key = environment.find("GIT_CONFIG_KEY_0");
+    return key == environment.end() ? environment.at("GIT_SSH_COMMAND")
+                                    : key->second + "=" + environment.at("GIT_CONFIG_VALUE_0");
+  };
+  auto& url = materials.repository->url;
+  EXPECT_FALSE(host_to_look_up(url, options.hands.repository_urls)) << "a rule names it";
+  options.hands.repository_urls = {"*"};
+  ASSERT_TRUE(host_to_look_up(url, options.hands.repository_urls));
+  EXPECT_EQ(setting("203.0.114.7"), "http.curloptResolve=git.example:443:203.0.114.7");
+  EXPECT_EQ(setting("2a00::7"), "http.curloptResolve=git.example:443:[2a00::7]");
+  url = "http://git.example:3000/app.git";
+  EXPECT_EQ(setting("203.0.114.7"), "http.curloptResolve=git.example:3000:203.0.114.7");
+  url = "ssh://robot@git.example/app.git";
+  EXPECT_EQ(setting("203.0.114.7"), "ssh -oBatchMode=yes -oHostName=203.0.114.7 -oHostKeyAlias=git.example");
+  url = "git://git.example/app.git";
+  EXPECT_NE(setting("203.0.114.7").find("not for git://"), std::string::npos);
+  for (const char* const host : {"127.0.0.1", "2130706433", "::1", "169.254.169.254", "10.1.2.3", "localhost"}) {
+    const auto address = public_address_of(host);
+    ASSERT_FALSE(address) << host;
+    EXPECT_NE(address.error().what.find(" leads to "), std::string::npos) << address.error().what;
+  }
+  EXPECT_FALSE(public_address_of("git.example."));
+  EXPECT_EQ(public_address_of("8.8.8.8").take(), "8.8.8.8");
+}
+
+TEST_F(RepositoryTest, I_17_a_repository_on_this_machine_is_cloned_only_if_a_rule_names_it) {
+  options.hands.repository_urls = {"*"};
+  materials.repository->url = "http://127.0.0.1:9/app.git";
+  begin("say Hello.");
+  expect_problem(Slug::repository_failed, "127.0.0.1 leads to 127.0.0.1, a loopback address");
+  options.hands.repository_urls = {"*", "http://127.0.0.1:9"};
+  EXPECT_FALSE(host_to_look_up(materials.repository->url, options.hands.repository_urls));
+}
+
 TEST_F(RepositoryTest, A_url_that_names_a_user_gets_no_credential_and_is_not_fetched) {
   options.hands.repository_urls = {"*"};
   materials.repository->credential_alias = "bot";

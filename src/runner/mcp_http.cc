@@ -136,9 +136,14 @@ class McpHttp final : public McpCarrier {
 
   void post(mcp::Outgoing message, Purpose purpose) {
     const auto ms_max = purpose.number == 0 ? short_ms_max : context_.options.hands.tool_timeout_ms_max;
+    const auto reach = net::reach_of(url_, context_.options.tool_urls);
     auto made = std::make_unique<Post>(*this, purpose, std::move(message));
-    net::ClientRequest request{
-        .method = "POST", .url = url_, .body = made->message.message, .idle_ms_max = ms_max, .total_ms_max = ms_max};
+    net::ClientRequest request{.method = "POST",
+                               .url = url_,
+                               .body = made->message.message,
+                               .public_addresses_only = reach != net::Reach::anywhere,
+                               .idle_ms_max = ms_max,
+                               .total_ms_max = ms_max};
     request.headers.add("Content-Type", "application/json");
     request.headers.add("Accept", "application/json, text/event-stream");
     if (!session_.empty()) request.headers.add("Mcp-Session-Id", session_);

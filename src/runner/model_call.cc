@@ -36,6 +36,7 @@ class HttpModelCall final : public ModelCall, private net::CallListener {
     net::ClientRequest request{.method = "POST",
                                .url = std::move(asked.url),
                                .body = std::move(asked.body),
+                               .public_addresses_only = question.route.public_addresses_only,
                                .connect_ms_max = context.options.model_connect_ms_max,
                                .idle_ms_max = question.idle_ms_max,
                                .total_ms_max = question.total_ms_max};

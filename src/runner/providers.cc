@@ -120,7 +120,10 @@ Result<Route> Providers::route(const model::ModelChoice& choice, const vault::Se
   const std::string& own_url = provider.base_url.empty() ? default_url : provider.base_url;
   route.endpoint.base_url = without_trailing_slash(choice.base_url.value_or(own_url));
   if (route.endpoint.base_url.empty()) route.endpoint.base_url = own_url;
-  if (route.endpoint.base_url != own_url && !is_allowed(route.endpoint.base_url, agent_base_urls_)) {
+  const auto reach = route.endpoint.base_url == own_url ? net::Reach::anywhere
+                                                        : net::reach_of(route.endpoint.base_url, agent_base_urls_);
+  route.public_addresses_only = reach == net::Reach::public_addresses;
+  if (reach == net::Reach::nowhere) {
     return Error{ErrorKind::invalid, "The agent's base_url " + in_quotes(route.endpoint.base_url) +
                                          " is not one that this server may call. Its operator can allow it in the "
                                          "configuration: models.agent_base_urls takes the beginnings of such URLs."};

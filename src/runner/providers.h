@@ -37,8 +37,9 @@ struct Route {
   std::string provider;                      // its name in the configuration
   const models::Dialect* dialect = nullptr;  // null: offline
   models::Endpoint endpoint;
-  bool key_withheld = false;  // there is a key, but it is not for this URL
-  std::string key_alias;      // of the secret that is the key; empty: it is the server's own
+  bool public_addresses_only = false;  // net::ClientRequest
+  bool key_withheld = false;           // there is a key, but it is not for this URL
+  std::string key_alias;               // of the secret that is the key; empty: it is the server's own
   const ProviderFigures* figures = nullptr;
 };
 

@@ -80,6 +80,14 @@ std::optional<GitCredential> find_credential(const std::string& alias, const Han
   return found->second;
 }
 
+void add_setting(std::map<std::string, std::string>& environment, const std::string& key, const std::string& value) {
+  auto& count = environment["GIT_CONFIG_COUNT"];
+  if (count.empty()) count = "0";
+  environment["GIT_CONFIG_KEY_" + count] = key;
+  environment["GIT_CONFIG_VALUE_" + count] = value;
+  count = std::to_string(std::stoi(count) + 1);
+}
+
 Result<Unit> add_credential(std::map<std::string, std::string>& environment, const std::string& alias,
                             const Place& place, const HandsOptions& options, const vault::Secrets* secrets) {
   const auto found = find_credential(alias, options, secrets);
@@ -95,10 +103,27 @@ Result<Unit> add_credential(std::map<std::string, std::string>& environment, con
   if (place.scheme != "https" && !(place.scheme == "http" && is_local)) {
     return Error{ErrorKind::denied, "the credential \"" + alias + "\" is sent over https only"};
   }
-  environment["GIT_CONFIG_COUNT"] = "1";
-  environment["GIT_CONFIG_KEY_0"] =
-      "http." + std::string(place.scheme) + "://" + std::string(place.authority) + "/.extraHeader";
-  environment["GIT_CONFIG_VALUE_0"] = "Authorization: Basic " + secret_of(*found);
+  add_setting(environment, "http." + std::string(place.scheme) + "://" + std::string(place.authority) + "/.extraHeader",
+              "Authorization: Basic " + secret_of(*found));
+  return Unit{};
+}
+
+// git connects there, whatever the name leads to by then.
+Result<Unit> hold_to(const std::string& address, std::string_view url, const HandsOptions& options,
+                     std::map<std::string, std::string>& environment) {
+  const auto host = host_to_look_up(url, options.repository_urls);
+  SLUICE_CHECK(host);
+  if (url.starts_with("git://")) {
+    return Error{ErrorKind::denied,
+                 "repositories.allowed_urls allows it by * only, which is not for git://: use https://"};
+  }
+  if (url.starts_with("ssh://")) {
+    environment["GIT_SSH_COMMAND"] += " -oHostName=" + address + " -oHostKeyAlias=" + host->name;
+  } else if (address != host->name) {
+    const bool is_v6 = address.find(':') != std::string::npos;
+    add_setting(environment, "http.curloptResolve",
+                host->name + ":" + std::to_string(host->port) + ":" + (is_v6 ? "[" + address + "]" : address));
+  }
   return Unit{};
 }
 
@@ -121,7 +146,8 @@ std::vector<std::string> git(std::vector<std::string> rest) {
 }  // namespace
 
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
-                                                     const HandsOptions& options, const vault::Secrets* secrets) {
+                                                     const HandsOptions& options, const vault::Secrets* secrets,
+                                                     const std::string& address) {
   const auto place = place_of(repository.url);
   if (!place) {
     return Error{ErrorKind::invalid, "its url must begin with https://, http://, ssh:// or git://"};
@@ -137,6 +163,9 @@ Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUs
   if (repository.credential_alias) {
     auto added = add_credential(environment, *repository.credential_alias, *place, options, secrets);
     if (!added) return std::move(added.error());
+  }
+  if (!address.empty()) {
+    if (auto held = hold_to(address, repository.url, options, environment); !held) return std::move(held.error());
   }
   std::vector<std::vector<std::string>> lines;
   const auto depth = "--depth=" + std::to_string(repository.depth);
@@ -176,6 +205,25 @@ void RepositoryFetch::begin() {
   auto commands = clone_commands(*dispatch_.materials.repository, options_, secrets());
   if (!commands) return finish(std::move(commands.error()));
   commands_ = std::move(commands).take();
+  auto host = host_to_look_up(dispatch_.materials.repository->url, options_.repository_urls);
+  host ? look_up(*std::move(host)) : open_box();
+}
+
+void RepositoryFetch::look_up(RepositoryHost host) {
+  send<Result<std::string>>(
+      needs_.workers, lifeline_.watch(), [name = std::move(host.name)] { return public_address_of(name); },
+      [this](Result<std::string> address) {
+        if (!address) return finish(std::move(address.error()));
+        address_ = std::move(address).take();
+        auto commands = clone_commands(*dispatch_.materials.repository, options_, secrets(), address_);
+        if (!commands) return finish(std::move(commands.error()));
+        commands_ = std::move(commands).take();
+        open_box();
+      },
+      [](const Result<std::string>&) {});
+}
+
+void RepositoryFetch::open_box() {
   box_.open(needs_.sandbox, {.name = dispatch_.run.text() + "-repository", .network = sandbox::Network::host},
             [this, alive = lifeline_.watch()](Result<Unit> opened) {
               if (alive.expired()) return;
@@ -211,7 +259,7 @@ void RepositoryFetch::on_ended(sandbox::Exit exit, std::string printed) {
 void RepositoryFetch::run_without_depth() {
   auto repository = *dispatch_.materials.repository;
   repository.depth = 0;
-  auto commands = clone_commands(repository, options_, secrets());
+  auto commands = clone_commands(repository, options_, secrets(), address_);
   if (!commands) return finish(std::move(commands.error()));
   commands_ = std::move(commands).take();
   --next_command_;

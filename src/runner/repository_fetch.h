@@ -16,6 +16,7 @@
 #include "runner/held_box.h"
 #include "runner/layer_shelf.h"
 #include "runner/lifeline.h"
+#include "runner/repository_address.h"
 #include "runner/runner.h"
 #include "world/world.h"
 
@@ -23,8 +24,10 @@ namespace sluice::runner {
 
 // The commands that fetch it, in order. `denied` or `invalid`, in words for whoever made the
 // repository, when it may not be fetched.
+// `address`, if any: where its host is, and nowhere else.
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
-                                                     const HandsOptions& options, const vault::Secrets* secrets);
+                                                     const HandsOptions& options, const vault::Secrets* secrets,
+                                                     const std::string& address = {});
 
 class RepositoryFetch final : private CommandListener {
  public:
@@ -46,6 +49,8 @@ class RepositoryFetch final : private CommandListener {
   void on_ended(sandbox::Exit exit, std::string printed) override;
 
   void begin();
+  void look_up(RepositoryHost host);
+  void open_box();
   void run_next();
   // The last command once more, and what follows it, for the whole history.
   void run_without_depth();
@@ -61,6 +66,7 @@ class RepositoryFetch final : private CommandListener {
   const Needs needs_;
   Callback<void(std::string)> remark_;
   Callback<void(Result<workspace::Layers>)> done_;
+  std::string address_;  // empty: its host may be anywhere
   std::vector<sandbox::Command> commands_;
   std::size_t next_command_ = 0;
   Lifeline lifeline_;

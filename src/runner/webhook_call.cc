@@ -48,7 +48,8 @@ class WebhookCall final : public HostCall, private net::CallListener {
         timeout_seconds_(tool.timeout_seconds),
         bytes_max_(static_cast<std::size_t>(context.options.tool_answer_bytes_max)),
         telling_(context, dispatch.secrets, listener) {
-    if (!net::is_allowed(tool.url, context.options.tool_urls)) {
+    const auto reach = net::reach_of(tool.url, context.options.tool_urls);
+    if (reach == net::Reach::nowhere) {
       context.loop.defer([this, alive = lifeline_.watch()] {
         if (alive.expired()) return;
         fail(" was not called: this server calls tools only at the URLs that its configuration names (tools.urls).");
@@ -58,6 +59,7 @@ class WebhookCall final : public HostCall, private net::CallListener {
     net::ClientRequest request{.method = "POST",
                                .url = tool.url,
                                .body = body_of(dispatch, call, step_id),
+                               .public_addresses_only = reach == net::Reach::public_addresses,
                                .connect_ms_max = timeout_seconds_ * 1000,
                                .idle_ms_max = timeout_seconds_ * 1000,
                                .total_ms_max = timeout_seconds_ * 1000};

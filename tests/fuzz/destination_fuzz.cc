@@ -1,7 +1,7 @@
 // Hosts, ports and addresses that a box names, and ranges that an operator does: one spelling each, and an address that
 // is forbidden stays so however it is written.
+#include "base/addresses.h"
 #include "base/check.h"
-#include "egress/addresses.h"
 #include "egress/head_parser.h"
 #include "tests/fuzz/pieces.h"
 

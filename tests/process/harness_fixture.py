@@ -16,6 +16,7 @@ import urllib.request
 import http_client
 from gate_fixture import GateTest, Upstream
 from model_emulator import ModelEmulator
+from ports import lasting_port
 from server_process import BINARY, wait_until
 
 CACHE = pathlib.Path(os.environ.get("SLUICE_HARNESS_CACHE") or pathlib.Path.home() / ".cache" / "sluice-harness")
@@ -90,11 +91,12 @@ class HarnessTest(GateTest):
         cls.model = TlsModel()
         cls.addClassCleanup(cls.model.close)
         base = cls.model.url
+        cls.tools_port = lasting_port()
         cls.flags = ("--sandbox.driver", "namespaces", "--harness.dir", str(CACHE),
                      "--egress.host_addresses", "model.example 127.0.0.1", "--egress.private_addresses", "127.0.0.0/8",
                      "--egress.ca_file", cls.model.certificate.ca_file, "--providers.anthropic.base_url", base,
                      "--providers.openai-responses.base_url", base + "/v1", "--providers.openai-chat.base_url", base + "/v1",
-                     "--tools.urls", "*", "--harness.start_ms_max", str(START_MS_MAX))
+                     "--tools.urls", f"http://127.0.0.1:{cls.tools_port}", "--harness.start_ms_max", str(START_MS_MAX))
         cls.env = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
         super().setUpClass()
 

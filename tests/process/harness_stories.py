@@ -13,7 +13,7 @@ SILENCE_MS = 2000  # of a program whose model says nothing
 class ToolServer:
     """A tenant's own server with one tool: looks things up, and says so while it does."""
 
-    def __init__(self):
+    def __init__(self, port):
         self.calls = []
         server = self
 
@@ -35,7 +35,7 @@ class ToolServer:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}/tools"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -55,7 +55,7 @@ class Talk:
     """Two messages of one conversation, all their events, and the calls of the tenant's tool meanwhile."""
 
     def __init__(self, test):
-        tools = ToolServer()
+        tools = ToolServer(test.tools_port)
         test.addClassCleanup(tools.close)
         agent = test.agent(tools=[LOOKUP | {"url": tools.url}], policy=[{"effect": "allow", "host": "*", "secrets": ["*"]}])
         self.conversation, self.calls = test.conversation(agent_id=agent), tools.calls

@@ -33,7 +33,7 @@ class Seen:
 
 
 class Emulator:
-    def __init__(self, *script):
+    def __init__(self, *script, port=0):
         self.script, self.seen, self.released = list(script) or [Answer()], [], threading.Event()
         self._lock = threading.Lock()
         emulator = self
@@ -54,7 +54,7 @@ class Emulator:
             def handle_error(self, *_):
                 pass  # the server under test hung up; the test says whether that was right
 
-        self.server = QuietServer(("127.0.0.1", 0), Handler)
+        self.server = QuietServer(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, args=(CLOSED_WITHIN_S,), daemon=True).start()
 

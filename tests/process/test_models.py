@@ -5,6 +5,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from http_client import PATIENCE_S
+from ports import lasting_port
 from provider_emulator import Answer, Emulator
 from server_process import Server, ServerTest, wait_until
 from stream_grammar import check_stream, slug_of, text_of
@@ -20,7 +21,8 @@ def base_url(provider, emulator):
 class ProviderTest(ServerTest):
     env = {"ANTHROPIC_API_KEY": SECRET, "OPENAI_API_KEY": SECRET}
     idle_seconds = int(10 * PATIENCE_S)  # nobody is given up for being slow; where silence is the subject, it is less
-    agent_base_urls = "*"
+    ports = [lasting_port() for _ in range(16)]  # of emulators that agents name; "*" would not allow what is on loopback
+    agent_base_urls = "|".join(f"http://127.0.0.1:{port}" for port in [9, *ports])
     retry_count_max = 2  # few, because each wait is twice as long as the one before
 
     started = {}  # provider and server, by what of their settings is the subject
@@ -55,7 +57,9 @@ class ProviderTest(ServerTest):
         return self.conversation(agent_id=agent.json()["id"])
 
     def emulator(self, *script):
-        made = Emulator(*script)
+        port = self.ports.pop()
+        self.addCleanup(self.ports.append, port)
+        made = Emulator(*script, port=port)
         self.addCleanup(made.close)
         return made
 
@@ -223,6 +227,19 @@ class AnAddressOfTheAgentsOwn(ProviderTest):
             problem = check_stream(self.client.say(self.talk("openai-chat", url), "Hello?"))[-1]["data"]
             self.assertEqual(slug_of(problem), "agent-misconfigured")
             self.assertIn("models.agent_base_urls", problem["detail"])
+        self.assertEqual(elsewhere.seen, [])
+
+    def test_I17_is_a_public_one_unless_a_rule_names_it(self):
+        server = Server("--sandbox.driver", "off", "--models.agent_base_urls", "*")
+        self.addCleanup(server.remove)
+        client = server.start().client()
+        elsewhere = self.emulator(Answer())
+        for url in (elsewhere.url, elsewhere.url.replace("127.0.0.1", "some.localhost")):
+            agent = client.post("/v1/agents", {
+                "name": url, "model": {"provider": "openai-chat", "name": "m", "base_url": url + "/v1"}}).json()
+            conversation = client.post("/v1/conversations", {"agent_id": agent["id"]}).json()["id"]
+            problem = check_stream(client.say(conversation, "Hello?"))[-1]["data"]
+            self.assertRegex(problem["detail"], r" leads to (127\.0\.0\.1|::1), ")
         self.assertEqual(elsewhere.seen, [])
 
     def test_may_be_that_of_the_provider(self):

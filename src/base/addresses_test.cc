@@ -1,8 +1,8 @@
-#include "egress/addresses.h"
+#include "base/addresses.h"
 
 #include <gtest/gtest.h>
 
-namespace sluice::egress {
+namespace sluice {
 namespace addresses_test {
 
 bool is_forbidden(std::string_view text) { return !why_forbidden(parse_address(text).value()).empty(); }
@@ -58,4 +58,4 @@ TEST(Addresses, A_range_holds_what_begins_as_it_does) {
 }
 
 }  // namespace addresses_test
-}  // namespace sluice::egress
+}  // namespace sluice

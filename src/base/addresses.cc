@@ -1,13 +1,12 @@
-#include "egress/addresses.h"
+#include "base/addresses.h"
 
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
-#include "egress/http_text.h"
-
-namespace sluice::egress {
+namespace sluice {
 namespace {
 
 struct Forbidden {
@@ -138,9 +137,12 @@ std::optional<AddressRange> parse_range(std::string_view text) {
   if (!base) return std::nullopt;
   const int most = base->is_v6 ? 128 : 32;
   if (slash == std::string_view::npos) return AddressRange{*base, most};
-  const auto bits = decimal(text.substr(slash + 1));
-  if (!bits || *bits > static_cast<uint64_t>(most)) return std::nullopt;
-  return AddressRange{*base, static_cast<int>(*bits)};
+  const auto digits = text.substr(slash + 1);
+  int bits = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), bits);
+  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size() || bits < 0 || bits > most)
+    return std::nullopt;
+  return AddressRange{*base, bits};
 }
 
 std::string_view why_forbidden(const Address& address) {
@@ -154,4 +156,4 @@ std::string_view why_forbidden(const Address& address) {
   return inner.is_v6 ? judge(forbidden_v6) : judge(forbidden_v4);
 }
 
-}  // namespace sluice::egress
+}  // namespace sluice

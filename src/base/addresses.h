@@ -1,4 +1,5 @@
-// Addresses, and which of them a box must never reach: those that are ours or our network's. Pure.
+// Addresses, and which of them nobody else may lead this server or a sandbox to: those that are ours, our network's or
+// our cloud's. Pure.
 #pragma once
 
 #include <netinet/in.h>
@@ -11,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::egress {
+namespace sluice {
 
 struct Address {
   std::array<uint8_t, 16> bytes{};  // the first four of an IPv4 address
@@ -40,4 +41,4 @@ std::optional<AddressRange> parse_range(std::string_view text);
 // inside an IPv6 one (mapped, NAT64, 6to4) is judged as itself.
 std::string_view why_forbidden(const Address& address);
 
-}  // namespace sluice::egress
+}  // namespace sluice
