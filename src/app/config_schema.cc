@@ -190,7 +190,9 @@ constexpr Key keys[] = {
      "secrets or sticky sandboxes. Empty: this server does."},
     {"runner.key", text, "", "What a runner is asked with. Empty: runner_key of bootstrap.json.", "", 0, true},
     {"runner.callback_base_url", text, "", "This server as those runners reach it. Empty: server.public_base_url."},
-    {"runner.agent_urls", list, "*", "Whose dispatches this runner takes: the beginnings of agent_url, or *."},
+    {"runner.agent_urls", list, "",
+     "Whose dispatches this runner takes: the beginnings of agent_url, or *. Empty: `sluice runner` takes all, `sluice "
+     "serve` those whose agent_url is its own (runner.callback_base_url, server.public_base_url)."},
     {"runner.sandbox_urls", list, "",
      "Runners that a chat or a workflow may name itself: the beginnings of URLs, or * for anywhere. They are asked "
      "with "

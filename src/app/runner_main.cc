@@ -137,10 +137,12 @@ Result<Unit> Runner::listen() {
 
 void Runner::build_station() {
   const auto& key = config_.text("runner.key");
+  auto agent_urls = config_.list("runner.agent_urls");
+  if (agent_urls.empty()) agent_urls = {"*"};
   station_ = station::make_station(
       {hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},
       {.runner_key_sha256 = key.empty() ? "" : sha256(key),
-       .agent_urls = config_.list("runner.agent_urls"),
+       .agent_urls = std::move(agent_urls),
        .concurrent_max = static_cast<int>(config_.integer("runner.concurrent_max")),
        .spool_bytes_max = static_cast<std::size_t>(config_.integer("runner.spool_bytes_max")),
        .default_model = {config_.text("models.default_provider"), config_.text("models.default_model"), std::nullopt},
@@ -225,9 +227,9 @@ void Runner::on_signal(int signal) {
 
 int run_runner(const Config& config, std::string_view version) {
   take_signals_from_threads();
+  raise_descriptor_limit();
   Runner runner(config, version);
   if (const auto ready = runner.get_ready(); !ready) {
-  raise_descriptor_limit();
     std::fprintf(stderr, "sluice: %s\n", ready.error().what.c_str());
     return 1;
   }

@@ -85,6 +85,7 @@ class Serving final {
   std::string run_bearer_root() const { return sha256("bearers of boxes\n" + opening_.bootstrap.admin_key); }
   std::string webhook_signing_root() const { return sha256("webhooks\n" + opening_.bootstrap.admin_key); }
   std::vector<net::Header> sign_webhook(model::TenantId tenant, std::string_view body, Timestamp at) const;
+  std::vector<std::string> agent_urls() const;
   remote::MintOptions mint_options() const;
   model::ModelChoice default_model() const {
     return {config_.text("models.default_provider"), config_.text("models.default_model"), std::nullopt};
@@ -264,7 +265,7 @@ void Serving::build_house() {
   station_ =
       station::make_station({hands_->dispatcher(), *client_, *reactor_, *ids_, *log_, metrics_},
                             {.runner_key_sha256 = sha256(runner_key()),
-                             .agent_urls = config_.list("runner.agent_urls"),
+                             .agent_urls = agent_urls(),
                              .concurrent_max = static_cast<int>(config_.integer("runner.concurrent_max")),
                              .spool_bytes_max = static_cast<std::size_t>(config_.integer("runner.spool_bytes_max")),
                              .default_model = default_model(),
@@ -320,6 +321,13 @@ remote::MintOptions Serving::mint_options() const {
   return {.base_url = url.empty() ? base_url_ : url,
           .bearer_secret = sha256("callback bearers\n" + opening_.bootstrap.admin_key),
           .max_rounds = config_.integer("tools.rounds_max")};
+}
+
+// Whoever has the runner's key names agent_url, and this server calls it.
+std::vector<std::string> Serving::agent_urls() const {
+  auto urls = config_.list("runner.agent_urls");
+  if (urls.empty()) urls = {base_url_, mint_options().base_url};
+  return urls;
 }
 
 void Serving::handle(std::shared_ptr<net::Exchange> exchange) {
