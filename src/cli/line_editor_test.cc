@@ -60,6 +60,10 @@ TEST_F(LineEditorTest, ctrl_d_ends_the_input_on_an_empty_line_only) {
   EXPECT_EQ(type("\r"), State::entered);
 }
 
+TEST_F(LineEditorTest, the_end_of_input_that_was_typed_before_the_prompt_ends_it) {
+  EXPECT_EQ(editor.feed(0), State::ended) << "as the kernel keeps it of a terminal that collected lines";
+}
+
 TEST_F(LineEditorTest, unknown_keys_leave_the_line_as_it_is) {
   type("a\x1b[15~\x1b[1;5C\x1bOP\x1bx\x07z");
   EXPECT_EQ(editor.line(), "az");

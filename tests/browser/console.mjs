@@ -284,7 +284,7 @@ const stories = {
     await say(page, 'say A long line follows.\n$ echo aVeryLongWordThatDoesNotBreak_aVeryLongWordThatDoesNotBreak_aVeryLongWordThatDoesNotBreak\nwrite a/deep/folder/with-a-long-name.txt: x\nneed CRM_API_KEY for crm.example: The key of the CRM\nsay Done.')
     await shown(page, 'Your approval is needed')
     await makeApprover(page)
-    await page.getByLabel('CRM_API_KEY', { exact: true }).fill('hunter2')
+    await page.getByLabel('CRM_API_KEY', { exact: true }).fill('hunter2-of-the-crm')
     await fits(page, 'an approval')
     await accessible(page, 'an approval on a phone')
     await shoot(page, 'phone-approval')

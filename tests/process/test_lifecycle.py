@@ -28,6 +28,8 @@ class FirstStart(ServerTest):
                 continue
             # Certificates are public, and boxes must be able to read them; their directory is not.
             others = 0o033 if path.suffix == ".pem" else 0o077
+            # Agent programs are no secrets, and a sandbox's user passes through their directory as its group.
+            others = 0o027 if path == self.server.data / "harness" else others
             self.assertEqual(stat.S_IMODE(path.stat().st_mode) & others, 0, f"others may read {path}")
 
     def test_I17_does_not_start_without_the_key_that_its_secrets_are_sealed_under(self):

@@ -222,7 +222,8 @@ class WorkOfOthers(NodesTest):
         super().setUpClass()
         cls.provider = Emulator()
         cls.addClassCleanup(cls.provider.close)
-        cls.flags = ("--assistant.leave_grace_ms", "300", "--providers.openai-chat.base_url", cls.provider.url + "/v1")
+        cls.flags = ("--assistant.leave_grace_ms", "300", "--providers.openai-chat.base_url", cls.provider.url + "/v1",
+                     "--sandbox.driver", "namespaces", "--sandbox.warm_target", "0")
 
     def test_B2_a_workflow_run_whose_node_died_goes_on_at_another(self):
         here, there = self.clients()

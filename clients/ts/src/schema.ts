@@ -480,8 +480,13 @@ export interface MessageInput {
   /** Variables, or an environment by its id or name. Not for secrets; it is shown again with the message. */
   env?: Variables | string | null
   filler?: Filler | null
-  /** Another session of the agent program to go on with than the conversation's last. */
-  session_id?: SessionId
+  /**
+   * Another session of the agent program to go on with than the conversation's last: its id, or the value of the
+   * `session-id` event as it came.
+   */
+  session_id?: SessionId | {
+    sessionId: string
+  }
 }
 
 export interface CreateMessage {
@@ -494,8 +499,13 @@ export interface CreateMessage {
   /** Variables, or an environment by its id or name. Not for secrets; it is shown again with the message. */
   env?: Variables | string | null
   filler?: Filler | null
-  /** Another session of the agent program to go on with than the conversation's last. */
-  session_id?: SessionId
+  /**
+   * Another session of the agent program to go on with than the conversation's last: its id, or the value of the
+   * `session-id` event as it came.
+   */
+  session_id?: SessionId | {
+    sessionId: string
+  }
   on_capacity?: OnCapacity
   /** As putConversationSecrets takes them; put before the message is accepted, never shown with it. */
   secrets?: SecretValues | null
