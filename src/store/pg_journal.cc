@@ -10,70 +10,33 @@ namespace {
 
 constexpr int64_t claimed_ms = 60'000;
 
-// One that is not sealed, some rows at a time: an answer is in memory as a whole.
-class OpenJournalReader final : public sql::JournalReader {
- public:
-  OpenJournalReader(Connection& db, int64_t run, model::Position after) : db_(db), run_(run), asked_(after) {}
+}  // namespace
 
-  Result<sql::JournalRow> next() override {
-    if (at_ == rows_.size() && !is_end_) fetch();
-    if (at_ == rows_.size()) return sql::JournalRow();
-    auto& [last, batch] = rows_[at_++];
-    return UnpackedRow::from(std::move(batch), last);
-  }
-
- private:
-  struct Row {
-    model::Position last;
-    std::string batch;
-  };
-
-  void fetch() {
-    constexpr int rows_max = 64;
-    Query query(db_, "SELECT last, batch FROM journal WHERE run = ? AND last > ? ORDER BY last LIMIT ?", run_,
-                asked_.value, rows_max);
-    rows_.clear();
-    at_ = 0;
-    while (query.next()) {
-      auto& row = rows_.emplace_back();
-      query.read(row.last, row.batch);
-      asked_ = row.last;
-    }
-    is_end_ = rows_.size() < rows_max;
-  }
-
-  Connection& db_;
-  int64_t run_;
-  model::Position asked_;
-  std::vector<Row> rows_;
-  std::size_t at_ = 0;
-  bool is_end_ = false;
-};
-
-// Moves one journal; how many bytes of events it had. A damaged one stays where it is, and is empty here.
-std::optional<std::size_t> seal(Connection& db, Packer& packer, int64_t run) {
-  sql::Sealing sealing(packer);
-  {
-    Query query(db, "SELECT last, batch FROM journal WHERE run = ? ORDER BY last", run);
-    while (query.next()) {
-      model::Position last;
-      std::string batch;
-      query.read(last, batch);
-      if (!sealing.add(batch, last)) return std::nullopt;
-    }
-  }
-  std::size_t total = 0;
-  for (const auto& [last, batch_zstd, bytes] : std::move(sealing).rows()) {
-    total += bytes;
-    execute(db, "INSERT INTO sealed_journals (run, last, batch_zstd) VALUES (?, ?, ?)", run, last.value,
-            Blob{batch_zstd});
-  }
-  execute(db, "DELETE FROM journal WHERE run = ?", run);
-  execute(db, "UPDATE runs SET sealed = 1 WHERE number = ?", run);
-  return total;
+Result<sql::JournalRow> OpenJournalReader::next() {
+  if (at_ == rows_.size() && !is_end_) fetch();
+  if (at_ == rows_.size()) return sql::JournalRow();
+  auto& [last, batch] = rows_[at_++];
+  return UnpackedRow::from(std::move(batch), last);
 }
 
-}  // namespace
+// Bytes are counted without being read, and the first row is taken however large it is.
+void OpenJournalReader::fetch() {
+  constexpr int rows_max = 64;
+  constexpr int64_t bytes_max = int64_t{1024} * 1024;
+  Query query(db_,
+              "SELECT last, batch FROM (SELECT last, batch, sum(octet_length(batch)) OVER (ORDER BY last) - "
+              "octet_length(batch) AS bytes_before FROM (SELECT last, batch FROM journal WHERE run = ?1 AND last > ?2 "
+              "ORDER BY last LIMIT ?3) AS next) AS counted WHERE bytes_before < ?4 ORDER BY last",
+              run_, asked_.value, rows_max, bytes_max);
+  rows_.clear();
+  at_ = 0;
+  while (query.next()) {
+    auto& row = rows_.emplace_back();
+    query.read(row.last, row.batch);
+    asked_ = row.last;
+  }
+  is_end_ = rows_.empty();
+}
 
 Result<sql::JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunId run, model::Position after,
                                   std::size_t bytes_max) {
@@ -89,11 +52,16 @@ Result<sql::JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model:
     number = read_row(query, slice.run);
     query.read(is_sealed);
   }
-  return sql::fill_page(std::move(slice), unpacked, bytes_max,
-                        [&](model::Position from) -> std::unique_ptr<sql::JournalReader> {
-                          if (is_sealed) return std::make_unique<sql::SealedJournalReader>(db, number, from);
-                          return std::make_unique<OpenJournalReader>(db, number, from);
-                        });
+  const bool is_over = model::is_over(slice.run.state);
+  const auto open_after = [&db, number](model::Position from) -> std::unique_ptr<sql::JournalReader> {
+    return std::make_unique<OpenJournalReader>(db, number, from);
+  };
+  return sql::fill_page(
+      std::move(slice), unpacked, bytes_max, [&](model::Position from) -> std::unique_ptr<sql::JournalReader> {
+        if (is_sealed) return std::make_unique<sql::SealedJournalReader>(db, number, from);
+        if (!is_over) return open_after(from);
+        return std::make_unique<sql::HalfSealedReader<decltype(open_after)>>(db, number, from, open_after);
+      });
 }
 
 Result<UnfinishedRuns> unfinished_runs(Connection& db) {
@@ -112,29 +80,6 @@ Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId nod
   std::vector<model::RunId> found;
   while (query.next()) query.read(found.emplace_back());
   return found;
-}
-
-Result<int> tidy_up(Connection& db, Timestamp now) {
-  const auto locked =
-      find_number(db, "SELECT CAST(pg_try_advisory_xact_lock(?) AS int)", static_cast<int64_t>(PgLock::tidying));
-  if (locked.value_or(0) == 0) return 0;
-  sql::drop_old(db, now);
-  std::vector<int64_t> finished;
-  {
-    Query query(db, "SELECT number FROM runs WHERE ended_at IS NOT NULL AND sealed = 0 ORDER BY ended_at LIMIT ?",
-                sql::sealed_runs_max);
-    while (query.next()) query.read(finished.emplace_back());
-  }
-  Packer packer;
-  int sealed = 0;
-  std::size_t bytes = 0;
-  for (const auto run : finished) {
-    if (bytes >= sql::sealed_bytes_max) break;
-    const auto size = seal(db, packer, run);
-    if (size) ++sealed;
-    bytes += size.value_or(0);
-  }
-  return sealed;
 }
 
 Result<std::vector<DueNotice>> due_notices(Connection& db, Timestamp now, int limit) {

@@ -38,7 +38,6 @@ Result<std::unique_ptr<Connection>> PostgresStore::Address::open_reader() const 
 
 PostgresStore::PostgresStore(Opened opened, const PostgresOptions& options, world::Loop& loop, world::Metrics& metrics)
     : SqlStore(desk_),
-      sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
       side_(std::move(opened.side)),
       address_(options.url),
       search_address_(options.url,
@@ -48,7 +47,8 @@ PostgresStore::PostgresStore(Opened opened, const PostgresOptions& options, worl
       readers_(std::move(opened.readers), address_, writer_, postman_),
       searchers_(opened_when_needed(1), search_address_, writer_, postman_, query_bounds()),
       nodes_(options.url, options.node, loop, postman_),
-      hot_({options.url, options.node}, nodes_.others(), postman_, metrics, &PostgresStore::committed) {
+      hot_({options.url, options.node}, nodes_.others(), postman_, metrics, &PostgresStore::committed),
+      tidying_(tidy_side_, writer_, readers_, metrics) {
   nodes_.on_wish([this](PgNews wish) { hot_.heed(std::move(wish)); });
 }
 
@@ -100,12 +100,8 @@ void PostgresStore::reopen(Done<Unit> done) {
 }
 
 void PostgresStore::tidy_up(Timestamp now, Done<int> done) {
-  Done<int> counted = [this, done = std::move(done)](Result<int> sealed) mutable {
-    unpacked_rows_.clear();  // so that none is kept long for a reader who went away
-    if (sealed) sealed_journals_.add(static_cast<uint64_t>(sealed.value()));
-    done(std::move(sealed));
-  };
-  write_freely(std::move(counted), [now](Connection& db) { return pg::tidy_up(db, now); });
+  unpacked_rows_.clear();  // so that none is kept long for a reader who went away
+  tidying_.tidy_up(now, std::move(done));
 }
 
 }  // namespace sluice::store

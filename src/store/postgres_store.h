@@ -4,6 +4,7 @@
 
 #include "store/pg_hot.h"
 #include "store/pg_nodes.h"
+#include "store/pg_tidying.h"
 #include "store/pg_write_side.h"
 #include "store/sql_store.h"
 #include "store/unpacked_rows.h"
@@ -53,8 +54,8 @@ class PostgresStore final : public SqlStore {
     writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
   }
 
-  world::Counter& sealed_journals_;
   UnpackedRows unpacked_rows_;  // the readers'
+  PgTidySide tidy_side_;
   std::unique_ptr<PgWriteSide> side_;
   Address address_;
   Address search_address_;
@@ -65,6 +66,7 @@ class PostgresStore final : public SqlStore {
   SqlDesk desk_{writer_, readers_, searchers_};
   PgNodes nodes_;
   PgHot hot_;
+  Tidying tidying_;
 };
 
 }  // namespace sluice::store

@@ -211,6 +211,27 @@ TEST_P(RunContract, A_sealed_journal_reads_the_same) {
   EXPECT_EQ(get(&Store::append, words(open_run, {1}, {"still open"})).size(), 1U);
 }
 
+TEST_P(RunContract, A_long_journal_reads_the_same_at_each_step_of_its_sealing) {
+  const auto begun = accepted(tenant, conversation);
+  uint64_t head = 1;
+  for (int i = 0; i < 12; ++i, ++head) {
+    get(&Store::append, words(begun, {head}, {std::string(1024 * 1024, static_cast<char>('a' + i))}));
+  }
+  auto end = the_end(begun);
+  end.head = {head};
+  get(&Store::append, end);
+  const auto whole = read(begun.run.id, 256 * 1024);
+  ASSERT_EQ(whole.size(), 15U);
+  int rounds = 0;
+  for (; rounds < 20 && get(&Store::tidy_up, Timestamp{8000}) > 0; ++rounds) {
+    EXPECT_EQ(read(begun.run.id, 256 * 1024), whole);
+    restart();
+  }
+  EXPECT_LT(rounds, 20);
+  EXPECT_EQ(read(begun.run.id, 256 * 1024), whole);
+  EXPECT_EQ(read(begun.run.id, 10), whole);
+}
+
 TEST_P(RunContract, A_journal_with_one_very_large_row_gives_every_event_once_sealed_or_not) {
   const auto begun = accepted(tenant, conversation);
   std::vector<std::string> texts;

@@ -8,8 +8,6 @@ namespace sluice::store::sql {
 
 namespace {
 
-constexpr int dropped_executions_max = 1'000;
-
 Error refused(std::string_view what) { return {ErrorKind::denied, std::string(what)}; }
 
 std::vector<model::RunFile> read_files(Query& query) {
@@ -78,15 +76,16 @@ Result<model::Execution> execution_of_bearer(Connection& db, const std::string& 
   return *std::move(found);
 }
 
-void drop_executions(Connection& db, Timestamp expired_before) {
+int drop_executions(Connection& db, Timestamp expired_before, int limit) {
   execute(db,
           "DELETE FROM one_time_tokens WHERE execution IN "
           "(SELECT number FROM executions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
-          expired_before, dropped_executions_max);
+          expired_before, limit);
   execute(db,
           "DELETE FROM executions WHERE number IN "
           "(SELECT number FROM executions WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
-          expired_before, dropped_executions_max);
+          expired_before, limit);
+  return db.change_count();
 }
 
 Result<Unit> create_files(Connection& db, const std::vector<model::RunFile>& made) {

@@ -3,13 +3,11 @@
 #include <algorithm>
 
 #include "store/sealed_row.h"
-#include "store/sql_objects.h"
+#include "store/sql_rows.h"
 
 namespace sluice::store::sql {
 
 namespace {
-
-constexpr int dropped_keys_max = 10'000;
 
 // A sealed row holds about this much, counted as pages count.
 constexpr std::size_t sealed_row_bytes = 1024 * 1024;
@@ -18,12 +16,17 @@ std::size_t page_bytes_of(std::string_view body) { return body.size() + limits::
 
 }  // namespace
 
-void drop_old(Connection& db, Timestamp now) {
+int drop_keys(Connection& db, Timestamp until, int limit) {
   execute(db,
           "DELETE FROM idempotency_keys WHERE (principal, operation, key) IN "
           "(SELECT principal, operation, key FROM idempotency_keys WHERE created_at <= ? LIMIT ?)",
-          now.ms - limits::idempotency_ms, dropped_keys_max);
-  drop_executions(db, {now.ms - limits::idempotency_ms});
+          until, limit);
+  return db.change_count();
+}
+
+model::Position sealed_upto(Connection& db, int64_t run) {
+  const auto last = find_number(db, "SELECT coalesce(max(last), 0) FROM sealed_journals WHERE run = ?", run);
+  return {static_cast<uint64_t>(last.value_or(0))};
 }
 
 Error corrupt_journal(const Error& error, model::RunId run) {
@@ -94,8 +97,10 @@ Result<Unit> Sealing::add(std::string_view batch, model::Position last) {
     return Error{ErrorKind::corrupt, "a row has another number of events than its position says"};
   }
   for (auto& event : events.value()) {
-    if (page_bytes_ >= sealed_row_bytes) close_row();
-    page_bytes_ += page_bytes_of(event.body);
+    if (row_page_bytes_ >= sealed_row_bytes) close_row();
+    const auto bytes = page_bytes_of(event.body);
+    row_page_bytes_ += bytes;
+    page_bytes_ += bytes;
     ++count_;
     events_.push_back(std::move(event));
   }
@@ -104,11 +109,9 @@ Result<Unit> Sealing::add(std::string_view batch, model::Position last) {
 
 void Sealing::close_row() {
   if (events_.empty()) return;
-  SealedRow row{{count_}, packer_.pack(model::encode_batch(events_))};
-  for (const auto& event : events_) row.bytes += event.body.size();
-  rows_.push_back(std::move(row));
+  rows_.push_back({{count_}, packer_.pack(model::encode_batch(events_))});
   events_.clear();
-  page_bytes_ = 0;
+  row_page_bytes_ = 0;
 }
 
 std::vector<SealedRow> Sealing::rows() && {

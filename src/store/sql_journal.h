@@ -10,11 +10,10 @@
 
 namespace sluice::store::sql {
 
-// What one call of tidy_up() may do: the writer has others to serve.
-inline constexpr int sealed_runs_max = 256;
-inline constexpr std::size_t sealed_bytes_max = 4 * 1024 * 1024;
-// Keys and executions that are too old, a bounded amount of both.
-void drop_old(Connection& db, Timestamp now);
+// Drops some idempotency keys made until then; how many.
+int drop_keys(Connection& db, Timestamp until, int limit);
+// Up to where the journal of the run with this number is sealed.
+model::Position sealed_upto(Connection& db, int64_t run);
 
 struct JournalSlice {
   model::Run run;
@@ -38,11 +37,35 @@ class SealedJournalReader final : public JournalReader {
  public:
   SealedJournalReader(Connection& db, int64_t run, model::Position after) : db_(db), run_(run), last_(after) {}
   Result<JournalRow> next() override;
+  // Of the rows that were read.
+  model::Position last() const { return last_; }
 
  private:
   Connection& db_;
   int64_t run_;
   model::Position last_;
+};
+
+// One of a run that is over and not sealed, or not to its end: what is sealed comes first. `OpenAfter` is callable as
+// std::unique_ptr<JournalReader>(model::Position) for the rest.
+template <typename OpenAfter>
+class HalfSealedReader final : public JournalReader {
+ public:
+  HalfSealedReader(Connection& db, int64_t run, model::Position after, OpenAfter open_after)
+      : sealed_(db, run, after), open_after_(std::move(open_after)) {}
+
+  Result<JournalRow> next() override {
+    if (rest_ != nullptr) return rest_->next();
+    auto row = sealed_.next();
+    if (!row || row.value() != nullptr) return row;
+    rest_ = open_after_(sealed_.last());
+    return rest_->next();
+  }
+
+ private:
+  SealedJournalReader sealed_;
+  OpenAfter open_after_;
+  std::unique_ptr<JournalReader> rest_;
 };
 
 Error corrupt_journal(const Error& error, model::RunId run);
@@ -84,18 +107,19 @@ Result<JournalSlice> fill_page(JournalSlice slice, UnpackedRows& unpacked, std::
 struct SealedRow {
   model::Position last;
   std::string batch_zstd;
-  std::size_t bytes = 0;  // of its events
 };
 
 // A journal on its way into the rows that it is sealed in: few, and not so large that a page of a long one would have
 // to unpack all of it.
 class Sealing {
  public:
-  // `packer` outlives it.
-  explicit Sealing(Packer& packer) : packer_(packer) {}
+  // `packer` outlives it. The events up to `from` are sealed already.
+  Sealing(Packer& packer, model::Position from) : packer_(packer), count_(from.value) {}
   // The rows in order. `corrupt` when one is damaged.
   Result<Unit> add(std::string_view batch, model::Position last);
   std::vector<SealedRow> rows() &&;
+  // Of all events, as pages count.
+  std::size_t page_bytes() const { return page_bytes_; }
 
  private:
   void close_row();
@@ -104,7 +128,8 @@ class Sealing {
   std::vector<SealedRow> rows_;
   std::vector<model::RunEvent> events_;  // of the row that is being filled
   std::size_t page_bytes_ = 0;
-  uint64_t count_ = 0;
+  std::size_t row_page_bytes_ = 0;  // of the row that is being filled
+  uint64_t count_;
 };
 
 }  // namespace sluice::store::sql

@@ -38,7 +38,7 @@ Result<Unit> check_token(Connection& db, model::ExecutionId execution, model::To
                          const std::string& token_sha256, Timestamp now);
 Result<model::Execution> execution_of_bearer(Connection& db, const std::string& bearer_sha256, Timestamp now);
 // Those that expired before, a bounded number of them, and their tokens.
-void drop_executions(Connection& db, Timestamp expired_before);
+int drop_executions(Connection& db, Timestamp expired_before, int limit);
 
 Result<Unit> create_files(Connection& db, const std::vector<model::RunFile>& made);
 Result<model::RunFile> file(Connection& db, model::TenantId tenant, model::FileId id);

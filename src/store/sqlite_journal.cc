@@ -1,4 +1,4 @@
-// Journals in SQL: read back, sealed or not, and sealed.
+// Journals in SQLite, read back, whether they are sealed, not yet, or in part.
 #include <algorithm>
 #include <memory>
 
@@ -84,32 +84,11 @@ Result<Located> locate(Connection& db, model::RunId run, const std::optional<Jou
 
 std::unique_ptr<JournalReader> reader_of(Connection& db, const Located& located, model::Position after) {
   if (!located.rows) return std::make_unique<SealedJournalReader>(db, located.number, after);
-  return std::make_unique<OpenJournalReader>(db, located.number, located.rows->rows_after(after));
-}
-
-// `corrupt` when one of its rows is damaged.
-Result<std::vector<SealedRow>> rows_to_seal(Connection& db, Packer& packer, int64_t run, const JournalRows& where) {
-  Sealing sealing(packer);
-  for (const auto& row : where.rows_after({0})) {
-    const auto batch = batch_of(db, run, row.number);
-    if (!batch) return batch.error();
-    if (auto added = sealing.add(batch.value(), row.last); !added) return added.error();
-  }
-  return std::move(sealing).rows();
-}
-
-// Moves one journal; how many bytes of events it had. A damaged one stays where it is, and is empty here.
-std::optional<std::size_t> seal(Connection& db, Packer& packer, int64_t run, const JournalRows& where) {
-  const auto rows = rows_to_seal(db, packer, run, where);
-  if (!rows) return std::nullopt;
-  for (const auto& row : where.rows_after({0})) execute(db, "DELETE FROM journal WHERE number = ?", row.number);
-  execute(db, "UPDATE runs SET journal_rows = NULL WHERE number = ?", run);
-  std::size_t total = 0;
-  for (const auto& [last, batch_zstd, bytes] : rows.value()) {
-    total += bytes;
-    execute(db, "INSERT INTO sealed_journals VALUES (NULL, ?, ?, ?)", run, last.value, Blob{batch_zstd});
-  }
-  return total;
+  const auto open_after = [&db, &located](model::Position from) -> std::unique_ptr<JournalReader> {
+    return std::make_unique<OpenJournalReader>(db, located.number, located.rows->rows_after(from));
+  };
+  if (!model::is_over(located.run.state)) return open_after(after);
+  return std::make_unique<HalfSealedReader<decltype(open_after)>>(db, located.number, after, open_after);
 }
 
 }  // namespace
@@ -122,33 +101,6 @@ Result<JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunI
   JournalSlice slice{located.value().run, {after.value + 1}, {}};
   return fill_page(std::move(slice), unpacked, bytes_max,
                    [&](model::Position from) { return reader_of(db, located.value(), from); });
-}
-
-Result<int> tidy_up(Connection& db, Timestamp now) {
-  drop_old(db, now);
-  std::vector<std::pair<int64_t, JournalRows>> finished;
-  {
-    Query query(db,
-                "SELECT number, journal_rows FROM runs WHERE ended_at IS NOT NULL AND journal_rows IS NOT NULL "
-                "ORDER BY ended_at LIMIT ?",
-                sealed_runs_max);
-    while (query.next()) {
-      int64_t run = 0;
-      std::string rows;
-      query.read(run, rows);
-      if (auto where = JournalRows::from_bytes(rows)) finished.emplace_back(run, *std::move(where));
-    }
-  }
-  Packer packer;
-  int sealed = 0;
-  std::size_t bytes = 0;
-  for (const auto& [run, where] : finished) {
-    if (bytes >= sealed_bytes_max) break;
-    const auto size = seal(db, packer, run, where);
-    if (size) ++sealed;
-    bytes += size.value_or(0);
-  }
-  return sealed;
 }
 
 }  // namespace sluice::store::sql

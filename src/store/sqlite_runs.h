@@ -21,7 +21,4 @@ Result<JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunI
 Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs);
 Result<std::vector<model::RunId>> carried_runs(Connection& db);
 
-// Seals finished journals and drops old keys, a bounded amount of both; how many were sealed.
-Result<int> tidy_up(Connection& db, Timestamp now);
-
 }  // namespace sluice::store::sql

@@ -55,14 +55,14 @@ SqliteStore::SqliteStore(Opened opened, File file, world::Loop& loop, world::Met
     : SqlStore(desk_, opened.table_query_ms_max),
       loop_(loop),
       lock_(std::move(opened.lock)),
-      sealed_journals_(metrics.counter("sluice_store_sealed_journals_total", "Journals of finished runs sealed.")),
       side_(std::move(opened.side)),
       file_(std::move(file)),
       postman_(loop),
       writer_(*side_, postman_, metrics),
       readers_(std::move(opened.readers), file_, writer_, postman_),
       searchers_(opened_when_needed(1), file_, writer_, postman_, query_bounds()),
-      nodes_({}, loop) {}
+      nodes_({}, loop),
+      tidying_(tidy_side_, writer_, readers_, metrics) {}
 
 // ── runs and their journals ──
 
@@ -193,13 +193,8 @@ void SqliteStore::reopen(Done<Unit> done) {
 }
 
 void SqliteStore::tidy_up(Timestamp now, Done<int> done) {
-  Done<int> counted = [this, done = std::move(done)](Result<int> sealed) mutable {
-    unpacked_rows_.clear();  // so that none is kept long for a reader who went away
-    if (sealed) sealed_journals_.add(static_cast<uint64_t>(sealed.value()));
-    done(std::move(sealed));
-  };
-  const auto attempt = [now](Connection& db) { return sql::tidy_up(db, now); };
-  writer_.submit(std::make_unique<Operation<int, decltype(attempt)>>(Work::Class::flow, attempt, std::move(counted)));
+  unpacked_rows_.clear();  // so that none is kept long for a reader who went away
+  tidying_.tidy_up(now, std::move(done));
 }
 
 }  // namespace sluice::store

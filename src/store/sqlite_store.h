@@ -4,6 +4,7 @@
 #include "store/file_lock.h"
 #include "store/lone_nodes.h"
 #include "store/sql_store.h"
+#include "store/sqlite_tidying.h"
 #include "store/sqlite_write_side.h"
 #include "store/unpacked_rows.h"
 
@@ -51,11 +52,11 @@ class SqliteStore final : public SqlStore {
 
   world::Loop& loop_;
   OwnedFd lock_;
-  world::Counter& sealed_journals_;
   // Where the journals of the runs are that this server carries on, as far as it was answered. The
   // loop's thread's own.
   std::unordered_map<model::RunId, JournalRows> open_rows_;
   UnpackedRows unpacked_rows_;  // the readers'
+  SqliteTidySide tidy_side_;
   std::unique_ptr<SqliteWriteSide> side_;
   File file_;
   Postman postman_;
@@ -64,6 +65,7 @@ class SqliteStore final : public SqlStore {
   Readers searchers_;
   SqlDesk desk_{writer_, readers_, searchers_};
   LoneNodes nodes_;
+  Tidying tidying_;
 };
 
 }  // namespace sluice::store

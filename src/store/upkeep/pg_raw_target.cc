@@ -111,7 +111,10 @@ Result<Unit> PgRawTarget::finish() {
       run("INSERT INTO heads (id, run, conversation, message, epoch, head, node, state) "
           "SELECT id, number, conversation, message, epoch, head, node, state FROM runs WHERE ended_at IS NULL");
   if (!done) return done;
-  done = run("UPDATE runs SET sealed = 1 WHERE EXISTS (SELECT FROM sealed_journals WHERE run = runs.number)");
+  // One with rows in both was being sealed.
+  done =
+      run("UPDATE runs SET sealed = 1 WHERE EXISTS (SELECT FROM sealed_journals WHERE run = runs.number) "
+          "AND NOT EXISTS (SELECT FROM journal WHERE run = runs.number)");
   if (!done) return done;
   for (const auto& table : catalogue()) {
     if (!has_made_numbers(table)) continue;

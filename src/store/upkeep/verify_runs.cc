@@ -39,12 +39,10 @@ void Verification::check_run(const TableShape& table, const RawRow& row) {
 }
 
 bool Verification::read_journal(const std::string& id, int64_t number, JournalCheck& check) {
-  bool sealed = false;
   bool unpackable = true;
   const std::array values{Cell::of(number)};
   const auto read = source_.read("SELECT last, batch_zstd FROM sealed_journals WHERE run = $1 ORDER BY last", values,
                                  [&](const RawRow& row) {
-                                   sealed = true;
                                    const auto batch = unpack(row[1].bytes);
                                    unpackable = batch.has_value();
                                    return unpackable && check.take(static_cast<uint64_t>(row[0].number), *batch);
@@ -54,7 +52,7 @@ bool Verification::read_journal(const std::string& id, int64_t number, JournalCh
     const auto after = std::to_string(check.event_count());
     return report("sealed_journals", id, "the row after event " + after + " cannot be unpacked", restore_it), false;
   }
-  if (sealed) return true;
+  // What is not sealed yet comes after what is.
   const auto open = source_.read_journal(
       number, [&](const RawRow& row) { return check.take(static_cast<uint64_t>(row[0].number), row[1].bytes); });
   if (!open) return report("journal", id, open.error().what, restore_it), false;
