@@ -15,6 +15,7 @@
 #include "app/parts.h"
 #include "app/signals.h"
 #include "app/storeroom.h"
+#include "app/tidy_pace.h"
 #include "app/unsigned_approvals.h"
 #include "app/vault_key.h"
 #include "base/digest.h"
@@ -31,10 +32,6 @@
 
 namespace sluice::app {
 namespace {
-
-constexpr Millis tidy_every{5'000};
-constexpr int64_t busy_operations_per_second = 500;
-constexpr Millis tidy_again{200};  // while there is something left to tidy
 
 api::Rate request_rate(const Config& config) {
   return {static_cast<double>(config.integer("limits.requests_per_second")), config.integer("limits.burst")};
@@ -107,6 +104,7 @@ class Serving final {
   std::optional<world::IdSource> ids_;
   std::optional<world::DiskRoom> disk_;
   std::unique_ptr<store::Store> store_;
+  std::optional<DebtFigures> tidy_debt_;  // once the store shows them
   Opening opening_;
   std::unique_ptr<net::Client> client_;
   std::unique_ptr<vault::Sealer> sealer_;
@@ -180,6 +178,7 @@ Result<Unit> Serving::open_ground() {
   auto store = open_store(config_, data_->file("sluice.db"), ids_->make<model::NodeId>(), *reactor_, metrics_);
   if (!store) return store.error();
   store_ = std::move(store).take();
+  tidy_debt_.emplace(metrics_);
 
   auto sealer = open_sealer(config_, {*data_, *store_, *reactor_, *entropy_});
   if (!sealer) return sealer.error();
@@ -415,13 +414,12 @@ void Serving::on_signal(int signal) {
 void Serving::tidy_up_after(Millis delay) {
   const uint64_t operations = store_operations_.value();
   tidy_timer_ = reactor_->after(delay, [this, delay, operations] {
-    // Sealing can wait; whoever sends messages should not.
-    const auto since = static_cast<int64_t>(store_operations_.value() - operations);
-    if (since * 1000 > busy_operations_per_second * delay.value) return tidy_up_after(tidy_every);
-    store_->tidy_up(reactor_->now(), [this](Result<int> sealed) {
-      if (!sealed) log_->write(world::LogLevel::warn, "tidying up failed", {{"why", sealed.error().what}});
-      if (!sealed && sealed.error().kind == ErrorKind::unavailable) engine_->store_fell_silent(sealed.error());
-      tidy_up_after(sealed && sealed.value() > 0 ? tidy_again : tidy_every);
+    const auto per_second = static_cast<int64_t>(store_operations_.value() - operations) * 1000 / delay.value;
+    store_->tidy_up(reactor_->now(), [this, per_second](Result<int> sealed) {
+      if (sealed) return tidy_up_after(until_next_tidying(per_second, sealed.value() > 0, tidy_debt_->read()));
+      log_->write(world::LogLevel::warn, "tidying up failed", {{"why", sealed.error().what}});
+      if (sealed.error().kind == ErrorKind::unavailable) engine_->store_fell_silent(sealed.error());
+      tidy_up_after(tidy_every);
     });
   });
 }
