@@ -177,14 +177,17 @@ std::vector<Column> SqliteConnection::columns(const std::string& table) {
   return columns;
 }
 
-void SqliteConnection::checkpoint(Wait wait) {
+SqliteConnection::Moved SqliteConnection::checkpoint(Wait wait) {
   const int mode = wait == Wait::for_readers ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
   // Our own readers are quick; somebody who copies the database is not, and no writer waits for that.
   sqlite3_busy_timeout(db_, readers_ms_max);
-  const int code = sqlite3_wal_checkpoint_v2(db_, nullptr, mode, nullptr, nullptr);
+  int frame_count = 0;
+  int moved_count = 0;
+  const int code = sqlite3_wal_checkpoint_v2(db_, nullptr, mode, &frame_count, &moved_count);
   sqlite3_busy_timeout(db_, busy_ms_max);
   // Readers that stay too long only mean that the log is emptied later.
   if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) fail_with(code);
+  return {moved_count, code == SQLITE_OK && wait == Wait::for_readers};
 }
 
 void SqliteConnection::fail_with(int code) {

@@ -29,7 +29,11 @@ class SqliteConnection final : public Connection {
   int wal_frame_count() const { return wal_frame_count_; }
   // Moves what the write-ahead log has into the database; `wait` for readers who still need it.
   enum class Wait : uint8_t { no, for_readers };
-  void checkpoint(Wait wait);
+  struct Moved {
+    int frame_count = 0;       // how much of the log is in the database now
+    bool begins_anew = false;  // readers were waited for, and need nothing of it any more
+  };
+  Moved checkpoint(Wait wait);
 
   void fail_with(int code);
 

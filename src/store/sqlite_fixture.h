@@ -43,6 +43,10 @@ class SqliteFiles : public StoreTeller, public testing::Test {
     if (!opened) check_failed(opened.error().what.c_str(), __FILE__, __LINE__);
     store_ = std::move(opened).take();
   }
+  void open(SqliteWriting options) {
+    store_.reset();
+    store_ = std::move(SqliteStore::open(std::move(options), 1, loop_, metrics)).take();
+  }
   Result<std::unique_ptr<Store>> try_to_open(const std::string& file) {
     return open_sqlite({.path = file}, loop_, metrics);
   }

@@ -34,7 +34,7 @@ Result<std::unique_ptr<Store>> SqliteStore::open(SqliteWriting options, int read
   if (!locked) return std::move(locked.error()).in(doing);
   File file(options.path);
   const auto table_query_ms_max = options.table_query_ms_max_for_test.value_or(SqlTables::query_ms_max_by_default);
-  auto side = SqliteWriteSide::open(std::move(options));
+  auto side = SqliteWriteSide::open(std::move(options), metrics);
   if (!side) return std::move(side.error()).in(doing);
   Opened opened{std::move(locked).take(), std::move(side).take(), {}, table_query_ms_max};
   for (int i = 0; i < std::max(1, reader_count); ++i) {

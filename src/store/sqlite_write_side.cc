@@ -4,18 +4,15 @@
 
 namespace sluice::store {
 
-namespace {
+SqliteWriteSide::SqliteWriteSide(SqliteWriting options, world::Metrics& metrics)
+    : options_(std::move(options)),
+      log_pace_(options_.log),
+      log_bytes_(metrics.gauge("sluice_store_log_bytes", "What is in SQLite's write-ahead log.")),
+      log_waits_(metrics.counter("sluice_store_log_waits_total",
+                                 "Times that the writer waited for readers, so that its log could begin anew.")) {}
 
-// The write-ahead log is emptied when it has grown by this many frames of 4 KiB since the last time;
-// by fewer when nobody waits; and past the last figure even if readers must be waited for.
-constexpr int busy_frame_count = 4'000;
-constexpr int idle_frame_count = 1'000;
-constexpr int frame_count_max = 40'000;
-
-}  // namespace
-
-Result<std::unique_ptr<SqliteWriteSide>> SqliteWriteSide::open(SqliteWriting options) {
-  std::unique_ptr<SqliteWriteSide> side(new SqliteWriteSide(std::move(options)));
+Result<std::unique_ptr<SqliteWriteSide>> SqliteWriteSide::open(SqliteWriting options, world::Metrics& metrics) {
+  std::unique_ptr<SqliteWriteSide> side(new SqliteWriteSide(std::move(options), metrics));
   if (const auto opened = side->reopen(); !opened) return opened.error();
   return side;
 }
@@ -33,7 +30,6 @@ Result<Unit> SqliteWriteSide::reopen() {
   if (db.failure()) return error_of(*db.failure());
   db_ = std::move(opened).take();
   is_synchronous_full_ = true;
-  checkpointed_frame_count_ = 0;
   return Unit{};
 }
 
@@ -60,11 +56,13 @@ void SqliteWriteSide::choose_synchronous(bool full) {
 
 std::optional<std::string> SqliteWriteSide::rest(bool idle) {
   const int frame_count = db_->wal_frame_count();
-  // Fewer than last time: the log was begun anew since.
-  if (frame_count < checkpointed_frame_count_) checkpointed_frame_count_ = 0;
-  if (frame_count - checkpointed_frame_count_ < (idle ? idle_frame_count : busy_frame_count)) return std::nullopt;
-  db_->checkpoint(frame_count > frame_count_max ? SqliteConnection::Wait::for_readers : SqliteConnection::Wait::no);
-  checkpointed_frame_count_ = frame_count;
+  log_bytes_.set(int64_t{frame_count} * log_frame_bytes);
+  if (!log_pace_.is_due(frame_count, idle)) return std::nullopt;
+  const int moved = db_->checkpoint(SqliteConnection::Wait::no).frame_count;
+  if (!db_->failure() && log_pace_.should_wait(frame_count, moved)) {
+    log_waits_.add();
+    if (!db_->checkpoint(SqliteConnection::Wait::for_readers).begins_anew) log_pace_.waited_in_vain(moved);
+  }
   const auto failure = db_->take_failure();
   // What is committed is safe in the log either way, and a full disk may have room next time.
   if (!failure || failure->trouble == Trouble::full) return std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "store/log_pace.h"
 #include "store/open_runs.h"
 #include "store/sql_writer.h"
 #include "store/sqlite_connection.h"
@@ -14,12 +15,13 @@ struct SqliteWriting {
   bool strict = false;
   int64_t page_count_max_for_test = 0;  // as if the disk were full at this size; 0: it is not
   std::optional<int64_t> table_query_ms_max_for_test = std::nullopt;  // instead of the usual one
+  LogBounds log = {};
 };
 
 class SqliteWriteSide final : public WriteSide {
  public:
   // Opens or creates the database, brings it up to date, and finds the runs that are not over.
-  static Result<std::unique_ptr<SqliteWriteSide>> open(SqliteWriting options);
+  static Result<std::unique_ptr<SqliteWriteSide>> open(SqliteWriting options, world::Metrics& metrics);
 
   Result<Unit> reopen() override;
   Connection& db() override { return *db_; }
@@ -31,14 +33,16 @@ class SqliteWriteSide final : public WriteSide {
   OpenRuns& open_runs() { return open_runs_; }
 
  private:
-  explicit SqliteWriteSide(SqliteWriting options) : options_(std::move(options)) {}
+  SqliteWriteSide(SqliteWriting options, world::Metrics& metrics);
   void choose_synchronous(bool full);
 
   SqliteWriting options_;
   std::unique_ptr<SqliteConnection> db_;
   OpenRuns open_runs_;
   bool is_synchronous_full_ = true;
-  int checkpointed_frame_count_ = 0;
+  LogPace log_pace_;
+  world::Gauge& log_bytes_;
+  world::Counter& log_waits_;
 };
 
 }  // namespace sluice::store
