@@ -1,27 +1,50 @@
 #include "store/journal_rows.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/varint.h"
 
 namespace sluice::store {
 
 void JournalRows::add(int64_t number, uint64_t event_count) {
-  SLUICE_CHECK(number > last_number_ && event_count > 0);
-  append_varint(bytes_, static_cast<uint64_t>(number - last_number_));
+  SLUICE_CHECK(number > end_.last_number && event_count > 0);
+  append_varint(bytes_, static_cast<uint64_t>(number - end_.last_number));
   append_varint(bytes_, event_count);
-  last_number_ = number;
-  head_.value += event_count;
+  end_ = {bytes_.size(), end_.row_count + 1, number, {end_.head.value + event_count}};
+  if (end_.row_count % index_step == 0) index_.push_back(end_);
+}
+
+std::vector<JournalRows::Mark>::const_iterator JournalRows::index_after(model::Position after) const {
+  return std::ranges::upper_bound(index_, after, {}, &Mark::head);
 }
 
 std::vector<JournalRows::Row> JournalRows::rows_after(model::Position after) const {
+  const auto next = index_after(after);
+  const Mark from = next == index_.begin() ? Mark() : *std::prev(next);
   std::vector<Row> rows;
-  Row row{0, {0}};
-  for (ByteReader reader(bytes_); !reader.at_end();) {
+  Row row{from.last_number, from.head};
+  for (ByteReader reader(std::string_view(bytes_).substr(from.size)); !reader.at_end();) {
     row.number += static_cast<int64_t>(*reader.varint());
     row.last.value += *reader.varint();
     if (row.last > after) rows.push_back(row);
   }
   return rows;
+}
+
+JournalRows JournalRows::part_after(model::Position after, std::size_t row_count) const {
+  const auto next = index_after(after);
+  const Mark from = next == index_.begin() ? Mark() : *std::prev(next);
+  const auto steps = static_cast<std::ptrdiff_t>(row_count / index_step + 1);
+  const Mark until = index_.end() - next > steps ? *(next + steps) : end_;
+  JournalRows part;
+  Row row{from.last_number, from.head};
+  for (ByteReader reader(std::string_view(bytes_).substr(from.size, until.size - from.size)); !reader.at_end();) {
+    row.number += static_cast<int64_t>(*reader.varint());
+    row.last.value += *reader.varint();
+    if (row.last > after) part.add(row.number, row.last.value - part.head().value);
+  }
+  return part;
 }
 
 std::optional<JournalRows> JournalRows::from_bytes(std::string_view bytes) {
@@ -30,8 +53,8 @@ std::optional<JournalRows> JournalRows::from_bytes(std::string_view bytes) {
     const auto step = reader.varint();
     const auto event_count = reader.varint();
     if (!step || !event_count || *step == 0 || *event_count == 0) return std::nullopt;
-    const auto number = static_cast<int64_t>(static_cast<uint64_t>(rows.last_number_) + *step);
-    if (number <= rows.last_number_) return std::nullopt;
+    const auto number = static_cast<int64_t>(static_cast<uint64_t>(rows.last_number()) + *step);
+    if (number <= rows.last_number()) return std::nullopt;
     rows.add(number, *event_count);
   }
   return rows;
@@ -39,8 +62,8 @@ std::optional<JournalRows> JournalRows::from_bytes(std::string_view bytes) {
 
 void JournalRows::go_back(const Mark& mark) {
   bytes_.resize(mark.size);
-  last_number_ = mark.last_number;
-  head_ = mark.head;
+  end_ = mark;
+  while (!index_.empty() && index_.back().row_count > mark.row_count) index_.pop_back();
 }
 
 }  // namespace sluice::store

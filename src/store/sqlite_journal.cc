@@ -58,7 +58,7 @@ void find_later_rows(Connection& db, Located& located) {
   }
 }
 
-Result<Located> locate(Connection& db, model::RunId run, const std::optional<JournalRows>& known) {
+Result<Located> locate(Connection& db, model::RunId run, const std::optional<KnownRows>& known) {
   Located located;
   std::optional<std::string> rows;
   {
@@ -74,11 +74,12 @@ Result<Located> locate(Connection& db, model::RunId run, const std::optional<Jou
   if (!located.rows) return Error{ErrorKind::corrupt, "the list of its rows is damaged"};
   if (model::is_over(located.run.state)) return located;
   if (known) {
-    located.rows = known;
+    located.rows = known->rows;
+    located.run.head = known->head;
   } else {
     find_later_rows(db, located);
+    located.run.head = located.rows->head();
   }
-  located.run.head = located.rows->head();
   return located;
 }
 
@@ -93,9 +94,14 @@ std::unique_ptr<JournalReader> reader_of(Connection& db, const Located& located,
 
 }  // namespace
 
+// A row has an event at least, so there are no more rows in a page than events.
+KnownRows rows_for_page(const JournalRows& rows, model::Position after, std::size_t bytes_max) {
+  return {rows.head(), rows.part_after(after, bytes_max / limits::journal_event_overhead_bytes + 1)};
+}
+
 Result<JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunId run,
-                             const std::optional<JournalRows>& rows, model::Position after, std::size_t bytes_max) {
-  const auto located = locate(db, run, rows);
+                             const std::optional<KnownRows>& known, model::Position after, std::size_t bytes_max) {
+  const auto located = locate(db, run, known);
   if (!located && located.error().kind == ErrorKind::corrupt) return corrupt_journal(located.error(), run);
   if (!located) return located.error();
   JournalSlice slice{located.value().run, {after.value + 1}, {}};

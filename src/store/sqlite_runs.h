@@ -14,9 +14,15 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
 Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append);
 Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId run, model::Epoch seen);
 
-// `rows` are the journal's, if the caller knows them: those of a run that was not over just now.
+// Where the journal of a run is that was not over just now: its head, and the rows that a page may need.
+struct KnownRows {
+  model::Position head;
+  JournalRows rows;
+};
+KnownRows rows_for_page(const JournalRows& rows, model::Position after, std::size_t bytes_max);
+// `known` for the same page, if the caller knows it.
 Result<JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunId run,
-                             const std::optional<JournalRows>& rows, model::Position after, std::size_t bytes_max);
+                             const std::optional<KnownRows>& known, model::Position after, std::size_t bytes_max);
 
 Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs);
 Result<std::vector<model::RunId>> carried_runs(Connection& db);

@@ -153,11 +153,13 @@ void SqliteStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run
 }
 
 void SqliteStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
-  std::optional<JournalRows> rows;
-  if (const auto open = open_rows_.find(run); open != open_rows_.end()) rows = open->second;
+  std::optional<sql::KnownRows> known;
+  if (const auto open = open_rows_.find(run); open != open_rows_.end()) {
+    known = sql::rows_for_page(open->second, after, bytes_max);
+  }
   read(run, std::move(done),
-       [this, run, rows = std::move(rows), after, bytes_max](Connection& db) -> Result<JournalPage> {
-         auto slice = sql::journal(db, unpacked_rows_, run, rows, after, bytes_max);
+       [this, run, known = std::move(known), after, bytes_max](Connection& db) -> Result<JournalPage> {
+         auto slice = sql::journal(db, unpacked_rows_, run, known, after, bytes_max);
          if (!slice) return slice.error();
          return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
        });
