@@ -2,6 +2,7 @@
 
 #include "store/patch.h"
 #include "store/pg_fetched.h"
+#include "store/pg_schema.h"
 #include "store/sql_bags.h"
 #include "store/sql_gates.h"
 #include "store/sql_threads.h"
@@ -76,8 +77,9 @@ void PgAccepts::send_looks(PgSession& session) {
   if (!asked_for_keys_) return;
   PgValues keys;
   keys.array(named.principals).array(named.operations).array(named.keys);
-  session.send("SELECT k.principal, k.operation, k.key, k.request_sha256, k.response_body, k.created_at, " +
-                   std::string(run_columns) +
+  session.send("SELECT k.principal, k.operation, k.key, k.request_sha256, k.response_body, k.created_at, CAST(" +
+                   std::string(database_now_ms) + " - k.created_at >= " + std::to_string(limits::idempotency_ms) +
+                   " AS int), " + std::string(run_columns) +
                    " FROM unnest($1, $2, $3) AS g (principal, operation, key) "
                    "JOIN idempotency_keys k ON k.principal = g.principal AND k.operation = g.operation AND k.key = "
                    "g.key LEFT JOIN runs r ON r.number = k.run LEFT JOIN heads h ON h.run = r.number",
@@ -87,9 +89,11 @@ void PgAccepts::send_looks(PgSession& session) {
 void PgAccepts::take_keys(const PgRows& rows) {
   for (int row = 0; row < rows.count(); ++row) {
     const Idempotency named{{rows.id(row, 0)}, std::string(rows.bytes(row, 1)), std::string(rows.bytes(row, 2)), ""};
-    Key key{std::string(rows.bytes(row, 3)), std::nullopt, {rows.number(row, 5)}, std::nullopt};
+    Key key{.request_sha256 = std::string(rows.bytes(row, 3)),
+            .created_ms = rows.number(row, 5),
+            .is_expired = rows.number(row, 6) != 0};
     if (!rows.is_null(row, 4)) key.response_body = rows.bytes(row, 4);
-    if (!rows.is_null(row, 6)) key.run = run_from(rows, row, 6);
+    if (!rows.is_null(row, 7)) key.run = run_from(rows, row, 7);
     known_keys_.emplace(name_of_key(named), std::move(key));
   }
 }
@@ -125,10 +129,11 @@ void PgAccepts::decide(PgSession& session, PgAnswers& answers, Connection& db) {
   for (auto* job : conversations_) job->result.emplace(decide(job->made, next()));
 }
 
-const PgAccepts::Key* PgAccepts::key_of(const std::optional<Idempotency>& idempotency, Timestamp now) const {
+// How old a key is, only the database's clock knows: the clocks of servers may be days apart.
+const PgAccepts::Key* PgAccepts::key_of(const std::optional<Idempotency>& idempotency) const {
   if (!idempotency) return nullptr;
   const auto found = known_keys_.find(name_of_key(*idempotency));
-  if (found == known_keys_.end() || found->second.at.ms <= now.ms - limits::idempotency_ms) return nullptr;
+  if (found == known_keys_.end() || found->second.is_expired) return nullptr;
   return &found->second;
 }
 
@@ -143,7 +148,7 @@ const model::Agent* PgAccepts::agent_for(model::TenantId tenant, model::AgentId 
 }
 
 Result<AcceptOutcome> PgAccepts::decide(const NewRun& made, const Numbers& numbers, Connection& db) {
-  if (const auto* kept = key_of(made.idempotency, made.run.created_at)) {
+  if (const auto* kept = key_of(made.idempotency)) {
     if (kept->request_sha256 != made.idempotency->request_sha256) return AcceptOutcome(KeyConflict{});
     return AcceptOutcome(Replay{kept->run, std::nullopt});
   }
@@ -179,14 +184,13 @@ Result<AcceptOutcome> PgAccepts::decide(const NewRun& made, const Numbers& numbe
   sql::keep_names(db, names);
   sql::join_bag(db, made.run.tenant_id, made.run.conversation_id, made.attached);
   sql::keep_secrets_of(db, made);
-  keep_key(made.idempotency, numbers.run, std::nullopt, made.run.created_at);
+  keep_key(made.idempotency, numbers.run, std::nullopt);
   made_runs_.push_back(run);
   return AcceptOutcome(Accepted{std::move(place.conversation), *agent, run.run, {}});
 }
 
 Result<ConversationOutcome> PgAccepts::decide(const NewConversation& made, const Numbers& numbers) {
-  const auto at = made.conversation.created_at;
-  if (const auto* kept = key_of(made.idempotency, at)) {
+  if (const auto* kept = key_of(made.idempotency)) {
     if (kept->request_sha256 != made.idempotency->request_sha256) return ConversationOutcome(KeyConflict{});
     return ConversationOutcome(Replay{std::nullopt, kept->response_body.value_or("")});
   }
@@ -196,15 +200,16 @@ Result<ConversationOutcome> PgAccepts::decide(const NewConversation& made, const
   auto conversation = made.conversation;
   settle(*agent, conversation);
   made_conversations_.push_back({std::move(conversation), numbers.conversation});
-  keep_key(made.idempotency, std::nullopt, made.response_body, at);
+  keep_key(made.idempotency, std::nullopt, made.response_body);
   return ConversationOutcome(Unit{});
 }
 
 void PgAccepts::keep_key(const std::optional<Idempotency>& idempotency, std::optional<int64_t> run,
-                         const std::optional<std::string>& response_body, Timestamp at) {
+                         const std::optional<std::string>& response_body) {
   if (!idempotency) return;
-  replaces_keys_ = replaces_keys_ || known_keys_.contains(name_of_key(*idempotency));
-  kept_keys_.push_back({&*idempotency, run, response_body, at});
+  auto& kept = kept_keys_.emplace_back(KeptKey{&*idempotency, run, response_body, std::nullopt});
+  const auto former = known_keys_.find(name_of_key(*idempotency));
+  if (former != known_keys_.end()) kept.replaced = former->second.created_ms;
 }
 
 // ── writing ──
@@ -352,28 +357,32 @@ void PgAccepts::send_keys(PgSession& session) const {
   PgArray digests(PgType::bytes);
   PgArray runs(PgType::number);
   PgArray bodies(PgType::text);
-  PgArray times(PgType::number);
+  KeyNames replaced;
+  PgArray replaced_times(PgType::number);
   for (const auto& kept : kept_keys_) {
     named.add(*kept.idempotency);
     digests.add(kept.idempotency->request_sha256);
     add_optional(runs, kept.run);
     add_optional(bodies, kept.response_body);
-    times.add(kept.at.ms);
+    if (!kept.replaced) continue;
+    replaced.add(*kept.idempotency);
+    replaced_times.add(*kept.replaced);
   }
-  if (replaces_keys_) {
+  if (replaced.keys.size() != 0) {
     PgValues old;
-    old.array(named.principals).array(named.operations).array(named.keys).array(times).number(limits::idempotency_ms);
+    old.array(replaced.principals).array(replaced.operations).array(replaced.keys).array(replaced_times);
+    // Not one that another server has made meanwhile.
     session.send(
         "DELETE FROM idempotency_keys k USING unnest($1, $2, $3, $4) AS g (principal, operation, key, at) WHERE "
-        "k.principal = g.principal AND k.operation = g.operation AND k.key = g.key AND k.created_at <= g.at - $5",
+        "k.principal = g.principal AND k.operation = g.operation AND k.key = g.key AND k.created_at = g.at",
         old);
   }
   PgValues values;
   values.array(named.principals).array(named.operations).array(named.keys).array(digests).array(runs).array(bodies);
-  values.array(times);
   session.send(
       "INSERT INTO idempotency_keys (principal, operation, key, request_sha256, run, response_body, created_at) "
-      "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7)",
+      "SELECT *, " +
+          std::string(database_now_ms) + " FROM unnest($1, $2, $3, $4, $5, $6)",
       values);
 }
 

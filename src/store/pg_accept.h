@@ -27,7 +27,8 @@ class PgAccepts {
   struct Key {
     std::string request_sha256;
     std::optional<std::string> response_body;
-    Timestamp at;
+    int64_t created_ms = 0;
+    bool is_expired = false;
     std::optional<model::Run> run;
   };
   struct Place {
@@ -47,12 +48,12 @@ class PgAccepts {
   };
 
   void take_keys(const PgRows& rows);
-  const Key* key_of(const std::optional<Idempotency>& idempotency, Timestamp now) const;
+  const Key* key_of(const std::optional<Idempotency>& idempotency) const;
   const model::Agent* agent_for(model::TenantId tenant, model::AgentId wanted) const;
   Result<AcceptOutcome> decide(const NewRun& made, const Numbers& numbers, Connection& db);
   Result<ConversationOutcome> decide(const NewConversation& made, const Numbers& numbers);
   void keep_key(const std::optional<Idempotency>& idempotency, std::optional<int64_t> run,
-                const std::optional<std::string>& response_body, Timestamp at);
+                const std::optional<std::string>& response_body);
   void send_conversations(PgSession& session) const;
   void send_messages(PgSession& session) const;
   void send_runs(PgSession& session) const;
@@ -63,7 +64,7 @@ class PgAccepts {
     const Idempotency* idempotency;
     std::optional<int64_t> run;
     std::optional<std::string> response_body;
-    Timestamp at;
+    std::optional<int64_t> replaced;  // when the expired one of this name was made, if there is one
   };
   struct MadeConversation {
     model::Conversation conversation;
@@ -83,7 +84,6 @@ class PgAccepts {
   std::vector<Made> made_runs_;
   std::vector<MadeConversation> made_conversations_;
   std::vector<KeptKey> kept_keys_;
-  bool replaces_keys_ = false;
 };
 
 }  // namespace sluice::store

@@ -1,6 +1,8 @@
 // The tables in PostgreSQL (docs/formats/store.md), the steps that lead to them, and the locks that servers share.
 #pragma once
 
+#include <string_view>
+
 #include "store/pg_session.h"
 
 namespace sluice::store {
@@ -17,6 +19,9 @@ enum class PgLock : int64_t {
   tidying = 0x534C554300000003,
   chain = 0x534C554300000004,
 };
+
+// The database's clock, which all servers share: milliseconds since 1970.
+inline constexpr std::string_view database_now_ms = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)";
 
 // Brings the database to the schema of this program, a step a transaction; of several that come at once, one does it
 // and the others wait. `invalid` when it is somebody else's, or newer than this program.

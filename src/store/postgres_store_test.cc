@@ -28,6 +28,34 @@ TEST_F(PostgresStores, A_server_whose_run_was_taken_over_is_fenced_out) {
   EXPECT_EQ(get(&Store::run, tenant, begun.run.id).state, model::RunState::completed);
 }
 
+TEST_F(PostgresStores, An_idempotency_key_lives_for_a_day_of_the_database_whatever_the_clock_of_a_server_says) {
+  const auto tenant = make_tenant();
+  const auto conversation = make_conversation(tenant).id;
+  const Idempotency key{make_id<model::ServiceKeyId>(), "messages", "k", std::string(32, 'r')};
+  const auto asked = [&](Timestamp at) {
+    auto made = a_run(tenant, conversation, at);
+    made.idempotency = key;
+    return made;
+  };
+  const auto begun = accepted(asked({6000}));
+  get(&Store::append, the_end(begun));
+  const Timestamp days_ahead{6000 + 3 * limits::idempotency_ms};
+  const auto is_replay = [&](Timestamp at) {
+    return std::holds_alternative<Replay>(there([&] { return get(&Store::accept, asked(at)); }));
+  };
+  EXPECT_TRUE(is_replay(days_ahead));
+  there([&] { return get(&Store::tidy_up, days_ahead); });
+  EXPECT_TRUE(is_replay({6000})) << "a server that is ahead does not drop it either";
+
+  database.run("UPDATE idempotency_keys SET created_at = created_at - " + std::to_string(limits::idempotency_ms));
+  EXPECT_FALSE(is_replay({6000})) << "the day is over, though not by that server's clock";
+  EXPECT_TRUE(is_replay({6000})) << "of the message that it has been made for now";
+  database.run("UPDATE idempotency_keys SET created_at = created_at - " + std::to_string(limits::idempotency_ms));
+  get(&Store::tidy_up, Timestamp{0});
+  auto session = std::move(PgSession::connect({.url = database.url()})).take();
+  EXPECT_EQ(session->execute("SELECT count(*) FROM idempotency_keys").number(0, 0), 0);
+}
+
 TEST_F(PostgresStores, The_audit_chain_has_no_gap_however_many_servers_write_it) {
   const auto tenant = make_tenant();
   constexpr int count = 40;

@@ -376,14 +376,23 @@ TEST_P(RunContract, A_key_is_forgotten_after_a_day) {
   made.idempotency = key("k");
   get(&Store::append, the_end(accepted(made)));
   const Timestamp tomorrow{6000 + limits::idempotency_ms};
+  constexpr int64_t minute_ms = 60'000;
+  // Where servers share a store, its clock counts, and theirs do not.
+  const auto pass = [](int64_t ms) {
+    if (!is_shared()) return;
+    contract_database().run("UPDATE idempotency_keys SET created_at = created_at - " + std::to_string(ms));
+  };
 
   auto later = a_run(tenant, conversation, {tomorrow.ms - 1});
   later.idempotency = key("k");
+  pass(limits::idempotency_ms - minute_ms);
   EXPECT_TRUE(std::holds_alternative<Replay>(get(&Store::accept, later)));
+  pass(minute_ms);
   later = a_run(tenant, conversation, tomorrow);
   later.idempotency = key("k", "another request");
   get(&Store::append, the_end(accepted(later)));
 
+  pass(limits::idempotency_ms);
   get(&Store::tidy_up, Timestamp{tomorrow.ms + limits::idempotency_ms});
   auto last = a_run(tenant, conversation, tomorrow);
   last.idempotency = key("k");
