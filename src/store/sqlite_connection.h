@@ -26,6 +26,8 @@ class SqliteConnection final : public Connection {
   std::vector<std::string> tables() override;
   std::vector<Column> columns(const std::string& table) override;
 
+  // Before anything is written by a process, or after a failure: what the files say is on the disk afterwards.
+  void settle();
   int wal_frame_count() const { return wal_frame_count_; }
   // Moves what the write-ahead log has into the database; `wait` for readers who still need it.
   enum class Wait : uint8_t { no, for_readers };

@@ -22,6 +22,8 @@ Result<Unit> SqliteWriteSide::reopen() {
   auto opened = SqliteConnection::open(options_.path, SqliteConnection::Mode::writer);
   if (!opened) return opened.error();
   auto& db = *opened.value();
+  db.settle();
+  if (db.failure()) return error_of(*db.failure());
   if (const auto migrated = migrate(db); !migrated) return migrated.error();
   if (options_.page_count_max_for_test > 0) {
     db.run(("PRAGMA max_page_count = " + std::to_string(options_.page_count_max_for_test)).c_str());
