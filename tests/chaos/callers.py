@@ -31,6 +31,8 @@ def compose(chance, kinds, conversation):
         return Sent(kind, conversation, f"tokens 400 40\nsay {mark}",
                     " ".join(f"w{i}" for i in range(1, 401)) + f"\n{mark}", key)
     count, rate = chance.choice(((1, None), (40, None), (200, None), (30, 60), (60, 40), (150, 100)))
+    if kind == "flood":
+        kind, count, rate = "text", 600, 150
     words = " ".join(f"w{i}" for i in range(1, count + 1))
     return Sent(kind, conversation, f"tokens {count}{f' {rate}' if rate else ''}\nsay {mark}", f"{words}\n{mark}", key)
 

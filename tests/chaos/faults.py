@@ -295,30 +295,52 @@ def half_cut_database(world, chance, pause):
 
 def raise_gates_at_once(world, chance, pause):
     """Many approvals raised and decided in the same moment, on all nodes."""
+    with crowd(world, chance, 24, "gate"):
+        pause(chance.uniform(1.5, 3.0))
+
+
+@contextlib.contextmanager
+def crowd(world, chance, count, kind):
+    """Further callers, who send messages of one kind only."""
     from callers import Caller  # which needs what this module is for
-    crowd = [Caller(world, world.ledger, chance.random(), ("gate",)) for _ in range(24)]
-    for caller in crowd:
+    callers = [Caller(world, world.ledger, chance.random(), (kind,)) for _ in range(count)]
+    for caller in callers:
         caller.start()
-    pause(chance.uniform(1.5, 3.0))
-    for caller in crowd:
+    yield
+    for caller in callers:
         caller.stopped.set()
-    for caller in crowd:
+    for caller in callers:
         caller.join(60)
         if caller.is_alive():
-            world.ledger.complain("a caller of many that raise approvals at once hangs")
+            world.ledger.complain(f"a caller of many who send messages of the kind {kind} hangs")
+
+
+def keep_store_busy(world, chance, pause):
+    """Streams that write more than a server would seal journals beside, on each node. Journals are sealed all the same."""
+    with crowd(world, chance, 4 * len(world.nodes), "flood"):
+        pause(1.0)
+        before = sealed_journals(world)
+        try:
+            world.wait_for(lambda: sealed_journals(world) > before, "a journal is sealed while the store is busy")
+        except AssertionError as why:
+            world.ledger.complain(str(why))
+
+
+def sealed_journals(world):
+    return sum(node.figures().get("sluice_store_sealed_journals_total", 0) for node in world.nodes)
 
 
 ANYWHERE = {"server killed": kill_node, "server stopped": stop_node, "server restarted": restart_node,
             "box killed": kill_box, "box stopped": stop_box, "disk full": fill_disk, "descriptors gone": take_files,
             "memory gone": take_memory, "clock put": step_clock, "network cut": cut_network,
-            "connections broken": break_connections}
+            "connections broken": break_connections, "store kept busy": keep_store_busy}
 WITH_RUNNERS = {"runner killed": kill_runner, "runner stopped": stop_runner}
 WITH_DATABASE = {"database killed": kill_database, "database connection killed": kill_backend,
                  "database stopped": stop_database, "database clock put": step_database_clock,
                  "database connections half dead": half_cut_database}
 WITH_GATES = {"approvals at once": raise_gates_at_once}
 # None of these takes a server, a sandbox or a way between them away: they are no reason for a run to be interrupted.
-HARMLESS = {"clock put", "connections broken", "database clock put", "approvals at once"}
+HARMLESS = {"clock put", "connections broken", "database clock put", "approvals at once", "store kept busy"}
 
 
 def faults_for(world):

@@ -176,6 +176,10 @@ class World:
             wait_until(lambda: self.is_ready(node), f"{node.name} is ready", patience_s)
 
     @staticmethod
+    def wait_for(condition, what):
+        wait_until(condition, what, 60 * SLOWNESS)
+
+    @staticmethod
     def is_ready(node):
         try:
             return node.through("").get("/readyz").status == 200
