@@ -59,7 +59,7 @@ class ReadersTest : public SqliteFiles {
   };
 
   void open_readers(ReadBounds bounds) {
-    write_side = SqliteWriteSide::open({.path = path}).take();
+    write_side = SqliteWriteSide::open({.path = path}, metrics).take();
     writer.emplace(*write_side, postman, metrics);
     readers.emplace(opened_when_needed(1), side, *writer, postman, std::move(bounds));
   }

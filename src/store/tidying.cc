@@ -132,7 +132,8 @@ void Tidying::tidy_up(Timestamp now, Done<int> done) {
     side.make_plan(db, round->now, round->plan);
     return Unit{};
   };
-  readers_.submit(std::make_unique<Operation<Unit, decltype(attempt)>>(Work::Class::flow, attempt, std::move(planned)));
+  readers_.submit(std::make_unique<Operation<Unit, decltype(attempt)>>(Work::Class::flow, attempt, std::move(planned)),
+                  {});
 }
 
 void Tidying::drop_old(const std::shared_ptr<Round>& round) {
