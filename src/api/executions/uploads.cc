@@ -88,8 +88,9 @@ void take_results(const Asked& asked) {
   if (!files) return;
   redeem(asked, [asked, files = std::move(*files)](model::Execution execution) mutable {
     auto& contents = asked->surface().needs.contents;
+    const auto tenant = execution.tenant_id;
     on_worker<Kept>(
-        asked, execution.tenant_id, [files = std::move(files), &contents] { return keep(files, contents); },
+        asked, tenant, [files = std::move(files), &contents] { return keep(files, contents); },
         [asked, execution = std::move(execution)](Result<Kept> kept) {
           if (!kept) return asked->fail(kept.error());
           record(asked, execution, std::move(kept).take());
