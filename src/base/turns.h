@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <list>
 #include <map>
 #include <optional>
@@ -24,7 +25,7 @@ class Turns final {
   // A lane that had nothing waiting gets its turn after those that have.
   void push(const Lane& lane, Item item) {
     auto found = index_.find(lane);
-    if (found == index_.end()) found = index_.emplace(lane, queues_.insert(queues_.end(), Queue{lane, {}})).first;
+    if (found == index_.end()) found = begin_lane(lane);
     found->second->items.push_back(std::move(item));
     ++size_;
   }
@@ -50,14 +51,25 @@ class Turns final {
     std::deque<Item> items;
   };
   using Queues = std::list<Queue>;
+  using Index = std::map<Lane, typename Queues::iterator>;
+
+  typename Index::iterator begin_lane(const Lane& lane) {
+    if (spare_.empty()) return index_.emplace(lane, queues_.insert(queues_.end(), Queue{lane, {}})).first;
+    queues_.splice(queues_.end(), spare_);
+    queues_.back().lane = lane;
+    spare_entry_.key() = lane;
+    spare_entry_.mapped() = std::prev(queues_.end());
+    return index_.insert(std::move(spare_entry_)).position;
+  }
 
   Item take(typename Queues::iterator its) {
     auto item = std::move(its->items.front());
     its->items.pop_front();
     --size_;
     if (its->items.empty()) {
-      index_.erase(its->lane);
-      queues_.erase(its);
+      spare_entry_ = index_.extract(its->lane);
+      spare_.clear();
+      spare_.splice(spare_.end(), queues_, its);
     } else {
       queues_.splice(queues_.end(), queues_, its);
     }
@@ -65,7 +77,10 @@ class Turns final {
   }
 
   Queues queues_;  // in the order of their turns; none is empty
-  std::map<Lane, typename Queues::iterator> index_;
+  Index index_;
+  // The lane that was emptied last is used again: most of the time one lane has one item, and would be made for each.
+  Queues spare_;
+  typename Index::node_type spare_entry_;
   std::size_t size_ = 0;
 };
 
