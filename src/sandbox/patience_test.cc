@@ -86,10 +86,17 @@ std::vector<pid_t> named(const std::string& name) {
   return found;
 }
 
-void stop_all(const std::string& name) {
-  const auto all = named(name);
+// Those that were stopped. A process that was just forked has its parent's name for a moment, so none of them is found
+// by its name again.
+std::vector<pid_t> stop_all(const std::string& name) {
+  auto all = named(name);
   EXPECT_FALSE(all.empty()) << name;
   for (const pid_t process : all) EXPECT_EQ(::kill(process, SIGSTOP), 0);
+  return all;
+}
+
+void resume(const std::vector<pid_t>& stopped) {
+  for (const pid_t process : stopped) EXPECT_EQ(::kill(process, SIGCONT), 0);
 }
 
 class Patience : public testing::Test {
@@ -162,17 +169,17 @@ TEST_F(Patience, an_opening_is_given_up_at_once_whatever_state_its_sandbox_is_in
 
 TEST_F(Patience, an_opening_is_given_up_at_once_while_its_sandbox_is_not_even_built) {
   begin(0);
-  stop_all("sluice-zygote");
+  const auto zygotes = stop_all("sluice-zygote");
   story->sandbox().give_up(ask());
   story->until([&] { return opened.has_value(); }, "the answer");
   EXPECT_FALSE(*opened);
-  for (const pid_t zygote : named("sluice-zygote")) ::kill(zygote, SIGCONT);
+  resume(zygotes);
   story->until([&] { return is_figure("sluice_sandbox_live 0"); }, "what was built for it to be gone");
 }
 
 TEST_F(Patience, a_sandbox_that_is_never_built_fails_its_opening_with_what_was_waited_for) {
   begin(0);
-  stop_all("sluice-zygote");
+  const auto zygotes = stop_all("sluice-zygote");
   ask();
   story->until(
       [&] {
@@ -183,7 +190,7 @@ TEST_F(Patience, a_sandbox_that_is_never_built_fails_its_opening_with_what_was_w
   ASSERT_FALSE(*opened);
   EXPECT_EQ(opened->error().what, "waited 10 s for its first process to be started");
   EXPECT_TRUE(is_logged("error sandbox not opened sandbox=run_1"));
-  for (const pid_t zygote : named("sluice-zygote")) ::kill(zygote, SIGCONT);
+  resume(zygotes);
   opened.reset();
   ask();
   story->until([&] { return opened.has_value(); }, "the next opening");
@@ -212,7 +219,7 @@ TEST_F(Patience, every_step_of_a_sandbox_is_in_the_log_at_the_level_debug) {
 
 TEST_F(Patience, a_spare_sandbox_that_does_not_get_ready_is_replaced) {
   begin(1);
-  stop_all("sluice-zygote");
+  const auto zygotes = stop_all("sluice-zygote");
   ask();  // takes the one that is ready; the next is ordered in a moment, and not built
   story->until([&] { return opened.has_value(); }, "the ready one");
   ASSERT_TRUE(*opened);
@@ -222,7 +229,7 @@ TEST_F(Patience, a_spare_sandbox_that_does_not_get_ready_is_replaced) {
         return is_logged("warn spare sandbox lost why=waited 10 s for its first process to be started");
       },
       "the loss");
-  for (const pid_t zygote : named("sluice-zygote")) ::kill(zygote, SIGCONT);
+  resume(zygotes);
   story->until(
       [&] {
         clock->pass({1'000});
