@@ -35,6 +35,8 @@ class ScriptTool : public HandsTest {
   }
 
   void run(std::string arguments = R"({"code":"return 1"})") {
+    call.reset();
+    hands.reset();  // which needs its context to the end
     context.reset(new Context{options, Providers(options, metrics), client, loop, entropy, log, sandbox.get(), &watcher,
                               &workers, nullptr, nullptr, std::make_unique<BoxShelf>()});
     hands = std::make_unique<Hands>(*context, dispatch, HandsState(), deaf);
