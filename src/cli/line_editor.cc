@@ -40,7 +40,8 @@ LineEditor::State LineEditor::control(unsigned char byte) {
   switch (byte) {
     case '\r':
     case '\n': return State::entered;
-    // Typed before the prompt was there, while the terminal still collected lines: the kernel keeps the end of input as NUL.
+    // Typed before the prompt was there, while the terminal still collected lines: the kernel keeps the end of input as
+    // NUL.
     case '\0':
     case ctrl('D'):
       if (line_.empty()) return State::ended;

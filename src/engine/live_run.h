@@ -224,7 +224,7 @@ class LiveRun final : public harness::DispatchListener {
   Batch in_flight_;  // kept until the store answers: a full disk means again
   bool writing_ = false, dirty_ = false, looking_ = false, doubted_ = false;
   std::optional<Error> unsure_;  // why it is not known what became of in_flight_, or of renewal_
-  Callback<void()> renewal_;  // under way, or its fate is unknown
+  Callback<void()> renewal_;     // under way, or its fate is unknown
   bool first_told_ = false, telling_ = false, work_over_ = false;  // work_over_: by its own word; dropped when silent
   bool at_gate_ = false;
   bool marked_ = false;

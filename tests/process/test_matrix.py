@@ -292,7 +292,7 @@ class Runners(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server("--sandbox.driver", "off", "--limits.wrong_keys_per_minute", "0")
+        cls.server = Server("--sandbox.driver", "off", "--limits.wrong_keys_per_minute", "0", "--runner.agent_urls", "*")
         cls.runner = Server("--sandbox.driver", "off", "--runner.key", "rk_right_one")
         cls.runner.command, cls.runner.announcement = "runner", "sluice: runner listening on "
         for process in (cls.server, cls.runner):
