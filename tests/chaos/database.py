@@ -1,15 +1,16 @@
 """The PostgreSQL of a world: reached by each node through a door of its own cable, killed and stopped like the rest."""
 import os
+import tempfile
 
 from faults import children_of
 from ports import lasting_port
-from postgres import Postgres, make_home
+from postgres import Postgres
 from surroundings import Clock
 
 
 class Database:
     def __init__(self, world):
-        home = make_home()
+        home = tempfile.mkdtemp(prefix="sluice-pg-")  # on a disk: one in memory would make fsync nothing
         os.chmod(home, 0o755)  # its clock is read by another user
         self.clock = Clock(home)
         self.postgres = Postgres(settings=["fsync=on"], port=lasting_port(), directory=home,

@@ -8,6 +8,7 @@ import socket
 import time
 
 MEBI = 1 << 20
+OTHERS_SERVE_S = 30  # a node that is dead is out of the others' way within some ten seconds
 
 
 def children_of(root):
@@ -334,13 +335,38 @@ ANYWHERE = {"server killed": kill_node, "server stopped": stop_node, "server res
             "box killed": kill_box, "box stopped": stop_box, "disk full": fill_disk, "descriptors gone": take_files,
             "memory gone": take_memory, "clock put": step_clock, "network cut": cut_network,
             "connections broken": break_connections, "store kept busy": keep_store_busy}
+def freeze_node(world, chance, pause):
+    """One node stands still for much longer than it takes to call it dead, in the middle of whatever it wrote. The others
+    take messages and keep records meanwhile: what it holds in the database must not hold them up."""
+    node = chance.choice(world.nodes)
+    others = [other for other in world.nodes if other is not node]
+    node.freeze()
+    try:
+        pause(chance.uniform(2.0, 4.0))
+        for other in others:
+            began = time.monotonic()
+            try:
+                other.serves_within(OTHERS_SERVE_S)
+            except AssertionError as why:
+                world.ledger.complain(f"{node.name} stands still, and after {time.monotonic() - began:.0f} s {why}")
+    finally:
+        if chance.random() < 0.5:
+            node.kill()  # it never moves again
+            node.start()
+        else:
+            node.thaw()
+
+
 WITH_RUNNERS = {"runner killed": kill_runner, "runner stopped": stop_runner}
 WITH_DATABASE = {"database killed": kill_database, "database connection killed": kill_backend,
                  "database stopped": stop_database, "database clock put": step_database_clock,
                  "database connections half dead": half_cut_database}
 WITH_GATES = {"approvals at once": raise_gates_at_once}
-# None of these takes a server, a sandbox or a way between them away: they are no reason for a run to be interrupted.
-HARMLESS = {"clock put", "connections broken", "database clock put", "approvals at once", "store kept busy"}
+WITH_OTHERS = {"server frozen": freeze_node}
+# None of these takes a server, a sandbox or a way between them away: they are no reason for a run to be interrupted. A
+# database that pauses or breaks off a connection stops everybody's writing, and nobody's work.
+HARMLESS = {"clock put", "connections broken", "database clock put", "database connection killed", "database killed",
+            "database stopped", "database connections half dead", "approvals at once", "store kept busy"}
 
 
 def faults_for(world):
@@ -351,6 +377,8 @@ def faults_for(world):
         found |= WITH_GATES
     if world.database:
         found |= WITH_DATABASE
+    if len(world.nodes) > 1:
+        found |= WITH_OTHERS
     if world.is_sanitized:
         del found["memory gone"]  # a sanitizer reports what its own memory is taken for
     if world.checks_vptrs:

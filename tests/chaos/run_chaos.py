@@ -1,6 +1,6 @@
 """Real processes under load, struck at random; what must be true is asked afterwards.
 
-    run_chaos.py [--minutes N] [--store sqlite|postgres] [--nodes N] [--seed S] [--only FAULT]
+    run_chaos.py [--minutes N] [--store sqlite|postgres] [--nodes N] [--seed S] [--only FAULT] [--surely FAULT,FAULT…]
 
 SLUICE_CHAOS_SEED, if it is set, is the seed. Ends with a summary; the exit status is 1 if anything was violated. The
 same seed draws the same misfortunes in the same order; when exactly each strikes is up to the machine.
@@ -41,6 +41,7 @@ class Chaos:
         episode = 0
         stages = ["alone", "runners"]
         try:
+            episode += self.play_surely()
             while episode < 2 * len(stages) or time.monotonic() < deadline:
                 stage = stages[episode % len(stages)]
                 self.world.set_stage(stage)
@@ -54,6 +55,17 @@ class Chaos:
         for death in self.world.deaths():
             self.ledger.complain(death)
         return self.report()
+
+    def play_surely(self):
+        """What is to strike in any case, each in an episode of its own: so an interrupted run has one reason or none."""
+        names = list(filter(None, self.options.surely.split(",")))
+        if not names:
+            return 0
+        self.world.set_stage("alone")
+        for episode, faults in enumerate([[], *([name] for name in names)]):
+            self.world.wait_until_ready()
+            self.play(episode, self.options.episode_s if faults else 2.0, faults)
+        return len(names) + 1
 
     def draw(self, stage):
         """Some misfortunes; none twice before each has struck once."""
@@ -102,6 +114,7 @@ class Chaos:
         for conversation in sorted(touched)[:20]:
             inspector.goes_on(conversation)
         self.inspected = len(self.ledger.sent)
+        self.count_unattended()
         self.count_leaks()
         self.look_through()
 
@@ -141,6 +154,20 @@ class Chaos:
         except AssertionError:
             for conversation in sorted(waiting):
                 self.ledger.complain(f"{conversation} is stuck: {inspector.last_seen(conversation)}")
+
+    def count_unattended(self):
+        """Runs that name a server and that nothing there attends to are found and taken up within seconds. That this had to
+        happen is told in the summary; that it did not happen is a fault."""
+        def none_left():
+            return all(node.figures().get("sluice_runs_unattended", 0) == 0 for node in self.world.nodes)
+        try:
+            wait_until(none_left, "no run is unattended", 30 * SLOWNESS)
+        except AssertionError as why:
+            self.ledger.complain(str(why))
+        for node in self.world.nodes:
+            name = "most unattended runs that a life of " + node.name + " took up"
+            found = int(node.figures().get("sluice_runs_unattended_total", 0))
+            self.ledger.counts[name] = max(found, self.ledger.counts[name])
 
     def count_leaks(self):
         """Against the end of this stage's first episode, in which nothing happened."""
@@ -202,6 +229,7 @@ def main():
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     parser.add_argument("--faults", type=int, default=4, help="misfortunes in one episode")
     parser.add_argument("--episode-s", type=float, default=6, help="how long an episode's load lasts, at least")
+    parser.add_argument("--surely", default="", help="misfortunes that strike first, each in an episode of its own")
     parser.add_argument("--only", default="", help="only misfortunes with this in their name")
     options = parser.parse_args()
     options.seed = int(os.environ.get("SLUICE_CHAOS_SEED") or options.seed)  # also where the command line is another's
