@@ -156,6 +156,26 @@ std::optional<int64_t> Fields::integer(std::string_view name, int64_t least, int
   return std::nullopt;
 }
 
+std::optional<std::vector<int64_t>> Fields::integers(std::string_view name, int64_t least, int64_t most,
+                                                     std::size_t count_max) const {
+  const auto found = value(name, Kind::array, Null::as_absent);
+  if (!found) return std::nullopt;
+  if (found->size() > count_max) {
+    refuse(name, "must have at most " + std::to_string(count_max) + " elements");
+    return std::nullopt;
+  }
+  std::vector<int64_t> out;
+  std::size_t index = 0;
+  found->each_element([&](Value element) {
+    std::string at = pointer(name);
+    append_pointer(at, std::to_string(index++));
+    const auto number = element.integer();
+    if (number && *number >= least && *number <= most) return out.push_back(*number);
+    findings_.refuse(std::move(at), "must be from " + std::to_string(least) + " to " + std::to_string(most));
+  });
+  return out;
+}
+
 std::optional<model::Metadata> Fields::metadata(std::string_view name) const {
   const auto found = value(name, Kind::object, Null::as_absent);
   if (!found) return std::nullopt;

@@ -81,6 +81,8 @@ class Fields final {
   std::optional<std::string> text(std::string_view name, TextRule rule, Null null = Null::as_absent) const;
   std::optional<bool> boolean(std::string_view name, Null null = Null::as_absent) const;
   std::optional<int64_t> integer(std::string_view name, int64_t least, int64_t most) const;
+  std::optional<std::vector<int64_t>> integers(std::string_view name, int64_t least, int64_t most,
+                                               std::size_t count_max) const;
   std::optional<model::Metadata> metadata(std::string_view name) const;
   std::optional<std::vector<std::string>> texts(std::string_view name, std::size_t count_max,
                                                 TextRule rule = name_rule) const;

@@ -82,6 +82,7 @@ struct Question {
   std::string method;
   std::string alias;   // empty: about the host itself
   std::string reason;  // of the rule that asks; may be empty
+  model::SecretPlace place = model::place_header;  // where in the request the alias stands
 };
 
 class OutletListener {

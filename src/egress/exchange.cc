@@ -78,6 +78,7 @@ bool Exchange::stopped_by(const Substitution& result) {
   }
   looked_ = false;
   missing_ = result.alias;
+  missing_place_ = result.place;
   fate_ = Fate::asks;
   return true;
 }

@@ -37,6 +37,7 @@ class Exchange final {
   // As far as it goes now.
   Fate step();
   const std::string& missing_alias() const { return missing_; }
+  model::SecretPlace missing_place() const { return missing_place_; }
   // The answer to that question.
   void look_again();
   void refuse(std::string_view words) { answer(403, words, Kept::from_leaving); }
@@ -74,6 +75,7 @@ class Exchange final {
   Stage stage_ = Stage::head;
   Fate fate_ = Fate::going;
   std::string missing_;
+  model::SecretPlace missing_place_ = model::place_header;
   bool looked_ = false;  // for it, after the answer
 
   Fields fields_;  // with their secrets

@@ -95,6 +95,7 @@ TEST_F(ProxyTest, I_17_A_coding_in_a_second_field_is_seen) {
 TEST_F(ProxyTest, A_tunnel_leads_to_the_host_that_it_names_and_to_no_other_behind_the_same_address) {
   Ledger ledger;
   Upstream upstream(ledger.answering(), certificate_of("other.test"));
+  name_port("blind.test", upstream);
   start();
   const auto through_tunnel = [&](const std::string& name) {
     Client client = connect();
@@ -109,9 +110,35 @@ TEST_F(ProxyTest, A_tunnel_leads_to_the_host_that_it_names_and_to_no_other_behin
   EXPECT_EQ(passage.sent_bytes, 0);
 }
 
+// Through a tunnel goes whatever the sandbox likes: a shell on another machine, or plain requests to another of its hosts.
+TEST_F(ProxyTest, I_17_A_tunnel_leads_to_no_port_that_no_rule_names) {
+  Upstream upstream(echo);
+  start();
+  for (const int port : {static_cast<int>(upstream.port()), 22, 8443}) {
+    Client client = connect();
+    client.say("CONNECT blind.test:" + std::to_string(port) + " HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(client.hear_answer("CONNECT").status, 403) << port;
+  }
+  EXPECT_NE(ear.passage(1).refused.find("names port 22 of it"), std::string::npos) << ear.passage(1).refused;
+  EXPECT_EQ(upstream.connections(), 0);
+}
+
+TEST_F(ProxyTest, I_17_A_port_that_a_rule_names_for_one_host_is_open_for_no_other) {
+  Upstream upstream(echo);
+  name_port("blind.test", upstream);
+  start();
+  Client client = connect();
+  client.say("CONNECT " + at("other.test", upstream) + " HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(client.hear_answer("CONNECT").status, 403);
+  Client named = connect();
+  named.say("CONNECT " + at("blind.test", upstream) + " HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(named.hear_answer("CONNECT").status, 200);
+}
+
 TEST_F(ProxyTest, A_tunnel_carries_TLS_to_the_host_that_it_names) {
   Ledger ledger;
   Upstream upstream(ledger.answering(), certificate_of("blind.test"));
+  name_port("blind.test", upstream);
   start();
   Client client = connect();
   client.say("CONNECT " + at("blind.test", upstream) + " HTTP/1.1\r\n\r\n");
@@ -143,6 +170,7 @@ TEST_F(ProxyTest, I_17_What_is_broken_off_is_told_of) {
     peer.say(peer.hear(4));
     peer.hear_all();
   });
+  name_port("blind.test", upstream);
   start();
   Client tunnel = connect();
   tunnel.say("CONNECT " + at("blind.test", upstream) + " HTTP/1.1\r\n\r\n");

@@ -158,6 +158,7 @@ TEST_F(ProxyTest, I_17_A_request_whose_secret_never_comes_is_refused) {
   Client client = connect_tls(upstream);
   const std::string host = at("api.test", upstream);
   client.say(post(host, "", "x {{secret:LATER}} y"));
+  EXPECT_EQ(ear.question(0).place, model::place_body);
   settle(ear.question(0).number, true);
   EXPECT_EQ(client.hear_answer().status, 403) << "looked for again, and not there";
   client = connect_tls(upstream);
@@ -221,6 +222,7 @@ TEST_F(ProxyTest, I_17_A_compressed_answer_is_not_let_in_unread) {
 TEST_F(ProxyTest, I_17_A_host_that_takes_no_secrets_is_not_looked_into) {
   Ledger ledger;
   Upstream upstream(ledger.answering(), certificate_of("blind.test"));
+  name_port("blind.test", upstream);
   start();
   Client client = connect_tls(upstream, "blind.test", directory / "upstream/ca.pem");
   ASSERT_TRUE(client.is_secure) << "the certificate is the upstream's own";

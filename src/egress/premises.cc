@@ -88,6 +88,12 @@ Premises::Ruling Premises::rule_on(const Destination& to) const {
   return {model::Effect::deny, words_of_denial(to.host, why)};
 }
 
+std::string Premises::refusal_of_tunnel(const Destination& to) const {
+  if (!guest_ || takes_secrets(to) || gates::may_tunnel_to(guest_->policy, to.host, to.port)) return {};
+  return words_of_denial(to.host, "no rule of the agent's policy names port " + std::to_string(to.port) +
+                                      " of it (`ports`), and without that a tunnel leads to 443 and 80 only");
+}
+
 // It is no host of the world: rules with wildcards do not speak of it, and one that names it can only take it away, or
 // have a human asked.
 Premises::Ruling Premises::rule_on_workspace(const Destination& to) const {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
@@ -101,6 +102,12 @@ class ProxyTest : public testing::Test {
 
   static model::PolicyRule allow(std::string host) {
     return {.effect = model::Effect::allow, .subject = model::Subject::host, .pattern = std::move(host)};
+  }
+
+  // The rule of this host lets tunnels lead to the upstream.
+  void name_port(const std::string& host, const Upstream& upstream) {
+    const auto rule = std::ranges::find(policy, host, &model::PolicyRule::pattern);
+    rule->ports.push_back(upstream.port());
   }
 
   // To be called once options, policy and secrets are as the test wants them.

@@ -112,6 +112,7 @@ TEST_F(ProxyTest, I_17_What_is_connected_to_is_what_was_checked) {
   lookup = [&](const std::string&) -> Result<std::vector<Address>> {
     return std::vector{parse_address(lookups++ == 0 ? "127.0.0.1" : "127.0.0.2").value()};
   };
+  name_port("rebind.test", upstream);
   start();
   Client first = connect();
   first.say(get(at("rebind.test", upstream), "Connection: close\r\n"));
@@ -223,6 +224,7 @@ TEST_F(ProxyTest, I_17_A_host_that_must_be_asked_for_waits_for_a_human) {
 
 TEST_F(ProxyTest, I_17_A_human_who_says_no_is_quoted) {
   Upstream upstream(echo);
+  name_port("asked.test", upstream);
   start();
   Client client = connect();
   client.say("CONNECT " + at("asked.test", upstream) + " HTTP/1.1\r\n\r\n");

@@ -167,6 +167,7 @@ TEST_F(ProxyTest, A_tunnel_carries_both_ways_and_ends_one_way_at_a_time) {
     const std::string heard = peer.hear_all();  // until the client's side has ended
     peer.say(heard);
   });
+  name_port("blind.test", upstream);
   start();
   Client client = connect();
   client.say("CONNECT " + at("blind.test", upstream) + " HTTP/1.1\r\n\r\n");

@@ -109,7 +109,9 @@ Substitution replace(std::string_view text, bool is_all, Quoting quoting, model:
     used = end;
     if (at == std::string_view::npos || match.kind == Match::Kind::maybe) return {};
     Verdict verdict = judge(match.alias, place);
-    if (verdict.kind == Verdict::Kind::missing) return {Substitution::Kind::missing, std::string(match.alias), {}};
+    if (verdict.kind == Verdict::Kind::missing) {
+      return {Substitution::Kind::missing, std::string(match.alias), {}, place};
+    }
     if (verdict.kind == Verdict::Kind::refused) {
       return {Substitution::Kind::refused, std::string(match.alias), std::move(verdict.words)};
     }

@@ -28,6 +28,7 @@ struct Substitution {
   Kind kind = Kind::done;
   std::string alias;  // missing, refused
   std::string words;  // refused
+  model::SecretPlace place = model::place_header;  // missing: where it stands
 };
 
 // How a value must be spelt where it is put.

@@ -140,6 +140,9 @@ void Visit::on_connect(RequestHead head) {
 
 void Visit::judge() {
   const Premises::Ruling ruling = premises_.rule_on(destination());
+  if (connects_ && ruling.effect != model::Effect::deny) {
+    if (const auto refusal = premises_.refusal_of_tunnel(connect_to_); !refusal.empty()) return answer(403, refusal, true);
+  }
   switch (ruling.effect) {
     case model::Effect::allow: return go_on();
     case model::Effect::ask: return ask("", ruling.reason);
@@ -169,7 +172,8 @@ void Visit::ask(std::string alias, std::string reason) {
   premises_.ask({.host = exchange_ ? about.host : destination().host,
                  .method = exchange_ ? about.method : method(),
                  .alias = std::move(alias),
-                 .reason = std::move(reason)},
+                 .reason = std::move(reason),
+                 .place = exchange_ ? exchange_->missing_place() : model::place_header},
                 *this);
   const int64_t patience = premises_.house().options.question_ms_max;
   if (patience <= 0) return;

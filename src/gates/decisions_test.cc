@@ -288,7 +288,7 @@ TEST(Digests, Are_of_canonical_json) {
   // A rule's gate shows the call it is about: who binds a decision binds it to that very call.
   EXPECT_EQ(
       items_digest(
-          {{model::ItemKind::action, "Run: ls", std::nullopt, {}, model::ClientCall{"s1", "bash", R"({"c":1})"}}}),
+          {{model::ItemKind::action, "Run: ls", std::nullopt, {}, 0, model::ClientCall{"s1", "bash", R"({"c":1})"}}}),
       digest(
           R"([{"call":{"arguments":"{\"c\":1}","id":"s1","name":"bash"},"description":"Run: ls","kind":"action"}])"));
   EXPECT_EQ(secrets_digest({}), digest("{}"));

@@ -11,6 +11,8 @@ using model::Effect;
 using model::Subject;
 
 constexpr std::size_t pattern_bytes_max = 255;
+constexpr int https_port = 443;
+constexpr int http_port = 80;
 constexpr std::string_view workspace = "/workspace/";  // where a box begins to work
 
 template <typename Matches>
@@ -62,7 +64,7 @@ Result<Unit> check_host(std::string_view pattern) {
     return invalid("a host's pattern has its * first and a dot after it, \"*.example.com\", or is * alone");
   }
   const auto host = normal_host(name);
-  if (!host && std::ranges::count(name, ':') == 1) return invalid("a host's pattern has no port");
+  if (!host && std::ranges::count(name, ':') == 1) return invalid("a host's pattern has no port; name it in `ports`");
   if (!host) {
     return invalid("a host's pattern is a name or an address; write an international name as its xn-- form");
   }
@@ -94,6 +96,13 @@ Ruling rule_on_host(const model::Policy& policy, std::string_view host) {
                    [&](std::string_view pattern, Steps&) { return host_matches(pattern, host); });
 }
 
+bool may_tunnel_to(const model::Policy& policy, std::string_view host, int port) {
+  return port == https_port || port == http_port || std::ranges::any_of(policy, [&](const model::PolicyRule& rule) {
+           return rule.subject == Subject::host && rule.effect != Effect::deny &&
+                  std::ranges::find(rule.ports, port) != rule.ports.end() && host_matches(rule.pattern, host);
+         });
+}
+
 Result<Unit> check_rule(const model::PolicyRule& rule) {
   const auto& pattern = rule.pattern;
   if (pattern.empty()) return invalid("a rule's pattern is empty; * stands for anything");
@@ -105,6 +114,9 @@ Result<Unit> check_rule(const model::PolicyRule& rule) {
   }
   if (rule.subject == Subject::host) {
     if (auto checked = check_host(pattern); !checked) return checked;
+  }
+  if (!rule.ports.empty() && (rule.subject != Subject::host || rule.effect == Effect::deny)) {
+    return invalid("only a rule that allows a host, or asks about one, names ports");
   }
   if (rule.secrets.empty()) return Unit{};
   if (rule.subject != Subject::host || rule.effect != Effect::allow) {

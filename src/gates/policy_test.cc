@@ -195,6 +195,19 @@ TEST(Hosts, I_17_A_bound_secret_goes_to_its_hosts_and_an_unbound_one_where_a_rul
   EXPECT_FALSE(host_takes_secrets(policy, "elsewhere.net"));
 }
 
+TEST(Hosts, I_17_A_tunnel_may_lead_to_the_ports_of_the_web_and_to_those_that_a_rule_names_for_the_host) {
+  const Policy policy = {{Effect::allow, Subject::host, "*.example.com", "", {}, {5432}},
+                         {Effect::ask, Subject::host, "a.example.com", "", {}, {22}},
+                         {Effect::allow, Subject::host, "other.net", "", {}}};
+  EXPECT_TRUE(may_tunnel_to(policy, "other.net", 443));
+  EXPECT_TRUE(may_tunnel_to(policy, "a.example.com", 5432));
+  EXPECT_TRUE(may_tunnel_to(policy, "A.example.com.", 22));
+  EXPECT_FALSE(may_tunnel_to(policy, "b.example.com", 22));
+  EXPECT_FALSE(may_tunnel_to(policy, "other.net", 5432));
+  EXPECT_TRUE(may_tunnel_to(policy, "other.net", 80));
+  EXPECT_FALSE(may_tunnel_to(policy, "a.example.com", 5433));
+}
+
 TEST(Rules, That_can_be_meant_are_taken) {
   for (const auto& rule : std::vector<PolicyRule>{
            {Effect::deny, Subject::command, "git push *", "", {}},
@@ -206,6 +219,8 @@ TEST(Rules, That_can_be_meant_are_taken) {
            {Effect::deny, Subject::host, "10.0.0.1", "", {}},
            {Effect::deny, Subject::host, "[2001:db8::1]", "", {}},
            {Effect::deny, Subject::host, "2001:db8::1", "", {}},
+           {Effect::allow, Subject::host, "db.example.com", "", {}, {5432}},
+           {Effect::ask, Subject::host, "db.example.com", "", {}, {5432}},
        }) {
     EXPECT_TRUE(check_rule(rule)) << rule.pattern;
   }
@@ -239,6 +254,8 @@ TEST(Rules, That_cannot_be_meant_are_refused_in_words) {
       {{Effect::deny, Subject::host, "example.com", "", {"KEY"}}, "only a rule that allows a host"},
       {{Effect::allow, Subject::command, "curl *", "", {"KEY"}}, "only a rule that allows a host"},
       {{Effect::allow, Subject::host, "example.com", "", {"key"}}, "aliases"},
+      {{Effect::deny, Subject::host, "example.com", "", {}, {22}}, "names ports"},
+      {{Effect::allow, Subject::tool, "bash", "", {}, {22}}, "names ports"},
       {{Effect::allow, Subject::host, "example.com", "", {"KEY", ""}}, "aliases"},
   };
   for (const auto& [rule, words] : refused) {

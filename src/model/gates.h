@@ -23,6 +23,7 @@ struct PolicyRule {
   std::string pattern;               // `*` stands for anything; a host's `*.` for one or more labels
   std::string reason;                // shown to whoever is asked; may be empty
   std::vector<std::string> secrets;  // of an allowed host: aliases that may be sent there; "*": all
+  std::vector<uint16_t> ports;       // of a host that is not denied: where tunnels may lead besides 443 and 80
   bool operator==(const PolicyRule&) const = default;
 };
 using Policy = std::vector<PolicyRule>;
@@ -48,6 +49,7 @@ struct RequestedItem {
   std::string description;
   std::optional<std::string> alias;  // of a secret
   std::vector<std::string> hosts;    // where it would go; empty: where the agent's policy lets it go
+  uint8_t places = 0;                // of a secret that a request waits for: where it may stand; 0: not said
   std::optional<ClientCall> call;    // of a client_tool; of an action: the call that is asked about, if there is one
   bool operator==(const RequestedItem&) const = default;
 };
@@ -81,6 +83,9 @@ enum class SecretScope : uint8_t { conversation, agent, tenant };
 // Where in a request a secret may stand.
 enum SecretPlace : uint8_t { place_header = 1, place_query = 2, place_body = 4, place_basic = 8 };
 inline constexpr uint8_t places_all = place_header | place_query | place_body | place_basic;
+// A secret in a body or a query can be published by any host that keeps what it is sent, and in plain sight be read again,
+// so these two places are for those who ask for them.
+inline constexpr uint8_t places_by_default = place_header | place_basic;
 
 // A secret as it is kept: nobody without the operator's key can read it.
 struct SealedSecret {

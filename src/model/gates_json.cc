@@ -32,6 +32,7 @@ void append_items(json::Writer& writer, const std::vector<RequestedItem>& items)
     writer.begin_object().key("kind").string(name_of(item.kind)).key("description").string(item.description);
     if (item.alias) writer.key("alias").string(*item.alias);
     if (!item.hosts.empty()) append_texts(writer, "hosts", item.hosts);
+    if (item.places != 0) append_texts(writer, "places", names_of_places(item.places));
     if (item.call) {
       writer.key("call").begin_object().key("id").string(item.call->id).key("name").string(item.call->name);
       writer.key("arguments").string(item.call->arguments).end_object();
@@ -50,6 +51,9 @@ std::vector<RequestedItem> items_from_json(json::Value value) {
     made.description = text_of(item, "description");
     if (item.find("alias")) made.alias = text_of(item, "alias");
     made.hosts = texts_of(item, "hosts");
+    for (const auto& name : texts_of(item, "places")) {
+      if (const auto place = secret_place_named(name)) made.places |= *place;
+    }
     if (const auto call = item.find("call")) {
       made.call = ClientCall{text_of(*call, "id"), text_of(*call, "name"), text_of(*call, "arguments")};
     }
@@ -82,6 +86,11 @@ void append_policy(json::Writer& writer, const Policy& policy) {
     writer.key(name_of(rule.subject)).string(rule.pattern);
     if (!rule.reason.empty()) writer.key("reason").string(rule.reason);
     if (!rule.secrets.empty()) append_texts(writer, "secrets", rule.secrets);
+    if (!rule.ports.empty()) {
+      writer.key("ports").begin_array();
+      for (const auto port : rule.ports) writer.integer(port);
+      writer.end_array();
+    }
     writer.end_object();
   }
   writer.end_array();
@@ -100,6 +109,11 @@ Policy policy_from_json(json::Value value) {
     });
     rule.reason = text_of(item, "reason");
     rule.secrets = texts_of(item, "secrets");
+    if (const auto ports = item.find("ports")) {
+      ports->each_element([&](json::Value port) {
+        if (const auto number = port.integer()) rule.ports.push_back(static_cast<uint16_t>(*number));
+      });
+    }
     policy.push_back(std::move(rule));
   });
   return policy;

@@ -44,12 +44,14 @@ TEST(ApprovalJson, Items_come_back_as_they_were) {
 
 TEST(PolicyJson, Comes_back_as_it_was_and_what_is_unknown_denies) {
   const Policy policy = {{Effect::ask, Subject::command, "git push*", "It publishes.", {}},
-                         {Effect::allow, Subject::host, "*.example.com", "", {"A", "B"}}};
+                         {Effect::allow, Subject::host, "*.example.com", "", {"A", "B"}},
+                         {Effect::ask, Subject::host, "db.example.com", "", {}, {5432, 65535}}};
   std::string text;
   json::Writer writer(text);
   append_policy(writer, policy);
   EXPECT_EQ(text, R"([{"effect":"ask","command":"git push*","reason":"It publishes."},)"
-                  R"({"effect":"allow","host":"*.example.com","secrets":["A","B"]}])");
+                  R"({"effect":"allow","host":"*.example.com","secrets":["A","B"]},)"
+                  R"({"effect":"ask","host":"db.example.com","ports":[5432,65535]}])");
   const auto document = json::Document::parse(text);
   ASSERT_TRUE(document);
   EXPECT_EQ(policy_from_json(document.value().root()), policy);

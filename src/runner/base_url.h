@@ -13,6 +13,8 @@ using net::is_allowed;
 
 // "example.com" of "https://user@example.com:8443/path".
 std::string_view host_of(std::string_view url);
+// Its port; that of its scheme where it names none, 0 where neither says.
+int port_of(std::string_view url);
 // Not bound to other hosts than this one.
 bool may_be_sent(const vault::Secret& secret, std::string_view host);
 

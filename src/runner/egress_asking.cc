@@ -17,8 +17,8 @@ Asking asking_about(const egress::Question& question) {
     return {.reason = question.reason.empty() ? "A request to " + question.host + " must be allowed by a human."
                                               : question.reason,
             .items = {{.description = "Requests to " + question.host +
-                                      ", until this run ends: with any method, to any port and with any content. The "
-                                      "first one: " +
+                                      ", until this run ends: with any method and any content, to any port that the "
+                                      "agent's policy names. The first one: " +
                                       question.method + ".",
                        .hosts = {question.host}}}};
   }
@@ -27,7 +27,8 @@ Asking asking_about(const egress::Question& question) {
           .items = {{.kind = model::ItemKind::secret,
                      .description = "Secret for " + question.method + " requests to " + question.host,
                      .alias = question.alias,
-                     .hosts = {question.host}}}};
+                     .hosts = {question.host},
+                     .places = static_cast<uint8_t>(model::places_by_default | question.place)}}};
 }
 
 std::string unasked_words(const egress::Question& question) {

@@ -79,7 +79,7 @@ TEST_P(EgressGate, What_is_under_way_when_the_run_ends_is_in_its_log) {
 
 TEST_P(EgressGate, I_17_A_request_that_lacks_its_secret_waits_for_a_human) {
   begin("$ curl\nsay {{last}}");
-  const auto number = way().ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN"});
+  const auto number = way().ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN", .place = model::place_query});
   loop.settle();
   ASSERT_TRUE(heard.gate);
   EXPECT_EQ(heard.gate->reason, "A request to api.example.com uses {{secret:TOKEN}}, which is not on file.");
@@ -87,7 +87,8 @@ TEST_P(EgressGate, I_17_A_request_that_lacks_its_secret_waits_for_a_human) {
             (std::vector<model::RequestedItem>{{.kind = model::ItemKind::secret,
                                                 .description = "Secret for GET requests to api.example.com",
                                                 .alias = "TOKEN",
-                                                .hosts = {"api.example.com"}}}));
+                                                .hosts = {"api.example.com"},
+                                                .places = model::places_by_default | model::place_query}}));
   approve({{.alias = "TOKEN", .value = "very-hidden"}});
   if (keeps_box) {
     EXPECT_TRUE(way().settled.at(number).go_on);
@@ -133,8 +134,8 @@ TEST_P(EgressGate, A_host_that_a_human_allowed_is_allowed_for_the_rest_of_the_ru
   EXPECT_EQ(heard.gate->reason, "Not every day.");
   EXPECT_EQ(heard.gate->items[0].kind, model::ItemKind::action);
   EXPECT_EQ(heard.gate->items[0].description,
-            "Requests to a.example, until this run ends: with any method, to any port and with any content. The first "
-            "one: POST.");
+            "Requests to a.example, until this run ends: with any method and any content, to any port that the agent's "
+            "policy names. The first one: POST.");
   approve();
   const auto again = way().ask({.host = "a.example", .method = "POST"});
   loop.settle();

@@ -32,6 +32,7 @@ Result<ProgramModel> plan_program_model(const Route& route, const model::Agent& 
   planned.access.base_url = route.endpoint.base_url;
   planned.access.key = no_key;
   planned.host = gates::normal_host(host_of(route.endpoint.base_url)).value_or("");
+  planned.port = port_of(route.endpoint.base_url);
   if (planned.host.empty()) return wrong("The model's base URL " + route.endpoint.base_url + " names no host.");
   if (is_loopback(planned.host)) {
     return wrong(
@@ -61,6 +62,7 @@ model::Policy policy_with(const ProgramModel& model, model::Policy policy) {
   if (model.host.empty()) return policy;
   model::PolicyRule rule{.effect = model::Effect::allow, .subject = model::Subject::host, .pattern = model.host};
   if (!model.alias.empty()) rule.secrets.push_back(model.alias);
+  if (model.port != 0) rule.ports.push_back(static_cast<uint16_t>(model.port));
   policy.push_back(std::move(rule));
   return policy;
 }

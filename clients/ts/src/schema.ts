@@ -1387,6 +1387,8 @@ export interface RequestedItem {
   alias?: Alias
   /** Where the secret would go. */
   hosts?: string[]
+  /** Where in a request the secret may stand if it is supplied without `places`: in its headers, and where the waiting request has it. */
+  places?: SecretPlace[]
   /** The tool call that is asked about, or that the client carries out. */
   call?: {
     id: string
@@ -1432,7 +1434,7 @@ export type SecretValues = Record<string, string | {
   value: string
   /** The only hosts it may be sent to, as in a policy. Absent: where the agent's policy lets it go. */
   hosts?: string[] | null
-  /** Where in a request it may stand. Everywhere, where none is given. */
+  /** Where in a request it may stand. Absent: `header` and `basic`, and where a request that waits for it has it. */
   places?: SecretPlace[] | null
 }>
 

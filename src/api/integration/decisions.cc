@@ -129,13 +129,16 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
         });
   }
 
-  // A secret that is asked for one host goes nowhere else, unless the approver says so.
-  void bind_to_hosts() {
+  // A secret that is asked for one host goes nowhere else, and stands where the waiting request has it, unless the
+  // approver says otherwise.
+  void bind_as_asked() {
     for (auto& secret : input_.secrets) {
       const auto item = std::ranges::find_if(approval_.requested_items, [&](const model::RequestedItem& one) {
         return one.kind == model::ItemKind::secret && one.alias == secret.alias;
       });
-      if (!secret.hosts && item != approval_.requested_items.end()) secret.hosts = item->hosts;
+      if (item == approval_.requested_items.end()) continue;
+      if (!secret.hosts) secret.hosts = item->hosts;
+      if (!secret.places && item->places != 0) secret.places = item->places;
     }
   }
 
@@ -159,7 +162,7 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
   }
 
   void decide() {
-    bind_to_hosts();
+    bind_as_asked();
     engine::Decision decision{.tenant = asked_->tenant().id,
                               .approval = approval_.id,
                               .approve = input_.approve,

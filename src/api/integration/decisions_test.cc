@@ -288,6 +288,24 @@ TEST_F(DecisionsTest, I_17_an_approver_can_name_other_hosts_than_were_asked_for)
   EXPECT_EQ(on_file()[0].places, model::place_header);
 }
 
+TEST_F(DecisionsTest, I_17_a_secret_for_a_waiting_request_may_stand_where_that_request_has_it) {
+  const auto key = make_key(acme);
+  auto item = a_secret("CRM_KEY", {"api.crm.example"});
+  item.places = model::places_by_default | model::place_query;
+  park({item});
+  approve(key, R"(,"secrets":{"CRM_KEY":"value-1234"})");
+  ASSERT_EQ(on_file().size(), 1U);
+  EXPECT_EQ(on_file()[0].places, item.places);
+}
+
+TEST_F(DecisionsTest, I_17_a_secret_without_places_may_stand_in_headers_only) {
+  const auto key = make_key(acme);
+  park({a_secret("CRM_KEY", {"api.crm.example"})});
+  approve(key, R"(,"secrets":{"CRM_KEY":"value-1234"})");
+  ASSERT_EQ(on_file().size(), 1U);
+  EXPECT_EQ(on_file()[0].places, model::places_by_default);
+}
+
 TEST_F(DecisionsTest, I_15_a_key_whose_secret_is_not_sealed_decides_nothing) {
   const std::string secret(43, 's');
   model::ApproverKey planted{.id = ids.make<model::ApproverKeyId>(), .tenant_id = acme.id, .material = secret};

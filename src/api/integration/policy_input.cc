@@ -8,9 +8,10 @@
 namespace sluice::api::integration {
 namespace {
 
-constexpr std::string_view rule_names[] = {"effect", "tool", "command", "file", "host", "reason", "secrets"};
+constexpr std::string_view rule_names[] = {"effect", "tool", "command", "file", "host", "reason", "secrets", "ports"};
 constexpr std::string_view subject_names[] = {"tool", "command", "file", "host"};
 constexpr std::size_t rules_max = 100;
+constexpr std::size_t ports_max = 32;
 constexpr TextRule pattern_rule{.chars_min = 1, .chars_max = 1'000};
 constexpr TextRule reason_rule{.chars_max = 500};
 
@@ -43,12 +44,21 @@ void read_secret_aliases(const Fields& fields, model::PolicyRule& out) {
   out.secrets = *aliases;
 }
 
+void read_ports(const Fields& fields, model::PolicyRule& out) {
+  const auto ports = fields.integers("ports", 1, 65'535, ports_max);
+  if (!ports || ports->empty()) return;
+  if (out.subject != model::Subject::host || out.effect == model::Effect::deny) {
+    return fields.refuse("ports", "belong to a host that is allowed or asked for; a host that is denied is so on every port");
+  }
+  for (const auto port : *ports) out.ports.push_back(static_cast<uint16_t>(port));
+}
+
 model::PolicyRule read_rule(const Fields& fields) {
   model::PolicyRule out;
   // Elsewhere what is unknown is ignored; a rule that means less than its writer thinks is dangerous.
   for (const auto& name : fields.names()) {
     if (std::ranges::find(rule_names, name) == std::end(rule_names)) {
-      fields.refuse_at(name, "is no member of a rule: effect, tool, command, file, host, reason, secrets");
+      fields.refuse_at(name, "is no member of a rule: effect, tool, command, file, host, reason, secrets, ports");
     }
   }
   fields.require("effect");
@@ -60,6 +70,7 @@ model::PolicyRule read_rule(const Fields& fields) {
   if (!subject) return out;
   out.subject = model::subject_named(*subject).value_or(out.subject);
   read_secret_aliases(fields, out);
+  read_ports(fields, out);
   auto pattern = fields.text(*subject, pattern_rule);
   if (!pattern) return out;
   out.pattern = std::move(*pattern);

@@ -34,16 +34,17 @@ void read_hosts(const Fields& fields, SecretInput& out) {
 void read_places(const Fields& fields, SecretInput& out) {
   const auto names = fields.texts("places", places_max);
   if (!names) return;
-  if (names->empty()) fields.refuse("places", "must not be empty; leave it out for all of them");
-  out.places = 0;
+  if (names->empty()) fields.refuse("places", "must not be empty; leave it out for header and basic");
+  uint8_t places = 0;
   for (std::size_t i = 0; i < names->size(); ++i) {
     const auto place = model::secret_place_named((*names)[i]);
     if (!place) {
       fields.refuse_at("places/" + std::to_string(i), "must be one of header, query, body, basic");
     } else {
-      out.places |= *place;
+      places |= *place;
     }
   }
+  out.places = places;
 }
 
 SecretInput read_secret(const Fields& fields, std::string alias) {
@@ -98,7 +99,7 @@ std::vector<model::SealedSecret> seal(const Asked& asked, const SecretOwner& own
                                .owner = owner.id,
                                .alias = std::move(secret.alias),
                                .hosts = std::move(secret.hosts).value_or(std::vector<std::string>{}),
-                               .places = secret.places};
+                               .places = secret.places.value_or(model::places_by_default)};
     sealed.created_at = sealed.updated_at = asked->now();
     sealed.sealed = asked->surface().needs.sealer.seal(sealed.tenant_id, vault::context_of(sealed), secret.value);
     out.push_back(std::move(sealed));

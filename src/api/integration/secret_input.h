@@ -15,7 +15,7 @@ struct SecretInput {
   std::string alias;
   std::string value;
   std::optional<std::vector<std::string>> hosts;  // empty: the caller names none
-  uint8_t places = model::places_all;
+  std::optional<uint8_t> places;
 };
 
 // `secrets`: {ALIAS: "value" | {"value", "hosts"?, "places"?}}, at most 50. What is wrong is in the findings.

@@ -55,7 +55,7 @@ function SecretDialog({ secret, onClose, onSaved }: { secret: Secret | null; onC
       </Field>
       <TextArea label="Hosts" class="mono" rows={2} value={hosts} onText={setHosts} error={form.at(`${at}/hosts`)} spellcheck={false} hint="The only ones it may be sent to, one a line. Empty: where the agent's policy lets it go." />
       <fieldset class="choices row">
-        <legend>Where in a request (none: anywhere)</legend>
+        <legend>Where in a request (none chosen: headers and basic authentication)</legend>
         {places.map(({ place, label }) => <Check key={place} label={label} checked={chosen.includes(place)} onCheck={(is) => setChosen(is ? [...chosen, place] : chosen.filter((one) => one !== place))} />)}
         {form.at(`${at}/places`) && <p class="field-error">{form.at(`${at}/places`)}</p>}
       </fieldset>
