@@ -149,7 +149,7 @@ constexpr Key keys[] = {
     {"node.name", text, "", "What this server is called among those that share the store. Empty: the host's name."},
     {"node.beat_ms", integer, "500", "How often it tells the others that it lives.", "", 50},
     {"node.dead_ms", integer, "1500",
-     "Silence after which the others take over its runs, and after which it lets go of them itself. At least three "
+     "Silence after which the others take over its runs, and after which it suspends them itself. At least three "
      "times node.beat_ms.",
      "", 150},
 

@@ -107,6 +107,9 @@ class Outlet {
   virtual void close_gate() = 0;
   // The request goes on (its secret is looked for again), or is refused with these words.
   virtual void settle(uint64_t number, bool go_on, std::string_view words) = 0;
+  // Held: no request begins to leave, nothing more goes through tunnels, and no time passes for the box, until told
+  // otherwise. Requests that have left are answered.
+  virtual void hold(bool held) = 0;
   // How many requests with a method other than GET, HEAD and OPTIONS, or through a blind tunnel, have left for this
   // guest: what a command that is run again would do twice.
   virtual int64_t sent_for_good() const = 0;

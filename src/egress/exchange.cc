@@ -35,6 +35,8 @@ Exchange::Fate Exchange::step() {
   if (fate_ != Fate::going) return fate_;
   if (stage_ == Stage::head) prepare_head();
   if (stage_ == Stage::collecting) collect();
+  if (stage_ == Stage::waiting) connect();
+  if (stage_ == Stage::dialed && !premises_.is_held()) begin_talking(std::move(upstream_));
   while (stage_ == Stage::talking && fate_ == Fate::going) {
     bool moved = move_body();
     moved = move_answer() || moved;
@@ -138,6 +140,8 @@ bool Exchange::take_body(std::size_t bytes_max) {
 }
 
 void Exchange::connect() {
+  stage_ = Stage::waiting;
+  if (premises_.is_held()) return;
   stage_ = Stage::dialing;
   if (auto stream = premises_.pool().take(errand_.leads_to())) {
     from_pool_ = true;
@@ -157,7 +161,10 @@ void Exchange::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
     const auto words = errand_.forwarding ? "the workspace cannot be reached" : dialed.error().what;
     answer(denied ? 403 : 502, words, denied ? Kept::from_leaving : Kept::no);
   } else {
-    begin_talking(std::move(dialed).take());
+    // Nothing was sent yet, and nothing may be now: step() goes on when it may.
+    stage_ = Stage::dialed;
+    upstream_ = std::move(dialed).take();
+    upstream_->on_change([this] { wake_(); });
   }
   wake_();
 }

@@ -48,7 +48,7 @@ class Exchange final {
   Passage passage() const;
 
  private:
-  enum class Stage : uint8_t { head, collecting, dialing, talking, over };
+  enum class Stage : uint8_t { head, collecting, waiting, dialing, dialed, talking, over };
   enum class Kept : uint8_t { from_leaving, no };
 
   void prepare_head();

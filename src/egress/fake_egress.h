@@ -33,6 +33,7 @@ struct FakeWay {
   OutletListener* listener = nullptr;  // of that guest
   std::vector<model::RunId> served;    // every guest there was
   int gate_closings = 0;
+  bool held = false;
   std::map<uint64_t, Answer> settled;  // by the question's number
   int64_t sent_for_good = 0;           // of this guest; set back by the next
   std::vector<Passage> under_way;      // what break_off() gives
@@ -72,6 +73,7 @@ class FakeOutlet final : public Outlet {
     way_->sent_for_good = 0;
   }
   std::vector<Passage> break_off() override { return std::exchange(way_->under_way, {}); }
+  void hold(bool held) override { way_->held = held; }
   void close_gate() override {
     ++way_->gate_closings;
     forget();

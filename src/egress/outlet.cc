@@ -29,6 +29,7 @@ class BoxOutlet final : public Outlet {
     premises_.see_off();
   }
   void settle(uint64_t number, bool go_on, std::string_view words) override { premises_.settle(number, go_on, words); }
+  void hold(bool held) override;
   int64_t sent_for_good() const override { return premises_.sent_for_good(); }
 
  private:
@@ -92,6 +93,13 @@ void BoxOutlet::bury(Visits::iterator visit) {
   house_->figures.connections.add(-1);
   buried_.splice(buried_.end(), visits_, visit);
   if (buried_.size() == 1) burial_ = house_->reactor.after({0}, [this] { buried_.clear(); });
+}
+
+void BoxOutlet::hold(bool held) {
+  premises_.hold(held);
+  if (held) return;
+  // One that is woken may end, and leaves the list then.
+  for (auto at = visits_.begin(); at != visits_.end();) (*at++)->wake();
 }
 
 std::vector<Passage> BoxOutlet::break_off() {

@@ -8,6 +8,8 @@
 namespace sluice::egress {
 namespace {
 
+constexpr int64_t held_look_ms = 100;
+
 constexpr int http_port = 80;
 constexpr std::string_view bearer_alias = "SLUICE_WORKSPACE";
 constexpr int64_t us_per_second = 1'000'000;
@@ -37,6 +39,12 @@ std::string words_of_denial(const std::string& host, const std::string& why) {
 
 Premises::Premises(std::shared_ptr<House> house)
     : house_(std::move(house)), pool_(house_->reactor), passages_(house_->options.single_passages_max) {}
+
+void Premises::hold(bool held) {
+  if (std::exchange(held_, held) == held) return;
+  const int64_t us = house_->reactor.monotonic_us();
+  held ? held_from_us_ = us : held_us_ += us - held_from_us_;
+}
 
 void Premises::welcome(Guest guest, OutletListener& listener) {
   see_off();
@@ -269,7 +277,7 @@ void Premises::note_refusal() {
 int64_t Premises::pause_ms() const {
   const int64_t each_us = us_per_second / house_->options.refusals_per_second;
   const int64_t full_us = refusals_until_us_ - each_us * house_->options.refusals_at_once;
-  return std::max<int64_t>(0, (full_us - house_->reactor.monotonic_us() + 999) / 1'000);
+  return std::max<int64_t>(held_ ? held_look_ms : 0, (full_us - house_->reactor.monotonic_us() + 999) / 1'000);
 }
 
 }  // namespace sluice::egress

@@ -37,6 +37,11 @@ class Premises final {
   House& house() { return *house_; }
   Pool& pool() { return pool_; }
 
+  void hold(bool held);
+  bool is_held() const { return held_; }
+  // A clock that stands still while they are held.
+  int64_t now_us() const { return (held_ ? held_from_us_ : house_->reactor.monotonic_us()) - held_us_; }
+
   void welcome(Guest guest, OutletListener& listener);
   void see_off();
 
@@ -69,7 +74,8 @@ class Premises final {
   // Into the figures. False: the passage is part of a sum, and not reported by itself.
   bool count(const Passage& passage);
   void note_refusal();
-  // How long the guest's next request waits, because too many before it were refused; 0: not at all.
+  // How long the guest's next request waits, because too many before it were refused, or until it is asked again
+  // whether they are still held; 0: not at all.
   int64_t pause_ms() const;
   void count_sent_for_good() { ++sent_for_good_; }
   int64_t sent_for_good() const { return sent_for_good_; }
@@ -86,6 +92,9 @@ class Premises final {
     std::vector<Waiter*> waiters;
   };
 
+  bool held_ = false;
+  int64_t held_from_us_ = 0;
+  int64_t held_us_ = 0;           // altogether, before that
   std::shared_ptr<House> house_;  // shared with the Egress and its other outlets, whoever goes last
   Pool pool_;
   std::optional<Guest> guest_;

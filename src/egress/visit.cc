@@ -244,6 +244,7 @@ void Visit::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
 // ── what goes through ──
 
 bool Visit::tunnel() {
+  if (premises_.is_held()) return false;
   if (tunnel_->step()) return false;
   tell({.status = 200,
         .sent_bytes = tunnel_->sent_bytes(),

@@ -24,6 +24,8 @@ class Visit final : public Waiter {
   ~Visit() override;
 
   void on_settled(bool goes_on, std::string_view words) override;
+  // What waited because nothing was to leave goes on.
+  void wake() { pump(); }
   // What is to be told if it ends now; nothing when no request is under way.
   std::optional<Passage> unfinished() const;
 
@@ -62,7 +64,7 @@ class Visit final : public Waiter {
 
   const Destination& destination() const { return connects_ ? connect_to_ : errand_.target.to; }
   const std::string& method() const { return connects_ ? connect_method_ : errand_.head.method; }
-  int64_t now_us() const { return premises_.house().reactor.monotonic_us(); }
+  int64_t now_us() const { return premises_.now_us(); }
 
   Premises& premises_;
   Stream client_;

@@ -17,6 +17,8 @@ class ScriptedDispatcher final : public harness::Dispatcher {
   struct Job {
     harness::Dispatch dispatch;
     harness::DispatchListener* listener;  // null once the work was dropped
+    bool is_suspended = false;
+    int times_suspended = 0;
   };
 
   std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
@@ -94,6 +96,10 @@ class ScriptedDispatcher final : public harness::Dispatcher {
       owner_.unproven.push_back(std::move(gone));
     }
     void go_on(std::vector<model::ClientResult> given) override { ++owner_.went_on, owner_.results = given; }
+    void suspend(bool suspended) override {
+      job_->times_suspended += suspended && !job_->is_suspended ? 1 : 0;
+      job_->is_suspended = suspended;
+    }
     void written(std::string_view mark) override { owner_.acknowledged.emplace_back(mark); }
     ScriptedDispatcher& owner_;
     std::shared_ptr<Job> job_;

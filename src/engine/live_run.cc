@@ -107,6 +107,10 @@ void LiveRun::work_by(std::unique_ptr<harness::Work> work) {
   at_gate_ = false;
 }
 
+void LiveRun::suspend_work(bool suspended) {
+  if (has_work()) work_->suspend(suspended);
+}
+
 void LiveRun::on_event(model::RunEvent event) {
   if (is_over(run_.state) || run_.state == RunState::finishing) return;
   if (event.kind == model::EventKind::text) message_.content += event.body;

@@ -81,6 +81,7 @@ class LiveRun final : public harness::DispatchListener {
   const store::CommittedBatch& opening() const { return opening_; }
   // Takes it over from itself, so that nobody can who was asked to; false: not now, it is being written.
   bool renew(Callback<void()> then);
+  bool is_renewing() const { return static_cast<bool>(renewal_); }
   // What the journal so far shows of its tool calls, and its last event's time: none that follows is earlier.
   void remember_steps(OpenSteps steps, Timestamp at) { steps_ = std::move(steps), told_at_ = at; }
   // Its journal has a mark: whoever begins anew must take it back first.
@@ -101,13 +102,14 @@ class LiveRun final : public harness::DispatchListener {
   // ── while it is worked on ──
   void use_secrets(std::shared_ptr<vault::Secrets> secrets) { secrets_ = std::move(secrets); }
   const std::shared_ptr<vault::Secrets>& secrets() const { return secrets_; }
-  // `then` when it is on disk that nobody may go on from its checkpoint, or its mark, again: who does so now may act.
+  // `then` when it is on disk that nobody may go on from its checkpoint, or its mark, again.
   void use_up_checkpoint(Callback<void()> then);
   void clear_mark(Callback<void()> then);
   // `then` when all that was told so far is on disk.
   void when_written(Callback<void()> then);
   void work_by(std::unique_ptr<harness::Work> work);
   bool has_work() const { return work_ != nullptr && !work_over_; }
+  void suspend_work(bool suspended);
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
   // `done` gets the run once it is over, however it ended.
   void cancel(Callback<void(Result<model::Run>)> done);
@@ -133,8 +135,7 @@ class LiveRun final : public harness::DispatchListener {
   void detach(JournalReading& reading);
 
   void flush();
-  // The store can be asked again: if the fate of a write is unknown, the journal tells it, and the run goes on from
-  // there. Nothing otherwise.
+  // The store can be asked again: the journal tells the fate of a write that is unknown, if there is one.
   void settle();
   bool is_doubted() const { return doubted_; }
   // It waits, and not for this server any more: who works, reads or waits along is let go.
@@ -189,8 +190,7 @@ class LiveRun final : public harness::DispatchListener {
   void refuse_askers(const Error& why);
   void tell(const store::CommittedBatch& news);
   void tell_audience(Audience& audience, const store::CommittedBatch& news);
-  // False when the run itself went with its readers.
-  template <typename Farewell>
+  template <typename Farewell>  // false when the run itself went with its readers
   bool dismiss(Audience& audience, Farewell farewell);
   template <typename Farewell>
   void dismiss_readers(Farewell farewell);

@@ -285,7 +285,7 @@ TEST_F(NodesMailTest, S_2_an_answer_to_who_carried_the_run_before_an_outage_star
   node(0).loop.stop();
   const auto second = accepted_by(node(1), message_in(where, "second"));
   disk.hold_answers(true);
-  pass(1'600);
+  pass(62'000);
   EXPECT_EQ(node(1).dispatcher.jobs.size(), 0U);
   disk.hold_answers(false);
   pass(1'000);

@@ -145,16 +145,16 @@ TEST_F(NodesTest, A_stopped_node_that_wakes_is_fenced_out_and_its_readers_read_o
   EXPECT_EQ(near->reader.text, told_at_the_end(node(1), run));
 }
 
-TEST_F(NodesTest, A_node_without_an_answer_from_the_store_lets_go_and_takes_part_again_when_one_comes) {
+TEST_F(NodesTest, A_node_without_an_answer_from_the_store_for_long_lets_go_and_takes_part_again_when_one_comes) {
   start_nodes(2);
   node(0).dispatcher.resumable = true;
   const auto run = accepted_by(node(0), message("hello"));
   const auto near = read_on(node(0), run);
   disk.hold_answers(true);
-  pass(1'400);
+  pass(59'000);
   EXPECT_EQ(node(0).dispatcher.working(), 1);
-  pass(200);
-  EXPECT_EQ(node(0).dispatcher.working(), 0) << "others may say that it is dead";
+  pass(3'000);
+  EXPECT_EQ(node(0).dispatcher.working(), 0);
   EXPECT_TRUE(
       std::holds_alternative<model::Problem>(send_to(node(0), message_in(ids.make<model::ConversationId>(), ""))));
   disk.hold_answers(false);

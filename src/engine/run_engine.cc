@@ -48,6 +48,7 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
                               Callback<void(Result<std::optional<model::RunId>>)> done) {
                          run_of(tenant, conversation, std::move(done));
                        }),
+      suspension_({[this](model::RunId run) { return find(run); }, needs.loop, needs.log, needs.metrics}),
       unattended_({*this, needs.store, needs.loop, needs.log, needs.metrics}),
       self_(std::make_shared<RunEngine*>(this)) {}
 
@@ -108,6 +109,7 @@ void RunEngine::on_over(LiveRun& run) {
   const bool at_gate = run.at_gate();
   const bool was_stopped = record.state == RunState::cancelled;
   live_.erase(id);
+  suspension_.forget(id);
   // Somebody who had the run before, or was stopped, may have kept something for a gate that was never written.
   if (at_gate || was_stopped || epoch > model::Epoch{1}) needs_.dispatcher.forget_parked(id, conversation);
   admission_.leave(id, true);
@@ -132,6 +134,7 @@ void RunEngine::on_lost(LiveRun& run, const Error& why) {
   needs_.log.write(world::LogLevel::error, "run cannot be written", {{"run", run.run().id.text()}, {"why", why.what}});
   // Fenced out: another server carries it on. Corrupt: a human must look. Either way not ours to tell.
   auto lost = std::move(live_.extract(run.run().id).mapped());
+  suspension_.forget(lost->run().id);
   lost->abandon(why);
   admission_.forsake(lost->run().id);
   note_left();
@@ -295,6 +298,7 @@ void RunEngine::drop_all(const Error& why) {
   ++life_;
   recovery_.reset();
   begin_retries_.clear();
+  suspension_.forget_all();
   const bool others_go_on = !peers_.alone() && !draining_;
   for (auto& [id, run] : std::exchange(live_, {})) {
     watch_leftover({id, run->run().conversation_id});
@@ -312,10 +316,12 @@ void RunEngine::reopen_later() {
   const int tries = reopen_tries_++;
   if (tries == 0) return reopen_store();
   const int64_t wait = std::min(reopen_ms_max, reopen_first_ms << std::min(tries, 10));
+  reopens_later_ = true;
   reopen_timer_ = needs_.loop.after({wait}, [this] { reopen_store(); });
 }
 
 void RunEngine::reopen_store() {
+  reopens_later_ = false;
   needs_.store.reopen(while_alive([this](Result<Unit> opened) {
     if (opened) {
       store_silent_ = false;

@@ -18,6 +18,7 @@
 #include "engine/peers.h"
 #include "engine/postbox.h"
 #include "engine/store_clock.h"
+#include "engine/suspension.h"
 #include "engine/unattended.h"
 
 namespace sluice::engine {
@@ -208,20 +209,19 @@ class RunEngine final : public Engine,
   std::unique_ptr<Recovery> recovery_;
   Callback<void(Result<Unit>)> recovered_;  // whoever asked for the first one
   bool store_silent_ = false;
-  int reopen_tries_ = 0;  // since it answered last
+  int reopen_tries_ = 0;        // since it answered last
+  bool reopens_later_ = false;  // by this:
   world::Timer reopen_timer_;
-  world::Timer cut_off_timer_;
-  world::Timer patience_timer_;  // then runs that wait for a silent store are dropped
+  Suspension suspension_;
+  world::Timer cut_off_timer_, patience_timer_;  // then runs that wait for a silent store are dropped
   bool patient_ = false;
   UnattendedRuns unattended_;
-
   std::deque<harness::ParkedRun> leftovers_;  // of runs that were let go of here, and not seen to end since
   bool looks_later_ = false;
   world::Timer look_timer_;
   uint64_t life_ = 0;                                             // grows whenever runs are looked for anew
   std::unordered_map<model::RunId, world::Timer> begin_retries_;  // of those who are to begin
   int64_t checked_us_ = 0;                                        // when those who are held were last looked at
-
   bool draining_ = false;
   bool closed_ = false;  // draining is over: nothing begins any more
   Callback<void()> drained_;

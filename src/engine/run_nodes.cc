@@ -14,7 +14,7 @@ constexpr int64_t check_every_us = 1'000'000;
 constexpr std::size_t checked_at_once = 64;
 constexpr Millis home_patience{3'000};
 constexpr Millis renew_again{50};
-constexpr int64_t lone_patience_ms = 60'000;
+constexpr int64_t cut_off_patience_ms = 60'000;
 
 Error taken_by_other() { return {ErrorKind::conflict, "another server carries the run"}; }
 
@@ -72,23 +72,29 @@ void RunEngine::on_beat_failed(const Error& why) {
   if (why.kind == ErrorKind::unavailable) store_fell_silent(why);
 }
 
-// Others may take the runs from now on, so whoever works on them must not act any more. Where there are no others it
-// works on for a while, and when the store answers, the epochs say whether one came meanwhile.
+// Other nodes may take the runs from now on, so what works on them here must not act. It is not ended either: during an
+// outage of the whole store no node can take anything. Where there are no other nodes the work goes on. In both cases
+// the epochs say, when the store answers, whether a run was taken meanwhile; and after a while the runs are dropped.
 void RunEngine::on_cut_off() {
-  const Error why{ErrorKind::unavailable, "this server cannot reach the store"};
-  const auto drop = [this, why] {
-    drop_all(why);
+  if (peers_.knows_others()) suspension_.begin(live_);
+  cut_off_timer_ = needs_.loop.after({cut_off_patience_ms - options_.dead_ms}, [this] {
+    drop_all({ErrorKind::unavailable, "this server cannot reach the store"});
     note_left();
-  };
-  if (peers_.knows_others()) return drop();
-  cut_off_timer_ = needs_.loop.after({lone_patience_ms - options_.dead_ms}, drop);
+  });
 }
 
 void RunEngine::on_back() {
   needs_.log.write(world::LogLevel::info, "reaches the store", {{"node", needs_.store.nodes().self().text()}});
   cut_off_timer_.cancel();
-  for (const auto& [id, live] : live_) suspect(id);
-  if (!store_silent_) run_recovery();
+  suspension_.begin_end();
+  for (const auto& [id, live] : live_) {
+    if (!suspension_.holds(id)) suspect(id);
+  }
+  if (!store_silent_) return run_recovery();
+  // The store answers the beats again: no need to wait any longer before it is asked for more.
+  if (!reopens_later_) return;
+  reopen_timer_.cancel();
+  reopen_store();
 }
 
 void RunEngine::on_orphans() {
@@ -124,7 +130,8 @@ void RunEngine::suspect(model::RunId run) {
   if (peers_.alone() || live == nullptr) return;
   needs_.store.run(live->run().tenant_id, run,
                    while_carried(*live, [this](LiveRun& still, const Result<model::Run>& found) {
-                     if (!found || found.value().epoch <= still.run().epoch) return;
+                     // A renewal raises the epoch itself, and hears of it if another node was quicker.
+                     if (!found || found.value().epoch <= still.run().epoch || still.is_renewing()) return;
                      lose_to_other(still, taken_by_other());
                    }));
 }
@@ -148,6 +155,7 @@ void RunEngine::check_held() {
 void RunEngine::lose_to_other(LiveRun& run, const Error& why) {
   needs_.log.write(world::LogLevel::info, "run is carried on by another server", {{"run", run.run().id.text()}});
   const auto lost = std::move(live_.extract(run.run().id).mapped());
+  suspension_.forget(lost->run().id);
   // Told before its slot is given away, so that nothing of it acts beside whoever comes next.
   const auto waiters = lost->hand_on(why);
   for (const auto& waiter : waiters) look_for_end(waiter);

@@ -283,10 +283,13 @@ void RunEngine::dispatch(LiveRun& live, harness::Dispatch work) {
 }
 
 void RunEngine::hand_over(LiveRun& live, harness::Dispatch work) {
-  if (live.run().state != RunState::streaming) return;  // cancelled meanwhile
-  // Whoever takes the run up again goes by the journal: what is not in it was not done.
-  work.witness = std::make_shared<Journalist>(live);
-  live.work_by(needs_.dispatcher.dispatch(std::move(work), live));
+  auto begin = [this, work = std::move(work)](LiveRun& ready) mutable {
+    if (ready.run().state != RunState::streaming) return;  // cancelled meanwhile
+    // Whoever takes the run up again goes by the journal: what is not in it was not done.
+    work.witness = std::make_shared<Journalist>(ready);
+    ready.work_by(needs_.dispatcher.dispatch(std::move(work), ready));
+  };
+  suspension_.is_on() ? suspension_.keep(live, std::move(begin)) : begin(live);
 }
 
 }  // namespace sluice::engine

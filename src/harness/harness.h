@@ -183,6 +183,9 @@ class Work {
   // Whoever listens has no room for more: nothing more is begun that would tell much, until told otherwise. What is
   // under way may still be told.
   virtual void hold_back(bool /*held*/) {}
+  // This server may have lost the run to another: nothing is begun, what runs in a sandbox here stands still, and so
+  // does the time that counts against the run; until told otherwise. Work on a runner goes on: nothing of it is lost.
+  virtual void suspend(bool /*suspended*/) {}
   // All that was told up to and including this mark is in the journal.
   virtual void written(std::string_view /*mark*/) {}
 };

@@ -142,6 +142,7 @@ bool Hands::take_kept_box() {
   }
   live_ = std::move(kept);
   live_->enter(*this);
+  live_->suspend(is_suspended_);
   live_->serve(guest());
   layers_ = live_->layers;
   state_.instructions = live_->instructions;
@@ -179,7 +180,7 @@ void Hands::find_layers() {
 void Hands::fetch_repository() {
   if (!dispatch_.materials.repository || !layers_.empty()) return fetch_skills();
   repository_fetch_ = std::make_unique<RepositoryFetch>(
-      options_, dispatch_, RepositoryFetch::Needs{*context_.sandbox, *workers_, context_.loop},
+      options_, dispatch_, RepositoryFetch::Needs{*context_.sandbox, *workers_, context_.common.loop},
       [this](std::string remark) { tell(EventKind::log, log_body("info", to_utf8(remark))); },
       [this](Result<workspace::Layers> layers) {
         const auto& url = dispatch_.materials.repository->url;
@@ -231,7 +232,8 @@ sandbox::BoxRequest Hands::box_request() const {
 
 void Hands::open_box() {
   BoxUser& user = *this;
-  live_ = std::make_unique<LiveBox>(context_, user);
+  live_ = std::make_unique<LiveBox>(context_.common, user);
+  live_->suspend(is_suspended_);
   live_->layers = layers_;
   live_->binds = skills_;
   live_->home = home_;
@@ -380,6 +382,15 @@ bool Hands::end_phase(std::string_view phase, std::string_view words) {
 void Hands::fail(Slug slug, std::string detail) {
   if (std::exchange(has_failed_, true)) return;
   listener_.on_hands_failed(slug, std::move(detail));
+}
+
+void Hands::suspend(bool suspended) {
+  is_suspended_ = suspended;
+  if (live_) live_->suspend(suspended);
+  if (suspended || !std::exchange(ends_later_, false)) return;
+  context_.loop.defer([this, alive = lifeline_.watch()] {
+    if (!alive.expired()) end();
+  });
 }
 
 void Hands::stop(Callback<void()> gone) {

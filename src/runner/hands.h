@@ -92,6 +92,8 @@ class Hands final : private CommandListener, private BoxUser {
   // The wait is over, and the box is still there.
   void go_on();
   HandsState state() const;
+  // The box stands still, nothing leaves it, and what is started in it waits; also one that is opened meanwhile.
+  void suspend(bool suspended);
   // What was held is wanted no more: the run ends without it.
   void forget_held();
 
@@ -170,7 +172,9 @@ class Hands final : private CommandListener, private BoxUser {
   bool is_waiting_ = false;  // with the box
   bool is_parked_ = false;   // without
   bool has_failed_ = false;
-  Callback<void()> then_;  // of open(), hold() or finish()
+  bool is_suspended_ = false;
+  bool ends_later_ = false;  // the box is to be kept, and does not run on before it is known that the run is still ours
+  Callback<void()> then_;    // of open(), hold() or finish()
   int64_t phase_began_us_ = 0;
   int64_t ready_us_ = 0;
   workspace::Layers layers_;

@@ -212,6 +212,7 @@ bool Hands::keeps_box() const { return dispatch_.keeps_box && state_.parked_laye
 
 void Hands::end() {
   const bool stays = live_ && keeps_box();
+  if (stays && is_suspended_) return static_cast<void>(ends_later_ = true);
   if (stays) context_.shelf->give_back(dispatch_.conversation, std::move(live_));
   const auto words = stays                ? "Kept the workspace and the sandbox."
                      : is_kept(dispatch_) ? "Kept the workspace."

@@ -57,6 +57,7 @@ void LiveBox::open(sandbox::BoxRequest request, Callback<void(Result<Unit>)> the
               auto way_out = context_.egress != nullptr ? box_.box()->take_egress_listener() : OwnedFd();
               if (way_out) outlet_ = context_.egress->open(std::move(way_out));
               open_bridge();
+              if (is_suspended_) suspend(true);
               then(std::move(opened));
             });
 }
@@ -100,6 +101,12 @@ void LiveBox::run_in_background(std::string step_id, sandbox::Command command, S
 
 void LiveBox::serve(egress::Guest guest) {
   if (outlet_) outlet_->serve(std::move(guest), *this);
+}
+
+void LiveBox::suspend(bool suspended) {
+  is_suspended_ = suspended;
+  if (box_.is_there()) box_.box()->freeze(suspended);
+  if (outlet_) outlet_->hold(suspended);
 }
 
 void LiveBox::on_passage(egress::Passage passage) {

@@ -55,6 +55,8 @@ class LiveBox final : private egress::OutletListener {
   // From now on its requests are this guest's.
   void serve(egress::Guest guest);
 
+  // Its processes stop where they are, and no request of theirs leaves; also if it is not open yet.
+  void suspend(bool suspended);
   // Nobody's: its processes go on, its requests do not, and nobody hears of it.
   void leave();
   // Another run's.
@@ -87,6 +89,7 @@ class LiveBox final : private egress::OutletListener {
   const Context& context_;
   BoxUser* user_;  // null: nobody's
   int user_count_ = 1;
+  bool is_suspended_ = false;
   Callback<void()> when_lost_;
   HeldBox box_;
   std::unique_ptr<workspace::Watching> watching_;

@@ -23,28 +23,45 @@ class WorkspaceLedger;
 
 // What all work of one runner has in common.
 struct Context {
-  RunnerOptions options;
-  Providers providers;
+  Context(RunnerOptions options, Providers providers, net::Client& client, world::Loop& loop, world::Entropy& entropy,
+          world::Log& log, sandbox::Sandbox* sandbox = nullptr, workspace::Watcher* watcher = nullptr,
+          world::Workers* workers = nullptr, egress::Egress* egress = nullptr,
+          std::shared_ptr<FileHerald> herald = nullptr, std::shared_ptr<BoxShelf> shelf = nullptr,
+          ServeBridge serve_bridge = nullptr, SignWebhook sign_webhook = nullptr,
+          world::SharedWorkers* shared_workers = nullptr, std::shared_ptr<WorkspaceLedger> ledger = nullptr);
+  // The same for one run, with a clock and a way to others of its own; `common` must outlive it (run_context.h).
+  Context(const Context& common, world::Loop& clock, net::Client& client);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  // Those for the jobs of that run; null: there are no hands.
+  world::Workers* workers_for(const harness::Dispatch& dispatch) const;
+
+ private:
+  struct Owned;
+  const std::shared_ptr<const Owned> owned_;
+
+ public:
+  const Context& common;  // for what outlives a run
+  const RunnerOptions& options;
+  const Providers& providers;
   net::Client& client;
   world::Loop& loop;
   world::Entropy& entropy;
   world::Log& log;
   // Null: there are no hands.
-  sandbox::Sandbox* sandbox = nullptr;
-  workspace::Watcher* watcher = nullptr;
-  world::Workers* workers = nullptr;
-  egress::Egress* egress = nullptr;                   // null: nothing leaves a box
-  std::unique_ptr<FileHerald> herald;                 // null: nobody is told
-  std::unique_ptr<BoxShelf> shelf;                    // null: there are no hands
-  ServeBridge serve_bridge;                           // empty: what runs in a box reaches no tools of the host
-  SignWebhook sign_webhook;                           // empty: no tool is called by webhook
-  world::SharedWorkers* shared_workers = nullptr;     // null: `workers` do all
-  std::shared_ptr<WorkspaceLedger> ledger = nullptr;  // null: there are no hands. Shared with measurements under way.
+  sandbox::Sandbox* const sandbox;
+  workspace::Watcher* const watcher;
+  world::Workers* const workers;
+  egress::Egress* const egress;                   // null: nothing leaves a box
+  FileHerald* const herald;                       // null: nobody is told
+  BoxShelf* const shelf;                          // null: there are no hands
+  const ServeBridge& serve_bridge;                // empty: what runs in a box reaches no tools of the host
+  const SignWebhook& sign_webhook;                // empty: no tool is called by webhook
+  world::SharedWorkers* const shared_workers;     // null: `workers` do all
+  const std::shared_ptr<WorkspaceLedger> ledger;  // null: there are no hands. Shared with measurements under way.
   // Written once: every run of a native agent has them.
-  std::vector<models::ToolSpec> hand_tools = tool_specs();
-
-  // Those for the jobs of that run; null: there are no hands.
-  world::Workers* workers_for(const harness::Dispatch& dispatch) const;
+  const std::vector<models::ToolSpec>& hand_tools;
 };
 
 class ModelCallListener {

@@ -88,7 +88,7 @@ std::string_view needs_of_sandbox(const harness::Dispatch& dispatch) {
 
 NativeLoop::NativeLoop(std::shared_ptr<const Context> context, harness::Dispatch dispatch,
                        harness::DispatchListener& listener)
-    : context_(std::move(context)),
+    : run_context_(std::move(context)),
       dispatch_(std::move(dispatch)),
       listener_(listener),
       telling_(context_->loop, dispatch_.secrets, listener) {
@@ -141,6 +141,7 @@ void NativeLoop::take_up_hands(HandsState state) {
   if (context_->sandbox != nullptr && !dispatch_.extras.inference) {
     HandsListener& listener = *this;
     hands_ = std::make_unique<Hands>(*context_, dispatch_, std::move(state), listener);
+    hands_->suspend(run_context_.is_suspended());
     prompt_.tools = context_->hand_tools;
   }
   if (dispatch_.may_ask) {
@@ -176,6 +177,11 @@ void NativeLoop::begin_clocks() {
 void NativeLoop::hold_back(bool held) {
   is_held_ = held;
   if (!held && std::exchange(wants_to_ask_, false)) ask();
+}
+
+void NativeLoop::suspend(bool suspended) {
+  if (hands_) hands_->suspend(suspended);
+  run_context_.suspend(suspended);
 }
 
 void NativeLoop::ask() {

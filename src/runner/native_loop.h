@@ -17,6 +17,7 @@
 #include "runner/loop_checkpoint.h"
 #include "runner/model_call.h"
 #include "runner/paragraphs.h"
+#include "runner/run_context.h"
 #include "runner/setback.h"
 #include "runner/telling.h"
 #include "runner/toolbox.h"
@@ -36,6 +37,7 @@ class NativeLoop final : public harness::Work,
   void go_on(std::vector<model::ClientResult> results) override;
   // What one round says and does is bounded; so none is begun.
   void hold_back(bool held) override;
+  void suspend(bool suspended) override;
 
  private:
   // From one question to the model's `stop`.
@@ -92,7 +94,8 @@ class NativeLoop final : public harness::Work,
   void fail(model::Slug slug, std::string detail, std::optional<int64_t> retry_after_ms = std::nullopt);
   void stop_all();
 
-  const std::shared_ptr<const Context> context_;
+  RunContext run_context_;
+  const Context* const context_ = &run_context_.get();
   const harness::Dispatch dispatch_;
   harness::DispatchListener& listener_;
   Route route_;

@@ -76,10 +76,10 @@ class ProgramStory : public GateStory {
 
   void make_context() {
     if (context) return;
-    context = std::make_shared<const Context>(
-        Context{options, Providers(options, metrics), client, loop, entropy, log, has_sandbox ? sandbox.get() : nullptr,
-                has_sandbox ? &watcher : nullptr, has_sandbox ? &workers : nullptr, egress, nullptr,
-                std::make_unique<BoxShelf>(), serve_bridge, nullptr});
+    context = std::make_shared<const Context>(options, Providers(options, metrics), client, loop, entropy, log,
+                                              has_sandbox ? sandbox.get() : nullptr, has_sandbox ? &watcher : nullptr,
+                                              has_sandbox ? &workers : nullptr, egress, nullptr,
+                                              std::make_shared<BoxShelf>(), serve_bridge, nullptr);
   }
   void begin(harness::Dispatch dispatch) {
     make_context();

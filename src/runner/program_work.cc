@@ -43,7 +43,7 @@ std::vector<model::HostTool> tools_of(const Toolbox& toolbox, bool may_ask) {
 
 ProgramWork::ProgramWork(std::shared_ptr<const Context> context, harness::Dispatch dispatch,
                          harness::DispatchListener& listener, ProgramMakers makers)
-    : context_(std::move(context)),
+    : run_context_(std::move(context)),
       makers_(std::move(makers)),
       dispatch_([&] {
         if (!dispatch.secrets) dispatch.secrets = std::make_shared<vault::Secrets>();
@@ -80,6 +80,7 @@ void ProgramWork::start() {
   begin_clocks();
   HandsListener& listener = *this;
   hands_ = std::make_unique<Hands>(*context_, dispatch_, std::move(hands_state_), listener);
+  hands_->suspend(run_context_.is_suspended());
   if (!model_.host.empty()) hands_->set_model_host({model_.host, model_.alias});
   if (!place_.folder.empty()) {
     hands_->bind({.from = place_.folder, .to = std::string(harness::program_dir) + "/" + agent_type()});

@@ -25,6 +25,7 @@
 #include "runner/program_home.h"
 #include "runner/program_model.h"
 #include "runner/program_steps.h"
+#include "runner/run_context.h"
 #include "runner/telling.h"
 #include "runner/toolbox.h"
 
@@ -52,6 +53,10 @@ class ProgramWork final : public harness::Work,
   // A program that is not read waits by itself.
   void hold_back(bool held) override {
     if (process_) process_->pause(held);
+  }
+  void suspend(bool suspended) override {
+    if (hands_) hands_->suspend(suspended);
+    run_context_.suspend(suspended);
   }
 
  private:
@@ -174,7 +179,8 @@ class ProgramWork final : public harness::Work,
   const std::string& agent_type() const { return dispatch_.agent.kit.agent_type; }
   int64_t now_us() const { return context_->loop.monotonic_us(); }
 
-  const std::shared_ptr<const Context> context_;
+  RunContext run_context_;
+  const Context* const context_ = &run_context_.get();
   const ProgramMakers makers_;
   harness::Dispatch dispatch_;  // whose policy allows the model's host
   harness::DispatchListener& listener_;

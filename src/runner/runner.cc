@@ -105,6 +105,65 @@ void clear_unkept(const std::string& state_dir, world::Workers& workers) {
 
 }  // namespace
 
+struct Context::Owned {
+  RunnerOptions options;
+  Providers providers;
+  std::shared_ptr<FileHerald> herald;
+  std::shared_ptr<BoxShelf> shelf;
+  ServeBridge serve_bridge;
+  SignWebhook sign_webhook;
+  std::vector<models::ToolSpec> hand_tools = tool_specs();
+};
+
+Context::Context(RunnerOptions its_options, Providers its_providers, net::Client& its_client, world::Loop& its_loop,
+                 world::Entropy& its_entropy, world::Log& its_log, sandbox::Sandbox* its_sandbox,
+                 workspace::Watcher* its_watcher, world::Workers* its_workers, egress::Egress* its_egress,
+                 std::shared_ptr<FileHerald> its_herald, std::shared_ptr<BoxShelf> its_shelf,
+                 ServeBridge its_serve_bridge, SignWebhook its_sign_webhook, world::SharedWorkers* its_shared_workers,
+                 std::shared_ptr<WorkspaceLedger> its_ledger)
+    : owned_(std::make_shared<const Owned>(Owned{std::move(its_options), std::move(its_providers),
+                                                 std::move(its_herald), std::move(its_shelf),
+                                                 std::move(its_serve_bridge), std::move(its_sign_webhook)})),
+      common(*this),
+      options(owned_->options),
+      providers(owned_->providers),
+      client(its_client),
+      loop(its_loop),
+      entropy(its_entropy),
+      log(its_log),
+      sandbox(its_sandbox),
+      watcher(its_watcher),
+      workers(its_workers),
+      egress(its_egress),
+      herald(owned_->herald.get()),
+      shelf(owned_->shelf.get()),
+      serve_bridge(owned_->serve_bridge),
+      sign_webhook(owned_->sign_webhook),
+      shared_workers(its_shared_workers),
+      ledger(std::move(its_ledger)),
+      hand_tools(owned_->hand_tools) {}
+
+Context::Context(const Context& its_common, world::Loop& clock, net::Client& its_client)
+    : owned_(its_common.owned_),
+      common(its_common),
+      options(owned_->options),
+      providers(owned_->providers),
+      client(its_client),
+      loop(clock),
+      entropy(its_common.entropy),
+      log(its_common.log),
+      sandbox(its_common.sandbox),
+      watcher(its_common.watcher),
+      workers(its_common.workers),
+      egress(its_common.egress),
+      herald(its_common.herald),
+      shelf(its_common.shelf),
+      serve_bridge(owned_->serve_bridge),
+      sign_webhook(owned_->sign_webhook),
+      shared_workers(its_common.shared_workers),
+      ledger(its_common.ledger),
+      hand_tools(owned_->hand_tools) {}
+
 // A runner for servers elsewhere does not know their tenants, so its runs share some lines.
 world::Workers* Context::workers_for(const harness::Dispatch& dispatch) const {
   constexpr uint8_t lines_of_strangers = 64;
@@ -124,10 +183,10 @@ std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, R
   auto herald = make_herald(options.hands.file_hooks, needs);
   auto ledger =
       has_hands ? std::make_shared<WorkspaceLedger>(options.hands.tenant_workspaces_bytes_max, needs.metrics) : nullptr;
-  return std::make_unique<NativeRunner>(std::make_shared<const Context>(Context{
+  return std::make_unique<NativeRunner>(std::make_shared<const Context>(
       std::move(options), std::move(providers), needs.client, needs.loop, needs.entropy, needs.log, needs.sandbox,
-      needs.watcher, needs.workers, needs.egress, std::move(herald), has_hands ? std::make_unique<BoxShelf>() : nullptr,
-      std::move(needs.serve_bridge), std::move(needs.sign_webhook), needs.shared_workers, std::move(ledger)}));
+      needs.watcher, needs.workers, needs.egress, std::move(herald), has_hands ? std::make_shared<BoxShelf>() : nullptr,
+      std::move(needs.serve_bridge), std::move(needs.sign_webhook), needs.shared_workers, std::move(ledger)));
 }
 
 }  // namespace sluice::runner

@@ -217,16 +217,15 @@ void Cell::strike() {
 
 void Cell::end_commands(const Exit& exit) {
   ends_.clear();
+  unsent_.clear();
   for (auto& [command, running] : std::exchange(commands_, {})) running->end(exit);
 }
 
 std::shared_ptr<Running> Cell::start(Command command, ProcessListener& listener) {
   const uint32_t id = next_command_++;
   const std::weak_ptr<int> alive = alive_;
-  auto running = std::make_shared<Running>(reactor_, listener, command, [this, alive, id](int signal) {
-    if (alive.expired() || !line_) return;
-    line_->send({{.verb = box::Verb::signal, .number = id, .a = signal}, {}, {}});
-    if (signal == SIGKILL) wait_for_end(id);
+  auto running = std::make_shared<Running>(reactor_, listener, command, [this, alive, id](int number) {
+    if (!alive.expired() && line_) signal(id, number);
   });
   const auto fails = [&](Exit exit) {
     reactor_.defer([running, exit = std::move(exit)]() mutable { running->end(std::move(exit)); });
@@ -243,8 +242,34 @@ std::shared_ptr<Running> Cell::start(Command command, ProcessListener& listener)
   packet.descriptors.push_back(std::move(ends->err));
   commands_[id] = running;
   wanted_[id] = {command.argv[0], command.directory};
-  line_->send(std::move(packet));
+  running->freeze(frozen_);
+  if (frozen_) {
+    unsent_.emplace(id, std::move(packet));
+  } else {
+    line_->send(std::move(packet));
+  }
   return running;
+}
+
+void Cell::signal(uint32_t command, int number) {
+  if (unsent_.erase(command) == 0) {
+    line_->send({{.verb = box::Verb::signal, .number = command, .a = number}, {}, {}});
+    if (number == SIGKILL) wait_for_end(command);
+    return;
+  }
+  // It has not begun, and never will.
+  wanted_.erase(command);
+  reactor_.defer([running = take_command(command), number] {
+    if (running) running->end({.cause = running->cause().value_or(ExitCause::stopped), .code = number});
+  });
+}
+
+void Cell::freeze(bool frozen) {
+  if (dying_ || !line_ || std::exchange(frozen_, frozen) == frozen) return;
+  line_->send({{.verb = box::Verb::freeze, .a = frozen ? 1 : 0}, {}, {}});
+  for (const auto& [command, running] : commands_) running->freeze(frozen);
+  if (frozen) return;
+  for (auto& [command, packet] : std::exchange(unsent_, {})) line_->send(std::move(packet));
 }
 
 std::shared_ptr<Running> Cell::take_command(uint32_t command) {

@@ -78,6 +78,8 @@ class Cell final {
 
   void claim(std::string order, std::map<std::string, std::string> environment);
   std::shared_ptr<Running> start(Command command, ProcessListener& listener);
+  // What is started meanwhile waits.
+  void freeze(bool frozen);
   void kill();  // its commands are told, later, that they were stopped
   // Its first process is dead, and the proof that nothing is left still needs `what`.
   void wait_for_proof(std::string what) {
@@ -109,6 +111,7 @@ class Cell final {
   void on_command_not_started(const box::Head& head);
   Exit exit_of(const box::Head& head, const Running& running);
   std::shared_ptr<Running> take_command(uint32_t command);
+  void signal(uint32_t command, int signal);
 
   const uint32_t number_;
   world::Reactor& reactor_;
@@ -136,6 +139,8 @@ class Cell final {
   int64_t memory_kills_ = 0;
   std::map<std::string, std::string> environment_;
   std::map<uint32_t, std::shared_ptr<Running>> commands_;
+  bool frozen_ = false;
+  std::map<uint32_t, Packet> unsent_;  // commands to be started when it is thawed
   // To say what could not be started, or where.
   struct Wanted {
     std::string program;

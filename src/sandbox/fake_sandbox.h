@@ -38,6 +38,7 @@ class FakeBox final : public Box {
   OwnedFd take_egress_listener() override;
   OwnedFd take_bridge_listener() override;
   void on_lost(Callback<void(std::string)> then) override { lost_ = std::move(then); }
+  void freeze(bool wanted) override;
   void kill(Callback<void(Result<Unit>)> done) override;
 
   // ── for the test ──
@@ -45,6 +46,8 @@ class FakeBox final : public Box {
   const std::string directory;                                // has workspace/ and changes/
   std::vector<std::shared_ptr<FakeProcess::State>> commands;  // all that were started, in order
   bool killed = false;
+  bool frozen = false;
+  int times_frozen = 0;
   bool egress_taken = false;
   bool bridge_taken = false;
 
@@ -75,6 +78,9 @@ class FakeBox final : public Box {
   int workspace_fd_ = -1;
   int changes_fd_ = -1;
   Callback<void(std::string)> lost_;
+  std::vector<std::shared_ptr<FakeProcess::State>> unbegun_;  // that were started while it was frozen
+
+  void begin(const std::shared_ptr<FakeProcess::State>& state);
 };
 
 class FakeSandbox final : public Sandbox {
@@ -174,6 +180,11 @@ inline std::unique_ptr<Process> FakeBox::start(Command command, ProcessListener&
   state->listener = &listener;
   state->input_closed = !state->command.keeps_input;
   commands.push_back(state);
+  frozen ? unbegun_.push_back(state) : begin(state);
+  return std::make_unique<FakeProcess>(loop_, std::move(state));
+}
+
+inline void FakeBox::begin(const std::shared_ptr<FakeProcess::State>& state) {
   if (state->command.timeout_ms > 0) {
     state->deadline = loop_.after({state->command.timeout_ms},
                                   [state] { FakeProcess::end(*state, {.cause = ExitCause::timed_out, .code = 9}); });
@@ -190,7 +201,15 @@ inline std::unique_ptr<Process> FakeBox::start(Command command, ProcessListener&
       FakeProcess::end(*state, std::move(exit));
     });
   });
-  return std::make_unique<FakeProcess>(loop_, std::move(state));
+}
+
+inline void FakeBox::freeze(bool wanted) {
+  times_frozen += wanted && !frozen ? 1 : 0;
+  frozen = wanted;
+  if (frozen) return;
+  for (const auto& state : std::exchange(unbegun_, {})) {
+    if (!state->dropped) begin(state);
+  }
 }
 
 inline OwnedFd FakeBox::take_egress_listener() {

@@ -65,6 +65,9 @@ class NamespacesBox final : public Box {
   void on_lost(Callback<void(std::string)> then) override {
     if (Cell* const cell = cells_->find(number_)) cell->lost = std::move(then);
   }
+  void freeze(bool frozen) override {
+    if (Cell* const cell = cells_->find(number_)) cell->freeze(frozen);
+  }
   void kill(Callback<void(Result<Unit>)> done) override {
     Cell* const cell = cells_->find(number_);
     if (cell == nullptr) return cells_->reactor().defer([done = std::move(done)]() mutable { done(Unit{}); });

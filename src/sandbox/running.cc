@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -35,12 +36,26 @@ Running::Running(world::Reactor& reactor, ProcessListener& listener, Command& co
       background_(command.background),
       signal_(std::move(signal)),
       keeps_input_(command.keeps_input),
-      input_(std::move(command.input)) {
-  if (command.timeout_ms <= 0) return;
-  deadline_ = reactor_.after({command.timeout_ms}, [this] {
+      input_(std::move(command.input)),
+      left_us_(std::max<int64_t>(0, command.timeout_ms) * 1'000) {
+  watch_deadline();
+}
+
+void Running::watch_deadline() {
+  counted_from_us_ = reactor_.monotonic_us();
+  if (left_us_ <= 0) return;
+  deadline_ = reactor_.after({(left_us_ + 999) / 1'000}, [this] {
     if (!cause_) cause_ = ExitCause::timed_out;
     kill(SIGKILL);
   });
+}
+
+void Running::freeze(bool frozen) {
+  if (is_over_ || exit_ || left_us_ == 0 || std::exchange(frozen_, frozen) == frozen) return;
+  if (!frozen) return watch_deadline();
+  deadline_.cancel();
+  // At least one: it is not without a deadline because it has little time left.
+  left_us_ = std::max<int64_t>(1, left_us_ - (reactor_.monotonic_us() - counted_from_us_));
 }
 
 std::optional<TheirEnds> Running::open_pipes() {

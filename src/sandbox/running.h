@@ -35,7 +35,8 @@ class Running final : public std::enable_shared_from_this<Running> {
   void write(std::string_view bytes);
   void close_input();
   std::size_t unwritten_bytes() const { return input_.size() - input_done_; }
-  void drop();  // by the caller: nothing is heard from here on
+  void freeze(bool frozen);  // its time stands still, or goes on
+  void drop();               // by the caller: nothing is heard from here on
 
   // By the box: the command is over. Output that is still in the pipes comes first.
   void on_exited(Exit exit);
@@ -84,6 +85,11 @@ class Running final : public std::enable_shared_from_this<Running> {
   bool is_over_ = false;
   std::optional<ExitCause> cause_;
   std::optional<Exit> exit_;
+  void watch_deadline();
+
+  int64_t left_us_ = 0;      // of its time, as of the last freeze(false); 0: it has none
+  int64_t counted_from_us_;  // when that was
+  bool frozen_ = false;
   world::Timer deadline_;
   world::Timer patience_;
 };

@@ -145,6 +145,10 @@ class Box {
   // Called once, if the box ends without kill().
   virtual void on_lost(Callback<void(std::string what)> then) = 0;
 
+  // Frozen: all processes inside stop where they are, commands that are started begin when it is thawed, and the time
+  // of Command::timeout_ms stands still. What is stopped, dropped or killed ends all the same.
+  virtual void freeze(bool frozen) = 0;
+
   // Kills everything inside at once; `done` when it is proven that no process is left, or with the reason why that
   // could not be proven within half a minute.
   virtual void kill(Callback<void(Result<Unit>)> done) = 0;

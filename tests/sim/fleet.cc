@@ -80,6 +80,9 @@ class BoxWork final : public harness::Work {
   void go_on(std::vector<model::ClientResult>) override {
     if (box_ != nullptr) fleet_.go_on(box_);
   }
+  void suspend(bool suspended) override {
+    if (box_ != nullptr && !ear_->server->loop().is_dead()) fleet_.suspend(box_, suspended);
+  }
   void written(std::string_view mark) override {
     if (box_ != nullptr && !ear_->server->loop().is_dead()) fleet_.acknowledge(box_, parse_mark(mark).line);
   }
@@ -199,6 +202,7 @@ std::shared_ptr<Box> Fleet::begin(BoxDispatcher& server, const harness::Dispatch
 
 void Fleet::go(const std::shared_ptr<Box>& box) {
   if (box->state != Box::State::working || box->at >= box->script.acts.size()) return;
+  if (box->is_suspended) return static_cast<void>(box->goes_later = true);
   box->next = loop_.after({box->script.acts[box->at].after_ms + 1}, [this, box] { act(box); });
 }
 
@@ -229,6 +233,7 @@ void Fleet::acknowledge(const std::shared_ptr<Box>& box, std::size_t lines) {
 
 // The one it told of last.
 void Fleet::do_step(const std::shared_ptr<Box>& box) {
+  if (box->is_suspended) return static_cast<void>(box->begins_later = true);
   const auto& step = box->lines.back().body;
   if (!done_.emplace(box->run, step).second)
     verdict_.wrong("I-8", name_of(*box) + " does again what was done: " + step);
@@ -335,6 +340,20 @@ void Fleet::go_on(const std::shared_ptr<Box>& box) {
   go(box);
 }
 
+void Fleet::suspend(const std::shared_ptr<Box>& box, bool suspended) {
+  if (habits_.survives_server || box->state == Box::State::gone || box->is_suspended == suspended) return;
+  box->is_suspended = suspended;
+  verdict_.note(name_of(*box) + (suspended ? " is suspended" : " resumes"));
+  if (suspended) {
+    verdict_.count("boxes suspended");
+    box->goes_later = box->state == Box::State::working && box->awaited_line == 0;
+    return box->next.cancel();
+  }
+  if (box->orphan_us != 0) verdict_.wrong("S-10", name_of(*box) + " resumes though another server has the run");
+  if (std::exchange(box->begins_later, false)) return do_step(box);
+  if (std::exchange(box->goes_later, false)) go(box);
+}
+
 void Fleet::release(model::ConversationId conversation, model::NodeId node) {
   for (auto& box : boxes_) {
     if (box->conversation == conversation && box->node == node && box->state == Box::State::kept) end(box);
@@ -417,7 +436,7 @@ void Fleet::check_masters(int64_t fence_ms, const std::set<model::NodeId>& excus
   const auto now_us = loop_.monotonic_us();
   for (auto& box : boxes_) {
     if (box->orphan_us == 0 || box->state == Box::State::gone) continue;
-    if (excused.contains(box->node)) box->orphan_us = now_us;
+    if (excused.contains(box->node) || box->is_suspended) box->orphan_us = now_us;
     if (now_us - box->orphan_us <= fence_ms * 1'000) continue;
     verdict_.wrong("S-10", name_of(*box) + " works on while another server has the run");
     box->orphan_us = 0;

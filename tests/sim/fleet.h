@@ -74,6 +74,9 @@ struct Box {
   std::shared_ptr<harness::Witness> witness;  // of a box that goes with its server
   bool is_known = false;                      // to whoever would do its work elsewhere: that something is done here
   std::size_t awaited_line = 0;               // it waits until this one is; 0: for none
+  bool is_suspended = false;
+  bool goes_later = false;    // to its next act, when it resumes
+  bool begins_later = false;  // its step
   std::shared_ptr<Ear> ear;
   world::Timer next;
   world::Timer stopping;
@@ -93,6 +96,8 @@ class Fleet final {
   void let_go(const std::shared_ptr<Box>& box);
   void stop(const std::shared_ptr<Box>& box, NodeLoop& loop, Callback<void()> gone);
   void go_on(const std::shared_ptr<Box>& box);
+  // Its server may have lost the run. One that outlives its server works on.
+  void suspend(const std::shared_ptr<Box>& box, bool suspended);
   // So many lines of it are on disk.
   void acknowledge(const std::shared_ptr<Box>& box, std::size_t lines);
   void release(model::ConversationId conversation, model::NodeId node);

@@ -25,7 +25,8 @@ BUGS = {
     "checkpoint_twice": ("from_checkpoint ? live.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),
     "layers_left": ("  find_leftovers();\n", ""),
     "layers_taken": ("if (page && is_over(page.value().run.state)) {", "if (page) {"),
-    "step_unseen": ("work.witness = std::make_shared<Journalist>(live);", ""),
+    "step_unseen": ("work.witness = std::make_shared<Journalist>(ready);", ""),
+    "resumed_unasked": ("if (live == nullptr || is_on_) return;", "return resume(run);"),
     "text_repeated": ("case text: past_->told_text += event.body; return;", "case text: return;"),
 }
 

@@ -159,6 +159,10 @@ void signal_command(const Commands& commands, const Head& asked) {
   }
 }
 
+// As pid 1 of the sandbox, -1 means every other process in it. The kernel goes through them in one piece: a process
+// that is being forked meanwhile gets the signal too, so none is left that could let the others continue.
+void freeze_all(const Head& asked) { kill(-1, asked.a != 0 ? SIGSTOP : SIGCONT); }
+
 // Our own commands, and whoever lost its parent: pid 1 inherits them all.
 void reap(int line, Commands& commands) {
   for (;;) {
@@ -207,6 +211,7 @@ int serve_commands(int line, Kept& kept) {
     kept.let_go();
     if (message.head.verb == Verb::start) start_command(line, commands, message);
     if (message.head.verb == Verb::signal) signal_command(commands, message.head);
+    if (message.head.verb == Verb::freeze) freeze_all(message.head);
     release(message);
   }
 }

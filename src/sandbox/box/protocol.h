@@ -3,7 +3,7 @@
 //
 //   server ── prepare, build, bury ──▶ zygote      one socket for all
 //          ◀── prepared, built, build_failed, buried ──
-//   server ── claim, start, signal ──▶ init        one socket a box
+//   server ── claim, start, signal, freeze ──▶ init        one socket a box
 //          ◀── ready, claimed, failed, not_started, exited ──
 //
 // A payload is numbers (8 bytes each, this machine's order) and texts (a number, then so many bytes).
@@ -30,10 +30,12 @@ enum class Verb : uint32_t {
   build_failed,
   buried,
   // To an init. claim: payload is steps and layers. start: number, payload; descriptors are its
-  // standard input, output and error. signal: number, `a`, to the command's process group.
+  // standard input, output and error. signal: number, `a`, to the command's process group. freeze: `a` is 1 for all
+  // processes but the init itself to stop, 0 for them to continue.
   claim,
   start,
   signal,
+  freeze,
   // From an init. ready: `a` is how many of the last descriptors are listeners: none, or of egress_port and of
   // bridge_port; under an OCI runtime the first is a pidfd. claimed: descriptors are the workspace and its changes.
   // Either may come with `numbered_count` instead of descriptors. failed: payload says why.
