@@ -83,11 +83,12 @@ constexpr Key keys[] = {
     {"sandbox.root", text, "", "Directory of an image that is the box's root. Empty: the host's own /usr, /bin, /lib."},
     {"sandbox.extra_paths", list, "", "More directories of the host that a box sees, read-only, at the same place."},
     {"sandbox.warm_target", integer, "2", "Boxes built ahead, so that a run need not wait for one."},
-    {"sandbox.host_uid", integer, "200000",
+    {"sandbox.host_uid", integer, "0",
      "Started as root: the user and group that the files of sandboxes belong to on disk, and, with "
      "sandbox.host_uid_count "
-     "0 or the driver oci, whom a sandbox's user is outside of it.",
-     "", 1},
+     "0 or the driver oci, whom a sandbox's user is outside of it. 0: what the data directory was begun with; a new "
+     "one "
+     "is begun with 2100000000."},
     {"sandbox.host_uid_count", integer, "4096",
      "Started as root, with the driver namespaces: how many users after sandbox.host_uid the sandboxes take turns at, "
      "so "
@@ -103,6 +104,8 @@ constexpr Key keys[] = {
     {"sandbox.tenant_workspaces_mib", integer, "20480",
      "What the kept workspaces of all conversations of a tenant may have together. 0: no limit."},
     {"sandbox.workspace_files_max", integer, "200000", "How many files it may add.", "", 16},
+    {"sandbox.keep_seconds", integer, "300",
+     "Time to copy a workspace, or to compare it, when a run ends or waits; then the run fails.", "", 1},
     {"sandbox.tmp_mib", integer, "256", "Size of a box's /tmp.", "", 1},
 
     {"tools.timeout_seconds", integer, "120", "Time of a tool call that names none.", "", 1},
@@ -173,7 +176,8 @@ constexpr Key keys[] = {
     {"egress.connect_seconds", integer, "10", "Time to reach a host.", "", 1},
     {"egress.idle_seconds", integer, "300", "Connections on which nothing moves are closed after this.", "", 1},
 
-    {"webhooks.urls", list, "*", "Where tenants' webhook_url may lead: the beginnings of URLs, or * for anywhere."},
+    {"webhooks.urls", list, "*",
+     "Where tenants' webhook_url may lead: the beginnings of URLs, or * for any public address."},
 
     {"workflows.http_urls", list, "",
      "Where workflows' http blocks may lead: the beginnings of URLs, or * for any public address. Empty: nowhere."},
@@ -194,9 +198,9 @@ constexpr Key keys[] = {
      "Whose dispatches this runner takes: the beginnings of agent_url, or *. Empty: `sluice runner` takes all, `sluice "
      "serve` those whose agent_url is its own (runner.callback_base_url, server.public_base_url)."},
     {"runner.sandbox_urls", list, "",
-     "Runners that a chat or a workflow may name itself: the beginnings of URLs, or * for anywhere. They are asked "
-     "with "
-     "runner.key. Empty: none."},
+     "Runners that a chat or a workflow may name itself: the beginnings of URLs, or * for any at a public address. "
+     "They "
+     "are asked with runner.key. Empty: none."},
     {"runner.concurrent_max", integer, "64", "Dispatches at once by POST /stream; more are refused with 503.", "", 1},
     {"runner.spool_bytes_max", integer, "16777216",
      "Lines that a runner keeps of a dispatch until they are acknowledged; then its agent waits.", "", 65536},

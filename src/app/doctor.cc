@@ -19,6 +19,7 @@
 #include "app/box_trial.h"
 #include "app/data_dir.h"
 #include "app/hands.h"
+#include "app/host_users.h"
 #include "app/parts.h"
 #include "app/programs.h"
 #include "base/json.h"
@@ -71,6 +72,7 @@ class Examination final {
   void look_at_key(client::Session& session, world::Reactor& reactor);
   void look_at_providers();
   void look_at_sandbox();
+  void look_at_users(const sandbox::SandboxOptions& options);
   void look_at_a_box(const sandbox::SandboxOptions& options);
   void look_at_programs();
 
@@ -245,7 +247,35 @@ void Examination::look_at_sandbox() {
   for (const auto& ability : sandbox::probe_abilities(options)) {
     say(ability.there ? Verdict::good : Verdict::poor, "sandbox: " + ability.name, ability.means);
   }
+  look_at_users(options);
   look_at_a_box(options);
+}
+
+// Whoever may have them in a container of their own could read workspaces, and stop sandboxes.
+void Examination::look_at_users(const sandbox::SandboxOptions& options) {
+  if (geteuid() != 0) return;
+  const auto last = options.host_uid + options.host_uid_count;
+  const auto range = std::to_string(options.host_uid) + " to " + std::to_string(last);
+  std::string others;
+  for (const auto* const file : {"/etc/subuid", "/etc/subgid"}) {
+    const auto text = read_small_file(file);
+    if (!text || !text.value()) continue;
+    for (const auto& owner : owners_of_range(*text.value(), options.host_uid, last)) {
+      others += (others.empty() ? "" : ", ") + std::string(file) + ": " + owner;
+    }
+  }
+  const auto begun_with = host_uid_begun_with(options.state_dir);
+  if (begun_with && *begun_with != options.host_uid) {
+    say(Verdict::poor, "sandbox: users",
+        range + ", but the data directory was begun with " + std::to_string(*begun_with) +
+            ": no sandbox can write to the workspaces of before; set sandbox.host_uid to 0 or to that number");
+  } else if (!others.empty()) {
+    say(Verdict::poor, "sandbox: users",
+        range + " are also given to people for containers of their own, who could read workspaces (" + others +
+            "): give them other numbers there, or set sandbox.host_uid in a new data directory");
+  } else {
+    say(Verdict::good, "sandbox: users", range + ", which /etc/subuid gives nobody");
+  }
 }
 
 // The proof: a box in a directory of its own, in which a command runs.

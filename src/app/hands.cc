@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "app/host_users.h"
 #include "app/parts.h"
 #include "app/programs.h"
 
@@ -28,20 +29,19 @@ std::optional<std::pair<std::string, runner::GitCredential>> parse_credential(co
 }
 
 // Of a box as its owner sees it outside: as root somebody else, otherwise ourselves.
-uint32_t owner_uid(const Config& config) {
-  return geteuid() == 0 ? static_cast<uint32_t>(config.integer("sandbox.host_uid")) : geteuid();
-}
+uint32_t owner_uid(const sandbox::SandboxOptions& boxes) { return geteuid() == 0 ? boxes.host_uid : geteuid(); }
 
-runner::HandsOptions hands_options(const Config& config, const std::string& state_dir) {
+runner::HandsOptions hands_options(const Config& config, const sandbox::SandboxOptions& boxes) {
   runner::HandsOptions options;
-  options.state_dir = state_dir;
-  options.owner_uid = owner_uid(config);
+  options.state_dir = boxes.state_dir;
+  options.owner_uid = owner_uid(boxes);
   options.tool_result_chars_max = static_cast<std::size_t>(config.integer("tools.result_chars_max"));
   options.tool_output_bytes_max = static_cast<std::size_t>(config.integer("tools.output_bytes_max"));
   options.tool_timeout_ms = config.integer("tools.timeout_seconds") * 1000;
   options.tool_timeout_ms_max = config.integer("tools.timeout_seconds_max") * 1000;
   options.setup_timeout_ms = config.integer("tools.setup_seconds") * 1000;
   options.clone_timeout_ms = config.integer("repositories.clone_seconds") * 1000;
+  options.keep_ms_max = config.integer("sandbox.keep_seconds") * 1000;
   options.tenant_workspaces_bytes_max = config.integer("sandbox.tenant_workspaces_mib") * mib;
   options.watch_files = config.boolean("files.watch");
   options.ignored_directories = config.list("files.ignored");
@@ -57,7 +57,8 @@ runner::HandsOptions hands_options(const Config& config, const std::string& stat
 
 // Sandboxes hold it from their beginning; what is installed later is seen all the same. Where the server is root, it
 // belongs to root: a sandbox's user, who looks into it when a program is bound, goes through as its group, and could
-// change nothing even without the read-only mount. A directory that belongs to that user is from an earlier version.
+// change nothing even without the read-only mount. A directory that belongs to that user, or to the group of another
+// default, is from an earlier version.
 Result<Unit> make_harness_dir(const std::string& path, uint32_t box_user) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -65,12 +66,26 @@ Result<Unit> make_harness_dir(const std::string& path, uint32_t box_user) {
   struct stat there {};
   if (!error && stat(path.c_str(), &there) != 0) error.assign(errno, std::generic_category());
   const bool is_roots = geteuid() == 0;
-  if (!error && (is_new || (is_roots && there.st_uid == box_user))) {
+  const bool is_of_before = there.st_uid == box_user || there.st_gid == host_uid_of_before;
+  if (!error && (is_new || (is_roots && is_of_before))) {
     if (is_roots && chown(path.c_str(), 0, box_user) != 0) error.assign(errno, std::generic_category());
     if (!error && chmod(path.c_str(), is_roots ? 0750 : 0700) != 0) error.assign(errno, std::generic_category());
   }
   if (error) return Error{ErrorKind::unavailable, "harness.dir: make " + path + ": " + error.message()};
   return Unit{};
+}
+
+// Before any file is given to them.
+Result<Unit> note_users(const sandbox::SandboxOptions& boxes, world::Log& log) {
+  if (geteuid() != 0) return Unit{};
+  const auto begun_with = host_uid_begun_with(boxes.state_dir);
+  if (begun_with && *begun_with != boxes.host_uid) {
+    log.write(world::LogLevel::warn, "sandboxes have other users than the workspaces that are kept",
+              {{"users", int64_t{boxes.host_uid}},
+               {"begun_with", int64_t{*begun_with}},
+               {"then", "no sandbox can write to workspaces of before; see sandbox.host_uid"}});
+  }
+  return note_host_uid(boxes.state_dir, begun_with.value_or(boxes.host_uid));
 }
 
 // What an operator may want to know of the agent programs.
@@ -101,7 +116,7 @@ sandbox::SandboxOptions sandbox_options(const Config& config, const std::string&
   options.root = config.text("sandbox.root");
   options.extra_paths = config.list("sandbox.extra_paths");
   options.warm_target = static_cast<int>(std::min<int64_t>(config.integer("sandbox.warm_target"), 256));
-  options.host_uid = static_cast<uint32_t>(config.integer("sandbox.host_uid"));
+  options.host_uid = host_uid(config, options.state_dir);
   options.host_uid_count = static_cast<uint32_t>(std::min<int64_t>(config.integer("sandbox.host_uid_count"), 65'536));
   options.oci_runtime = config.text("sandbox.oci_runtime");
   options.limits = {.memory_bytes_max = config.integer("sandbox.memory_mib") * mib,
@@ -152,7 +167,8 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
   if (mkdir(options.state_dir.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error{ErrorKind::unavailable, "make " + options.state_dir + ": " + std::strerror(errno)};
   }
-  if (auto made = make_harness_dir(options.harness_dir, owner_uid(config)); !made) return std::move(made.error());
+  if (auto noted = note_users(options, needs.log); !noted) return std::move(noted.error());
+  if (auto made = make_harness_dir(options.harness_dir, owner_uid(options)); !made) return std::move(made.error());
   std::unique_ptr<Hands> hands(new Hands());
   hands->workers_ = world::make_workers(needs.reactor, shared_work.at_once_max);
   hands->shared_workers_ = std::make_unique<world::SharedWorkers>(*hands->workers_, shared_work);
@@ -191,7 +207,7 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
     runner_needs.serve_bridge = bridge_server(needs.reactor, needs.metrics);
   }
   auto running = runner_options(config);
-  running.hands = hands_options(config, options.state_dir);
+  running.hands = hands_options(config, options);
   if (hands->sandbox_) {
     log_programs(options, needs.log);
     running.programs.find = [options](const std::string& agent_type) { return place_of(agent_type, options); };

@@ -231,6 +231,7 @@ harness::Dispatcher& Serving::build_dispatcher() {
   options.runner_urls = config_.list("runner.urls");
   const bool is_home = options.runner_urls.empty();
   if (is_home && config_.list("runner.sandbox_urls").empty()) return hands_->dispatcher();
+  options.named_urls = config_.list("runner.sandbox_urls");
   options.runner_key = runner_key();
   options.mint = mint_options();
   options.reattach_ms = config_.integer("runner.reattach_seconds") * 1000;

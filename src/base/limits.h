@@ -73,6 +73,9 @@ inline constexpr std::size_t block_output_bytes_max = 1024 * 1024;    // one blo
 inline constexpr std::size_t http_block_answer_bytes_max = 1024 * 1024;
 inline constexpr int64_t workflow_runs_at_once_max = 100;  // of one tenant: workflows that start workflows
 
+// Clones.
+inline constexpr std::size_t single_host_connections_max = 16;  // at once, of one sandbox in which git runs
+
 // Runs.
 inline constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;         // a model that never stops talking
 inline constexpr std::size_t journal_event_overhead_bytes = 256;         // what a short event becomes on a wire

@@ -53,7 +53,7 @@ void Dial::try_next() {
       last_fault_ = std::strerror(errno);
       continue;
     }
-    if (!to_.is_house && leads_home(fd.get(), address) && !house_.resolver->is_opened(address)) {
+    if (to_.reach == Reach::sandbox && leads_home(fd.get(), address) && !house_.resolver->is_opened(address)) {
       return finish(Error{ErrorKind::denied, to_.host + " leads to this machine, which no sandbox may reach"});
     }
     stream_ = std::make_unique<Stream>(house_.reactor, std::move(fd), Stream::State::connecting);

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "egress/house.h"
 #include "egress/outlet.h"
+#include "egress/single_host.h"
 
 namespace sluice::egress {
 namespace {
@@ -18,6 +19,9 @@ class ProxyEgress final : public Egress {
  public:
   explicit ProxyEgress(std::shared_ptr<House> house) : house_(std::move(house)) {}
   std::unique_ptr<Outlet> open(OwnedFd listener_fd) override { return make_outlet(house_, std::move(listener_fd)); }
+  std::unique_ptr<SingleHostWay> open_single_host(OwnedFd listener_fd, SingleHost to) override {
+    return make_single_host_way(house_, std::move(listener_fd), std::move(to));
+  }
   const std::string& ca_bundle_file() const override { return house_->authority->bundle_file(); }
 
  private:

@@ -115,6 +115,23 @@ class Outlet {
   virtual int64_t sent_for_good() const = 0;
 };
 
+// The one host that a sandbox may reach in which no agent runs: that of the repository which is fetched there.
+struct SingleHost {
+  std::string name;  // in lower case, or an address without brackets
+  int port = 0;
+  bool public_only = true;      // otherwise at any address, also of this machine
+  bool asks_by_socks = true;    // of SOCKS 5; otherwise every connection leads there from its first byte
+  int64_t lifetime_ms_max = 0;  // of a connection
+};
+
+// Dropping it closes everything.
+class SingleHostWay {
+ public:
+  virtual ~SingleHostWay() = default;
+  // Why the connection that was asked for last was not made (`denied`: it may not be); empty: it was.
+  virtual const std::optional<Error>& fault() const = 0;
+};
+
 struct EgressOptions {
   std::string ca_dir;                                 // ca.pem and ca.key, made when they are not there
   std::string upstream_ca_file;                       // PEM; empty: the system's
@@ -138,6 +155,8 @@ class Egress {
   virtual ~Egress() = default;
   // `listener_fd` accepts what is sent to the box's 127.0.0.1:proxy_port.
   [[nodiscard]] virtual std::unique_ptr<Outlet> open(OwnedFd listener_fd) = 0;
+  // The same for a sandbox that may reach one host alone.
+  [[nodiscard]] virtual std::unique_ptr<SingleHostWay> open_single_host(OwnedFd listener_fd, SingleHost to) = 0;
   // PEM: the system's authorities and our own. To be seen in boxes as /etc/ssl/certs/ca-certificates.crt.
   virtual const std::string& ca_bundle_file() const = 0;
 };

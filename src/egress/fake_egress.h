@@ -91,12 +91,27 @@ class FakeOutlet final : public Outlet {
   std::shared_ptr<FakeWay> way_;  // shared with the test, which looks at it after the outlet is gone
 };
 
+class FakeSingleHostWay final : public SingleHostWay {
+ public:
+  FakeSingleHostWay(OwnedFd listener_fd, std::optional<Error> fault)
+      : listener_fd_(std::move(listener_fd)), fault_(std::move(fault)) {}
+  const std::optional<Error>& fault() const override { return fault_; }
+
+ private:
+  OwnedFd listener_fd_;
+  std::optional<Error> fault_;
+};
+
 class FakeEgress final : public Egress {
  public:
   std::unique_ptr<Outlet> open(OwnedFd listener_fd) override {
     ways.push_back(std::make_shared<FakeWay>());
     ways.back()->listener_fd = std::move(listener_fd);
     return std::make_unique<FakeOutlet>(ways.back());
+  }
+  std::unique_ptr<SingleHostWay> open_single_host(OwnedFd listener_fd, SingleHost to) override {
+    single_hosts.push_back(std::move(to));
+    return std::make_unique<FakeSingleHostWay>(std::move(listener_fd), single_host_fault);
   }
   const std::string& ca_bundle_file() const override { return bundle_file; }
 
@@ -107,6 +122,8 @@ class FakeEgress final : public Egress {
   }
 
   std::vector<std::shared_ptr<FakeWay>> ways;  // in the order they were opened
+  std::vector<SingleHost> single_hosts;        // the same
+  std::optional<Error> single_host_fault;      // of all that are opened from now on
   std::string bundle_file = "/etc/ssl/certs/ca-certificates.crt";
 };
 

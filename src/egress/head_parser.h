@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,12 +69,20 @@ std::optional<Refusal> parse_head(std::string_view text, RequestHead& out);
 std::optional<Refusal> parse_head(std::string_view text, ResponseHead& out);
 
 // ── where a request wants to go ──
+// Which addresses a name may lead to.
+enum class Reach : uint8_t {
+  sandbox,      // what a sandbox may reach: public ones, and those that the operator opened
+  public_only,  // chosen by a tenant for the server: public ones
+  anywhere,     // chosen by the operator
+};
+
 struct Destination {
   std::string host;  // lower case, no brackets, no dot at its end
   int port = 0;
   bool tls = false;
   bool is_address = false;  // a literal one
-  bool is_house = false;    // our own server: chosen by egress, not by a box, so that it may be private
+  Reach reach = Reach::sandbox;
+  bool is_house = false;  // our own server, which has a certificate of its own
   bool operator==(const Destination&) const = default;
 
   // As a Host field has it: with the port unless it is the scheme's own.

@@ -12,6 +12,8 @@
 
 namespace sluice::egress {
 
+inline constexpr int64_t linger_ms_max = 2'000;  // for a sandbox that still sends while it has been answered
+
 struct Figures {
   explicit Figures(world::Metrics& metrics);
   world::Counter& passed;

@@ -1,18 +1,15 @@
 #include "egress/outlet.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
 
+#include "egress/acceptor.h"
 #include "egress/errand.h"
 
 namespace sluice::egress {
 namespace {
-
-constexpr int64_t accept_pause_ms = 100;  // when there are no descriptors left
 
 class BoxOutlet final : public Outlet {
  public:
@@ -35,47 +32,22 @@ class BoxOutlet final : public Outlet {
  private:
   using Visits = std::list<std::unique_ptr<Visit>>;
 
-  void watch_listener();
-  void accept_all();
   void admit(OwnedFd fd);
   void bury(Visits::iterator visit);
   void end_visits();
 
   std::shared_ptr<House> house_;
   Premises premises_;
-  OwnedFd listener_fd_;
-  std::unique_ptr<world::Watch> watch_;
-  world::Timer pause_;
   Visits visits_;
   Visits buried_;  // until nobody can be inside of them
   world::Timer burial_;
+  Acceptor acceptor_;
 };
 
 BoxOutlet::BoxOutlet(std::shared_ptr<House> house, OwnedFd listener_fd)
-    : house_(std::move(house)), premises_(house_), listener_fd_(std::move(listener_fd)) {
-  const int flags = fcntl(listener_fd_.get(), F_GETFL);
-  fcntl(listener_fd_.get(), F_SETFL, flags | O_NONBLOCK);
-  watch_listener();
-}
-
-void BoxOutlet::watch_listener() {
-  watch_ = house_->reactor.watch(listener_fd_.get(), {.read = true}, [this](world::Ready) { accept_all(); });
-}
-
-void BoxOutlet::accept_all() {
-  for (;;) {
-    OwnedFd fd(accept4(listener_fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (fd) {
-      admit(std::move(fd));
-      continue;
-    }
-    if (errno == EINTR || errno == ECONNABORTED) continue;
-    if (errno == EAGAIN) return;
-    watch_.reset();
-    pause_ = house_->reactor.after({accept_pause_ms}, [this] { watch_listener(); });
-    return;
-  }
-}
+    : house_(std::move(house)),
+      premises_(house_),
+      acceptor_(house_->reactor, std::move(listener_fd), [this](OwnedFd fd) { admit(std::move(fd)); }) {}
 
 void BoxOutlet::admit(OwnedFd fd) {
   if (visits_.size() >= static_cast<std::size_t>(house_->options.connections_per_box_max)) {

@@ -75,20 +75,21 @@ bool Resolver::is_opened(const Address& address) const {
 }
 
 Result<std::vector<Address>> Resolver::checked(const Destination& to, const std::vector<Address>& addresses) const {
-  if (to.is_house && !addresses.empty()) return addresses;
+  if (to.reach == Reach::anywhere && !addresses.empty()) return addresses;
+  const bool may_be_opened = to.reach == Reach::sandbox;
   std::vector<Address> out;
-  std::string_view why;
+  std::string why;
   for (const Address& address : addresses) {
     const std::string_view forbidden = why_forbidden(address);
-    if (forbidden.empty() || is_opened(address)) {
+    if (forbidden.empty() || (may_be_opened && is_opened(address))) {
       out.push_back(address);
     } else {
-      why = forbidden;
+      why = may_be_opened ? std::string(forbidden) : address.text() + ", " + std::string(forbidden);
     }
   }
   if (!out.empty()) return out;
   if (why.empty()) return Error{ErrorKind::unavailable, to.host + " has no address"};
-  return Error{ErrorKind::denied, to.host + " leads to " + std::string(why) + ", which no sandbox may reach"};
+  return Error{ErrorKind::denied, to.host + " leads to " + why + (may_be_opened ? ", which no sandbox may reach" : "")};
 }
 
 }  // namespace sluice::egress

@@ -6,8 +6,9 @@
 
 namespace sluice::egress {
 
-Tunnel::Tunnel(Stream& client, std::unique_ptr<Stream> upstream, Destination to, Callback<void()> wake)
-    : client_(client), upstream_(std::move(upstream)), to_(std::move(to)) {
+Tunnel::Tunnel(Stream& client, std::unique_ptr<Stream> upstream, std::optional<Destination> asks_for,
+               Callback<void()> wake)
+    : client_(client), upstream_(std::move(upstream)), asks_for_(std::move(asks_for)), looked_(!asks_for_) {
   upstream_->on_change(std::move(wake));
 }
 
@@ -41,8 +42,9 @@ void Tunnel::look_at_first_words() {
   if (hello.kind == ClientHello::Kind::incomplete && !client_.ended()) return;
   looked_ = true;
   if (client_.input().empty()) return;
-  fault_ = hello.kind == ClientHello::Kind::incomplete ? "the TLS handshake through the tunnel broke off"
-                                                       : fault_of(hello, to_.host, to_.is_address, to_.port);
+  fault_ = hello.kind == ClientHello::Kind::incomplete
+               ? "the TLS handshake through the tunnel broke off"
+               : fault_of(hello, asks_for_->host, asks_for_->is_address, asks_for_->port);
 }
 
 // What one side ends, the other is told once it has got everything.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/callback.h"
@@ -15,8 +16,9 @@ namespace sluice::egress {
 
 class Tunnel final {
  public:
-  // `client` outlives this. `wake` is called from the loop when step() may get further.
-  Tunnel(Stream& client, std::unique_ptr<Stream> upstream, Destination to, Callback<void()> wake);
+  // `client` outlives this. `asks_for`: what a TLS client must ask for; empty: nothing is looked at. `wake` is called
+  // from the loop when step() may get further.
+  Tunnel(Stream& client, std::unique_ptr<Stream> upstream, std::optional<Destination> asks_for, Callback<void()> wake);
 
   // As far as it goes now. False: it is over.
   bool step();
@@ -31,8 +33,8 @@ class Tunnel final {
 
   Stream& client_;
   std::unique_ptr<Stream> upstream_;
-  const Destination to_;
-  bool looked_ = false;
+  const std::optional<Destination> asks_for_;
+  bool looked_;
   std::string fault_;
   int64_t sent_bytes_ = 0;
   int64_t received_bytes_ = 0;

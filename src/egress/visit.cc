@@ -5,12 +5,6 @@
 #include "egress/http_text.h"
 
 namespace sluice::egress {
-namespace {
-
-constexpr int64_t linger_ms_max = 2'000;  // for a box that still sends while we have answered
-
-}  // namespace
-
 Visit::Visit(Premises& premises, OwnedFd fd, Callback<void()> on_over)
     : premises_(premises),
       client_(premises.house().reactor, std::move(fd), Stream::State::open),

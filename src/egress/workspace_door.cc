@@ -25,6 +25,7 @@ Result<Forwarding> forwarding_to(std::string_view base_url, std::string_view tok
   if (std::ranges::any_of(rest, is_odd) || token.empty() || std::ranges::any_of(token, is_odd)) return no_url();
   if (parse_authority(authority, out.to.tls ? 443 : 80, out.to)) return no_url();
   out.to.is_house = true;
+  out.to.reach = Reach::anywhere;
   out.base_path = rest;
   out.authorization = "Bearer " + std::string(token);
   return out;

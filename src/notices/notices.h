@@ -18,7 +18,7 @@ namespace sluice::notices {
 
 struct PostOptions {
   std::string signing_root;               // tenants' secrets are derived from it
-  std::vector<std::string> webhook_urls;  // the beginnings of URLs that may be called, or "*"
+  std::vector<std::string> webhook_urls;  // the beginnings of URLs that may be called; "*": public addresses
   int64_t first_ms = 1'000;               // before the second attempt; doubled each time, at most an hour
   int64_t give_up_ms = 24LL * 3600 * 1000;
   int at_once_max = 8;

@@ -115,7 +115,8 @@ void HousePost::send(store::DueNotice due) {
   if (under_way_.size() >= static_cast<std::size_t>(options_.at_once_max)) return;  // its turn comes
   const auto id = due.notice.id;
   if (under_way_.contains(id)) return;
-  if (!net::is_allowed(due.url, options_.webhook_urls)) {
+  const auto reach = net::reach_of(due.url, options_.webhook_urls);
+  if (reach == net::Reach::nowhere) {
     return settle(due, false, "the operator does not allow this URL");
   }
   const auto seconds = std::to_string(loop_.now().ms / 1000);
@@ -125,6 +126,7 @@ void HousePost::send(store::DueNotice due) {
                      {"Sluice-Signature", signature(webhook_secret(options_.signing_root, due.notice.tenant_id),
                                                     seconds, due.notice.body)}};
   request.body = due.notice.body;
+  request.public_addresses_only = reach == net::Reach::public_addresses;
   request.idle_ms_max = call_ms_max;
   auto delivery = std::make_unique<Delivery>(*this, std::move(due));
   auto& entered = *delivery;

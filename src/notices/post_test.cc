@@ -122,6 +122,21 @@ TEST_F(PostTest, Nobody_is_called_whom_the_operator_does_not_allow) {
   EXPECT_EQ(due_count(), 1U) << "it waits for the operator to think again";
 }
 
+TEST_F(PostTest, I_17_what_only_the_star_allows_is_told_at_public_addresses_only) {
+  for (const bool is_named : {false, true}) {
+    client_.requests.clear();
+    options_.webhook_urls = {"*"};
+    if (is_named) options_.webhook_urls.emplace_back("https://host.example/hooks");
+    post_.reset();
+    raise("{}");
+    client_.answer(net::FakeAnswer::whole(200, "yes"));
+    post().nudge();
+    loop_.advance({100});
+    ASSERT_EQ(client_.requests.size(), 1U);
+    EXPECT_EQ(client_.requests[0].public_addresses_only, !is_named);
+  }
+}
+
 TEST_F(PostTest, After_a_day_a_notice_is_given_up) {
   raise("{}");
   post().nudge();

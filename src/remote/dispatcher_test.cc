@@ -144,6 +144,35 @@ TEST_F(RemoteTest, A_dispatch_that_names_its_runner_goes_there_and_nowhere_else_
   EXPECT_NE(heard_.problem->detail.find("http://three/box"), std::string::npos);
 }
 
+TEST_F(RemoteTest, I_17_a_runner_that_only_the_star_allows_is_asked_at_public_addresses_only) {
+  options_.named_urls = {"*", "http://three"};
+  const auto is_public_only = [&](const std::string& named) {
+    client_.requests.clear();
+    heard_ = {};
+    dispatcher_.reset();
+    dispatch_.extras.sandbox_url = named;
+    client_.answer(FakeAnswer::whole(200, std::string(result_line)));
+    begin();
+    SLUICE_CHECK(client_.requests.size() == 1);
+    return client_.requests[0].public_addresses_only;
+  };
+  EXPECT_TRUE(is_public_only("http://four"));
+  EXPECT_FALSE(is_public_only("http://three/box/")) << "a rule names it";
+  EXPECT_FALSE(is_public_only("http://two")) << "the operator's own";
+  EXPECT_FALSE(is_public_only("")) << "the operator's own";
+}
+
+TEST_F(RemoteTest, I_17_a_runner_that_may_not_be_asked_fails_the_run_at_once_and_says_why) {
+  options_.named_urls = {"*"};
+  dispatch_.extras.sandbox_url = "http://three";
+  client_.answer(FakeAnswer().fail(net::CallFailure::refused, "three leads to 127.0.0.1, a loopback address."));
+  begin();
+  EXPECT_EQ(failed_with(), Slug::runner_unavailable);
+  EXPECT_EQ(heard_.problem->detail,
+            "The runner at http://three cannot be asked: three leads to 127.0.0.1, a loopback address.");
+  EXPECT_EQ(client_.requests.size(), 1u);
+}
+
 TEST_F(RemoteTest, Without_any_runner_only_those_that_name_one_are_carried_S_8) {
   options_.runner_urls.clear();
   begin();

@@ -12,11 +12,18 @@ constexpr Millis acknowledge_every{1'000};
 constexpr int64_t errand_ms_max = 10'000;
 constexpr int64_t kill_ms_max = 30'000;  // the runner answers when nothing is left
 
+// A tenant named it, and no rule of the operator does.
+bool is_public_only(const RemoteOptions& options, const std::string& runner) {
+  const bool is_own = std::ranges::find(options.runner_urls, runner) != options.runner_urls.end();
+  return !is_own && net::reach_of(runner, options.named_urls) != net::Reach::anywhere;
+}
+
 }  // namespace
 
 Hearing::Hearing(std::shared_ptr<Context> context, const Mark& from, HearingListener& listener)
     : context_(std::move(context)),
       runner_(from.runner),
+      is_public_only_(is_public_only(context_->options, runner_)),
       dispatch_(from.execution),
       reader_(context_->needs.ids.make<model::RequestId>().text()),
       listener_(listener),
@@ -29,6 +36,7 @@ net::ClientRequest Hearing::request_to(std::string method, const std::string& pa
   net::ClientRequest request{.method = std::move(method),
                              .url = runner_ + path,
                              .headers = {{std::string(harness::reader_header), reader_}},
+                             .public_addresses_only = is_public_only_,
                              .connect_ms_max = options.connect_ms_max};
   if (!options.runner_key.empty()) request.headers.add("Authorization", "Bearer " + options.runner_key);
   return request;
@@ -101,9 +109,11 @@ void Hearing::on_body(std::string_view bytes) {
 
 void Hearing::on_end(net::CallEnd end) {
   call_.reset();
-  const bool unheard = posted_ && end.failure == net::CallFailure::unreachable;
+  const bool is_forbidden = end.failure == net::CallFailure::refused;
+  const bool unheard = posted_ && (is_forbidden || end.failure == net::CallFailure::unreachable);
   if (gone_) return unheard ? say_gone() : ask_to_kill();
   if (lines_.end()) return;  // all of it was heard
+  if (is_forbidden) return unheard ? listener_.on_forbidden(end.what) : lose(end.what);
   const auto why = end.failure ? end.what : "the lines ended before the result";
   if (unheard) return listener_.on_refused(0, why);
   if (posted_) taken_ = false;  // or not: whoever asks will hear

@@ -22,6 +22,8 @@ class HearingListener {
   virtual void on_lines(std::vector<harness::Line> lines) = 0;
   // The runner did not take the dispatch. `status` 0: it was not reached, and nothing was begun there.
   virtual void on_refused(int status, std::string why) = 0;
+  // This server may not ask there, and nothing was sent.
+  virtual void on_forbidden(std::string why) = 0;
   // It had taken it, and nothing more will be heard of it; but it may be at work, if nothing says that it died.
   virtual void on_lost(std::string why) = 0;
   // Another server hears it now.
@@ -73,6 +75,7 @@ class Hearing final : private net::CallListener {
 
   const std::shared_ptr<Context> context_;
   const std::string runner_;
+  const bool is_public_only_;
   const std::string dispatch_;
   const std::string reader_;
   HearingListener& listener_;

@@ -28,7 +28,8 @@ struct RemoteOptions {
   // Without /stream; the one with most free slots is taken, one that fails is passed over. A dispatch that names a
   // runner itself (S-8) goes there and nowhere else.
   std::vector<std::string> runner_urls;
-  std::string runner_key;  // sent as bearer; empty: none
+  std::vector<std::string> named_urls;  // rules for those; what only "*" allows is asked at public addresses only
+  std::string runner_key;               // sent as bearer; empty: none
   MintOptions mint;
   int64_t connect_ms_max = 5'000;
   int64_t silence_ms_max = 120'000;  // a connection that says nothing for longer is broken

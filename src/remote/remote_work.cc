@@ -203,6 +203,10 @@ void RemoteWork::on_refused(int status, std::string why) {
   is_named() ? wait_for_runner() : look_for_runner();
 }
 
+void RemoteWork::on_forbidden(std::string why) {
+  fail(Slug::runner_unavailable, "The runner at " + mark_.runner + " cannot be asked: " + why);
+}
+
 void RemoteWork::on_lost(std::string why) {
   leave_runner();
   context_->lost.add();

@@ -26,6 +26,7 @@ class RemoteWork final : public harness::Work, private HearingListener {
  private:
   void on_lines(std::vector<harness::Line> lines) override;
   void on_refused(int status, std::string why) override;
+  void on_forbidden(std::string why) override;
   void on_lost(std::string why) override;
   void on_taken(std::string why) override { fail(model::Slug::runner_lost, std::move(why)); }
   void on_nonsense(std::string why) override { fail(model::Slug::runner_lost, std::move(why)); }

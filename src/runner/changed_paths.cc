@@ -25,7 +25,7 @@ bool is_same(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec
 
 class Walk {
  public:
-  explicit Walk(timespec since) : since_(since) {}
+  Walk(timespec since, std::stop_token stop) : since_(since), stop_(std::move(stop)) {}
 
   // Whether anything below was found.
   bool look_into(int directory, const std::string& path, int depth) {
@@ -39,7 +39,7 @@ class Walk {
     while (const dirent* entry = readdir(entries.get())) {
       const std::string_view name = entry->d_name;
       if (name == "." || name == "..") continue;
-      if (++entry_count_ > entries_max) return note(path);
+      if (++entry_count_ > entries_max || stop_.stop_requested()) return note(path);
       if (look_at(here, path.empty() ? std::string(name) : path + "/" + std::string(name), depth)) found = true;
       if (paths.size() == changed_paths_max) return true;
     }
@@ -65,6 +65,7 @@ class Walk {
   }
 
   const timespec since_;
+  const std::stop_token stop_;
   int64_t entry_count_ = 0;
 };
 
@@ -78,8 +79,8 @@ ChangeMark mark_changes(int changes_fd) {
   return mark;
 }
 
-std::vector<std::string> changed_since(int changes_fd, const ChangeMark& mark) {
-  Walk walk(mark.at);
+std::vector<std::string> changed_since(int changes_fd, const ChangeMark& mark, std::stop_token stop) {
+  Walk walk(mark.at, std::move(stop));
   const bool is_found = walk.look_into(changes_fd, "", 0);
   struct stat top {};
   const bool is_as_it_was = fstat(changes_fd, &top) == 0 && is_same(top.st_ctim, mark.top.st_ctim) &&

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ inline constexpr std::size_t changed_paths_max = 6;
 
 // Paths below `changes_fd` that were made, changed or taken out of since; a directory only where nothing in it is
 // named, "." for the top. At most changed_paths_max, sorted. In doubt a path counts: what changed in the tick of
-// the kernel's clock in which the mark was set, and what cannot be looked at. Blocks. Follows no link.
-std::vector<std::string> changed_since(int changes_fd, const ChangeMark& mark);
+// the kernel's clock in which the mark was set, and what cannot be looked at, or not in time. Blocks. Follows no link.
+std::vector<std::string> changed_since(int changes_fd, const ChangeMark& mark, std::stop_token stop = {});
 
 }  // namespace sluice::runner

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runner/box_shelf.h"
-#include "runner/errand.h"
 #include "runner/file_herald.h"
 #include "runner/layer_bytes.h"
 #include "runner/told.h"
@@ -58,6 +57,7 @@ Hands::Hands(const Context& context, const harness::Dispatch& dispatch, HandsSta
       home_(layer_home(options_.state_dir, dispatch)),
       state_(std::move(state)),
       ready_us_(context.loop.monotonic_us()),
+      file_work_(context_.loop, options_.keep_ms_max),
       file_report_(options_.file_events_max) {
   for (const auto& name : state_.parked_layers) held_count_ = std::max(held_count_, held_number(name));
   if (dispatch_.keeps_box) context_.shelf->lend(dispatch_.conversation);
@@ -155,10 +155,11 @@ bool Hands::take_kept_box() {
 }
 
 void Hands::find_layers() {
-  send<Result<workspace::Layers>>(
-      *workers_, lifeline_.watch(),
+  file_work_.send<workspace::Layers>(
+      *workers_, "reading the workspace",
       [work = layer_work(), compacts = dispatch_.keeps_box && state_.parked_layers.empty(),
-       held = held_paths()]() mutable -> Result<workspace::Layers> {
+       held = held_paths()](std::stop_token stop) mutable -> Result<workspace::Layers> {
+        work.stop = std::move(stop);
         auto layers = read_layers(work.home);
         if (!layers) return layers;
         for (const auto& path : held) {
@@ -180,7 +181,7 @@ void Hands::find_layers() {
 void Hands::fetch_repository() {
   if (!dispatch_.materials.repository || !layers_.empty()) return fetch_skills();
   repository_fetch_ = std::make_unique<RepositoryFetch>(
-      options_, dispatch_, RepositoryFetch::Needs{*context_.sandbox, *workers_, context_.common.loop},
+      options_, dispatch_, RepositoryFetch::Needs{*context_.sandbox, *workers_, context_.common.loop, context_.egress},
       [this](std::string remark) { tell(EventKind::log, log_body("info", to_utf8(remark))); },
       [this](Result<workspace::Layers> layers) {
         const auto& url = dispatch_.materials.repository->url;

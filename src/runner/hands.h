@@ -19,6 +19,7 @@
 #include "runner/command_run.h"
 #include "runner/file_put.h"
 #include "runner/file_report.h"
+#include "runner/file_work.h"
 #include "runner/layer_shelf.h"
 #include "runner/lifeline.h"
 #include "runner/live_box.h"
@@ -185,6 +186,7 @@ class Hands final : private CommandListener, private BoxUser {
   std::string gathered_;  // all that the run changed, as a layer; empty: that is what the box changed
 
   Lifeline lifeline_;
+  FileWork file_work_;
   std::unique_ptr<RepositoryFetch> repository_fetch_;
   std::unique_ptr<SkillFetch> skill_fetch_;
   std::unique_ptr<LiveBox> live_;  // null: not opened, or no more

@@ -7,7 +7,6 @@
 
 #include "base/fd.h"
 #include "runner/box_shelf.h"
-#include "runner/errand.h"
 #include "runner/hands.h"
 #include "runner/layer_bytes.h"
 #include "runner/output_text.h"
@@ -95,8 +94,8 @@ void Hands::finish(std::string text, Callback<void()> done) {
 
 // It changed something, waited, and needed no box any more.
 void Hands::find_layers_to_end() {
-  send<Result<workspace::Layers>>(
-      *workers_, lifeline_.watch(), [home = home_] { return read_layers(home); },
+  file_work_.send<workspace::Layers>(
+      *workers_, "reading the workspace", [home = home_](const std::stop_token&) { return read_layers(home); },
       [this](Result<workspace::Layers> layers) {
         if (!layers) return fail_keeping(layers.error().what);
         layers_ = std::move(layers).take();
@@ -110,26 +109,32 @@ void Hands::look_for_changes() {
   if (alive.expired() || !tell_more_files()) return;
   const bool wants_assets = dispatch_.supplies && dispatch_.supplies->wants_assets();
   // Descriptors of its own: the box may be dropped while another thread reads.
-  send<Made>(
-      *workers_, lifeline_.watch(),
+  file_work_.send<Made>(
+      *workers_, "comparing the workspace with what it was",
       [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1), wants_assets,
        secrets = dispatch_.secrets, ignored = undiffed_directories(),
-       rules = workspace::AssetRules{.extensions = options_.asset_extensions}]() mutable {
+       rules = workspace::AssetRules{.extensions = options_.asset_extensions}](
+          std::stop_token stop) mutable -> Result<Made> {
         work.changes_fd = changes.get();
+        work.stop = stop;
         Made made{std::string(), workspace::Diff{}, workspace::Assets{}};
         if (!work.held.empty() || !work.kept.empty()) {
           made.gathered = gather_changes(work);
           if (!made.gathered) return made;
           changes = open_directory(made.gathered.value());
         }
-        made.diff = workspace::diff(since_then(work, changes.get()), at_first(work), ignored, {});
+        made.diff =
+            workspace::diff(since_then(work, changes.get()), at_first(work), ignored, {.stop = std::move(stop)});
         if (wants_assets) made.assets = collect(changes.get(), work.kept, rules);
         if (made.assets) scrub(made.assets.value(), secrets, rules);
         return made;
       },
-      [this](Made made) { tell_changes(std::move(made)); },
-      [](Made made) {
-        if (made.gathered) discard(LayerDraft{.from = made.gathered.value()});
+      [this](Result<Made> made) {
+        if (!made) return fail_keeping(made.error().what);
+        tell_changes(std::move(made).take());
+      },
+      [](Result<Made> made) {
+        if (made && made.value().gathered) discard(LayerDraft{.from = made.value().gathered.value()});
       });
 }
 
@@ -169,16 +174,23 @@ void Hands::hand_back(workspace::Assets assets) {
 
 void Hands::draft() {
   if (!is_kept(dispatch_)) return end();
-  send<Drafted>(
-      *workers_, lifeline_.watch(),
-      [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1)]() mutable {
+  file_work_.send<Drafted>(
+      *workers_, "copying the workspace",
+      [work = layer_work(),
+       changes = duplicate(live_ ? live_->box()->changes_fd() : -1)](std::stop_token stop) mutable -> Result<Drafted> {
         work.changes_fd = changes.get();
+        work.stop = std::move(stop);
         Drafted drafted{draft_layer(work)};
         if (drafted.draft) drafted.workspace_bytes = workspace_bytes_with(work.home, drafted.draft.value());
         return drafted;
       },
-      [this](Drafted drafted) { keep_draft(std::move(drafted)); },
-      [](const Drafted& drafted) { discard(drafted.draft); });
+      [this](Result<Drafted> drafted) {
+        if (!drafted) return fail_keeping(drafted.error().what);
+        keep_draft(std::move(drafted).take());
+      },
+      [](const Result<Drafted>& drafted) {
+        if (drafted) discard(drafted.value().draft);
+      });
 }
 
 void Hands::keep_draft(Drafted drafted) {

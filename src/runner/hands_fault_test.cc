@@ -57,6 +57,57 @@ TEST_F(HandsTest, A_box_whose_end_cannot_be_proven_fails_the_run) {
   EXPECT_TRUE(layers().empty()) << "something could still write there";
 }
 
+// A disk or a tenant decides how long it takes, and the run ends all the same.
+TEST_F(HandsTest, A_run_whose_workspace_is_not_kept_in_time_fails_and_leaves_nothing) {
+  std::vector<std::string> late;
+  for (int answered = 0; answered < 3; ++answered) {
+    heard = {};
+    script = [&](sandbox::FakeBox& box, const sandbox::Command&) {
+      put(box.workspace() + "/kept.txt", "no");
+      put(box.changes() + "/kept.txt", "no");
+      workers.answered_until_held = answered;
+      return FakeResult{};
+    };
+    begin("$ work");
+    if (heard.is_over()) continue;  // fewer jobs than that
+    pass(options.hands.keep_ms_max - 1);
+    EXPECT_FALSE(heard.is_over());
+    pass(1);
+    ASSERT_TRUE(heard.problem);
+    EXPECT_EQ(model::entry_of(heard.problem->slug).name, model::entry_of(Slug::writeback_failed).name);
+    EXPECT_NE(heard.problem->detail.find("took longer than 300 s"), std::string::npos) << heard.problem->detail;
+    late.push_back(heard.problem->detail);
+    work.reset();
+    EXPECT_GT(workers.held(), 0u);
+    workers.release();
+    loop.settle();
+    EXPECT_TRUE(layers().empty()) << "what comes late is not kept: " << layers().front();
+    expect_nothing_left();
+  }
+  ASSERT_GE(late.size(), 2u);
+  EXPECT_NE(late[0].find("comparing the workspace with what it was took"), std::string::npos) << late[0];
+  EXPECT_NE(late[1].find("copying the workspace took"), std::string::npos) << late[1];
+}
+
+TEST_F(HandsTest, A_run_that_waits_for_its_workspace_can_be_stopped_and_the_work_on_it_stops_too) {
+  script = [&](sandbox::FakeBox& box, const sandbox::Command&) {
+    put(box.changes() + "/kept.txt", "no");
+    workers.answered_until_held = 0;
+    return FakeResult{};
+  };
+  begin("$ work");
+  ASSERT_FALSE(heard.is_over());
+  bool gone = false;
+  work->stop([&] { gone = true; });
+  work.reset();
+  loop.settle();
+  EXPECT_TRUE(gone) << "whatever its workers do";
+  workers.release();
+  loop.settle();
+  EXPECT_TRUE(layers().empty());
+  expect_nothing_left();
+}
+
 // S-10
 TEST_F(HandsTest, Stopping_kills_the_box_and_is_over_when_that_is_proven) {
   script = hanging;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "runner/errand.h"
 #include "runner/hands.h"
 #include "runner/output_text.h"
 
@@ -48,12 +47,15 @@ void Hands::hold(Callback<void()> done) {
 
 void Hands::find_changed(Callback<void(std::vector<std::string>)> then) {
   if (!live_) return then({});
-  send<std::vector<std::string>>(
-      *workers_, lifeline_.watch(),
-      [mark = mark_, changes = OwnedFd(fcntl(live_->box()->changes_fd(), F_DUPFD_CLOEXEC, 0))] {
-        return changed_since(changes.get(), mark);
+  file_work_.send<std::vector<std::string>>(
+      *workers_, "looking for what changed in the workspace",
+      [mark = mark_, changes = OwnedFd(fcntl(live_->box()->changes_fd(), F_DUPFD_CLOEXEC, 0))](std::stop_token stop) {
+        return Result(changed_since(changes.get(), mark, std::move(stop)));
       },
-      std::move(then));
+      [this, then = std::move(then)](Result<std::vector<std::string>> found) mutable {
+        if (!found) return fail_keeping(found.error().what);
+        then(std::move(found).take());
+      });
 }
 
 // Before it is held: that may change the modes of what its owner made unreadable.
@@ -65,14 +67,18 @@ void Hands::find_held_changed() {
 }
 
 void Hands::hold_changes() {
-  send<Result<std::string>>(
-      *workers_, lifeline_.watch(),
+  file_work_.send<std::string>(
+      *workers_, "copying what the run changed",
       [work = layer_work(), number = ++held_count_,
-       changes = OwnedFd(fcntl(live_->box()->changes_fd(), F_DUPFD_CLOEXEC, 0))]() mutable {
+       changes = OwnedFd(fcntl(live_->box()->changes_fd(), F_DUPFD_CLOEXEC, 0))](std::stop_token stop) mutable {
         work.changes_fd = changes.get();
+        work.stop = std::move(stop);
         return runner::hold_changes(work, number);
       },
-      [this](Result<std::string> name) { take_held(std::move(name)); });
+      [this](Result<std::string> name) { take_held(std::move(name)); },
+      [home = home_](const Result<std::string>& name) {
+        if (name && !name.value().empty()) (void)workspace::remove_tree(home + "/" + name.value());
+      });
 }
 
 void Hands::take_held(Result<std::string> name) {

@@ -112,7 +112,7 @@ Result<Unit> freeze_draft(const LayerWork& work, const std::string& draft) {
   std::error_code error;
   fs::create_directories(work.home, error);
   if (error) return failed("make", work.home, error);
-  return workspace::freeze(work.changes_fd, draft, work.owner, {});
+  return workspace::freeze(work.changes_fd, draft, work.owner, {.stop = work.stop});
 }
 
 bool is_empty_directory(int fd) {
@@ -130,20 +130,21 @@ Result<Unit> hide(const fs::path& path, workspace::Owner owner) {
 
 // What a box made and took away again leaves no trace in its changes. Over a layer that still has it, it must be
 // hidden.
-Result<Unit> hide_vanished(const fs::path& layer, const fs::path& earlier, workspace::Owner owner) {
+Result<Unit> hide_vanished(const fs::path& layer, const fs::path& earlier, const LayerWork& work) {
   auto names = names_in(earlier);
   if (!names) return std::move(names.error());
   for (const auto& name : names.value()) {
+    if (work.stop.stop_requested()) return Error{ErrorKind::unavailable, "it was stopped"};
     struct stat was {};
     struct stat is {};
     if (lstat((earlier / name).c_str(), &was) != 0 || S_ISCHR(was.st_mode)) continue;
     if (lstat((layer / name).c_str(), &is) != 0) {
-      if (auto hidden = hide(layer / name, owner); !hidden) return hidden;
+      if (auto hidden = hide(layer / name, work.owner); !hidden) return hidden;
       continue;
     }
     const bool is_opaque = getxattr((layer / name).c_str(), "user.overlay.opaque", nullptr, 0) > 0;
     if (!S_ISDIR(was.st_mode) || !S_ISDIR(is.st_mode) || is_opaque) continue;
-    if (auto hidden = hide_vanished(layer / name, earlier / name, owner); !hidden) return hidden;
+    if (auto hidden = hide_vanished(layer / name, earlier / name, work); !hidden) return hidden;
   }
   return Unit{};
 }
@@ -237,13 +238,13 @@ Result<std::string> gather_changes(const LayerWork& work) {
   }
   if (!work.held.empty()) {
     const auto merged = work.home + "/" + work.mark + "-all" + std::string(draft_suffix);
-    auto done = workspace::merge(layers, merged, work.owner, {});
+    auto done = workspace::merge(layers, merged, work.owner, {.stop = work.stop});
     (void)workspace::remove_tree(draft);
     if (!done) return std::move(done.error());
     draft = merged;
   }
   if (work.kept.empty()) return draft;
-  if (auto hidden = hide_vanished(draft, work.kept, work.owner); !hidden) return std::move(hidden.error());
+  if (auto hidden = hide_vanished(draft, work.kept, work); !hidden) return std::move(hidden.error());
   return draft;
 }
 
@@ -255,7 +256,7 @@ Result<std::string> hold_changes(const LayerWork& work, int number) {
   (void)workspace::remove_tree(path);  // a server died after it was written and before that was known
   if (auto frozen = freeze_draft(work, path); !frozen) return std::move(frozen.error());
   if (work.kept.empty()) return name;
-  if (auto hidden = hide_vanished(path, work.kept, work.owner); !hidden) return std::move(hidden.error());
+  if (auto hidden = hide_vanished(path, work.kept, work); !hidden) return std::move(hidden.error());
   return name;
 }
 
@@ -305,7 +306,8 @@ void remove_held_but(const std::string& home, model::RunId run, const std::vecto
 Result<workspace::Layers> compacted(const LayerWork& work, int layers_max) {
   if (std::ssize(work.below) < layers_max) return work.below;
   const auto merged = work.home + "/" + work.mark + "-whole" + std::string(draft_suffix);
-  if (auto done = workspace::merge(work.below, merged, work.owner, {}); !done) return std::move(done.error());
+  if (auto done = workspace::merge(work.below, merged, work.owner, {.stop = work.stop}); !done)
+    return std::move(done.error());
   const LayerDraft draft{merged, work.home + "/" + numbered(top_of(work.below) + 1) + std::string(whole_suffix)};
   if (auto kept = keep(draft); !kept) return std::move(kept.error());
   return workspace::Layers{draft.to};
@@ -334,7 +336,7 @@ Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max) {
   workspace::Layers all = work.below;
   all.insert(all.begin(), draft);
   const auto merged = work.home + "/" + work.mark + "-whole" + std::string(draft_suffix);
-  auto done = workspace::merge(all, merged, work.owner, {});
+  auto done = workspace::merge(all, merged, work.owner, {.stop = work.stop});
   (void)workspace::remove_tree(draft);
   if (!done) return std::move(done.error());
   return LayerDraft{merged, work.home + "/" + number + std::string(whole_suffix)};

@@ -13,6 +13,7 @@
 // which ends in the middle leaves nothing. Everything here blocks, but for keep().
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,7 @@ struct LayerWork {
   workspace::Layers held = {};  // the run's own, between the box's changes and `below`
   std::string kept = {};        // what earlier runs in the same box changed: the box's changes have it in them
   std::string gathered = {};    // what gather_changes() made of all this
+  std::stop_token stop = {};    // what walks over files looks at it
 };
 
 // All that the run changed as one layer over `below` and `kept`, beside the others; its path.

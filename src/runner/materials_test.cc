@@ -1,4 +1,7 @@
 // What is put into a box: a repository, skills.
+#include <fcntl.h>
+
+#include "egress/fake_egress.h"
 #include "runner/hands_fixture.h"
 #include "runner/repository_fetch.h"
 
@@ -131,7 +134,6 @@ class RepositoryTest : public HandsTest {
 
 TEST_F(RepositoryTest, Is_cloned_in_a_box_of_its_own_before_the_model_is_asked) {
   script = [this](FakeBox& box, const sandbox::Command& command) {
-    EXPECT_EQ(box.request.network, sandbox::Network::host);
     EXPECT_EQ(heard.text(), "");
     EXPECT_TRUE(box.request.environment.empty()) << "the agent's variables are no business of git's";
     put(box.changes() + "/AGENTS.md", "Use tabs.");
@@ -163,7 +165,6 @@ TEST_F(RepositoryTest, Nothing_the_box_of_git_did_reaches_the_agent_s_but_its_fi
   begin("$ env");
   ASSERT_TRUE(heard.usage);
   ASSERT_EQ(requests.size(), 2u);
-  EXPECT_EQ(requests[1].network, sandbox::Network::none);
   for (const auto& [name, value] : requests[1].environment) EXPECT_FALSE(name.starts_with("GIT_")) << name;
   EXPECT_EQ(commands.at(1).environment.size(), 0u);
 }
@@ -229,9 +230,9 @@ TEST_F(RepositoryTest, What_may_not_be_fetched_is_refused_in_words) {
   }
 }
 
-TEST_F(RepositoryTest, I_17_what_only_the_star_allows_is_cloned_from_one_public_address) {
-  const auto setting = [&](const std::string& address) {
-    const auto plan = clone_commands(*materials.repository, options.hands, secrets.get(), address);
+TEST_F(RepositoryTest, Git_is_led_through_the_door_of_its_sandbox) {
+  const auto setting = [&] {
+    const auto plan = planned();
     if (!plan) return plan.error().what;
     const auto& environment = plan.value()[0].environment;
     const auto key = environment.find("GIT_CONFIG_KEY_0");
@@ -239,33 +240,63 @@ TEST_F(RepositoryTest, I_17_what_only_the_star_allows_is_cloned_from_one_public_
                                     : key->second + "=" + environment.at("GIT_CONFIG_VALUE_0");
   };
   auto& url = materials.repository->url;
-  EXPECT_FALSE(host_to_look_up(url, options.hands.repository_urls)) << "a rule names it";
+  EXPECT_EQ(setting(), "http.proxy=socks5h://127.0.0.1:3128");
   options.hands.repository_urls = {"*"};
-  ASSERT_TRUE(host_to_look_up(url, options.hands.repository_urls));
-  EXPECT_EQ(setting("203.0.114.7"), "http.curloptResolve=git.example:443:203.0.114.7");
-  EXPECT_EQ(setting("2a00::7"), "http.curloptResolve=git.example:443:[2a00::7]");
-  url = "http://git.example:3000/app.git";
-  EXPECT_EQ(setting("203.0.114.7"), "http.curloptResolve=git.example:3000:203.0.114.7");
-  url = "ssh://robot@git.example/app.git";
-  EXPECT_EQ(setting("203.0.114.7"), "ssh -oBatchMode=yes -oHostName=203.0.114.7 -oHostKeyAlias=git.example");
+  EXPECT_EQ(setting(), "http.proxy=socks5h://127.0.0.1:3128");
+  url = "ssh://robot@Git.example:2222/app.git";
+  EXPECT_EQ(setting(), "ssh -oBatchMode=yes -oHostName=127.0.0.1 -oPort=3128 -oHostKeyAlias=git.example");
   url = "git://git.example/app.git";
-  EXPECT_NE(setting("203.0.114.7").find("not for git://"), std::string::npos);
-  for (const char* const host : {"127.0.0.1", "2130706433", "::1", "169.254.169.254", "10.1.2.3", "localhost"}) {
-    const auto address = public_address_of(host);
-    ASSERT_FALSE(address) << host;
-    EXPECT_NE(address.error().what.find(" leads to "), std::string::npos) << address.error().what;
+  EXPECT_NE(setting().find("not for git://"), std::string::npos);
+  for (const char* const odd :
+       {"ssh://git.example;id/app", "ssh://-oProxyCommand=id/app", "ssh://$(id)/app", "http:///app",
+        "https://git.example:0/app", "https://git.example:99999/app", "https://git.example:x/app"}) {
+    url = odd;
+    EXPECT_NE(setting().find("-oHostKeyAlias"), 0u) << odd;
+    EXPECT_FALSE(planned()) << odd;
   }
-  EXPECT_FALSE(public_address_of("git.example."));
-  EXPECT_EQ(public_address_of("8.8.8.8").take(), "8.8.8.8");
 }
 
-TEST_F(RepositoryTest, I_17_a_repository_on_this_machine_is_cloned_only_if_a_rule_names_it) {
-  options.hands.repository_urls = {"*"};
-  materials.repository->url = "http://127.0.0.1:9/app.git";
+TEST_F(RepositoryTest, I_17_its_sandbox_reaches_the_host_of_the_repository_alone) {
+  egress::FakeEgress ways;
+  egress = &ways;
+  sandbox->egress_listener = [](FakeBox&) { return OwnedFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); };
   begin("say Hello.");
-  expect_problem(Slug::repository_failed, "127.0.0.1 leads to 127.0.0.1, a loopback address");
-  options.hands.repository_urls = {"*", "http://127.0.0.1:9"};
-  EXPECT_FALSE(host_to_look_up(materials.repository->url, options.hands.repository_urls));
+  ASSERT_TRUE(heard.usage);
+  ASSERT_EQ(ways.single_hosts.size(), 1u);
+  EXPECT_EQ(ways.single_hosts[0].name, "git.example");
+  EXPECT_EQ(ways.single_hosts[0].port, 443);
+  EXPECT_FALSE(ways.single_hosts[0].public_only) << "a rule names it";
+  EXPECT_TRUE(ways.single_hosts[0].asks_by_socks);
+  EXPECT_EQ(ways.single_hosts[0].lifetime_ms_max, options.hands.clone_timeout_ms);
+
+  for (const auto& [url, name, port] :
+       {std::tuple{"https://Git.example.:8443/a", "git.example", 8443},
+        std::tuple{"ssh://robot@git.example/a", "git.example", 22}, std::tuple{"http://[::ffff]:80/a", "::ffff", 80}}) {
+    heard = {};
+    options.hands.repository_urls = {"*"};
+    runner.reset();
+    materials.repository =
+        harness::RepositoryUse{.id = "rep_" + std::to_string(ways.single_hosts.size() + 1), .url = url};
+    begin("say Hello.");
+    EXPECT_EQ(ways.single_hosts.back().name, name);
+    EXPECT_EQ(ways.single_hosts.back().port, port);
+    EXPECT_TRUE(ways.single_hosts.back().public_only);
+    EXPECT_EQ(ways.single_hosts.back().asks_by_socks, !std::string_view(url).starts_with("ssh"));
+  }
+  EXPECT_EQ(ways.single_hosts.size(), 4u);
+}
+
+TEST_F(RepositoryTest, I_17_an_address_that_may_not_be_reached_is_said_with_the_rule) {
+  egress::FakeEgress ways;
+  ways.single_host_fault = Error{ErrorKind::denied, "git.example leads to 127.0.0.1, a loopback address"};
+  egress = &ways;
+  sandbox->egress_listener = [](FakeBox&) { return OwnedFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); };
+  script = [](auto&, auto&) { return FakeResult{.exit = {.cause = ExitCause::exited, .code = 128}}; };
+  options.hands.repository_urls = {"*"};
+  begin("say Hello.");
+  expect_problem(Slug::repository_failed,
+                 "git.example leads to 127.0.0.1, a loopback address. The rule * of repositories.allowed_urls allows "
+                 "public addresses only");
 }
 
 TEST_F(RepositoryTest, A_url_that_names_a_user_gets_no_credential_and_is_not_fetched) {

@@ -40,14 +40,15 @@ class RealHands : public testing::Test {
     runner.reset();
     sandbox->close([this] { reactor->stop(); });
     reactor->run();
+    egress.reset();
     workers.reset();
     watcher.reset();
     sandbox.reset();
     EXPECT_TRUE(workspace::remove_tree(state_dir));
   }
 
-  // To its end.
-  void run(std::string prompt) {
+  // To its end, well or not.
+  void run_any(std::string prompt) {
     heard.events.clear();
     heard.usage.reset();
     heard.problem.reset();
@@ -60,12 +61,20 @@ class RealHands : public testing::Test {
     dispatch.materials = materials;
     dispatch.prompt = std::move(prompt);
     if (!runner) {
-      runner = make_native_runner(
-          options, {*client, *reactor, entropy, log, metrics, sandbox.get(), watcher.get(), workers.get()});
+      runner = make_native_runner(options, {*client, *reactor, entropy, log, metrics, sandbox.get(), watcher.get(),
+                                            workers.get(), egress.get()});
     }
     work = runner->dispatch(std::move(dispatch), heard);
     reactor->run();
+  }
+  void run(std::string prompt) {
+    run_any(std::move(prompt));
     ASSERT_FALSE(heard.problem) << heard.problem->detail;
+  }
+  // From now on sandboxes have a way out.
+  void open_egress(egress::EgressOptions wishes = {}) {
+    wishes.ca_dir = state_dir + "/egress";
+    egress = egress::make_egress(std::move(wishes), *reactor, *workers, entropy, log, metrics).take();
   }
   bool was_told(model::EventKind kind, std::string_view words) const {
     for (const auto& body : heard.bodies(kind)) {
@@ -82,6 +91,7 @@ class RealHands : public testing::Test {
   std::unique_ptr<sandbox::Sandbox> sandbox;
   std::unique_ptr<workspace::Watcher> watcher;
   std::unique_ptr<world::Workers> workers;
+  std::unique_ptr<egress::Egress> egress;  // null: nothing leaves a sandbox
   std::unique_ptr<net::FakeClient> client;
   RunnerOptions options;
   harness::Materials materials;

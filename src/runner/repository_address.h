@@ -1,7 +1,6 @@
-// Where a repository is that only the rule "*" allows: at a public address, which is looked up once and then held to.
+// Where a repository is: the one host and port that its clone may reach.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,14 +10,12 @@
 namespace sluice::runner {
 
 struct RepositoryHost {
-  std::string name;  // or an address, without brackets
+  std::string name;  // in lower case without a dot at its end, or an address without brackets
   int port = 0;
+  bool public_only = true;  // only the rule "*" allows it; a host that a rule names may be anywhere
 };
 
-// Empty when a rule names it: then it may be anywhere.
-std::optional<RepositoryHost> host_to_look_up(std::string_view url, const std::vector<std::string>& rules);
-
-// Waits for the resolver. `denied`, in words, when there is no public one.
-Result<std::string> public_address_of(const std::string& host);
+// `url` has a scheme of git's. `denied`, in words, when git and the server could read its host in two ways.
+Result<RepositoryHost> repository_host(std::string_view url, const std::vector<std::string>& rules);
 
 }  // namespace sluice::runner

@@ -8,7 +8,6 @@
 #include "base/bytes.h"
 #include "base/fd.h"
 #include "runner/base_url.h"
-#include "runner/errand.h"
 #include "runner/tools.h"
 
 namespace sluice::runner {
@@ -108,21 +107,21 @@ Result<Unit> add_credential(std::map<std::string, std::string>& environment, con
   return Unit{};
 }
 
-// git connects there, whatever the name leads to by then.
-Result<Unit> hold_to(const std::string& address, std::string_view url, const HandsOptions& options,
-                     std::map<std::string, std::string>& environment) {
-  const auto host = host_to_look_up(url, options.repository_urls);
-  SLUICE_CHECK(host);
-  if (url.starts_with("git://")) {
+// Where the server answers in git's sandbox.
+std::string door_address() { return "127.0.0.1:" + std::to_string(sandbox::egress_port); }
+
+// Names are looked up by the server, for git has no network of its own.
+Result<Unit> lead_through_door(const Place& place, const RepositoryHost& host,
+                               std::map<std::string, std::string>& environment) {
+  if (place.scheme == "git") {
     return Error{ErrorKind::denied,
                  "repositories.allowed_urls allows it by * only, which is not for git://: use https://"};
   }
-  if (url.starts_with("ssh://")) {
-    environment["GIT_SSH_COMMAND"] += " -oHostName=" + address + " -oHostKeyAlias=" + host->name;
-  } else if (address != host->name) {
-    const bool is_v6 = address.find(':') != std::string::npos;
-    add_setting(environment, "http.curloptResolve",
-                host->name + ":" + std::to_string(host->port) + ":" + (is_v6 ? "[" + address + "]" : address));
+  if (place.scheme == "ssh") {
+    environment["GIT_SSH_COMMAND"] +=
+        " -oHostName=127.0.0.1 -oPort=" + std::to_string(sandbox::egress_port) + " -oHostKeyAlias=" + host.name;
+  } else {
+    add_setting(environment, "http.proxy", "socks5h://" + door_address());
   }
   return Unit{};
 }
@@ -146,8 +145,7 @@ std::vector<std::string> git(std::vector<std::string> rest) {
 }  // namespace
 
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
-                                                     const HandsOptions& options, const vault::Secrets* secrets,
-                                                     const std::string& address) {
+                                                     const HandsOptions& options, const vault::Secrets* secrets) {
   const auto place = place_of(repository.url);
   if (!place) {
     return Error{ErrorKind::invalid, "its url must begin with https://, http://, ssh:// or git://"};
@@ -164,9 +162,9 @@ Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUs
     auto added = add_credential(environment, *repository.credential_alias, *place, options, secrets);
     if (!added) return std::move(added.error());
   }
-  if (!address.empty()) {
-    if (auto held = hold_to(address, repository.url, options, environment); !held) return std::move(held.error());
-  }
+  const auto host = repository_host(repository.url, options.repository_urls);
+  if (!host) return host.error();
+  if (auto led = lead_through_door(*place, host.value(), environment); !led) return std::move(led.error());
   std::vector<std::vector<std::string>> lines;
   const auto depth = "--depth=" + std::to_string(repository.depth);
   if (is_commit(repository.ref)) {
@@ -195,6 +193,7 @@ RepositoryFetch::RepositoryFetch(const HandsOptions& options, const harness::Dis
       needs_(needs),
       remark_(std::move(remark)),
       done_(std::move(done)),
+      file_work_(needs.loop, options.keep_ms_max),
       box_(needs.loop) {
   needs_.loop.defer([this, alive = lifeline_.watch()] {
     if (!alive.expired()) begin();
@@ -205,36 +204,36 @@ void RepositoryFetch::begin() {
   auto commands = clone_commands(*dispatch_.materials.repository, options_, secrets());
   if (!commands) return finish(std::move(commands.error()));
   commands_ = std::move(commands).take();
-  auto host = host_to_look_up(dispatch_.materials.repository->url, options_.repository_urls);
-  host ? look_up(*std::move(host)) : open_box();
-}
-
-void RepositoryFetch::look_up(RepositoryHost host) {
-  send<Result<std::string>>(
-      needs_.workers, lifeline_.watch(), [name = std::move(host.name)] { return public_address_of(name); },
-      [this](Result<std::string> address) {
-        if (!address) return finish(std::move(address.error()));
-        address_ = std::move(address).take();
-        auto commands = clone_commands(*dispatch_.materials.repository, options_, secrets(), address_);
-        if (!commands) return finish(std::move(commands.error()));
-        commands_ = std::move(commands).take();
-        open_box();
-      },
-      [](const Result<std::string>&) {});
+  open_box();
 }
 
 void RepositoryFetch::open_box() {
-  box_.open(needs_.sandbox, {.name = dispatch_.run.text() + "-repository", .network = sandbox::Network::host},
+  box_.open(needs_.sandbox, {.name = dispatch_.run.text() + "-repository"},
             [this, alive = lifeline_.watch()](Result<Unit> opened) {
               if (alive.expired()) return;
               if (!opened) return finish(std::move(opened.error()).in("open a sandbox for it"));
+              open_door();
               run_next();
             });
+}
+
+void RepositoryFetch::open_door() {
+  const auto& url = dispatch_.materials.repository->url;
+  auto listener = needs_.egress != nullptr ? box_.box()->take_egress_listener() : OwnedFd();
+  if (!listener) return;
+  auto host = repository_host(url, options_.repository_urls);
+  SLUICE_CHECK(host);  // clone_commands() has read it
+  door_ = needs_.egress->open_single_host(std::move(listener), {.name = std::move(host.value().name),
+                                                                .port = host.value().port,
+                                                                .public_only = host.value().public_only,
+                                                                .asks_by_socks = !url.starts_with("ssh://"),
+                                                                .lifetime_ms_max = options_.clone_timeout_ms});
 }
 
 void RepositoryFetch::run_next() {
   if (next_command_ == commands_.size()) {
     run_.reset();
+    door_.reset();
     return box_.kill([this, alive = lifeline_.watch()](Result<Unit> proof) {
       if (alive.expired()) return;
       if (!proof) return finish(std::move(proof.error()).in("end its sandbox"));
@@ -251,15 +250,28 @@ void RepositoryFetch::on_ended(sandbox::Exit exit, std::string printed) {
   if (exit.cause == sandbox::ExitCause::exited && exit.code == 0) return run_next();
   const bool is_too_plain = printed.find(no_shallow_words) != std::string::npos;
   if (is_too_plain && remark_ && dispatch_.materials.repository->depth > 0) return run_without_depth();
+  // git knows only that nobody was reached.
+  if (door_ && door_->fault()) return finish(fault_of_door());
   ToolPlan plan{.is_shell = true};
   plan.command.timeout_ms = options_.clone_timeout_ms;
   finish(Error{ErrorKind::unavailable, shown("git: " + answer_of(plan, exit, std::move(printed)).text)});
 }
 
+Error RepositoryFetch::fault_of_door() const {
+  auto fault = *door_->fault();
+  const auto host = repository_host(dispatch_.materials.repository->url, options_.repository_urls);
+  if (fault.kind == ErrorKind::denied && host && host.value().public_only) {
+    fault.what +=
+        ". The rule * of repositories.allowed_urls allows public addresses only; the server's operator can name this "
+        "host there";
+  }
+  return fault;
+}
+
 void RepositoryFetch::run_without_depth() {
   auto repository = *dispatch_.materials.repository;
   repository.depth = 0;
-  auto commands = clone_commands(repository, options_, secrets(), address_);
+  auto commands = clone_commands(repository, options_, secrets());
   if (!commands) return finish(std::move(commands.error()));
   commands_ = std::move(commands).take();
   --next_command_;
@@ -288,11 +300,12 @@ void RepositoryFetch::freeze() {
                  .home = layer_home(options_.state_dir, dispatch_),
                  .mark = dispatch_.run.text() + "-repository",
                  .owner = {options_.owner_uid, options_.owner_uid}};
-  send<Result<LayerDraft>>(
-      needs_.workers, lifeline_.watch(),
-      [work = std::move(work),
-       changes = OwnedFd(fcntl(box_.box()->changes_fd(), F_DUPFD_CLOEXEC, 0))]() mutable -> Result<LayerDraft> {
+  file_work_.send<LayerDraft>(
+      needs_.workers, "copying what was cloned",
+      [work = std::move(work), changes = OwnedFd(fcntl(box_.box()->changes_fd(), F_DUPFD_CLOEXEC, 0))](
+          std::stop_token stop) mutable -> Result<LayerDraft> {
         work.changes_fd = changes.get();
+        work.stop = std::move(stop);
         return draft_layer(work);
       },
       [this](Result<LayerDraft> draft) { take(std::move(draft)); }, [](Result<LayerDraft> draft) { discard(draft); });
@@ -313,6 +326,7 @@ void RepositoryFetch::finish(Result<workspace::Layers> layers) {
 
 void RepositoryFetch::stop(Callback<void()> gone) {
   run_.reset();
+  door_.reset();
   box_.kill([gone = std::move(gone)](const Result<Unit>&) mutable { gone(); });
 }
 

@@ -1,7 +1,7 @@
-// A repository, cloned in a box of its own that has the network and nothing else, and frozen into the
-// first layer of a workspace. The credential is in the environment of git there, and nowhere else:
-// not in its arguments, not in a file, not in the agent's box. It is a secret in reach of the run, or one of the
-// operator's.
+// A repository, cloned in a sandbox of its own and frozen into the first layer of a workspace. What git reaches there
+// is the host of the repository, through a listener that the server answers, and nothing else. The credential is in the
+// environment of git there, and nowhere else: not in its arguments, not in a file, not in the agent's box. It is a
+// secret in reach of the run, or one of the operator's.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,10 @@
 
 #include "base/callback.h"
 #include "base/result.h"
+#include "egress/egress.h"
 #include "harness/harness.h"
 #include "runner/command_run.h"
+#include "runner/file_work.h"
 #include "runner/held_box.h"
 #include "runner/layer_shelf.h"
 #include "runner/lifeline.h"
@@ -24,10 +26,8 @@ namespace sluice::runner {
 
 // The commands that fetch it, in order. `denied` or `invalid`, in words for whoever made the
 // repository, when it may not be fetched.
-// `address`, if any: where its host is, and nowhere else.
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
-                                                     const HandsOptions& options, const vault::Secrets* secrets,
-                                                     const std::string& address = {});
+                                                     const HandsOptions& options, const vault::Secrets* secrets);
 
 class RepositoryFetch final : private CommandListener {
  public:
@@ -35,6 +35,7 @@ class RepositoryFetch final : private CommandListener {
     sandbox::Sandbox& sandbox;
     world::Workers& workers;
     world::Loop& loop;
+    egress::Egress* egress;  // null: nothing leaves a sandbox
   };
   // All must outlive this. `done` comes once, never from inside: the layers, or why there are none.
   // `remark`, at most once before: what somebody who waits should know. Either may drop this.
@@ -49,14 +50,15 @@ class RepositoryFetch final : private CommandListener {
   void on_ended(sandbox::Exit exit, std::string printed) override;
 
   void begin();
-  void look_up(RepositoryHost host);
   void open_box();
+  void open_door();
   void run_next();
   // The last command once more, and what follows it, for the whole history.
   void run_without_depth();
   void freeze();
   void take(Result<LayerDraft> draft);
   void finish(Result<workspace::Layers> layers);
+  Error fault_of_door() const;
   // Without anything that is the credential's.
   std::string shown(std::string words) const;
   const vault::Secrets* secrets() const { return dispatch_.secrets.get(); }
@@ -66,11 +68,12 @@ class RepositoryFetch final : private CommandListener {
   const Needs needs_;
   Callback<void(std::string)> remark_;
   Callback<void(Result<workspace::Layers>)> done_;
-  std::string address_;  // empty: its host may be anywhere
   std::vector<sandbox::Command> commands_;
   std::size_t next_command_ = 0;
   Lifeline lifeline_;
+  FileWork file_work_;
   HeldBox box_;
+  std::unique_ptr<egress::SingleHostWay> door_;  // null before the sandbox is open
   std::unique_ptr<CommandRun> run_;
 };
 

@@ -1,4 +1,9 @@
-// A repository comes from a server that wants a password, through a real git in a real box.
+// A repository comes from a server that wants a password, through a real git in a real sandbox.
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -7,6 +12,59 @@
 
 namespace sluice::runner {
 namespace repository_real_test {
+
+// Before git has its sandbox, a program looks around there as one that broke out of git would.
+class LookingAround final : public sandbox::Sandbox {
+ public:
+  LookingAround(std::unique_ptr<sandbox::Sandbox> real, std::string script)
+      : real_(std::move(real)), script_(std::move(script)) {}
+  std::string_view driver() const override { return real_->driver(); }
+  const std::vector<sandbox::Ability>& abilities() const override { return real_->abilities(); }
+  int warm_available() const override { return real_->warm_available(); }
+  uint64_t open(sandbox::BoxRequest request, Callback<void(Result<std::unique_ptr<sandbox::Box>>)> done) override {
+    const bool is_gits = request.name.ends_with("-repository");
+    return real_->open(std::move(request), [this, is_gits, done = std::move(done)](auto box) mutable {
+      if (!is_gits || !box) return done(std::move(box));
+      box_ = std::move(box).take();
+      done_ = std::move(done);
+      process_ = box_->start({.argv = {"bash", "-c", script_}, .timeout_ms = 20'000}, listener_);
+    });
+  }
+  void give_up(uint64_t ticket) override { real_->give_up(ticket); }
+  void close(Callback<void()> done) override { real_->close(std::move(done)); }
+
+  std::string seen;
+
+ private:
+  struct Listener final : sandbox::ProcessListener {
+    explicit Listener(LookingAround& its) : all(its) {}
+    void on_output(sandbox::Stream, std::string_view bytes) override { all.seen += bytes; }
+    void on_exit(sandbox::Exit) override { all.done_(std::move(all.box_)); }
+    LookingAround& all;
+  };
+
+  std::unique_ptr<sandbox::Sandbox> real_;
+  const std::string script_;
+  Listener listener_{*this};
+  std::unique_ptr<sandbox::Box> box_;
+  Callback<void(Result<std::unique_ptr<sandbox::Box>>)> done_;
+  std::unique_ptr<sandbox::Process> process_;
+};
+
+// Named by the test's own process, so that no other test has it.
+class AbstractListener {
+ public:
+  AbstractListener() {
+    sockaddr_un address{.sun_family = AF_UNIX};
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    SLUICE_CHECK(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(fd_.get(), 8) == 0);
+  }
+  const std::string name = "sluice-clone-" + std::to_string(getpid());
+
+ private:
+  OwnedFd fd_{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
 
 class RealRepository : public RealHands {
  protected:
@@ -24,7 +82,8 @@ class RealRepository : public RealHands {
         nullptr, metrics);
     SLUICE_CHECK(bool(served));
     server = std::move(served).take();
-    const auto host = "127.0.0.1:" + std::to_string(server->port());
+    open_egress();
+    host = "127.0.0.1:" + std::to_string(server->port());
     options.hands.repository_urls = {"http://" + host};
     options.hands.git_credentials["bot"] = {host, "robot", "pass-word"};
     options.hands.clone_timeout_ms = 20'000;
@@ -34,6 +93,7 @@ class RealRepository : public RealHands {
 
   // Plain files of .git are enough for git to clone.
   void serve(const std::string& work_tree, net::Exchange& exchange) {
+    ++requests;
     const auto& request = exchange.request();
     if (request.headers.find("authorization") != "Basic cm9ib3Q6cGFzcy13b3Jk") return exchange.respond({.status = 401});
     std::ifstream file(work_tree + "/.git" + request.path.substr(std::string_view("/app").size()), std::ios::binary);
@@ -42,6 +102,8 @@ class RealRepository : public RealHands {
   }
 
   std::unique_ptr<net::Server> server;
+  std::string host;
+  int requests = 0;
 };
 
 // I-25
@@ -70,6 +132,44 @@ TEST_F(RealRepository, Is_fetched_whole_from_a_server_that_cannot_give_a_part) {
   run("$ git log --format=%s\nsay {{last}}");
   EXPECT_EQ(heard.text(), "First");
   EXPECT_TRUE(was_told(model::EventKind::log, "cannot give a part of the history"));
+}
+
+// I-17: a hole in git reaches nothing of this machine.
+TEST_F(RealRepository, I_17_git_runs_where_no_loopback_and_no_abstract_socket_of_the_host_is_reached) {
+  const AbstractListener secret;
+  auto looking = std::make_unique<LookingAround>(
+      std::move(sandbox),
+      "(exec 3<>/dev/tcp/127.0.0.1/" + std::to_string(server->port()) + ") 2>/dev/null && echo loopback; grep -o " +
+          secret.name + " /proc/net/unix; " +
+          "grep -q : /proc/net/route && echo route; grep -v -e Inter -e face -e lo: /proc/net/dev; " + "echo looked");
+  const auto& seen = looking->seen;
+  sandbox = std::move(looking);
+  run("$ cat AGENTS.md\nsay {{last}}");
+  EXPECT_EQ(seen, "looked\n");
+  EXPECT_EQ(heard.text(), "Use tabs.") << "and yet it is cloned";
+}
+
+TEST_F(RealRepository, I_17_what_only_the_star_allows_is_not_cloned_from_this_machine) {
+  options.hands.repository_urls = {"*"};
+  options.hands.git_credentials.clear();
+  materials.repository->credential_alias.reset();
+  for (const char* const name : {"127.0.0.1", "localhost", "[::1]"}) {
+    materials.repository->url = "http://" + std::string(name) + ":" + std::to_string(server->port()) + "/app";
+    run_any("say Hello.");
+    ASSERT_TRUE(heard.problem) << name;
+    EXPECT_EQ(model::entry_of(heard.problem->slug).name, model::entry_of(model::Slug::repository_failed).name);
+    EXPECT_NE(heard.problem->detail.find(" leads to "), std::string::npos) << heard.problem->detail;
+    EXPECT_NE(heard.problem->detail.find("allows public addresses only"), std::string::npos) << heard.problem->detail;
+  }
+  EXPECT_EQ(requests, 0);
+}
+
+TEST_F(RealRepository, A_host_that_does_not_answer_is_named_in_the_problem) {
+  server.reset();
+  run_any("say Hello.");
+  ASSERT_TRUE(heard.problem);
+  EXPECT_NE(heard.problem->detail.find("127.0.0.1 cannot be reached: Connection refused"), std::string::npos)
+      << heard.problem->detail;
 }
 
 }  // namespace repository_real_test

@@ -63,6 +63,7 @@ struct HandsOptions {
   int64_t tool_timeout_ms_max = 600'000;
   int64_t setup_timeout_ms = 600'000;
   int64_t clone_timeout_ms = 600'000;
+  int64_t keep_ms_max = 300'000;  // to read, compare or copy a workspace, once
   bool watch_files = true;
   int64_t file_events_max = 20'000;  // of a run, one by one; later ones are counted
   int64_t file_sum_ms = 60'000;      // between two reports of such counts

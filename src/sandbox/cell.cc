@@ -40,12 +40,7 @@ std::string why_not_started(const box::Head& head, const std::string& program, c
 }  // namespace
 
 Cell::Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, Birth birth)
-    : number_(number),
-      reactor_(reactor),
-      keeper_(keeper),
-      groups_(groups),
-      has_listeners_(birth.has_listeners),
-      began_us_(reactor.monotonic_us()) {
+    : number_(number), reactor_(reactor), keeper_(keeper), groups_(groups), began_us_(reactor.monotonic_us()) {
   line_ = std::make_unique<Line>(
       reactor_, std::move(birth.line), [this](Packet packet) { heard(std::move(packet)); },
       [this] { fail(Loss::vanished, "its first process ended"); });
@@ -131,10 +126,10 @@ bool Cell::take_numbered(Packet& packet) const {
 }
 
 void Cell::on_init_ready(Packet packet) {
-  const std::size_t listener_count = has_listeners_ ? box::door_count : 0;
+  constexpr std::size_t listener_count = box::door_count;
   const bool is_whole = packet.head.a == static_cast<int64_t>(listener_count) &&
                         packet.descriptors.size() == listener_count + (is_born() ? 0 : 1);
-  if (is_whole && has_listeners_) {
+  if (is_whole) {
     bridge_listener = std::move(packet.descriptors.back());
     packet.descriptors.pop_back();
     egress_listener = std::move(packet.descriptors.back());

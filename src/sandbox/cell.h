@@ -57,8 +57,7 @@ class CellKeeper {
 class Cell final {
  public:
   struct Birth {
-    OwnedFd line;               // our end of the new init's socket
-    bool has_listeners = true;  // a sandbox without the two of its loopback is none
+    OwnedFd line;  // our end of the new init's socket
     Millis patience = opening_patience;
   };
   Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, Birth birth);
@@ -117,7 +116,6 @@ class Cell final {
   world::Reactor& reactor_;
   CellKeeper& keeper_;
   const GroupHome& groups_;
-  const bool has_listeners_;
   std::unique_ptr<Line> line_;
   std::vector<Packet> early_;  // said by the first process before we had its pidfd, without which they are of no use
   OwnedFd pidfd_;

@@ -143,16 +143,13 @@ TEST_P(EgressContract, Connections_wait_while_nobody_has_taken_the_listener) {
   EXPECT_EQ(heard.out, "sent\nlate\n") << heard.err;
 }
 
-TEST_P(EgressContract, The_listener_is_given_once_and_never_for_the_hosts_network) {
+TEST_P(EgressContract, The_listener_is_given_once) {
   BoxStory story(options());
   const auto box = story.open();
   EXPECT_TRUE(box->take_egress_listener());
   EXPECT_FALSE(box->take_egress_listener());
   EXPECT_TRUE(box->take_bridge_listener());
   EXPECT_FALSE(box->take_bridge_listener());
-  const auto online = story.open({.network = Network::host});
-  EXPECT_FALSE(online->take_egress_listener());
-  EXPECT_FALSE(online->take_bridge_listener());
 }
 
 TEST_P(EgressContract, The_bridge_is_a_door_of_its_own) {
@@ -231,7 +228,7 @@ TEST_P(EgressContract, The_certificate_bundle_lies_over_the_hosts_and_cannot_be_
   const Ran spoilt = story.run(*box, sh("echo mine >" + path + " || rm -f " + path + " || mv /etc/ssl /etc/tls"));
   EXPECT_NE(spoilt.exit.code, 0);
   EXPECT_EQ(story.run(*box, sh("cat " + path)).out, "authorities\n");
-  EXPECT_EQ(story.run(*story.open({.network = Network::host}), sh("cat " + path)).out, "authorities\n");
+  EXPECT_EQ(story.run(*story.open(), sh("cat " + path)).out, "authorities\n");
 }
 
 TEST_P(EgressContract, The_certificate_bundle_is_found_in_any_image) {

@@ -213,12 +213,12 @@ inline void FakeBox::freeze(bool wanted) {
 }
 
 inline OwnedFd FakeBox::take_egress_listener() {
-  if (std::exchange(egress_taken, true) || request.network == Network::host || !sandbox_.egress_listener) return {};
+  if (std::exchange(egress_taken, true) || !sandbox_.egress_listener) return {};
   return sandbox_.egress_listener(*this);
 }
 
 inline OwnedFd FakeBox::take_bridge_listener() {
-  if (std::exchange(bridge_taken, true) || request.network == Network::host || !sandbox_.bridge_listener) return {};
+  if (std::exchange(bridge_taken, true) || !sandbox_.bridge_listener) return {};
   return sandbox_.bridge_listener(*this);
 }
 

@@ -134,7 +134,6 @@ Machine probe_machine(const SandboxOptions& options) {
   machine.opt = opt_entries(options);
   machine.etc = etc_entries();
   machine.certificates = find_certificates(options.root);
-  machine.resolv_conf = read_text("/etc/resolv.conf");
   return machine;
 }
 

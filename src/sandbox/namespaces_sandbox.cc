@@ -180,13 +180,12 @@ uint64_t NamespacesSandbox::open(BoxRequest request, Done done) {
   if (!broken_.empty()) return fails(unavailable(broken_));
   auto plan = make_plan(options_, request, machine_);
   if (!plan) return fails(std::move(plan.error()));
-  const bool may_be_warm = request.network == Network::none;
-  const bool is_warm = may_be_warm && !warm_.empty();
+  const bool is_warm = !warm_.empty();
   Cell* cell = nullptr;
   if (is_warm) {
     cell = take_first(warm_);
     figures_.warm.set(static_cast<int64_t>(warm_.size()));
-  } else if (may_be_warm && !unclaimed_.empty()) {
+  } else if (!unclaimed_.empty()) {
     cell = take_first(unclaimed_);
   } else {
     cell = build(plan.value());
@@ -219,9 +218,8 @@ Cell* NamespacesSandbox::build(const Plan& plan) {
   if (!made) return nullptr;
   Line::Pair line = *std::move(made);
   const uint32_t number = next_box_++;
-  auto cell = std::make_unique<Cell>(
-      number, reactor_, static_cast<CellKeeper&>(*this), groups_,
-      Cell::Birth{.line = std::move(line.ours), .has_listeners = (plan.namespaces & namespace_network) != 0});
+  auto cell = std::make_unique<Cell>(number, reactor_, static_cast<CellKeeper&>(*this), groups_,
+                                     Cell::Birth{.line = std::move(line.ours)});
   Packet order = {{.verb = box::Verb::build, .number = number}, {}, build_order(plan, make_upper(number))};
   order.descriptors.push_back(std::move(line.theirs));
   line_->send(std::move(order));

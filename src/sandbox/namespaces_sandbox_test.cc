@@ -89,11 +89,8 @@ TEST(NamespacesSandbox, Keeps_boxes_warm_and_refills) {
   const auto second = story.open({.environment = {{"HOME", "/tmp"}}});
   EXPECT_TRUE(second->was_warm());
   EXPECT_EQ(story.run(*second, sh("echo $HOME")).out, "/tmp\n");
-  const auto online = story.open({.network = Network::host});
-  EXPECT_FALSE(online->was_warm()) << "with the host's network, boxes are made to order";
   const std::string figures = story.metrics().to_text();
   EXPECT_NE(figures.find("sluice_sandbox_opened_total{warm=\"yes\"} 2\n"), std::string::npos) << figures;
-  EXPECT_NE(figures.find("sluice_sandbox_opened_total{warm=\"no\"} 1\n"), std::string::npos) << figures;
 }
 
 TEST(NamespacesSandbox, Opens_more_at_once_than_are_warm) {

@@ -95,10 +95,7 @@ void write_mounts(json::Writer& to, const Plan& plan) {
 void write_process(json::Writer& to, const Plan& plan) {
   to.key("process").begin_object().key("terminal").boolean(false);
   to.key("user").begin_object().key("uid").integer(plan.user.inside).key("gid").integer(plan.group.inside).end_object();
-  std::vector<std::string> guest = {std::string(program_inside), "guest"};
-  // With the host's network the ports would be the host's.
-  if ((plan.namespaces & namespace_network) != 0) guest.emplace_back("doors");
-  write_strings(to, "args", guest);
+  write_strings(to, "args", {std::string(program_inside), "guest"});
   write_strings(to, "env", {});
   to.key("cwd").string("/");
   to.key("capabilities").begin_object();

@@ -25,7 +25,7 @@ Machine some_machine() {
   return machine;
 }
 
-Plan some_plan(Network network = Network::none) {
+Plan some_plan() {
   SandboxOptions options;
   options.state_dir = "/state";
   options.harness_dir = "/programs";
@@ -35,7 +35,6 @@ Plan some_plan(Network network = Network::none) {
   request.layers = {"/state/layers/b", "/state/layers/a"};
   request.binds = {{"/state/skills/pdf", "/skills/pdf"}, {"/programs/codex", "/opt/harness/codex"}};
   request.environment = {{"COLOUR", "red"}};
-  request.network = network;
   return make_plan(options, request, some_machine()).take();
 }
 
@@ -107,17 +106,6 @@ TEST(OciBundle, Says_nothing_of_control_groups_where_there_are_none) {
   EXPECT_FALSE(without.root().find("linux")->find("resources"));
   EXPECT_FALSE(without.root().find("linux")->find("cgroupsPath"));
   EXPECT_TRUE(with.root().find("linux")->find("resources"));
-}
-
-TEST(OciBundle, Leaves_the_network_namespace_out_for_the_hosts_network_only) {
-  for (const Network network : {Network::none, Network::host}) {
-    const auto config = config_of(some_plan(network), {});
-    bool has_own = false;
-    config.root().find("linux")->find("namespaces")->each_element([&](json::Value one) {
-      has_own = has_own || one.find("type")->string() == "network";
-    });
-    EXPECT_EQ(has_own, network == Network::none);
-  }
 }
 
 // A rule that got lost on the way is a hole.

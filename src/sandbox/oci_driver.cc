@@ -143,10 +143,9 @@ Result<Unit> OciSandbox::launch(uint32_t number, const Plan& plan, Container& co
   Packet order = {{.verb = box::Verb::build, .number = number}, {}, {}};
   order.payload = launch_order(plan, place, runtime_.hides, command);
   const bool is_sent = Line::send_at_once(started.value().line.get(), std::move(order));
-  container.cell = std::make_unique<Cell>(number, reactor_, *this, groups_,
-                                          Cell::Birth{.line = std::move(started.value().line),
-                                                      .has_listeners = (plan.namespaces & namespace_network) != 0,
-                                                      .patience = birth_patience});
+  container.cell =
+      std::make_unique<Cell>(number, reactor_, *this, groups_,
+                             Cell::Birth{.line = std::move(started.value().line), .patience = birth_patience});
   if (is_sent) return Unit{};
   kill(container.runtime, SIGKILL);
   waitpid(container.runtime, nullptr, 0);

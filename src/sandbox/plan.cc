@@ -197,8 +197,7 @@ void plan_root(const SandboxOptions& options, const Machine& machine, std::vecto
   mounts.add(MountKind::read_only, "/");
 }
 
-void plan_box(const SandboxOptions& options, const BoxRequest& request, const Machine& machine,
-              std::vector<Mount>& into) {
+void plan_box(const SandboxOptions& options, std::vector<Mount>& into) {
   constexpr int64_t files_max = 100'000;
   const int64_t bytes_max = options.limits.tmp_bytes_max;
   Mounts mounts(Stage::box, into);
@@ -210,9 +209,6 @@ void plan_box(const SandboxOptions& options, const BoxRequest& request, const Ma
   mounts.add(MountKind::proc, "/proc", {}, shut | flag_noexec, "hidepid=2");
   for (const auto path : proc_masks) mounts.add(MountKind::mask, path);
   mounts.add(MountKind::read_only, "/proc/sys");
-  if (request.network == Network::host && options.root.empty()) {
-    mounts.add(MountKind::file, "/etc/resolv.conf", machine.resolv_conf);
-  }
 }
 
 void plan_claim(const BoxRequest& request, std::vector<Mount>& into) {
@@ -276,14 +272,14 @@ std::string opt_source(const SandboxOptions& options) {
 Result<Plan> make_plan(const SandboxOptions& options, const BoxRequest& request, const Machine& machine) {
   if (auto fault = fault_of(options, request, machine)) return *std::move(fault);
   Plan plan;
-  plan.namespaces = namespace_user | namespace_mount | namespace_pid | namespace_ipc | namespace_uts | namespace_cgroup;
-  if (request.network == Network::none) plan.namespaces |= namespace_network;
+  plan.namespaces = namespace_user | namespace_mount | namespace_pid | namespace_network | namespace_ipc |
+                    namespace_uts | namespace_cgroup;
   plan.user = {box_uid, machine.is_root ? options.host_uid : machine.uid};
   plan.group = {box_gid, machine.is_root ? options.host_uid : machine.gid};
   plan.groups_denied = !machine.is_root;
   plan.hostname = "sluice";
   plan_root(options, machine, plan.mounts);
-  plan_box(options, request, machine, plan.mounts);
+  plan_box(options, plan.mounts);
   plan_claim(request, plan.mounts);
   plan.workspace = {request.layers, machine.tmpfs_xattrs, options.limits.workspace_bytes_max,
                     options.limits.workspace_files_max};

@@ -50,7 +50,6 @@ struct Machine {
   std::vector<RootEntry> opt;                      // of opt_source(), but for programs_path
   std::vector<std::string> etc;                    // what exists of etc_paths()
   CertificatePlace certificates;                   // where SandboxOptions::ca_bundle_file is to lie
-  std::string resolv_conf;                         // the text of the host's own
 };
 
 // The directory that boxes see as /opt, entry by entry, so that programs_path can be among them; empty: none. An

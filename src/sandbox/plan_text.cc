@@ -85,10 +85,8 @@ std::string describe(const Plan& plan) {
   text += "group       " + std::to_string(plan.group.inside) + " inside is " + std::to_string(plan.group.outside) +
           " outside" + (plan.groups_denied ? ", no others" : "") + "\n";
   text += "hostname    " + plan.hostname + "\n";
-  if ((plan.namespaces & namespace_network) != 0) {
-    text += "network     lo, on which the server answers 127.0.0.1:" + std::to_string(egress_port) +
-            " and :" + std::to_string(bridge_port) + "\n";
-  }
+  text += "network     lo, on which the server answers 127.0.0.1:" + std::to_string(egress_port) +
+          " and :" + std::to_string(bridge_port) + "\n";
   for (const Stage stage : {Stage::root, Stage::box, Stage::claim}) {
     std::string lines;
     for (const auto& mount : plan.mounts) {

@@ -38,11 +38,6 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-enum class Network : uint8_t {
-  none,  // `lo` only
-  host,  // the server's own: for fetching a repository, never for an agent
-};
-
 // A directory of the host that is seen inside, read-only.
 struct Bind {
   std::string from;  // absolute, below SandboxOptions::state_dir or harness_dir
@@ -54,7 +49,6 @@ struct BoxRequest {
   std::vector<std::string> layers;  // of /workspace, topmost first: directories below state_dir, never written to
   std::vector<Bind> binds;
   std::map<std::string, std::string> environment;  // of every command
-  Network network = Network::none;
 };
 
 // A door in the box's own loopback that this side answers: made before anything in the box runs.
@@ -136,8 +130,8 @@ class Box {
 
   virtual bool was_warm() const = 0;
 
-  // Accepts what is sent to 127.0.0.1:egress_port inside; nonblocking. Once; empty the second time, and for a box
-  // with the host's network. While nobody has taken it, connections wait.
+  // Accepts what is sent to 127.0.0.1:egress_port inside; nonblocking. Once; empty the second time. While
+  // nobody has taken it, connections wait.
   virtual OwnedFd take_egress_listener() = 0;
   // The same for 127.0.0.1:bridge_port.
   virtual OwnedFd take_bridge_listener() = 0;
@@ -181,6 +175,11 @@ class Sandbox {
   virtual void close(Callback<void()> done) = 0;
 };
 
+// Users below 600,100,000 are given to people for their containers (SUB_UID_MAX of login.defs), those up to
+// 1,879,048,191 by systemd to its own, and those up to 2,000,200,000 to people of a directory (SSSD). Programs may
+// count them signed.
+inline constexpr uint32_t host_uid_default = 2'100'000'000;
+
 struct SandboxOptions {
   std::string driver = "namespaces";
   std::string state_dir;                 // layers, bundles: what requests may name lies below it
@@ -189,10 +188,10 @@ struct SandboxOptions {
   std::string ca_bundle_file;            // lies over /etc/ssl/certs/ca-certificates.crt in every box; empty: the host's
   std::vector<std::string> extra_paths;  // more of the host's directories, read-only, at their own place
   Limits limits;
-  int warm_target = 2;             // 0: none is built ahead
-  uint32_t host_uid = 200'000;     // as root: whose files are that boxes may write; and what the next are counted from
-  uint32_t host_uid_count = 4096;  // users outside that boxes take turns at, after that one; 0: it is the user of all
-  std::string oci_runtime;         // "crun", "runc"; empty: whichever is there
+  int warm_target = 2;                   // 0: none is built ahead
+  uint32_t host_uid = host_uid_default;  // as root: whose files are that boxes may write; the next are counted from it
+  uint32_t host_uid_count = 4096;        // users outside that boxes take turns at, after that; 0: it is the user of all
+  std::string oci_runtime;               // "crun", "runc"; empty: whichever is there
 };
 
 // Starts what it needs and reaps what an earlier life left. `unavailable` when this machine cannot

@@ -22,6 +22,8 @@ Error failed(const std::string& doing) {
   return {full ? ErrorKind::overloaded : ErrorKind::unavailable, doing + ": " + std::strerror(reason)};
 }
 
+Error stopped() { return {ErrorKind::unavailable, "it was stopped, because it took too long or nobody waits for it"}; }
+
 std::string shown(std::string_view path) {
   constexpr std::size_t most = 200;
   std::string out;

@@ -61,7 +61,8 @@ bool same_bytes(const Entry& before, const Entry& after, const std::string& name
 // that is opaque, or gone), the names of both are walked, else those of the changes alone.
 class DiffWalk final {
  public:
-  DiffWalk(const std::vector<std::string>& ignored, DiffLimits limits) : ignored_(ignored), limits_(limits) {}
+  DiffWalk(const std::vector<std::string>& ignored, DiffLimits limits)
+      : ignored_(ignored), limits_(std::move(limits)) {}
 
   Result<Diff> run(LayeredDirectory changes, LayeredDirectory below, bool is_whole) {
     const bool hides = is_whole || changes.is_opaque();
@@ -69,6 +70,7 @@ class DiffWalk final {
       return std::move(entered.error());
     }
     while (!levels_.empty() && !full_) {
+      if (limits_.stop.stop_requested()) return stopped();
       if (auto stepped = step(); !stepped) return std::move(stepped.error());
     }
     if (diff_.cut) {
@@ -186,11 +188,12 @@ Result<Diff> diff(const Changes& changes, const Layers& below, const std::vector
   if (!after) return std::move(after.error());
   auto before = LayeredDirectory::open(below);
   if (!before) return std::move(before.error());
-  return DiffWalk(ignored, limits).run(std::move(after.value()), std::move(before.value()), changes.is_whole);
+  return DiffWalk(ignored, std::move(limits))
+      .run(std::move(after.value()), std::move(before.value()), changes.is_whole);
 }
 
 Result<Diff> diff(int changes_fd, const Layers& below, const std::vector<std::string>& ignored, DiffLimits limits) {
-  return diff(Changes{.top_fd = changes_fd}, below, ignored, limits);
+  return diff(Changes{.top_fd = changes_fd}, below, ignored, std::move(limits));
 }
 
 }  // namespace sluice::workspace

@@ -26,7 +26,7 @@ mode_t permissions(const struct stat& about) { return about.st_mode & 0777; }  /
 // Writes what a layered directory shows, what it hides included, to a directory of ours.
 class TreeCopy final {
  public:
-  TreeCopy(Owner owner, TreeLimits limits) : owner_(owner), limits_(limits) {}
+  TreeCopy(Owner owner, TreeLimits limits) : owner_(owner), limits_(std::move(limits)) {}
 
   Result<Unit> run(LayeredDirectory from, int into) {
     OwnedFd target = open_directory_beneath(into, ".");
@@ -34,6 +34,7 @@ class TreeCopy final {
     if (!target || fstat(from.top(), &about) != 0) return failed("open the tree");
     if (auto entered = enter(std::move(from), std::move(target), about, ""); !entered) return entered;
     while (!levels_.empty()) {
+      if (limits_.stop.stop_requested()) return stopped();
       if (auto stepped = step(); !stepped) return stepped;
     }
     return Unit{};
@@ -148,6 +149,7 @@ class TreeCopy final {
       off_t end = data < 0 ? size : lseek(from, data, SEEK_HOLE);
       at = std::max(data, at);
       for (end = std::min(end, size); at < end;) {
+        if (limits_.stop.stop_requested()) return stopped();
         const auto wanted = std::min<std::size_t>(buffer_.size(), static_cast<std::size_t>(end - at));
         const ssize_t count = pread(from, buffer_.data(), wanted, at);
         if (count < 0) return failed("read " + shown(path));
@@ -197,7 +199,7 @@ class TreeCopy final {
 Result<Unit> copy_tree(LayeredDirectory from, const std::string& into, Owner owner, TreeLimits limits) {
   auto staging = Staging::begin(into, owner);
   if (!staging) return std::move(staging.error());
-  const auto copy = std::make_unique<TreeCopy>(owner, limits);  // its buffer is large for a stack
+  const auto copy = std::make_unique<TreeCopy>(owner, std::move(limits));  // its buffer is large for a stack
   if (auto copied = copy->run(std::move(from), staging.value().fd()); !copied) return copied;
   return staging.value().finish();
 }
@@ -207,14 +209,14 @@ Result<Unit> copy_tree(LayeredDirectory from, const std::string& into, Owner own
 Result<Unit> freeze(int changes_fd, const std::string& into, Owner owner, TreeLimits limits) {
   auto from = LayeredDirectory::open(changes_fd);
   if (!from) return std::move(from.error());
-  return copy_tree(std::move(from.value()), into, owner, limits);
+  return copy_tree(std::move(from.value()), into, owner, std::move(limits));
 }
 
 Result<Unit> merge(const Layers& layers, const std::string& into, Owner owner, TreeLimits limits) {
   if (layers.empty()) return Error{ErrorKind::invalid, "there are no layers to merge"};
   auto from = LayeredDirectory::open(layers);
   if (!from) return std::move(from.error());
-  return copy_tree(std::move(from.value()), into, owner, limits);
+  return copy_tree(std::move(from.value()), into, owner, std::move(limits));
 }
 
 }  // namespace sluice::workspace

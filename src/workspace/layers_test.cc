@@ -48,6 +48,20 @@ class LayersTest : public TreeTest {
   }
 };
 
+TEST_F(LayersTest, Copies_and_diffs_stop_when_nobody_waits_for_them_and_leave_nothing) {
+  write("changes/a", "1");
+  std::stop_source stop;
+  EXPECT_TRUE(freeze_changes({.stop = stop.get_token()})) << "not before";
+  stop.request_stop();
+  EXPECT_TRUE(remove_tree(path("frozen")));
+  const auto frozen = freeze_changes({.stop = stop.get_token()});
+  ASSERT_FALSE(frozen);
+  EXPECT_NE(frozen.error().what.find("it was stopped"), std::string::npos) << frozen.error().what;
+  EXPECT_FALSE(merge({path("changes")}, path("merged"), {}, {.stop = stop.get_token()}));
+  EXPECT_FALSE(diff(open_directory("changes").get(), {}, {}, {.stop = stop.get_token()}));
+  EXPECT_FALSE(fs::exists(path("frozen")) || fs::exists(path("merged")));
+}
+
 TEST_F(LayersTest, A_write_that_stops_half_way_says_why) {
   write("changes/big", std::string(300'000, 'x'));
   const bool said_why = in_child([this] {

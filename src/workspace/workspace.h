@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,7 @@ struct Owner {
 struct TreeLimits {
   int64_t bytes_max = 2LL << 30;
   int64_t files_max = 300'000;
+  std::stop_token stop = {};  // looked at for each file and piece of one
 };
 
 // ── layers ──
@@ -51,6 +53,7 @@ struct DiffLimits {
   std::size_t bytes_max = 1024 * 1024;       // of the whole text
   std::size_t file_bytes_max = 1024 * 1024;  // larger files are named, not shown
   int files_max = 5'000;
+  std::stop_token stop = {};  // looked at for each file
 };
 struct Diff {
   std::string text;  // as `git diff` writes it, new files included; binary files are named

@@ -5,7 +5,9 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "world/world.h"
@@ -53,14 +55,29 @@ class FakeWorkers final : public Workers {
  public:
   explicit FakeWorkers(Loop& loop) : loop_(loop) {}
   void run(Callback<void()> work, Callback<void()> then) override {
+    if (answered_until_held && (*answered_until_held)-- <= 0)
+      return held_.push_back({std::move(work), std::move(then)});
+    begin(std::move(work), std::move(then));
+  }
+
+  // ── for the test ──
+  std::optional<int> answered_until_held;  // so many jobs are done, later ones hang until release(); none: all are done
+  void release() {
+    answered_until_held.reset();
+    for (auto& [work, then] : std::exchange(held_, {})) begin(std::move(work), std::move(then));
+  }
+  std::size_t held() const { return held_.size(); }
+
+ private:
+  void begin(Callback<void()> work, Callback<void()> then) {
     loop_.defer([work = std::move(work), then = std::move(then)]() mutable {
       work();
       then();
     });
   }
 
- private:
   Loop& loop_;
+  std::vector<std::pair<Callback<void()>, Callback<void()>>> held_;
 };
 
 // Counts up: unpredictable to nobody.

@@ -8,9 +8,13 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -23,6 +27,7 @@ namespace neighbours_test {
 
 namespace fs = std::filesystem;
 using sandbox::BoxStory;
+using sandbox::Heard;
 
 constexpr const char* bound = "/skills/hostile";
 
@@ -61,6 +66,13 @@ class Flood final {
   sandbox::Heard heard_;
   std::unique_ptr<sandbox::Process> process_;
 };
+
+long number_in(const char* path) {
+  std::ifstream file(path);
+  long number = 0;
+  EXPECT_TRUE(file >> number) << path;
+  return number;
+}
 
 void expect_of_neighbour(BoxStory& story, const std::string& probe_dir, const std::string& probe) {
   const auto box = story.open({.name = "neighbour", .binds = {{probe_dir, bound}}});
@@ -141,6 +153,33 @@ TEST(Neighbours, open_terminals_and_wait_for_files_while_other_sandboxes_hold_al
   expect_of_neighbour(story, probe_dir, "neighbour_works_on");
 }
 
+TEST(Neighbours, wait_for_files_while_another_sandbox_holds_all_the_epoll_watches_that_it_gets) {
+  if (geteuid() != 0) return;  // sandboxes of an ordinary user have no users of their own
+  sandbox::SandboxOptions options = neighbour_options();
+  options.host_uid_count = 64;
+  options.limits.open_files_max = 4096;
+  BoxStory story(options);
+  const std::string probe_dir = install_probe(story);
+  const Flood flood(story, probe_dir, "flood_epoll_watches");
+  EXPECT_GE(flood.held(), std::min(7'000'000L, number_in("/proc/sys/fs/epoll/max_user_watches") - 1'000))
+      << "no flood at all";
+  expect_of_neighbour(story, probe_dir, "neighbour_works_on");
+}
+
+TEST(Neighbours, and_the_host_get_contexts_of_asynchronous_io_whatever_sandboxes_take) {
+  BoxStory story(neighbour_options());
+  const std::string probe_dir = install_probe(story);
+  std::vector<std::unique_ptr<Flood>> floods;
+  for (int i = 0; i < 3; ++i) {
+    floods.push_back(std::make_unique<Flood>(story, probe_dir, "flood_aio_contexts"));
+    EXPECT_EQ(floods.back()->held(), 0) << "they are counted for the whole machine";
+  }
+  expect_of_neighbour(story, probe_dir, "neighbour_works_on");
+  unsigned long context = 0;
+  ASSERT_EQ(syscall(SYS_io_setup, 1, &context), 0) << "not even the server gets one: " << errno;
+  EXPECT_EQ(syscall(SYS_io_destroy, context), 0);
+}
+
 // Whether the server is root or not, since overlays can be mounted in user namespaces as well. Only devices are the
 // host's where it is not.
 TEST(Neighbours, do_not_see_what_others_and_the_host_open_of_the_root_that_they_share) {
@@ -163,6 +202,34 @@ TEST(Neighbours, do_not_see_what_others_and_the_host_open_of_the_root_that_they_
   }
   EXPECT_EQ(spy.said().find("/probe\n"), std::string::npos) << spy.said();
   if (geteuid() == 0) EXPECT_EQ(spy.said().find("saw /dev/zero"), std::string::npos) << spy.said();
+}
+
+TEST(Neighbours, of_an_oci_runtime_neither_see_nor_lock_what_others_open_in_directories_of_the_root) {
+  for (const auto& driver : sandbox::drivers_here()) {
+    if (driver == "namespaces") continue;
+    sandbox::SandboxOptions options = neighbour_options();
+    options.host_uid = sandbox::SandboxOptions{}.host_uid;
+    options.driver = "oci";
+    options.oci_runtime = driver.substr(std::string_view("oci_").size());
+    BoxStory story(options);
+    const std::string probe_dir = install_probe(story);
+    Flood spy(story, probe_dir, "spy_on_root");
+    const auto other = story.open({.name = "neighbour", .binds = {{probe_dir, bound}}});
+    EXPECT_EQ(story.run(*other, sandbox::sh("/usr/bin/sha512sum /usr/bin/whoami /skills/hostile/probe")).exit.code, 0);
+    EXPECT_TRUE(OwnedFd(open("/usr/bin/sha256sum", O_RDONLY | O_CLOEXEC)));
+    EXPECT_EQ(story.run(spy.box(), sandbox::sh("/usr/bin/true")).exit.code, 0);
+    story.until([&] { return spy.said().find("saw /usr/bin/true\n") != std::string::npos; }, "what it opened itself");
+    for (const char* name : {"/usr/bin/sha", "/usr/bin/whoami", "hostile/probe"}) {
+      EXPECT_EQ(spy.said().find("saw " + std::string(name)), std::string::npos) << driver << " " << spy.said();
+    }
+    Heard lock(story);
+    const auto locking =
+        spy.box().start(sandbox::sh("exec 9</usr/bin/env; flock -xn 9 && echo mine; sleep 1000"), lock);
+    story.until([&] { return lock.out == "mine\n" || lock.exit; }, "the lock");
+    EXPECT_EQ(story.run(*other, sandbox::sh("exec 9</usr/bin/env; flock -xn 9")).exit.code, 0) << driver;
+    const OwnedFd outside(open("/usr/bin/env", O_RDONLY | O_CLOEXEC));
+    EXPECT_EQ(flock(outside.get(), LOCK_EX | LOCK_NB), 0) << driver << ": a sandbox locks the host's files";
+  }
 }
 
 TEST(Neighbours, lock_files_of_the_root_that_another_sandbox_has_locked) {

@@ -2,10 +2,12 @@
 // killed.
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +16,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tests/hostile/probe.h"
 
@@ -104,6 +107,65 @@ Verdict terminals(const Facts&) {
   hold(count);
 }
 
+struct WatchesTaken {
+  long count = 0;
+  int error = 0;  // why there are no more
+};
+
+// One process has at most as many as half of its descriptors times the other half.
+WatchesTaken take_epoll_watches(long wanted) {
+  close_range(STDERR_FILENO + 1, ~0U, 0);
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  std::vector<int> watched;
+  while (watched.size() < files.rlim_cur / 2) watched.push_back(eventfd(0, EFD_CLOEXEC));
+  WatchesTaken taken;
+  for (int poller = 0; (poller = epoll_create1(EPOLL_CLOEXEC)) >= 0;) {
+    for (const int fd : watched) {
+      epoll_event event = {.events = EPOLLIN};
+      if (taken.count == wanted || epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) != 0) {
+        taken.error = taken.count == wanted ? 0 : errno;
+        return taken;
+      }
+      ++taken.count;
+    }
+  }
+  taken.error = errno;
+  return taken;
+}
+
+// Watches are counted for the user of the process. Of a machine with a great deal of memory not all are taken, because
+// they count as the sandbox's memory: it would be killed before.
+Verdict epoll_watches(const Facts&) {
+  constexpr long wanted = 7'000'000;
+  long count = 0;
+  while (count < wanted) {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) return broken("pipe2: " + std::string(std::strerror(errno)));
+    if (fork() == 0) {
+      dup2(ends[1], STDERR_FILENO);
+      const WatchesTaken taken = take_epoll_watches(wanted - count);
+      if (write(STDERR_FILENO, &taken, sizeof taken) != sizeof taken) _exit(1);
+      while (true) pause();
+    }
+    close(ends[1]);
+    WatchesTaken taken;
+    if (read(ends[0], &taken, sizeof taken) != sizeof taken) return broken("a process ended");
+    close(ends[0]);
+    count += taken.count;
+    if (taken.error == ENOSPC) break;
+    if (taken.error != 0 && taken.error != EMFILE) return broken("epoll: " + std::string(std::strerror(taken.error)));
+  }
+  hold(count);
+}
+
+// Contexts are counted for the whole machine.
+Verdict aio_contexts(const Facts&) {
+  long count = 0;
+  for (unsigned long context = 0; syscall(SYS_io_setup, 1, &context) == 0; context = 0) ++count;
+  hold(count);
+}
+
 // What a neighbour needs of it: a shell with a terminal, node or Go.
 Verdict works_on(const Facts&) {
   const int terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -182,6 +244,8 @@ Verdict locks_files(const Facts&) {
 constexpr std::array probes = {
     Probe{"flood_inotify_watches", inotify_watches},
     Probe{"flood_terminals", terminals},
+    Probe{"flood_epoll_watches", epoll_watches},
+    Probe{"flood_aio_contexts", aio_contexts},
     Probe{"neighbour_works_on", works_on},
     Probe{"spy_on_root", spy_on_root},
     Probe{"lock_root", lock_root},

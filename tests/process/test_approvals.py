@@ -363,9 +363,15 @@ class Restart(unittest.TestCase):
 
 
 class Told(GateTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.hooks = Hooks(refusals=1)
+        cls.addClassCleanup(cls.hooks.close)
+        cls.flags = ("--webhooks.urls", cls.hooks.url)
+        super().setUpClass()
+
     def test_I14_a_host_is_told_by_a_signed_webhook_again_until_it_takes_it(self):
-        hooks = Hooks(refusals=1)
-        self.addCleanup(hooks.close)
+        hooks = self.hooks
         tenant = self.server.bootstrap["tenant_id"]
         self.assertEqual(self.admin.patch(f"/v1/tenants/{tenant}",
                                           {"settings": {"webhook_url": hooks.url}}).status, 200)

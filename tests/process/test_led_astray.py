@@ -1,10 +1,11 @@
 """Where a tenant, or the holder of a runner's key, may have the server itself call: what a rule names, and public addresses
 where the rule is "*"."""
 import http.server
+import re
 import threading
 import unittest
 
-from server_process import ServerTest
+from server_process import ServerTest, wait_until
 
 BAIT = "what only this machine may read"
 
@@ -45,7 +46,7 @@ class Target:
 class AStar(ServerTest):
     """I-17: it allows any public address, and nothing of this machine or its network."""
 
-    flags = ("--sandbox.driver", "off", "--workflows.http_urls", "*", "--tools.urls", "*")
+    flags = ("--sandbox.driver", "off", "--workflows.http_urls", "*", "--tools.urls", "*", "--runner.sandbox_urls", "*")
 
     def setUp(self):
         super().setUp()
@@ -79,6 +80,36 @@ class AStar(ServerTest):
             self.assertNotIn(BAIT, told)
             self.assertRegex(told, r" leads to (127\.0\.0\.1|::1), ")
         self.assertEqual(self.target.seen, [])
+
+
+    def test_I17_leads_no_turn_to_a_runner_on_this_machine(self):
+        for url in self.target.urls():
+            stream = self.client.open("POST", "/api/assistant/chat/stream", {"message": "say hi", "sandboxUrl": url})
+            with stream.connection:
+                self.assertEqual(stream.status, 200)
+                told = "".join(map(str, stream.lines()))
+            self.assertRegex(told, r" leads to (127\.0\.0\.1|::1), ")
+            self.assertNotIn(BAIT, told)
+        self.assertEqual(self.target.seen, [])
+
+    def test_I17_leads_no_webhook_to_this_machine(self):
+        """It is the default of webhooks.urls."""
+        tenant = self.server.bootstrap["tenant_id"]
+        for number, url in enumerate(self.target.urls()):
+            kept = self.server.admin().patch(f"/v1/tenants/{tenant}", {"settings": {"webhook_url": url + "/hook"}})
+            self.assertEqual(kept.status, 200, kept.body)
+            stream = self.client.send(self.conversation(), f"ask May I, number {number}?")
+            self.addCleanup(stream.close)
+            wait_until(lambda: self.refused_hooks() > number, "the webhook to be refused")
+        self.assertEqual(self.target.seen, [])
+
+    def refused_hooks(self):
+        lines = (line for line in self.server.log().splitlines() if "webhook did not take a notice" in line)
+        notices = set()
+        for line in lines:
+            self.assertRegex(line, r" leads to (127\.0\.0\.1|::1), ")
+            notices.add(re.search(r"ntc_\w+", line).group())
+        return len(notices)
 
 
 class ARunnersKey(ServerTest):

@@ -97,7 +97,7 @@ class AgentPrograms(unittest.TestCase):
         self.addCleanup(server.remove)
         programs = server.data / "harness"
         is_root = os.geteuid() == 0
-        wanted = (0, 200_000, 0o750) if is_root else (os.geteuid(), os.getegid(), 0o700)
+        wanted = (0, 2_100_000_000, 0o750) if is_root else (os.geteuid(), os.getegid(), 0o700)
         for _ in range(2):
             server.start()
             there = programs.stat()

@@ -121,9 +121,9 @@ void bound_tables(bool is_own_user) {
   write_file("/proc/sys/user/max_user_namespaces", "0", 1);
 }
 
-bool build(const Zygote& zygote, Message& order, int (&doors)[door_count], int& open_count, Trouble& trouble) {
+bool build(const Zygote& zygote, Message& order, int (&doors)[door_count], Trouble& trouble) {
   Reader fields(order.payload, order.head.payload_bytes);
-  const uint64_t namespaces = fields.number();
+  fields.number();
   const uint64_t uid = fields.number();
   fields.number();
   const uint64_t gid = fields.number();
@@ -132,11 +132,8 @@ bool build(const Zygote& zygote, Message& order, int (&doors)[door_count], int& 
   const char* const hostname = fields.text();
   sethostname(hostname, strlen(hostname));
   bound_tables(zygote.user_count > 0);
-  if ((namespaces & CLONE_NEWNET) != 0) {
-    raise_loopback();
-    if (!open_doors(doors, trouble)) return false;
-    open_count = door_count;
-  }
+  raise_loopback();
+  if (!open_doors(doors, trouble)) return false;
 
   // Mounts that came along from the zygote are locked to each other; a copy of them has one top that is ours.
   if (mount(tree_path, tree_path, nullptr, MS_BIND | MS_REC, nullptr) != 0) return trouble.say("bind the tree");
@@ -199,10 +196,9 @@ void be_init(const Zygote& zygote, Message& order, int go) {
 
   Trouble trouble;
   int doors[door_count] = {-1, -1};
-  int open_count = 0;
-  if (!build(zygote, order, doors, open_count, trouble)) give_up(line, trouble);
+  if (!build(zygote, order, doors, trouble)) give_up(line, trouble);
   Kept kept;
-  if (!hand_over(line, {.verb = Verb::ready, .a = open_count}, doors, open_count, kept)) {
+  if (!hand_over(line, {.verb = Verb::ready, .a = door_count}, doors, door_count, kept)) {
     trouble.say("hand over the sandbox's listeners");
     give_up(line, trouble);
   }

@@ -89,7 +89,11 @@ bool lay_out(Stage& stage, Reader& fields, Trouble& trouble) {
   if (!make_directories(stage.below("/root"))) return trouble.say("make %s", stage.text);
   char root[PATH_MAX];
   snprintf(root, sizeof root, "%s", stage.text);
-  if (!take_steps(fields, {.tree = root}, trouble) || !lay_workspace(stage, fields, trouble)) return false;
+  char empty[PATH_MAX];
+  snprintf(empty, sizeof empty, "%s", stage.below("/empty"));
+  if (!make_directories(empty)) return trouble.say("make %s", empty);
+  const Site site = {.tree = root, .empty = empty, .is_mapped = false};
+  if (!take_steps(fields, site, trouble) || !lay_workspace(stage, fields, trouble)) return false;
   if (!copy_program(stage.below("/root/sluice-box"))) return trouble.say("copy the box program");
   std::size_t bytes = 0;
   const char* const config = fields.text(&bytes);
@@ -131,7 +135,7 @@ int run_launch() {
   return 1;
 }
 
-int run_guest(bool has_doors) {
+int run_guest() {
   // The runtime gave this process the box's own user: without this, commands could look into it.
   prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_NAME, "sluice-init");
@@ -142,14 +146,14 @@ int run_guest(bool has_doors) {
   if (shown[0] < 0) return 1;
   int doors[door_count] = {-1, -1};
   Trouble trouble;
-  if (has_doors && !open_doors(doors, trouble)) {
+  if (!open_doors(doors, trouble)) {
     send_failure(server_descriptor, {.verb = Verb::failed}, trouble.what);
     return 1;
   }
   memcpy(shown + 1, doors, sizeof doors);
-  const Head ready = {.verb = Verb::ready, .a = has_doors ? door_count : 0};
+  const Head ready = {.verb = Verb::ready, .a = door_count};
   // Numbers would be of no use: the pidfd by which the server could take them is among what is refused.
-  if (!send(server_descriptor, ready, shown, has_doors ? 1 + door_count : 1)) {
+  if (!send(server_descriptor, ready, shown, 1 + door_count)) {
     trouble.say("hand over the sandbox's listeners");
     send_failure(server_descriptor, {.verb = Verb::failed}, trouble.what);
     return 1;

@@ -8,6 +8,6 @@
 namespace sluice::sandbox::box {
 
 int run_launch();
-int run_guest(bool has_doors);
+int run_guest();
 
 }  // namespace sluice::sandbox::box

@@ -9,6 +9,6 @@ int main(int argc, char** argv) {
   using namespace sluice::sandbox::box;
   const char* const face = argc > 1 ? argv[1] : "";
   if (strcmp(face, "launch") == 0) return run_launch();
-  if (strcmp(face, "guest") == 0) return run_guest(argc > 2 && strcmp(argv[2], "doors") == 0);
+  if (strcmp(face, "guest") == 0) return run_guest();
   return run_zygote();
 }

@@ -89,10 +89,12 @@ int by_depth(const void* one, const void* other) {
   return lengths[0] < lengths[1] ? -1 : lengths[0] > lengths[1] ? 1 : 0;
 }
 
-bool find_mounts(OwnRoot& root, Trouble& trouble) {
+// Calls `tell` with what follows `tree` in the path of each mount that is there or below it. False: nobody knows.
+template <typename Tell>
+bool each_mount_below(const char* tree, Tell tell) {
   char* const table = read_all("/proc/self/mountinfo");
-  if (table == nullptr) return trouble.say("read /proc/self/mountinfo");
-  const std::size_t length = strlen(root.tree);
+  if (table == nullptr) return false;
+  const std::size_t length = strlen(tree);
   char* rest = nullptr;
   for (char* line = strtok_r(table, "\n", &rest); line != nullptr; line = strtok_r(nullptr, "\n", &rest)) {
     char* word = line;  // "36 35 98:0 /mnt1 /mnt2 …": the fifth is where it is mounted
@@ -101,10 +103,17 @@ bool find_mounts(OwnRoot& root, Trouble& trouble) {
     if (word == nullptr) continue;
     if (char* const end = strchr(word, ' ')) *end = 0;
     unescape(word);
-    if (strncmp(word, root.tree, length) != 0) continue;
-    if (word[length] == 0 || word[length] == '/') add_mount(root, word + length);
+    if (strncmp(word, tree, length) != 0) continue;
+    if (word[length] == 0 || word[length] == '/') tell(word + length);
   }
   free(table);
+  return true;
+}
+
+bool find_mounts(OwnRoot& root, Trouble& trouble) {
+  if (!each_mount_below(root.tree, [&](const char* path) { add_mount(root, path); })) {
+    return trouble.say("read /proc/self/mountinfo");
+  }
   qsort(root.mounts, root.count, sizeof(RootMount), by_depth);  // what is in another one comes after it
   if (root.count > 0 && root.mounts[0].path[0] == 0) return true;
   errno = ENOENT;
@@ -213,6 +222,12 @@ void choose_ways(OwnRoot& root) {
 }
 
 }  // namespace
+
+bool has_mounts_below(const char* path) {
+  bool has_one = false;
+  const bool is_known = each_mount_below(path, [&](const char* below) { has_one = has_one || *below == '/'; });
+  return has_one || !is_known;
+}
 
 bool lay_read_only(const char* lower, const char* empty, const char* target, unsigned long flags, bool is_mapped) {
   char options[2 * PATH_MAX];

@@ -41,6 +41,9 @@ bool prepare_own_root(OwnRoot& root, Trouble& trouble);
 // In a mount namespace of the caller's own: lays the root out anew, over the one that is at `root.tree`.
 bool lay_own_root(const OwnRoot& root, Trouble& trouble);
 
+// Whether anything is mounted below that path. In doubt it is.
+bool has_mounts_below(const char* path);
+
 // A read-only overlay of `lower` at `target`. `empty` is a directory with nothing in it: the kernel wants two layers.
 bool lay_read_only(const char* lower, const char* empty, const char* target, unsigned long flags, bool is_mapped);
 

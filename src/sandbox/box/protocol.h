@@ -36,9 +36,9 @@ enum class Verb : uint32_t {
   start,
   signal,
   freeze,
-  // From an init. ready: `a` is how many of the last descriptors are listeners: none, or of egress_port and of
-  // bridge_port; under an OCI runtime the first is a pidfd. claimed: descriptors are the workspace and its changes.
-  // Either may come with `numbered_count` instead of descriptors. failed: payload says why.
+  // From an init. ready: `a` is how many of the last descriptors are listeners, of egress_port and of bridge_port;
+  // under an OCI runtime the first is a pidfd. claimed: descriptors are the workspace and its changes. Either
+  // may come with `numbered_count` instead of descriptors. failed: payload says why.
   // not_started: number, `a` is errno, `b` a Stumble. exited: number, `a` as wait(2) tells it,
   // `b` microseconds of processor, `c` most bytes of memory.
   ready,

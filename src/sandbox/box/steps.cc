@@ -55,13 +55,18 @@ bool touch(char* path) {
   return make_parents(path) && write_file(path, "", 0);
 }
 
-bool bind(Step& step, const char* empty) {
+// An overlay shows nothing of what is mounted below its layers.
+bool may_be_overlay(const Site& site, const char* source) {
+  return site.empty != nullptr && (site.is_mapped || !has_mounts_below(source));
+}
+
+bool bind(Step& step, const Site& site) {
   struct stat source {};
   if (stat(step.source, &source) != 0) return false;
   if (!(S_ISDIR(source.st_mode) ? make_directories(step.target) : touch(step.target))) return false;
   // In the sandbox's own user namespace. Where the kernel makes none, as before Linux 5.11, the workspace's fails too.
-  if (empty != nullptr && S_ISDIR(source.st_mode) &&
-      lay_read_only(step.source, empty, step.target, mount_flags(step.flags), true)) {
+  if (S_ISDIR(source.st_mode) && may_be_overlay(site, step.source) &&
+      lay_read_only(step.source, site.empty, step.target, mount_flags(step.flags), site.is_mapped)) {
     return true;
   }
   return mount(step.source, step.target, nullptr, MS_BIND | MS_REC, nullptr) ==
@@ -91,7 +96,7 @@ bool file(Step& step, const char* drawer, unsigned number) {
 bool take(Step& step, const Site& site, unsigned number) {
   const unsigned long flags = mount_flags(step.flags);
   switch (step.act) {
-    case Act::bind: return bind(step, site.empty);
+    case Act::bind: return bind(step, site);
     case Act::tmpfs: return mount("tmpfs", step.target, "tmpfs", flags, step.options) == 0;
     case Act::proc: return mount("proc", step.target, "proc", flags, step.options) == 0;
     case Act::devpts: return mount("devpts", step.target, "devpts", flags, step.options) == 0;

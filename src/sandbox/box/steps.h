@@ -12,6 +12,7 @@ struct Site {
   // An empty directory: what is bound is seen through an overlay, so that its inodes are of this sandbox alone; null:
   // it is bound as it is.
   const char* empty = nullptr;
+  bool is_mapped = true;  // in a user namespace, where the host's own mounts are not; for those overlays
 };
 
 // Reads a count and so many steps.
