@@ -3,6 +3,22 @@
 #include "base/limits.h"
 
 namespace sluice {
+namespace {
+
+constexpr std::size_t retry_digits_max = 9;  // eleven days
+
+// Digits only, as the format demands; empty: something else.
+std::optional<int64_t> retry_of(std::string_view text) {
+  if (text.empty() || text.size() > retry_digits_max) return std::nullopt;
+  int64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
+
+}  // namespace
 
 Result<std::vector<SseReader::Event>> SseReader::feed(std::string_view bytes) {
   std::vector<Event> out;
@@ -49,6 +65,8 @@ void SseReader::take_line(std::string_view line, std::vector<Event>& out) {
     event_.type = value;
   } else if (field == "id" && value.find('\0') == std::string_view::npos) {
     event_.id = value;
+  } else if (field == "retry") {
+    if (const auto ms = retry_of(value)) retry_ms_ = ms;
   }
 }
 

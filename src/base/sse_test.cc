@@ -61,6 +61,18 @@ TEST(Sse, An_id_with_a_NUL_is_ignored) {
   EXPECT_EQ(told(std::string_view("id: a\0b\ndata: x\n\n", 17)), (Lines{"message|x|"}));
 }
 
+TEST(Sse, Says_where_and_after_which_time_a_stream_is_resumed) {
+  SseReader reader;
+  EXPECT_EQ(reader.retry_ms(), std::nullopt);
+  EXPECT_EQ(told(reader, "id: 7\nretry: 500\n\n"), Lines{}) << "an event without data";
+  EXPECT_EQ(reader.last_id(), "7");
+  EXPECT_EQ(reader.retry_ms(), 500);
+  for (const auto* wrong : {"soon", "-1", "1.5", "", "10000000000000000000000"}) {
+    (void)told(reader, "retry: " + std::string(wrong) + "\n\n");
+    EXPECT_EQ(reader.retry_ms(), 500) << wrong;
+  }
+}
+
 TEST(Sse, Every_split_gives_the_same_events) {
   const std::string stream =
       "\xef\xbb\xbf: hi\r\nevent: content\r\nid: 1\r\ndata: {\"text\":\"é€😀\"}\r\n\r\n"

@@ -42,10 +42,8 @@ void AnswerPrinter::on_event(const client::Event& event) {
 }
 
 void AnswerPrinter::show_queue(json::Value place) {
-  auto text = "waiting, place " + std::to_string(number_of(place, "position"));
-  if (const auto seconds = number_of(place, "retry_hint_seconds"); seconds > 0) {
-    text += ", about " + std::to_string(seconds) + " s";
-  }
+  // No time: nobody knows how long the runs before it will take.
+  const auto text = "waiting for a slot, position " + std::to_string(number_of(place, "position")) + " in the queue";
   if (console_.is_terminal()) return show_filler(text);
   console_.err("sluice: " + text + "\n");
 }

@@ -202,11 +202,11 @@ TEST_F(DecisionsTest, A_place_in_the_queue_is_told_and_on_a_terminal_taken_back)
   event("message_start", 1, R"({"role":"assistant"})");
   run({"send", "--conversation", "con_1", "--hold", "hi"});
   EXPECT_EQ(last(), R"(send con_1 {"content":"hi","on_capacity":"hold"})");
-  EXPECT_EQ(console.errors, "sluice: waiting, place 3, about 15 s\n");
+  EXPECT_EQ(console.errors, "sluice: waiting for a slot, position 3 in the queue\n");
   console.terminal = true;
   console.output.clear();
   run({"send", "--conversation", "con_1", "--hold", "hi"});
-  EXPECT_NE(console.output.find("waiting, place 3, about 15 s\x1b[0m"), std::string::npos) << console.output;
+  EXPECT_NE(console.output.find("waiting for a slot, position 3 in the queue\x1b[0m"), std::string::npos) << console.output;
   EXPECT_TRUE(console.output.ends_with("8\x1b[0JHello there\n")) << console.output;
 }
 

@@ -37,8 +37,10 @@ Admission::Seat& Admission::sit(const Asking& asking) {
 void Admission::stand(Seat& seat, Standing standing) {
   --counts_[static_cast<std::size_t>(seat.standing)];
   ++counts_[static_cast<std::size_t>(standing)];
+  if (seat.standing == Standing::at_work) pool_.end_work(seat.since_us, now_us(), true);
+  if (standing == Standing::at_work) pool_.begin_work(now_us());
   seat.standing = standing;
-  seat.since_us = needs_.loop.monotonic_us();
+  seat.since_us = now_us();
   seat.deadline.cancel();
   show();
 }
@@ -62,7 +64,7 @@ Admission::Answer Admission::ask(const Asking& asking, bool hold, Place& place) 
   }
   if (!hold || !pool_.has_room_to_wait(asking.tenant, asking.limits)) return Answer::refused;
   place.position = pool_.hold(asking.run, asking.tenant, asking.limits);
-  place.hint_seconds = pool_.hint_seconds(place.position);
+  place.hint_seconds = pool_.hint_seconds(place.position, now_us());
   board_.add(asking.run, place.position);
   stand(sit(asking), Standing::held);
   return Answer::held;
@@ -159,7 +161,6 @@ void Admission::come_back(model::RunId run) {
 void Admission::park(model::RunId run, bool keeps_box) {
   auto& seat = seats_.at(run);
   if (seat.standing != Standing::at_work) return stand(seat, Standing::parked);
-  pool_.note_slot_time(needs_.loop.monotonic_us() - seat.since_us);
   if (keeps_box || seat.leased) return stand(seat, Standing::parked_in_slot);
   stand(seat, Standing::parked);
   pool_.give_back(seat.tenant);
@@ -205,7 +206,7 @@ void Admission::leave(model::RunId run, bool worked) {
   const bool worked_now = seat.standing == Standing::at_work;
   const bool has_slot = worked_now || seat.standing == Standing::parked_in_slot;
   --counts_[static_cast<std::size_t>(seat.standing)];
-  if (worked && worked_now) pool_.note_slot_time(needs_.loop.monotonic_us() - seat.since_us);
+  if (worked_now) pool_.end_work(seat.since_us, now_us(), worked);
   if (seat.leased) {
     leases_.leave(seat.conversation, worked);
   } else if (has_slot) {

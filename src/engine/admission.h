@@ -97,7 +97,7 @@ class Admission final {
   bool may_pin(model::TenantId tenant, const model::TenantLimits& limits) const {
     return pool_.may_pin(tenant, limits);
   }
-  int64_t retry_hint_seconds() const { return pool_.hint_seconds(pool_.held() + 1); }
+  int64_t retry_hint_seconds() const { return pool_.hint_seconds(pool_.held() + 1, now_us()); }
   Capacity capacity() const;
   model::SandboxNow sandbox_of(model::ConversationId conversation) const;
   std::optional<model::RunId> run_of(model::ConversationId conversation) const;
@@ -124,6 +124,7 @@ class Admission final {
   };
 
   Seat& sit(const Asking& asking);
+  int64_t now_us() const { return needs_.loop.monotonic_us(); }
   void stand(Seat& seat, Standing standing);
   void wait_at_most(model::RunId run, Seat& seat, Millis span);
   void on_lease_ended(model::ConversationId conversation, model::TenantId tenant);

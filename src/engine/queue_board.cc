@@ -43,7 +43,7 @@ void QueueBoard::note_change() {
 bool QueueBoard::tell(model::RunId run, int64_t position) {
   const auto told = told_.find(run);
   if (told == told_.end() || told->second <= position) return false;
-  if (tell_(run, {position, pool_.hint_seconds(position)})) told->second = position;
+  if (tell_(run, {position, pool_.hint_seconds(position, loop_.monotonic_us())})) told->second = position;
   return true;
 }
 

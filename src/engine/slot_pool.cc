@@ -262,14 +262,28 @@ void SlotPool::unpin(model::TenantId tenant) {
 
 // ── how long it takes ───────────────────────────────────────────────────────────────────────────
 
-void SlotPool::note_slot_time(int64_t us) {
-  const auto mean = mean_slot_us_.value_or(us);
-  mean_slot_us_ = mean + (us - mean) / mean_weight;
+void SlotPool::begin_work(int64_t at_us) {
+  ++at_work_;
+  began_sum_us_ += at_us;
 }
 
-int64_t SlotPool::hint_seconds(int64_t position) const {
-  const double mean_seconds = static_cast<double>(mean_slot_us_.value_or(first_guess_us)) / 1e6;
-  const double wait = static_cast<double>(position) * mean_seconds / static_cast<double>(limits_.max_running);
+void SlotPool::end_work(int64_t began_at_us, int64_t at_us, bool is_typical) {
+  --at_work_;
+  began_sum_us_ -= began_at_us;
+  if (!is_typical) return;
+  const auto us = at_us - began_at_us;
+  const auto mean = mean_work_us_.value_or(us);
+  mean_work_us_ = mean + (us - mean) / mean_weight;
+  ended_ = std::min(ended_ + 1, mean_weight);
+}
+
+// The time of one run, from those that ended and those that have not: all time that was worked, by the number of ends.
+int64_t SlotPool::hint_seconds(int64_t position, int64_t now_us) const {
+  const auto ended = static_cast<double>(std::max<int64_t>(1, ended_));
+  const auto worked_us = ended * static_cast<double>(mean_work_us_.value_or(first_guess_us)) +
+                         static_cast<double>(at_work_ * now_us - began_sum_us_);
+  const double wait =
+      static_cast<double>(position) * worked_us / ended / 1e6 / static_cast<double>(limits_.max_running);
   const auto whole = static_cast<int64_t>(std::min(wait, static_cast<double>(hint_seconds_max)));
   return std::max<int64_t>(1, whole + (static_cast<double>(whole) < wait ? 1 : 0));
 }

@@ -69,9 +69,12 @@ class SlotPool final {
   void unpin(model::TenantId tenant);
 
   // ── how long it takes ──
-  void note_slot_time(int64_t us);
-  // A guess at when this place gets a slot.
-  int64_t hint_seconds(int64_t position) const;
+  // Times are a clock's that never jumps. `is_typical`: the run's time says something about those of others.
+  void begin_work(int64_t at_us);
+  void end_work(int64_t began_at_us, int64_t at_us, bool is_typical);
+  // A guess at when this place gets a slot. Runs that are at work count with the time that they have taken so far, so that
+  // a pool full of long ones does not promise what short ones before them took.
+  int64_t hint_seconds(int64_t position, int64_t now_us) const;
 
   int64_t taken() const { return taken_; }
   int64_t pinned() const { return pinned_; }
@@ -122,7 +125,10 @@ class SlotPool final {
   int64_t pinned_ = 0;
   int64_t held_ = 0;
   int64_t listed_ = 0;  // of those that wait on other nodes
-  std::optional<int64_t> mean_slot_us_;
+  std::optional<int64_t> mean_work_us_;
+  int64_t ended_ = 0;  // of those that the mean is of, up to its weight
+  int64_t at_work_ = 0;
+  int64_t began_sum_us_ = 0;  // of those at work
 };
 
 }  // namespace sluice::engine

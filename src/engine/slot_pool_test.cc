@@ -276,13 +276,43 @@ TEST(SlotPool, Pins_no_more_than_the_pool_and_the_tenant_may_I_21) {  // I-21
 
 TEST(SlotPool, Guesses_the_wait_from_how_long_runs_took) {
   SlotPool pool({.max_running = 4, .max_sticky = 0, .max_held = 0});
-  EXPECT_GE(pool.hint_seconds(1), 1);
-  pool.note_slot_time(8'000'000);
-  EXPECT_EQ(pool.hint_seconds(1), 2);
-  EXPECT_EQ(pool.hint_seconds(3), 6);
-  EXPECT_EQ(pool.hint_seconds(5), 10);
-  for (int i = 0; i < 200; ++i) pool.note_slot_time(1'000);
-  EXPECT_EQ(pool.hint_seconds(1), 1) << "never less than a second";
+  constexpr int64_t now = 1'000'000'000;
+  const auto end_after = [&](int64_t us) {
+    pool.begin_work(now - us);
+    pool.end_work(now - us, now, true);
+  };
+  EXPECT_GE(pool.hint_seconds(1, now), 1);
+  end_after(8'000'000);
+  EXPECT_EQ(pool.hint_seconds(1, now), 2);
+  EXPECT_EQ(pool.hint_seconds(3, now), 6);
+  EXPECT_EQ(pool.hint_seconds(5, now), 10);
+  pool.begin_work(now - 3'600'000'000);
+  pool.end_work(now - 3'600'000'000, now, false);
+  EXPECT_EQ(pool.hint_seconds(1, now), 2) << "what came to nothing says nothing";
+  for (int i = 0; i < 200; ++i) end_after(1'000);
+  EXPECT_EQ(pool.hint_seconds(1, now), 1) << "never less than a second";
+}
+
+TEST(SlotPool, Guesses_a_longer_wait_while_all_slots_are_taken_by_longer_runs_than_before) {
+  SlotPool pool({.max_running = 3, .max_sticky = 0, .max_held = 0});
+  int64_t now = 1'000'000'000;
+  for (int i = 0; i < 20; ++i) {
+    pool.begin_work(now - 100'000);
+    pool.end_work(now - 100'000, now, true);
+  }
+  const auto began = now;
+  for (int i = 0; i < 3; ++i) pool.begin_work(began);
+  EXPECT_EQ(pool.hint_seconds(1, now), 1);
+  int64_t last = 1;
+  for (const int64_t minutes : {1, 5, 30}) {
+    now = began + minutes * 60'000'000;
+    const auto hint = pool.hint_seconds(1, now);
+    EXPECT_GT(hint, last) << minutes;
+    last = hint;
+  }
+  EXPECT_GT(last, 200) << "half an hour without an end";
+  for (int i = 0; i < 3; ++i) pool.end_work(began, began + 1'000'000, true);
+  EXPECT_EQ(pool.hint_seconds(1, now), 1);
 }
 
 // A pool, and beside it the plainest account of what it must say.

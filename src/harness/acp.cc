@@ -47,6 +47,7 @@ class Acp final : public Dialect {
   void hear_update(const Value& update);
   void hear_below(const std::string& session, const Value& update);
   void hear_grok(const Value& update);
+  void hear_retry(std::string_view reason);
   void hear_subagent(Heard::Kind kind, const Value& update);
   void hear_todos(const Value& entries);
   void hear_usage(const Value& usage);
@@ -140,6 +141,7 @@ void Acp::hear(const RpcMessage& message) {
   if (message.method == "session/update") session == session_id_ ? hear_update(update) : hear_below(session, update);
   if (session != session_id_) return;
   if (message.method == "_x.ai/session_notification") hear_grok(update);
+  if (message.method == "_sluice/retry" && assignment_.agent_type == "opencode") hear_retry(text_in(update, "reason"));
 }
 
 // ── the way to the prompt ──
@@ -373,9 +375,7 @@ void Acp::hear_grok(const Value& update) {
   } else if (what == "subagent_finished") {
     hear_subagent(Heard::Kind::subagent_ended, update);
   } else if (what == "retry_state" && text_in(update, "type") == "retrying") {
-    heard_.push_back(warned("The model is asked again: " + std::string(text_in(update, "reason"))));
-    answer_.again();
-    calls_.end_pieces();
+    hear_retry(text_in(update, "reason"));
   } else if (what == "response_completed") {
     answer_.complete(heard_);
     calls_.end_pieces();
@@ -386,6 +386,13 @@ void Acp::hear_grok(const Value& update) {
     say(Heard::Kind::usage, "");
     heard_.back().usage = usage_;
   }
+}
+
+// The message will be said again, from its start.
+void Acp::hear_retry(std::string_view reason) {
+  heard_.push_back(warned("The model is asked again: " + std::string(reason)));
+  answer_.again();
+  calls_.end_pieces();
 }
 
 void Acp::hear_todos(const Value& entries) {

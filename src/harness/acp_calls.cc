@@ -98,12 +98,20 @@ std::string AcpCalls::without_prefix(std::string_view name) const {
   return std::string(name);
 }
 
-// The protocol has titles for people, and kinds, but no names. What first comes as a title is often the name.
-std::string AcpCalls::name_of(const Value& update) const {
+// As programs name tools beside the protocol: Grok, Claude's adapter, Qwen Code. Empty: it does not.
+std::string AcpCalls::own_name_of(const Value& update) const {
   const Value meta = value_in(update, "_meta");
   for (const auto name : {text_in(value_in(meta, "x.ai/tool"), "name"),
-                          text_in(value_in(meta, "claudeCode"), "toolName"), text_in(update, "title")})
+                          text_in(value_in(meta, "claudeCode"), "toolName"), text_in(meta, "toolName")})
     if (is_word(without_prefix(name))) return without_prefix(name);
+  return "";
+}
+
+// The protocol has titles for people, and kinds, but no names. What first comes as a title is often the name.
+std::string AcpCalls::name_of(const Value& update) const {
+  if (auto name = own_name_of(update); !name.empty()) return name;
+  const auto title = without_prefix(text_in(update, "title"));
+  if (is_word(title)) return title;
   const auto kind = text_in(update, "kind");
   return kind.empty() ? "tool" : std::string(kind);
 }
@@ -119,8 +127,24 @@ AcpCalls::Call* AcpCalls::open(const Value& update, std::string_view subagent, s
   if (call.call.id.empty()) {
     call.call = {id, name_of(update), "{}"};
     call.subagent = subagent;
+  } else if (auto name = own_name_of(update); !name.empty() && !call.is_told) {
+    // Qwen Code begins with the tool through which it reaches those of servers.
+    call.call.name = std::move(name);
   }
   return call.is_over ? nullptr : &call;
+}
+
+// OpenCode adds the directory to what the model wrote for its shell.
+std::string AcpCalls::arguments_of(std::string_view tool, const Value& raw) const {
+  if (agent_type_ != "opencode" || tool != "bash" || !raw.find("cwd")) return raw.to_text();
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object();
+  raw.each_member([&](std::string_view name, const Value& value) {
+    if (name != "cwd") writer.key_escaped(name).raw(value.to_text());
+  });
+  writer.end_object();
+  return out;
 }
 
 ProgramCall AcpCalls::read(ProgramCall call, const Value& update, bool is_asked) const {
@@ -141,7 +165,7 @@ ProgramCall AcpCalls::read(ProgramCall call, const Value& update, bool is_asked)
   if (as_written.size() > 0) {
     call.arguments = as_written.to_text();
   } else if (!is_own_form || call.arguments == "{}") {
-    call.arguments = object_in(update, "rawInput");
+    call.arguments = raw.kind() == json::Kind::object ? arguments_of(call.name, raw) : "{}";
   } else if (is_asked) {
     call.arguments = corrected(call.arguments, raw);
   }

@@ -45,8 +45,10 @@ class AcpCalls final {
   Call* open(const json::Value& update, std::string_view subagent, std::vector<Heard>& heard);
   // As `update` has it: a question (`is_asked`) says it otherwise than a call.
   ProgramCall read(ProgramCall call, const json::Value& update, bool is_asked) const;
+  std::string arguments_of(std::string_view tool, const json::Value& raw) const;
   void run(Call& call, std::vector<Heard>& heard) const;
   void tell_output(Call& call, std::string_view whole, std::vector<Heard>& heard) const;
+  std::string own_name_of(const json::Value& update) const;
   std::string name_of(const json::Value& update) const;
   std::string without_prefix(std::string_view name) const;
 

@@ -23,13 +23,31 @@ std::string_view opencode_library(const ModelAccess& model) {
   return model.dialect == "anthropic" ? "@ai-sdk/anthropic" : "";
 }
 
-std::string opencode_config(const Assignment& assignment, std::string_view instructions_path) {
+// OpenCode says an answer that broke off again, as the same message, and says so only to its plugins. The notice is
+// sent when the next attempt begins: what is left of the one before is on its way until then.
+constexpr std::string_view retry_plugin = R"(const waiting = new Map()
+export const Retries = async () => ({
+  event: async ({ event }) => {
+    if (event.type !== "session.status") return
+    const { sessionID, status } = event.properties
+    if (status.type === "retry") waiting.set(sessionID, status.message)
+    if (status.type !== "busy" || !waiting.has(sessionID)) return
+    const update = { sessionUpdate: "retry", reason: String(waiting.get(sessionID)).slice(0, 1000) }
+    waiting.delete(sessionID)
+    process.stdout.write(JSON.stringify({ jsonrpc: "2.0", method: "_sluice/retry", params: { sessionId: sessionID, update } }) + "\n")
+  },
+})
+)";
+
+std::string opencode_config(const Assignment& assignment, std::string_view instructions_path,
+                            std::string_view plugin_path) {
   const ModelAccess& model = assignment.model;
   std::string config;
   json::Writer writer(config);
   writer.begin_object().key("model").string("sluice/" + model.name).key("small_model").string("sluice/" + model.name);
   writer.key("share").string("disabled").key("autoupdate").boolean(false);
   writer.key("enabled_providers").begin_array().string("sluice").end_array();
+  writer.key("plugin").begin_array().string("file://" + std::string(plugin_path)).end_array();
   writer.key("instructions").begin_array();
   if (!instructions_path.empty()) writer.string(instructions_path);
   // The repository's words are not read without its configuration.
@@ -59,13 +77,15 @@ Result<Launch> plan_opencode(const Assignment& assignment) {
   launch.files = {{config_dir + "/node_modules/.keep", ""},
                   {config_dir + "/package-lock.json",
                    R"({"lockfileVersion":3,"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}})"}};
+  const std::string plugin_path = home + "/retries.js";
+  launch.files.push_back({plugin_path, std::string(retry_plugin)});
   std::string instructions_path;
   if (!assignment.system_prompt.empty()) {
     instructions_path = home + "/instructions.md";
     launch.files.push_back({instructions_path, assignment.system_prompt});
   }
   launch.environment = program_environment(assignment);
-  launch.environment["OPENCODE_CONFIG_CONTENT"] = opencode_config(assignment, instructions_path);
+  launch.environment["OPENCODE_CONFIG_CONTENT"] = opencode_config(assignment, instructions_path, plugin_path);
   // What its subagents ask never leaves the program, so where something must be asked it has none.
   launch.environment["OPENCODE_PERMISSION"] = assignment.asks ? R"({"*":"ask","task":"deny"})" : R"({"*":"allow"})";
   for (const std::string_view off : {"AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"})

@@ -1,31 +1,9 @@
-#include "harness/dialogue_fixture.h"
+#include "harness/acp_fixture.h"
 
 namespace sluice::harness {
 namespace acp_test {
 
-using namespace dialogue_fixture;
-
-Assignment assignment(std::string agent_type) {
-  Assignment assignment;
-  assignment.agent_type = std::move(agent_type);
-  assignment.prompt = "go";
-  assignment.tools = {
-      {"host_number", "Gives the host number", R"({"type":"object","properties":{"n":{"type":"integer"}}})"}};
-  return assignment;
-}
-
-Assignment opencode() { return assignment("opencode"); }
-Assignment grok() { return assignment("grok-build"); }
-
-Assignment resuming(Assignment assignment, std::string session_id) {
-  assignment.session_id = std::move(session_id);
-  return assignment;
-}
-
-Assignment bridged(Assignment assignment) {
-  assignment.bridge_url = "http://127.0.0.1:8080/mcp";
-  return assignment;
-}
+using namespace acp_fixture;
 
 Lines told(const Assignment& assignment, const std::string& name, Answer::Kind permission = Answer::Kind::allow) {
   Listener listener(assignment);
@@ -42,7 +20,7 @@ TEST(OpenCode, A_text_is_told_with_all_its_tokens) {
 
 TEST(OpenCode, A_resumed_session_asks_with_whole_arguments_and_tells_output_as_it_comes) {
   const std::string call =
-      R"(call_1 bash {"command":"echo one; sleep 1; echo two; exit 3","description":"a shell call","cwd":"/workspace"})";
+      R"(call_1 bash {"command":"echo one; sleep 1; echo two; exit 3","description":"a shell call"})";
   EXPECT_EQ(told(resuming(opencode(), "ses_1"), "resumed"),
             (Lines{"session ses_1", "text I will run it.", "running " + call, "permission " + call,
                    "output call_1 one\n", "output call_1 two\n", "ended call_1 one\ntwo\n(exit code 3)",
@@ -172,31 +150,11 @@ TEST(Acp, It_tells_an_end_however_its_bytes_are_broken) {
   }
 }
 
-// What an agent prints up to its session "s", with what it says it can.
-std::string greeting(const std::string& capabilities) {
-  return R"({"jsonrpc":"2.0","id":1,"result":{"agentCapabilities":)" + capabilities + "}}\n" +
-         R"({"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}})" + "\n";
-}
-std::string update(const std::string& body) {
-  return R"({"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":)" + body + "}}\n";
-}
 std::string ended(const std::string& reason) {
   return R"({"jsonrpc":"2.0","id":3,"result":{"stopReason":")" + reason + "\"}}\n";
 }
 
-std::string tools_known(const std::string& session) {
-  return R"({"jsonrpc":"2.0","method":"_x.ai/mcp_initialized","params":{"sessionId":")" + session + "\"}}\n";
-}
 bool is_prompted(const Listener& listener) { return listener.sent.back().find("session/prompt") != std::string::npos; }
-
-Listener begun(const Assignment& assignment) {
-  Listener listener(assignment);
-  listener.feed(greeting(R"({"mcpCapabilities":{"http":true}})"));
-  listener.feed(tools_known("s"));
-  listener.lines.clear();
-  listener.sent.clear();
-  return listener;
-}
 
 TEST(Acp, The_system_prompt_goes_before_the_first_prompt_of_an_unknown_agent) {
   auto terse = assignment("acp");
@@ -310,11 +268,6 @@ TEST(Acp, Options_are_chosen_by_their_kind_and_a_missing_one_is_no_agreement) {
             R"({"jsonrpc":"2.0","id":"q","result":{"outcome":{"outcome":"selected","optionId":"2"}}})");
   listener.feed(question + R"([{"optionId":"1","kind":"allow_always"}]}})" + "\n");
   EXPECT_EQ(listener.sent.back(), R"({"jsonrpc":"2.0","id":"q","result":{"outcome":{"outcome":"cancelled"}}})");
-}
-
-std::string asked(const std::string& session, const std::string& tool_call) {
-  return R"({"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":")" + session +
-         R"(","toolCall":)" + tool_call + R"(,"options":[{"optionId":"yes","kind":"allow_once"}]}})" + "\n";
 }
 
 TEST(Acp, A_permission_is_for_what_is_asked_not_for_what_was_told_before) {

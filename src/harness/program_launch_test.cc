@@ -104,6 +104,14 @@ TEST(ProgramLaunch, What_asks_takes_no_settings_of_a_run_before_or_of_a_reposito
   for (const auto& [given, path] : all) EXPECT_EQ(std::ranges::count(planned(given).removed, path), 1) << path;
 }
 
+TEST(ProgramLaunch, OpenCode_has_a_plugin_that_says_when_an_answer_is_said_again) {
+  const auto launch = planned(assignment("opencode", "openai-chat"));
+  const auto path = std::string(program_home) + "/retries.js";
+  EXPECT_TRUE(holds(launch.environment.at("OPENCODE_CONFIG_CONTENT"), R"("plugin":["file://)" + path + R"("])"));
+  EXPECT_EQ(launch.files.at(2).path, path);
+  EXPECT_TRUE(holds(launch.files.at(2).text, "_sluice/retry"));
+}
+
 TEST(ProgramLaunch, OpenCode_believes_to_have_what_it_would_ask_a_registry_for) {
   const auto files = planned(assignment("opencode", "openai-chat")).files;
   const std::string config_dir = std::string(program_home) + "/.config/opencode";

@@ -2,6 +2,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "mcp/content.h"
+#include "mcp/elicitation.h"
 #include "mcp/mcp.h"
 #include "mcp/message.h"
 
@@ -9,6 +11,8 @@ namespace sluice::mcp {
 namespace {
 
 using Kind = FromServer::Kind;
+
+constexpr std::size_t level_bytes_max = 32;
 
 std::string request(uint64_t id, std::string_view method, std::string_view params) {
   std::string out;
@@ -20,45 +24,6 @@ std::string request(uint64_t id, std::string_view method, std::string_view param
 
 std::string_view text_of(const std::optional<json::Value>& value) {
   return value ? value->string().value_or("") : std::string_view();
-}
-
-std::string error_words(json::Value error) {
-  const auto words = text_of(error.find("message"));
-  if (!words.empty()) return cut(words, notice_bytes_max);
-  const auto code = error.find("code");
-  return "error " + (code ? cut(code->to_text(), 64) : "without a message");
-}
-
-// What a block of a result says to a model that reads text.
-std::string words_of(json::Value block) {
-  const auto type = text_of(block.find("type"));
-  if (type == "text") return std::string(text_of(block.find("text")));
-  const auto resource = block.find("resource");
-  if (type == "resource" && resource) {
-    const auto text = text_of(resource->find("text"));
-    return text.empty() ? "[resource " + std::string(text_of(resource->find("uri"))) + "]" : std::string(text);
-  }
-  if (type == "resource_link") return "[resource " + std::string(text_of(block.find("uri"))) + "]";
-  return "[" + std::string(type.empty() ? "something" : type) + "]";
-}
-
-ToolAnswer answer_of(json::Value message) {
-  if (const auto error = message.find("error")) return {.text = error_words(*error), .failed = true};
-  const auto result = message.find("result");
-  ToolAnswer answer;
-  const auto content = result->find("content");
-  if (content) {
-    content->each_element([&](json::Value block) {
-      if (answer.text.size() > answer_bytes_max) return;
-      answer.text += (answer.text.empty() ? "" : "\n") + words_of(block);
-    });
-  }
-  const auto structured = result->find("structuredContent");
-  if (answer.text.empty() && structured) answer.text = structured->to_text();
-  answer.text = cut(answer.text, answer_bytes_max);
-  const auto is_error = result->find("isError");
-  answer.failed = is_error && is_error->boolean().value_or(false);
-  return answer;
 }
 
 std::string number_words(json::Value value) { return value.real() ? value.to_text() : ""; }
@@ -93,14 +58,14 @@ Client::Client(std::string name, std::string version) : name_(std::move(name)), 
 
 Outgoing Client::begin() {
   SLUICE_CHECK(last_id_ == 0);
-  asked_id_ = ++last_id_;
+  greeting_id_ = ++last_id_;
   std::string params;
   json::Writer writer(params);
   writer.begin_object().key("protocolVersion").string(newest_version);
-  writer.key("capabilities").begin_object().end_object();
+  writer.key("capabilities").raw(R"({"elicitation":{}})");
   writer.key("clientInfo").begin_object().key("name").string(name_).key("version").string(version_).end_object();
   writer.end_object();
-  return {.message = request(asked_id_, "initialize", params)};
+  return {.message = request(greeting_id_, "initialize", params)};
 }
 
 std::vector<Outgoing> Client::take_output() { return std::exchange(output_, {}); }
@@ -114,6 +79,14 @@ Outgoing Client::call(uint64_t number, std::string_view tool, std::string_view a
   writer.key("_meta").begin_object().key("progressToken").integer(static_cast<int64_t>(last_id_)).end_object();
   writer.end_object();
   return {.message = request(last_id_, "tools/call", params)};
+}
+
+Outgoing Client::read(uint64_t number, std::string_view uri) {
+  SLUICE_CHECK(stage_ == Stage::ready);
+  calls_[++last_id_] = number;
+  std::string params;
+  json::Writer(params).begin_object().key("uri").string(uri).end_object();
+  return {.message = request(last_id_, "resources/read", params)};
 }
 
 Outgoing Client::cancel(uint64_t number) {
@@ -152,8 +125,8 @@ void Client::take_one(json::Value message, std::vector<FromServer>& told) {
   const auto id = message.find("id");
   if (method) {
     const auto name = method->string().value_or("");
-    if (id) return take_request(name, *id);
-    return take_notification(name, message.find("params").value_or(json::Value()), told);
+    const auto params = message.find("params").value_or(json::Value());
+    return id ? take_request(name, *id, params) : take_notification(name, params, told);
   }
   const auto number = id ? id->integer().value_or(0) : 0;
   if (number > 0) take_response(static_cast<uint64_t>(number), message, told);
@@ -161,8 +134,8 @@ void Client::take_one(json::Value message, std::vector<FromServer>& told) {
 
 void Client::take_response(uint64_t id, json::Value message, std::vector<FromServer>& told) {
   if (!message.find("result") && !message.find("error")) return;
-  if (id == asked_id_ && stage_ == Stage::greeting) return take_greeting(message, told);
-  if (id == asked_id_ && stage_ == Stage::listing) return take_page(message, told);
+  if (id == greeting_id_ && stage_ == Stage::greeting) return take_greeting(message, told);
+  if (listing_ && id == listing_->id) return take_page(message, told);
   const auto called = calls_.find(id);
   if (called == calls_.end()) return;
   told.push_back({.kind = Kind::answer, .number = called->second, .result = answer_of(message)});
@@ -177,20 +150,29 @@ void Client::take_greeting(json::Value message, std::vector<FromServer>& told) {
     return fail("It answered initialize without a protocolVersion: it does not speak MCP.", told);
   }
   protocol_version_ = version;
+  const auto offered = message.find("result")->find("capabilities");
+  has_resources_ = offered && offered->find("resources");
   output_.push_back({.message = initialized_notice(), .expects_answer = false});
   stage_ = Stage::listing;
+  list_tools();
+}
+
+// ── its tools ──
+
+void Client::list_tools() {
+  listing_.emplace();
   ask_page("");
 }
 
 void Client::ask_page(std::string_view cursor) {
-  asked_id_ = ++last_id_;
-  ++page_count_;
+  listing_->id = ++last_id_;
+  ++listing_->page_count;
   std::string params;
   json::Writer writer(params);
   writer.begin_object();
   if (!cursor.empty()) writer.key("cursor").string(cursor);
   writer.end_object();
-  output_.push_back({.message = request(asked_id_, "tools/list", params)});
+  output_.push_back({.message = request(listing_->id, "tools/list", params)});
 }
 
 void Client::take_page(json::Value message, std::vector<FromServer>& told) {
@@ -198,14 +180,43 @@ void Client::take_page(json::Value message, std::vector<FromServer>& told) {
     const auto code = error->find("code");
     // A server of resources or prompts only.
     const bool has_none = code && code->integer() == method_not_found;
-    if (!has_none) return fail("It did not list its tools: " + error_words(*error), told);
+    const auto words = "It did not list its tools: " + error_words(*error);
+    if (!has_none && stage_ == Stage::ready) return give_up_listing(words, told);
+    if (!has_none) return fail(words, told);
   }
   const auto result = message.find("result").value_or(json::Value());
   if (const auto tools = result.find("tools")) tools->each_element([this](json::Value tool) { take_tool(tool); });
   const auto cursor = text_of(result.find("nextCursor"));
-  if (!cursor.empty() && page_count_ < pages_max && tools_.size() < tools_max) return ask_page(cursor);
+  if (!cursor.empty() && listing_->page_count < pages_max && listing_->tools.size() < tools_max) {
+    return ask_page(cursor);
+  }
+  tools_ = std::move(listing_->tools);
+  end_listing(told);
+}
+
+std::vector<FromServer> Client::give_up_listing(std::string_view why) {
+  std::vector<FromServer> told;
+  if (listing_ && stage_ == Stage::ready) give_up_listing(why, told);
+  return told;
+}
+
+void Client::give_up_listing(std::string_view why, std::vector<FromServer>& told) {
+  told.push_back({.kind = Kind::notice, .text = std::string(why), .json = "{}", .level = "warning"});
+  end_listing(told);
+}
+
+void Client::end_listing(std::vector<FromServer>& told) {
+  listing_.reset();
+  told.push_back({.kind = stage_ == Stage::ready ? Kind::listed : Kind::ready});
   stage_ = Stage::ready;
-  told.push_back({.kind = Kind::ready});
+  if (std::exchange(is_list_stale_, false)) list_tools();
+}
+
+// What changes again and again is listed so often only.
+void Client::hear_list_changed() {
+  if (++change_count_ > list_changes_max) return;
+  if (stage_ == Stage::ready && !listing_) return list_tools();
+  is_list_stale_ = true;
 }
 
 void Client::take_tool(json::Value tool) {
@@ -215,15 +226,20 @@ void Client::take_tool(json::Value tool) {
   const auto execution = tool.find("execution");
   if (execution && text_of(execution->find("taskSupport")) == "required") return;
   auto parameters = schema && schema->kind() == json::Kind::object ? schema->to_text() : "{}";
-  if (name.empty() || name.size() > 256 || parameters.size() > schema_bytes_max || tools_.size() >= tools_max) return;
-  tools_.push_back({.name = std::string(name),
+  if (name.empty() || name.size() > 256 || parameters.size() > schema_bytes_max) return;
+  if (listing_->tools.size() >= tools_max) return;
+  listing_->tools.push_back({.name = std::string(name),
                     .description = cut(text_of(tool.find("description")), description_bytes_max),
                     .parameters = std::move(parameters)});
 }
 
-void Client::take_notification(std::string_view method, json::Value params, std::vector<FromServer>& told) const {
+void Client::take_notification(std::string_view method, json::Value params, std::vector<FromServer>& told) {
+  if (method == "notifications/tools/list_changed") return hear_list_changed();
   if (method == "notifications/message") {
-    told.push_back({.kind = Kind::notice, .text = log_words(params), .json = bounded(params)});
+    told.push_back({.kind = Kind::notice,
+                    .text = log_words(params),
+                    .json = bounded(params),
+                    .level = cut(text_of(params.find("level")), level_bytes_max)});
     return;
   }
   if (method != "notifications/progress") return;
@@ -235,13 +251,16 @@ void Client::take_notification(std::string_view method, json::Value params, std:
       {.kind = Kind::notice, .number = called->second, .text = progress_words(params), .json = bounded(params)});
 }
 
-// Sampling, roots, elicitation: nothing of the kind was offered.
-void Client::take_request(std::string_view method, json::Value id) {
+// Sampling and roots were not offered.
+void Client::take_request(std::string_view method, json::Value id, json::Value params) {
   if (output_.size() >= refusals_max) return;
   const auto key = id.to_text();
-  output_.push_back({.message = method == "ping" ? response(key, "{}")
-                                                 : error_response(key, method_not_found, "This client cannot do that."),
-                     .expects_answer = false});
+  const auto answer = [&] {
+    if (method == "ping") return response(key, "{}");
+    if (method == "elicitation/create") return answer_to_elicitation(key, params);
+    return error_response(key, method_not_found, "This client cannot do that.");
+  };
+  output_.push_back({.message = answer(), .expects_answer = false});
 }
 
 void Client::fail(std::string words, std::vector<FromServer>& told) {

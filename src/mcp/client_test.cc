@@ -1,64 +1,15 @@
-#include <gtest/gtest.h>
-
 #include "base/bytes.h"
-#include "mcp/mcp.h"
+#include "mcp/client_fixture.h"
 
 namespace sluice::mcp {
 namespace client_test {
-
-using Kind = FromServer::Kind;
-
-constexpr std::string_view greeting =
-    R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}})";
-
-std::string member(std::string_view message, std::string_view name) {
-  const auto document = json::Document::parse(message);
-  if (!document) return "not JSON";
-  const auto value = document.value().root().find(name);
-  return value ? value->to_text() : "";
-}
-
-std::string answer_to(const Outgoing& asked, std::string_view rest) {
-  return R"({"jsonrpc":"2.0","id":)" + member(asked.message, "id") + "," + std::string(rest) + "}";
-}
-
-// H-6: tools of other servers.
-class McpClient : public testing::Test {
- protected:
-  void greet() {
-    (void)client.begin();
-    EXPECT_TRUE(client.take(greeting).empty());
-  }
-  // The question after the greeting.
-  Outgoing listing() {
-    auto output = client.take_output();
-    EXPECT_FALSE(output.empty());
-    return output.empty() ? Outgoing() : output.back();
-  }
-  void be_ready() {
-    greet();
-    const auto told = client.take(answer_to(listing(), R"("result":{"tools":[{"name":"lookup"}]})"));
-    ASSERT_EQ(told.size(), 1U);
-    ASSERT_EQ(told[0].kind, Kind::ready);
-  }
-  FromServer answered(std::string_view rest) {
-    be_ready();
-    const auto told = client.take(answer_to(client.call(7, "lookup", "{}"), rest));
-    EXPECT_EQ(told.size(), 1U);
-    return told.empty() ? FromServer() : told[0];
-  }
-
-  Client client{"sluice"};
-};
 
 TEST_F(McpClient, Leaves_out_tools_that_answer_only_to_tasks) {
   greet();
   (void)client.take(answer_to(
       listing(), R"("result":{"tools":[{"name":"lookup","execution":{"taskSupport":"optional"}},)"
                  R"({"name":"simulate","execution":{"taskSupport":"required"}},{"name":"plain","execution":{}}]})"));
-  std::vector<std::string> names;
-  for (const auto& tool : client.tools()) names.push_back(tool.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"lookup", "plain"}));
+  EXPECT_EQ(tool_names(), (std::vector<std::string>{"lookup", "plain"}));
 }
 
 TEST_F(McpClient, Begins_with_who_it_is_and_then_asks_for_the_tools) {
@@ -136,13 +87,43 @@ TEST_F(McpClient, Fails_when_the_answer_is_not_of_this_protocol) {
 }
 
 TEST_F(McpClient, Joins_the_texts_of_an_answer_and_names_what_is_no_text) {
+  const auto picture = std::string(46'424, 'A');
   const auto told = answered(
-      R"("result":{"content":[{"type":"text","text":"one"},{"type":"image","data":"…"},)"
-      R"({"type":"resource","resource":{"uri":"file:///a","text":"two"}},{"type":"resource_link","uri":"file:///b"}]})");
+      R"("result":{"content":[{"type":"text","text":"one"},{"type":"image","mimeType":"image/png","data":")" + picture +
+      R"("},{"type":"audio","data":"AAAA"},)"
+      R"({"type":"resource","resource":{"uri":"file:///a","text":"two"}},)"
+      R"({"type":"resource","resource":{"uri":"file:///b","mimeType":"application/pdf","blob":"AAAAAAAA"}},)"
+      R"({"type":"resource_link","uri":"file:///c","name":"c.csv","title":"The orders"},)"
+      R"({"type":"resource_link","uri":"file:///d"},{"type":"hologram"}]})");
   EXPECT_EQ(told.kind, Kind::answer);
   EXPECT_EQ(told.number, 7U);
-  EXPECT_EQ(told.result.text, "one\n[image]\ntwo\n[resource file:///b]");
+  EXPECT_EQ(told.result.text,
+            "one\n[image/png, 34 KB: not shown]\n[audio, 3 bytes: not shown]\ntwo\n"
+            "[file:///b, application/pdf, 6 bytes: not shown]\n"
+            "[resource file:///c: The orders]\n[resource file:///d]\n[hologram]");
   EXPECT_FALSE(told.result.failed);
+}
+
+TEST_F(McpClient, Reads_a_resource_as_text) {
+  be_ready();
+  const auto asked = client.read(7, "file:///orders \"new\"");
+  EXPECT_EQ(member(asked.message, "method"), R"("resources/read")");
+  EXPECT_EQ(member(asked.message, "params"), R"({"uri":"file:///orders \"new\""})");
+  const auto told = client.take(answer_to(asked, R"("result":{"contents":[{"uri":"file:///a","text":"id,sum"},)"
+                                                 R"({"uri":"file:///b","mimeType":"image/png","blob":"AAAA"}]})"));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].number, 7U);
+  EXPECT_EQ(told[0].result.text, "id,sum\n[file:///b, image/png, 3 bytes: not shown]");
+}
+
+TEST_F(McpClient, Knows_whether_the_server_has_resources) {
+  be_ready();
+  EXPECT_FALSE(client.has_resources());
+  Client other("sluice");
+  (void)other.begin();
+  (void)other.take(
+      R"({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{}}}})");
+  EXPECT_TRUE(other.has_resources());
 }
 
 TEST_F(McpClient, Takes_the_structure_where_there_is_no_text) {
@@ -193,10 +174,11 @@ TEST_F(McpClient, Tells_what_the_server_logs) {
   EXPECT_EQ(told[0].kind, Kind::notice);
   EXPECT_EQ(told[0].number, 0U);
   EXPECT_EQ(told[0].text, R"({"rows":3})");
+  EXPECT_EQ(told[0].level, "info");
   EXPECT_EQ(told[0].json, R"({"level":"info","data":{"rows":3}})");
 }
 
-TEST_F(McpClient, Refuses_what_the_server_asks_of_it_but_for_a_ping) {
+TEST_F(McpClient, Refuses_what_it_did_not_offer_and_answers_a_ping) {
   be_ready();
   (void)client.take(R"({"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{}})");
   (void)client.take(R"({"jsonrpc":"2.0","id":2,"method":"ping"})");

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,8 @@ inline constexpr std::size_t schema_bytes_max = 64 * 1024;        // of one tool
 inline constexpr std::size_t description_bytes_max = 16 * 1024;   // what is longer is cut
 inline constexpr std::size_t answer_bytes_max = 4 * 1024 * 1024;  // of text; what is longer is cut
 inline constexpr std::size_t notice_bytes_max = 16 * 1024;        // a longer one is cut, and told without its JSON
-inline constexpr std::size_t refusals_max = 64;                   // of a server's own requests, waiting to be sent
+inline constexpr std::size_t refusals_max = 64;    // answers to a server's own requests, waiting to be sent
+inline constexpr int list_changes_max = 100;       // of a server's tools in one dialogue: later ones are not heard
 
 struct ToolAnswer {
   std::string text;
@@ -89,6 +91,7 @@ std::string initialized_notice();
 struct FromServer {
   enum class Kind : uint8_t {
     ready,   // its tools are known: Client::tools()
+    listed,  // they were listed anew, or could not be
     answer,  // of the call `number`
     notice,  // text: progress of the call `number`, or a log line (number 0); json: its parameters as they came
     failed,  // it cannot be used: text. The last that is heard.
@@ -98,6 +101,14 @@ struct FromServer {
   ToolAnswer result;
   std::string text;
   std::string json;
+  std::string level;  // of a log line, as the server named it
+};
+
+// Tools that are being listed, page by page.
+struct ToolListing {
+  uint64_t id = 0;  // of the page that is waited for
+  std::size_t page_count = 0;
+  std::vector<model::HostTool> tools;
 };
 
 class Client {
@@ -105,18 +116,26 @@ class Client {
   // `version`: of this program.
   explicit Client(std::string name, std::string version = "1");
 
-  // The first message. Then, after each take(): what is to be sent next, until it is empty.
+  // The first message. Then, after each take(): what is to be sent next, until it is empty. Tools that change later are
+  // listed anew.
   Outgoing begin();
   // One message of the server's, or a batch of them. What is no message is a notice: programs print banners.
   std::vector<FromServer> take(std::string_view message);
   std::vector<Outgoing> take_output();
   // The server's own names, without a prefix.
   const std::vector<model::HostTool>& tools() const { return tools_; }
+  bool has_resources() const { return has_resources_; }
+  // The tools are being listed anew.
+  bool is_listing() const { return stage_ == Stage::ready && listing_.has_value(); }
+  // They stay as they were: the server does not answer.
+  std::vector<FromServer> give_up_listing(std::string_view why);
   // As agreed; empty before. For the header MCP-Protocol-Version.
   const std::string& protocol_version() const { return protocol_version_; }
   // Once it is ready. `number` names it from here on, and must not be that of a call under way; `arguments`: a JSON
   // object.
   Outgoing call(uint64_t number, std::string_view tool, std::string_view arguments);
+  // Of a resource: answered as a call is.
+  Outgoing read(uint64_t number, std::string_view uri);
   // Nothing is heard of it any more.
   Outgoing cancel(uint64_t number);
 
@@ -127,10 +146,14 @@ class Client {
   void take_response(uint64_t id, json::Value message, std::vector<FromServer>& told);
   void take_greeting(json::Value message, std::vector<FromServer>& told);
   void take_page(json::Value message, std::vector<FromServer>& told);
-  void take_notification(std::string_view method, json::Value params, std::vector<FromServer>& told) const;
-  void take_request(std::string_view method, json::Value id);
+  void take_notification(std::string_view method, json::Value params, std::vector<FromServer>& told);
+  void take_request(std::string_view method, json::Value id, json::Value params);
   void take_tool(json::Value tool);
+  void list_tools();
   void ask_page(std::string_view cursor);
+  void give_up_listing(std::string_view why, std::vector<FromServer>& told);
+  void end_listing(std::vector<FromServer>& told);
+  void hear_list_changed();
   void fail(std::string words, std::vector<FromServer>& told);
 
   const std::string name_;
@@ -140,8 +163,11 @@ class Client {
   std::vector<Outgoing> output_;
   Stage stage_ = Stage::greeting;
   uint64_t last_id_ = 0;
-  uint64_t asked_id_ = 0;  // of the greeting or the page that is waited for
-  std::size_t page_count_ = 0;
+  uint64_t greeting_id_ = 0;
+  std::optional<ToolListing> listing_;  // under way
+  bool is_list_stale_ = false;  // it changed while it was being listed
+  int change_count_ = 0;
+  bool has_resources_ = false;
   std::map<uint64_t, uint64_t> calls_;  // id to number
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -77,12 +78,25 @@ class FakeClient final : public Client {
   // Answers are met in the order given; a call for which there is none finds nobody listening.
   void answer(FakeAnswer next) { answers_.push_back(std::move(next)); }
 
+  // Answers to calls with this method, in order of their own; the last one is met again and again.
+  void answer_method(std::string method, FakeAnswer next) { answers_by_method_[std::move(method)].push_back(next); }
+  void forget_method(const std::string& method) { answers_by_method_.erase(method); }
+
   // Everything that was asked, in order.
   std::vector<ClientRequest> requests;
+  // But for what has answers by method.
+  std::vector<ClientRequest> requests_by_method;
 
   std::size_t calls_in_flight() const { return *in_flight_; }
 
   std::unique_ptr<Call> call(ClientRequest request, CallListener& listener) override {
+    if (const auto found = answers_by_method_.find(request.method); found != answers_by_method_.end()) {
+      requests_by_method.push_back(request);
+      auto& answers = found->second;
+      FakeAnswer met = answers.front();
+      if (answers.size() > 1) answers.pop_front();
+      return std::make_unique<FakeCall>(*this, std::move(request), std::move(met), listener);
+    }
     requests.push_back(request);
     FakeAnswer met = FakeAnswer::connection_refused();
     if (!answers_.empty()) {
@@ -149,6 +163,7 @@ class FakeClient final : public Client {
 
   world::Loop& loop_;
   std::deque<FakeAnswer> answers_;
+  std::map<std::string, std::deque<FakeAnswer>> answers_by_method_;
   std::shared_ptr<std::size_t> in_flight_ = std::make_shared<std::size_t>(0);  // a call may outlive the client
 };
 

@@ -28,7 +28,7 @@ TEST(FaultOfHeader, What_frames_or_leads_a_request_is_nobodys_to_choose_whatever
   for (const auto* name :
        {"Host", "HOST", "Content-Length", "content-length", "Transfer-Encoding", "Connection", "TE", "Trailer",
         "Upgrade", "Keep-Alive", "Proxy-Authorization", "proxy-connection", "Proxy-", "Expect", "HTTP2-Settings",
-        "Content-Type", "Accept", "Mcp-Session-Id", "MCP-Protocol-Version"}) {
+        "Content-Type", "Accept", "Last-Event-ID", "Mcp-Session-Id", "MCP-Protocol-Version"}) {
     EXPECT_EQ(fault_of_header(name, "5"), "is set by the server itself") << name;
   }
 }

@@ -205,7 +205,9 @@ void Hands::fetch_skills() {
                                      if (!binds) return fail(Slug::skill_failed, std::move(binds.error().what));
                                      skills_ = std::move(binds).take();
                                      skill_fetch_.reset();
-                                     if (end_phase("skills", "Laid out " + std::to_string(skills_.size()) + " skills."))
+                                     const bool is_one = skills_.size() == 1;
+                                     if (end_phase("skills", "Laid out " + std::to_string(skills_.size()) +
+                                                                 (is_one ? " skill." : " skills.")))
                                        open_box();
                                    });
 }

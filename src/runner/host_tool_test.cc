@@ -16,6 +16,7 @@ class HostToolTest : public GateTest {
  protected:
   HostToolTest() {
     options.tool_urls = {"*"};
+    client.answer_method("GET", FakeAnswer::whole(405, ""));
     agent.kit.tools = {webhook_named("find_order")};
     agent.policy = {{.subject = Subject::host, .pattern = "mcp.example"}};
     client_tools = {{.name = "show_map", .parameters = R"({"type":"object"})"}, {.name = "pick_color"}};

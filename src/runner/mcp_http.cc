@@ -14,11 +14,16 @@
 #include "runner/base_url.h"
 #include "runner/http_answer.h"
 #include "runner/lifeline.h"
+#include "runner/mcp_events.h"
 
 namespace sluice::runner {
 namespace {
 
 constexpr int64_t short_ms_max = 10'000;  // for what is no call of a tool
+// A server is heard for so long after a call of it, so that runs that wait for a human hold no streams.
+constexpr int64_t listening_ms_max = 600'000;
+constexpr int64_t listening_retry_ms_min = 1'000;
+constexpr std::size_t waiting_max = 256;  // answers to a server that asks faster than it listens
 constexpr std::string_view placeholder_begin = "{{secret:";
 constexpr std::string_view placeholder_end = "}}";
 
@@ -60,7 +65,7 @@ bool is_response(std::string_view message) {
   return document && document.value().root().find("id") && !document.value().root().find("method");
 }
 
-class McpHttp final : public McpCarrier {
+class McpHttp final : public McpCarrier, private McpEventsListener {
  public:
   McpHttp(const Context& context, std::string url, std::vector<net::Header> headers, McpCarrierListener& listener)
       : context_(context), url_(std::move(url)), headers_(std::move(headers)), listener_(listener) {}
@@ -68,7 +73,11 @@ class McpHttp final : public McpCarrier {
   void send(mcp::Outgoing message, uint64_t number) override {
     if (greeting_.message.empty()) greeting_ = message;
     if (number != 0 && is_renewing_) return repeats_.push_back({std::move(message), number});
-    if (number != 0) return post(std::move(message), {.number = number});
+    if (number != 0) {
+      if (listening_) listen();
+      return post(std::move(message), {.number = number});
+    }
+    if (waiting_.size() >= waiting_max && !message.expects_answer) return;
     waiting_.push_back(std::move(message));
     post_next();
   }
@@ -77,6 +86,14 @@ class McpHttp final : public McpCarrier {
     std::erase_if(repeats_, [&](const Repeat& repeat) { return repeat.number == number; });
   }
   void agree_on(std::string_view version) override { version_ = version; }
+  void listen() override {
+    const auto until_us = now_us() + listening_ms_max * 1'000;
+    if (listening_) return listening_->keep_until(until_us);
+    const McpEvents::Bounds bounds{
+        .until_us = until_us, .bytes_max = call_bytes_max(), .retry_ms_min = listening_retry_ms_min};
+    McpEventsListener& self = *this;
+    listening_ = std::make_unique<McpEvents>(context_, request_of("GET", session_), McpCursor(), bounds, false, self);
+  }
 
  private:
   // What a message is to the dialogue.
@@ -89,7 +106,7 @@ class McpHttp final : public McpCarrier {
     mcp::Outgoing message;
     uint64_t number = 0;
   };
-  struct Post final : net::CallListener {
+  struct Post final : net::CallListener, McpEventsListener {
     Post(McpHttp& of, Purpose purpose, mcp::Outgoing said)
         : carrier(of),
           number(purpose.number),
@@ -97,6 +114,7 @@ class McpHttp final : public McpCarrier {
           is_renewal(purpose.is_renewal),
           expects_answer(said.expects_answer),
           session(of.session_),
+          until_us(of.now_us() + of.ms_max(purpose.number) * 1'000),
           message(std::move(said)) {}
     void on_head(int code, const net::Headers& headers) override {
       status = code;
@@ -106,6 +124,10 @@ class McpHttp final : public McpCarrier {
     }
     void on_body(std::string_view bytes) override { carrier.hear(*this, bytes); }
     void on_end(net::CallEnd end) override { carrier.end(*this, end); }
+    void on_mcp_event(std::string_view json) override { carrier.hear_rest(*this, json); }
+    void on_mcp_events_end(McpEventsEnd, std::string why) override {
+      carrier.fail(*this, "its answer broke off, and the rest did not come: " + why);
+    }
 
     McpHttp& carrier;
     const uint64_t number;
@@ -113,15 +135,18 @@ class McpHttp final : public McpCarrier {
     const bool is_renewal;
     const bool expects_answer;
     const std::string session;  // that it was sent in; empty: in none
+    const int64_t until_us;
     mcp::Outgoing message;
     bool is_answered = false;
     int status = 0;
     bool is_stream = false;
     std::size_t byte_count = 0;
     SseReader reader;
+    McpCursor cursor;
     std::string body;
     Lifeline lifeline;
     std::unique_ptr<net::Call> call;
+    std::unique_ptr<McpEvents> rest;  // of an answer that broke off
   };
 
   // The dialogue's own messages go one after another: what follows a greeting must not overtake it.
@@ -134,29 +159,38 @@ class McpHttp final : public McpCarrier {
     post(std::move(message), {});
   }
 
-  void post(mcp::Outgoing message, Purpose purpose) {
-    const auto ms_max = purpose.number == 0 ? short_ms_max : context_.options.hands.tool_timeout_ms_max;
+  int64_t now_us() const { return context_.loop.monotonic_us(); }
+  int64_t ms_max(uint64_t number) const {
+    return number == 0 ? short_ms_max : context_.options.hands.tool_timeout_ms_max;
+  }
+  std::size_t call_bytes_max() const {
+    return static_cast<std::size_t>(context_.options.tool_answer_bytes_max) * mcp_answer_factor;
+  }
+
+  net::ClientRequest request_of(std::string method, const std::string& session, bool has_agreed = true) const {
     const auto reach = net::reach_of(url_, context_.options.tool_urls);
+    net::ClientRequest request{
+        .method = std::move(method), .url = url_, .public_addresses_only = reach != net::Reach::anywhere};
+    if (!session.empty()) request.headers.add("Mcp-Session-Id", session);
+    if (!version_.empty() && has_agreed) request.headers.add("MCP-Protocol-Version", version_);
+    for (const auto& [name, value] : headers_) request.headers.add(name, value);
+    return request;
+  }
+
+  void post(mcp::Outgoing message, Purpose purpose) {
     auto made = std::make_unique<Post>(*this, purpose, std::move(message));
-    net::ClientRequest request{.method = "POST",
-                               .url = url_,
-                               .body = made->message.message,
-                               .public_addresses_only = reach != net::Reach::anywhere,
-                               .idle_ms_max = ms_max,
-                               .total_ms_max = ms_max};
+    auto request = request_of("POST", session_, !purpose.is_renewal);
+    request.body = made->message.message;
+    request.idle_ms_max = request.total_ms_max = ms_max(purpose.number);
     request.headers.add("Content-Type", "application/json");
     request.headers.add("Accept", "application/json, text/event-stream");
-    if (!session_.empty()) request.headers.add("Mcp-Session-Id", session_);
-    if (!version_.empty() && !purpose.is_renewal) request.headers.add("MCP-Protocol-Version", version_);
-    for (const auto& [name, value] : headers_) request.headers.add(name, value);
     made->call = context_.client.call(std::move(request), *made);
     posts_.push_back(std::move(made));
   }
 
   void hear(Post& post, std::string_view bytes) {
     post.byte_count += bytes.size();
-    const auto bytes_max =
-        static_cast<std::size_t>(context_.options.tool_answer_bytes_max) * (post.number == 0 ? 1 : mcp_answer_factor);
+    const auto bytes_max = bytes_max_of(post);
     if (post.byte_count > bytes_max) {
       return fail(post, "its answer is longer than " + std::to_string(bytes_max) + " bytes");
     }
@@ -166,12 +200,41 @@ class McpHttp final : public McpCarrier {
     }
     const auto events = post.reader.feed(bytes);
     if (!events) return fail(post, "its answer is no stream of events: " + events.error().what);
+    post.cursor.take(post.reader);
     const auto alive = post.lifeline.watch();
     for (const auto& event : events.value()) {
       if (!event.data.empty()) take(post, event.data);
       if (alive.expired()) return;
     }
     if (post.number == 0 && post.is_answered) drop(post);
+  }
+
+  std::size_t bytes_max_of(const Post& post) const {
+    return post.number == 0 ? static_cast<std::size_t>(context_.options.tool_answer_bytes_max) : call_bytes_max();
+  }
+
+  // ── an answer that the server goes on with in another stream ──
+  bool can_resume(const Post& post, const net::CallEnd& end) const {
+    const bool broke_off = !end.failure || *end.failure == net::CallFailure::cut;
+    return broke_off && post.is_stream && post.expects_answer && !post.is_answered && !post.cursor.last_id.empty();
+  }
+  void resume(Post& post) {
+    post.call.reset();
+    const McpEvents::Bounds bounds{.until_us = post.until_us, .bytes_max = bytes_max_of(post) - post.byte_count};
+    McpEventsListener& rest = post;
+    post.rest =
+        std::make_unique<McpEvents>(context_, request_of("GET", post.session), post.cursor, bounds, true, rest);
+  }
+  void hear_rest(Post& post, std::string_view message) {
+    const auto alive = post.lifeline.watch();
+    take(post, message);
+    if (!alive.expired() && post.number == 0 && post.is_answered) drop(post);
+  }
+
+  // ── what belongs to no call ──
+  void on_mcp_event(std::string_view json) override { listener_.on_mcp_message(json); }
+  void on_mcp_events_end(McpEventsEnd end, std::string why) override {
+    if (end == McpEventsEnd::broken) listener_.on_mcp_events_lost(std::move(why));
   }
 
   // ── a session that the server has forgotten ──
@@ -183,6 +246,8 @@ class McpHttp final : public McpCarrier {
     if (!is_first) return post_next();
     is_renewing_ = true;
     session_.clear();
+    listens_again_ = listening_ != nullptr;
+    listening_.reset();
     this->post(greeting_, {.is_renewal = true});
   }
   void finish_renewal() {
@@ -191,6 +256,7 @@ class McpHttp final : public McpCarrier {
   }
   void repeat_calls() {
     if (is_renewing_) return;
+    if (std::exchange(listens_again_, false)) listen();
     for (auto& [message, number] : std::exchange(repeats_, {})) {
       post(std::move(message), {.number = number, .is_repeated = true});
     }
@@ -206,6 +272,7 @@ class McpHttp final : public McpCarrier {
   }
 
   void end(Post& post, const net::CallEnd& end) {
+    if (can_resume(post, end)) return resume(post);
     if (end.failure) return fail(post, "its answer did not come: " + end.what);
     if (post.status == 404 && post.number != 0 && !post.session.empty() && !post.is_repeated) return renew(post);
     if (post.status / 100 != 2) return fail(post, "it answered with " + status_words(post.status, post.body));
@@ -234,7 +301,11 @@ class McpHttp final : public McpCarrier {
     if (number != 0) why += ". Whether it did its work is unknown, and it is not called again.";
     const auto alive = lifeline_.watch();
     remove(post);
-    if (matters) listener_.on_mcp_unanswered(number, std::move(why));
+    if (matters && number == 0 && listening_) {
+      listener_.on_mcp_question_lost(std::move(why));
+    } else if (matters) {
+      listener_.on_mcp_unanswered(number, std::move(why));
+    }
     if (!alive.expired()) post_next();
   }
   void drop(Post& post) {
@@ -256,7 +327,9 @@ class McpHttp final : public McpCarrier {
   bool is_renewing_ = false;
   std::vector<Repeat> repeats_;  // calls that are sent again in the session that is being begun
   std::deque<mcp::Outgoing> waiting_;
+  bool listens_again_ = false;  // once the next session has begun
   Lifeline lifeline_;
+  std::unique_ptr<McpEvents> listening_;  // null: not yet
   std::list<std::unique_ptr<Post>> posts_;
 };
 

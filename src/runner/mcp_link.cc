@@ -1,9 +1,11 @@
 #include "runner/mcp_link.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/json.h"
 #include "runner/host_telling.h"
+#include "runner/output_text.h"
 
 namespace sluice::runner {
 namespace {
@@ -15,6 +17,15 @@ std::string notice_value(std::string_view server, const mcp::FromServer& told) {
   if (!told.json.empty()) writer.key("params").raw(told.json);
   writer.end_object();
   return value;
+}
+
+// RFC 5424 has eight levels, the trace of a run four.
+std::string_view run_level(std::string_view level) {
+  if (level == "debug") return "debug";
+  if (level == "warning") return "warn";
+  const auto is_it = [&](std::string_view one) { return level == one; };
+  constexpr std::string_view errors[] = {"error", "critical", "alert", "emergency"};
+  return std::ranges::any_of(errors, is_it) ? "error" : "info";
 }
 
 }  // namespace
@@ -70,8 +81,13 @@ class McpLink::Call final : public HostCall {
   world::Timer silence_;
 };
 
-McpLink::McpLink(const Context& context, const harness::Dispatch& dispatch, std::string server)
-    : context_(context), dispatch_(dispatch), server_(std::move(server)), client_("sluice") {}
+McpLink::McpLink(const Context& context, const harness::Dispatch& dispatch, std::string server,
+                 McpLinkListener& listener)
+    : context_(context),
+      dispatch_(dispatch),
+      server_(std::move(server)),
+      listener_(listener),
+      client_("sluice") {}
 
 McpLink::~McpLink() = default;
 
@@ -96,11 +112,47 @@ std::unique_ptr<HostCall> McpLink::call(std::string_view tool, const models::Too
   return made;
 }
 
+std::unique_ptr<HostCall> McpLink::read(const models::ToolCall& call, HostCallListener& listener) {
+  const auto number = ++call_count_;
+  auto made = std::make_unique<Call>(*this, number, call.name, listener);
+  const auto arguments = json::Document::parse(call.arguments);
+  const auto uri = arguments ? json::text_of(arguments.value().root(), "uri") : "";
+  if (!lost_.empty()) {
+    made->fail_later(lost_);
+  } else if (uri.empty()) {
+    made->fail_later("its argument \"uri\" is missing: give the URI of a resource");
+  } else {
+    carrier_->send(client_.read(number, uri), number);
+  }
+  return made;
+}
+
 void McpLink::on_mcp_message(std::string_view json) {
-  const auto alive = lifeline_.watch();
   auto news = client_.take(json);
   carrier_->agree_on(client_.protocol_version());
+  send_output();
+  hear_all(std::move(news));
+}
+
+void McpLink::send_output() {
   for (auto& message : client_.take_output()) carrier_->send(std::move(message), 0);
+  if (!is_listing()) {
+    was_listing_ = false;
+    return listing_deadline_.cancel();
+  }
+  if (std::exchange(was_listing_, true)) return;
+  listing_deadline_ = context_.loop.after(Millis{mcp_listing_ms_max}, [this] { give_up_listing("it took too long"); });
+}
+
+void McpLink::give_up_listing(std::string_view why) {
+  was_listing_ = false;
+  auto news = client_.give_up_listing("It did not list its tools, which have changed: " + std::string(why));
+  send_output();
+  hear_all(std::move(news));
+}
+
+void McpLink::hear_all(std::vector<mcp::FromServer> news) {
+  const auto alive = lifeline_.watch();
   for (auto& told : news) {
     hear(std::move(told));
     if (alive.expired() || !lost_.empty()) return;
@@ -112,8 +164,10 @@ void McpLink::hear(mcp::FromServer told) {
   switch (told.kind) {
     case Kind::ready:
       deadline_.cancel();
+      carrier_->listen();
       if (opened_) std::exchange(opened_, nullptr)("");
       return;
+    case Kind::listed: return listener_.on_mcp_listed();
     case Kind::answer:
       if (const auto found = calls_.find(told.number); found != calls_.end()) {
         found->second->finish({.text = std::move(told.result.text), .failed = told.result.failed});
@@ -127,8 +181,20 @@ void McpLink::hear(mcp::FromServer told) {
 // A line of its log belongs to no call; where one is under way, it is told as that one's.
 void McpLink::notice(const mcp::FromServer& told) {
   const auto found = told.number == 0 ? calls_.begin() : calls_.find(told.number);
-  if (found == calls_.end()) return;
-  found->second->notice(told.number == 0 ? "mcp.log" : "mcp.progress", notice_value(server_, told));
+  if (found != calls_.end()) {
+    return found->second->notice(told.number == 0 ? "mcp.log" : "mcp.progress", notice_value(server_, told));
+  }
+  // A banner has no level.
+  if (told.number == 0 && !told.level.empty()) log(told.level, told.text);
+}
+
+void McpLink::log(std::string_view level, std::string_view words) {
+  if (logged_bytes_ > mcp_log_bytes_max || words.empty()) return;
+  const auto text = utf8_prefix(words, mcp_log_line_bytes_max);
+  logged_bytes_ += text.size();
+  const bool is_last = logged_bytes_ > mcp_log_bytes_max;
+  listener_.on_mcp_log(run_level(level), "MCP server " + server_ + ": " +
+                                             (is_last ? "(more of it is not reported)" : std::string(text)));
 }
 
 void McpLink::on_mcp_unanswered(uint64_t number, std::string why) {
@@ -136,10 +202,17 @@ void McpLink::on_mcp_unanswered(uint64_t number, std::string why) {
   if (const auto found = calls_.find(number); found != calls_.end()) found->second->fail(why);
 }
 
+void McpLink::on_mcp_question_lost(std::string why) { give_up_listing(why); }
+
+void McpLink::on_mcp_events_lost(std::string why) {
+  log("warning", "What it sends outside of answers is not heard any more: " + why);
+}
+
 void McpLink::lose(std::string why) {
   if (!lost_.empty()) return;
   lost_ = "the server \"" + server_ + "\" is not there: " + why;
   deadline_.cancel();
+  listing_deadline_.cancel();
   carrier_.reset();
   const auto alive = lifeline_.watch();
   while (!calls_.empty()) {

@@ -34,6 +34,7 @@ class McpStdio final : public McpCarrier, private sandbox::ProcessListener {
     process_->write(message.message + "\n");
   }
   void leave(uint64_t) override {}
+  void listen() override {}
   void agree_on(std::string_view) override {}
 
  private:

@@ -147,6 +147,7 @@ void NativeLoop::take_up_hands(HandsState state) {
   if (dispatch_.may_ask) {
     for (auto& tool : ask_tool_specs()) prompt_.tools.push_back(std::move(tool));
   }
+  own_tool_count_ = prompt_.tools.size();
   toolbox_ = make_toolbox(*context_, dispatch_, hands_.get());
 }
 
@@ -155,11 +156,15 @@ void NativeLoop::open_toolbox(Callback<void()> ready) {
   toolbox_->open([this](std::string_view level,
                         std::string words) { telling_.tell(EventKind::log, log_body(level, readable(words))); },
                  [this, ready = std::move(ready)]() mutable {
-                   for (const auto& tool : toolbox_->tools()) {
-                     prompt_.tools.push_back({tool.name, tool.description, tool.parameters});
-                   }
+                   show_host_tools();
                    ready();
                  });
+}
+
+// After the sandbox's own and those that ask a human.
+void NativeLoop::show_host_tools() {
+  prompt_.tools.resize(own_tool_count_);
+  for (const auto& tool : toolbox_->tools()) prompt_.tools.push_back({tool.name, tool.description, tool.parameters});
 }
 
 void NativeLoop::begin_clocks() {
@@ -338,7 +343,10 @@ void NativeLoop::on_answered(std::vector<models::ToolResult> results) {
   ++round_count_;
   attempt_ = 1;
   paragraphs_.end_round();
-  ask();
+  toolbox_->renew([this](bool have_changed) {
+    if (have_changed) show_host_tools();
+    ask();
+  });
 }
 
 void NativeLoop::finish() {

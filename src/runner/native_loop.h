@@ -67,6 +67,7 @@ class NativeLoop final : public harness::Work,
   void remember_told();
   void take_up_hands(HandsState state);
   void open_toolbox(Callback<void()> ready);
+  void show_host_tools();
   void take_up_calls(CallState state);
   void take_up_checkpoint();
   // Of what counts against it while it works, not while it waits.
@@ -127,6 +128,7 @@ class NativeLoop final : public harness::Work,
   std::unique_ptr<Filler> filler_;
   std::unique_ptr<ModelCall> call_;
   std::unique_ptr<Hands> hands_;  // null: none, or no more
+  std::size_t own_tool_count_ = 0;  // of the prompt's tools, before the toolbox's
   std::unique_ptr<Toolbox> toolbox_;
   std::unique_ptr<CallRound> calls_;
 };

@@ -22,6 +22,7 @@ class FakeToolbox final : public Toolbox {
   explicit FakeToolbox(world::Loop& loop) : loop_(loop) {}
 
   void open(Callback<void(std::string_view, std::string)>, Callback<void()> ready) override { ready(); }
+  void renew(Callback<void(bool)> ready) override { ready(false); }
   const std::vector<model::HostTool>& tools() const override { return list; }
   bool has(std::string_view name) const override {
     return std::ranges::any_of(list, [&](const auto& tool) { return tool.name == name; });

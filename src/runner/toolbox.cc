@@ -21,14 +21,23 @@ constexpr int64_t stdio_open_ms_max = 30'000;  // a program has to start first
 
 // Who carries a tool out.
 struct Bearer {
-  enum class Kind : uint8_t { webhook, mcp, script, client };
+  enum class Kind : uint8_t { webhook, mcp, resource, script, client };
   Kind kind = Kind::client;
   const model::WebhookTool* webhook = nullptr;
-  McpLink* link = nullptr;
+  McpLink* link = nullptr;  // of mcp and resource
   std::string own_name;  // as the server of MCP calls it
 };
 
-class HostTools final : public Toolbox {
+// Results of a server may link to its resources. It bears the server's name, so that the agent's policy on the server's
+// tools is a policy on what can be read there too.
+model::HostTool resource_tool(const std::string& server) {
+  return {.name = mcp::joined_name(server, "read_resource"),
+          .description = "Reads a resource of the MCP server " + server + ", by its URI, as results of its tools name it.",
+          .parameters = R"({"type":"object","properties":{"uri":{"type":"string","description":"The resource's URI"}},)"
+                        R"("required":["uri"],"additionalProperties":false})"};
+}
+
+class HostTools final : public Toolbox, private McpLinkListener {
  public:
   HostTools(const Context& context, const harness::Dispatch& dispatch, Hands* hands)
       : context_(context), dispatch_(dispatch), kit_(dispatch.agent.kit), hands_(hands) {}
@@ -39,12 +48,18 @@ class HostTools final : public Toolbox {
     waited_for_ = 1;
     const auto alive = lifeline_.watch();
     for (const auto& server : kit_.mcp_servers) {
-      links_.push_back(std::make_unique<McpLink>(context_, dispatch_, server.name));
+      McpLinkListener& self = *this;
+      links_.push_back(std::make_unique<McpLink>(context_, dispatch_, server.name, self));
       if (!server.url.empty()) open_http(*links_.back(), server);
       if (alive.expired()) return;
     }
     open_in_box();
     if (!alive.expired()) settle();
+  }
+
+  void renew(Callback<void(bool)> ready) override {
+    renewed_ = std::move(ready);
+    finish_renewal();
   }
 
   const std::vector<model::HostTool>& tools() const override { return tools_; }
@@ -62,6 +77,7 @@ class HostTools final : public Toolbox {
       return call_webhook(context_, dispatch_, *bearer->webhook, call, step_id, listener);
     }
     if (bearer->kind == Bearer::Kind::mcp) return bearer->link->call(bearer->own_name, call, listener);
+    if (bearer->kind == Bearer::Kind::resource) return bearer->link->read(call, listener);
     return run_script(context_, dispatch_, *hands_, *this, call, listener);
   }
 
@@ -113,9 +129,35 @@ class HostTools final : public Toolbox {
     log_("warn", "The tools of the MCP server \"" + server + "\" are left out: " + why + ".");
   }
 
+  void on_mcp_log(std::string_view level, std::string words) override { log_(level, std::move(words)); }
+  void on_mcp_listed() override {
+    is_stale_ = true;
+    finish_renewal();
+  }
+
   // ── which tools there are ──
   void settle() {
     if (--waited_for_ > 0) return;
+    const auto alive = lifeline_.watch();
+    is_stale_ = false;
+    list_all();
+    if (alive.expired()) return;
+    has_listed_ = true;
+    std::exchange(ready_, nullptr)();
+  }
+
+  void finish_renewal() {
+    const bool is_listing = std::ranges::any_of(links_, [](const auto& link) { return link->is_listing(); });
+    if (!renewed_ || is_listing) return;
+    const bool have_changed = std::exchange(is_stale_, false);
+    if (have_changed) list_all();
+    std::exchange(renewed_, nullptr)(have_changed);
+  }
+
+  // The first time it may drop this, as all that logs.
+  void list_all() {
+    tools_.clear();
+    bearers_.clear();
     const auto alive = lifeline_.watch();
     list_webhooks();
     if (alive.expired()) return;
@@ -126,14 +168,13 @@ class HostTools final : public Toolbox {
       if (alive.expired()) return;
       add(tool, {.kind = Bearer::Kind::client});
     }
-    if (!alive.expired()) std::exchange(ready_, nullptr)();
   }
 
   void list_webhooks() {
     const auto alive = lifeline_.watch();
     for (const auto& webhook : kit_.tools) {
       if (!context_.sign_webhook) {
-        log_("warn", "The tool " + webhook.tool.name + " is left out: webhooks cannot be signed here.");
+        if (!has_listed_) log_("warn", "The tool " + webhook.tool.name + " is left out: webhooks cannot be signed here.");
       } else {
         add(webhook.tool, {.kind = Bearer::Kind::webhook, .webhook = &webhook});
       }
@@ -150,12 +191,19 @@ class HostTools final : public Toolbox {
         add(std::move(shown), {.kind = Bearer::Kind::mcp, .link = link.get(), .own_name = tool.name});
         if (alive.expired()) return;
       }
+      auto reading = resource_tool(link->server());
+      const bool is_its_own = has(reading.name);  // a tool that the server itself offers under this name
+      if (link->has_resources() && !is_its_own) {
+        add(std::move(reading), {.kind = Bearer::Kind::resource, .link = link.get()});
+      }
+      if (alive.expired()) return;
     }
   }
 
-  // May drop this.
+  // What is left out is logged the first time only: servers may list anew again and again. May drop this.
   void add(model::HostTool tool, Bearer bearer) {
     if (is_taken(tool.name)) {
+      if (has_listed_) return;
       return log_("warn", "A tool named " + tool.name + " is left out: there is another of that name.");
     }
     tools_.push_back(std::move(tool));
@@ -178,6 +226,9 @@ class HostTools final : public Toolbox {
   Hands* const hands_;
   Callback<void(std::string_view, std::string)> log_;
   Callback<void()> ready_;
+  Callback<void(bool)> renewed_;
+  bool has_listed_ = false;
+  bool is_stale_ = false;  // some server's tools were listed anew
   int waited_for_ = 0;
   std::vector<model::HostTool> tools_;
   std::vector<Bearer> bearers_;  // of the tool at the same place

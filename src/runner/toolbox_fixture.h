@@ -72,6 +72,7 @@ class ToolboxTest : public testing::Test {
     dispatch.secrets = std::make_shared<vault::Secrets>();
     dispatch.agent.policy = {{.subject = model::Subject::host, .pattern = "mcp.example", .secrets = {"CRM_KEY"}}};
     sign = fake_signature();
+    client.answer_method("GET", net::FakeAnswer::whole(405, ""));
   }
   ~ToolboxTest() override {
     heard.call.reset();

@@ -49,7 +49,7 @@ class Plan:
 
     def __init__(self, history, offered):
         # history: ("user", text) or ("result", text), in order
-        self.parts, self.call, self.failure, self.hangs = [], None, None, False
+        self.parts, self.call, self.failure, self.hangs, self.cut = [], None, None, False, None
         script, done = None, 0
         for kind, text in history:
             found = SCRIPT.findall(text) if kind == "user" else []
@@ -87,6 +87,8 @@ class Plan:
             self.failure = (int(status), text)
         elif word == "hang":
             self.hangs = True
+        elif word == "cut":  # the first answer to this: so much of it, then an error; the second has the rest of the script
+            self.cut = rest
 
 
 def words(text):
@@ -95,7 +97,7 @@ def words(text):
 
 class ModelEmulator:
     def __init__(self):
-        self.requests, self.released = [], threading.Event()
+        self.requests, self.released, self.cuts = [], threading.Event(), set()
         self.numbers = itertools.count(1)
         emulator = self
 
@@ -159,6 +161,10 @@ class ModelEmulator:
                 plan = plan_of(body)
                 if plan.hangs:
                     self.released.wait()
+                    return
+                if plan.cut and plan.cut not in self.cuts:
+                    self.cuts.add(plan.cut)
+                    chat_cut(handler, body, plan.cut)
                     return
                 if plan.failure:
                     status, text = plan.failure
@@ -292,6 +298,14 @@ def chat_plan(body):
         elif message["role"] == "tool":
             history.append(("result", text_of(message["content"])))
     return Plan(history, [tool["function"]["name"] for tool in body.get("tools") or []])
+
+
+def chat_cut(handler, body, text):
+    handler.begin_stream()
+    for word in words(text):
+        handler.event({"id": "chatcmpl-cut", "object": "chat.completion.chunk", "created": 1, "model": body.get("model"),
+                       "choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]})
+    handler.event({"error": {"message": "overloaded", "type": "server_error", "code": "server_error"}})
 
 
 def chat_answer(handler, body, plan, number):
