@@ -26,7 +26,7 @@ WHO = {"integrationKey": "service key", "adminKey": "admin key", "sandboxBearer"
 # How each is shown in an example; of several that would do, the first.
 SHOWN = {"integrationKey": '-H "Authorization: Bearer $KEY"', "adminKey": '-H "Authorization: Bearer $ADMIN"',
          "oneTimeToken": '-H "Authorization: $TOKEN"', "sandboxBearer": '-H "Authorization: Bearer $BEARER"',
-         "consoleSession": '-b "sluice_session=$SESSION" -H "X-CSRF-Token: $CSRF"',
+         "consoleSession": '-b "COOKIE=$SESSION" -H "X-CSRF-Token: $CSRF"',
          "runnerKey": '-H "Authorization: Bearer $RUNNER"'}
 KNOWN = {"operationId", "tags", "security", "summary", "description", "parameters", "requestBody", "responses"}
 
@@ -65,7 +65,8 @@ class Reference:
             flags += f" -X {method.upper()}"
         lines = [f'curl{flags} "$URL{target}"']
         needs = [name for need in operation.get("security", self.spec["security"]) for name in need]
-        lines += [SHOWN[name] for name in SHOWN if name in needs][:1]
+        cookie = self.spec["components"]["securitySchemes"]["consoleSession"]["name"]
+        lines += [SHOWN[name].replace("COOKIE", cookie) for name in SHOWN if name in needs][:1]
         kind = next(iter(content), None)
         if kind == "application/json":
             example = next(iter(content[kind].get("examples", {}).values()), {}).get("value", content[kind].get("example"))

@@ -38,7 +38,9 @@ std::optional<model::Problem> problem_of(const Asked& asked, const Findings& fin
 bool refused(const Asked& asked, const Findings& findings);
 
 // The body as JSON; empty when it was none and the caller has been told so.
-std::optional<json::Document> read_body(const Asked& asked);
+// Saturated: of a number that does not fit only the sign counts, and it is read as ±1e308.
+enum class Numbers : uint8_t { exact, saturated };
+std::optional<json::Document> read_body(const Asked& asked, Numbers numbers = Numbers::exact);
 
 // A key of the caller's own for this request; empty when there is none.
 std::optional<std::string> read_idempotency_key(const Asked& asked, Findings& findings);

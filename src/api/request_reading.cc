@@ -27,9 +27,45 @@ bool is_identity(std::string_view coding) {
   return coding.size() == identity.size() && strncasecmp(coding.data(), identity.data(), identity.size()) == 0;
 }
 
+// What is wrong with JSON that is spelt well and has a number that does not fit.
+constexpr std::string_view number_too_large = "a number is too large to be read";
+
+template <typename Number>
+bool is_in_range(std::string_view text) {
+  Number number{};
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc();
+}
+
+bool does_fit(std::string_view number) {
+  if (number.find_first_of(".eE") != std::string_view::npos) return is_in_range<double>(number);
+  return is_in_range<int64_t>(number) || is_in_range<uint64_t>(number);
+}
+
+// Such JSON with the largest numbers in place of those that do not fit.
+std::string saturated(std::string_view text) {
+  std::string out;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) {
+        if (text[i] == '\\') ++i;
+      }
+    } else if (text[i] == '-' || (text[i] >= '0' && text[i] <= '9')) {
+      const auto end = std::min(text.find_first_of(",:]} \t\r\n", i), text.size());
+      const auto number = text.substr(i, end - i);
+      if (!does_fit(number)) {
+        out.append(text.substr(kept, i - kept)).append(number.front() == '-' ? "-1e308" : "1e308");
+        kept = end;
+      }
+      i = end;
+    }
+  }
+  return out.append(text.substr(std::min(kept, text.size())));
+}
+
 }  // namespace
 
-std::optional<json::Document> read_body(const Asked& asked) {
+std::optional<json::Document> read_body(const Asked& asked, Numbers numbers) {
   const auto coding = asked->header("Content-Encoding");
   if (coding && !is_identity(*coding)) {
     asked->problem(model::Slug::unsupported_media_type, "The body must be sent as it is, without a Content-Encoding.");
@@ -46,6 +82,9 @@ std::optional<json::Document> read_body(const Asked& asked) {
     return std::nullopt;
   }
   auto document = json::Document::parse(body);
+  if (!document && numbers == Numbers::saturated && document.error().what == number_too_large) {
+    document = json::Document::parse(saturated(body));
+  }
   if (!document) {
     asked->problem(model::Slug::malformed_request, "The body cannot be read: " + document.error().what + ".");
     return std::nullopt;

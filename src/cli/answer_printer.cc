@@ -1,7 +1,6 @@
 #include "cli/answer_printer.h"
 
 #include "base/json.h"
-#include "cli/activity.h"
 #include "cli/decisions.h"
 #include "cli/render.h"
 
@@ -33,12 +32,14 @@ void AnswerPrinter::on_event(const client::Event& event) {
   if (event.type == "queued" || event.type == "approval_required") {
     const auto data = json::Document::parse(event.data);
     if (!data) return;
-    return event.type == "queued" ? show_queue(data.value().root()) : show_gate(data.value().root());
+    if (event.type == "queued") return show_queue(data.value().root());
+    show_activity(event);
+    return show_gate(data.value().root());
   }
   if (event.type == "message_start") erase_filler();
-  if (event.type == "resumed") show_activity("sluice: approved; the run goes on\n");
+  if (event.type == "resumed") show_line("sluice: approved; the run goes on\n");
   if (event.type == "resumed" || event.terminal()) gate_.reset();
-  show_activity(activity_text(event));
+  show_activity(event);
 }
 
 void AnswerPrinter::show_queue(json::Value place) {
@@ -58,28 +59,33 @@ void AnswerPrinter::show_gate(json::Value approval) {
     });
   }
   const std::string_view key = deciding_.has_key ? "" : " --key-file FILE";
-  show_activity("sluice: the run waits for a decision\n" + approval_text(approval) +
-                "Approve with: " + hints_.command("approvals approve " + id + supplies + std::string(key)) +
-                "\nor deny with: " + hints_.command("approvals deny " + id + std::string(key)) + "\n");
+  show_line("sluice: the run waits for a decision\n" + approval_text(approval) +
+            "Approve with: " + hints_.command("approvals approve " + id + supplies + std::string(key)) +
+            "\nor deny with: " + hints_.command("approvals deny " + id + std::string(key)) + "\n");
   if (deciding_.now) gate_ = text_of(approval, "id");
 }
 
-// Beside the answer, not in it: on standard error, and on lines of its own.
-void AnswerPrinter::show_activity(const std::string& text) {
-  if (text.empty()) return;
-  erase_filler();
-  if (console_.is_terminal() && !text_.empty() && !text_.ends_with('\n') && !beside_) console_.err("\n");
-  beside_ = true;
+void AnswerPrinter::show_activity(const client::Event& event) {
+  const auto text = activity_.take(event);
+  if (!text.empty()) show_beside(text);
+}
+
+void AnswerPrinter::show_line(const std::string& text) { show_beside(activity_.end_line() + text); }
+
+// Beside the answer, not in it: on standard error, and where both are seen together on lines of its own.
+void AnswerPrinter::show_beside(const std::string& text) {
+  if (console_.is_one_file()) {
+    end_line();
+  } else {
+    erase_filler();
+  }
   console_.err(text);
-  beside_line_open_ = !text.ends_with('\n');
+  beside_ = true;
 }
 
 void AnswerPrinter::on_link(client::Link link) {
-  erase_filler();
-  const bool is_mid_line = console_.is_terminal() && !text_.empty() && !text_.ends_with('\n');
-  console_.err(std::string(is_mid_line ? "\n" : "") +
-               (link == client::Link::lost ? "sluice: connection lost; trying again… the run goes on at the server\n"
-                                           : "sluice: connected again\n"));
+  show_line(link == client::Link::lost ? "sluice: connection lost; trying again… the run goes on at the server\n"
+                                       : "sluice: connected again\n");
 }
 
 void AnswerPrinter::take_delta(const client::Event& event) {
@@ -90,12 +96,13 @@ void AnswerPrinter::take_delta(const client::Event& event) {
   if (filler && filler->boolean().value_or(false)) return show_filler(text_of(root, "text"));
   erase_filler();
   const auto text = text_of(root, "text");
-  if (std::exchange(beside_line_open_, false)) console_.err("\n");
+  if (const auto rest = activity_.end_line(); !rest.empty()) console_.err(rest);
   // On a terminal, what stands beside the answer parts its rounds already.
   const bool is_parted = beside_ && console_.is_terminal() && text.find_first_not_of('\n') == std::string::npos;
   if (is_parted) return static_cast<void>(text_ += text);
   beside_ = false;
   text_ += text;
+  is_text_ended_ = false;
   console_.out(console_.is_terminal() ? harmless(text) : text);
 }
 
@@ -119,7 +126,8 @@ void AnswerPrinter::erase_filler() {
 
 void AnswerPrinter::end_line() {
   erase_filler();
-  if (form_ == Form::human && !text_.empty() && !text_.ends_with('\n')) console_.out("\n");
+  if (form_ == Form::human && !is_text_ended_ && !text_.empty() && !text_.ends_with('\n')) console_.out("\n");
+  is_text_ended_ = true;
 }
 
 // After a reconcile the end of the message is known, and perhaps not told.
@@ -134,6 +142,7 @@ void AnswerPrinter::print_rest(std::string_view message_json) {
     text_.clear();
   }
   erase_filler();
+  is_text_ended_ = false;
   const auto rest = content.substr(text_.size());
   text_ = content;
   console_.out(console_.is_terminal() ? harmless(rest) : rest);
@@ -158,6 +167,7 @@ int AnswerPrinter::finish(const Followed& followed) {
   const auto& outcome = followed.outcome;
   if (!followed.interrupted && outcome.kind == client::Outcome::Kind::completed) print_rest(outcome.json);
   end_line();
+  if (const auto rest = activity_.end_line(); !rest.empty() && !followed.interrupted) console_.err(rest);
   if (followed.interrupted) {
     console_.err("\nDetached.\n");
     say_how_to_come_back();

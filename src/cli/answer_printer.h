@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "cli/activity.h"
 #include "cli/cli.h"
 #include "cli/remote.h"
 #include "cli/report.h"
@@ -38,7 +39,9 @@ class AnswerPrinter final : public AnswerListener {
   void show_queue(json::Value place);
   void show_gate(json::Value approval);
   void take_delta(const client::Event& event);
-  void show_activity(const std::string& text);
+  void show_activity(const client::Event& event);
+  void show_line(const std::string& text);
+  void show_beside(const std::string& text);
   void show_filler(std::string_view text);
   void erase_filler();
   void print_rest(std::string_view message_json);
@@ -53,8 +56,9 @@ class AnswerPrinter final : public AnswerListener {
   bool from_start_;
   std::string text_;  // of the answer, as told so far
   bool filler_shown_ = false;
-  bool beside_ = false;            // the last thing shown was activity
-  bool beside_line_open_ = false;  // and it did not end its line
+  bool is_text_ended_ = false;  // the line break after it was written
+  Activity activity_;
+  bool beside_ = false;  // the last thing shown was beside the answer
   int64_t last_seq_;
   std::string message_id_;
   std::optional<std::string> gate_;

@@ -84,6 +84,22 @@ TEST_F(CommandsTest, Words_with_a_slash_are_for_the_chat_unless_there_are_two) {
   EXPECT_NE(console.errors.find("There is no /qiut: /help"), std::string::npos) << console.errors;
 }
 
+TEST_F(CommandsTest, What_an_agent_does_stands_on_lines_of_its_own_where_the_answer_is_seen_too) {
+  console.terminal = true;
+  delta(1, R"({"text":"High water."})");
+  event("step", 2, R"({"id":"call_1","name":"bash","status":"running","args":{"command":"printf abc"}})");
+  event("output", 3, R"({"id":"call_1","stream":"stdout","text":"abc"})");
+  event("step", 4, R"({"id":"call_1","name":"bash","status":"failed","error":"exit code 2"})");
+  event("output", 5, R"({"id":"call_2","stream":"stdout","text":"def"})");
+  delta(6, R"({"text":"\n\n"})");
+  delta(7, R"({"text":"At noon."})");
+  event("file", 8, R"({"type":"create","path":"f.txt"})");
+  event("message_end", 9, "{}");
+  remote.followed = {{client::Outcome::Kind::completed, R"({"content":"High water.\n\nAt noon."})", "", 200}};
+  EXPECT_EQ(run({"send", "--conversation", "con_1", "hi"}), exit_ok);
+  EXPECT_EQ(console.seen, "High water.\n▸ $ printf abc\nabc\n✗ bash: exit code 2\ndef\nAt noon.\n+ f.txt\n");
+}
+
 TEST_F(CommandsTest, A_busy_conversation_says_how_to_follow_or_end_what_it_is_busy_with) {
   remote.followed = {
       {client::Outcome::Kind::refused, R"({"title":"Busy","status":409,"conflicting_resource_id":"run_7"})", "", 409}};
@@ -158,6 +174,18 @@ TEST_F(CommandsTest, An_agent_is_described_by_flags) {
 }
 
 TEST_F(CommandsTest, H_1_an_agent_is_a_program_and_has_a_kit) {
+  EXPECT_EQ(console.errors.find("of the type acp"), std::string::npos);
+  const auto saved = [&](std::string_view type, std::string_view rule) {
+    console.errors.clear();
+    remote.answer =
+        R"({"id":"agt_1","agent_type":")" + std::string(type) + R"(","policy":[)" + std::string(rule) + "]}";
+    EXPECT_EQ(run({"agents", "create", "c", "--type", std::string(type)}), exit_ok);
+    return console.errors;
+  };
+  EXPECT_NE(saved("acp", R"({"effect":"deny","command":"*"})").find("agent agt_1 has a policy"), std::string::npos);
+  EXPECT_NE(saved("acp", R"({"effect":"ask","tool":"bash"})").find("of the type acp"), std::string::npos);
+  EXPECT_EQ(saved("acp", R"({"effect":"deny","host":"a.example"},{"effect":"allow","tool":"bash"})"), "");
+  EXPECT_EQ(saved("codex", R"({"effect":"deny","command":"*"})"), "");
   run({"agents", "create", "c", "--type", "codex"});
   EXPECT_EQ(remote.asked.back(), R"(POST /v1/agents {"name":"c","agent_type":"codex"})");
   run({"agents", "create", "c", "--workspace", "read"});

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -137,6 +138,12 @@ class StandardConsole final : public Console {
   }
 
   bool is_terminal() const override { return isatty(STDOUT_FILENO) != 0; }
+  bool is_one_file() const override {
+    struct stat out {
+    }, err{};
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
+           out.st_ino == err.st_ino;
+  }
   bool can_ask() const override { return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0; }
 
  private:

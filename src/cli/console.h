@@ -21,6 +21,8 @@ class Console {
   virtual std::string read_all() = 0;
   // Is a person looking at what out() writes?
   virtual bool is_terminal() const = 0;
+  // Do out() and err() write to the same place, so that what one begins the other goes on?
+  virtual bool is_one_file() const = 0;
   // Is a person there who can be asked something?
   virtual bool can_ask() const = 0;
 };

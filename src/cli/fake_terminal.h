@@ -13,8 +13,8 @@ namespace sluice::cli {
 
 class FakeConsole final : public Console {
  public:
-  void out(std::string_view text) override { output += text; }
-  void err(std::string_view text) override { errors += text; }
+  void out(std::string_view text) override { (output += text, seen += text); }
+  void err(std::string_view text) override { (errors += text, seen += text); }
   std::optional<std::string> read_line(std::string_view prompt) override {
     prompts += prompt;
     if (input.empty()) return std::nullopt;
@@ -27,9 +27,11 @@ class FakeConsole final : public Console {
   }
   std::string read_all() override { return input.empty() ? "" : input.front(); }
   bool is_terminal() const override { return terminal; }
+  bool is_one_file() const override { return terminal; }
   bool can_ask() const override { return person; }
 
   std::string output, errors, prompts;
+  std::string seen;  // both together, in order
   std::deque<std::string> input;
   bool terminal = false;
   bool person = false;  // there to be asked

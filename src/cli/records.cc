@@ -110,9 +110,30 @@ Result<std::string> agent_body(const Arguments& arguments, const std::string& na
   return body;
 }
 
+// Whether a rule speaks of what the agent does inside its sandbox, where only its program can ask.
+bool objects_inside(json::Value agent) {
+  bool objects = false;
+  if (const auto policy = agent.find("policy")) {
+    policy->each_element(
+        [&](json::Value rule) { objects |= text_of(rule, "effect") != "allow" && !rule.find("host").has_value(); });
+  }
+  return objects;
+}
+
 int save_agent(Context& context, const std::string& method, const std::string& path, const std::string& name) {
   const auto body = agent_body(context.arguments, name);
-  if (body) return show(context, As::service, method, path, body.value());
+  if (body) {
+    return ask(context, As::service, method, path, body.value(), [&](json::Value agent) {
+      if (text_of(agent, "agent_type") == "acp" && objects_inside(agent)) {
+        context.console.err(
+            "sluice: agent " + harmless(text_of(agent, "id")) +
+            " has a policy, and a program of the type acp decides itself what it asks about: what it does "
+            "without asking is bounded by its sandbox and its rules about hosts only. Try it before you "
+            "rely on the policy (docs/harnesses/acp.md).\n");
+      }
+      return fields_of(agent);
+    });
+  }
   report_error(context.console, context.form(), body.error().what);
   return exit_usage;
 }

@@ -39,7 +39,92 @@ std::string text_member(json::Value object, std::string_view name) {
   return std::string(member ? member->string().value_or("") : "");
 }
 
+constexpr char escape = '\x1b';
+constexpr auto open_escape = std::string_view::npos;
+
+bool is_between(char byte, char low, char high) { return byte >= low && byte <= high; }
+
+// How many bytes from `at` on are between the two.
+std::size_t count_between(std::string_view text, std::size_t at, char low, char high) {
+  std::size_t count = 0;
+  while (at + count < text.size() && is_between(text[at + count], low, high)) ++count;
+  return count;
+}
+
+// Of the sequence that `text` begins with (CSI, OSC, or a short one); 0: it is none, open_escape: its end is missing.
+std::size_t escape_size(std::string_view text) {
+  if (text.size() < 2) return open_escape;
+  if (text[1] == ']') {
+    const auto end = text.find_first_of("\x07\x1b", 2);
+    if (end == std::string_view::npos || (text[end] == escape && end + 1 == text.size())) return open_escape;
+    if (text[end] == '\x07') return end + 1;
+    return text[end + 1] == '\\' ? end + 2 : 2;
+  }
+  const bool is_long = text[1] == '[';
+  std::size_t at = is_long ? 2 : 1;
+  if (is_long) at += count_between(text, at, '0', '?');
+  at += count_between(text, at, ' ', '/');
+  if (at == text.size()) return open_escape;
+  if (is_between(text[at], is_long ? '@' : '0', '~')) return at + 1;
+  return is_long ? 2 : 0;
+}
+
+std::string without_escapes(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto size = text[at] == escape ? escape_size(text.substr(at)) : 0;
+    if (size == 0) plain += text[at++];
+    if (size == open_escape) at += std::min<std::size_t>(2, text.size() - at);
+    if (size != 0 && size != open_escape) at += size;
+  }
+  return plain;
+}
+
+std::string overwritten(std::string_view line) {
+  std::vector<std::string_view> shown;
+  std::size_t column = 0;
+  for (std::size_t at = 0, size = 1; at < line.size(); at += size) {
+    size = 1;
+    while (at + size < line.size() && (static_cast<unsigned char>(line[at + size]) & 0xC0u) == 0x80u) ++size;
+    if (line[at] == '\r') {
+      column = 0;
+    } else if (line[at] == '\b') {
+      column -= std::min<std::size_t>(column, 1);
+    } else {
+      if (column == shown.size()) shown.emplace_back();
+      shown[column++] = line.substr(at, size);
+    }
+  }
+  std::string text;
+  for (const auto letter : shown) text += letter;
+  return text;
+}
+
 }  // namespace
+
+std::string printed_text(std::string_view output) {
+  const auto plain = without_escapes(output);
+  std::string text;
+  std::string_view rest = plain;
+  while (true) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    auto line = rest.substr(0, end);
+    while (line.ends_with('\r')) line.remove_suffix(1);
+    text += overwritten(line);
+    if (end == rest.size()) return text;
+    text += '\n';
+    rest.remove_prefix(end + 1);
+  }
+}
+
+std::string_view without_open_escape(std::string_view output) {
+  const auto last = output.rfind(escape);
+  if (last == std::string_view::npos || escape_size(output.substr(last)) != open_escape) return output;
+  // The end of an OSC sequence begins with an escape too.
+  const auto before = last == 0 ? std::string_view::npos : output.rfind(escape, last - 1);
+  const bool is_end = before != std::string_view::npos && escape_size(output.substr(before)) == open_escape;
+  return output.substr(0, is_end ? before : last);
+}
 
 std::string harmless(std::string_view text) {
   std::string out;

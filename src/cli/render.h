@@ -30,6 +30,13 @@ std::string problem_text(int status, std::string_view body);
 // Without what could command a terminal: escape sequences and other control characters.
 std::string harmless(std::string_view text);
 
+// What a program printed, as a terminal would leave it: without escape sequences, and with lines that were written over
+// as they ended up.
+std::string printed_text(std::string_view output);
+
+// Without an escape sequence at the end of which more may come.
+std::string_view without_open_escape(std::string_view output);
+
 // A short form of a value: strings bare, null as "-".
 std::string plain(json::Value value);
 

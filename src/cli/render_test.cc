@@ -60,5 +60,23 @@ TEST(Render, Nothing_from_the_wire_commands_the_terminal) {
             "31m ü");
 }
 
+TEST(Render, What_a_program_printed_reads_as_a_terminal_would_leave_it) {
+  EXPECT_EQ(printed_text("\x1b[31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x1b\\\n"), "red link\n");
+  EXPECT_EQ(printed_text("progress 10%\rprogress 100%\r\ndone\n"), "progress 100%\ndone\n");
+  EXPECT_EQ(printed_text("longer line\rshort\nab\bc"), "shortr line\nac");
+  EXPECT_EQ(printed_text("\b\rä\b\x1b(Bö"), "ö");
+  EXPECT_EQ(printed_text("\x1b[3"), "3") << "no sequence, in the end";
+  EXPECT_EQ(printed_text("\x1b"), "");
+}
+
+TEST(Render, A_sequence_whose_end_may_still_come_is_waited_for) {
+  EXPECT_EQ(without_open_escape("a\x1b"), "a");
+  EXPECT_EQ(without_open_escape("a\x1b[3"), "a");
+  EXPECT_EQ(without_open_escape("a\x1b[3m"), "a\x1b[3m");
+  EXPECT_EQ(without_open_escape("a\x1b]0;x"), "a");
+  EXPECT_EQ(without_open_escape("a\x1b]0;x\x1b"), "a");
+  EXPECT_EQ(without_open_escape("a\x1b]0;x\x1b\\b"), "a\x1b]0;x\x1b\\b");
+}
+
 }  // namespace render_test
 }  // namespace sluice::cli

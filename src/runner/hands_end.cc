@@ -58,11 +58,21 @@ void scrub(workspace::Assets& assets, const SharedSecrets& secrets, const worksp
   std::ranges::move(admitted.left_out, std::back_inserter(assets.left_out));
 }
 
+Result<std::optional<workspace::Diff>> own_diff(const LayerWork& work, int changes_fd,
+                                                const std::vector<std::string>& ignored) {
+  const auto layers = before(work);
+  if (layers == at_first(work)) return std::optional<workspace::Diff>();
+  auto diff = workspace::diff(changes_fd, layers, ignored, {.stop = work.stop});
+  if (!diff) return std::move(diff.error());
+  return std::optional(std::move(diff).take());
+}
+
 }  // namespace
 
 struct Hands::Made {
   Result<std::string> gathered;  // empty: there was nothing to put together
   Result<workspace::Diff> diff;
+  Result<std::optional<workspace::Diff>> own_diff;  // of this run alone; empty: nothing was changed before it
   Result<workspace::Assets> assets;
 };
 
@@ -117,14 +127,14 @@ void Hands::look_for_changes() {
           std::stop_token stop) mutable -> Result<Made> {
         work.changes_fd = changes.get();
         work.stop = stop;
-        Made made{std::string(), workspace::Diff{}, workspace::Assets{}};
+        Made made{std::string(), workspace::Diff{}, std::optional<workspace::Diff>(), workspace::Assets{}};
         if (!work.held.empty() || !work.kept.empty()) {
           made.gathered = gather_changes(work);
           if (!made.gathered) return made;
           changes = open_directory(made.gathered.value());
         }
-        made.diff =
-            workspace::diff(since_then(work, changes.get()), at_first(work), ignored, {.stop = std::move(stop)});
+        made.diff = workspace::diff(since_then(work, changes.get()), at_first(work), ignored, {.stop = stop});
+        made.own_diff = own_diff(work, changes.get(), ignored);
         if (wants_assets) made.assets = collect(changes.get(), work.kept, rules);
         if (made.assets) scrub(made.assets.value(), secrets, rules);
         return made;
@@ -141,13 +151,16 @@ void Hands::look_for_changes() {
 void Hands::tell_changes(Made made) {
   if (!made.gathered) return fail_keeping(made.gathered.error().what);
   gathered_ = std::move(made.gathered).take();
-  if (!made.diff) {
-    return fail(Slug::writeback_failed, "What was changed cannot be read: " + made.diff.error().what + ".");
+  if (!made.diff || !made.own_diff) {
+    const auto& why = made.diff ? made.own_diff.error().what : made.diff.error().what;
+    return fail(Slug::writeback_failed, "What was changed cannot be read: " + why + ".");
   }
   if (!made.assets) {
     return fail(Slug::writeback_failed, "The run's files cannot be read: " + made.assets.error().what + ".");
   }
   const auto& text = made.diff.value().text;
+  const auto& own = made.own_diff.value();
+  if (own && own->text != text && !tell(EventKind::custom, run_diff_body(to_utf8(own->text)))) return;
   if (!text.empty() && !tell(EventKind::diff, diff_body(to_utf8(text)))) return;
   for (const auto& why : made.assets.value().left_out) {
     if (!tell(EventKind::log, log_body("warn", "Not handed back: " + to_utf8(why)))) return;

@@ -62,6 +62,10 @@ TEST_F(Scrubbing, I_17_Steps_files_diffs_and_what_is_handed_back_are_clean) {
   EXPECT_EQ(supplies->taken->at(0).bytes, "it is {{secret:TOKEN}}");
   EXPECT_EQ(supplies->taken->at(0).name.find(value), std::string::npos);
   EXPECT_EQ(supplies->text, "{{secret:TOKEN}}");
+  heard = {};
+  begin("write other.txt: now hunter2-hunter2");
+  EXPECT_NE(heard.all(EventKind::custom).find("+now {{secret:TOKEN}}"), std::string::npos) << "the run's own diff";
+  expect_clean();
 }
 
 TEST_F(Scrubbing, I_17_Gates_checkpoints_and_problems_are_clean) {

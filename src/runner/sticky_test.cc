@@ -54,6 +54,10 @@ TEST_F(Sticky, H_5_each_message_tells_the_whole_diff_and_its_layer_takes_the_pla
   EXPECT_NE(diff().find("+two"), std::string::npos) << diff();
   EXPECT_NE(diff().find("+one"), std::string::npos) << diff();
   EXPECT_EQ(diff().find("gone.txt"), std::string::npos) << "it was not there when the conversation began: " << diff();
+  const auto own = heard.all(EventKind::custom);
+  EXPECT_NE(own.find("+two"), std::string::npos) << own;
+  EXPECT_EQ(own.find("+one"), std::string::npos) << own;
+  EXPECT_NE(own.find("gone.txt"), std::string::npos) << own;
   ASSERT_EQ(supplies->taken->size(), 1u);
   EXPECT_EQ(supplies->taken->at(0).name, "s.txt");
   // A crash loses no finished message.

@@ -91,6 +91,12 @@ std::string custom_body(std::string_view name, std::string_view value) {
   return body;
 }
 
+std::string run_diff_body(std::string_view diff) {
+  std::string value;
+  json::Writer(value).begin_object().key("diff").string(diff).end_object();
+  return custom_body("sluice.run-diff", value);
+}
+
 std::string assets_body(const std::vector<harness::KeptAsset>& files) {
   std::string value;
   json::Writer writer(value);

@@ -23,6 +23,8 @@ std::string file_body(const workspace::FileNews& news, Timestamp at);
 std::string custom_body(std::string_view name, std::string_view value);  // `value`: JSON
 std::string assets_body(const std::vector<harness::KeptAsset>& files);   // what was handed back and kept
 std::string diff_body(std::string_view diff);
+// What the run alone changed, where the diff of the whole workspace has more or less in it.
+std::string run_diff_body(std::string_view diff);
 std::string overflow_body();
 // So many news of files were not told one by one.
 std::string more_files_body(int64_t count);

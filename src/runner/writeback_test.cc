@@ -39,6 +39,23 @@ TEST_F(HandsTest, H_5_the_diff_is_all_that_was_changed_since_the_conversation_be
   EXPECT_EQ(heard.bodies(EventKind::diff)[0], diff);
 }
 
+TEST_F(HandsTest, H_5_what_the_run_alone_changed_is_told_beside_a_diff_that_has_more_in_it) {
+  begin("write notes.txt: hello\nwrite more.txt: x");
+  EXPECT_TRUE(heard.bodies(EventKind::custom).empty()) << "the diff is the run's own";
+  heard = {};
+  begin("$ ls");
+  EXPECT_EQ(heard.bodies(EventKind::custom), (Bodies{R"({"name":"sluice.run-diff","value":{"diff":""}})"}));
+  EXPECT_EQ(heard.bodies(EventKind::diff).size(), 1u);
+  heard = {};
+  begin("write notes.txt: goodbye");
+  const auto own = heard.all(EventKind::custom);
+  EXPECT_TRUE(own.starts_with(R"({"name":"sluice.run-diff","value":{"diff":"diff --git a/notes.txt b/notes.txt\n)"))
+      << own;
+  EXPECT_NE(own.find("-hello"), std::string::npos) << own;
+  EXPECT_NE(own.find("+goodbye"), std::string::npos) << own;
+  EXPECT_EQ(own.find("more.txt"), std::string::npos) << own;
+}
+
 TEST_F(HandsTest, A_run_that_changed_nothing_tells_no_diff_and_leaves_no_layer) {
   begin("$ ls");
   EXPECT_TRUE(heard.usage);

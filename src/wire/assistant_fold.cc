@@ -10,6 +10,7 @@ namespace {
 using model::EventKind;
 
 constexpr std::string_view assets_name = "sluice.assets";
+constexpr std::string_view run_diff_name = "sluice.run-diff";
 
 std::string text_in(json::Value object, std::string_view name) {
   const auto value = object.find(name);
@@ -223,9 +224,18 @@ void AssistantFold::tell_custom(json::Value body) {
   const auto name = text_in(body, "name");
   const auto value = body.find("value").value_or(json::Value());
   if (const auto files = value.find("files"); files && name == assets_name) return tell_assets(*files);
+  if (const auto diff = value.find("diff"); diff && name == run_diff_name) return tell_run_diff(value);
   const auto shown = shown_value(value, value_bytes_max);
   answer_.blocks.add_output(name, shown);
   tell("custom", [&](json::Writer& writer) { writer.key("name").string(name).key("value").raw(shown); });
+}
+
+void AssistantFold::tell_run_diff(json::Value value) {
+  const auto diff = cut_for_display(text_in(value, "diff"), diff_bytes_max);
+  answer_.blocks.set_run_diff(diff);
+  tell("custom", [&](json::Writer& writer) {
+    writer.key("name").string(run_diff_name).key("value").begin_object().key("diff").string(diff).end_object();
+  });
 }
 
 // As the chat's bag has them, so that nobody need ask for them.

@@ -42,6 +42,7 @@ class AssistantFold {
   void tell_file(json::Value body);
   void tell_diff(json::Value body);
   void tell_custom(json::Value body);
+  void tell_run_diff(json::Value value);
   void tell_assets(json::Value files);
   void tell_gate(json::Value body);
   void close_gate(std::string_view status);

@@ -167,6 +167,16 @@ TEST_F(AssistantFoldTest, Files_that_were_handed_back_are_told_as_the_bag_has_th
                 R"("createdAt":1782986401002,"url":"/api/assistant/files/fil_01h455vb4pex5vsknk084sn02q"}])");
 }
 
+TEST_F(AssistantFoldTest, The_diff_of_the_run_alone_is_a_block_of_its_own_beside_the_whole_one) {
+  const auto blocks = blocks_of(told({event(EventKind::custom, R"({"name":"sluice.run-diff","value":{"diff":"own"}})"),
+                                      event(EventKind::diff, R"({"path":".","diff":"whole"})")}));
+  ASSERT_EQ(blocks.size(), 2u);
+  EXPECT_EQ(blocks[0].at("type"), R"("run_diff")");
+  EXPECT_EQ(blocks[0].at("diff"), R"("own")");
+  EXPECT_EQ(blocks[1].at("type"), R"("diff")");
+  EXPECT_EQ(blocks[1].at("diff"), R"("whole")");
+}
+
 TEST_F(AssistantFoldTest, What_is_too_long_to_be_shown_is_cut_at_a_characters_border_and_says_so) {
   std::string large = "x";
   while (large.size() < 2 * shown_bytes_max) large += "é";
@@ -285,7 +295,10 @@ class RandomJournal {
         return event(EventKind::file, R"({"type":")" + std::string(change[pick(3)]) + R"(","path":"/p)" +
                                           std::to_string(pick(3)) + "\"}");
       case 10: return event(EventKind::diff, R"({"path":".","diff":)" + quoted() + "}");
-      case 11: return event(EventKind::custom, R"({"name":"chart","value":{"v":)" + quoted() + "}}");
+      case 11:
+        return event(EventKind::custom, (pick(2) == 0 ? R"({"name":"chart","value":{"v":)"
+                                                      : R"({"name":"sluice.run-diff","value":{"diff":)") +
+                                            quoted() + "}}");
       case 12:
         return event(
             EventKind::custom,

@@ -155,6 +155,8 @@ void ChatBlocks::change_file(std::string_view type, std::string_view path) {
 
 void ChatBlocks::set_diff(std::string diff) { only<Diff>().diff = std::move(diff); }
 
+void ChatBlocks::set_run_diff(std::string diff) { only<RunDiff>().diff = std::move(diff); }
+
 ApprovalBlock& ChatBlocks::approval(std::string_view id) { return find_or_add<ApprovalBlock>(id); }
 
 ApprovalBlock* ChatBlocks::pending_approval() {
@@ -215,6 +217,10 @@ void ChatBlocks::append(json::Writer& writer, const Files& files) {
 
 void ChatBlocks::append(json::Writer& writer, const Diff& diff) {
   writer.key("type").string("diff").key("diff").string(diff.diff);
+}
+
+void ChatBlocks::append(json::Writer& writer, const RunDiff& diff) {
+  writer.key("type").string("run_diff").key("diff").string(diff.diff);
 }
 
 void ChatBlocks::append(json::Writer& writer, const ApprovalBlock& approval) {

@@ -79,6 +79,8 @@ class ChatBlocks {
   // The last word on a path counts.
   void change_file(std::string_view type, std::string_view path);
   void set_diff(std::string diff);
+  // What this run alone changed, where the diff is of more.
+  void set_run_diff(std::string diff);
   ApprovalBlock& approval(std::string_view id);
   // The one that waits; null when none does.
   ApprovalBlock* pending_approval();
@@ -107,6 +109,9 @@ class ChatBlocks {
   struct Diff {
     std::string diff;
   };
+  struct RunDiff {
+    std::string diff;
+  };
   struct ToolOutput {
     std::string name;
     std::string value;  // JSON
@@ -114,7 +119,7 @@ class ChatBlocks {
   struct Assets {
     std::string files;  // JSON
   };
-  using Block = std::variant<Words, StepBlock, Files, Diff, ApprovalBlock, ToolOutput, SubagentBlock, Assets>;
+  using Block = std::variant<Words, StepBlock, Files, Diff, RunDiff, ApprovalBlock, ToolOutput, SubagentBlock, Assets>;
 
   void add_words(Words::Kind kind, std::string_view text);
   template <typename Kind>
@@ -128,6 +133,7 @@ class ChatBlocks {
   static void append(json::Writer& writer, const StepBlock& step);
   static void append(json::Writer& writer, const Files& files);
   static void append(json::Writer& writer, const Diff& diff);
+  static void append(json::Writer& writer, const RunDiff& diff);
   static void append(json::Writer& writer, const ApprovalBlock& approval);
   static void append(json::Writer& writer, const ToolOutput& output);
   static void append(json::Writer& writer, const SubagentBlock& subagent);

@@ -132,6 +132,11 @@ class FrameReducer {
     block["files"] = "[" + list + "]";
   }
   void take_custom(Row& data) {
+    if (data["name"] == R"("sluice.run-diff")") {
+      const auto value = json::Document::parse(data["value"]);
+      find("run_diff", "type", R"("run_diff")")["diff"] = value.value().root().find("diff")->to_text();
+      return;
+    }
     if (data["name"] != R"("sluice.assets")") {
       data["type"] = R"("tool_output")";
       rows_.push_back(data);

@@ -73,6 +73,29 @@ const stories = {
     await shoot(page, 'run')
   },
 
+  async 'changes of one answer'(person) {
+    const page = await person.visit()
+    const changes = answer(page).getByRole('group', { name: 'Files that changed' })
+    await hear(page, 'write a.txt: one\nwrite b.txt: two\n$ head -c 99 /dev/zero > plot.png\nwrite w.txt.tmp.5: x\n$ rm w.txt.tmp.5')
+    await changes.getByText('3 files changed').waitFor(patience)
+    assert.match(squeezed(await changes.getByRole('listitem').filter({ hasText: 'plot.png' }).innerText()), /^A plot\.png binary/)
+    await shoot(page, 'changes-first')
+    await hear(page, '$ date')
+    assert.equal(await changes.count(), 0, 'an answer that changed nothing')
+    await hear(page, 'edit a.txt: one -> three')
+    await changes.getByText('1 file changed').waitFor(patience)
+    assert.match(squeezed(await changes.getByRole('listitem').innerText()), /^M a\.txt \+1 −1/)
+    await changes.getByRole('button', { name: /^changed a.txt/ }).click()
+    await changes.getByRole('group', { name: 'Changes of a.txt' }).getByText('three').waitFor(patience)
+    await accessible(page, 'what one answer changed')
+    await shoot(page, 'changes-own')
+    const told = squeezed(await page.getByRole('log').innerText())
+    await page.reload()
+    await changes.getByRole('button', { name: /^changed a.txt/ }).click()
+    await changes.getByRole('group', { name: 'Changes of a.txt' }).waitFor(patience)
+    assert.equal(squeezed(await page.getByRole('log').innerText()), told, 'messages that are loaded show what the stream showed')
+  },
+
   async approval(person) {
     const secret = `hunter2-${randomBytes(8).toString('hex')}`
     const page = await person.visit()
@@ -122,6 +145,11 @@ const stories = {
     await accessible(page, 'messages that wait')
     await shoot(page, 'waiting')
     await waiting.getByRole('listitem').filter({ hasText: 'Never' }).getByRole('button', { name: 'Remove' }).click()
+    await page.reload()
+    await waiting.getByText('The page was loaded again.').waitFor(patience)
+    await accessible(page, 'a message that waits in a tab that was loaded again')
+    await shoot(page, 'waiting-reloaded')
+    await waiting.getByRole('button', { name: 'Send it after this answer' }).click()
     await makeApprover(page)
     await page.getByRole('button', { name: 'Approve', exact: true }).click()
     await answer(page).getByText('Second.').waitFor(patience)

@@ -110,6 +110,8 @@ class Browser:
     def on_custom(self, data):
         if data["name"] == "sluice.assets":
             self.blocks.append({"type": "assets", "files": data["value"]["files"]})
+        elif data["name"] == "sluice.run-diff":
+            self.find("run_diff").update(data["value"])
         else:
             self.blocks.append({"type": "tool_output"} | data)
 

@@ -163,6 +163,7 @@ class Forgery(GateTest):
             "other decision": self.approver.signature(self.approval, "deny"),
             "expired": self.approver.signature(self.approval, exp=now - 1),
             "far in the future": self.approver.signature(self.approval, exp=now + 100_000),
+            "at a time that no integer holds": good | {"exp": 10**30},
             "exp changed": good | {"exp": good["exp"] + 1},
             "padded": good | {"value": good["value"] + "="},
             "standard alphabet": good | {"value": base64.b64encode(

@@ -180,6 +180,41 @@ class Operating(CliTest):
         self.assertGreater(len(done.stdout.splitlines()), 3)
 
 
+class Doing(CliTest):
+    """What an agent does besides talking."""
+    flags = ("--sandbox.driver", "namespaces")
+
+    def seen(self, script, *words):
+        """All that `sluice send` prints, in the order in which it does."""
+        done = subprocess.run([BINARY, "send", script, *words, "--data", self.server.data], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S,
+                              env=self.server.environment(), check=False)
+        return done.stdout.split("Go on with: ")[0]
+
+    def test_a_message_shows_what_it_changed_itself(self):
+        conversation = self.conversation()
+        first, second, third = (self.seen(script, "--conversation", conversation) for script in
+                                ("write a.txt: one\nwrite b.txt: two", "$ echo hello", "edit a.txt: one -> three"))
+        self.assertIn("+ a.txt\n+ b.txt\ndiff --git a/a.txt b/a.txt\nnew file mode", first)
+        self.assertEqual(second, "▸ $ echo hello\nhello\n")
+        self.assertIn("~ a.txt\ndiff --git a/a.txt b/a.txt\n", third)
+        self.assertIn("-one\n", third)
+        self.assertIn("+three\n", third)
+        self.assertNotIn("b.txt", third)
+
+    def test_a_file_that_came_and_went_is_no_change(self):
+        shown = self.seen("write w.txt.tmp.5: 1\n$ ls\n$ mv w.txt.tmp.5 w.txt")
+        self.assertIn("+ w.txt\n", shown)
+        self.assertNotRegex(shown, r"[-+~] w\.txt\.tmp")
+
+    def test_output_is_shown_as_a_terminal_would_and_each_event_has_its_line(self):
+        shown = self.seen(r"$ printf '\033[31mred\033[0m\n\r 10%%\r100%%\nabc'; exit 2" + "\nsay High water.\nwrite f.txt: x")
+        self.assertIn("\nred\n100%\nabc\n✗ bash: exit code 2\n", shown)
+        self.assertIn("High water.\n▸ write f.txt\n+ f.txt\n", shown)
+        with Terminal(self.server, "send", r"$ printf '\033[31mred\033[0m\nabc'", "--data", str(self.server.data)) as terminal:
+            self.assertIn("\r\nred\r\nabc\r\n", terminal.read_to_end())
+
+
 class Terminal:
     """A program on a pseudo terminal."""
 

@@ -121,7 +121,7 @@ class FirstStart(ConsoleTest):
 class SideBySide(ConsoleTest):
     """Stories that do not mind each other. What takes long in them is answers that come slowly."""
 
-    stories = ("reload", "written ahead", "two tabs", "steps and files", "upload and download", "script", "phone")
+    stories = ("reload", "written ahead", "two tabs", "steps and files", "changes of one answer", "upload and download", "script", "phone")
 
     @classmethod
     def setUpClass(cls):
@@ -144,6 +144,9 @@ class SideBySide(ConsoleTest):
 
     def test_a_step_opens_and_a_file_appears_with_its_diff(self):
         self.story("steps and files")
+
+    def test_an_answer_shows_what_it_changed_itself(self):
+        self.story("changes of one answer")
 
     def test_files_go_up_and_come_down_as_they_are_and_inert(self):
         self.story("upload and download")

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from ports import lasting_port
-from server_process import BINARY, Server, ServerTest, wait_until
+from server_process import BINARY, ROOT, Server, ServerTest, wait_until
 
 PAGE_HEADERS = {
     "x-frame-options": "DENY",
@@ -75,6 +75,10 @@ class Console(ServerTest):
         self.assertEqual(answer.status, 200, answer.body)
         cookie = answer.header("set-cookie")
         self.assertTrue(cookie.startswith(f"sluice_session_{self.server.port}="), "neighbours on this machine have others")
+        named = re.search(r"consoleSession:\n.*\n.*\n      name: (\S+)", (ROOT / "openapi" / "openapi.yaml").read_text())[1]
+        self.assertEqual(cookie.split("=")[0], named.replace("8080", str(self.server.port)), "I-23")
+        page = self.server.client("").get("/docs").body.decode()
+        self.assertIn(f"-b &quot;{named}=$SESSION&quot;", page)
         for attribute in ("HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"):
             self.assertIn(attribute, cookie.split("; "))
         self.assertNotIn("Secure", cookie)

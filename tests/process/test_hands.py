@@ -119,6 +119,20 @@ class Tools(HandsTest):
         self.assertIn("+x\n+y\n", diffs[0]["diff"])
         self.assertNotIn("gone", diffs[0]["diff"])
 
+    def test_H5_what_the_run_alone_changed_comes_beside_a_diff_that_has_more_in_it(self):
+        conversation = self.conversation()
+        told = [self.ask(script, conversation) for script in
+                ("write one.md: first\nwrite two.md: second", "$ date", "edit one.md: first -> third", "$ rm one.md two.md")]
+        own = [[e["data"]["value"]["diff"] for e in events if e["type"] == "custom" and e["data"]["name"] == "sluice.run-diff"]
+               for events in told]
+        self.assertEqual(own[:2], [[], [""]], "the diff is the first run's own, and the second one changed nothing")
+        self.assertIn("-first\n", own[2][0])
+        self.assertIn("+third\n", own[2][0])
+        self.assertNotIn("two.md", own[2][0])
+        self.assertIn("deleted file mode", own[3][0])
+        self.assertEqual([sum(e["type"] == "diff" for e in events) for events in told], [1, 1, 1, 0],
+                         "after every run that leaves one")
+
     def test_H5_the_diff_is_all_that_was_changed_since_the_conversation_began(self):
         conversation = self.conversation()
         told = [self.ask(words, conversation) for words in ("write one.txt: first", "write two.txt: second", "read one.txt")]

@@ -38,6 +38,10 @@ export function messageOf(frames, about) {
       const known = find('approval', 'approvalId', data.approvalId)
       if (known) Object.assign(known, data)
       else blocks.push({ type: 'approval', ...data })
+    } else if (event === 'custom' && data.name === 'sluice.run-diff') {
+      const known = find('run_diff', 'type', 'run_diff')
+      if (known) known.diff = data.value.diff
+      else blocks.push({ type: 'run_diff', diff: data.value.diff })
     } else if (event === 'custom') blocks.push(data.name === 'sluice.assets' ? { type: 'assets', files: data.value.files } : { type: 'tool_output', name: data.name, value: data.value })
     else if (event === 'subagent') {
       const { text, ...said } = data

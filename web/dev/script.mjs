@@ -17,8 +17,9 @@ export async function play(turn, text) {
     await act(turn, state, line)
     if (turn.stopped.aborted) throw new Stopped()
   }
-  const diff = diffOf(turn.files, state.tree)
-  if (diff) turn.emit('diff', { diff })
+  const [own, whole] = [diffOf(turn.files, state.tree), diffOf(new Map(), state.tree)]
+  if (own !== whole) turn.emit('custom', { name: 'sluice.run-diff', value: { diff: own } })
+  if (whole) turn.emit('diff', { diff: whole })
   turn.files = state.tree
   return { inputTokens: text.length, outputTokens: state.said.length }
 }

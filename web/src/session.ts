@@ -1,5 +1,6 @@
 // Signing in and out, and which tenant an operator acts in.
 import { api, Problem, session, type Session } from './api'
+import { forgetWaiting } from './chat/outbox'
 
 // A one-time code comes in the fragment, which no server sees. It leaves the address bar and the history before anything
 // else happens, so that neither keeps it.
@@ -15,6 +16,7 @@ export async function signIn(by: { key: string } | { code: string }): Promise<vo
 
 export async function signOut(): Promise<void> {
   await api.delete('/console/session').catch(() => {}) // it is over here, whatever the server makes of it
+  forgetWaiting()
   session.value = null
 }
 

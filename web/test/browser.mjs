@@ -189,6 +189,10 @@ const stories = {
     assert.equal(await waiting.count(), 0)
     await page.locator('.chat-row a').first().click()
     await waiting.getByText('say Second.').waitFor(patience)
+    // So it is in a tab that is loaded again, but nothing is sent there before a person says so.
+    await page.reload()
+    await waiting.getByText('The page was loaded again.').waitFor(patience)
+    await waiting.getByRole('button', { name: 'Send it after this answer' }).click()
     await page.getByRole('button', { name: 'Make this browser an approver' }).click()
     await page.getByRole('button', { name: 'Approve', exact: true }).click()
     await page.locator('.message.assistant').getByText('Third and last.').waitFor(patience)

@@ -40,6 +40,7 @@ const scripts: Record<string, string> = {
   'steps, sub-agents and custom events': 'think a\nsay b\n$ echo c\n$ false\nsub s: d\ncustom n {"x":[1,{"y":"z"}]}\nthink e\nsay f',
   'a step that is done again, and a sub-agent that speaks': '$ echo a\nsub s: many words one by one\nsub t: more',
   'files that change again': 'write a/b.txt: one\nwrite a/b.txt: two\nsay in between\nedit a/b.txt: two -> three\nedit a/b.txt: nothing -> x',
+  'a diff of the turn alone': 'custom sluice.run-diff {"diff":"a"}\nwrite a.txt: one\nsay b',
   'a loud command': 'loud 9000\nsay done',
   'a flood': 'flood 2000 1000000',
 }

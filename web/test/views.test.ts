@@ -1,7 +1,7 @@
 // What lists and differences are made of.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changedFiles, treeOf } from '../src/chat/tree'
+import { changedFiles, ownDiff, treeOf } from '../src/chat/tree'
 import { parseDiff } from '../src/ui/diff'
 import { errorBeyond, printedText, sentenceParts } from '../src/ui/text'
 import { windowOf } from '../src/ui/windowing'
@@ -56,10 +56,22 @@ test('Files and their differences meet, below the folder of the workspace too', 
   assert.equal(treeOf([{ path: 'a/b/c/d.txt', type: 'create', diff: null }]).folders[0]!.name, 'a/b/c')
 })
 
+test('What a turn changed is its own diff where the whole one has more in it', () => {
+  const whole = { type: 'diff' as const, diff }
+  assert.equal(ownDiff([whole])?.diff, diff)
+  assert.equal(ownDiff([{ type: 'run_diff', diff: '' }, whole])?.diff, '')
+  assert.equal(ownDiff([{ type: 'text', text: 'x' }]), null)
+})
+
+test('A file whose lines cannot be compared is known as one', () => {
+  assert.deepEqual(parseDiff(diff).map((file) => file.binary), [false, false, true, false])
+})
+
 test('A temporary file that a turn made and removed is not listed among its changes', () => {
   const files = [{ type: 'delete' as const, path: 'a.txt.tmp.5' }, { type: 'change' as const, path: 'src/a.txt' }]
   assert.deepEqual(changedFiles([{ type: 'files', files }], parseDiff(diff).slice(0, 1)).map((file) => file.path), ['src/a.txt'])
-  assert.equal(changedFiles([{ type: 'files', files }], []).length, 2, 'while there is no diff yet')
+  assert.equal(changedFiles([{ type: 'files', files }], null).length, 2, 'while there is no diff yet')
+  assert.deepEqual(changedFiles([{ type: 'files', files }], []).map((file) => file.path), ['src/a.txt'], 'when the turn came to nothing')
 })
 
 test('Output is shown as a terminal would leave it', () => {

@@ -94,6 +94,7 @@ export type AssistantBlock =
   | ({ type: 'step'; output?: string } & AssistantStep)
   | { type: 'files'; files: { type: string; path: string }[] }
   | { type: 'diff'; diff: string }
+  | { type: 'run_diff'; diff: string }
   | ({ type: 'approval' } & AssistantApproval)
   | { type: 'tool_output'; name: string; value: unknown }
   | ({ type: 'subagent' } & AssistantSubagent)

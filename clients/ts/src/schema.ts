@@ -199,7 +199,7 @@ export interface ChatMessage {
   role: 'user' | 'assistant'
   /** In the order in which they appeared; [sendChatTurn](#sendChatTurn) says what each type has. */
   content: ({
-    type: 'text' | 'reasoning' | 'step' | 'files' | 'diff' | 'approval' | 'tool_output' | 'subagent' | 'assets'
+    type: 'text' | 'reasoning' | 'step' | 'files' | 'diff' | 'run_diff' | 'approval' | 'tool_output' | 'subagent' | 'assets'
   })[]
   fileAttachments: ChatFile[]
   createdAt: EpochMs
@@ -655,7 +655,8 @@ export interface AguiThread {
 
 /**
  * Which program is the agent: the loop of the server itself, a coding agent that runs in the sandbox, or any
- * program that speaks the Agent Client Protocol.
+ * program that speaks the Agent Client Protocol (`acp`). Such a program decides itself what it asks about: rules of
+ * the agent's policy about tools, commands and files hold for what it asks, rules about hosts for all that it does.
  */
 export type AgentType = 'native' | 'claude-code' | 'codex' | 'opencode' | 'grok-build' | 'acp'
 
@@ -1746,7 +1747,10 @@ export interface FileEvent {
   created_at: Timestamp
 }
 
-/** The changes to the workspace, as `git diff` writes them. */
+/**
+ * The whole workspace against the repository as it was fetched, or against the empty one that the conversation
+ * began with, as `git diff` writes it.
+ */
 export interface DiffEvent {
   object: 'conversation.event'
   type: 'diff'
@@ -1793,7 +1797,10 @@ export interface EgressEvent {
   created_at: Timestamp
 }
 
-/** An event of a tool or of the sandbox, under a name of its own. */
+/**
+ * An event of a tool or of the sandbox, under a name of its own. `sluice.run-diff` has `{"diff"}`: what this run
+ * alone changed, sent before a `diff` that has more or less in it.
+ */
 export interface CustomEvent {
   object: 'conversation.event'
   type: 'custom'
@@ -1984,7 +1991,10 @@ export interface RunnerFileLine {
   ts: number
 }
 
-/** Extended. The changes to the workspace, as `git diff` writes them. */
+/**
+ * Extended. The whole workspace against the repository as it was fetched, or against the empty one that the
+ * conversation began with, as `git diff` writes it.
+ */
 export interface RunnerDiffLine {
   type: 'diff'
   diff: string

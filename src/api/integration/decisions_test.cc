@@ -161,6 +161,8 @@ TEST_F(DecisionsTest, I_15_an_assertion_of_whatever_shape_is_refused_as_a_forged
       {R"({"key_id":"k","algorithm":[],"exp":1,"value":"v"})", "/signature/algorithm"},
       {R"({"key_id":"k","algorithm":"a","exp":"1","value":"v"})", "/signature/exp"},
       {R"({"key_id":"k","algorithm":"a","exp":1.5,"value":"v"})", "/signature/exp"},
+      {R"({"key_id":"k","algorithm":"a","exp":1)" + std::string(30, '0') + R"(,"value":"v"})", "/signature/exp"},
+      {R"({"key_id":"k","algorithm":"a","exp":-1e999,"value":"v"})", "/signature/exp"},
       {R"({"key_id":"k","algorithm":"a","exp":1,"value":true})", "/signature/value"},
       {R"({"key_id":"k","algorithm":"a","exp":1,"value":"v","items_digest":7})", "/signature/items_digest"}};
   for (const auto& [signature, pointer] : wrong) {

@@ -113,16 +113,17 @@ function WaitingList({ conversation, onEdit, onRemove }: { conversation: Convers
   const all = conversation.outbox.all.value
   if (!all.length) return null
   const isIdle = conversation.turn.value === null
+  const isHeld = Boolean(all[0]!.failure)
   return (
     <section class="waiting" aria-label="Messages that wait">
-      <p class="waiting-note">{all.length === 1 ? 'This message is' : 'These messages are'} sent when the answer has ended, as long as this tab shows the chat.</p>
+      <p class="waiting-note">{all.length === 1 ? 'This message is' : 'These messages are'} {isHeld ? 'not sent before you say so.' : 'sent when the answer has ended, as long as this tab shows the chat.'}</p>
       <ul>
         {all.map((one, i) => (
           <li key={one.key}>
             <Icon name={one.failure ? 'alert' : 'clock'} size={14} />
             <span class="waiting-text">{one.text || one.attachments.map((file) => file.name).join(', ')}{one.text && one.attachments.length > 0 && ` (${one.attachments.length === 1 ? '1 file' : `${one.attachments.length} files`})`}</span>
             {one.failure && <span class="waiting-failure" role="alert">Not sent: <Sentence text={one.failure} /></span>}
-            {one.failure && isIdle && i === 0 && <Button small onClick={() => { conversation.outbox.release(); void conversation.sendNext() }}>Send it now</Button>}
+            {isHeld && i === 0 && <Button small onClick={() => { conversation.outbox.release(); void conversation.sendNext() }}>{isIdle ? 'Send it now' : 'Send it after this answer'}</Button>}
             <IconButton icon="pencil" label="Edit this waiting message" onClick={() => onEdit(one)} />
             <IconButton icon="close" label="Remove this waiting message" onClick={() => onRemove(one)} />
           </li>

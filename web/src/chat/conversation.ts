@@ -56,7 +56,7 @@ export class Conversation {
   // The reader leaves; a turn that runs goes on.
   close(): void {
     this.closed = true
-    this.outbox.keep(this.id.peek())
+    this.outbox.leave()
     this.reading?.abort()
     this.reading = null
   }
@@ -217,6 +217,7 @@ export class Conversation {
     this.id.value = turn.chatId
     noteChat({ id: turn.chatId, title: this.title.value, running: turn.streamId, agentId: this.agentId.value ?? '' })
     tellTabs({ chatId: turn.chatId, streamId: turn.streamId })
+    if (isNew) this.outbox.name(turn.chatId)
     if (isNew) this.onOpened?.(turn.chatId)
   }
 

@@ -6,18 +6,17 @@ import { memo } from '../ui/memo'
 import { sizeText } from '../ui/words'
 import { isPicture } from './named-file'
 import { openedSignal } from './opened'
-import { changedFiles, treeOf, type ChangedFile, type Folder } from './tree'
+import { changedFiles, ownDiff, treeOf, type ChangedFile, type Folder } from './tree'
 import type { BagFile, Block } from './types'
 
 const parsed = new WeakMap<object, FileDiff[]>()
 
-function diffsOf(blocks: Block[]): FileDiff[] {
-  return blocks.flatMap((block) => {
-    if (block.type !== 'diff') return []
-    let known = parsed.get(block)
-    if (!known) parsed.set(block, (known = parseDiff(block.diff)))
-    return known
-  })
+function diffsOf(blocks: Block[]): FileDiff[] | null {
+  const block = ownDiff(blocks)
+  if (!block) return null
+  let known = parsed.get(block)
+  if (!known) parsed.set(block, (known = parseDiff(block.diff)))
+  return known
 }
 
 // What a turn changed, below its text.
@@ -25,13 +24,13 @@ export const Changes = memo(function Changes({ blocks, owner, live }: { blocks: 
   const diffs = diffsOf(blocks)
   const files = changedFiles(blocks, diffs)
   if (!files.length) return null
-  const sum = diffs.reduce((all, file) => ({ added: all.added + file.added, removed: all.removed + file.removed }), { added: 0, removed: 0 })
+  const sum = (diffs ?? []).reduce((all, file) => ({ added: all.added + file.added, removed: all.removed + file.removed }), { added: 0, removed: 0 })
   return (
     <div class="changes" role="group" aria-label="Files that changed">
       <header>
         <Icon name="branch" />
         <h3>{files.length === 1 ? '1 file changed' : `${files.length} files changed`}</h3>
-        {diffs.length > 0 && <DiffCount file={sum} />}
+        {sum.added + sum.removed > 0 && <DiffCount file={sum} />}
         {live && <span class="live-dot" title="Live" />}
       </header>
       <Branch folder={treeOf(files)} owner={owner} depth={0} />

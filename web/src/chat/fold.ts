@@ -21,6 +21,7 @@ export interface Turn {
 export const outputBytesMax = 16 * 1024 // of a step or a sub-agent, in the message
 export const cutNote = '\n… (cut here; the run\'s trace has all of it)'
 const assetsName = 'sluice.assets' // the custom event that tells which files were handed back
+const runDiffName = 'sluice.run-diff' // the one that tells what the turn alone changed
 const tailCharsMax = 24 * 1024 // of a step, on show while it runs
 
 export function emptyTurn(streamId = '', createdAt = 0): Turn {
@@ -73,6 +74,8 @@ const folds: Record<string, (turn: Turn, data: never) => void> = {
     put(turn.message.content, (block) => block.type === 'approval' && block.approvalId === data.approvalId, { type: 'approval', ...data })
   },
   custom(turn, { name, value }: { name: string; value: unknown }) {
+    const own = name === runDiffName ? (value as { diff?: string } | null)?.diff : undefined
+    if (own !== undefined) return put(turn.message.content, (block) => block.type === 'run_diff', { type: 'run_diff', diff: own })
     const files = name === assetsName ? (value as { files?: BagFile[] } | null)?.files : undefined
     turn.message.content.push(files ? { type: 'assets', files } : { type: 'tool_output', name, value })
   },

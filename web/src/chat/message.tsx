@@ -116,7 +116,7 @@ const changesKept = new WeakMap<Message['content'], { parts: Message['content'] 
 
 // The same array as long as the same blocks are in it, so that the tree is not drawn again for every word of text.
 function changesOf(message: Message): Message['content'] {
-  const parts = message.content.filter((block) => block.type === 'files' || block.type === 'diff')
+  const parts = message.content.filter((block) => block.type === 'files' || block.type === 'diff' || block.type === 'run_diff')
   if (!parts.length) return noChanges
   const kept = changesKept.get(message.content)
   if (kept && kept.parts.length === parts.length && kept.parts.every((part, i) => part === parts[i])) return kept.parts

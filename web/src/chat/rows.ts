@@ -24,7 +24,7 @@ export function rowsOf(blocks: Block[]): Row[] {
     texts = []
   }
   blocks.forEach((block, at) => {
-    if (block.type === 'files' || block.type === 'diff') return
+    if (block.type === 'files' || block.type === 'diff' || block.type === 'run_diff') return
     if (block.type === 'text') {
       if (!texts.length) from = at
       texts.push(block)

@@ -40,13 +40,14 @@ export interface StepBlock {
 }
 export interface FilesBlock { type: 'files'; files: { type: FileChange; path: string }[] }
 export interface DiffBlock { type: 'diff'; diff: string }
+export interface RunDiffBlock { type: 'run_diff'; diff: string } // what this turn alone changed, where the diff is of more
 export interface ApprovalBlock { type: 'approval'; approvalId: string; status: ApprovalStatus; reason: string; items: RequestedItem[]; expiresAt: number }
 export interface ToolOutputBlock { type: 'tool_output'; name: string; value: unknown }
 export interface SubagentBlock { type: 'subagent'; id: string; name: string; status: string; text?: string; error?: string }
 export interface AssetsBlock { type: 'assets'; files: BagFile[] }
 
 export type Block =
-  | TextBlock | ReasoningBlock | StepBlock | FilesBlock | DiffBlock | ApprovalBlock | ToolOutputBlock | SubagentBlock | AssetsBlock
+  | TextBlock | ReasoningBlock | StepBlock | FilesBlock | DiffBlock | RunDiffBlock | ApprovalBlock | ToolOutputBlock | SubagentBlock | AssetsBlock
 
 export interface Message {
   id: string

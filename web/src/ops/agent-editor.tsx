@@ -73,6 +73,9 @@ function bodyOf(draft: Draft, wasDefault: boolean): Record<string, unknown> {
   }
 }
 
+// Rules about what happens inside the sandbox hold as far as the program asks.
+const restsOnProgram = (draft: Draft) => draft.type === 'acp' && draft.rules.some((rule) => rule.effect !== 'allow' && rule.kind !== 'host')
+
 function Editor({ agent, skills, environments, endpoints }: Parts) {
   const [draft, setDraft] = useState(() => draftOf(agent))
   const form = useSubmit()
@@ -104,7 +107,7 @@ function Editor({ agent, skills, environments, endpoints }: Parts) {
           hint="What its sandboxes may do with tables, files and workflows. Turns of the Assistant may write in any case." />
         <Check label="Code mode" hint="The tool run_script is offered." checked={draft.codeMode} onCheck={(codeMode) => set({ codeMode })} />
       </div>
-      <div class="card panel"><PolicyEditor rules={draft.rules} onRules={(rules: Rule[]) => set({ rules })} errorAt={form.at} />{!draft.rules.length && form.at('/policy') && <p class="field-error">{form.at('/policy')}</p>}</div>
+      <div class="card panel">{restsOnProgram(draft) && <p class="hint" role="status">A program of the type acp decides itself what it asks about. What it does without asking is bounded by its sandbox and by the rules about hosts only: try it before you rely on the other rules.</p>}<PolicyEditor rules={draft.rules} onRules={(rules: Rule[]) => set({ rules })} errorAt={form.at} />{!draft.rules.length && form.at('/policy') && <p class="field-error">{form.at('/policy')}</p>}</div>
       <div class="card panel">
         <h2>Limits</h2>
         <div class="form-row">

@@ -58,7 +58,8 @@ export function Diff({ file }: { file: FileDiff }) {
   )
 }
 
-export function DiffCount({ file }: { file: { added: number; removed: number } }) {
+export function DiffCount({ file }: { file: { added: number; removed: number; binary?: boolean } }) {
+  if (file.binary) return <span class="diff-count">binary</span>
   return (
     <span class="diff-count" aria-label={`${file.added} lines added, ${file.removed} removed`}>
       <span class="plus">+{file.added}</span> <span class="minus">−{file.removed}</span>

@@ -1,6 +1,6 @@
 // Reads a unified diff, as git writes it, into files and lines.
 export interface DiffLine { kind: 'add' | 'remove' | 'same' | 'hunk' | 'note'; text: string; before: number | null; after: number | null }
-export interface FileDiff { path: string; from: string | null; kind: 'create' | 'change' | 'delete' | 'rename'; added: number; removed: number; lines: DiffLine[] }
+export interface FileDiff { path: string; from: string | null; kind: 'create' | 'change' | 'delete' | 'rename'; added: number; removed: number; binary: boolean; lines: DiffLine[] }
 
 function unquoted(name: string): string {
   const bare = name.startsWith('"') ? name.slice(1, -1).replace(/\\(["\\])/g, '$1').replace(/\\t/g, '\t') : name
@@ -27,7 +27,7 @@ export function parseDiff(text: string): FileDiff[] {
     const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$/.exec(line)
     if (line.startsWith('diff --git ')) {
       const names = /^diff --git (?:"?a\/)(.*?)"? (?:"?b\/)(.*?)"?$/.exec(line)
-      file = { path: names?.[2] ?? line.slice(11), from: null, kind: 'change', added: 0, removed: 0, lines: [] }
+      file = { path: names?.[2] ?? line.slice(11), from: null, kind: 'change', added: 0, removed: 0, binary: false, lines: [] }
       files.push(file)
     } else if (!file) {
       continue
@@ -48,6 +48,9 @@ function describeFile(file: FileDiff, line: string): void {
   else if (line.startsWith('rename to ')) file.path = unquoted(line.slice(10))
   else if (line.startsWith('+++ ') && !line.startsWith('+++ /dev/null')) file.path = withoutSide(line.slice(4))
   else if (line.startsWith('--- ') && !line.startsWith('--- /dev/null') && file.kind === 'delete') file.path = withoutSide(line.slice(4))
-  else if (line.startsWith('Binary files ') || line === 'GIT binary patch') file.lines.push({ kind: 'note', text: 'A binary file.', before: null, after: null })
+  else if (line.startsWith('Binary files ') || line === 'GIT binary patch') {
+    file.binary = true
+    file.lines.push({ kind: 'note', text: 'A binary file, or one that is too large to be compared.', before: null, after: null })
+  }
   else if (line.startsWith('\\')) file.lines.push({ kind: 'note', text: line.slice(2), before: null, after: null })
 }
