@@ -31,6 +31,19 @@ TEST_F(OperationsTest, A_store_that_cannot_be_written_is_not_ready_and_writes_ar
   EXPECT_EQ(ask_as("GET", "/readyz", {})->status, 503);
 }
 
+TEST_F(OperationsTest, A_store_that_does_not_answer_is_not_ready_until_it_does) {
+  disk.hold_answers(true);
+  EXPECT_EQ(ask_as("GET", "/readyz", {})->status, 200);
+  loop.advance({1'500});
+  const auto answer = ask_as("GET", "/readyz", {});
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_EQ(answer->header("Retry-After"), "1");
+  EXPECT_EQ(ask_as("GET", "/healthz", {})->status, 200);
+  disk.hold_answers(false);
+  loop.settle();
+  EXPECT_EQ(ask_as("GET", "/readyz", {})->status, 200);
+}
+
 TEST_F(OperationsTest, A_full_disk_is_503_and_worth_trying_again) {
   disk.fail_write(0, store::Fault::full);
   const auto answer = post("/v1/agents", R"({"name":"x"})");

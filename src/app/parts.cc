@@ -49,7 +49,8 @@ Result<std::unique_ptr<store::Store>> open_store(const Config& config, const std
     return store::open_postgres(
         {.url = config.text("store.url"),
          .node = node,
-         .reader_count = static_cast<int>(std::min<int64_t>(config.integer("store.readers"), 64))},
+         .reader_count = static_cast<int>(std::min<int64_t>(config.integer("store.readers"), 64)),
+         .silent_ms_max = config.integer("node.dead_ms")},
         loop, metrics);
   }
   auto options = sqlite_options(config, default_path);

@@ -148,7 +148,9 @@ class Engine {
                                                               Callback<void(Result<wire::Ending>)> done) = 0;
 
   // Answers when the run is over and nothing of it is left at work. A run that is over already is a
-  // problem `run-finished`, unless it was cancelled before: that is what was wanted.
+  // problem `run-finished`, unless it was cancelled before: that is what was wanted. After 15 s, if the store has not
+  // written it, or 25 s, if nothing proves that its work stopped, the answer is `unavailable`, and it is cancelled all
+  // the same.
   virtual void cancel(model::TenantId tenant, model::RunId run,
                       Callback<void(std::variant<model::Run, model::Problem>)> done) = 0;
 
@@ -173,6 +175,9 @@ class Engine {
   // Somebody else found that the store does not say what it wrote: it is opened anew, and every
   // unfinished run is taken up again.
   virtual void store_fell_silent(const Error& why) = 0;
+  // Whether the store answered within `dead_ms`: messages are taken. Asking may look whether it does, so the next answer
+  // may be another one.
+  virtual bool reaches_store() = 0;
 
   // ── servers that share the store ──
   // Those that live, as far as this one has heard, itself first.

@@ -21,6 +21,7 @@ LiveRun::LiveRun(Needs needs, model::Run run, model::Message message, std::strin
       request_id_(std::move(request_id)),
       accepted_us_(needs.loop.monotonic_us()),
       told_at_(run_.created_at),
+      cancelling_(needs.loop, run_.id),
       self_(std::make_shared<LiveRun*>(this)) {}
 
 LiveRun::~LiveRun() { *self_ = nullptr; }
@@ -149,8 +150,10 @@ std::string LiveRun::problem_json(const model::Problem& problem) {
   return out;
 }
 
-void LiveRun::cancel(Callback<void(Result<model::Run>)> done) {
-  cancellers_.push_back(std::move(done));
+void LiveRun::cancel(Cancelling::Asker done) {
+  cancelling_.add(std::move(done), [this] {
+    if (run_.state == RunState::finishing && has_work()) stop_worker();
+  });
   if (is_over(run_.state)) return;  // its end is being written; who asked hears of it then
   resolve_gate(model::ApprovalStatus::expired, "cancel");
   SLUICE_CHECK(happen(Happening::cancel_requested));
@@ -160,6 +163,7 @@ void LiveRun::cancel(Callback<void(Result<model::Run>)> done) {
 
 void LiveRun::resume_cancelling() {
   SLUICE_CHECK(run_.state == RunState::finishing);
+  cancelling_.note_written();
   end_cancelled();
 }
 
@@ -230,9 +234,17 @@ void LiveRun::acknowledge(const std::vector<model::RunEvent>& written) {
 
 // The wish to cancel is on disk. Now stop whoever works; the run is over when that is proven.
 void LiveRun::stop_work() {
+  cancelling_.note_written();
   if (!has_work()) return end_cancelled();
+  stop_worker();
+}
+
+// Before the wish is on disk, too: a server that dies then leaves a run whose work was lost, which the next one ends.
+void LiveRun::stop_worker() {
+  if (std::exchange(stopping_, true)) return;
   work_->stop([self = self_] {
-    if (*self != nullptr) (*self)->end_cancelled();
+    if (*self == nullptr) return;
+    (*self)->cancelling_.is_written() ? (*self)->end_cancelled() : (*self)->work_.reset();
   });
 }
 
@@ -391,7 +403,7 @@ void LiveRun::finish() {
   for (auto& weak : std::exchange(waiters_, {})) {
     if (const auto waiter = weak.lock()) waiter->done(*ending_);
   }
-  for (auto& done : std::exchange(cancellers_, {})) done(run_);
+  cancelling_.answer(run_);
   SLUICE_CHECK(*self != nullptr);
   needs_.owner.on_over(*this);
 }
@@ -419,7 +431,7 @@ std::vector<std::weak_ptr<EndWaiter>> LiveRun::hand_on(const Error& why) {
 
 void LiveRun::refuse_askers(const Error& why) {
   again_.cancel();
-  for (auto& done : std::exchange(cancellers_, {})) done(why);
+  cancelling_.answer(why);
   if (!gate_ || !gate_->decided) return;
   auto decided = std::exchange(gate_->decided, nullptr);
   if (why.kind != ErrorKind::conflict) return decided(problem_of_store(why, "decision"));

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/cancelling.h"
 #include "engine/engine.h"
 #include "engine/launch.h"
 #include "engine/queue_board.h"
@@ -73,8 +74,7 @@ class LiveRun final : public harness::DispatchListener {
   const model::Message& message() const { return message_; }
   int64_t accepted_us() const { return accepted_us_; }
   const std::string& request_id() const { return request_id_; }
-  // Of the problem it ended with; empty when it did not.
-  std::string_view problem_name() const { return problem_name_; }
+  std::string_view problem_name() const { return problem_name_; }  // of its end; empty before, and without one
 
   // The first events of a run accepted just now: its first reader need not ask the store for them.
   void keep_opening(store::CommittedBatch opening) { opening_ = std::move(opening); }
@@ -111,8 +111,7 @@ class LiveRun final : public harness::DispatchListener {
   bool has_work() const { return work_ != nullptr && !work_over_; }
   void suspend_work(bool suspended);
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
-  // `done` gets the run once it is over, however it ended.
-  void cancel(Callback<void(Result<model::Run>)> done);
+  void cancel(Cancelling::Asker done);
   // The wish to cancel was on disk before a restart; nobody works on the run any more.
   void resume_cancelling();
   void wait_for_end(std::weak_ptr<EndWaiter> waiter);
@@ -196,6 +195,7 @@ class LiveRun final : public harness::DispatchListener {
   void dismiss_readers(Farewell farewell);
   void forget_empty_audiences();
   void stop_work();
+  void stop_worker();
   void end_cancelled();
   void add_cancelled_end();
   void finish();
@@ -226,8 +226,7 @@ class LiveRun final : public harness::DispatchListener {
   std::optional<Error> unsure_;  // why it is not known what became of in_flight_, or of renewal_
   Callback<void()> renewal_;     // under way, or its fate is unknown
   bool first_told_ = false, telling_ = false, work_over_ = false;  // work_over_: by its own word; dropped when silent
-  bool at_gate_ = false;
-  bool marked_ = false;
+  bool at_gate_ = false, marked_ = false, stopping_ = false;
   int refusals_ = 0;
   world::Timer again_;
   store::CommittedBatch opening_;
@@ -240,7 +239,7 @@ class LiveRun final : public harness::DispatchListener {
   std::unique_ptr<harness::Work> work_;
   std::vector<std::unique_ptr<Audience>> audiences_;
   std::vector<std::weak_ptr<EndWaiter>> waiters_;
-  std::vector<Callback<void(Result<model::Run>)>> cancellers_;
+  Cancelling cancelling_;
   std::optional<wire::Ending> ending_;
   std::string_view problem_name_;
   // The store's answer may come after this run is gone.

@@ -118,7 +118,7 @@ void LiveRun::resume() {
 // Unless something that cannot be taken back has come after it.
 bool LiveRun::can_take_back(const Batch& refused) const {
   const auto moves_on = [](const Batch& later) { return later.state.has_value(); };
-  return refused.before && cancellers_.empty() && std::ranges::none_of(pending_, moves_on);
+  return refused.before && !cancelling_.is_wanted() && std::ranges::none_of(pending_, moves_on);
 }
 
 Callback<void(DecideOutcome)> LiveRun::take_back(Undecided before) {

@@ -132,6 +132,7 @@ bool Peers::note_changes() {
   const auto changed = [&](model::NodeId node, Fate fate, std::string_view name) {
     const auto before = known_.find(node);
     if (before != known_.end() && before->second == fate) return;
+    if (fate == Fate::dead) needs_.nodes.end_sessions(node);
     needs_.log.write(fate == Fate::dead ? world::LogLevel::warn : world::LogLevel::info, told_of(fate),
                      {{"node", node.text()}, {"name", name}});
     orphans = true;

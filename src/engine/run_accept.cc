@@ -71,8 +71,8 @@ void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
 void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
   if (draining_) return done(unavailable("The server is stopping; nothing was created."));
   if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
-  if (needs_.disk != nullptr && needs_.disk->is_short()) return done(no_room_on(*needs_.disk));
   if (!peers_.takes_part()) return done(unavailable("The server cannot reach the store; nothing was created."));
+  if (needs_.disk != nullptr && needs_.disk->is_short()) send->refusal = no_room_on(*needs_.disk);
   if (send->refusal && !send->idempotency) return done(*send->refusal);
   // A caller that was not told what became of its run asks again under the run's name.
   if (send->run && (find(*send->run) != nullptr || admission_.knows(*send->run)))

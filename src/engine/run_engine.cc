@@ -214,6 +214,10 @@ void RunEngine::join_waiters(LiveRun& live, std::weak_ptr<EndWaiter> waiter) {
 }
 
 void RunEngine::cancel(model::TenantId tenant, model::RunId run, Cancelled done) {
+  // One that is carried here is known without the store, which may be what does not answer.
+  if (const auto* live = find(run); live != nullptr && live->run().tenant_id == tenant) {
+    return cancel_found(live->run(), std::move(done), 1);
+  }
   needs_.store.run(tenant, run, while_alive([this, done = std::move(done)](Result<model::Run> found) mutable {
                      if (!found) return done(problem_of_store(found.error()));
                      cancel_found(std::move(found).take(), std::move(done), 1);
@@ -229,6 +233,7 @@ void RunEngine::cancel_found(model::Run run, Cancelled done, int looks_left) {
     auto told = [this, answer, tenant = run.tenant_id, id = run.id,
                  done = std::move(done)](const Result<model::Run>& ended) mutable {
       if (ended) return answer(done, ended.value());
+      if (ended.error().kind == ErrorKind::overloaded) return done(unavailable(ended.error().what));
       if (ended.error().kind == ErrorKind::conflict && !peers_.alone()) return cancel(tenant, id, std::move(done));
       done(problem_of_store(ended.error()));
     };

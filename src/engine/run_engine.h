@@ -53,6 +53,7 @@ class RunEngine final : public Engine,
   void conversation_changed(const model::Conversation& conversation) override;
   void secrets_changed(model::TenantId tenant) override;
   void store_fell_silent(const Error& why) override;
+  bool reaches_store() override;
   std::vector<store::SeenNode> nodes() const override;
   bool is_gone(model::NodeId node) const override;
   void ask_node(model::NodeId node, std::string kind, std::string body,
@@ -217,13 +218,13 @@ class RunEngine final : public Engine,
   bool patient_ = false;
   UnattendedRuns unattended_;
   std::deque<harness::ParkedRun> leftovers_;  // of runs that were let go of here, and not seen to end since
-  bool looks_later_ = false;
+  bool looks_later_ = false, probing_ = false;
   world::Timer look_timer_;
   uint64_t life_ = 0;                                             // grows whenever runs are looked for anew
   std::unordered_map<model::RunId, world::Timer> begin_retries_;  // of those who are to begin
-  int64_t checked_us_ = 0;                                        // when those who are held were last looked at
-  bool draining_ = false;
-  bool closed_ = false;  // draining is over: nothing begins any more
+  int64_t checked_us_ = 0, probed_us_ = 0;  // when those who are held, and the store, were last looked at
+
+  bool draining_ = false, closed_ = false;  // closed_: draining is over, nothing begins any more
   Callback<void()> drained_;
   world::Timer drain_timer_;
 

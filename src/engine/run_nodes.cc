@@ -43,6 +43,21 @@ std::vector<store::SeenNode> RunEngine::nodes() const {
   return all;
 }
 
+// Where there are no beats, a change that is none: it waits for its turn to be written, and writes nothing. One at a
+// time, however often somebody asks.
+bool RunEngine::reaches_store() {
+  if (store_silent_) return false;
+  if (!peers_.alone()) return peers_.takes_part();
+  const int64_t since_us = needs_.loop.monotonic_us() - probed_us_;
+  if (probing_) return since_us < options_.dead_ms * 1'000;
+  if (probed_us_ != 0 && since_us < options_.beat_ms * 1'000) return true;
+  probing_ = true;
+  probed_us_ = needs_.loop.monotonic_us();
+  needs_.store.revoke_service_key({}, {}, needs_.loop.now(),
+                                  while_alive([this](const Result<model::ServiceKey>&) { probing_ = false; }));
+  return true;
+}
+
 bool RunEngine::is_gone(model::NodeId node) const { return may_be_taken(peers_.fate_of(node), false); }
 
 Capacity RunEngine::capacity() const {

@@ -10,6 +10,7 @@ constexpr int64_t wait_first_ms = 100;
 constexpr int64_t wait_ms_max = 2'000;
 constexpr Millis acknowledge_every{1'000};
 constexpr int64_t errand_ms_max = 10'000;
+constexpr Millis unanswered_max{10'000};  // for a post, while the dispatch is to be killed
 constexpr int64_t kill_ms_max = 30'000;  // the runner answers when nothing is left
 
 // A tenant named it, and no rule of the operator does.
@@ -187,8 +188,12 @@ void Hearing::kill(Callback<void()> gone) {
   gone_ = std::move(gone);
   again_.cancel();
   acknowledging_.cancel();
-  // Before the runner has answered it may not have begun, and would not know what to kill.
-  if (posted_ && call_) return;
+  // Before the runner has answered it may not have begun, and would not know what to kill. If it begins what nobody waits
+  // for any more, the tokens of a cancelled run open nothing.
+  if (posted_ && call_) {
+    again_ = context_->needs.loop.after(unanswered_max, [this] { ask_to_kill(); });
+    return;
+  }
   ask_to_kill();
 }
 
@@ -200,6 +205,7 @@ void Hearing::dismiss() {
 }
 
 void Hearing::say_gone() {
+  again_.cancel();
   context_->needs.loop.defer([alive = std::weak_ptr(alive_), gone = std::move(gone_)]() mutable {
     if (!alive.expired()) gone();
   });
@@ -207,6 +213,7 @@ void Hearing::say_gone() {
 
 void Hearing::ask_to_kill() {
   const bool dies_alone = taken_ && !can_return_;
+  again_.cancel();
   call_.reset();
   if (broke_us_ == 0) broke_us_ = context_->needs.loop.monotonic_us();
   if (dies_alone || !is_patient()) return say_gone();

@@ -264,6 +264,22 @@ TEST_F(RemoteReattachTest, Stopping_is_tried_until_the_runner_must_have_done_it_
   EXPECT_TRUE(gone);
 }
 
+TEST_F(RemoteReattachTest, A_runner_that_does_not_answer_at_all_is_asked_to_kill_after_ten_seconds) {
+  begin_kept([&] { return FakeAnswer().wait(600'000); });
+  bool gone = false;
+  work_->stop([&] { gone = true; });
+  loop_.advance(Millis{9'999});
+  EXPECT_EQ(count_requests("DELETE"), 0u);
+  EXPECT_EQ(client_.calls_in_flight(), 1u);
+  for (int i = 0; i < 2; ++i) client_.answer(FakeAnswer::whole(404, ""));  // its health is asked for at the same time
+  loop_.advance(Millis{1});
+  EXPECT_EQ(count_requests("DELETE"), 1u);
+  EXPECT_TRUE(gone);
+  EXPECT_EQ(client_.calls_in_flight(), 0u) << "the post is given up";
+  loop_.advance(Millis{60'000});
+  EXPECT_EQ(count_requests("DELETE"), 1u);
+}
+
 TEST_F(RemoteReattachTest, What_the_runner_may_not_have_begun_is_killed_when_it_has_answered) {
   begin_kept([&] { return FakeAnswer().wait(300).head(200, {{"Sluice-Dispatch", name_}}); });
   bool gone = false;

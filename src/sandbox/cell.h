@@ -110,7 +110,7 @@ class Cell final {
   void on_command_not_started(const box::Head& head);
   Exit exit_of(const box::Head& head, const Running& running);
   std::shared_ptr<Running> take_command(uint32_t command);
-  void signal(uint32_t command, int signal);
+  void signal(uint32_t command, int number);
 
   const uint32_t number_;
   world::Reactor& reactor_;

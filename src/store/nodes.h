@@ -134,6 +134,9 @@ class Nodes {
   // Takes over those of these runs that still wait on another node at that epoch; the answer has no others, and the
   // oldest is its first.
   virtual void claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) = 0;
+
+  // It is dead: what it locks in the store, if it froze rather than died, is let go.
+  virtual void end_sessions(model::NodeId /*dead*/) {}
 };
 
 }  // namespace sluice::store

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t group_max = 1'000;  // so that a long queue is answered as it goes
 constexpr int attempts_max = 4;
+constexpr int64_t attempts_us_max = 15'000'000;  // after which no further one is begun
 constexpr int64_t put_off_us = 5'000'000;   // how long it is remembered, if nobody tries again
 constexpr int64_t end_us_max = 10'000'000;  // for a process that is told to end
 constexpr auto end_look = std::chrono::milliseconds(10);
@@ -24,7 +25,7 @@ constexpr auto end_look = std::chrono::milliseconds(10);
 // Every statement here finds its rows by a key. Plans that are made once, while tables are small, must say so.
 constexpr const char* setup =
     "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off; "
-    "SET enable_mergejoin = off; SET enable_bitmapscan = off; SET enable_material = off; SET lock_timeout = '20s'";
+    "SET enable_mergejoin = off; SET enable_bitmapscan = off; SET enable_material = off; SET lock_timeout = ";
 
 Error unknown_outcome(const std::string& cause) {
   return {ErrorKind::unavailable,
@@ -117,7 +118,9 @@ void PgHot::run() {
         works[0]->fail(error_of(*failure).in("reopen the store"));
       }
     } else {
+      writing_.begin();
       commit(works);
+      writing_.end();
     }
     postman_.deliver(std::move(works));
   }
@@ -144,6 +147,7 @@ void PgHot::commit(HotList& works) {
     put_off_until_us_ = monotonic_us() + put_off_us;
     fail_all(error_of(failure));
   };
+  const int64_t until_us = monotonic_us() + attempts_us_max;
   for (int attempt = 1;; ++attempt) {
     if (broken()) return fail_all(unknown_outcome(broken_by_));
     const auto mishap = try_commit(works);
@@ -157,7 +161,8 @@ void PgHot::commit(HotList& works) {
     if (remedy == PgRemedy::later) return put_off(mishap->failure);
     // Somebody else's commit, or a session's end, came between: it may be another world now.
     const bool may_pass = remedy == PgRemedy::again || remedy == PgRemedy::conflict || remedy == PgRemedy::reconnect;
-    if (may_pass && attempt < (remedy == PgRemedy::again ? attempts_max : 2)) continue;
+    const bool is_due = attempt < (remedy == PgRemedy::again ? attempts_max : 2) && monotonic_us() < until_us;
+    if (may_pass && is_due) continue;
     if (remedy == PgRemedy::reconnect) return put_off(mishap->failure);
     if (works.size() == 1 || remedy == PgRemedy::again) return fail_all(error_of(mishap->failure));
     break;
@@ -193,7 +198,10 @@ std::optional<PgHot::Mishap> PgHot::try_commit(HotList& works) {
 std::optional<PgHot::Mishap> PgHot::connect() {
   if (session_ != nullptr && session_->is_alive()) return std::nullopt;
   session_.reset();
-  auto session = PgSession::connect({.url = options_.url, .setup = setup});
+  auto session = PgSession::connect({.url = options_.url,
+                                     .setup = setup + std::to_string(pg_lock_ms_max),
+                                     .node = options_.node.text(),
+                                     .idle_ms_max = pg_idle_ms_max});
   if (!session) return Mishap{{"57P03", session.error().what, std::nullopt}};
   session_ = std::move(session).take();
   const auto served = session_->execute(
@@ -324,7 +332,8 @@ PgHot::Mishap PgHot::roll_back(PgFailure failure) {
 // What the server refused before it came to COMMIT was not committed. Silence, and its last words during COMMIT, leave
 // it open.
 PgHot::Mishap PgHot::fail_commit(PgFailure failure, std::size_t commit) {
-  const bool is_certain = failure.refused && (*failure.refused < commit || failure.remedy() != PgRemedy::reconnect);
+  const bool is_certain = failure.sqlstate == idle_too_long ||
+                          (failure.refused && (*failure.refused < commit || failure.remedy() != PgRemedy::reconnect));
   auto mishap = roll_back(std::move(failure));
   mishap.is_unknown = !is_certain;
   return mishap;

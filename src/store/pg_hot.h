@@ -10,6 +10,7 @@
 #include <thread>
 #include <unordered_set>
 
+#include "store/pg_bounds.h"
 #include "store/pg_followed.h"
 #include "store/pg_group.h"
 #include "store/pg_news.h"
@@ -48,6 +49,8 @@ class PgHot {
   // Broken, or the database did not write the last group, moments ago: it is full, read-only or away. Whether it writes
   // now shows when somebody writes.
   bool unwritable() const;
+  // How long the group that is being written has been.
+  int64_t writing_ms() const { return writing_.ms(); }
 
  private:
   struct Group {
@@ -121,6 +124,7 @@ class PgHot {
   world::Histogram& commit_time_;
   std::atomic<bool> broken_{false};
   std::atomic<int64_t> put_off_until_us_{0};  // so long it is said not to write
+  PgWriting writing_;
 
   // The thread's own.
   std::unique_ptr<PgSession> session_;

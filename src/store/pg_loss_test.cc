@@ -231,6 +231,35 @@ TEST_F(PgLoss, After_reopening_nothing_becomes_visible_that_was_in_doubt_before)
   EXPECT_EQ(get(&Store::unfinished_runs).runs.size(), listed.value().runs.size());
 }
 
+// One that froze between the first and the last statement of a transaction has the locks of records and of the audit
+// chain.
+TEST_F(PgLoss, What_a_dead_node_locked_is_let_go_when_its_sessions_are_ended) {
+  begin(1);
+  const auto tenant = diaries[0].run.tenant_id;
+  const auto frozen = other->nodes().self();
+  auto session = PgSession::connect({.url = database.url(), .node = frozen.text()}).take();
+  for (const auto lock : {PgLock::records, PgLock::chain}) {
+    session->run(("BEGIN; SELECT pg_advisory_xact_lock(" + std::to_string(static_cast<int64_t>(lock)) + ")").c_str());
+  }
+  ASSERT_FALSE(session->failure());
+  std::optional<Result<Unit>> made;
+  store().create_service_key(a_key(tenant), [&](Result<Unit> result) { made.emplace(std::move(result)); });
+  write_next(diaries[0]);
+  wait_for("SELECT count(*) - 1 FROM pg_stat_activity WHERE wait_event = 'advisory'");
+  // A server whose writes wait is not ready.
+  while (!store().broken()) {
+    get(&Store::tenant, tenant);
+    ASSERT_FALSE(made);
+  }
+  store().nodes().end_sessions(frozen);
+  ASSERT_TRUE(loop_.run_until([&] { return made && !diaries[0].waits; }));
+  EXPECT_TRUE(*made) << made->error().what;
+  EXPECT_EQ(diaries[0].told, diaries[0].wanted + 1);
+  EXPECT_FALSE(store().broken());
+  EXPECT_FALSE(session->is_alive());
+  EXPECT_EQ(there([&] { return get(&Store::tenant, tenant); }).id, tenant) << "it makes new sessions";
+}
+
 TEST_F(PgLoss, Whoever_could_not_listen_for_a_while_is_told_that_news_may_be_missing) {
   struct Unsure final : NodeNews {
     void on_moved(model::RunId /*run*/) override {}

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 
+#include "store/pg_bounds.h"
 #include "store/pg_held.h"
 
 namespace sluice::store {
@@ -16,6 +17,8 @@ namespace {
 
 constexpr int answer_ms_max = 10'000;  // whoever cannot beat for so long has lost its runs long since
 constexpr int listen_again_ms = 500;
+// Beats wait behind whatever waits here. Three times that is less than the silence after which a node is dead.
+constexpr int lock_ms_max = 300;
 
 constexpr std::string_view now_us = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)";
 
@@ -163,11 +166,19 @@ void PgNodes::work_off() {
   }
 }
 
+Result<std::unique_ptr<PgSession>> PgNodes::connect(std::string beginning) const {
+  return PgSession::connect({.url = url_,
+                             .setup = std::move(beginning),
+                             .answer_ms_max = answer_ms_max,
+                             .node = self_.text(),
+                             .idle_ms_max = pg_idle_ms_max});
+}
+
 void PgNodes::attempt(Asking& question) {
   for (int tried = 1;; ++tried) {
     const bool was_there = session_ != nullptr && session_->is_alive();
     if (!was_there) {
-      auto made = PgSession::connect({.url = url_, .setup = "", .answer_ms_max = answer_ms_max});
+      auto made = connect("SET lock_timeout = " + std::to_string(lock_ms_max));
       if (!made) return question.fail(made.error());
       session_ = std::move(made).take();
     }
@@ -186,7 +197,7 @@ void PgNodes::attempt(Asking& question) {
 
 void PgNodes::listen() {
   if (listener_ != nullptr) return;
-  auto made = PgSession::connect({.url = url_, .setup = "LISTEN sluice", .answer_ms_max = answer_ms_max});
+  auto made = connect("LISTEN sluice");
   if (!made) return;
   listener_ = std::move(made).take();
   if (std::exchange(was_listening_, true)) pass_on({.all = true});
@@ -446,6 +457,23 @@ void PgNodes::claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>>
         return claimed;
       },
       Repeat::no);
+}
+
+// ── nodes that died ─────────────────────────────────────────────────────────────────────────────
+
+// One that froze in the middle of a transaction, or went with its machine, still has its locks, for which everybody waits.
+// Of the same role, so no privilege is needed; its transactions are undone, or done, before anything of it is taken up.
+void PgNodes::end_sessions(model::NodeId dead) {
+  Answer<Unit> done = [](const Result<Unit>& /*ended*/) {};  // else the database ends them, a little later
+  submit(std::move(done), [dead](PgSession& session) -> Result<Unit> {
+    PgValues values;
+    values.text(" " + dead.text());
+    session.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND "
+        "usename = current_user AND right(application_name, length($1)) = $1",
+        values);
+    return Unit{};
+  });
 }
 
 }  // namespace sluice::store

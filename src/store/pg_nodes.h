@@ -37,6 +37,7 @@ class PgNodes final : public Nodes {
   void withdraw(model::MailId id, Answer<Unit> done) override;
   void held_elsewhere(Answer<std::vector<HeldElsewhere>> done) override;
   void claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) override;
+  void end_sessions(model::NodeId dead) override;
 
   // Is there another node, by the last beat?
   const std::atomic<bool>& others() const { return others_; }
@@ -58,6 +59,7 @@ class PgNodes final : public Nodes {
   enum class Repeat : uint8_t { yes, no };
   template <typename T, typename Ask>
   void submit(Answer<T> done, Ask ask, Repeat repeat = Repeat::yes);
+  Result<std::unique_ptr<PgSession>> connect(std::string beginning) const;
   void run();
   void wait();
   void work_off();

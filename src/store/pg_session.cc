@@ -43,6 +43,23 @@ bool starts_with_any(std::string_view state, std::initializer_list<std::string_v
   return false;
 }
 
+// A process that froze, or a machine without power, closes no connection: what its transactions lock would be locked for
+// as long as the database waits. Without a transaction nothing is locked, and nothing has to end.
+std::string bounds_of(const PgSession::Options& options) {
+  std::string sql;
+  if (options.idle_ms_max > 0) {
+    sql += "SET idle_in_transaction_session_timeout = " + std::to_string(options.idle_ms_max) + "; ";
+  }
+  if (options.node.empty()) return sql;
+  // By its socket PostgreSQL takes these and does nothing. Operators may have a name of their own in the URL.
+  sql +=
+      "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; "
+      "SET tcp_user_timeout = '10s'; "
+      "SELECT set_config('application_name', left(current_setting('application_name'), 32) || ' " +
+      options.node + "', false); ";
+  return sql;
+}
+
 std::string trimmed(const char* message) {
   std::string out(message == nullptr ? "" : message);
   while (!out.empty() && (out.back() == '\n' || out.back() == ' ')) out.pop_back();
@@ -117,12 +134,21 @@ Result<std::unique_ptr<PgSession>> PgSession::connect(const Options& options) {
   PQsetNoticeReceiver(session->connection_, on_remark, session.get());
   PQsetnonblocking(session->connection_, 1);
   PQenterPipelineMode(session->connection_);
-  session->run(("SET synchronous_commit = on; SET bytea_output = hex; SET jit = off; " + options.setup).c_str());
+  session->run(("SET synchronous_commit = on; SET bytea_output = hex; SET jit = off; " + bounds_of(options) +
+                options.setup)
+                   .c_str());
   if (session->failure_) return error_of(*session->failure_);
+  if (!options.node.empty()) session->notice_lost_client();
   return session;
 }
 
 PgSession::~PgSession() { PQfinish(connection_); }
+
+// Also while a statement waits for a lock, which is when it matters. Not every version and system can.
+void PgSession::notice_lost_client() {
+  run("SET client_connection_check_interval = '2s'");
+  if (failure_ && !failure_->sqlstate.empty()) failure_.reset();
+}
 
 void PgSession::send(std::string_view sql, const PgValues& values) {
   if (failure_) return;

@@ -31,6 +31,9 @@ enum class PgRemedy : uint8_t {
   human,      // what was read is not what was written
 };
 
+// The transaction waited for its next statement until the database ended the session, and undid it.
+inline constexpr std::string_view idle_too_long = "25P03";
+
 struct PgFailure {
   std::string sqlstate;  // empty when the connection broke without a word
   std::string what;
@@ -79,6 +82,10 @@ class PgSession {
     std::string url;
     std::string setup;  // statements for each session's start
     int answer_ms_max = 30'000;
+    // The node whose session it is; none of a tool that takes its time. Other nodes end the sessions of one that is dead,
+    // and the database those of one that it does not hear any more, so that nobody waits for what they lock.
+    std::string node = {};
+    int idle_ms_max = 0;  // how long a transaction may wait for its next statement; 0: for as long as the database lets it
   };
   static Result<std::unique_ptr<PgSession>> connect(const Options& options);
 
@@ -124,6 +131,7 @@ class PgSession {
   bool flush();
   pg_result* next_result();
   void take_sync();
+  void notice_lost_client();
   void note(pg_result* result, std::optional<std::size_t> statement);
   void lose();
   std::string scrubbed(std::string what) const;

@@ -152,6 +152,31 @@ TEST_F(PgSessionTest, Whoever_does_not_answer_in_time_is_lost) {
   EXPECT_TRUE(session->failure());
 }
 
+// A server that froze must not keep what it locked, and one that thaws must know that nothing of it was done.
+TEST_F(PgSessionTest, A_transaction_that_waits_too_long_for_its_next_statement_is_undone_for_certain) {
+  auto session = PgSession::connect({.url = database_.url(), .node = "nod_1", .idle_ms_max = 50}).take();
+  session->run("BEGIN; CREATE TABLE undone (n bigint)");
+  while (session->is_alive()) {
+  }
+  EXPECT_EQ(connect()->execute("SELECT 1 FROM pg_class WHERE relname = 'undone'").count(), 0);
+  auto other = PgSession::connect({.url = database_.url(), .idle_ms_max = 50}).take();
+  other->run("BEGIN");
+  pollfd watched{other->fd(), POLLIN, 0};
+  ASSERT_EQ(::poll(&watched, 1, 10'000), 1);
+  const auto failure = failure_of(*other, "COMMIT");
+  EXPECT_EQ(failure.sqlstate, idle_too_long);
+  EXPECT_EQ(failure.remedy(), PgRemedy::reconnect);
+}
+
+TEST_F(PgSessionTest, A_session_bears_the_name_of_its_node_and_any_that_the_operator_gave_it) {
+  const auto name_of = [](const std::string& url) {
+    auto session = PgSession::connect({.url = url, .node = "nod_1"}).take();
+    return std::string(session->execute("SELECT current_setting('application_name')").bytes(0, 0));
+  };
+  EXPECT_EQ(name_of(database_.url()), "sluice nod_1");
+  EXPECT_EQ(name_of(database_.url() + "&application_name=" + std::string(60, 'a')), std::string(32, 'a') + " nod_1");
+}
+
 TEST_F(PgSessionTest, Notices_arrive_with_whoever_sent_them) {
   auto listener = connect();
   listener->run("LISTEN sluice");

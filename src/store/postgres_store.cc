@@ -15,13 +15,14 @@ Result<std::unique_ptr<Store>> PostgresStore::open(PostgresOptions options, worl
                                                    world::Metrics& metrics) {
   constexpr std::string_view doing = "open the store in PostgreSQL";
   {
-    auto session = PgSession::connect({.url = options.url});
+    auto session = PgSession::connect(
+        {.url = options.url, .node = options.node.text(), .idle_ms_max = pg_reader_idle_ms_max});
     if (!session) return std::move(session.error()).in(doing);
     if (auto migrated = migrate(*session.value()); !migrated) return std::move(migrated.error()).in(doing);
   }
-  Opened opened{std::make_unique<PgWriteSide>(PgSession::Options{.url = options.url}), {}};
+  Opened opened{std::make_unique<PgWriteSide>(options.url, options.node), {}};
   if (auto side = opened.side->reopen(); !side) return std::move(side.error()).in(doing);
-  const Address address(options.url);
+  const Address address(options.url, options.node);
   for (int i = 0; i < std::max(1, options.reader_count); ++i) {
     auto reader = address.open_reader();
     if (!reader) return std::move(reader.error()).in(doing);
@@ -31,7 +32,8 @@ Result<std::unique_ptr<Store>> PostgresStore::open(PostgresOptions options, worl
 }
 
 Result<std::unique_ptr<Connection>> PostgresStore::Address::open_reader() const {
-  auto session = PgSession::connect({.url = url_, .setup = setup_});
+  auto session = PgSession::connect(
+      {.url = url_, .setup = setup_, .node = node_.text(), .idle_ms_max = pg_reader_idle_ms_max});
   if (!session) return session.error();
   return std::unique_ptr<Connection>(std::make_unique<PgConnection>(std::move(session).take()));
 }
@@ -39,8 +41,9 @@ Result<std::unique_ptr<Connection>> PostgresStore::Address::open_reader() const 
 PostgresStore::PostgresStore(Opened opened, const PostgresOptions& options, world::Loop& loop, world::Metrics& metrics)
     : SqlStore(desk_),
       side_(std::move(opened.side)),
-      address_(options.url),
-      search_address_(options.url,
+      silent_ms_max_(options.silent_ms_max),
+      address_(options.url, options.node),
+      search_address_(options.url, options.node,
                       "SET statement_timeout = " + std::to_string(SqlTables::query_ms_max_by_default) + ";"),
       postman_(loop),
       writer_(*side_, postman_, metrics),
@@ -89,6 +92,11 @@ void PostgresStore::due_notices(Timestamp now, int limit, Done<std::vector<DueNo
 }
 
 // ── the store itself ──
+
+bool PostgresStore::broken() const {
+  const auto waited_ms = std::max(side_->writing_ms(), hot_.writing_ms());
+  return writer_.unwritable() || hot_.unwritable() || waited_ms >= silent_ms_max_;
+}
 
 void PostgresStore::reopen(Done<Unit> done) {
   Done<Unit> then = [this, done = std::move(done)](Result<Unit> reopened) mutable {

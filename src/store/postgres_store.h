@@ -27,7 +27,7 @@ class PostgresStore final : public SqlStore {
   Nodes& nodes() override { return nodes_; }
 
   void reopen(Done<Unit> done) override;
-  bool broken() const override { return writer_.unwritable() || hot_.unwritable(); }
+  bool broken() const override;
   void tidy_up(Timestamp now, Done<int> done) override;
 
  private:
@@ -35,11 +35,13 @@ class PostgresStore final : public SqlStore {
   class Address final : public ReadSide {
    public:
     // `setup`: statements at the start of each session.
-    explicit Address(std::string url, std::string setup = "") : url_(std::move(url)), setup_(std::move(setup)) {}
+    explicit Address(std::string url, model::NodeId node, std::string setup = "")
+        : url_(std::move(url)), node_(node), setup_(std::move(setup)) {}
     Result<std::unique_ptr<Connection>> open_reader() const override;
 
    private:
     std::string url_;
+    model::NodeId node_;
     std::string setup_;
   };
 
@@ -57,6 +59,7 @@ class PostgresStore final : public SqlStore {
   UnpackedRows unpacked_rows_;  // the readers'
   PgTidySide tidy_side_;
   std::unique_ptr<PgWriteSide> side_;
+  int64_t silent_ms_max_;
   Address address_;
   Address search_address_;
   Postman postman_;

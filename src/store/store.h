@@ -234,6 +234,7 @@ struct PostgresOptions {
   std::string url;     // postgresql://…; its password is in no error and no log
   model::NodeId node;  // of this server, among those that use the database
   int reader_count = 1;
+  int64_t silent_ms_max = 1'500;  // a write that has no answer for so long: broken()
 };
 // Connects, migrates, and starts its threads. Every commit waits for the disk, flow too.
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options, world::Loop& loop, world::Metrics& metrics);

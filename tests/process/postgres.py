@@ -190,6 +190,27 @@ class Postgres:
             raise RuntimeError(done.stderr.strip())
         return done.stdout.strip()
 
+    def hold(self, sql, database):
+        """Holds what the SQL locks, until the answer is left."""
+        return Holding([self._programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", self.url_of(database)], sql)
+
+
+class Holding:
+    """A session that keeps a transaction open until it is left; the SQL has been done when it is entered."""
+
+    def __init__(self, command, sql):
+        self._psql = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._psql.stdin.write(f"{sql}\n\\echo held\n")
+        self._psql.stdin.flush()
+        while self._psql.stdout.readline().strip() not in ("held", ""):
+            pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._psql.communicate("COMMIT;\n", timeout=60)
+
 
 class Standby(Postgres):
     """A copy of `primary`, which streams from it; read-only until it is promoted."""

@@ -69,6 +69,28 @@ class Leftovers(DiskTest):
         self.assertEqual(self.run_in(active, "$ test -s large\nsay {{last}}")["type"], "message_end")
 
 
+class AReplay(DiskTest):
+    flags = ("--sandbox.driver", "off")
+    keeps_its_port = True
+
+    def test_I19_needs_no_room(self):
+        conversation = self.conversation()
+        path = f"/v1/conversations/{conversation}/messages?stream=false"
+
+        def send(key):
+            return self.client.post(path, {"content": "say hi"}, {"Idempotency-Key": key})
+        first = send("known")
+        self.assertEqual(first.status, 201, first.body)
+        self.server.stop()
+        self.server.flags += ["--limits.disk_free_bytes_min", str(1 << 50)]
+        self.server.start()
+        again = send("known")
+        self.assertEqual((again.status, again.header("x-run-id"), again.body),
+                         (first.status, first.header("x-run-id"), first.body))
+        self.assertIn("limits.disk_free_bytes_min", self.assert_problem(send("new"), 503, "unavailable")["detail"])
+        self.assertEqual(len(self.messages(conversation)), 2)
+
+
 class Floor(DiskTest):
     flags = DiskTest.flags + ("--limits.disk_free_bytes_min", str(1 << 50))
 

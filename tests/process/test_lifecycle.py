@@ -8,11 +8,13 @@ import ssl
 import stat
 import subprocess
 import tempfile
+import time
 import unittest
 
 from http_client import PATIENCE_S, Client, Truncated
 from server_process import BINARY, Server, ServerTest, wait_until
 from stream_grammar import check_stream, slug_of, text_of
+from test_hands import box_processes, comm
 
 MARKER = "xylographic-marker-word"
 
@@ -388,6 +390,38 @@ class AFullDisk(unittest.TestCase):
         wait_until(lambda: self.client.post(path, {"content": "say not stuck"}).status == 201,
                    "the conversation that met the full disk takes messages again")
         self.assertTrue(self.server.alive())
+
+
+    def sleepers(self):
+        return sum(comm(pid) == "sleep\n" for pid in box_processes(self.server.process.pid))
+
+    def test_S10_a_cancel_that_cannot_be_written_is_answered_and_stops_the_work(self):
+        runs = []
+        for _ in range(6):
+            conversation = self.client.post("/v1/conversations", {}).json()["id"]
+            stream = self.client.send(conversation, "$ sleep 86400", patience_s=8 * PATIENCE_S)
+            self.addCleanup(stream.close)
+            runs.append(stream.header("x-run-id"))
+        wait_until(lambda: self.sleepers() == len(runs), "all are at work")
+        large = self.client.post("/v1/conversations", {}).json()["id"]
+        self.fill()
+        self.send_until_refused(large)
+        # What is left on the disk is enough for some of them at most.
+        for index, run in enumerate(runs):
+            began = time.monotonic()
+            answer = self.client.post(f"/v1/runs/{run}/cancel", patience_s=2 * PATIENCE_S)
+            waited_s = time.monotonic() - began
+            self.assertEqual(self.sleepers(), len(runs) - index - 1, "its work is stopped")
+            if answer.status != 200:
+                break
+        self.assertEqual((answer.status, answer.header("content-type")), (503, "application/problem+json"), answer.body)
+        self.assertIn(run, answer.json()["detail"])
+        self.assertGreaterEqual(int(answer.header("retry-after")), 1)
+        self.assertLess(waited_s, PATIENCE_S)
+        self.assertNotEqual(self.client.get(f"/v1/runs/{run}").json()["state"], "cancelled")
+        self.free()
+        wait_until(lambda: self.client.get(f"/v1/runs/{run}").json()["state"] == "cancelled", "it is written")
+        self.assertEqual(self.client.post(f"/v1/runs/{run}/cancel").status, 200)
 
 
 class AFileSizeLimit(AFullDisk):

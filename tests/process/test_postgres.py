@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 import test_openapi
@@ -191,6 +192,29 @@ class ASilentDatabase(Troubled):
         sender.join(2 * PATIENCE_S)
         self.assertIn(answers[0].status, (200, 503))
         self.expect_all_is_well(told, lines)
+
+
+    def test_is_said_to_be_away_and_cancels_are_answered(self):
+        self.postgres.create_database("away")
+        self.serve("away")
+        told, lines = self.begin("tokens 100000 20")
+        run = self.client.get("/v1/runs?limit=1").json()["data"][0]["id"]
+        stopped = self.postgres.pids()
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            wait_until(lambda: self.client.get("/readyz").status == 503, "the server says that it is not ready")
+            began = time.monotonic()
+            answer = self.client.post(f"/v1/runs/{run}/cancel", patience_s=2 * PATIENCE_S)
+            self.assertLess(time.monotonic() - began, PATIENCE_S)
+            self.assertEqual(answer.status, 503, answer.body)
+            self.assertIn(run, answer.json()["detail"])
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: self.client.get("/readyz").status == 200, "the server is ready again", 2 * PATIENCE_S)
+        wait_until(lambda: self.client.get(f"/v1/runs/{run}").json()["state"] == "cancelled", "the run is cancelled")
+        self.assertEqual(check_stream(told + list(lines))[-1]["type"], "error")
 
 
 def texts_in(value, path=()):
