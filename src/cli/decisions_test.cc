@@ -206,7 +206,8 @@ TEST_F(DecisionsTest, A_place_in_the_queue_is_told_and_on_a_terminal_taken_back)
   console.terminal = true;
   console.output.clear();
   run({"send", "--conversation", "con_1", "--hold", "hi"});
-  EXPECT_NE(console.output.find("waiting for a slot, position 3 in the queue\x1b[0m"), std::string::npos) << console.output;
+  EXPECT_NE(console.output.find("waiting for a slot, position 3 in the queue\x1b[0m"), std::string::npos)
+      << console.output;
   EXPECT_TRUE(console.output.ends_with("8\x1b[0JHello there\n")) << console.output;
 }
 

@@ -72,8 +72,8 @@ class SlotPool final {
   // Times are a clock's that never jumps. `is_typical`: the run's time says something about those of others.
   void begin_work(int64_t at_us);
   void end_work(int64_t began_at_us, int64_t at_us, bool is_typical);
-  // A guess at when this place gets a slot. Runs that are at work count with the time that they have taken so far, so that
-  // a pool full of long ones does not promise what short ones before them took.
+  // A guess at when this place gets a slot. Runs that are at work count with the time that they have taken so far, so
+  // that a pool full of long ones does not promise what short ones before them took.
   int64_t hint_seconds(int64_t position, int64_t now_us) const;
 
   int64_t taken() const { return taken_; }

@@ -33,16 +33,17 @@ TEST(OpenCode, The_directory_that_it_adds_to_a_command_is_not_part_of_the_call) 
                        R"("rawInput":{"command":"ls","workdir":"/tmp","cwd":"/tmp"}})"));
   listener.feed(update(R"({"sessionUpdate":"tool_call_update","toolCallId":"d","title":"other","status":"in_progress",)"
                        R"("rawInput":{"cwd":"/its/own"}})"));
-  EXPECT_EQ(listener.lines, (Lines{R"(running c bash {"command":"ls","workdir":"/tmp"})",
-                                   R"(running d other {"cwd":"/its/own"})"}));
+  EXPECT_EQ(listener.lines,
+            (Lines{R"(running c bash {"command":"ls","workdir":"/tmp"})", R"(running d other {"cwd":"/its/own"})"}));
 }
 
 TEST(Acp, A_tool_of_the_host_that_is_reached_through_another_tool_is_named_after_itself) {
   auto listener = begun(bridged(assignment("acp")));
   listener.feed(update(R"({"sessionUpdate":"tool_call","toolCallId":"c","status":"pending","title":"ToolCall",)"
                        R"("kind":"other","rawInput":{},"_meta":{"toolName":"tool_call"}})"));
-  listener.feed(asked("s", R"({"toolCallId":"c","status":"pending","title":"{\"n\":1}","kind":"other","rawInput":{"n":1},)"
-                           R"("_meta":{"toolName":"mcp__sluice__host_number"}})"));
+  listener.feed(asked("s",
+                      R"({"toolCallId":"c","status":"pending","title":"{\"n\":1}","kind":"other","rawInput":{"n":1},)"
+                      R"("_meta":{"toolName":"mcp__sluice__host_number"}})"));
   listener.feed(update(R"({"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed",)"
                        R"("_meta":{"toolName":"mcp__sluice__host_number"},"rawOutput":"41"})"));
   EXPECT_EQ(listener.lines, (Lines{R"(running c host_number {"n":1})", "ended c 41"}));

@@ -229,8 +229,8 @@ void Client::take_tool(json::Value tool) {
   if (name.empty() || name.size() > 256 || parameters.size() > schema_bytes_max) return;
   if (listing_->tools.size() >= tools_max) return;
   listing_->tools.push_back({.name = std::string(name),
-                    .description = cut(text_of(tool.find("description")), description_bytes_max),
-                    .parameters = std::move(parameters)});
+                             .description = cut(text_of(tool.find("description")), description_bytes_max),
+                             .parameters = std::move(parameters)});
 }
 
 void Client::take_notification(std::string_view method, json::Value params, std::vector<FromServer>& told) {

@@ -26,8 +26,8 @@ inline constexpr std::size_t schema_bytes_max = 64 * 1024;        // of one tool
 inline constexpr std::size_t description_bytes_max = 16 * 1024;   // what is longer is cut
 inline constexpr std::size_t answer_bytes_max = 4 * 1024 * 1024;  // of text; what is longer is cut
 inline constexpr std::size_t notice_bytes_max = 16 * 1024;        // a longer one is cut, and told without its JSON
-inline constexpr std::size_t refusals_max = 64;    // answers to a server's own requests, waiting to be sent
-inline constexpr int list_changes_max = 100;       // of a server's tools in one dialogue: later ones are not heard
+inline constexpr std::size_t refusals_max = 64;  // answers to a server's own requests, waiting to be sent
+inline constexpr int list_changes_max = 100;     // of a server's tools in one dialogue: later ones are not heard
 
 struct ToolAnswer {
   std::string text;
@@ -165,7 +165,7 @@ class Client {
   uint64_t last_id_ = 0;
   uint64_t greeting_id_ = 0;
   std::optional<ToolListing> listing_;  // under way
-  bool is_list_stale_ = false;  // it changed while it was being listed
+  bool is_list_stale_ = false;          // it changed while it was being listed
   int change_count_ = 0;
   bool has_resources_ = false;
   std::map<uint64_t, uint64_t> calls_;  // id to number

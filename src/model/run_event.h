@@ -28,7 +28,7 @@ enum class EventKind : uint8_t {
   step = 11,        // a tool call begins or ends. body: {"id","name","status",…} (docs/formats/journal.md)
   output = 12,      // what a tool call prints, as it comes. body: {"id","stream","text"}
   file = 13,        // a file of the workspace came, changed or went. body: {"type","path","timestamp"}
-  diff = 14,        // all that the run changed. body: {"path":".","diff"}
+  diff = 14,        // the workspace against the repository as fetched, or its beginning. body: {"path":".","diff"}
   custom = 15,      // whatever a tool tells besides. body: {"name","value"}
   queued = 16,      // it waits for a slot; before `started`. body: {"position","retry_hint_seconds"}
   gate = 17,        // it waits for a human. body: the approval as JSON, pending

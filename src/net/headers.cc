@@ -9,21 +9,10 @@ namespace {
 
 constexpr std::string_view token_chars =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~";
-constexpr std::string_view own_names[] = {"accept",
-                                          "connection",
-                                          "content-length",
-                                          "content-type",
-                                          "expect",
-                                          "host",
-                                          "http2-settings",
-                                          "keep-alive",
-                                          "last-event-id",
-                                          "mcp-protocol-version",
-                                          "mcp-session-id",
-                                          "te",
-                                          "trailer",
-                                          "transfer-encoding",
-                                          "upgrade"};
+constexpr std::string_view own_names[] = {
+    "accept",         "connection",        "content-length", "content-type",         "expect",         "host",
+    "http2-settings", "keep-alive",        "last-event-id",  "mcp-protocol-version", "mcp-session-id", "te",
+    "trailer",        "transfer-encoding", "upgrade"};
 constexpr std::string_view own_prefix = "proxy-";
 
 bool is_same(std::string_view a, std::string_view b) {

@@ -25,10 +25,26 @@ TEST(FaultOfHeader, A_name_is_a_token) {
 
 // Content-Length: 5 would leave the rest of the body on the connection, as the beginning of the next request there.
 TEST(FaultOfHeader, What_frames_or_leads_a_request_is_nobodys_to_choose_whatever_its_case) {
-  for (const auto* name :
-       {"Host", "HOST", "Content-Length", "content-length", "Transfer-Encoding", "Connection", "TE", "Trailer",
-        "Upgrade", "Keep-Alive", "Proxy-Authorization", "proxy-connection", "Proxy-", "Expect", "HTTP2-Settings",
-        "Content-Type", "Accept", "Last-Event-ID", "Mcp-Session-Id", "MCP-Protocol-Version"}) {
+  for (const auto* name : {"Host",
+                           "HOST",
+                           "Content-Length",
+                           "content-length",
+                           "Transfer-Encoding",
+                           "Connection",
+                           "TE",
+                           "Trailer",
+                           "Upgrade",
+                           "Keep-Alive",
+                           "Proxy-Authorization",
+                           "proxy-connection",
+                           "Proxy-",
+                           "Expect",
+                           "HTTP2-Settings",
+                           "Content-Type",
+                           "Accept",
+                           "Last-Event-ID",
+                           "Mcp-Session-Id",
+                           "MCP-Protocol-Version"}) {
     EXPECT_EQ(fault_of_header(name, "5"), "is set by the server itself") << name;
   }
 }

@@ -197,19 +197,18 @@ void Hands::fetch_repository() {
 
 void Hands::fetch_skills() {
   if (dispatch_.materials.skills.empty()) return open_box();
-  skill_fetch_ =
-      std::make_unique<SkillFetch>(SkillFetch::Plan{.shelf = options_.state_dir + "/skills",
-                                                    .owner = {options_.owner_uid, options_.owner_uid},
-                                                    .mark = dispatch_.run.text()},
-                                   dispatch_, *workers_, [this](Result<std::vector<sandbox::Bind>> binds) {
-                                     if (!binds) return fail(Slug::skill_failed, std::move(binds.error().what));
-                                     skills_ = std::move(binds).take();
-                                     skill_fetch_.reset();
-                                     const bool is_one = skills_.size() == 1;
-                                     if (end_phase("skills", "Laid out " + std::to_string(skills_.size()) +
-                                                                 (is_one ? " skill." : " skills.")))
-                                       open_box();
-                                   });
+  skill_fetch_ = std::make_unique<SkillFetch>(
+      SkillFetch::Plan{.shelf = options_.state_dir + "/skills",
+                       .owner = {options_.owner_uid, options_.owner_uid},
+                       .mark = dispatch_.run.text()},
+      dispatch_, *workers_, [this](Result<std::vector<sandbox::Bind>> binds) {
+        if (!binds) return fail(Slug::skill_failed, std::move(binds.error().what));
+        skills_ = std::move(binds).take();
+        skill_fetch_.reset();
+        const bool is_one = skills_.size() == 1;
+        if (end_phase("skills", "Laid out " + std::to_string(skills_.size()) + (is_one ? " skill." : " skills.")))
+          open_box();
+      });
 }
 
 egress::Guest Hands::guest() const {

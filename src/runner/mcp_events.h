@@ -17,11 +17,11 @@
 
 namespace sluice::runner {
 
-inline constexpr int64_t mcp_retry_ms = 1'000;         // before a stream is opened again, where the server names none
-inline constexpr int64_t mcp_retry_ms_min = 100;       // a server that names less is not asked without end
-inline constexpr int64_t mcp_retry_ms_max = 60'000;    // one that names more is asked all the same
-inline constexpr int mcp_idle_openings_max = 8;        // in a row, of which nothing came
-inline constexpr int mcp_openings_max = 1'000;         // of one stream
+inline constexpr int64_t mcp_retry_ms = 1'000;       // before a stream is opened again, where the server names none
+inline constexpr int64_t mcp_retry_ms_min = 100;     // a server that names less is not asked without end
+inline constexpr int64_t mcp_retry_ms_max = 60'000;  // one that names more is asked all the same
+inline constexpr int mcp_idle_openings_max = 8;      // in a row, of which nothing came
+inline constexpr int mcp_openings_max = 1'000;       // of one stream
 
 // Where a stream of events ended.
 struct McpCursor {

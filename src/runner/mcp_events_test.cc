@@ -18,9 +18,9 @@ class McpEventsTest : public ToolboxTest, private McpEventsListener {
   void begin(McpCursor cursor = {}, bool waits = false) {
     McpEventsListener& self = *this;
     const McpEvents::Bounds bounds{.until_us = loop.monotonic_us() + 60'000'000, .bytes_max = bytes_max};
-    events = std::make_unique<McpEvents>(
-        *context, net::ClientRequest{.method = "GET STREAM", .url = "https://mcp.example/mcp"}, std::move(cursor), bounds,
-        waits, self);
+    events = std::make_unique<McpEvents>(*context,
+                                         net::ClientRequest{.method = "GET STREAM", .url = "https://mcp.example/mcp"},
+                                         std::move(cursor), bounds, waits, self);
     loop.settle();
   }
   static FakeAnswer stream(std::string bytes) { return FakeAnswer().head(200, stream_type()).piece(std::move(bytes)); }

@@ -222,8 +222,7 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     post.call.reset();
     const McpEvents::Bounds bounds{.until_us = post.until_us, .bytes_max = bytes_max_of(post) - post.byte_count};
     McpEventsListener& rest = post;
-    post.rest =
-        std::make_unique<McpEvents>(context_, request_of("GET", post.session), post.cursor, bounds, true, rest);
+    post.rest = std::make_unique<McpEvents>(context_, request_of("GET", post.session), post.cursor, bounds, true, rest);
   }
   void hear_rest(Post& post, std::string_view message) {
     const auto alive = post.lifeline.watch();

@@ -83,11 +83,7 @@ class McpLink::Call final : public HostCall {
 
 McpLink::McpLink(const Context& context, const harness::Dispatch& dispatch, std::string server,
                  McpLinkListener& listener)
-    : context_(context),
-      dispatch_(dispatch),
-      server_(std::move(server)),
-      listener_(listener),
-      client_("sluice") {}
+    : context_(context), dispatch_(dispatch), server_(std::move(server)), listener_(listener), client_("sluice") {}
 
 McpLink::~McpLink() = default;
 
@@ -193,8 +189,8 @@ void McpLink::log(std::string_view level, std::string_view words) {
   const auto text = utf8_prefix(words, mcp_log_line_bytes_max);
   logged_bytes_ += text.size();
   const bool is_last = logged_bytes_ > mcp_log_bytes_max;
-  listener_.on_mcp_log(run_level(level), "MCP server " + server_ + ": " +
-                                             (is_last ? "(more of it is not reported)" : std::string(text)));
+  listener_.on_mcp_log(run_level(level),
+                       "MCP server " + server_ + ": " + (is_last ? "(more of it is not reported)" : std::string(text)));
 }
 
 void McpLink::on_mcp_unanswered(uint64_t number, std::string why) {

@@ -19,7 +19,7 @@ namespace sluice::runner {
 // The answer to a call may be so many times longer than other answers of a tool are (RunnerOptions), because all of it
 // comes in one message; the model is shown the parts that fit.
 inline constexpr std::size_t mcp_answer_factor = 8;
-inline constexpr int64_t mcp_listing_ms_max = 10'000;  // of tools that have changed
+inline constexpr int64_t mcp_listing_ms_max = 10'000;        // of tools that have changed
 inline constexpr std::size_t mcp_log_bytes_max = 64 * 1024;  // of one server, while no call of it is under way
 inline constexpr std::size_t mcp_log_line_bytes_max = 2'000;
 

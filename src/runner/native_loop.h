@@ -127,7 +127,7 @@ class NativeLoop final : public harness::Work,
   world::Timer retry_;
   std::unique_ptr<Filler> filler_;
   std::unique_ptr<ModelCall> call_;
-  std::unique_ptr<Hands> hands_;  // null: none, or no more
+  std::unique_ptr<Hands> hands_;    // null: none, or no more
   std::size_t own_tool_count_ = 0;  // of the prompt's tools, before the toolbox's
   std::unique_ptr<Toolbox> toolbox_;
   std::unique_ptr<CallRound> calls_;

@@ -25,16 +25,17 @@ struct Bearer {
   Kind kind = Kind::client;
   const model::WebhookTool* webhook = nullptr;
   McpLink* link = nullptr;  // of mcp and resource
-  std::string own_name;  // as the server of MCP calls it
+  std::string own_name;     // as the server of MCP calls it
 };
 
 // Results of a server may link to its resources. It bears the server's name, so that the agent's policy on the server's
 // tools is a policy on what can be read there too.
 model::HostTool resource_tool(const std::string& server) {
-  return {.name = mcp::joined_name(server, "read_resource"),
-          .description = "Reads a resource of the MCP server " + server + ", by its URI, as results of its tools name it.",
-          .parameters = R"({"type":"object","properties":{"uri":{"type":"string","description":"The resource's URI"}},)"
-                        R"("required":["uri"],"additionalProperties":false})"};
+  return {
+      .name = mcp::joined_name(server, "read_resource"),
+      .description = "Reads a resource of the MCP server " + server + ", by its URI, as results of its tools name it.",
+      .parameters = R"({"type":"object","properties":{"uri":{"type":"string","description":"The resource's URI"}},)"
+                    R"("required":["uri"],"additionalProperties":false})"};
 }
 
 class HostTools final : public Toolbox, private McpLinkListener {
@@ -174,7 +175,8 @@ class HostTools final : public Toolbox, private McpLinkListener {
     const auto alive = lifeline_.watch();
     for (const auto& webhook : kit_.tools) {
       if (!context_.sign_webhook) {
-        if (!has_listed_) log_("warn", "The tool " + webhook.tool.name + " is left out: webhooks cannot be signed here.");
+        if (!has_listed_)
+          log_("warn", "The tool " + webhook.tool.name + " is left out: webhooks cannot be signed here.");
       } else {
         add(webhook.tool, {.kind = Bearer::Kind::webhook, .webhook = &webhook});
       }

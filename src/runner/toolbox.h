@@ -45,8 +45,8 @@ class Toolbox {
   // left out. At once when nothing must be asked. Where a server is in the box, its hands are opened. `log` may be
   // called for as long as this lives.
   virtual void open(Callback<void(std::string_view level, std::string words)> log, Callback<void()> ready) = 0;
-  // Between two rounds of calls, while none is under way: tools that have changed are listed anew, then `ready`, at once
-  // where nothing is being listed.
+  // Between two rounds of calls, while none is under way: tools that have changed are listed anew, then `ready`, at
+  // once where nothing is being listed.
   virtual void renew(Callback<void(bool have_changed)> ready) = 0;
   // All but the box's own. Names are unique; the first of a name counts.
   virtual const std::vector<model::HostTool>& tools() const = 0;

@@ -209,10 +209,8 @@ class BrokenAnswer : public ToolboxMcpTest {
     serve_mcp({{"Content-Type", "application/json"}, {"Mcp-Session-Id", "s-1"}});
     open();
     ASSERT_TRUE(is_ready);
-    client.answer(FakeAnswer()
-                      .head(200, stream_type())
-                      .piece("id: e-1\nretry: 500\ndata: \n\n")
-                      .fail(CallFailure::cut, "reset"));
+    client.answer(
+        FakeAnswer().head(200, stream_type()).piece("id: e-1\nretry: 500\ndata: \n\n").fail(CallFailure::cut, "reset"));
     call("crm__lookup");
     EXPECT_FALSE(heard.answer);
   }
@@ -240,8 +238,9 @@ TEST_F(BrokenAnswer, H_6_An_answer_that_a_server_breaks_off_is_read_on_where_it_
 TEST_F(BrokenAnswer, One_whose_rest_is_refused_has_failed_and_its_outcome_is_unknown) {
   begin(FakeAnswer::whole(405, ""));
   loop.advance(Millis{500});
-  expect_failed("its answer broke off, and the rest did not come: it answered GET with status 405. Whether it did its "
-                "work is unknown, and it is not called again.");
+  expect_failed(
+      "its answer broke off, and the rest did not come: it answered GET with status 405. Whether it did its "
+      "work is unknown, and it is not called again.");
 }
 
 TEST_F(BrokenAnswer, One_that_breaks_off_again_and_again_ends_with_the_time_of_the_call) {
@@ -282,13 +281,13 @@ TEST_F(ServerWithResources, H_6_What_a_result_links_to_can_be_read) {
   open_server(R"({"name":"lookup"})");
   EXPECT_EQ(names(), (Lines{"crm__lookup", "crm__read_resource"}));
   client.answer(FakeAnswer::whole(
-      200,
-      mcp_result(3, R"({"content":[{"type":"resource_link","uri":"crm://orders/7","name":"order 7"}]})"), json_type()));
+      200, mcp_result(3, R"({"content":[{"type":"resource_link","uri":"crm://orders/7","name":"order 7"}]})"),
+      json_type()));
   call("crm__lookup");
   ASSERT_TRUE(heard.answer);
   EXPECT_EQ(heard.answer->text, "[resource crm://orders/7: order 7]");
-  client.answer(FakeAnswer::whole(
-      200, mcp_result(4, R"({"contents":[{"uri":"crm://orders/7","text":"3 apples"}]})"), json_type()));
+  client.answer(FakeAnswer::whole(200, mcp_result(4, R"({"contents":[{"uri":"crm://orders/7","text":"3 apples"}]})"),
+                                  json_type()));
   call("crm__read_resource", R"({"uri":"crm://orders/7"})");
   ASSERT_TRUE(heard.answer);
   EXPECT_FALSE(heard.answer->failed);
