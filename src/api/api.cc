@@ -106,6 +106,7 @@ void admit_service(const Asked& asked, const Identity& identity) {
     return asked->rate_limited(wait_us, "This key asks more often than it may (limits.requests_per_second).");
   }
   asked->exchange().trust_caller();
+  asked->exchange().charge_answers(asked->surface().answer_accounts.of(holder->tenant.id));
   asked->set_holder(holder);
   if (is_of_workspace(*asked->route()) && !asked->enter_workspace()) return asked->not_found();
   if (const auto* guest = std::get_if<Guest>(&identity)) {

@@ -1,6 +1,7 @@
 #include "api/bag_uploads.h"
 
 #include "api/fields.h"
+#include "api/guest_deeds.h"
 #include "api/multipart.h"
 #include "api/worker_job.h"
 #include "workspace/workspace.h"
@@ -64,15 +65,7 @@ Result<Reading> read_and_keep(const std::string& content_type, const net::Body& 
   return reading;
 }
 
-void record(const Asked& asked, const BagPlace& place, BagFiles files, Callback<void(const BagFiles&)> then) {
-  for (auto& file : files) {
-    file.id = asked->ids().make<model::FileId>();
-    file.tenant_id = asked->tenant().id;
-    file.chat_id = place.chat;
-    file.run_id = place.run;
-    file.source = place.source;
-    file.created_at = asked->now();
-  }
+void keep(const Asked& asked, const BagFiles& files, Callback<void(const BagFiles&)> then) {
   const auto bytes_max = asked->surface().options.tenant_file_bytes_max;
   asked->store().bags().create(
       files, bytes_max,
@@ -91,6 +84,22 @@ void record(const Asked& asked, const BagPlace& place, BagFiles files, Callback<
       });
 }
 
+void record(const Asked& asked, const BagPlace& place, BagFiles files, Callback<void(const BagFiles&)> then) {
+  std::vector<GuestDeed> deeds;
+  for (auto& file : files) {
+    file.id = asked->ids().make<model::FileId>();
+    file.tenant_id = asked->tenant().id;
+    file.chat_id = place.chat;
+    file.run_id = place.run;
+    file.source = place.source;
+    file.created_at = asked->now();
+    deeds.push_back({file.id.text(), audit_detail_of(file)});
+  }
+  record_guest(
+      asked, "file.uploaded", std::move(deeds),
+      [asked, files = std::move(files), then = std::move(then)]() mutable { keep(asked, files, std::move(then)); });
+}
+
 }  // namespace
 
 std::string clean_file_name(std::string_view given) {
@@ -102,6 +111,18 @@ std::string clean_file_name(std::string_view given) {
   name.erase(0, std::min(name.find_first_not_of(". "), name.size()));
   while (name.ends_with('.') || name.ends_with(' ')) name.pop_back();
   return name.size() <= name_bytes_max ? name : "";
+}
+
+std::string audit_detail_of(const model::BagFile& file) {
+  std::string out;
+  json::Writer(out)
+      .begin_object()
+      .key("name")
+      .string(file.name)
+      .key("size_bytes")
+      .integer(file.size_bytes)
+      .end_object();
+  return out;
 }
 
 void take_files(const Asked& asked, BagPlace place, Callback<void(const BagFiles&)> then) {

@@ -23,6 +23,9 @@ using BagFiles = std::vector<model::BagFile>;
 // `then` is called when they are kept; otherwise the caller has been told.
 void take_files(const Asked& asked, BagPlace place, Callback<void(const BagFiles&)> then);
 
+// For the audit chain, as JSON.
+std::string audit_detail_of(const model::BagFile& file);
+
 // A name of one part that is safe to show and to write; empty when nothing is left of it, or too much.
 std::string clean_file_name(std::string_view given);
 

@@ -43,6 +43,7 @@ class FakeExchange final : public net::Exchange {
   void on_gone(Callback<void()> then) override { on_gone_ = std::move(then); }
   void leave_at_half_close() override { leaves_at_half_close = true; }
   void trust_caller() override { is_trusted = true; }
+  void charge_answers(std::shared_ptr<net::AnswerAccount> its_account) override { account = std::move(its_account); }
 
   void hang_up() {
     gone_ = true;
@@ -81,6 +82,7 @@ class FakeExchange final : public net::Exchange {
   bool aborted = false;
   bool leaves_at_half_close = false;
   bool is_trusted = false;
+  std::shared_ptr<net::AnswerAccount> account;
 
  private:
   void begin(int its_status, net::Headers its_headers) {

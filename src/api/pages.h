@@ -102,10 +102,22 @@ void refuse_cursor(const Asked& asked, const store::PageQuery<AnyId>& query) {
   asked->invalid(query.starting_after ? "starting_after" : "ending_before", "names no row of this list");
 }
 
+// Of a row that is as long as its caller made it.
+inline std::size_t bytes_of(const store::StoredMessage& row) { return row.json.size(); }
+template <typename Row>
+std::size_t bytes_of(const Row&) {
+  return 0;
+}
+
 // Answers with the page. Where the list itself cannot be missing, what is not found is the cursor.
 template <typename Row, typename AnyId>
 void answer_page(const Asked& asked, const store::PageQuery<AnyId>& query, const Result<store::Page<Row>>& page) {
-  if (page) return asked->answer_json(200, page_json(page.value(), query));
+  if (page) {
+    std::size_t bytes = 0;
+    for (const auto& row : page.value().rows) bytes += bytes_of(row);
+    if (asked->may_answer(bytes)) asked->answer_json(200, page_json(page.value(), query));
+    return;
+  }
   if (page.error().kind == ErrorKind::not_found && has_cursor(query)) return refuse_cursor(asked, query);
   asked->fail(page.error());
 }

@@ -8,6 +8,7 @@
 namespace sluice::api {
 namespace {
 
+constexpr std::size_t long_answer_bytes_min = 64 * 1024;
 constexpr std::string_view problem_type = "application/problem+json";
 
 // What is answered is for the caller alone, and is what it says it is.
@@ -75,7 +76,18 @@ void RequestContext::answer_shared(std::string_view content_type, SharedBytes by
   respond({.headers = std::move(headers), .shared_body = std::move(bytes)}, content_type);
 }
 
+bool RequestContext::may_answer(std::size_t bytes) {
+  // What changes something is answered in any case: a refusal would say that nothing was done.
+  if (!holder_ || bytes < long_answer_bytes_min || request().method != "GET") return true;
+  const auto account = surface_.answer_accounts.of(holder_->tenant.id);
+  if (account->unread_bytes == 0) return true;
+  if (account->unread_bytes + bytes <= limits::unread_answers_bytes_of_tenant_max) return true;
+  rate_limited(1'000'000, "Clients of this tenant do not read what they were answered: too much of it waits.");
+  return false;
+}
+
 void RequestContext::respond(net::Response response, std::string_view content_type) {
+  if (!response.shared_body && !may_answer(response.body.size())) return;
   if (!content_type.empty()) response.headers.add("Content-Type", content_type);
   response.headers.add("X-Request-Id", request_id_);
   if (content_type.starts_with(json_type)) add_api_headers(response.headers);

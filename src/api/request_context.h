@@ -73,6 +73,9 @@ class RequestContext final {
   void set_run(model::RunId run) { run_ = run; }
 
   // ── answers: exactly one of these, or a stream ──
+  // Asked before a long answer is made of what was read. False: it was refused, because too much of what the tenant's
+  // clients were answered waits unread.
+  bool may_answer(std::size_t bytes);
   void answer(int status, std::string_view content_type, std::string body, net::Headers headers = {});
   void answer_json(int status, std::string body, net::Headers headers = {}) {
     answer(status, json_type, std::move(body), std::move(headers));

@@ -2,6 +2,7 @@
 // surfaces themselves remember between two requests.
 #pragma once
 
+#include "api/answer_accounts.h"
 #include "api/api.h"
 #include "api/assets.h"
 #include "api/assistant/turns.h"
@@ -11,6 +12,7 @@
 #include "api/figures.h"
 #include "api/open_answers.h"
 #include "api/operations/reference.h"
+#include "api/recorded_deeds.h"
 
 namespace sluice::api {
 
@@ -32,6 +34,8 @@ struct Surface {
   Authentication authentication;
   TokenBuckets requests;    // of each key
   TokenBuckets wrong_keys;  // of each address
+  AnswerAccounts answer_accounts;
+  RecordedDeeds recorded_deeds;
   Figures figures;
   OpenAnswers open_answers;
   assistant::Turns turns;

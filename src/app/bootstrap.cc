@@ -69,6 +69,8 @@ class DemoTenant {
     const auto found =
         wait_for<model::Tenant>(needs_.reactor, [&](auto done) { needs_.store.tenant(tenant_, std::move(done)); });
     if (found || found.error().kind != ErrorKind::not_found) return unit_of(found);
+    // Decisions need not be bound: a client of the integration contract signs three members, and must be able to
+    // approve on a new installation (docs/approvals.md).
     const model::Tenant tenant{.id = tenant_, .name = "Demo", .created_at = now_, .updated_at = now_};
     const model::Agent agent{.id = needs_.ids.make<model::AgentId>(),
                              .tenant_id = tenant_,

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,6 +53,7 @@ class Examination final {
     look_at_server();
     look_at_providers();
     look_at_sandbox();
+    look_at_open_files();
     look_at_programs();
     return std::move(findings_);
   }
@@ -73,6 +75,7 @@ class Examination final {
   void look_at_providers();
   void look_at_sandbox();
   void look_at_users(const sandbox::SandboxOptions& options);
+  void look_at_open_files();
   void look_at_a_box(const sandbox::SandboxOptions& options);
   void look_at_programs();
 
@@ -276,6 +279,26 @@ void Examination::look_at_users(const sandbox::SandboxOptions& options) {
   } else {
     say(Verdict::good, "sandbox: users", range + ", which /etc/subuid gives nobody");
   }
+}
+
+// The kernel counts open files for the whole machine, and no control group divides them.
+void Examination::look_at_open_files() {
+  const auto text = read_small_file("/proc/sys/fs/file-max");
+  uint64_t most = 0;
+  if (!text || !text.value() || std::sscanf(text.value()->c_str(), "%" SCNu64, &most) != 1) return;
+  const auto limits = sandbox_options(config_, data_).limits;
+  const auto sandboxes = static_cast<uint64_t>(config_.integer("capacity.max_running"));
+  const auto of_one = static_cast<uint64_t>(limits.processes_max) * static_cast<uint64_t>(limits.open_files_max);
+  const auto detail =
+      std::to_string(sandboxes) + " sandboxes may have " + std::to_string(sandboxes * of_one) +
+      " files open (capacity.max_running, sandbox.processes_max, sandbox.open_files_max), the machine " +
+      std::to_string(most);
+  // Half of them is left to the server and to everything else.
+  if (limits.processes_max > 0 && sandboxes * of_one <= most / 2) return say(Verdict::good, "open files", detail);
+  say(Verdict::poor, "open files",
+      detail +
+          ": sandboxes could leave none to other programs. Raise it with sysctl fs.file-max, where memory is what "
+          "limits sandboxes, or lower one of the three");
 }
 
 // The proof: a box in a directory of its own, in which a command runs.

@@ -13,6 +13,8 @@ inline constexpr std::size_t strangers_bytes_per_address_max = 16 * 1024 * 1024;
 
 // HTTP/2: as unread_answers_bytes_max, without a key. Only what an answer does not share with others counts.
 inline constexpr std::size_t strangers_unread_answers_bytes_max = 256 * 1024;
+// Clients of one tenant that do not read: past it no long answer is begun for any client of the tenant.
+inline constexpr std::size_t unread_answers_bytes_of_tenant_max = 64 * 1024 * 1024;
 // Many clients that do not read: of all connections together. Past it those that hold the most are closed.
 inline constexpr std::size_t unread_answers_bytes_in_all_max = 256 * 1024 * 1024;
 

@@ -19,7 +19,7 @@ bool leads_home(int fd, const Address& address) {
 
 }  // namespace
 
-Dial::Dial(House& house, const void* asker, Destination to, Security security, Done done)
+Dial::Dial(House& house, const Asker& asker, Destination to, Security security, Done done)
     : house_(house),
       to_(std::move(to)),
       security_(security),

@@ -20,8 +20,7 @@ class Dial final {
   // `denied`: the address must not be reached. `unavailable`: it did not work, in words. Comes from the loop and may
   // drop this.
   using Done = Callback<void(Result<std::unique_ptr<Stream>>)>;
-  // `asker` is the sandbox for which it is made.
-  Dial(House& house, const void* asker, Destination to, Security security, Done done);
+  Dial(House& house, const Asker& asker, Destination to, Security security, Done done);
   ~Dial();
 
  private:

@@ -56,6 +56,7 @@ struct Guest {
   std::shared_ptr<vault::Secrets> secrets;
   std::optional<ModelHost> model_host;
   std::optional<WorkspaceHost> workspace;
+  std::string tenant;  // tenants take turns for what all share; empty: it is not known
 };
 
 // One request, when it is over, or the sum of several to one host. Never a value, a path or a query.
@@ -122,6 +123,7 @@ struct SingleHost {
   bool public_only = true;      // otherwise at any address, also of this machine
   bool asks_by_socks = true;    // of SOCKS 5; otherwise every connection leads there from its first byte
   int64_t lifetime_ms_max = 0;  // of a connection
+  std::string tenant;           // as in Guest
 };
 
 // Dropping it closes everything.

@@ -148,7 +148,7 @@ void Exchange::connect() {
     return begin_talking(std::move(stream));
   }
   from_pool_ = false;
-  dial_ = std::make_unique<Dial>(premises_.house(), &premises_, errand_.leads_to(),
+  dial_ = std::make_unique<Dial>(premises_.house(), premises_.asker(), errand_.leads_to(),
                                  errand_.leads_to().tls ? Security::tls : Security::plain,
                                  [this](Result<std::unique_ptr<Stream>> dialed) { on_dialed(std::move(dialed)); });
 }

@@ -10,51 +10,102 @@ Lookups::Lookups(Lookup lookup, world::Loop& loop, world::Workers& workers)
     : lookup_(std::move(lookup)), loop_(loop), workers_(workers) {}
 Lookups::~Lookups() = default;
 
-void Lookups::look_up(const void* asker, std::weak_ptr<const void> wanted, std::string host, Done done) {
-  auto its = std::ranges::find(askers_, asker, &Asker::who);
-  if (its == askers_.end()) its = askers_.insert(askers_.end(), Asker{.who = asker});
-  std::erase_if(its->waiting, [](const Waiting& one) { return one.wanted.expired(); });
-  if (its->waiting.size() >= lookups_waiting_max) {
+void Lookups::look_up(const Asker& asker, std::weak_ptr<const void> wanted, std::string host, Done done) {
+  auto& its = sandbox_of(asker);
+  std::erase_if(its.waiting, [](const Waiting& one) { return one.wanted.expired(); });
+  if (its.waiting.size() >= lookups_waiting_max) {
     return loop_.defer([done = std::move(done)]() mutable {
       done(Error{ErrorKind::unavailable, "this sandbox has too many names looked up at once"});
     });
   }
-  its->waiting.push_back({std::move(wanted), std::move(host), std::move(done)});
+  its.waiting.push_back({std::move(wanted), std::move(host), std::move(done)});
   begin_some();
 }
 
-void Lookups::begin_some() {
-  for (auto& asker : askers_) {
-    if (at_work_ == lookups_at_once_max) break;
-    if (!asker.is_at_work) begin(asker);
-  }
-  std::erase_if(askers_, [](const Asker& asker) { return !asker.is_at_work && asker.waiting.empty(); });
+std::deque<Lookups::Tenant>::iterator Lookups::tenant_of(const Asker& asker) {
+  const void* const unknown = asker.tenant.empty() ? asker.sandbox : nullptr;
+  return std::ranges::find_if(tenants_,
+                              [&](const Tenant& one) { return one.name == asker.tenant && one.unknown == unknown; });
 }
 
-void Lookups::begin(Asker& asker) {
-  while (!asker.waiting.empty() && asker.waiting.front().wanted.expired()) asker.waiting.pop_front();
-  if (asker.waiting.empty()) return;
-  auto next = std::move(asker.waiting.front());
-  asker.waiting.pop_front();
-  asker.is_at_work = true;
+Lookups::Sandbox& Lookups::sandbox_of(const Asker& asker) {
+  auto tenant = tenant_of(asker);
+  if (tenant == tenants_.end())
+    tenant = tenants_.insert(tenants_.end(),
+                             Tenant{.name = asker.tenant, .unknown = asker.tenant.empty() ? asker.sandbox : nullptr});
+  auto& all = tenant->sandboxes;
+  const auto its = std::ranges::find(all, asker.sandbox, &Sandbox::who);
+  return its != all.end() ? *its : all.emplace_back(Sandbox{.who = asker.sandbox});
+}
+
+void Lookups::begin_some() {
+  for (std::size_t skipped = 0; skipped < tenants_.size() && at_work_ < lookups_at_once_max;) {
+    if (!begin_one(tenants_[skipped])) {
+      ++skipped;
+      continue;
+    }
+    // The next turn of this tenant comes after those of all others.
+    std::rotate(tenants_.begin() + static_cast<std::ptrdiff_t>(skipped),
+                tenants_.begin() + static_cast<std::ptrdiff_t>(skipped) + 1, tenants_.end());
+  }
+  for (auto& tenant : tenants_) {
+    std::erase_if(tenant.sandboxes, [](const Sandbox& one) { return !one.is_at_work && one.waiting.empty(); });
+  }
+  std::erase_if(tenants_, [](const Tenant& tenant) { return tenant.sandboxes.empty(); });
+}
+
+bool Lookups::begin_one(Tenant& tenant) {
+  if (tenant.at_work >= lookups_of_tenant_max) return false;
+  for (auto its = tenant.sandboxes.begin(); its != tenant.sandboxes.end(); ++its) {
+    if (its->is_at_work) continue;
+    while (!its->waiting.empty() && its->waiting.front().wanted.expired()) its->waiting.pop_front();
+    if (its->waiting.empty()) continue;
+    auto next = std::move(its->waiting.front());
+    its->waiting.pop_front();
+    its->is_at_work = true;
+    ++tenant.at_work;
+    const Asker asker{tenant.name, its->who};
+    std::rotate(its, its + 1, tenant.sandboxes.end());
+    begin(asker, std::move(next));
+    return true;
+  }
+  return false;
+}
+
+void Lookups::begin(const Asker& asker, Waiting next) {
   ++at_work_;
+  const uint64_t number = ++last_number_;
+  auto limit = loop_.after({lookup_ms_max}, [this, number] {
+    tell(number, Error{ErrorKind::unavailable, "the name servers do not answer"});
+  });
+  open_[number] = {std::move(next.wanted), std::move(next.done), std::move(limit)};
   // Shared by the two ends of the work, of which the second alone is sure to run after the first.
   auto found = std::make_shared<std::optional<Result<std::vector<Address>>>>();
   workers_.run([found, lookup = lookup_, host = std::move(next.host)] { found->emplace(lookup(host)); },
-               [this, here = std::weak_ptr(here_), found, who = asker.who, wanted = std::move(next.wanted),
-                done = std::move(next.done)]() mutable {
+               [this, here = std::weak_ptr(here_), found, asker, number] {
                  if (here.expired()) return;
-                 on_found(who);
-                 if (!wanted.expired()) done(std::move(**found));
+                 on_returned(asker);
+                 tell(number, std::move(**found));
                });
 }
 
-// The next turn of this one comes after those of all others.
-void Lookups::on_found(const void* who) {
+void Lookups::tell(uint64_t number, Result<std::vector<Address>> found) {
+  auto open = open_.extract(number);
+  if (open.empty() || open.mapped().wanted.expired()) return;
+  open.mapped().limit.cancel();
+  open.mapped().done(std::move(found));
+}
+
+void Lookups::on_returned(const Asker& asker) {
   --at_work_;
-  const auto its = std::ranges::find(askers_, who, &Asker::who);
+  const auto tenant = tenant_of(asker);
+  --tenant->at_work;
+  auto& sandboxes = tenant->sandboxes;
+  const auto its = std::ranges::find(sandboxes, asker.sandbox, &Sandbox::who);
   its->is_at_work = false;
-  std::rotate(its, its + 1, askers_.end());
+  // Those that came while it was at work have their turn first.
+  std::rotate(its, its + 1, sandboxes.end());
+  std::rotate(tenant, tenant + 1, tenants_.end());
   begin_some();
 }
 

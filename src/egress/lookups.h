@@ -1,10 +1,14 @@
 // Names that are looked up for sandboxes, in turn: a name whose server is silent holds up a thread for seconds, and one
-// sandbox may ask for many of them. Each sandbox has one lookup under way at most, and they take turns; who gave up
+// tenant may have many sandboxes that ask for many of them. A tenant holds at most lookups_of_tenant_max threads and a
+// sandbox one; tenants take turns, and so do the sandboxes of each. A lookup without an answer after lookup_ms_max is
+// given up, and its thread counts as the tenant's until the system's resolver lets go of it. A caller that gave up
 // leaves the queue. Called from the loop's thread.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,7 +24,15 @@ namespace sluice::egress {
 // Runs on a worker's thread and may block.
 using Lookup = std::function<Result<std::vector<Address>>(const std::string& host)>;
 
-inline constexpr std::size_t lookups_waiting_max = 64;  // of one sandbox; lookups_at_once_max are under way
+inline constexpr std::size_t lookups_waiting_max = 64;                 // of one sandbox
+inline constexpr int lookups_of_tenant_max = lookups_at_once_max / 2;  // under way, of all its sandboxes
+inline constexpr int64_t lookup_ms_max = 2'000;                        // once it is under way
+
+// For which sandbox of which tenant a name is looked up.
+struct Asker {
+  std::string tenant;  // empty: not known, and the sandbox has turns of its own
+  const void* sandbox = nullptr;
+};
 
 class Lookups final {
  public:
@@ -32,9 +44,9 @@ class Lookups final {
   Lookups(const Lookups&) = delete;
   Lookups& operator=(const Lookups&) = delete;
 
-  // `asker` is the sandbox, and `wanted` what waits for the answer: once it is gone the lookup is dropped. `done` comes
-  // from the loop, never from inside this call; not after this is gone.
-  void look_up(const void* asker, std::weak_ptr<const void> wanted, std::string host, Done done);
+  // `wanted` is what waits for the answer: once it is gone the lookup is dropped. `done` comes from the loop, never
+  // from inside this call; not after this is gone.
+  void look_up(const Asker& asker, std::weak_ptr<const void> wanted, std::string host, Done done);
 
  private:
   struct Waiting {
@@ -42,21 +54,39 @@ class Lookups final {
     std::string host;
     Done done;
   };
-  struct Asker {
+  struct Sandbox {
     const void* who = nullptr;
     bool is_at_work = false;
     std::deque<Waiting> waiting;
   };
+  struct Tenant {
+    std::string name;
+    const void* unknown = nullptr;  // the sandbox, if its tenant is not known
+    int at_work = 0;
+    std::deque<Sandbox> sandboxes;  // in the order of their turns
+  };
+  // A lookup under way whose caller has not been answered.
+  struct Open {
+    std::weak_ptr<const void> wanted;
+    Done done;
+    world::Timer limit;
+  };
 
+  std::deque<Tenant>::iterator tenant_of(const Asker& asker);
+  Sandbox& sandbox_of(const Asker& asker);
   void begin_some();
-  void begin(Asker& asker);
-  void on_found(const void* who);
+  bool begin_one(Tenant& tenant);
+  void begin(const Asker& asker, Waiting next);
+  void on_returned(const Asker& asker);
+  void tell(uint64_t number, Result<std::vector<Address>> found);
 
   Lookup lookup_;
   world::Loop& loop_;
   world::Workers& workers_;
-  std::deque<Asker> askers_;  // in the order of their turns
+  std::deque<Tenant> tenants_;  // in the order of their turns
   int at_work_ = 0;
+  std::map<uint64_t, Open> open_;
+  uint64_t last_number_ = 0;
   std::shared_ptr<const bool> here_ = std::make_shared<bool>(true);  // a lookup may come back after this is gone
 };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "world/fake_world.h"
@@ -28,9 +29,9 @@ class SlowWorkers final : public world::Workers {
 class LookupsTest : public testing::Test {
  public:
   // As if for a connection that is wanted until the handle goes.
-  std::shared_ptr<int> ask(char sandbox, std::string host) {
+  std::shared_ptr<int> ask(char sandbox, std::string host, std::string tenant = "") {
     auto handle = std::make_shared<int>();
-    lookups.look_up(&sandboxes[static_cast<std::size_t>(sandbox - 'a')], handle, host,
+    lookups.look_up({std::move(tenant), &sandboxes[static_cast<std::size_t>(sandbox - 'a')]}, handle, host,
                     [this, host](Result<std::vector<Address>> found) {
                       told.push_back(host + (found ? "" : ": " + found.error().what));
                     });
@@ -77,6 +78,50 @@ TEST_F(LookupsTest, Sandboxes_take_turns_when_all_threads_are_at_work) {
   EXPECT_EQ(looked_up.size(), 8U);
   workers.finish();
   EXPECT_EQ(told.back(), "late") << "it was the next one when the first thread was free";
+}
+
+TEST_F(LookupsTest, A_tenant_with_many_sandboxes_leaves_threads_to_the_others) {
+  for (char sandbox = 'a'; sandbox < 'y'; ++sandbox) {
+    for (int i = 0; i < 30; ++i) ask(sandbox, "slow", "many");
+  }
+  EXPECT_EQ(workers.jobs.size(), std::size_t{lookups_of_tenant_max});
+  ask('z', "quick", "one");
+  ASSERT_EQ(workers.jobs.size(), std::size_t{lookups_of_tenant_max + 1}) << "it waits for none of them";
+  workers.finish(lookups_of_tenant_max);
+  EXPECT_EQ(told, Names{"quick"});
+}
+
+TEST_F(LookupsTest, Tenants_take_turns_and_then_the_sandboxes_of_each) {
+  for (char tenant : {'x', 'y'}) {
+    for (char sandbox = 'a'; sandbox < 'e'; ++sandbox) ask(sandbox, "busy", std::string(1, tenant));
+  }
+  ASSERT_EQ(workers.jobs.size(), std::size_t{lookups_at_once_max});
+  for (int i = 0; i < 2; ++i) {
+    for (char sandbox = 'f'; sandbox < 'h'; ++sandbox) {
+      ask(sandbox, std::string("x-") + sandbox + std::to_string(i), "x");
+    }
+  }
+  ask('h', "late", "z");
+  for (int i = 0; i < 3; ++i) workers.finish();
+  EXPECT_EQ(looked_up.size(), 3U);
+  for (int i = 0; i < lookups_at_once_max; ++i) workers.finish();
+  const auto at = [&](const char* host) { return std::ranges::find(looked_up, host) - looked_up.begin(); };
+  EXPECT_LT(at("late"), at("x-f1")) << "the tenant that came last is served before the second turn of another";
+  EXPECT_LT(at("x-g0"), at("x-f1")) << "and each sandbox before the second turn of another";
+}
+
+TEST_F(LookupsTest, A_lookup_without_an_answer_is_given_up_after_two_seconds) {
+  ask('a', "silent", "one");
+  ask('a', "next", "one");
+  loop.advance({lookup_ms_max - 1});
+  EXPECT_TRUE(told.empty());
+  loop.advance({1});
+  EXPECT_EQ(told, Names{"silent: the name servers do not answer"});
+  EXPECT_EQ(workers.jobs.size(), 1U) << "its thread is still the sandbox's";
+  workers.finish();
+  workers.finish();
+  EXPECT_EQ(told.back(), "next");
+  EXPECT_EQ(told.size(), 2U) << "what comes late is not told";
 }
 
 TEST_F(LookupsTest, Who_gave_up_leaves_the_queue) {

@@ -36,6 +36,7 @@ class Premises final {
 
   House& house() { return *house_; }
   Pool& pool() { return pool_; }
+  Asker asker() const { return {guest_ ? guest_->tenant : std::string(), this}; }
 
   void hold(bool held);
   bool is_held() const { return held_; }

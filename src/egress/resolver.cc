@@ -54,7 +54,7 @@ Result<std::unique_ptr<Resolver>> Resolver::make(const std::map<std::string, std
   return out;
 }
 
-void Resolver::resolve(const void* asker, std::weak_ptr<const void> wanted, const Destination& to, Done done) {
+void Resolver::resolve(const Asker& asker, std::weak_ptr<const void> wanted, const Destination& to, Done done) {
   std::optional<Address> known;
   if (const auto at = known_.find(to.host); at != known_.end()) known = at->second;
   if (to.is_address) known = parse_address(to.host);

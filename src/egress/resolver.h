@@ -28,9 +28,9 @@ class Resolver {
 
   // The addresses that may be reached. `denied` when there are some, but none of that kind; `unavailable` when there
   // are none. Never answers from inside the call.
-  // `asker` is the sandbox, and `wanted` what waits for the answer: nothing is told once it is gone.
+  // `wanted` is what waits for the answer: `done` is not called once it is gone.
   using Done = Callback<void(Result<std::vector<Address>>)>;
-  void resolve(const void* asker, std::weak_ptr<const void> wanted, const Destination& to, Done done);
+  void resolve(const Asker& asker, std::weak_ptr<const void> wanted, const Destination& to, Done done);
 
   // Did the operator open this address, though it is private?
   bool is_opened(const Address& address) const;

@@ -29,7 +29,7 @@ class ListeningWay final : public SingleHostWay {
     const auto at = passages_.emplace(passages_.end());
     *at = std::make_unique<SingleHostPassage>(
         *house_, to_, std::move(fd),
-        SingleHostPassage::Owner{.asker = this,
+        SingleHostPassage::Owner{.asker = {to_.tenant, this},
                                  .on_dial = [this](std::optional<Error> fault) { fault_ = std::move(fault); },
                                  .on_over = [this, at] { bury(at); }});
   }

@@ -21,7 +21,7 @@ namespace sluice::egress {
 class SingleHostPassage final {
  public:
   struct Owner {
-    const void* asker;                             // whose turn a lookup is
+    Asker asker;                                   // whose turn a lookup is
     Callback<void(std::optional<Error>)> on_dial;  // how it went
     Callback<void()> on_over;                      // once, perhaps from inside a callback of this: drop it later
   };

@@ -217,7 +217,7 @@ bool Visit::greet() {
 
 void Visit::dial() {
   enter(Phase::dialing);
-  dial_ = std::make_unique<Dial>(premises_.house(), &premises_, connect_to_, Security::plain,
+  dial_ = std::make_unique<Dial>(premises_.house(), premises_.asker(), connect_to_, Security::plain,
                                  [this](Result<std::unique_ptr<Stream>> dialed) { on_dialed(std::move(dialed)); });
 }
 

@@ -83,6 +83,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
   std::vector<model::ConversationId> removed;
   std::vector<std::string> acknowledged;  // marks
   int went_on = 0;
+  bool is_held_back = false;
   std::vector<model::ClientResult> results;  // of the last time
 
  private:
@@ -100,6 +101,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
       job_->times_suspended += suspended && !job_->is_suspended ? 1 : 0;
       job_->is_suspended = suspended;
     }
+    void hold_back(bool held) override { owner_.is_held_back = held; }
     void written(std::string_view mark) override { owner_.acknowledged.emplace_back(mark); }
     ScriptedDispatcher& owner_;
     std::shared_ptr<Job> job_;

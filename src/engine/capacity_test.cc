@@ -1,4 +1,5 @@
 #include "engine/gate_fixture.h"
+#include "engine/run_batch.h"
 
 namespace sluice::engine {
 namespace capacity_test {
@@ -181,6 +182,23 @@ TEST_F(CapacityTest, What_the_store_refuses_takes_no_slot_and_no_place) {
   EXPECT_EQ(send_refused(busy), Slug::conversation_busy);
   EXPECT_EQ(engine->capacity().held, 0);
   EXPECT_EQ(engine->capacity().running, 1);
+}
+
+TEST_F(CapacityTest, An_agent_is_held_back_while_the_store_takes_nothing_of_what_it_says) {
+  send_ok(message("first"));
+  disk.fail_write(0, store::Fault::full);
+  for (std::size_t i = 0; i + 1 < unwritten_events_max; ++i) agent_says("a");
+  EXPECT_FALSE(dispatcher.is_held_back);
+  agent_says("a");
+  EXPECT_TRUE(dispatcher.is_held_back);
+  loop.advance({1'000});
+  EXPECT_FALSE(dispatcher.is_held_back) << "all was written";
+
+  disk.fail_write(0, store::Fault::full);
+  for (int i = 0; i < 16; ++i) agent_says(std::string(1024 * 1024, 'a'));
+  EXPECT_TRUE(dispatcher.is_held_back) << "few events, and long ones";
+  loop.advance({1'000});
+  EXPECT_FALSE(dispatcher.is_held_back);
 }
 
 TEST_F(CapacityTest, A_slot_that_is_freed_while_a_held_run_is_being_written_is_its_own) {

@@ -175,8 +175,8 @@ class Engine {
   // Somebody else found that the store does not say what it wrote: it is opened anew, and every
   // unfinished run is taken up again.
   virtual void store_fell_silent(const Error& why) = 0;
-  // Whether the store answered within `dead_ms`: messages are taken. Asking may look whether it does, so the next answer
-  // may be another one.
+  // Whether the store answered within `dead_ms`: messages are taken. Asking may look whether it does, so the next
+  // answer may be another one.
   virtual bool reaches_store() = 0;
 
   // ── servers that share the store ──

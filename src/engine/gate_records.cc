@@ -89,7 +89,9 @@ bool is_repeated(const model::Approval& decided, const Decision& decision) {
   const auto verdict = decision.approve ? model::ApprovalStatus::approved : model::ApprovalStatus::denied;
   const bool is_by_key = decision.resolved_by.starts_with("approver_key:");
   const bool brings_more = decision.answers.agui_run_id.has_value() || !decision.answers.results.empty();
-  return is_by_key && !brings_more && decided.status == verdict && decided.resolved_by == decision.resolved_by;
+  const bool says_more = decision.note && decision.note != decided.note;
+  return is_by_key && !brings_more && !says_more && decided.status == verdict &&
+         decided.resolved_by == decision.resolved_by;
 }
 
 model::Problem not_open(const model::Approval& approval) {

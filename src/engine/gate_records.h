@@ -37,7 +37,8 @@ GateRecords records_of(const model::Approval& approval, std::string actor, std::
 // Why it cannot be decided any more.
 model::Problem not_open(const model::Approval& approval);
 // The same approver key said the same before: whoever was not answered asks again. One that comes with a client's
-// results, or names the run that goes on, is no repetition: what it brings is not what was kept.
+// results, names the run that goes on, or has another note, is no repetition: what it brings is not what was kept.
+// Whether it has the secrets that were kept is for the caller to find out, who can open them.
 bool is_repeated(const model::Approval& decided, const Decision& decision);
 
 }  // namespace sluice::engine

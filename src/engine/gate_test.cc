@@ -138,6 +138,9 @@ TEST_F(GateTest, A_decision_that_is_repeated_by_the_same_key_is_answered_as_the_
   EXPECT_EQ(model::to_json(std::get<model::Approval>(again)), model::to_json(first));
   EXPECT_TRUE(is_refused_as_late(decide(by_another)));
   EXPECT_TRUE(is_refused_as_late(decide(no)));
+  auto with_a_note = yes;
+  with_a_note.note = "Only this once.";
+  EXPECT_TRUE(is_refused_as_late(decide(with_a_note))) << "the note would not be kept";
   EXPECT_EQ(audited(),
             (std::vector<std::string>{"approval.required by server", "approval.approved by approver_key:apk_1"}));
 }

@@ -44,8 +44,14 @@ bool LiveRun::happen(Happening what) {
 }
 
 void LiveRun::add(model::EventKind kind, std::string body) {
-  batch().events.push_back({kind, needs_.loop.now(), std::move(body)});
+  batch().add({kind, needs_.loop.now(), std::move(body)});
   mark_dirty();
+  hold_back_if_full();
+}
+
+void LiveRun::hold_back_if_full() {
+  const bool is_full = has_work() && is_too_much(pending_);
+  if (std::exchange(held_back_, is_full) != is_full && has_work()) work_->hold_back(is_full);
 }
 
 bool LiveRun::renew(Callback<void()> then) {
@@ -105,7 +111,8 @@ void LiveRun::when_written(Callback<void()> then) {
 void LiveRun::work_by(std::unique_ptr<harness::Work> work) {
   work_ = std::move(work);
   work_over_ = false;
-  at_gate_ = false;
+  at_gate_ = held_back_ = false;
+  hold_back_if_full();
 }
 
 void LiveRun::suspend_work(bool suspended) {
@@ -120,8 +127,9 @@ void LiveRun::on_event(model::RunEvent event) {
     event.body = R"({"level":"warn","text":"The agent took text back that it had not told; nothing was changed."})";
   }
   steps_.see(event);
-  batch().events.push_back(std::move(event));
+  batch().add(std::move(event));
   mark_dirty();
+  hold_back_if_full();
 }
 
 void LiveRun::on_finished(model::Usage usage) {
@@ -140,7 +148,7 @@ void LiveRun::on_failed(model::Problem problem) {
 }
 
 void LiveRun::close_steps(std::string_view why) {
-  for (auto& end : steps_.close(why, needs_.loop.now())) batch().events.push_back(std::move(end));
+  for (auto& end : steps_.close(why, needs_.loop.now())) batch().add(std::move(end));
 }
 
 std::string LiveRun::problem_json(const model::Problem& problem) {
@@ -199,6 +207,7 @@ void LiveRun::flush() {
   needs_.store.append(std::move(append), [self = self_](Result<store::CommittedBatch> written) {
     if (*self != nullptr) (*self)->on_written(std::move(written));
   });
+  hold_back_if_full();
 }
 
 void LiveRun::on_written(Result<store::CommittedBatch> written) {

@@ -169,6 +169,7 @@ class LiveRun final : public harness::DispatchListener {
   };
 
   void mark_dirty();
+  void hold_back_if_full();
   // The one that what comes now belongs to.
   Batch& batch();
   bool happen(Happening what);
@@ -226,7 +227,7 @@ class LiveRun final : public harness::DispatchListener {
   std::optional<Error> unsure_;  // why it is not known what became of in_flight_, or of renewal_
   Callback<void()> renewal_;     // under way, or its fate is unknown
   bool first_told_ = false, telling_ = false, work_over_ = false;  // work_over_: by its own word; dropped when silent
-  bool at_gate_ = false, marked_ = false, stopping_ = false;
+  bool at_gate_ = false, marked_ = false, stopping_ = false, held_back_ = false;
   int refusals_ = 0;
   world::Timer again_;
   store::CommittedBatch opening_;

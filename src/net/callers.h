@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "net/net.h"
+
 namespace sluice::net {
 
 // An address from which clients come. Behind a proxy all of them have one.
@@ -49,6 +51,15 @@ class Caller final {
     leave();
     is_known_ = true;
   }
+  // Whose answers leave on the connection; null: a stranger's, or an operator's.
+  const std::shared_ptr<AnswerAccount>& account() const { return account_; }
+  // `unread_bytes`: what waits on the connection now.
+  void charge(std::shared_ptr<AnswerAccount> account, std::size_t unread_bytes) {
+    if (account_ == account) return;
+    if (account_) account_->unread_bytes -= unread_bytes;
+    account_ = std::move(account);
+    if (account_) account_->unread_bytes += unread_bytes;
+  }
   // The connection has ended, or stays as that of a known caller: it is not a stranger's any more.
   void leave() {
     if (origin_ && !std::exchange(has_left_, true)) --origin_->strangers;
@@ -57,6 +68,7 @@ class Caller final {
  private:
   std::string address_;
   std::shared_ptr<Origin> origin_;  // null: moved from
+  std::shared_ptr<AnswerAccount> account_;
   bool is_known_ = false;
   bool has_left_ = false;
 };

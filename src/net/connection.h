@@ -27,6 +27,8 @@ class Connection {
   virtual const Caller& caller() const = 0;
   // Of answers that the peer has not taken: what closing it would free.
   std::size_t unread_bytes() const { return unread_bytes_; }
+  // The peer had the chance to take it, and did not.
+  virtual bool is_behind() const { return false; }
 
  protected:
   std::size_t unread_bytes_ = 0;  // as the server has counted it

@@ -12,6 +12,9 @@ namespace {
 
 // A client that sends requests and reads no answers waits here.
 constexpr std::size_t pipelined_answer_bytes_max = 64 * 1024;
+// An answer of this size is offered to the kernel at once, and not with the others of this turn: what counts as unread
+// is then what the peer has not taken, however many answers one turn has.
+constexpr std::size_t prompt_answer_bytes_min = 256 * 1024;
 
 }  // namespace
 
@@ -227,6 +230,9 @@ void Http1Connection::end_answer(bool persists) {
     phase_ = Phase::closing;
   }
   schedule_flush();
+  if (outbox().own_size() < prompt_answer_bytes_min || outflow_.blocked()) return;
+  const auto self = shared_from_this();
+  send_queued();
 }
 
 void Http1Connection::abort_answer(bool by_reset) {

@@ -33,7 +33,9 @@ class Http1Connection final : public Connection, public std::enable_shared_from_
   bool may_persist() const { return keep_alive_ && !half_closed_ && !context_.draining; }
   void schedule_flush();
   void show_key() { caller_.show_key(); }
+  void charge(std::shared_ptr<AnswerAccount> account) { caller_.charge(std::move(account), unread_bytes_); }
   const Caller& caller() const override { return caller_; }
+  bool is_behind() const override { return unread_bytes_ > 0 && !flush_scheduled_; }
   void end_answer(bool persists);
   // `by_reset`: a plain end would look like the end of the body.
   void abort_answer(bool by_reset);

@@ -87,6 +87,10 @@ void Http1Exchange::trust_caller() {
   if (connection_ != nullptr) connection_->show_key();
 }
 
+void Http1Exchange::charge_answers(std::shared_ptr<AnswerAccount> account) {
+  if (connection_ != nullptr) connection_->charge(std::move(account));
+}
+
 void Http1Exchange::leave_at_half_close() {
   leaves_at_half_close_ = true;
   if (connection_ != nullptr) connection_->heed_half_close();

@@ -25,6 +25,7 @@ class Http1Exchange final : public Exchange, public std::enable_shared_from_this
   void on_gone(Callback<void()> then) override;
   void leave_at_half_close() override;
   void trust_caller() override;
+  void charge_answers(std::shared_ptr<AnswerAccount> account) override;
   bool leaves_at_half_close() const { return leaves_at_half_close_; }
 
   // The connection says: the answer is complete.

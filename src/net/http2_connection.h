@@ -36,7 +36,9 @@ class Http2Connection final : public Connection,
   void end_answer(Http2Stream& stream);
   void abort_answer(Http2Stream& stream);
   void show_key() { caller_.show_key(); }
+  void charge(std::shared_ptr<AnswerAccount> account) { caller_.charge(std::move(account), unread_bytes_); }
   const Caller& caller() const override { return caller_; }
+  bool is_behind() const override { return unread_bytes_ > 0 && !flush_scheduled_; }
 
  private:
   enum class Phase : uint8_t {

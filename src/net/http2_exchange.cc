@@ -57,6 +57,10 @@ void Http2Exchange::trust_caller() {
   if (connection_ != nullptr) connection_->show_key();
 }
 
+void Http2Exchange::charge_answers(std::shared_ptr<AnswerAccount> account) {
+  if (connection_ != nullptr) connection_->charge(std::move(account));
+}
+
 void Http2Exchange::detach() {
   connection_ = nullptr;
   stream_ = nullptr;

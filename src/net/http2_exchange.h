@@ -26,6 +26,7 @@ class Http2Exchange final : public Exchange {
   // The end of a request says nothing here: who leaves resets the stream.
   void leave_at_half_close() override {}
   void trust_caller() override;
+  void charge_answers(std::shared_ptr<AnswerAccount> account) override;
 
   // The connection says: the answer is complete.
   void detach();

@@ -64,6 +64,11 @@ struct Response {
   SharedBytes shared_body = nullptr;  // instead of the body: what many answers share, so that each costs nothing
 };
 
+// What the answers of several connections hold in memory together, because it has not been read.
+struct AnswerAccount {
+  std::size_t unread_bytes = 0;
+};
+
 // One request and its answer. The handler and the connection share it, because either may leave
 // first: the client hangs up while the run goes on, or the run ends while bytes are still in flight.
 //
@@ -95,6 +100,8 @@ class Exchange {
   virtual void on_gone(Callback<void()> then) = 0;
   // The caller has shown a valid key: from now on its connection is none of a stranger's, whose share is small.
   virtual void trust_caller() {}
+  // What the connection holds unread counts there from now on: the answers of all connections of one tenant.
+  virtual void charge_answers(std::shared_ptr<AnswerAccount> /*account*/) {}
   // From now on a peer that has closed its sending half is gone. Otherwise it may still read the answer:
   // until something is written, nothing tells the one from the other. For work that must not outlive
   // its caller. Over HTTP/2 a peer that leaves resets the stream, so this changes nothing.

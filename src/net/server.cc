@@ -234,13 +234,16 @@ void HttpServer::relieve_soon() {
   });
 }
 
-// Closes connections that hold much: those without a key first, then those from the address that holds the most. More
-// than is needed now, so that it is not done for each answer.
+// Closes connections whose peers are behind: those without a key first, then those of the tenant, or from the address,
+// that holds the most. More than is needed now, so that it is not done for each answer. A connection that was answered
+// a moment ago may hold something, too, but closing it would free nothing for long.
 void HttpServer::relieve() {
   auto holding = connections();
-  std::erase_if(holding, [](const auto& connection) { return connection->unread_bytes() == 0; });
+  std::erase_if(holding, [](const auto& connection) { return !connection->is_behind(); });
   const auto weight = [](const auto& connection) {
-    return std::tuple(!connection->caller().is_known(), connection->caller().origin()->unread_bytes,
+    const Caller& caller = connection->caller();
+    return std::tuple(!caller.is_known(),
+                      caller.account() ? caller.account()->unread_bytes : caller.origin()->unread_bytes,
                       connection->unread_bytes());
   };
   std::ranges::sort(holding, std::greater<>(), weight);

@@ -64,6 +64,7 @@ struct ServerContext {
     if (counted == bytes) return;
     unread_bytes += bytes - counted;
     connection.caller().origin()->unread_bytes += bytes - counted;
+    if (const auto& account = connection.caller().account()) account->unread_bytes += bytes - counted;
     counted = bytes;
     if (unread_bytes > options.unread_answers_bytes_in_all_max) overfull();
   }

@@ -340,6 +340,30 @@ TEST(Server, Closes_those_who_read_nothing_when_all_answers_are_too_many) {
   EXPECT_NE(first.was_cut(length), second.was_cut(length)) << "one of the two strangers";
 }
 
+TEST(Server, Closes_connections_of_the_tenant_that_leaves_the_most_unread) {
+  constexpr std::size_t length = 24 * 1024 * 1024;
+  const auto careless = std::make_shared<AnswerAccount>();
+  const auto slow = std::make_shared<AnswerAccount>();
+  const auto answer = [&](const std::shared_ptr<Exchange>& exchange) {
+    const bool is_slow = exchange->request().path == "/slow";
+    exchange->trust_caller();
+    exchange->charge_answers(is_slow ? slow : careless);
+    exchange->respond({.body = std::string(is_slow ? length / 4 * 5 : length, 'x')});
+  };
+  LiveServer live(answer, {.unread_answers_bytes_in_all_max = 72 * 1024 * 1024});
+  Unread of_the_slow(live.port(), "/slow");
+  Unread first(live.port(), "/first");
+  ASSERT_TRUE(live.becomes_true([&] { return has(live.metrics(), "sluice_http_requests_total 2\n"); }));
+  EXPECT_TRUE(has(live.metrics(), "sluice_http_unread_closed_total 0\n"));
+  Unread second(live.port(), "/second");
+  ASSERT_TRUE(live.becomes_true([&] { return has(live.metrics(), "sluice_http_unread_closed_total 1\n"); }));
+  live.in_loop([&] { EXPECT_GT(slow->unread_bytes, careless->unread_bytes); });
+  EXPECT_FALSE(of_the_slow.was_cut(length / 4 * 5)) << "it holds the most of all connections, and its tenant the least";
+  EXPECT_NE(first.was_cut(length), second.was_cut(length));
+  ASSERT_TRUE(live.becomes_true([&] { return live.server().connection_count() == 0; }));
+  live.in_loop([&] { EXPECT_EQ(slow->unread_bytes + careless->unread_bytes, 0U); });
+}
+
 TEST(Server, Rests_when_the_process_has_no_descriptor_left_and_serves_when_it_has) {
   LiveServer live(echo);
   rlimit usual{};

@@ -11,7 +11,7 @@ constexpr int64_t wait_ms_max = 2'000;
 constexpr Millis acknowledge_every{1'000};
 constexpr int64_t errand_ms_max = 10'000;
 constexpr Millis unanswered_max{10'000};  // for a post, while the dispatch is to be killed
-constexpr int64_t kill_ms_max = 30'000;  // the runner answers when nothing is left
+constexpr int64_t kill_ms_max = 30'000;   // the runner answers when nothing is left
 
 // A tenant named it, and no rule of the operator does.
 bool is_public_only(const RemoteOptions& options, const std::string& runner) {
@@ -188,8 +188,8 @@ void Hearing::kill(Callback<void()> gone) {
   gone_ = std::move(gone);
   again_.cancel();
   acknowledging_.cancel();
-  // Before the runner has answered it may not have begun, and would not know what to kill. If it begins what nobody waits
-  // for any more, the tokens of a cancelled run open nothing.
+  // Before the runner has answered it may not have begun, and would not know what to kill. If it begins what nobody
+  // waits for any more, the tokens of a cancelled run open nothing.
   if (posted_ && call_) {
     again_ = context_->needs.loop.after(unanswered_max, [this] { ask_to_kill(); });
     return;

@@ -212,7 +212,8 @@ void Hands::fetch_skills() {
 }
 
 egress::Guest Hands::guest() const {
-  egress::Guest guest{dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_, {}};
+  egress::Guest guest{dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_, {}, {}};
+  guest.tenant = tenant_of(dispatch_);
   const auto& workspace = dispatch_.workspace;
   if (!workspace.base_url.empty()) guest.workspace = {workspace.base_url, workspace.token};
   return guest;

@@ -144,6 +144,11 @@ std::vector<std::string> git(std::vector<std::string> rest) {
 
 }  // namespace
 
+std::string tenant_of(const harness::Dispatch& dispatch) {
+  const auto tenant = dispatch.agent.tenant_id;
+  return tenant == model::TenantId{} ? std::string() : tenant.text();
+}
+
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
                                                      const HandsOptions& options, const vault::Secrets* secrets) {
   const auto place = place_of(repository.url);
@@ -227,7 +232,8 @@ void RepositoryFetch::open_door() {
                                                                 .port = host.value().port,
                                                                 .public_only = host.value().public_only,
                                                                 .asks_by_socks = !url.starts_with("ssh://"),
-                                                                .lifetime_ms_max = options_.clone_timeout_ms});
+                                                                .lifetime_ms_max = options_.clone_timeout_ms,
+                                                                .tenant = tenant_of(dispatch_)});
 }
 
 void RepositoryFetch::run_next() {

@@ -29,6 +29,9 @@ namespace sluice::runner {
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
                                                      const HandsOptions& options, const vault::Secrets* secrets);
 
+// Whose turn it is at what tenants share; empty where a runner does not know the tenants of the server that it works for.
+std::string tenant_of(const harness::Dispatch& dispatch);
+
 class RepositoryFetch final : private CommandListener {
  public:
   struct Needs {

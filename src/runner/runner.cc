@@ -164,7 +164,7 @@ Context::Context(const Context& its_common, world::Loop& clock, net::Client& its
       ledger(its_common.ledger),
       hand_tools(owned_->hand_tools) {}
 
-// A runner for servers elsewhere does not know their tenants, so its runs share some lines.
+// A runner may not know the tenants of the server that it works for; the runs of those share some lines.
 world::Workers* Context::workers_for(const harness::Dispatch& dispatch) const {
   constexpr uint8_t lines_of_strangers = 64;
   if (shared_workers == nullptr) return workers;

@@ -33,6 +33,14 @@ harness::WorkspaceAccess access_to(const ConfigAnswer& config, std::string_view 
   return {config.workspace_url, config.bearer, config.workspace_use};
 }
 
+// Tenants' sandboxes take turns for what they share here. A workspace's API has its tenant's id in its path; in that of
+// another kind of server there may be none.
+model::TenantId tenant_of(const std::string& workspace_url) {
+  const auto slash = workspace_url.rfind('/');
+  const auto id = model::WorkspaceId::parse(std::string_view(workspace_url).substr(slash + 1));
+  return id ? model::TenantId{id->ulid} : model::TenantId{};
+}
+
 // Ends in a full stop: what a workspace says of itself may have one, or none.
 std::string sentence(std::string words) {
   if (!words.ends_with('.') && !words.ends_with('!') && !words.ends_with('?')) words += '.';
@@ -153,6 +161,7 @@ void Session::begin(ConfigAnswer config) {
       std::make_shared<WorkspaceSupplies>(needs_.client, needs_.loop, needs_.ids,
                                           Workspace{request_.agent_url, std::move(config.files_url),
                                                     std::move(config.bearer), request_.otp_upload, request_.keep});
+  config.agent.tenant_id = tenant_of(config.workspace_url);
   harness::Dispatch dispatch{.run = needs_.ids.make<model::RunId>(),
                              .agent = std::move(config.agent),
                              .supplies = supplies_,

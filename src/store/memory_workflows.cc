@@ -36,6 +36,7 @@ void MemoryWorkflows::update(model::TenantId tenant, model::WorkflowId id, Workf
     auto* found = workflow_of(tenant, id);
     if (found == nullptr) return no_such("workflow");
     auto changed = *found;
+    if (auto refused = refusal(patch, changed)) return *std::move(refused);
     apply(patch, at, changed);
     if (auto refused = refusal_of_name(changed)) return *std::move(refused);
     *found = changed;

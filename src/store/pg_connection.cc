@@ -40,9 +40,8 @@ Trouble trouble_of(const PgFailure& failure) {
   }
   if (failure.sqlstate.starts_with("54")) return Trouble::invalid;  // too long for an index
   // A statement that was refused for another reason (a right that is missing, say) was not done.
-  const bool is_lost =
-      failure.sqlstate.empty() || failure.sqlstate == idle_too_long || failure.sqlstate.starts_with("08") ||
-      failure.sqlstate.starts_with("57P");
+  const bool is_lost = failure.sqlstate.empty() || failure.sqlstate == idle_too_long ||
+                       failure.sqlstate.starts_with("08") || failure.sqlstate.starts_with("57P");
   return is_lost ? Trouble::lost : Trouble::busy;
 }
 

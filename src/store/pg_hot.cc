@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t group_max = 1'000;  // so that a long queue is answered as it goes
 constexpr int attempts_max = 4;
 constexpr int64_t attempts_us_max = 15'000'000;  // after which no further one is begun
-constexpr int64_t put_off_us = 5'000'000;   // how long it is remembered, if nobody tries again
-constexpr int64_t end_us_max = 10'000'000;  // for a process that is told to end
+constexpr int64_t put_off_us = 5'000'000;        // how long it is remembered, if nobody tries again
+constexpr int64_t end_us_max = 10'000'000;       // for a process that is told to end
 constexpr auto end_look = std::chrono::milliseconds(10);
 
 // Every statement here finds its rows by a key. Plans that are made once, while tables are small, must say so.

@@ -461,8 +461,9 @@ void PgNodes::claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>>
 
 // ── nodes that died ─────────────────────────────────────────────────────────────────────────────
 
-// One that froze in the middle of a transaction, or went with its machine, still has its locks, for which everybody waits.
-// Of the same role, so no privilege is needed; its transactions are undone, or done, before anything of it is taken up.
+// One that froze in the middle of a transaction, or went with its machine, still has its locks, for which everybody
+// waits. Of the same role, so no privilege is needed; its transactions are undone, or done, before anything of it is
+// taken up.
 void PgNodes::end_sessions(model::NodeId dead) {
   Answer<Unit> done = [](const Result<Unit>& /*ended*/) {};  // else the database ends them, a little later
   submit(std::move(done), [dead](PgSession& session) -> Result<Unit> {

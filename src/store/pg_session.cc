@@ -43,8 +43,8 @@ bool starts_with_any(std::string_view state, std::initializer_list<std::string_v
   return false;
 }
 
-// A process that froze, or a machine without power, closes no connection: what its transactions lock would be locked for
-// as long as the database waits. Without a transaction nothing is locked, and nothing has to end.
+// A process that froze, or a machine without power, closes no connection: what its transactions lock would be locked
+// for as long as the database waits. Without a transaction nothing is locked, and nothing has to end.
 std::string bounds_of(const PgSession::Options& options) {
   std::string sql;
   if (options.idle_ms_max > 0) {
@@ -134,11 +134,11 @@ Result<std::unique_ptr<PgSession>> PgSession::connect(const Options& options) {
   PQsetNoticeReceiver(session->connection_, on_remark, session.get());
   PQsetnonblocking(session->connection_, 1);
   PQenterPipelineMode(session->connection_);
-  session->run(("SET synchronous_commit = on; SET bytea_output = hex; SET jit = off; " + bounds_of(options) +
-                options.setup)
-                   .c_str());
-  if (session->failure_) return error_of(*session->failure_);
   if (!options.node.empty()) session->notice_lost_client();
+  session->run(
+      ("SET synchronous_commit = on; SET bytea_output = hex; SET jit = off; " + bounds_of(options) + options.setup)
+          .c_str());
+  if (session->failure_) return error_of(*session->failure_);
   return session;
 }
 

@@ -82,10 +82,10 @@ class PgSession {
     std::string url;
     std::string setup;  // statements for each session's start
     int answer_ms_max = 30'000;
-    // The node whose session it is; none of a tool that takes its time. Other nodes end the sessions of one that is dead,
-    // and the database those of one that it does not hear any more, so that nobody waits for what they lock.
+    // The node whose session it is; none of a tool that takes its time. Other nodes end the sessions of one that is
+    // dead, and the database those of one that it does not hear any more, so that nobody waits for what they lock.
     std::string node = {};
-    int idle_ms_max = 0;  // how long a transaction may wait for its next statement; 0: for as long as the database lets it
+    int idle_ms_max = 0;  // how long a transaction may wait for its next statement; 0: as the database has it
   };
   static Result<std::unique_ptr<PgSession>> connect(const Options& options);
 

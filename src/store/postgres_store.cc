@@ -15,8 +15,8 @@ Result<std::unique_ptr<Store>> PostgresStore::open(PostgresOptions options, worl
                                                    world::Metrics& metrics) {
   constexpr std::string_view doing = "open the store in PostgreSQL";
   {
-    auto session = PgSession::connect(
-        {.url = options.url, .node = options.node.text(), .idle_ms_max = pg_reader_idle_ms_max});
+    auto session =
+        PgSession::connect({.url = options.url, .node = options.node.text(), .idle_ms_max = pg_reader_idle_ms_max});
     if (!session) return std::move(session.error()).in(doing);
     if (auto migrated = migrate(*session.value()); !migrated) return std::move(migrated.error()).in(doing);
   }
@@ -32,8 +32,8 @@ Result<std::unique_ptr<Store>> PostgresStore::open(PostgresOptions options, worl
 }
 
 Result<std::unique_ptr<Connection>> PostgresStore::Address::open_reader() const {
-  auto session = PgSession::connect(
-      {.url = url_, .setup = setup_, .node = node_.text(), .idle_ms_max = pg_reader_idle_ms_max});
+  auto session =
+      PgSession::connect({.url = url_, .setup = setup_, .node = node_.text(), .idle_ms_max = pg_reader_idle_ms_max});
   if (!session) return session.error();
   return std::unique_ptr<Connection>(std::make_unique<PgConnection>(std::move(session).take()));
 }

@@ -151,6 +151,7 @@ void SqlWorkflows::update(model::TenantId tenant, model::WorkflowId id, Workflow
     auto found = workflow_of(db, tenant, id);
     if (!found) return found;
     auto& changed = found.value();
+    if (auto refused = refusal(patch, changed)) return *std::move(refused);
     apply(patch, at, changed);
     if (auto refused = refusal_of_name(db, changed)) return *std::move(refused);
     execute(db, "UPDATE workflows SET name = ?, description = ?, definition = ?, updated_at = ? WHERE id = ?",

@@ -7,6 +7,11 @@
 
 namespace sluice::store {
 
+inline std::optional<Error> refusal(const WorkflowPatch& patch, const model::Workflow& workflow) {
+  if (!patch.definition_before || *patch.definition_before == workflow.definition) return std::nullopt;
+  return Error{ErrorKind::conflict, "the workflow's definition has changed"};
+}
+
 inline void apply(const WorkflowPatch& patch, Timestamp at, model::Workflow& workflow) {
   if (patch.name) workflow.name = *patch.name;
   if (patch.description) workflow.description = *patch.description;

@@ -17,6 +17,8 @@ struct WorkflowPatch {
   std::optional<std::string> name;
   std::optional<std::string> description;
   std::optional<std::string> definition;
+  // The change was made of this one: `conflict` if the workflow has another definition now.
+  std::optional<std::string> definition_before;
 };
 
 // Events to add to a workflow run's journal, and what the run is after them: its status, outputs, error, blocks and end

@@ -69,6 +69,14 @@ TEST_P(WorkflowContract, A_workflow_is_kept_changed_and_removed) {
   EXPECT_EQ(refused(&Workflows::remove, tenant, made.id), ErrorKind::not_found);
 }
 
+TEST_P(WorkflowContract, A_change_made_of_an_older_definition_is_refused) {
+  const auto made = make_workflow();
+  const WorkflowPatch patch{.definition = R"({"blocks":[]})", .definition_before = made.definition};
+  EXPECT_EQ(get(&Workflows::update, tenant, made.id, patch, Timestamp{5'000}).definition, R"({"blocks":[]})");
+  EXPECT_EQ(refused(&Workflows::update, tenant, made.id, patch, Timestamp{6'000}), ErrorKind::conflict);
+  EXPECT_EQ(get(&Workflows::workflow, tenant, made.id).updated_at.ms, 5'000);
+}
+
 TEST_P(WorkflowContract, Names_are_unique_within_a_tenant) {
   const auto first = make_workflow("one");
   EXPECT_EQ(refused(&Workflows::create, a_workflow("one")), ErrorKind::conflict);

@@ -1,6 +1,7 @@
 """The command line against a live server: what it prints, what it exits with, and chat through a terminal."""
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -178,6 +179,18 @@ class Operating(CliTest):
                               timeout=PATIENCE_S, env=self.server.environment(), check=False)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         self.assertGreater(len(done.stdout.splitlines()), 3)
+
+    def test_doctor_says_when_sandboxes_could_open_all_files_of_the_machine(self):
+        most = int(pathlib.Path("/proc/sys/fs/file-max").read_text())
+        for processes in (1, 1_000_000):
+            verdict = "ok" if 2 * 64 * processes <= most // 2 else "warning"
+            done = subprocess.run([BINARY, "doctor", "--json", "--data", self.server.home / "other",
+                                   "--capacity.max_running", "2", "--sandbox.open_files_max", "64",
+                                   "--sandbox.processes_max", str(processes)], capture_output=True, text=True,
+                                  timeout=PATIENCE_S, env=self.server.environment(), check=False)
+            found = {check["check"]: check for check in json.loads(done.stdout)}["open files"]
+            self.assertEqual(found["verdict"], verdict, found)
+            self.assertIn(str(most), found["detail"])
 
 
 class Doing(CliTest):

@@ -187,8 +187,8 @@ class OfAgents(WorkspaceTest):
         self.environment = self.client.post("/v1/environments", {
             "name": self.id(), "variables": {"DATABASE_URL": "postgres://u:hunter2@db/prod"}}).json()["id"]
         made = self.client.post(self.workspace + "/workflows", {"name": self.id(), "definition": {
-            "inputs": [], "environment": {}, "blocks": [{"id": "a", "type": "condition", "left": "1", "op": "eq", "right": "1"}],
-            "edges": [], "outputs": {}}})
+            "inputs": [], "environment": {"API_KEY": "hunter2", "TONE": "dry", "LANG_": "fr"},
+            "blocks": [{"id": "a", "type": "condition", "left": "1", "op": "eq", "right": "1"}], "edges": [], "outputs": {}}})
         self.assertEqual(made.status, 201, made.body)
         self.workflow = made.json()
 
@@ -212,42 +212,77 @@ class OfAgents(WorkspaceTest):
         return [int(words.split()[-1]) for words in seen], "".join(seen)
 
     def requests(self):
-        changed = self.workflow["definition"] | {"outputs": {"x": "1"}}
+        changed = self.workflow["definition"] | {"outputs": {"x": "1"}, "environment": {"API_KEY": "***", "TONE": "warm"}}
         return [("GET", "/environments", None), ("GET", "/environments/" + self.environment, None), ("GET", "/workflows", None),
-                ("PATCH", "/workflows/" + self.workflow["id"], {"definition": changed}),
+                ("GET", "/workflows/" + self.workflow["id"], None), ("PATCH", "/workflows/" + self.workflow["id"], {"definition": changed}),
                 ("POST", "/tables", {"name": self.id()[-40:], "columns": [{"name": "a", "type": "text"}]})]
 
     def deeds(self):
         chain = self.admin.get(f"/v1/admin/audit?limit=100&tenant_id={self.server.bootstrap['tenant_id']}").json()["data"]
-        return [(e["action"], e["actor"]) for e in chain if e["action"].startswith(("workflow.", "table."))
+        return [(e["action"], e["actor"]) for e in chain if e["action"].startswith(("workflow.", "table.", "file."))
                 and e["actor"] == "run:" + self.run_id]
 
     def test_an_agent_that_denies_everything_neither_reads_environments_nor_changes_workflows(self):
         statuses, seen = self.asked(self.agent({"effect": "deny", "host": "*"}), *self.requests())
-        self.assertEqual(statuses, [403] * 5, seen)
+        self.assertEqual(statuses, [403] * 6, seen)
         self.assertNotIn("hunter2", seen)
         kept = self.client.get(self.workspace + "/workflows/" + self.workflow["id"]).json()
         self.assertEqual(kept["definition"], self.workflow["definition"])
 
     def test_an_agent_that_may_read_changes_nothing_and_sees_no_variables(self):
         statuses, seen = self.asked(self.agent(workspace="read"), *self.requests())
-        self.assertEqual(statuses, [200, 200, 200, 403, 403], seen)
+        self.assertEqual(statuses, [200, 200, 200, 200, 403, 403], seen)
         self.assertIn(self.environment, seen)
         self.assertNotIn("hunter2", seen)
         self.assertNotIn("DATABASE_URL", seen)
+        self.assertIn('"API_KEY":"***"', seen, "the names of a workflow's own variables, without their values")
+
+    def test_a_workflows_variables_stay_as_they_are_when_an_agent_changes_it_without_seeing_them(self):
+        changed = self.workflow["definition"] | {"environment": {"API_KEY": "***", "TONE": "warm"}}
+        unknown = self.workflow["definition"] | {"environment": {"NEW": "***"}}
+        path = "/workflows/" + self.workflow["id"]
+        statuses, seen = self.asked(self.agent(workspace="write"), ("PATCH", path, {"definition": changed}),
+                                    ("PATCH", path, {"definition": unknown}),
+                                    ("POST", "/workflows", {"name": self.id() + " copy", "definition": unknown}),
+                                    ("PATCH", path, {"description": "Renewed"}))
+        self.assertEqual(statuses, [200, 422, 422, 200], seen)
+        self.assertNotIn("hunter2", seen)
+        self.assertIn("/definition/environment/NEW", seen)
+        kept = self.client.get(self.workspace + path).json()
+        self.assertEqual(kept["definition"]["environment"], {"API_KEY": "hunter2", "TONE": "warm", "LANG_": "fr"})
+        self.assertEqual(kept["description"], "Renewed")
 
     def test_what_an_agent_that_may_write_changes_is_in_the_audit_chain_with_its_run(self):
         statuses, seen = self.asked(self.agent(workspace="write"), *self.requests())
-        self.assertEqual(statuses, [200, 200, 200, 200, 201], seen)
+        self.assertEqual(statuses, [200, 200, 200, 200, 200, 201], seen)
         self.assertNotIn("hunter2", seen)
         self.assertEqual(sorted(self.deeds()), [("table.created", "run:" + self.run_id), ("workflow.updated", "run:" + self.run_id)])
         kept = self.client.get(self.workspace + "/workflows/" + self.workflow["id"]).json()
         self.assertEqual(kept["definition"]["outputs"], {"x": "1"})
 
+    def test_an_agents_files_and_its_first_change_of_a_tables_rows_are_in_the_audit_chain(self):
+        table = self.client.post(self.workspace + "/tables", {
+            "name": "rows of an agent", "columns": [{"name": "a", "type": "text"}]}).json()["id"]
+        rows = ("POST", f"/tables/{table}/rows", {"rows": [{"a": "x"}]})
+        statuses, seen = self.asked(self.agent(workspace="write"), rows, rows, rows)
+        self.assertEqual(statuses, [201] * 3, seen)
+        self.assertEqual(self.deeds(), [("table.rows_changed", "run:" + self.run_id)])
+        send = "echo hi > one.txt; curl -s -o made.json -w '%{http_code}' -F files=@one.txt http://workspace.sluice/files"
+        drop = ("curl -s -o /dev/null -w '%{http_code}' -X DELETE "
+                "http://workspace.sluice/files/$(grep -o 'fil_[a-z0-9]*' made.json | head -1)")
+        stream = self.client.send(self.conversation(agent_id=self.agent(workspace="write", name="files")),
+                                  f"$ {send}\n$ {drop}\nsay done", query="?detail=full")
+        with stream.connection:
+            self.run_id = stream.header("x-run-id")
+            events = [json.loads(line) for line in stream.lines()]
+        seen = [e["data"]["result"] for e in events if e["type"] == "step" and "result" in e["data"]]
+        self.assertEqual([words.split()[-1] for words in seen], ["201", "204"], seen)
+        self.assertEqual(sorted(self.deeds()), [(action, "run:" + self.run_id) for action in ("file.deleted", "file.uploaded")])
+
     def test_a_rule_that_denies_the_workspace_by_name_counts_also_against_a_skill(self):
         rule = {"effect": "deny", "host": "workspace.sluice", "reason": "Not for this agent"}
         statuses, seen = self.asked(self.agent(rule, workspace="write"), *self.requests())
-        self.assertEqual(statuses, [403] * 5, seen)
+        self.assertEqual(statuses, [403] * 6, seen)
         self.assertIn("Not for this agent", seen)
         default = next(a["id"] for a in self.client.get("/v1/agents").json()["data"] if a["is_default"])
         self.client.patch(f"/v1/agents/{default}", {"policy": [rule]})

@@ -18,8 +18,9 @@ BUGS = {
     "gate_forever": ("gate_->approval = std::move(approval);\n  watch_gate(left);", "gate_->approval = std::move(approval);"
                      "\n  static_cast<void>(left);"),
     "box_kept": ("needs_.dispatcher.release(conversation);", "static_cast<void>(conversation);"),
-    "cancelled_early": ("cancellers_.push_back(std::move(done));", "if (!is_over(run_.state)) { auto early = run_; "
-                        "early.state = RunState::cancelled; done(early); } else cancellers_.push_back(std::move(done));"),
+    "cancelled_early": ("cancelling_.add(std::move(done), [this] {", "if (!is_over(run_.state)) { auto early = run_; "
+                        "early.state = RunState::cancelled; done(early); done = [](const Result<model::Run>&) {}; } "
+                        "cancelling_.add(std::move(done), [this] {"),
     "unfair_queue": ("best->next_start += best->stride;", "best->next_start += 1;"),
     "position_off_by_one": ("if (seq <= after_) return false;", "if (seq < after_) return false;"),
     "checkpoint_twice": ("from_checkpoint ? live.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),

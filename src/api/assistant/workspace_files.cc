@@ -2,6 +2,7 @@
 #include "api/assistant/handlers.h"
 #include "api/bag_uploads.h"
 #include "api/downloads.h"
+#include "api/guest_deeds.h"
 #include "api/pages.h"
 
 namespace sluice::api::assistant {
@@ -59,9 +60,11 @@ void get_workspace_file_content(const Asked& asked) {
 
 void delete_workspace_file(const Asked& asked) {
   with_file(asked, [asked](const model::BagFile& file) {
-    asked->store().bags().remove(asked->tenant().id, file.id, asked->now(), [asked](const Result<Unit>& removed) {
-      if (!removed) return asked->fail(removed.error());
-      asked->no_content();
+    record_guest(asked, "file.deleted", file.id.text(), audit_detail_of(file), [asked, id = file.id] {
+      asked->store().bags().remove(asked->tenant().id, id, asked->now(), [asked](const Result<Unit>& removed) {
+        if (!removed) return asked->fail(removed.error());
+        asked->no_content();
+      });
     });
   });
 }

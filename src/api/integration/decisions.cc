@@ -173,12 +173,45 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
     const auto& conversation = approval_.conversation_id;
     decision.secrets = seal(asked_, {model::SecretScope::conversation, conversation.ulid, conversation.text()},
                             std::move(input_.secrets));
+    supplied_ = decision.secrets;
     asked_->set_run(approval_.run_id);
     asked_->engine().decide(std::move(decision), [self = shared_from_this()](const engine::DecideOutcome& outcome) {
       if (const auto* problem = std::get_if<model::Problem>(&outcome)) {
         return self->refused_ ? self->refused_(*problem) : self->asked_->problem(*problem);
       }
-      self->done_(std::get<model::Approval>(outcome));
+      self->answer(std::get<model::Approval>(outcome));
+    });
+  }
+
+  // The engine answers a decision that is repeated as it did the first one, and keeps nothing of it. Secrets other than
+  // those that came with the first must not seem to be kept.
+  void answer(const model::Approval& approval) {
+    if (supplied_.empty()) return done_(approval);
+    asked_->store().secrets_in_reach(
+        {.tenant = asked_->tenant().id, .conversation = approval_.conversation_id},
+        [self = shared_from_this(), approval](const Result<std::vector<model::SealedSecret>>& on_file) {
+          if (!on_file) return self->asked_->fail(on_file.error());
+          if (self->are_on_file(on_file.value())) return self->done_(approval);
+          const model::Problem problem{
+              .slug = model::Slug::approval_expired,
+              .detail = "The approval was decided already, with other secrets; those of this request were not kept."};
+          self->refused_ ? self->refused_(problem) : self->asked_->problem(problem);
+        });
+  }
+
+  bool are_on_file(const std::vector<model::SealedSecret>& on_file) const {
+    const auto& sealer = asked_->surface().needs.sealer;
+    const auto value_of = [&](const model::SealedSecret& secret) {
+      return sealer.open(secret.tenant_id, vault::context_of(secret), secret.sealed);
+    };
+    return std::ranges::all_of(supplied_, [&](const model::SealedSecret& secret) {
+      const auto kept = std::ranges::find_if(on_file, [&](const model::SealedSecret& one) {
+        return one.alias == secret.alias && one.scope == secret.scope;
+      });
+      if (kept == on_file.end() || kept->hosts != secret.hosts || kept->places != secret.places) return false;
+      const auto sent = value_of(secret);
+      const auto known = value_of(*kept);
+      return sent && known && sent.value() == known.value();
     });
   }
 
@@ -188,7 +221,8 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
   Callback<void(const model::Approval&)> done_;
   Callback<void(const model::Problem&)> refused_;
   std::string resolved_by_;
-  std::vector<std::string> missing_;  // aliases asked for and not supplied
+  std::vector<std::string> missing_;           // aliases asked for and not supplied
+  std::vector<model::SealedSecret> supplied_;  // with the decision
 };
 
 // Empty when it was wrong and the caller has been told so.

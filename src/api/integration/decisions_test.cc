@@ -266,6 +266,25 @@ TEST_F(DecisionsTest, I_17_secrets_that_are_asked_for_must_come_or_be_on_file) {
   EXPECT_EQ(audit_text().find("value-"), std::string::npos);
 }
 
+TEST_F(DecisionsTest, I_17_a_repeated_decision_with_other_secrets_is_not_answered_as_if_they_were_kept) {
+  const auto key = make_key(acme);
+  park({a_secret("CRM_KEY", {"api.crm.example"})});
+  const std::string first = R"(,"secrets":{"CRM_KEY":"value-1234"})";
+  EXPECT_EQ(approve(key, first)->status, 200);
+  EXPECT_EQ(approve(key, first)->status, 200) << "the same again";
+  EXPECT_EQ(approve(key)->status, 200) << "and without what was kept already";
+  for (const std::string other : {R"({"CRM_KEY":"value-5678"})", R"({"CRM_KEY":"value-1234","MORE":"value-9012"})",
+                                  R"({"CRM_KEY":{"value":"value-1234","hosts":["*"]}})"}) {
+    const auto refused = approve(key, R"(,"secrets":)" + other);
+    EXPECT_EQ(refused->status, 409) << other;
+    EXPECT_EQ(refused->slug(), "approval-expired") << other;
+  }
+  EXPECT_EQ(approve(key, R"(,"note":"Later.")")->status, 409);
+  const auto kept = on_file();
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(sealer.open(acme.id, vault::context_of(kept[0]), kept[0].sealed).take(), "value-1234");
+}
+
 TEST_F(DecisionsTest, I_17_an_archived_conversation_takes_no_secrets_and_its_gate_stays) {
   const auto key = make_key(acme);
   park({a_secret("CRM_KEY", {"api.crm.example"})});

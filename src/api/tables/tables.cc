@@ -42,6 +42,13 @@ std::string detail_of(const std::optional<std::string>& name, const std::vector<
   return out;
 }
 
+// Of rows only the first change by a run is recorded, because there may be thousands.
+void record_rows(const Asked& asked, const model::Table& table, Callback<void()> then) {
+  std::string detail;
+  json::Writer(detail).begin_object().key("name").string(table.name).end_object();
+  record_guest_once(asked, "table.rows_changed", table.id.text(), std::move(detail), std::move(then));
+}
+
 std::string list_json(const std::vector<model::TableRow>& rows) {
   std::string out = "[";
   for (const auto& row : rows) {
@@ -191,9 +198,11 @@ void insert_rows(const Asked& asked) {
     Findings findings;
     auto rows = read_rows(asked, body->root(), table, findings);
     if (refused(asked, findings)) return;
-    asked->store().tables().insert(asked->tenant().id, table.id, rows, [asked, rows](const Result<Unit>& kept) {
-      if (!kept) return fail(asked, kept.error(), "/rows");
-      asked->answer_json(201, R"({"rows":)" + list_json(rows) + "}");
+    record_rows(asked, table, [asked, id = table.id, rows = std::move(rows)] {
+      asked->store().tables().insert(asked->tenant().id, id, rows, [asked, rows](const Result<Unit>& kept) {
+        if (!kept) return fail(asked, kept.error(), "/rows");
+        asked->answer_json(201, R"({"rows":)" + list_json(rows) + "}");
+      });
     });
   });
 }
@@ -207,11 +216,13 @@ void update_row(const Asked& asked) {
     Findings findings;
     auto patch = read_cells(body->root(), "", table.columns, Cells::of_change, findings);
     if (refused(asked, findings)) return;
-    asked->store().tables().change_row(asked->tenant().id, table.id, row, std::move(patch), asked->now(),
-                                       [asked](const Result<model::TableRow>& changed) {
-                                         if (!changed) return fail(asked, changed.error(), "");
-                                         asked->answer_json(200, model::to_json(changed.value()));
-                                       });
+    record_rows(asked, table, [asked, id = table.id, row, patch = std::move(patch)]() mutable {
+      asked->store().tables().change_row(asked->tenant().id, id, row, std::move(patch), asked->now(),
+                                         [asked](const Result<model::TableRow>& changed) {
+                                           if (!changed) return fail(asked, changed.error(), "");
+                                           asked->answer_json(200, model::to_json(changed.value()));
+                                         });
+    });
   });
 }
 
@@ -219,9 +230,11 @@ void delete_row(const Asked& asked) {
   const auto row = asked->path_id<model::TableRowId>(1);
   if (!row) return asked->not_found();
   with_table(asked, [asked, row = *row](const model::Table& table) {
-    asked->store().tables().remove_row(asked->tenant().id, table.id, row, [asked](const Result<Unit>& removed) {
-      if (!removed) return asked->fail(removed.error());
-      asked->no_content();
+    record_rows(asked, table, [asked, id = table.id, row] {
+      asked->store().tables().remove_row(asked->tenant().id, id, row, [asked](const Result<Unit>& removed) {
+        if (!removed) return asked->fail(removed.error());
+        asked->no_content();
+      });
     });
   });
 }
