@@ -2,8 +2,8 @@
 
 #include "api/fields.h"
 #include "api/guest_deeds.h"
-#include "api/multipart.h"
 #include "api/worker_job.h"
+#include "http/multipart.h"
 #include "workspace/workspace.h"
 
 namespace sluice::api {
@@ -23,7 +23,7 @@ std::string megabytes(int64_t bytes) {
   return std::to_string(bytes / 1'000'000) + " MB";
 }
 
-std::optional<model::BagFile> look_at(const Part& part, const std::vector<std::string>& extensions,
+std::optional<model::BagFile> look_at(const http::Part& part, const std::vector<std::string>& extensions,
                                       Findings& findings) {
   if (part.name != "files" && part.name != "files[]") {
     findings.refuse("/" + part.name, "is no part of this form: there are files");
@@ -47,7 +47,7 @@ std::optional<model::BagFile> look_at(const Part& part, const std::vector<std::s
 Result<Reading> read_and_keep(const std::string& content_type, const net::Body& body,
                               const std::vector<std::string>& extensions, files::Contents& contents) {
   Reading reading;
-  const auto parts = read_multipart(content_type, body, {.parts_max = bag_request_files_max});
+  const auto parts = http::read_multipart(content_type, body, {.parts_max = bag_request_files_max});
   if (!parts) {
     reading.malformed = parts.error().what;
     return reading;
@@ -127,7 +127,7 @@ std::string audit_detail_of(const model::BagFile& file) {
 
 void take_files(const Asked& asked, BagPlace place, Callback<void(const BagFiles&)> then) {
   const std::string content_type(asked->header("Content-Type").value_or(""));
-  if (!is_multipart(content_type) || asked->header("Content-Encoding")) {
+  if (!http::is_multipart(content_type) || asked->header("Content-Encoding")) {
     return asked->problem(model::Slug::unsupported_media_type, "The body must be multipart/form-data.");
   }
   const auto& options = asked->surface().options;

@@ -1,16 +1,16 @@
 #include "egress/arrival.h"
 
-#include "egress/http_text.h"
+#include "http/text.h"
 
 namespace sluice::egress {
 namespace {
 
 // The first coding that changes the body, in whichever of the fields it stands; empty: there is none.
-std::string coding_of(const Fields& fields) {
-  for (const Field& field : fields.all()) {
-    if (!same_word(field.name, "Content-Encoding")) continue;
-    for (const auto coding : list_of(field.value)) {
-      if (!same_word(coding, "identity")) return std::string(coding);
+std::string coding_of(const http::Headers& fields) {
+  for (const http::Header& field : fields.all()) {
+    if (!http::same_word(field.name, "Content-Encoding")) continue;
+    for (const auto coding : http::list_of(field.value)) {
+      if (!http::same_word(coding, "identity")) return std::string(coding);
     }
   }
   return {};
@@ -19,11 +19,7 @@ std::string coding_of(const Fields& fields) {
 }  // namespace
 
 void Arrival::feed(std::string_view& bytes, std::string& out) {
-  while (stage_ == Stage::head && !bytes.empty()) {
-    const std::size_t before = bytes.size();
-    take_head(bytes, out);
-    if (bytes.size() == before) break;
-  }
+  while (stage_ == Stage::head && !bytes.empty()) take_head(bytes, out);
   while (stage_ == Stage::body) {
     const std::string_view payload = reader_->next(bytes);
     if (payload.empty()) break;
@@ -43,75 +39,77 @@ void Arrival::end(std::string& out) {
 }
 
 void Arrival::take_head(std::string_view& bytes, std::string& out) {
-  const auto size = head_size(bytes.substr(0, head_bytes_max));
-  if (!size) {
-    if (bytes.size() >= head_bytes_max) fail("the head of its answer is too long");
-    return;
+  bytes.remove_prefix(parser_.feed(bytes));
+  if (const auto& fault = parser_.fault()) {
+    const bool is_long = fault->kind == http::Fault::Kind::large_headers || fault->kind == http::Fault::Kind::long_line;
+    return fail(is_long ? "the head of its answer is too long" : "the head of its answer is malformed");
   }
-  ResponseHead head;
-  if (parse_head(bytes.substr(0, *size), head)) return fail("the head of its answer is malformed");
-  bytes.remove_prefix(*size);
+  if (!parser_.done()) return;
+  http::ResponseHead head = std::move(parser_.head());
+  parser_ = http::HeadParser<http::ResponseHead>(head_limits);
   on_head(std::move(head), out);
 }
 
-void Arrival::on_head(ResponseHead head, std::string& out) {
+void Arrival::on_head(http::ResponseHead head, std::string& out) {
   if (head.status == 101) return fail("it wants to speak another protocol, which nobody asked for");
   if (head.status < 200) return pass_on_interim(std::move(head), out);
-  const bool is_part = head.status == 206 || (head.status < 300 && head.fields.count("Content-Range") > 0);
+  const bool is_part = head.status == 206 || (head.status < 300 && head.headers.count("Content-Range") > 0);
   if (is_part && terms_.whole_only) {
     return fail("it answered with a part (206), which nobody asked for and which cannot be looked through for secrets");
   }
-  BodyPlan plan;
-  if (const auto refusal = plan_body(head, terms_.method, plan)) return fail(refusal->words);
-  const std::string coding = plan.framing == Framing::none ? "" : coding_of(head.fields);
+  http::BodyPlan plan;
+  if (const auto fault = http::plan_body(head, terms_.method, plan)) {
+    return fail("where the body ends is in doubt: " + std::string(fault->detail));
+  }
+  const std::string coding = plan.framing == http::Framing::none ? "" : coding_of(head.headers);
   if ((terms_.scrubber || terms_.whole_only) && !coding.empty()) {
     return fail("its answer is compressed (" + coding +
                 ") though it was asked not to, and so cannot be looked through "
                 "for secrets");
   }
   status_ = head.status;
-  keeps_upstream_ =
-      head.minor_version == 1 && !head.fields.lists("Connection", "close") && plan.framing != Framing::until_close;
+  keeps_upstream_ = head.minor_version == 1 && head.keeps_connection() && plan.framing != http::Framing::until_close;
   reader_.emplace(plan);
   choose_framing(plan);
-  append_head(std::move(head), plan.framing == Framing::none, out);
+  append_head(std::move(head), plan.framing == http::Framing::none, out);
   begun_ = true;
   stage_ = Stage::body;
   if (terms_.scrubber) scrub_.emplace(terms_.scrubber);
 }
 
 // "100 Continue" was for us; others, such as "103 Early Hints", are for whoever knows of HTTP/1.1.
-void Arrival::pass_on_interim(ResponseHead head, std::string& out) {
+void Arrival::pass_on_interim(http::ResponseHead head, std::string& out) {
   if (head.status == 100 || terms_.client_minor_version == 0) return;
-  head.fields.remove_hop_by_hop();
-  head.fields.remove("Content-Length");
-  head.fields.remove("Transfer-Encoding");
+  head.headers.remove_hop_by_hop();
+  head.headers.remove("Content-Length");
+  head.headers.remove("Transfer-Encoding");
   out += "HTTP/1.1 " + std::to_string(head.status) + " " + clean(head.reason) + "\r\n";
-  append_fields(head.fields, out);
+  append_fields(head.headers, out);
   out += "\r\n";
 }
 
-void Arrival::choose_framing(BodyPlan plan) {
+void Arrival::choose_framing(http::BodyPlan plan) {
   framing_ = plan.framing;
-  const bool as_it_was = plan.framing == Framing::none || (plan.framing == Framing::length && !terms_.scrubber);
-  if (!as_it_was) framing_ = terms_.client_minor_version == 1 ? Framing::chunked : Framing::until_close;
-  if (framing_ == Framing::until_close) terms_.keeps_client = false;
+  const bool as_it_was =
+      plan.framing == http::Framing::none || (plan.framing == http::Framing::length && !terms_.scrubber);
+  if (!as_it_was) framing_ = terms_.client_minor_version == 1 ? http::Framing::chunked : http::Framing::until_close;
+  if (framing_ == http::Framing::until_close) terms_.keeps_client = false;
 }
 
-void Arrival::append_head(ResponseHead head, bool bodiless, std::string& out) {
-  head.fields.remove_hop_by_hop();
-  head.fields.remove("Transfer-Encoding");
+void Arrival::append_head(http::ResponseHead head, bool bodiless, std::string& out) {
+  head.headers.remove_hop_by_hop();
+  head.headers.remove("Transfer-Encoding");
   // Of an answer without a body the length is what the body would have had.
-  if ((!bodiless && framing_ != Framing::length) || head.status == 204) head.fields.remove("Content-Length");
+  if ((!bodiless && framing_ != http::Framing::length) || head.status == 204) head.headers.remove("Content-Length");
   out += "HTTP/1.1 " + std::to_string(head.status) + " " + clean(head.reason) + "\r\n";
-  append_fields(head.fields, out);
-  if (framing_ == Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
+  append_fields(head.headers, out);
+  if (framing_ == http::Framing::chunked) out += "Transfer-Encoding: chunked\r\n";
   if (!terms_.keeps_client) out += "Connection: close\r\n";
   out += "\r\n";
 }
 
-void Arrival::append_fields(const Fields& fields, std::string& out) const {
-  for (const Field& field : fields.all()) {
+void Arrival::append_fields(const http::Headers& fields, std::string& out) const {
+  for (const http::Header& field : fields.all()) {
     out.append(clean(field.name)).append(": ").append(clean(field.value)).append("\r\n");
   }
 }
@@ -122,8 +120,8 @@ void Arrival::append_payload(std::string_view payload, std::string& out) {
     clean_payload = scrub_->push(payload);
     payload = clean_payload;
   }
-  if (framing_ == Framing::chunked) {
-    append_chunk(out, payload);
+  if (framing_ == http::Framing::chunked) {
+    http::append_chunk(out, payload);
   } else {
     out.append(payload);
   }
@@ -132,9 +130,9 @@ void Arrival::append_payload(std::string_view payload, std::string& out) {
 void Arrival::finish(std::string& out) {
   if (scrub_) {
     const std::string rest = scrub_->finish();
-    framing_ == Framing::chunked ? append_chunk(out, rest) : void(out.append(rest));
+    framing_ == http::Framing::chunked ? http::append_chunk(out, rest) : void(out.append(rest));
   }
-  if (framing_ == Framing::chunked) out += last_chunk;
+  if (framing_ == http::Framing::chunked) out += http::last_chunk;
   stage_ = Stage::done;
 }
 

@@ -10,8 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "egress/body_framing.h"
-#include "egress/head_parser.h"
+#include "egress/destination.h"
+#include "http/body.h"
+#include "http/head_parser.h"
 #include "vault/vault.h"
 
 namespace sluice::egress {
@@ -48,11 +49,11 @@ class Arrival {
  private:
   enum class Stage : uint8_t { head, body, done, failed };
   void take_head(std::string_view& bytes, std::string& out);
-  void on_head(ResponseHead head, std::string& out);
-  void pass_on_interim(ResponseHead head, std::string& out);
-  void choose_framing(BodyPlan plan);
-  void append_head(ResponseHead head, bool bodiless, std::string& out);
-  void append_fields(const Fields& fields, std::string& out) const;
+  void on_head(http::ResponseHead head, std::string& out);
+  void pass_on_interim(http::ResponseHead head, std::string& out);
+  void choose_framing(http::BodyPlan plan);
+  void append_head(http::ResponseHead head, bool bodiless, std::string& out);
+  void append_fields(const http::Headers& fields, std::string& out) const;
   void append_payload(std::string_view payload, std::string& out);
   void finish(std::string& out);
   void fail(std::string_view fault);
@@ -65,8 +66,9 @@ class Arrival {
   int status_ = 0;
   int64_t payload_bytes_ = 0;
   bool keeps_upstream_ = false;
-  Framing framing_ = Framing::none;  // towards the box
-  std::optional<BodyReader> reader_;
+  http::Framing framing_ = http::Framing::none;  // towards the box
+  http::HeadParser<http::ResponseHead> parser_{head_limits};
+  std::optional<http::BodyReader> reader_;
   std::optional<vault::ScrubStream> scrub_;
 };
 

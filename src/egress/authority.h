@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "egress/head_parser.h"
+#include "egress/destination.h"
 #include "egress/tls.h"
 #include "world/world.h"
 

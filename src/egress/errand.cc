@@ -2,41 +2,24 @@
 
 #include <array>
 
-#include "egress/http_text.h"
 #include "egress/substitution.h"
+#include "http/status.h"
+#include "http/text.h"
 
 namespace sluice::egress {
-namespace {
 
-std::string_view reason_of(int status) {
-  switch (status) {
-    case 400: return "Bad Request";
-    case 403: return "Forbidden";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 421: return "Misdirected Request";
-    case 431: return "Request Header Fields Too Large";
-    case 501: return "Not Implemented";
-    case 502: return "Bad Gateway";
-    case 503: return "Service Unavailable";
-    case 504: return "Gateway Timeout";
-    case 505: return "HTTP Version Not Supported";
-    default: return "Refused";
-  }
-}
-
-}  // namespace
-
-std::optional<Refusal> read_errand(RequestHead head, const Destination* inside, Errand& out) {
+std::optional<Refusal> read_errand(http::RequestHead head, const Destination* inside, Errand& out) {
   if (auto refusal = inside != nullptr ? parse_origin(head, *inside, out.target) : parse_absolute(head, out.target)) {
     return refusal;
   }
-  if (auto refusal = plan_body(head, out.body)) return refusal;
+  if (const auto fault = http::plan_body(head, out.body)) {
+    return Refusal{400, "where the body ends is in doubt: " + std::string(fault->detail)};
+  }
   if (head.method == "TRACE") return Refusal{405, "TRACE is not let through: it would echo what was sent"};
-  if (head.fields.count("Upgrade") > 0 && !head.fields.lists("Upgrade", "h2c")) {
+  if (head.headers.count("Upgrade") > 0 && !head.headers.lists("Upgrade", "h2c")) {
     return Refusal{501, "upgrades (WebSocket and the like) cannot be looked into and are not let through to this host"};
   }
-  if (head.fields.count("Expect") > 0 && !same_word(*head.fields.find("Expect"), "100-continue")) {
+  if (head.headers.count("Expect") > 0 && !http::same_word(*head.headers.find("Expect"), "100-continue")) {
     return Refusal{400, "what the Expect field asks for is not known here"};
   }
   if (mentions_secret(out.target.path)) {
@@ -44,8 +27,8 @@ std::optional<Refusal> read_errand(RequestHead head, const Destination* inside, 
                    "a secret may stand in a header, in the query or in the body, but not in the path of a URL, "
                    "which ends up in logs"};
   }
-  out.keeps_client = head.minor_version == 1 && !head.fields.lists("Connection", "close") &&
-                     !head.fields.lists("Proxy-Connection", "close");
+  out.keeps_client =
+      head.minor_version == 1 && head.keeps_connection() && !head.headers.lists("Proxy-Connection", "close");
   out.head = std::move(head);
   return std::nullopt;
 }
@@ -54,7 +37,7 @@ bool changes_things(std::string_view method) { return method != "GET" && method 
 
 std::string upstream_head(const Departure& departure) {
   const Errand& errand = departure.errand;
-  Fields fields = departure.fields;
+  http::Headers fields = departure.fields;
   fields.remove_hop_by_hop();
   constexpr std::array<std::string_view, 4> ours = {"Host", "Content-Length", "Transfer-Encoding", "Expect"};
   for (const auto name : ours) fields.remove(name);
@@ -66,11 +49,11 @@ std::string upstream_head(const Departure& departure) {
   std::string out = errand.head.method + " ";
   if (errand.forwarding) out += errand.forwarding->base_path;
   out += errand.target.path + departure.query + " HTTP/1.1\r\nHost: " + errand.leads_to().authority() + "\r\n";
-  for (const Field& field : fields.all()) out.append(field.name).append(": ").append(field.value).append("\r\n");
+  for (const http::Header& field : fields.all()) out.append(field.name).append(": ").append(field.value).append("\r\n");
   if (departure.identity) out += "Accept-Encoding: identity\r\n";
-  if (departure.body.framing == Framing::chunked) {
+  if (departure.body.framing == http::Framing::chunked) {
     out += "Transfer-Encoding: chunked\r\n";
-  } else if (departure.body.framing == Framing::length || errand.head.fields.count("Content-Length") > 0) {
+  } else if (departure.body.framing == http::Framing::length || errand.head.headers.count("Content-Length") > 0) {
     out += "Content-Length: " + std::to_string(departure.body.length) + "\r\n";
   }
   return out += "\r\n";
@@ -80,7 +63,8 @@ std::string own_answer(int status, std::string_view words, bool keeps_client, st
   std::string body = "sluice: ";
   body.append(words).append("\n");
   std::string out = "HTTP/1.1 " + std::to_string(status) + " ";
-  out.append(reason_of(status)).append("\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n");
+  out.append(http::reason_of(status))
+      .append("\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n");
   out.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
   if (!keeps_client) out += "Connection: close\r\n";
   out += "\r\n";

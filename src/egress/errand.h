@@ -6,16 +6,16 @@
 #include <string>
 #include <string_view>
 
-#include "egress/body_framing.h"
-#include "egress/head_parser.h"
+#include "egress/destination.h"
 #include "egress/workspace_door.h"
+#include "http/body.h"
 
 namespace sluice::egress {
 
 struct Errand {
-  RequestHead head;
+  http::RequestHead head;
   Target target;
-  BodyPlan body;
+  http::BodyPlan body;
   bool keeps_client = false;  // the box may send another request on this connection
   std::optional<Forwarding> forwarding;
 
@@ -23,17 +23,17 @@ struct Errand {
 };
 
 // From a parsed head; `inside` is where the CONNECT led, null when there was none.
-std::optional<Refusal> read_errand(RequestHead head, const Destination* inside, Errand& out);
+std::optional<Refusal> read_errand(http::RequestHead head, const Destination* inside, Errand& out);
 
 // Not to be done twice by mistake.
 bool changes_things(std::string_view method);
 
 struct Departure {
   const Errand& errand;
-  const Fields& fields;      // with their secrets
-  const std::string& query;  // with its secrets
-  BodyPlan body;             // as it will be sent
-  bool identity = false;     // the answer must not be compressed
+  const http::Headers& fields;  // with their secrets
+  const std::string& query;     // with its secrets
+  http::BodyPlan body;          // as it will be sent
+  bool identity = false;        // the answer must not be compressed
 };
 std::string upstream_head(const Departure& departure);
 

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 
-#include "egress/http_text.h"
+#include "http/body.h"
 
 namespace sluice::egress {
+
+using http::append_chunk;
+using http::Framing;
+using http::last_chunk;
+
 namespace {
 
 constexpr uint64_t collected_bytes_max = 1024 * 1024;  // a longer body streams
@@ -24,7 +29,7 @@ Exchange::Exchange(Premises& premises, Stream& client, Errand errand, Callback<v
         return verdict;
       }),
       reader_(errand_.body),
-      substitution_(quoting_of(errand_.head.fields.find("Content-Type")), judge_) {
+      substitution_(quoting_of(errand_.head.headers.find("Content-Type")), judge_) {
   body_taken_ = errand_.body.framing == Framing::none;
   passage_.host = errand_.target.to.host;
   passage_.port = errand_.target.to.port;
@@ -86,7 +91,7 @@ bool Exchange::stopped_by(const Substitution& result) {
 }
 
 void Exchange::prepare_head() {
-  fields_ = errand_.head.fields;
+  fields_ = errand_.head.headers;
   query_ = errand_.target.query;
   if (stopped_by(substitute_head(fields_, query_, judge_))) return;
   const Destination& to = errand_.target.to;
@@ -111,7 +116,7 @@ void Exchange::collect() {
 
 void Exchange::welcome_body() {
   if (std::exchange(welcomed_body_, true) || errand_.head.minor_version == 0) return;
-  if (errand_.head.fields.count("Expect") > 0 && client_.input().empty())
+  if (errand_.head.headers.count("Expect") > 0 && client_.input().empty())
     client_.write("HTTP/1.1 100 Continue\r\n\r\n");
 }
 

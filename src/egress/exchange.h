@@ -78,13 +78,13 @@ class Exchange final {
   model::SecretPlace missing_place_ = model::place_header;
   bool looked_ = false;  // for it, after the answer
 
-  Fields fields_;  // with their secrets
+  http::Headers fields_;  // with their secrets
   std::string query_;
-  BodyReader reader_;
+  http::BodyReader reader_;
   BodySubstitution substitution_;
   std::string body_;  // on its way, with its secrets
   bool body_taken_ = false;
-  BodyPlan sent_plan_;
+  http::BodyPlan sent_plan_;
   bool looks_through_ = false;
   bool may_grow_ = false;    // secrets may be put in
   bool whole_only_ = false;  // a secret may go to this host: no part of an answer of its may be asked for

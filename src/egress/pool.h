@@ -6,7 +6,7 @@
 #include <list>
 #include <memory>
 
-#include "egress/head_parser.h"
+#include "egress/destination.h"
 #include "egress/stream.h"
 #include "world/world.h"
 

@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "egress/authority.h"
-#include "egress/body_framing.h"
+#include "egress/destination.h"
 #include "egress/egress.h"
-#include "egress/head_parser.h"
 #include "egress/house.h"
 #include "egress/upstream_fixture.h"
 #include "egress/wire_fixture.h"
+#include "http/body.h"
 #include "world/fake_world.h"
 
 namespace sluice::egress {

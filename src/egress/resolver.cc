@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "egress/http_text.h"
+#include "http/text.h"
 
 namespace sluice::egress {
 namespace {
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Resolver>> Resolver::make(const std::map<std::string, std
   for (const auto& [host, text] : host_addresses) {
     const auto address = parse_address(text);
     if (!address) return Error{ErrorKind::invalid, "the address of " + host + " is none: " + text};
-    out->known_.emplace(lower_case(host), *address);
+    out->known_.emplace(http::lower_case(host), *address);
   }
   for (const auto& text : private_addresses) {
     const auto range = parse_range(text);

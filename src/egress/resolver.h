@@ -10,7 +10,7 @@
 #include "base/addresses.h"
 #include "base/callback.h"
 #include "base/result.h"
-#include "egress/head_parser.h"
+#include "egress/destination.h"
 #include "egress/lookups.h"
 #include "world/world.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/addresses.h"
-#include "egress/http_text.h"
+#include "http/text.h"
 
 namespace sluice::egress {
 namespace {
@@ -26,7 +26,7 @@ std::string address_text(std::string_view bytes) {
 }
 
 std::string name_text(std::string_view bytes) {
-  auto name = lower_case(bytes);
+  auto name = http::lower_case(bytes);
   if (name.ends_with('.')) name.pop_back();
   const auto address = parse_address(name);  // some clients send one as if it were a name
   return address ? address->text() : name;

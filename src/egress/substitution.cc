@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
-#include "egress/http_text.h"
+#include "http/text.h"
 
 namespace sluice::egress {
 namespace {
@@ -50,7 +50,7 @@ class Reader {
     const int digits[] = {c >> 4, c & 15};
     for (std::size_t i = 0; i < 2; ++i) {
       if (at_ + 1 + i == text_.size()) return ran_out_ = true, false;
-      if (hex_digit(text_[at_ + 1 + i]) != digits[i]) return false;
+      if (http::hex_digit(text_[at_ + 1 + i]) != digits[i]) return false;
     }
     at_ += 3;
     return true;
@@ -121,7 +121,7 @@ Substitution replace(std::string_view text, bool is_all, Quoting quoting, model:
       continue;
     }
     const bool in_head = place == model::place_header || place == model::place_basic;
-    if (in_head && !is_field_value(verdict.value)) {
+    if (in_head && !http::is_field_value(verdict.value)) {
       return {Substitution::Kind::refused, std::string(match.alias),
               "the value of " + std::string(match.alias) + " has a line break or another control character, and a " +
                   "header field must not"};
@@ -162,8 +162,8 @@ std::string to_base64(std::string_view bytes) {
 // "Basic dXNlcjp7e3NlY3JldDpYfX0=": the alias is inside.
 Substitution replace_in_basic(std::string& value, const Judge& judge) {
   constexpr std::string_view scheme = "Basic ";
-  if (!same_word(std::string_view(value).substr(0, scheme.size()), scheme)) return {};
-  auto credentials = from_base64(trimmed(std::string_view(value).substr(scheme.size())));
+  if (!http::same_word(std::string_view(value).substr(0, scheme.size()), scheme)) return {};
+  auto credentials = from_base64(http::trimmed(std::string_view(value).substr(scheme.size())));
   if (!credentials || !mentions_secret(*credentials)) return {};
   Substitution result = replace_all(*credentials, Quoting::none, model::place_basic, judge);
   if (result.kind == Substitution::Kind::done) value = std::string(scheme) + to_base64(*credentials);
@@ -172,18 +172,18 @@ Substitution replace_in_basic(std::string& value, const Judge& judge) {
 
 }  // namespace
 
-Quoting quoting_of(const std::string* content_type) {
-  if (content_type == nullptr) return Quoting::none;
-  const std::string media = lower_case(trimmed(content_type->substr(0, content_type->find(';'))));
+Quoting quoting_of(std::optional<std::string_view> content_type) {
+  if (!content_type) return Quoting::none;
+  const std::string media = http::lower_case(http::trimmed(content_type->substr(0, content_type->find(';'))));
   if (media == "application/x-www-form-urlencoded") return Quoting::url;
   if (media == "application/json" || media.ends_with("+json")) return Quoting::json;
   return Quoting::none;
 }
 
-Substitution substitute_head(Fields& fields, std::string& query, const Judge& judge) {
-  for (Field& field : fields.all()) {
+Substitution substitute_head(http::Headers& fields, std::string& query, const Judge& judge) {
+  for (http::Header& field : fields.all()) {
     Substitution result =
-        same_word(field.name, "Authorization") ? replace_in_basic(field.value, judge) : Substitution{};
+        http::same_word(field.name, "Authorization") ? replace_in_basic(field.value, judge) : Substitution{};
     if (result.kind != Substitution::Kind::done) return result;
     if (field.value.find('{') == std::string::npos) continue;
     result = replace_all(field.value, Quoting::none, model::place_header, judge);

@@ -5,10 +5,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "egress/head_parser.h"
+#include "http/headers.h"
 #include "model/model.h"
 
 namespace sluice::egress {
@@ -39,10 +40,10 @@ enum class Quoting : uint8_t {
 };
 
 // Quoting of a body, by its Content-Type.
-Quoting quoting_of(const std::string* content_type);
+Quoting quoting_of(std::optional<std::string_view> content_type);
 
 // The head with its values in place; `target` is for the query, with its '?'.
-Substitution substitute_head(Fields& fields, std::string& query, const Judge& judge);
+Substitution substitute_head(http::Headers& fields, std::string& query, const Judge& judge);
 // Does an alias stand here, in either spelling? For places where none may.
 bool mentions_secret(std::string_view text);
 

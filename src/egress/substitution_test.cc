@@ -24,7 +24,7 @@ struct Made {
 };
 
 Made in_field(std::string_view name, std::string_view value) {
-  Fields fields;
+  http::Headers fields;
   fields.add(name, value);
   std::string query;
   Made out{substitute_head(fields, query, judge), {}};
@@ -33,7 +33,7 @@ Made in_field(std::string_view name, std::string_view value) {
 }
 
 Made in_query(std::string query) {
-  Fields fields;
+  http::Headers fields;
   const auto result = substitute_head(fields, query, judge);
   return {result, query};
 }
@@ -116,15 +116,11 @@ TEST(Substitution, Goes_on_where_it_stopped_when_the_secret_has_come) {
 }
 
 TEST(Substitution, The_type_of_a_body_says_how_values_are_spelt_in_it) {
-  const std::string json = "application/json; charset=utf-8";
-  const std::string problem = "application/problem+json";
-  const std::string form = "Application/X-WWW-Form-Urlencoded";
-  const std::string text = "text/plain";
-  EXPECT_EQ(quoting_of(&json), Quoting::json);
-  EXPECT_EQ(quoting_of(&problem), Quoting::json);
-  EXPECT_EQ(quoting_of(&form), Quoting::url);
-  EXPECT_EQ(quoting_of(&text), Quoting::none);
-  EXPECT_EQ(quoting_of(nullptr), Quoting::none);
+  EXPECT_EQ(quoting_of("application/json; charset=utf-8"), Quoting::json);
+  EXPECT_EQ(quoting_of("application/problem+json"), Quoting::json);
+  EXPECT_EQ(quoting_of("Application/X-WWW-Form-Urlencoded"), Quoting::url);
+  EXPECT_EQ(quoting_of("text/plain"), Quoting::none);
+  EXPECT_EQ(quoting_of(std::nullopt), Quoting::none);
 }
 
 TEST(Substitution, What_is_only_talked_about_stays_as_it_is) {

@@ -1,35 +1,19 @@
-// TLS towards the world, and sessions on either side: OpenSSL's, with owners.
+// TLS towards the world, and sessions on either side.
 #pragma once
-
-#include <openssl/bio.h>
-#include <openssl/evp.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
 
 #include <memory>
 #include <string>
 
 #include "base/result.h"
-#include "egress/head_parser.h"
+#include "egress/destination.h"
+#include "tls/tls.h"
 
 namespace sluice::egress {
 
-struct OpenSslFree {
-  void operator()(BIO* bio) const { BIO_free_all(bio); }
-  void operator()(BIO_METHOD* method) const { BIO_meth_free(method); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(SSL* session) const { SSL_free(session); }
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(X509_EXTENSION* extension) const { X509_EXTENSION_free(extension); }
-};
-template <typename T>
-using OpenSslPtr = std::unique_ptr<T, OpenSslFree>;
+using tls::openssl_words;
+using tls::OpenSslPtr;
 
-// What OpenSSL complained of last, in its words; takes it off the thread's list.
-std::string openssl_words();
-
-// What both sides share: TLS 1.2 or later, no compression, HTTP/1.1.
+// Of the side that a sandbox connects to: HTTP/1.1 alone.
 OpenSslPtr<SSL_CTX> make_server_context();
 
 class Tls {
@@ -43,18 +27,13 @@ class Tls {
   OpenSslPtr<SSL> connect(const Destination& to, int fd) const;
 
  private:
-  Tls(OpenSslPtr<SSL_CTX> client, OpenSslPtr<X509> house_certificate, OpenSslPtr<SSL_CTX> house,
-      OpenSslPtr<BIO_METHOD> socket)
-      : client_(std::move(client)),
-        house_certificate_(std::move(house_certificate)),
-        house_(std::move(house)),
-        quiet_socket_(std::move(socket)) {}
-  OpenSslPtr<SSL> session(SSL_CTX* context, int fd) const;
+  Tls(OpenSslPtr<SSL_CTX> client, OpenSslPtr<X509> house_certificate, OpenSslPtr<SSL_CTX> house)
+      : client_(std::move(client)), house_certificate_(std::move(house_certificate)), house_(std::move(house)) {}
 
   OpenSslPtr<SSL_CTX> client_;
   OpenSslPtr<X509> house_certificate_;  // the context below looks at it
   OpenSslPtr<SSL_CTX> house_;           // towards our own server
-  OpenSslPtr<BIO_METHOD> quiet_socket_;
+  tls::Sessions sessions_;
 };
 
 }  // namespace sluice::egress

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/callback.h"
-#include "egress/head_parser.h"
+#include "egress/destination.h"
 #include "egress/stream.h"
 
 namespace sluice::egress {

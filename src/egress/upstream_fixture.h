@@ -101,7 +101,7 @@ inline void echo(Peer& peer) {
     const Heard heard = peer.hear_request();
     if (heard.request.method.empty()) return;
     std::string body = heard.request.method + " " + heard.request.target + "\n";
-    for (const auto& field : heard.request.fields.all()) body += field.name + ": " + field.value + "\n";
+    for (const auto& field : heard.request.headers.all()) body += field.name + ": " + field.value + "\n";
     body += "\n" + heard.body;
     if (!peer.say("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
                   (heard.request.method == "HEAD" ? "" : body))) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "egress/http_text.h"
-
 namespace sluice::egress {
 Visit::Visit(Premises& premises, OwnedFd fd, Callback<void()> on_over)
     : premises_(premises),
@@ -49,32 +47,22 @@ bool Visit::advance() {
 // ── heads ──
 
 bool Visit::take_head() {
-  std::string_view input = client_.input();
-  // RFC 9112 §2.2: some clients end a body with one line end too many.
-  if (input.starts_with("\r\n")) {
-    client_.consume(2);
-    input = client_.input();
-  }
-  if (input.empty()) {
+  client_.consume(parser_.feed(client_.input()));
+  const auto fault = parser_.fault();
+  if (!parser_.started()) {
     if (client_.ended()) close();
     return phase_ != Phase::head;
   }
   if (!head_has_begun_) begin_head();
-  const auto size = head_size(input.substr(0, head_bytes_max));
-  if (!size) {
-    // What is no method will never be a request: TLS to a plain port has no line ends to wait for.
-    const bool hopeless = !is_token(input.substr(0, 1)) && input.front() != '\r';
-    if (hopeless) return answer(400, "this is not an HTTP request", false), true;
-    if (has_bare_line_feed(input)) return answer(400, "a line of the request does not end with CR LF", false), true;
-    if (input.size() >= head_bytes_max) return answer(431, "the head of the request is too long", false), true;
+  if (!parser_.done() && !fault) {
     if (client_.ended()) close();
     return phase_ != Phase::head;
   }
-  RequestHead head;
-  const auto refusal = parse_head(input.substr(0, *size), head);
-  client_.consume(*size);
-  if (refusal) {
-    answer(refusal->status, refusal->words, false);
+  http::RequestHead head = std::move(parser_.head());
+  parser_ = http::HeadParser<http::RequestHead>(head_limits);
+  if (fault) {
+    const Refusal refusal = refusal_of(*fault);
+    answer(refusal.status, refusal.words, false);
   } else if (const auto pause_ms = premises_.pause_ms(); pause_ms > 0) {
     pause(std::move(head), pause_ms);
   } else {
@@ -84,7 +72,7 @@ bool Visit::take_head() {
 }
 
 // Before it is judged: a sandbox that is refused again and again asks slowly, on however many connections.
-void Visit::pause(RequestHead head, int64_t pause_ms) {
+void Visit::pause(http::RequestHead head, int64_t pause_ms) {
   paused_ = std::move(head);
   enter(Phase::pausing);
   timer_ = premises_.house().reactor.after({pause_ms}, [this] {
@@ -104,7 +92,7 @@ void Visit::begin_head() {
   timer_ = premises_.house().reactor.after({patience_ms()}, [this] { on_timer(); });
 }
 
-void Visit::on_head(RequestHead head) {
+void Visit::on_head(http::RequestHead head) {
   if (head.method == "CONNECT") return on_connect(std::move(head));
   const std::string its_method = head.method;
   const auto refusal = read_errand(std::move(head), inside_ ? &*inside_ : nullptr, errand_);
@@ -114,7 +102,7 @@ void Visit::on_head(RequestHead head) {
   answer(refusal->status, refusal->words, true);
 }
 
-void Visit::on_connect(RequestHead head) {
+void Visit::on_connect(http::RequestHead head) {
   connects_ = true;
   connect_to_ = {};
   if (inside_) return answer(400, "a CONNECT inside a CONNECT", false);
@@ -122,7 +110,7 @@ void Visit::on_connect(RequestHead head) {
     connect_to_ = {};
     return answer(refusal->status, refusal->words, false);
   }
-  if (head.fields.count("Content-Length") + head.fields.count("Transfer-Encoding") > 0) {
+  if (head.headers.count("Content-Length") + head.headers.count("Transfer-Encoding") > 0) {
     return answer(400, "a CONNECT has no body", true);
   }
   if (connect_to_.host == workspace_host) {
@@ -268,7 +256,7 @@ bool Visit::exchange() {
 // ── ends ──
 
 void Visit::answer(int status, std::string_view words, bool refused) {
-  const bool keeps = !connects_ && errand_.keeps_client && errand_.body.framing == Framing::none;
+  const bool keeps = !connects_ && errand_.keeps_client && errand_.body.framing == http::Framing::none;
   client_.write(own_answer(status, words, keeps, method()));
   Passage passage{.status = status};
   if (refused) passage.refused = words;

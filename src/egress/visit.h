@@ -14,6 +14,7 @@
 #include "egress/premises.h"
 #include "egress/stream.h"
 #include "egress/tunnel.h"
+#include "http/head_parser.h"
 
 namespace sluice::egress {
 
@@ -37,9 +38,9 @@ class Visit final : public Waiter {
   bool advance();
   bool take_head();
   void begin_head();
-  void on_head(RequestHead head);
-  void pause(RequestHead head, int64_t pause_ms);
-  void on_connect(RequestHead head);
+  void on_head(http::RequestHead head);
+  void pause(http::RequestHead head, int64_t pause_ms);
+  void on_connect(http::RequestHead head);
   void judge();
   void go_on();
   void look_into();
@@ -72,7 +73,8 @@ class Visit final : public Waiter {
   Phase phase_ = Phase::head;
   int64_t moved_us_ = 0;  // when anything last happened
   bool head_has_begun_ = false;
-  RequestHead paused_;  // waits its turn
+  http::HeadParser<http::RequestHead> parser_{head_limits};
+  http::RequestHead paused_;  // waits its turn
   world::Timer timer_;
   world::Timer question_timer_;
 

@@ -13,9 +13,10 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "egress/body_framing.h"
-#include "egress/head_parser.h"
+#include "egress/destination.h"
 #include "egress/tls.h"
+#include "http/body.h"
+#include "http/head_parser.h"
 
 namespace sluice::egress {
 
@@ -34,15 +35,14 @@ inline OwnedFd listen_on_loopback(uint16_t& port) {
 }
 
 struct Heard {
-  RequestHead request;  // one of the two
-  ResponseHead response;
+  http::RequestHead request;  // one of the two
+  http::ResponseHead response;
   int status = 0;
   std::string body;
   bool complete = false;
 
   std::string field(std::string_view name) const {
-    const std::string* const value = (status == 0 ? request.fields : response.fields).find(name);
-    return value == nullptr ? "(none)" : *value;
+    return std::string((status == 0 ? request.headers : response.headers).find(name).value_or("(none)"));
   }
 };
 
@@ -87,27 +87,20 @@ class Peer {
 
   Heard hear_request() {
     Heard out;
-    if (!hear_head()) return out;
-    const std::size_t size = *head_size(heard_);
-    EXPECT_FALSE(parse_head(heard_.substr(0, size), out.request)) << heard_;
-    heard_.erase(0, size);
-    BodyPlan plan;
-    EXPECT_FALSE(plan_body(out.request, plan));
+    if (!hear_head(out.request)) return out;
+    http::BodyPlan plan;
+    EXPECT_FALSE(http::plan_body(out.request, plan));
     hear_body(plan, out);
     return out;
   }
   Heard hear_answer(std::string_view method = "GET") {
     Heard out;
     do {
-      if (!hear_head()) return out;
-      const std::size_t size = *head_size(heard_);
-      out.response = {};
-      EXPECT_FALSE(parse_head(heard_.substr(0, size), out.response)) << heard_;
-      heard_.erase(0, size);
+      if (!hear_head(out.response)) return out;
     } while (out.response.status < 200);
     out.status = out.response.status;
-    BodyPlan plan;
-    EXPECT_FALSE(plan_body(out.response, method, plan));
+    http::BodyPlan plan;
+    EXPECT_FALSE(http::plan_body(out.response, method, plan));
     if (method != "CONNECT" || out.status != 200) hear_body(plan, out);
     return out;
   }
@@ -127,14 +120,19 @@ class Peer {
   bool is_over() { return heard_.empty() && !hear_more(); }
 
  private:
-  bool hear_head() {
-    while (!head_size(heard_)) {
+  template <typename Head>
+  bool hear_head(Head& out) {
+    http::HeadParser<Head> parser(head_limits);
+    for (;;) {
+      heard_.erase(0, parser.feed(heard_));
+      EXPECT_FALSE(parser.fault()) << parser.fault()->detail;
+      if (parser.fault()) return false;
+      if (parser.done()) return out = std::move(parser.head()), true;
       if (!hear_more()) return false;
     }
-    return true;
   }
-  void hear_body(BodyPlan plan, Heard& out) {
-    BodyReader reader(plan);
+  void hear_body(http::BodyPlan plan, Heard& out) {
+    http::BodyReader reader(plan);
     while (!reader.done() && !reader.broken()) {
       std::string_view bytes = heard_;
       for (auto piece = reader.next(bytes); !piece.empty(); piece = reader.next(bytes)) out.body += piece;

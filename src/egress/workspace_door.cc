@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "egress/http_text.h"
+#include "http/text.h"
 
 namespace sluice::egress {
 namespace {
@@ -33,7 +33,7 @@ Result<Forwarding> forwarding_to(std::string_view base_url, std::string_view tok
 
 std::optional<Refusal> check_workspace_path(std::string_view path) {
   const Refusal refusal{400, "a path of the workspace has neither dot segments nor encoded slashes or dots"};
-  const std::string plain = lower_case(path);
+  const std::string plain = http::lower_case(path);
   if (!plain.starts_with('/') || plain.find('\\') != std::string::npos) return refusal;
   // Encoded once or more often: each decoding leaves a percent sign less.
   for (const auto* const code : {"%2e", "%2f", "%5c", "%25", "%00"}) {

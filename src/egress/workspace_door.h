@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "egress/head_parser.h"
+#include "egress/destination.h"
 
 namespace sluice::egress {
 

@@ -54,7 +54,7 @@ TEST_F(WorkspaceDoorTest, What_the_box_says_of_who_it_is_is_dropped) {
       "Authorization: Bearer sk_adm_guessed\r\nauthorization: Bearer sk_int_guessed\r\nCookie: sluice_session=x\r\n"
       "Connection: Authorization\r\nProxy-Authorization: Basic eDp5\r\n");
   const Heard heard = ledger.at(0);
-  EXPECT_EQ(heard.request.fields.count("Authorization"), 1u);
+  EXPECT_EQ(heard.request.headers.count("Authorization"), 1u);
   EXPECT_EQ(heard.field("Authorization"), "Bearer " + std::string(bearer));
   EXPECT_EQ(heard.field("Cookie"), "(none)");
   EXPECT_EQ(heard.field("Proxy-Authorization"), "(none)");

@@ -141,7 +141,7 @@ void Http1Connection::turn_away(const Response& response) {
                .persistence = Persistence::close,
                .now = context_.reactor.now()},
               response.headers, context_.date);
-  if (parser_.request().method != "HEAD") context_.head += response.body;
+  if (!parser_.is_head_request()) context_.head += response.body;
   outbox().add_text(context_.head);
   phase_ = Phase::closing;
   phase_due_us_ = never;

@@ -63,7 +63,7 @@ void Http1Exchange::write(SharedBytes bytes) {
 void Http1Exchange::finish() {
   if (connection_ == nullptr) return;
   SLUICE_CHECK(started_);
-  if (framing_ == Framing::chunked && !bodiless_) connection_->outbox().add_text("0\r\n\r\n");
+  if (framing_ == Framing::chunked && !bodiless_) connection_->outbox().add_text(http::last_chunk);
   connection_->end_answer(persists_);
 }
 

@@ -40,7 +40,7 @@ void Http2Stream::read_pseudo_field(std::string_view name, std::string_view valu
     authority_ = value;
     head_.add_field("host", value);
   } else if (name == ":path") {
-    if (value.size() > limits_.line_bytes_max) return refuse(414, "the request line is too long");
+    if (value.size() > limits_.head.line_bytes_max) return refuse(414, "the request line is too long");
     path_ = value;
   }
 }
@@ -59,15 +59,13 @@ void Http2Stream::on_head_end() {
 }
 
 void Http2Stream::read_head() {
-  if (method_.size() + path_.size() + line_overhead > limits_.line_bytes_max) {
+  if (method_.size() + path_.size() + line_overhead > limits_.head.line_bytes_max) {
     return refuse(414, "the request line is too long");
   }
   if (!cookie_.empty()) head_.add_field("cookie", cookie_);
-  head_.set_version(HttpVersion::http_2);
-  head_.set_method(method_);
   if (scheme_ != "http" && scheme_ != "https") return refuse(400, "the :scheme is neither http nor https");
   if (!path_.starts_with('/') && path_ != "*") return refuse(400, "the request target is malformed");
-  head_.set_target(path_);
+  head_.set_request_line(method_, path_);
   if (!refused()) head_.finish();
   if (!refused()) body_.expect(head_.length().value_or(0));
 }
@@ -80,7 +78,7 @@ void Http2Stream::forget_fields() {
 
 void Http2Stream::forget_request() {
   forget_fields();
-  head_.request() = {};
+  head_.forget_request();
 }
 
 void Http2Stream::on_data(std::string_view bytes) {

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "net/incoming_body.h"
+#include "net/incoming_head.h"
 #include "net/outbox.h"
-#include "net/request_head.h"
 
 namespace sluice::net {
 
@@ -41,10 +41,10 @@ class Http2Stream final {
   bool announces_body_to_judge() const { return head_.announces_body_to_judge(); }
   bool is_head_request() const { return method_ == "HEAD"; }
   bool request_ended() const { return request_ended_; }
-  std::size_t header_bytes() const { return head_.header_bytes(); }
+  std::size_t header_bytes() const { return head_.tally().bytes(); }
   std::size_t body_size() const { return body_.size(); }
   // The body is awaited, and the head with it.
-  void hold_head() { heed(body_.hold_head(head_.header_bytes())); }
+  void hold_head() { heed(body_.hold_head(head_.tally().bytes())); }
   // The sender has shown a key.
   void admit() { heed(body_.admit()); }
   void drop_body() { body_.drop(); }
@@ -81,7 +81,7 @@ class Http2Stream final {
 
   const int32_t id_;
   const RequestLimits& limits_;
-  RequestHead head_;
+  IncomingHead head_;
   IncomingBody body_;
   std::string method_;
   std::string path_;

@@ -6,17 +6,14 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "http/body.h"
+#include "http/status.h"
 #include "net/net.h"
 
 namespace sluice::net {
 
-// How the client finds the end of the body.
-enum class Framing : uint8_t {
-  length,       // Content-Length
-  chunked,      // HTTP/1.1, length unknown
-  until_close,  // HTTP/1.0, length unknown
-  none,         // 204, 304: no body, and nothing said about one
-};
+using http::Framing;  // `none`: of 204 and 304, where nothing is said about a body
+using http::has_no_body;
 
 // What is said about the connection.
 enum class Persistence : uint8_t { implied, close, keep_alive };
@@ -41,8 +38,6 @@ class DateLine {
   std::string text_;
 };
 
-// 1xx, 204 and 304: whatever is written.
-bool has_no_body(int status);
 // The body of an answer, as it is queued; nothing of it stays behind.
 SharedBytes take_body(Response& response);
 

@@ -5,8 +5,8 @@
 namespace sluice::net {
 namespace http_parser_test {
 
-constexpr RequestLimits small = {
-    .line_bytes_max = 64, .header_bytes_max = 200, .header_count_max = 5, .body_bytes_max = 40};
+constexpr RequestLimits small = {.head = {.line_bytes_max = 64, .header_bytes_max = 200, .header_count_max = 5},
+                                 .body_bytes_max = 40};
 
 // What came of some bytes, as text that can be compared.
 struct Outcome {
@@ -213,15 +213,15 @@ TEST(RequestParser, Knows_one_expectation) {
 
 TEST(RequestParser, Holds_each_limit_exactly) {
   const auto line_of = [](std::size_t size) { return "GET /" + std::string(size - 14, 'a') + " HTTP/1.1"; };
-  EXPECT_EQ(status_of_line(line_of(small.line_bytes_max)), 0);
-  EXPECT_EQ(status_of_line(line_of(small.line_bytes_max + 1)), 414);
-  EXPECT_EQ(status_of(std::string(small.line_bytes_max + 3, 'a')), 414);
+  EXPECT_EQ(status_of_line(line_of(small.head.line_bytes_max)), 0);
+  EXPECT_EQ(status_of_line(line_of(small.head.line_bytes_max + 1)), 414);
+  EXPECT_EQ(status_of(std::string(small.head.line_bytes_max + 3, 'a')), 414);
 
   const auto head_of = [](std::size_t size) {
     return "GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(size - 10, 'a') + "\r\n\r\n";
   };
-  EXPECT_EQ(status_of(head_of(small.header_bytes_max)), 0);
-  EXPECT_EQ(status_of(head_of(small.header_bytes_max + 1)), 431);
+  EXPECT_EQ(status_of(head_of(small.head.header_bytes_max)), 0);
+  EXPECT_EQ(status_of(head_of(small.head.header_bytes_max + 1)), 431);
 
   std::string fields = "GET / HTTP/1.1\r\nHost: h\r\na: 1\r\nb: 2\r\nc: 3\r\nd: 4\r\n";
   EXPECT_EQ(status_of(fields + "\r\n"), 0);

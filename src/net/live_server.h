@@ -106,7 +106,7 @@ class RawClient {
     }
   }
   void end_saying() { shutdown(fd_.get(), SHUT_WR); }
-  void hang_up() { fd_ = Fd(); }
+  void hang_up() { fd_.reset(); }
   // Closes as a vanished machine would seem to: with a reset.
   void vanish() {
     const linger now{.l_onoff = 1, .l_linger = 0};
@@ -151,7 +151,7 @@ class RawClient {
     return got > 0;
   }
 
-  Fd fd_;
+  OwnedFd fd_;
   std::string heard_;
   bool was_reset_ = false;
 };

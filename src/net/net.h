@@ -21,32 +21,25 @@
 #include "base/limits.h"
 #include "base/result.h"
 #include "base/stranger_limits.h"
+#include "http/headers.h"
+#include "http/uri.h"
+#include "http/url_rules.h"
 #include "net/body.h"
 #include "world/world.h"
 
 namespace sluice::net {
 
-struct Header {
-  std::string name;  // as it came
-  std::string value;
-};
-
-class Headers {
- public:
-  Headers() = default;
-  Headers(std::initializer_list<Header> fields) : fields_(fields) {}
-
-  // The first value of that name, whatever its case.
-  std::optional<std::string_view> find(std::string_view name) const;
-  std::size_t count(std::string_view name) const;
-  void add(std::string_view name, std::string_view value) {
-    fields_.push_back({std::string(name), std::string(value)});
-  }
-  const std::vector<Header>& all() const { return fields_; }
-
- private:
-  std::vector<Header> fields_;
-};
+// What is known of HTTP without a socket is in src/http. This is what users of the server and the client need of it.
+using http::fault_of_header;
+using http::Header;
+using http::Headers;
+using http::is_allowed;
+using http::is_plain_url;
+using http::is_url_rule;
+using http::parse_query;
+using http::percent_decode;
+using http::Reach;
+using http::reach_of;
 
 struct Request {
   std::string method;  // upper case as sent: "GET"
@@ -223,35 +216,5 @@ struct ClientOptions {
 };
 
 Result<std::unique_ptr<Client>> make_client(world::Reactor& reactor, ClientOptions options);
-
-// ── framing and text helpers ────────────────────────────────────────────────────────────────────
-
-// Percent-decoding; empty when malformed or when NUL comes out. '+' stays '+'.
-std::optional<std::string> percent_decode(std::string_view text);
-// The parameters of a query string, decoded ('+' is a space here); empty when malformed.
-std::optional<std::vector<std::pair<std::string, std::string>>> parse_query(std::string_view query);
-
-// ── where others may have this server call ──────────────────────────────────────────────────────
-
-enum class Reach : uint8_t {
-  nowhere,
-  public_addresses,  // ClientRequest::public_addresses_only
-  anywhere,
-};
-// Anywhere, if `url` begins with one of `rules`: the same scheme, host and port, and a path that begins with the
-// rule's, whole segment by whole segment. What only the rule "*" allows reaches public addresses. What cannot be read
-// without doubt begins with no rule.
-Reach reach_of(std::string_view url, std::span<const std::string> rules);
-bool is_allowed(std::string_view url, std::span<const std::string> rules);
-bool is_url_rule(std::string_view rule);
-// http or https, a host, perhaps a port and a path, and nothing that two readers could understand in
-// two ways: no credentials, query, fragment, escapes, dot segments or control characters.
-bool is_plain_url(std::string_view url);
-
-// ── what others may have this server send ───────────────────────────────────────────────────────
-
-// What is wrong with a header that somebody else chose, in words that follow its name; empty: it may be sent.
-// Connections are shared, so nobody may choose what frames a request, where it leads, or what it is.
-std::string_view fault_of_header(std::string_view name, std::string_view value);
 
 }  // namespace sluice::net

@@ -9,7 +9,7 @@ namespace {
 
 class PlainTransport final : public Transport {
  public:
-  explicit PlainTransport(Fd fd) : fd_(std::move(fd)) {}
+  explicit PlainTransport(OwnedFd fd) : fd_(std::move(fd)) {}
 
   int fd() const override { return fd_.get(); }
   IoOutcome handshake() override { return IoOutcome::done; }
@@ -34,11 +34,11 @@ class PlainTransport final : public Transport {
   void end_sending() override { shutdown(fd_.get(), SHUT_WR); }
 
  private:
-  Fd fd_;
+  OwnedFd fd_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_plain_transport(Fd fd) { return std::make_unique<PlainTransport>(std::move(fd)); }
+std::unique_ptr<Transport> make_plain_transport(OwnedFd fd) { return std::make_unique<PlainTransport>(std::move(fd)); }
 
 }  // namespace sluice::net

@@ -85,8 +85,8 @@ void set_options(int fd, int64_t write_stall_ms_max) {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms_max, sizeof unacknowledged_ms_max);
 }
 
-Result<Fd> listen_on(Address& address, const ServerOptions& options) {
-  Fd fd(socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+Result<OwnedFd> listen_on(Address& address, const ServerOptions& options) {
+  OwnedFd fd(socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const std::string where = options.address + " port " + std::to_string(options.port);
   if (fd.get() < 0) return system_error("listen on " + where);
   set_options(fd.get(), options.write_stall_ms_max);
@@ -114,7 +114,7 @@ class HttpServer final : public Server {
     close_all();
   }
 
-  void begin(Fd listener, uint16_t port, std::unique_ptr<TlsContext> tls) {
+  void begin(OwnedFd listener, uint16_t port, std::unique_ptr<TlsContext> tls) {
     listener_ = std::move(listener);
     port_ = port;
     tls_ = std::move(tls);
@@ -127,9 +127,9 @@ class HttpServer final : public Server {
 
  private:
   void accept_waiting();
-  void welcome(Fd fd, const Address& peer);
+  void welcome(OwnedFd fd, const Address& peer);
   void begin(Connection& greeting, Greeted greeted);
-  void turn_away(Fd fd, std::string_view why);
+  void turn_away(OwnedFd fd, std::string_view why);
   void forget(Connection& connection);
   std::vector<std::shared_ptr<Connection>> connections() const;
   void relieve_soon();
@@ -140,7 +140,7 @@ class HttpServer final : public Server {
   ServerContext context_;
   std::unique_ptr<TlsContext> tls_;
   uint16_t port_ = 0;
-  Fd listener_;
+  OwnedFd listener_;
   std::unique_ptr<world::Watch> watch_;
   world::Timer rest_;
   world::Timer relief_;
@@ -153,7 +153,7 @@ class HttpServer final : public Server {
 void HttpServer::accept_waiting() {
   for (int i = 0; i < accepts_per_turn_max; ++i) {
     Address peer;
-    Fd fd(accept4(listener_.get(), peer.raw(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    OwnedFd fd(accept4(listener_.get(), peer.raw(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd.get() >= 0) {
       welcome(std::move(fd), peer);
       continue;
@@ -166,7 +166,7 @@ void HttpServer::accept_waiting() {
   }
 }
 
-void HttpServer::welcome(Fd fd, const Address& peer) {
+void HttpServer::welcome(OwnedFd fd, const Address& peer) {
   if (connections_.size() >= context_.options.connections_max) {
     return turn_away(std::move(fd), "the server has too many connections");
   }
@@ -195,7 +195,7 @@ void HttpServer::begin(Connection& greeting, Greeted greeted) {
   }
 }
 
-void HttpServer::turn_away(Fd fd, std::string_view why) {
+void HttpServer::turn_away(OwnedFd fd, std::string_view why) {
   context_.figures.refused.add();
   if (tls_) return;  // a handshake to say no would cost more than a yes
   const Response response = context_.refusal(503, why);
@@ -264,7 +264,7 @@ void HttpServer::drain(Millis deadline, Callback<void()> done) {
   context_.draining = true;
   rest_.cancel();
   watch_.reset();
-  listener_ = Fd();
+  listener_.reset();
   drained_ = std::move(done);
   drain_limit_ = context_.reactor.after(deadline, [this] { close_all(); });
   for (const auto& connection : connections()) connection->drain();
@@ -319,7 +319,7 @@ Result<std::unique_ptr<Server>> serve_on(OwnedFd listener, world::Reactor& react
   if (!refusal) refusal = plain_refusal;
   auto server =
       std::make_unique<HttpServer>(reactor, std::move(options), std::move(handler), std::move(refusal), metrics);
-  server->begin(Fd(listener.release()), port_of(address), nullptr);
+  server->begin(std::move(listener), port_of(address), nullptr);
   return std::unique_ptr<Server>(std::move(server));
 }
 

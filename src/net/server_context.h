@@ -7,8 +7,8 @@
 #include "net/connection.h"
 #include "net/http_head.h"
 #include "net/incoming_body.h"
+#include "net/incoming_head.h"
 #include "net/net.h"
-#include "net/request_head.h"
 #include "net/transport.h"
 
 namespace sluice::net {

@@ -1,51 +1,23 @@
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
+#include "base/check.h"
 #include "net/transport.h"
+#include "tls/tls.h"
 
 namespace sluice::net {
 namespace {
 
-struct Free {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-  void operator()(SSL* session) const { SSL_free(session); }
-  void operator()(BIO_METHOD* method) const { BIO_meth_free(method); }
-};
-
-// OpenSSL's own socket BIO writes with write(2), which raises SIGPIPE when the peer has left.
-int send_quietly(BIO* bio, const char* data, int size) {
-  BIO_clear_retry_flags(bio);
-  const ssize_t sent =
-      ::send(static_cast<int>(BIO_get_fd(bio, nullptr)), data, static_cast<std::size_t>(size), MSG_NOSIGNAL);
-  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
-  return static_cast<int>(sent);
-}
-
-std::unique_ptr<BIO_METHOD, Free> make_quiet_socket() {
-  const BIO_METHOD* const socket = BIO_s_socket();
-  std::unique_ptr<BIO_METHOD, Free> quiet(BIO_meth_new(BIO_TYPE_SOCKET, "socket without SIGPIPE"));
-  SLUICE_CHECK(quiet != nullptr);
-  BIO_meth_set_write(quiet.get(), send_quietly);
-  BIO_meth_set_read(quiet.get(), BIO_meth_get_read(socket));
-  BIO_meth_set_ctrl(quiet.get(), BIO_meth_get_ctrl(socket));
-  BIO_meth_set_create(quiet.get(), BIO_meth_get_create(socket));
-  BIO_meth_set_destroy(quiet.get(), BIO_meth_get_destroy(socket));
-  return quiet;
-}
+constexpr std::string_view spoken("\x02h2\x08http/1.1");
 
 class TlsTransport final : public Transport {
  public:
-  TlsTransport(Fd fd, SSL_CTX* context, const BIO_METHOD* method) : fd_(std::move(fd)), session_(SSL_new(context)) {
-    BIO* const bio = BIO_new(method);
-    SLUICE_CHECK(session_ != nullptr && bio != nullptr);
-    BIO_set_fd(bio, fd_.get(), BIO_NOCLOSE);
-    SSL_set_bio(session_.get(), bio, bio);
+  TlsTransport(OwnedFd fd, SSL_CTX* context, const tls::Sessions& sessions)
+      : fd_(std::move(fd)), session_(sessions.make(context, fd_.get())) {
     SSL_set_accept_state(session_.get());
   }
 
@@ -104,34 +76,21 @@ class TlsTransport final : public Transport {
     }
   }
 
-  Fd fd_;
-  std::unique_ptr<SSL, Free> session_;
+  OwnedFd fd_;
+  tls::OpenSslPtr<SSL> session_;
 };
-
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,
-                    unsigned int offered_size, void*) {
-  static constexpr unsigned char spoken[] = "\x02h2\x08http/1.1";
-  unsigned char* chosen = nullptr;
-  if (SSL_select_next_proto(&chosen, out_size, spoken, sizeof spoken - 1, offered, offered_size) !=
-      OPENSSL_NPN_NEGOTIATED) {
-    return SSL_TLSEXT_ERR_ALERT_FATAL;
-  }
-  *out = chosen;
-  return SSL_TLSEXT_ERR_OK;
-}
 
 class OpenSslContext final : public TlsContext {
  public:
-  explicit OpenSslContext(std::unique_ptr<SSL_CTX, Free> context)
-      : context_(std::move(context)), quiet_socket_(make_quiet_socket()) {}
+  explicit OpenSslContext(tls::OpenSslPtr<SSL_CTX> context) : context_(std::move(context)) {}
 
-  std::unique_ptr<Transport> accept(Fd fd) const override {
-    return std::make_unique<TlsTransport>(std::move(fd), context_.get(), quiet_socket_.get());
+  std::unique_ptr<Transport> accept(OwnedFd fd) const override {
+    return std::make_unique<TlsTransport>(std::move(fd), context_.get(), sessions_);
   }
 
  private:
-  std::unique_ptr<SSL_CTX, Free> context_;
-  std::unique_ptr<BIO_METHOD, Free> quiet_socket_;
+  tls::OpenSslPtr<SSL_CTX> context_;
+  tls::Sessions sessions_;
 };
 
 Error tls_error(std::string what) {
@@ -145,18 +104,16 @@ Error tls_error(std::string what) {
 
 Result<std::unique_ptr<TlsContext>> make_tls_context(const std::string& certificate_file, const std::string& key_file) {
   ERR_clear_error();
-  std::unique_ptr<SSL_CTX, Free> context(SSL_CTX_new(TLS_server_method()));
+  tls::OpenSslPtr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
   if (!context) return tls_error("TLS cannot be set up");
   SSL_CTX* const c = context.get();
-  SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+  tls::set_rules(c);
   // Of TLS 1.2: what is secret today must stay so when the certificate's key is stolen tomorrow.
   if (SSL_CTX_set_cipher_list(c, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) return tls_error("TLS has no good cipher");
-  SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
-                             SSL_OP_IGNORE_UNEXPECTED_EOF);
-  SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(c, SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_num_tickets(c, 1);
-  SSL_CTX_set_alpn_select_cb(c, choose_protocol, nullptr);
+  tls::choose_among(c, spoken);
   if (SSL_CTX_use_certificate_chain_file(c, certificate_file.c_str()) != 1) {
     return tls_error("the TLS certificate " + certificate_file + " cannot be used");
   }

@@ -2,36 +2,16 @@
 #pragma once
 
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace sluice::net {
-
-// A file descriptor with an owner.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
 
 inline constexpr std::size_t tls_record_bytes_max = 16 * 1024;
 
@@ -61,13 +41,13 @@ class Transport {
   virtual void end_sending() = 0;
 };
 
-std::unique_ptr<Transport> make_plain_transport(Fd fd);
+std::unique_ptr<Transport> make_plain_transport(OwnedFd fd);
 
 // What the TLS connections of one server share: certificate, key and policy.
 class TlsContext {
  public:
   virtual ~TlsContext() = default;
-  virtual std::unique_ptr<Transport> accept(Fd fd) const = 0;
+  virtual std::unique_ptr<Transport> accept(OwnedFd fd) const = 0;
 };
 
 // The files are PEM: a chain that begins with the server's certificate, and its key.

@@ -1,4 +1,4 @@
-// multipart/form-data (RFC 7578), written: the files of a run and its result.
+// The form that brings a run back to its caller: its files and its result.
 #pragma once
 
 #include <string>
@@ -6,16 +6,11 @@
 #include <vector>
 
 #include "harness/harness.h"
+#include "http/multipart.h"
 
 namespace sluice::station {
 
-struct Multipart {
-  std::string content_type;
-  std::string body;
-};
-
-// A part `files` for each asset, then a part `result`: {"message": …}. `boundary` is made longer until
-// no part contains it.
-Multipart multipart_of(const std::vector<harness::Asset>& assets, std::string_view result, std::string boundary);
+// A part `files` for each asset, then a part `result`: {"message": …}.
+http::Multipart multipart_of(const std::vector<harness::Asset>& assets, std::string_view result, std::string boundary);
 
 }  // namespace sluice::station

@@ -2,7 +2,7 @@
 // is forbidden stays so however it is written.
 #include "base/addresses.h"
 #include "base/check.h"
-#include "egress/head_parser.h"
+#include "egress/destination.h"
 #include "tests/fuzz/pieces.h"
 
 using namespace sluice;

@@ -10,8 +10,8 @@ using namespace sluice;
 
 namespace {
 
-constexpr net::RequestLimits small = {
-    .line_bytes_max = 64, .header_bytes_max = 256, .header_count_max = 8, .body_bytes_max = 64};
+constexpr net::RequestLimits small = {.head = {.line_bytes_max = 64, .header_bytes_max = 256, .header_count_max = 8},
+                                      .body_bytes_max = 64};
 
 // Answers at once, some with a body, some by giving up.
 class Answering final : public net::Http2Session::Listener {
@@ -34,7 +34,7 @@ class Answering final : public net::Http2Session::Listener {
     const bool is_head = stream.is_head_request();
     const net::Request request = stream.take_request();
     SLUICE_CHECK(request.body.size() <= small.body_bytes_max);
-    SLUICE_CHECK(request.headers.all().size() <= small.header_count_max);
+    SLUICE_CHECK(request.headers.all().size() <= small.head.header_count_max);
     SLUICE_CHECK(request.headers.count("host") == 1);
     SLUICE_CHECK(request.path.starts_with('/') || request.path == "*");
     for (const auto& header : request.headers.all()) {

@@ -10,8 +10,8 @@ using namespace sluice;
 
 namespace {
 
-constexpr net::RequestLimits small = {
-    .line_bytes_max = 64, .header_bytes_max = 256, .header_count_max = 8, .body_bytes_max = 64};
+constexpr net::RequestLimits small = {.head = {.line_bytes_max = 64, .header_bytes_max = 256, .header_count_max = 8},
+                                      .body_bytes_max = 64};
 
 // Reads request after request from one connection.
 class Connection {
@@ -31,7 +31,7 @@ class Connection {
  private:
   void tell(const net::Request& request) {
     SLUICE_CHECK(request.body.size() <= small.body_bytes_max);
-    SLUICE_CHECK(request.headers.all().size() <= small.header_count_max);
+    SLUICE_CHECK(request.headers.all().size() <= small.head.header_count_max);
     told_.append(request.method).append(" ").append(request.path).append("?").append(request.query).append("\n");
     for (const auto& header : request.headers.all()) {
       SLUICE_CHECK(header.name.find_first_of("\r\n\0: ") == std::string::npos);

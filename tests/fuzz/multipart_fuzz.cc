@@ -1,7 +1,7 @@
 // Forms: refused, or parts that lie one after the other within the body.
-#include "api/multipart.h"
 #include "base/bytes.h"
 #include "base/check.h"
+#include "http/multipart.h"
 #include "tests/fuzz/pieces.h"
 
 using namespace sluice;
@@ -12,8 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const auto end = text.find('\n');
   if (end == std::string_view::npos) return 0;
   const auto body = text.substr(end + 1);
-  constexpr api::MultipartLimits limits{.parts_max = 8, .head_bytes_max = 512};
-  const auto parts = api::read_multipart(text.substr(0, end), body, limits);
+  constexpr http::MultipartLimits limits{.parts_max = 8, .head_bytes_max = 512};
+  const auto parts = http::read_multipart(text.substr(0, end), body, limits);
   if (!parts) return 0;
   SLUICE_CHECK(parts.value().size() <= limits.parts_max);
   const char* at = body.data();

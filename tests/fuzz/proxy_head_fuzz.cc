@@ -3,12 +3,16 @@
 #include "base/check.h"
 #include "egress/errand.h"
 #include "egress/substitution.h"
+#include "http/body.h"
+#include "http/head_parser.h"
 #include "tests/fuzz/pieces.h"
 
 using namespace sluice;
 using namespace sluice::egress;
 
 namespace {
+
+constexpr http::HeadLimits unbounded{SIZE_MAX / 2, SIZE_MAX / 2, SIZE_MAX, SIZE_MAX};  // secrets make a head longer
 
 Verdict judge(std::string_view alias, model::SecretPlace) {
   if (alias == "TOKEN") return {Verdict::Kind::go, "va lue\"&", {}};
@@ -18,7 +22,7 @@ Verdict judge(std::string_view alias, model::SecretPlace) {
 // Payload with its secrets, and how the body ended.
 class Body {
  public:
-  explicit Body(BodyPlan plan) : reader_(plan), substitution_(Quoting::url, judge) {}
+  explicit Body(http::BodyPlan plan) : reader_(plan), substitution_(Quoting::url, judge) {}
   void feed(std::string_view bytes) {
     while (!refused_) {
       const std::string_view payload = reader_.next(bytes);
@@ -32,25 +36,25 @@ class Body {
   }
 
  private:
-  BodyReader reader_;
+  http::BodyReader reader_;
   BodySubstitution substitution_;
   std::string out_;
   bool refused_ = false;
 };
 
 void check_departure(const Errand& errand) {
-  Fields fields = errand.head.fields;
+  http::Headers fields = errand.head.headers;
   std::string query = errand.target.query;
   if (substitute_head(fields, query, judge).kind != Substitution::Kind::done) return;
   const std::string sent =
       upstream_head({.errand = errand, .fields = fields, .query = query, .body = errand.body, .identity = true});
-  SLUICE_CHECK(head_size(sent) == sent.size());
-  RequestHead head;
-  SLUICE_CHECK(!parse_head(sent, head));
-  SLUICE_CHECK(head.method == errand.head.method && head.fields.count("Host") == 1);
-  SLUICE_CHECK(head.fields.count("Connection") == 0 && head.fields.count("Accept-Encoding") == 1);
-  BodyPlan plan;
-  SLUICE_CHECK(!plan_body(head, plan));
+  http::HeadParser<http::RequestHead> parser(unbounded);
+  SLUICE_CHECK(parser.feed(sent) == sent.size() && parser.done());
+  const http::RequestHead& head = parser.head();
+  SLUICE_CHECK(head.method == errand.head.method && head.headers.count("Host") == 1);
+  SLUICE_CHECK(head.headers.count("Connection") == 0 && head.headers.count("Accept-Encoding") == 1);
+  http::BodyPlan plan;
+  SLUICE_CHECK(!http::plan_body(head, plan));
   SLUICE_CHECK(plan.framing == errand.body.framing && plan.length == errand.body.length);
   Target target;
   SLUICE_CHECK(!parse_origin(head, errand.target.to, target));
@@ -61,10 +65,10 @@ void check_departure(const Errand& errand) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   const auto text = fuzz::text_of(data, size);
-  const auto end = head_size(text);
-  if (!end) return 0;
-  RequestHead head;
-  if (parse_head(text.substr(0, *end), head)) return 0;
+  http::HeadParser<http::RequestHead> parser(head_limits);
+  const auto end = parser.feed(text);
+  if (!parser.done()) return 0;
+  http::RequestHead head = parser.head();
   if (head.method == "CONNECT") {
     Destination to;
     if (!parse_connect(head, to)) SLUICE_CHECK(!to.host.empty() && to.port > 0);
@@ -74,9 +78,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   if (read_errand(std::move(head), nullptr, errand)) return 0;
   check_departure(errand);
   Body whole(errand.body);
-  whole.feed(text.substr(*end));
+  whole.feed(text.substr(end));
   Body cut(errand.body);
-  fuzz::each_piece(text.substr(*end), [&](std::string_view piece) { cut.feed(piece); });
+  fuzz::each_piece(text.substr(end), [&](std::string_view piece) { cut.feed(piece); });
   SLUICE_CHECK(whole.told() == cut.told());
   return 0;
 }

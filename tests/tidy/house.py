@@ -11,11 +11,13 @@ ROOMS = {
     "base": "",
     "model": "base",
     "world": "base",
-    "net": "base world",
+    "http": "base",
+    "tls": "base",
+    "net": "base world http tls",
     "store": "base model world",
     "gates": "base model",
     "vault": "base model world",
-    "egress": "base model world gates vault",
+    "egress": "base model world http tls gates vault",
     "notices": "base model world net store",
     "wire": "base model store harness",
     "models": "base model",
@@ -30,13 +32,13 @@ ROOMS = {
     "flow": "base model world net store wire harness engine",
     "remote": "base model world net store harness",
     "client": "base world net",
-    "station": "base model world net harness workspace",
-    "api": "base model world net store files workspace skills wire harness engine flow gates vault notices",
+    "station": "base model world http net harness workspace",
+    "api": "base model world http net store files workspace skills wire harness engine flow gates vault notices",
     "cli": "base model world net client gates",
     "app": "base model world net store files sandbox workspace skills wire models mcp harness runner engine flow remote client station "
            "gates vault egress notices api cli",
 }
-DOORLESS = {"base", "model"}  # all of their headers may be included singly
+DOORLESS = {"base", "http", "model"}  # all of their headers may be included singly
 SECOND_DOORS = {"engine/materials.h", "files/upkeep.h", "harness/dialect.h", "harness/envelope.h", "store/maintenance.h", "world/disk_room.h",
                 "world/metrics.h", "world/shared_workers.h"}
 # What only tests may include: fakes, fixtures, the suites that several backends share.

@@ -2,8 +2,8 @@
 #include "api/executions/handlers.h"
 #include "api/executions/redemption.h"
 #include "api/fields.h"
-#include "api/multipart.h"
 #include "api/worker_job.h"
+#include "http/multipart.h"
 #include "workspace/workspace.h"
 
 namespace sluice::api::executions {
@@ -14,7 +14,7 @@ using Kept = std::vector<model::RunFile>;
 
 // The files under their names here; empty when something was wrong and the caller has been told so.
 std::optional<Files> read_files(const Asked& asked) {
-  const auto parts = read_multipart(asked->header("Content-Type").value_or(""), asked->request().body, {});
+  const auto parts = http::read_multipart(asked->header("Content-Type").value_or(""), asked->request().body, {});
   if (!parts) {
     asked->problem(model::Slug::malformed_request, "The body cannot be read: " + parts.error().what + ".");
     return std::nullopt;
@@ -81,7 +81,7 @@ void record(const Asked& asked, const model::Execution& execution, Kept files) {
 
 void take_results(const Asked& asked) {
   if (!has_token(asked)) return;
-  if (!is_multipart(asked->header("Content-Type").value_or("")) || asked->header("Content-Encoding")) {
+  if (!http::is_multipart(asked->header("Content-Type").value_or("")) || asked->header("Content-Encoding")) {
     return asked->problem(model::Slug::unsupported_media_type, "The body must be multipart/form-data.");
   }
   auto files = read_files(asked);

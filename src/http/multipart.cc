@@ -1,34 +1,18 @@
-#include "api/multipart.h"
-
-#include <strings.h>
+#include "http/multipart.h"
 
 #include <algorithm>
 
 #include "base/bytes.h"
-#include "net/net.h"
+#include "http/text.h"
+#include "http/uri.h"
 
-namespace sluice::api {
+namespace sluice::http {
 namespace {
 
 constexpr std::string_view media_type = "multipart/form-data";
 constexpr std::string_view crlf = "\r\n";
 
 Error wrong(std::string what) { return {ErrorKind::invalid, std::move(what)}; }
-
-bool same_word(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
-bool is_token_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
 
 struct Parameter {
   std::string_view name;
@@ -43,9 +27,9 @@ std::optional<std::vector<Parameter>> read_parameters(std::string_view text) {
     if (text.front() != ';') return std::nullopt;
     text = trimmed(text.substr(1));
     const auto equals = text.find('=');
-    if (equals == std::string_view::npos || equals == 0) return std::nullopt;
+    if (equals == std::string_view::npos) return std::nullopt;
     Parameter parameter{.name = text.substr(0, equals)};
-    if (!std::ranges::all_of(parameter.name, is_token_char)) return std::nullopt;
+    if (!is_token(parameter.name)) return std::nullopt;
     const auto repeats = [&](const Parameter& other) { return same_word(other.name, parameter.name); };
     if (std::ranges::any_of(out, repeats)) return std::nullopt;
     text.remove_prefix(equals + 1);
@@ -90,7 +74,7 @@ std::optional<std::string> extended_value(std::string_view value) {
   value.remove_prefix(charset.size());
   const auto quote = value.find('\'');
   if (quote == std::string_view::npos) return std::nullopt;
-  return net::percent_decode(value.substr(quote + 1));
+  return percent_decode(value.substr(quote + 1));
 }
 
 Result<Unit> read_disposition(std::string_view value, Part& part) {
@@ -119,15 +103,12 @@ Result<Unit> read_disposition(std::string_view value, Part& part) {
   return Unit{};
 }
 
-Result<Unit> read_field(std::string_view line, Part& part, bool& has_disposition) {
+Result<Unit> read_part_field(std::string_view line, Part& part, bool& has_disposition) {
   const auto colon = line.find(':');
-  if (colon == std::string_view::npos || colon == 0 || !std::ranges::all_of(line.substr(0, colon), is_token_char)) {
-    return wrong("a part's header is malformed");
-  }
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return wrong("a part's header is malformed");
   const auto name = line.substr(0, colon);
   const auto value = trimmed(line.substr(colon + 1));
-  const auto is_control = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
-  if (std::ranges::any_of(value, is_control)) return wrong("a part's header has a control character");
+  if (!is_field_value(value)) return wrong("a part's header has a control character");
   if (same_word(name, "Content-Disposition")) {
     if (std::exchange(has_disposition, true)) return wrong("a part has two Content-Dispositions");
     return read_disposition(value, part);
@@ -141,15 +122,29 @@ Result<Unit> read_field(std::string_view line, Part& part, bool& has_disposition
 }
 
 // `head` has its lines, each with its CRLF.
-Result<Unit> read_head(std::string_view head, Part& part) {
+Result<Unit> read_part_head(std::string_view head, Part& part) {
   bool has_disposition = false;
   while (!head.empty()) {
     const auto end = head.find(crlf);
-    if (auto read = read_field(head.substr(0, end), part, has_disposition); !read) return read;
+    if (auto read = read_part_field(head.substr(0, end), part, has_disposition); !read) return read;
     head.remove_prefix(end + crlf.size());
   }
   if (!has_disposition) return wrong("a part has no Content-Disposition");
   return Unit{};
+}
+
+// As browsers do: these three would end the parameter or the header.
+std::string in_quotes(std::string_view name) {
+  std::string out = "\"";
+  for (const char c : name) {
+    switch (c) {
+      case '"': out += "%22"; break;
+      case '\r': out += "%0D"; break;
+      case '\n': out += "%0A"; break;
+      default: out += c;
+    }
+  }
+  return out + "\"";
 }
 
 }  // namespace
@@ -175,7 +170,7 @@ Result<std::vector<Part>> read_multipart(std::string_view content_type, std::str
     const auto head_end = body.substr(0, limits.head_bytes_max).find("\r\n\r\n");
     if (head_end == std::string_view::npos) return wrong("the headers of a part do not end, or are too long");
     Part part;
-    if (auto read = read_head(body.substr(0, head_end + crlf.size()), part); !read) return read.error();
+    if (auto read = read_part_head(body.substr(0, head_end + crlf.size()), part); !read) return read.error();
     body.remove_prefix(head_end + 2 * crlf.size());
     const auto end = body.find(next);
     if (end == std::string_view::npos) return wrong("a part does not end: the last boundary is missing");
@@ -188,4 +183,19 @@ Result<std::vector<Part>> read_multipart(std::string_view content_type, std::str
   return parts;
 }
 
-}  // namespace sluice::api
+Multipart write_multipart(const std::vector<Part>& parts, std::string boundary) {
+  const auto contains = [&](std::string_view text) { return text.find("--" + boundary) != std::string_view::npos; };
+  while (std::ranges::any_of(parts, contains, &Part::bytes)) boundary += 'x';
+
+  Multipart made{.content_type = "multipart/form-data; boundary=" + boundary};
+  auto& out = made.body;
+  for (const auto& part : parts) {
+    out.append("--").append(boundary).append("\r\nContent-Disposition: form-data; name=").append(in_quotes(part.name));
+    if (part.filename) out.append("; filename=").append(in_quotes(*part.filename));
+    out.append("\r\nContent-Type: ").append(part.content_type).append("\r\n\r\n").append(part.bytes).append(crlf);
+  }
+  out.append("--").append(boundary).append("--\r\n");
+  return made;
+}
+
+}  // namespace sluice::http

@@ -1,9 +1,9 @@
 // What one tenant may put into requests that share their connections with others'.
+#include "http/headers.h"
+
 #include <gtest/gtest.h>
 
-#include "net/net.h"
-
-namespace sluice::net {
+namespace sluice::http {
 namespace headers_test {
 
 TEST(FaultOfHeader, There_is_none_in_what_a_server_may_be_told) {
@@ -56,5 +56,12 @@ TEST(FaultOfHeader, A_value_has_no_control_characters) {
   }
 }
 
+TEST(Headers, Are_found_whatever_their_case_and_the_first_wins) {
+  const Headers headers = {{"Content-Type", "a"}, {"content-type", "b"}, {"X", ""}};
+  EXPECT_EQ(headers.find("CONTENT-TYPE"), "a");
+  EXPECT_EQ(headers.find("x"), "");
+  EXPECT_EQ(headers.find("Content-Typ"), std::nullopt);
+}
+
 }  // namespace headers_test
-}  // namespace sluice::net
+}  // namespace sluice::http

@@ -1,5 +1,5 @@
 // Reads multipart/form-data (RFC 7578), strictly and within bounds: what two readers could understand
-// differently is refused. Pure.
+// differently is refused. Writes it too. Pure.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace sluice::api {
+namespace sluice::http {
 
 struct Part {
   std::string name;
@@ -30,4 +30,12 @@ bool is_multipart(std::string_view content_type);
 Result<std::vector<Part>> read_multipart(std::string_view content_type, std::string_view body,
                                          const MultipartLimits& limits);
 
-}  // namespace sluice::api
+struct Multipart {
+  std::string content_type;
+  std::string body;
+};
+
+// `boundary` is made longer until no part contains it.
+Multipart write_multipart(const std::vector<Part>& parts, std::string boundary);
+
+}  // namespace sluice::http

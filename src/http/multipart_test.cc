@@ -1,8 +1,8 @@
-#include "api/multipart.h"
+#include "http/multipart.h"
 
 #include <gtest/gtest.h>
 
-namespace sluice::api {
+namespace sluice::http {
 namespace multipart_test {
 
 constexpr std::string_view type = "multipart/form-data; boundary=b";
@@ -116,4 +116,4 @@ TEST(Multipart, Cut_anywhere_it_is_refused) {
 }
 
 }  // namespace multipart_test
-}  // namespace sluice::api
+}  // namespace sluice::http
