@@ -29,6 +29,16 @@ inline constexpr std::string_view agent_types[] = {"native", "claude-code", "cod
 bool is_agent_type(std::string_view name);
 
 // ── tools of the host (H-6) ──
+// How this server gets a token for a server of MCP: by client credentials (RFC 6749, section 4.4), without a person.
+struct McpOAuth {
+  std::string client_id;
+  std::string client_secret;  // {{secret:ALIAS}}, never the value
+  std::string token_url;      // empty: discovered
+  std::string scope;          // empty: what the server's refusal names
+  std::string resource;       // empty: what the server's metadata name, or else its URL
+  bool operator==(const McpOAuth&) const = default;
+};
+
 // A server of the Model Context Protocol: at a URL, called from outside the box under the agent's policy; or a command,
 // started inside the box.
 struct McpServer {
@@ -37,6 +47,7 @@ struct McpServer {
   std::map<std::string, std::string> headers;  // may hold {{secret:ALIAS}}
   std::vector<std::string> command;            // empty: a URL
   std::map<std::string, std::string> environment;
+  std::optional<McpOAuth> oauth{};  // with a URL only
   bool operator==(const McpServer&) const = default;
 };
 

@@ -46,11 +46,27 @@ HostTool tool_from_json(json::Value value) {
   return {text_of(value, "name"), text_of(value, "description"), json_of(value, "parameters", "{}")};
 }
 
+void append_oauth(json::Writer& writer, const McpOAuth& oauth) {
+  writer.begin_object().key("client_id").string(oauth.client_id).key("client_secret").string(oauth.client_secret);
+  if (!oauth.token_url.empty()) writer.key("token_url").string(oauth.token_url);
+  if (!oauth.scope.empty()) writer.key("scope").string(oauth.scope);
+  if (!oauth.resource.empty()) writer.key("resource").string(oauth.resource);
+  writer.end_object();
+}
+
+std::optional<McpOAuth> oauth_in(json::Value server) {
+  const auto value = server.find("oauth");
+  if (!value || value->kind() != json::Kind::object) return std::nullopt;
+  return McpOAuth{text_of(*value, "client_id"), text_of(*value, "client_secret"), text_of(*value, "token_url"),
+                  text_of(*value, "scope"), text_of(*value, "resource")};
+}
+
 void append_server(json::Writer& writer, const McpServer& server) {
   writer.begin_object().key("name").string(server.name);
   if (!server.url.empty()) {
     writer.key("url").string(server.url);
     if (!server.headers.empty()) append_metadata(writer.key("headers"), server.headers);
+    if (server.oauth) append_oauth(writer.key("oauth"), *server.oauth);
   } else {
     append_texts(writer.key("command"), server.command);
     if (!server.environment.empty()) append_metadata(writer.key("environment"), server.environment);
@@ -133,7 +149,7 @@ AgentKit kit_from_json(json::Value value) {
   kit.command = texts_in(value, "command");
   each_in(value, "mcp_servers", [&](json::Value item) {
     kit.mcp_servers.push_back({text_of(item, "name"), text_of(item, "url"), map_in(item, "headers"),
-                               texts_in(item, "command"), map_in(item, "environment")});
+                               texts_in(item, "command"), map_in(item, "environment"), oauth_in(item)});
   });
   each_in(value, "tools", [&](json::Value item) {
     const auto seconds = item.find("timeout_seconds");

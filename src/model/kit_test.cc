@@ -45,17 +45,26 @@ TEST(KitJson, H_6_is_spelt_in_one_way_and_comes_back_as_it_was) {
   kit.mcp_servers = {
       {.name = "crm", .url = "https://crm.example/mcp", .headers = {{"Authorization", "Bearer {{secret:CRM_KEY}}"}}},
       {.name = "bare", .url = "https://bare.example"},
+      {.name = "guarded",
+       .url = "https://guarded.example",
+       .oauth = McpOAuth{"sluice", "{{secret:CRM_KEY}}", "https://auth.example/token", "read write", "urn:crm"}},
+      {.name = "found", .url = "https://found.example", .oauth = McpOAuth{"sluice", "{{secret:CRM_KEY}}"}},
       {.name = "local", .command = {"npx", "server"}, .environment = {{"MODE", "quick"}}}};
   kit.tools = {{{"lookup", "Looks up.", R"({"type":"object","properties":{"id":{"type":"string"}}})"},
                 "https://tools.example/lookup",
                 5}};
-  EXPECT_EQ(text_of(kit),
-            R"({"agent_type":"acp","command":["my-agent","--acp","a \"b\""],"mcp_servers":[{"name":"crm",)"
-            R"("url":"https://crm.example/mcp","headers":{"Authorization":"Bearer {{secret:CRM_KEY}}"}},)"
-            R"({"name":"bare","url":"https://bare.example"},{"name":"local","command":["npx","server"],)"
-            R"("environment":{"MODE":"quick"}}],"tools":[{"name":"lookup","description":"Looks up.",)"
-            R"("parameters":{"type":"object","properties":{"id":{"type":"string"}}},)"
-            R"("url":"https://tools.example/lookup","timeout_seconds":5}],"code_mode":true,"workspace":"read"})");
+  EXPECT_EQ(
+      text_of(kit),
+      R"({"agent_type":"acp","command":["my-agent","--acp","a \"b\""],"mcp_servers":[{"name":"crm",)"
+      R"("url":"https://crm.example/mcp","headers":{"Authorization":"Bearer {{secret:CRM_KEY}}"}},)"
+      R"({"name":"bare","url":"https://bare.example"},{"name":"guarded","url":"https://guarded.example",)"
+      R"("oauth":{"client_id":"sluice","client_secret":"{{secret:CRM_KEY}}",)"
+      R"("token_url":"https://auth.example/token","scope":"read write","resource":"urn:crm"}},)"
+      R"({"name":"found","url":"https://found.example",)"
+      R"("oauth":{"client_id":"sluice","client_secret":"{{secret:CRM_KEY}}"}},{"name":"local","command":["npx","server"],)"
+      R"("environment":{"MODE":"quick"}}],"tools":[{"name":"lookup","description":"Looks up.",)"
+      R"("parameters":{"type":"object","properties":{"id":{"type":"string"}}},)"
+      R"("url":"https://tools.example/lookup","timeout_seconds":5}],"code_mode":true,"workspace":"read"})");
   EXPECT_EQ(read_back(text_of(kit), kit_from_json), kit);
   EXPECT_EQ(read_back(text_of(AgentKit{}), kit_from_json), AgentKit{});
 }

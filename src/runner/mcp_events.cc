@@ -82,6 +82,7 @@ void McpEvents::on_end(net::CallEnd ended) {
   using End = McpEventsEnd;
   call_.reset();
   if (!ended.failure && !is_stream_) {
+    if (status_ == 401) return end(End::unauthorized, "it answered GET with status 401");
     const bool is_busy = status_ >= 500 && status_ != 501;
     return end(is_busy ? End::interrupted : End::not_offered, "it answered GET with status " + std::to_string(status_));
   }

@@ -32,9 +32,10 @@ struct McpCursor {
 };
 
 enum class McpEventsEnd : uint8_t {
-  not_offered,  // the server has no such stream
-  interrupted,  // its time is up, or nobody answers; keep_until() opens it again
-  broken,       // it is longer than it may be, or is no stream of events
+  not_offered,   // the server has no such stream
+  unauthorized,  // it answered 401
+  interrupted,   // its time is up, or nobody answers; keep_until() opens it again
+  broken,        // it is longer than it may be, or is no stream of events
 };
 
 class McpEventsListener {
@@ -58,6 +59,7 @@ class McpEvents final : private net::CallListener {
             McpEventsListener& listener);
 
   void keep_until(int64_t until_us);
+  const McpCursor& cursor() const { return cursor_; }
 
  private:
   void on_head(int status, const net::Headers& headers) override;

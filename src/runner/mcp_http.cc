@@ -1,7 +1,5 @@
 #include "runner/mcp_http.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <deque>
 #include <list>
@@ -10,8 +8,6 @@
 
 #include "base/json.h"
 #include "base/sse.h"
-#include "gates/gates.h"
-#include "runner/base_url.h"
 #include "runner/http_answer.h"
 #include "runner/lifeline.h"
 #include "runner/mcp_events.h"
@@ -23,41 +19,7 @@ constexpr int64_t short_ms_max = 10'000;  // for what is no call of a tool
 // A server is heard for so long after a call of it, so that runs that wait for a human hold no streams.
 constexpr int64_t listening_ms_max = 600'000;
 constexpr int64_t listening_retry_ms_min = 1'000;
-constexpr std::size_t waiting_max = 256;  // answers to a server that asks faster than it listens
-constexpr std::string_view placeholder_begin = "{{secret:";
-constexpr std::string_view placeholder_end = "}}";
-
-Error denied(std::string what) { return {ErrorKind::denied, std::move(what)}; }
-
-bool is_over_tls(std::string_view url) {
-  constexpr std::string_view scheme = "https:";
-  return url.size() > scheme.size() && strncasecmp(url.data(), scheme.data(), scheme.size()) == 0;
-}
-
-Result<std::string> with_secrets(const Context& context, const harness::Dispatch& dispatch, std::string_view text,
-                                 std::string_view url) {
-  const auto host = host_of(url);
-  std::string out;
-  for (auto at = text.find(placeholder_begin); at != std::string_view::npos; at = text.find(placeholder_begin)) {
-    const auto begin = at + placeholder_begin.size();
-    const auto end = text.find(placeholder_end, begin);
-    if (end == std::string_view::npos) break;
-    const auto alias = text.substr(begin, end - begin);
-    const auto* secret = dispatch.secrets ? dispatch.secrets->find(alias) : nullptr;
-    if (secret == nullptr) return denied(vault::placeholder(alias) + " is not on file");
-    if ((secret->places & model::place_header) == 0 ||
-        !gates::secret_may_go(dispatch.agent.policy, alias, secret->hosts, host)) {
-      return denied(vault::placeholder(alias) + " may not be sent to " + std::string(host) + " in a header");
-    }
-    if (!is_over_tls(url) && !context.options.plaintext_secrets) {
-      return denied(vault::placeholder(alias) + " is sent only over TLS (egress.plaintext_secrets)");
-    }
-    out.append(text.substr(0, at)).append(secret->value);
-    text.remove_prefix(end + placeholder_end.size());
-  }
-  out.append(text);
-  return out;
-}
+constexpr std::size_t messages_waiting_max = 256;  // answers to a server that asks faster than it listens
 
 // Does a dialogue go on after it? An answer has an id and no method.
 bool is_response(std::string_view message) {
@@ -67,8 +29,13 @@ bool is_response(std::string_view message) {
 
 class McpHttp final : public McpCarrier, private McpEventsListener {
  public:
-  McpHttp(const Context& context, std::string url, std::vector<net::Header> headers, McpCarrierListener& listener)
-      : context_(context), url_(std::move(url)), headers_(std::move(headers)), listener_(listener) {}
+  McpHttp(const Context& context, std::string url, std::vector<net::Header> headers, std::unique_ptr<McpToken> token,
+          McpCarrierListener& listener)
+      : context_(context),
+        url_(std::move(url)),
+        headers_(std::move(headers)),
+        token_(std::move(token)),
+        listener_(listener) {}
 
   void send(mcp::Outgoing message, uint64_t number) override {
     if (greeting_.message.empty()) greeting_ = message;
@@ -77,7 +44,7 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
       if (listening_) listen();
       return post(std::move(message), {.number = number});
     }
-    if (waiting_.size() >= waiting_max && !message.expects_answer) return;
+    if (waiting_.size() >= messages_waiting_max && !message.expects_answer) return;
     waiting_.push_back(std::move(message));
     post_next();
   }
@@ -92,7 +59,9 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     const McpEvents::Bounds bounds{
         .until_us = until_us, .bytes_max = call_bytes_max(), .retry_ms_min = listening_retry_ms_min};
     McpEventsListener& self = *this;
-    listening_ = std::make_unique<McpEvents>(context_, request_of("GET", session_), McpCursor(), bounds, false, self);
+    listening_token_ = token_ ? token_->value() : "";
+    listening_ = std::make_unique<McpEvents>(context_, request_of("GET", session_), std::exchange(listening_from_, {}),
+                                             bounds, false, self);
   }
 
  private:
@@ -114,18 +83,21 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
           is_renewal(purpose.is_renewal),
           expects_answer(said.expects_answer),
           session(of.session_),
+          waits_for_token(of.token_ && of.token_->is_due()),
           until_us(of.now_us() + of.ms_max(purpose.number) * 1'000),
           message(std::move(said)) {}
     void on_head(int code, const net::Headers& headers) override {
       status = code;
       is_stream = status / 100 == 2 && media_type_of(headers) == "text/event-stream";
+      if (status == 401) challenge = challenge_of(headers);
       const auto given = headers.find("mcp-session-id");
       if (given && carrier.session_.empty() && is_renewal == carrier.is_renewing_) carrier.session_ = *given;
     }
     void on_body(std::string_view bytes) override { carrier.hear(*this, bytes); }
     void on_end(net::CallEnd end) override { carrier.end(*this, end); }
     void on_mcp_event(std::string_view json) override { carrier.hear_rest(*this, json); }
-    void on_mcp_events_end(McpEventsEnd, std::string why) override {
+    void on_mcp_events_end(McpEventsEnd end, std::string why) override {
+      if (end == McpEventsEnd::unauthorized && carrier.may_authorize_again(*this)) return carrier.authorize(*this);
       carrier.fail(*this, "its answer broke off, and the rest did not come: " + why);
     }
 
@@ -135,9 +107,14 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     const bool is_renewal;
     const bool expects_answer;
     const std::string session;  // that it was sent in; empty: in none
+    bool waits_for_token;
     const int64_t until_us;
     mcp::Outgoing message;
+    bool was_refused = false;  // by 401, with a token that was not new
     bool is_answered = false;
+    bool is_resumed = false;
+    std::string token;  // that it was sent with
+    McpChallenge challenge;
     int status = 0;
     bool is_stream = false;
     std::size_t byte_count = 0;
@@ -174,18 +151,51 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     if (!session.empty()) request.headers.add("Mcp-Session-Id", session);
     if (!version_.empty() && has_agreed) request.headers.add("MCP-Protocol-Version", version_);
     for (const auto& [name, value] : headers_) request.headers.add(name, value);
+    if (token_ && !token_->value().empty()) request.headers.add("Authorization", "Bearer " + token_->value());
     return request;
   }
 
   void post(mcp::Outgoing message, Purpose purpose) {
-    auto made = std::make_unique<Post>(*this, purpose, std::move(message));
-    auto request = request_of("POST", session_, !purpose.is_renewal);
-    request.body = made->message.message;
-    request.idle_ms_max = request.total_ms_max = ms_max(purpose.number);
+    auto& made = *posts_.emplace_back(std::make_unique<Post>(*this, purpose, std::move(message)));
+    made.waits_for_token ? fetch_token() : begin(made);
+  }
+  void begin(Post& post) {
+    post.token = token_ ? token_->value() : "";
+    if (post.is_resumed) return resume(post);
+    auto request = request_of("POST", post.session, !post.is_renewal);
+    request.body = post.message.message;
+    request.idle_ms_max = request.total_ms_max = ms_max(post.number);
     request.headers.add("Content-Type", "application/json");
     request.headers.add("Accept", "application/json, text/event-stream");
-    made->call = context_.client.call(std::move(request), *made);
-    posts_.push_back(std::move(made));
+    post.call = context_.client.call(std::move(request), post);
+  }
+
+  // ── a token that there is not yet, or not any more ──
+  // A server that answers 401 did not carry the message out, so that it may be sent again, once, with another token.
+  bool may_authorize_again(const Post& post) const { return token_ && !post.was_refused; }
+  void authorize(Post& post) {
+    post.was_refused = true;
+    post.call.reset();
+    post.rest.reset();
+    post.body.clear();
+    if (!post.is_resumed) post.byte_count = 0;
+    token_->refuse(post.token, std::move(post.challenge));
+    post.waits_for_token = token_->is_due();
+    post.waits_for_token ? fetch_token() : begin(post);
+  }
+  void fetch_token() {
+    if (!token_->is_being_fetched()) token_->fetch([this](const std::string& fault) { hear_token(fault); });
+  }
+  void hear_token(const std::string& fault) {
+    if (fault.empty() && std::exchange(listens_with_next_token_, false) && !is_renewing_) listen();
+    const auto alive = lifeline_.watch();
+    const auto waits = [](const auto& post) { return post->waits_for_token; };
+    for (auto at = std::ranges::find_if(posts_, waits); at != posts_.end(); at = std::ranges::find_if(posts_, waits)) {
+      auto& post = **at;
+      post.waits_for_token = false;
+      fault.empty() ? begin(post) : give_up(post, fault);
+      if (alive.expired()) return;
+    }
   }
 
   void hear(Post& post, std::string_view bytes) {
@@ -219,6 +229,8 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     return broke_off && post.is_stream && post.expects_answer && !post.is_answered && !post.cursor.last_id.empty();
   }
   void resume(Post& post) {
+    post.is_resumed = true;
+    post.token = token_ ? token_->value() : "";
     post.call.reset();
     const McpEvents::Bounds bounds{.until_us = post.until_us, .bytes_max = bytes_max_of(post) - post.byte_count};
     McpEventsListener& rest = post;
@@ -231,8 +243,20 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
   }
 
   // ── what belongs to no call ──
-  void on_mcp_event(std::string_view json) override { listener_.on_mcp_message(json); }
+  void on_mcp_event(std::string_view json) override {
+    was_listening_refused_ = false;
+    listener_.on_mcp_message(json);
+  }
   void on_mcp_events_end(McpEventsEnd end, std::string why) override {
+    const bool is_refused = end == McpEventsEnd::unauthorized && token_;
+    if (is_refused && !std::exchange(was_listening_refused_, true)) {
+      listening_from_ = listening_->cursor();
+      token_->refuse(listening_token_, {});
+      listening_.reset();
+      if (!token_->is_due()) return listen();
+      listens_with_next_token_ = true;
+      return fetch_token();
+    }
     if (end == McpEventsEnd::broken) listener_.on_mcp_events_lost(std::move(why));
   }
 
@@ -274,6 +298,7 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     if (can_resume(post, end)) return resume(post);
     if (end.failure) return fail(post, "its answer did not come: " + end.what);
     if (post.status == 404 && post.number != 0 && !post.session.empty() && !post.is_repeated) return renew(post);
+    if (post.status == 401 && may_authorize_again(post)) return authorize(post);
     if (post.status / 100 != 2) return fail(post, "it answered with " + status_words(post.status, post.body));
     const auto alive = post.lifeline.watch();
     const auto body = std::move(post.body);
@@ -291,13 +316,17 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
   }
 
   void fail(Post& post, std::string why) {
+    const bool is_call = post.number != 0 && !post.is_renewal;
+    if (is_call) why += ". Whether it did its work is unknown, and it is not called again.";
+    give_up(post, std::move(why));
+  }
+  void give_up(Post& post, std::string why) {
     const auto number = post.number;
     const bool matters = post.expects_answer;
     if (post.is_renewal) {
       remove(post);
       return give_up_renewal(why);
     }
-    if (number != 0) why += ". Whether it did its work is unknown, and it is not called again.";
     const auto alive = lifeline_.watch();
     remove(post);
     if (matters && number == 0 && listening_) {
@@ -319,6 +348,7 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
   const Context& context_;
   const std::string url_;
   const std::vector<net::Header> headers_;
+  const std::unique_ptr<McpToken> token_;  // null: the server needs none
   McpCarrierListener& listener_;
   std::string session_;
   std::string version_;
@@ -328,36 +358,19 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
   std::deque<mcp::Outgoing> waiting_;
   bool listens_again_ = false;  // once the next session has begun
   Lifeline lifeline_;
+  std::string listening_token_;         // that it was opened with
+  McpCursor listening_from_;            // where a stream ended whose token was refused
+  bool was_listening_refused_ = false;  // and nothing was heard since
+  bool listens_with_next_token_ = false;
   std::unique_ptr<McpEvents> listening_;  // null: not yet
   std::list<std::unique_ptr<Post>> posts_;
 };
 
 }  // namespace
 
-Result<std::vector<net::Header>> mcp_headers(const Context& context, const harness::Dispatch& dispatch,
-                                             const model::McpServer& server) {
-  if (!net::is_allowed(server.url, context.options.tool_urls)) {
-    return denied("this server calls tools only at the URLs that its configuration names (tools.urls)");
-  }
-  const std::string host(host_of(server.url));
-  if (gates::rule_on_host(dispatch.agent.policy, host).effect != model::Effect::allow) {
-    return denied("the agent's policy does not allow " + host);
-  }
-  std::vector<net::Header> headers;
-  for (const auto& [name, value] : server.headers) {
-    auto filled = with_secrets(context, dispatch, value, server.url);
-    if (!filled) return std::move(filled.error());
-    if (const auto fault = net::fault_of_header(name, filled.value()); !fault.empty()) {
-      return denied("its header \"" + name + "\" " + std::string(fault));
-    }
-    headers.push_back({name, std::move(filled).take()});
-  }
-  return headers;
-}
-
 std::unique_ptr<McpCarrier> make_mcp_http(const Context& context, std::string url, std::vector<net::Header> headers,
-                                          McpCarrierListener& listener) {
-  return std::make_unique<McpHttp>(context, std::move(url), std::move(headers), listener);
+                                          std::unique_ptr<McpToken> token, McpCarrierListener& listener) {
+  return std::make_unique<McpHttp>(context, std::move(url), std::move(headers), std::move(token), listener);
 }
 
 }  // namespace sluice::runner

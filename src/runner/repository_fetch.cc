@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/fd.h"
 #include "runner/base_url.h"
+#include "runner/basic_credentials.h"
 #include "runner/tools.h"
 
 namespace sluice::runner {
@@ -41,17 +41,8 @@ bool is_host(std::string_view authority, std::string_view host) {
          (authority[0] == ':' && authority.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }
 
-// As RFC 7617 wants it: the alphabet and the padding that base64url leaves out.
-std::string to_base64(std::string_view bytes) {
-  auto text = to_base64url(bytes);
-  std::ranges::replace(text, '-', '+');
-  std::ranges::replace(text, '_', '/');
-  text.append((4 - text.size() % 4) % 4, '=');
-  return text;
-}
-
 std::string secret_of(const GitCredential& credential) {
-  return to_base64(credential.username + ":" + credential.password);
+  return basic_credentials(credential.username, credential.password);
 }
 
 bool is_commit(std::string_view ref) {

@@ -7,6 +7,7 @@
 #include "runner/ask_tools.h"
 #include "runner/hands.h"
 #include "runner/lifeline.h"
+#include "runner/mcp_access.h"
 #include "runner/mcp_http.h"
 #include "runner/mcp_link.h"
 #include "runner/mcp_stdio.h"
@@ -88,7 +89,9 @@ class HostTools final : public Toolbox, private McpLinkListener {
     auto headers = mcp_headers(context_, dispatch_, server);
     if (!headers) return leave_out(server.name, headers.error().what);
     ++waited_for_;
-    link.open(make_mcp_http(context_, server.url, std::move(headers).take(), link), http_open_ms_max,
+    auto token = server.oauth ? std::make_unique<McpToken>(context_, dispatch_, server) : nullptr;
+    const auto ms_max = http_open_ms_max + (server.oauth ? mcp_token_ms_max : 0);
+    link.open(make_mcp_http(context_, server.url, std::move(headers).take(), std::move(token), link), ms_max,
               [this, &link](std::string trouble) { hear_opened(link, trouble); });
   }
 

@@ -32,6 +32,8 @@ class McpServer:
 
             def do_POST(self):
                 message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if server.answers_instead(self):
+                    return
                 if "method" not in message:
                     server.answers.put(message)
                     self.empty(202)
@@ -45,6 +47,8 @@ class McpServer:
                     self.whole({"jsonrpc": "2.0", "id": message["id"], "result": server.result_of(message)})
 
             def do_GET(self):
+                if server.answers_instead(self):
+                    return
                 last = self.headers.get("last-event-id")
                 with server.lock:
                     server.gets.append(last)
@@ -106,6 +110,10 @@ class McpServer:
         self.released.set()
         self.server.shutdown()
         self.server.server_close()
+
+    def answers_instead(self, request):
+        """For servers that admit only some: whether `request`, a handler, has been answered."""
+        return False
 
     def say(self, message):
         """On the stream that belongs to no call."""

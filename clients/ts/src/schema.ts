@@ -670,8 +670,27 @@ export interface McpServer {
   url?: string | null
   /** May hold `{{secret:ALIAS}}`. */
   headers?: Record<string, string> | null
+  /** Of a server with a `url`. */
+  oauth?: McpOAuth | null
   command?: string[] | null
   environment?: Variables | null
+}
+
+/**
+ * The server takes an OAuth token, which is got by client credentials, without a person. Each URL on the way to it must
+ * be one that the operator allows (`tools.urls`) and whose host the agent's policy allows; the secret goes only to hosts
+ * where its alias may go. The token is kept in memory for the run, and scrubbed like a secret.
+ */
+export interface McpOAuth {
+  client_id: string
+  /** The alias of a secret, `{{secret:ALIAS}}`; never its value. */
+  client_secret: string
+  /** Where tokens are issued. Absent, the metadata of the server (RFC 9728) and of its authorization server (RFC 8414) name it. */
+  token_url?: string | null
+  /** Scopes parted by spaces. Absent, those that the server's refusal names. */
+  scope?: string | null
+  /** The resource indicator (RFC 8707). Absent, the one that the metadata of the server name, or its `url`. */
+  resource?: string | null
 }
 
 /**
@@ -768,7 +787,10 @@ export interface UpdateWorkflow {
  */
 export interface WorkflowDefinition {
   inputs?: WorkflowInput[] | null
-  /** Variables of agents blocks. `SANDBOX_URL` names the runner for blocks that name none. */
+  /**
+   * Variables of agents blocks. `SANDBOX_URL` names the runner for blocks that name none. Sandboxes are shown `***` in
+   * place of each value; a variable that a sandbox sends as `***`, or leaves out of a change, keeps its value.
+   */
   environment?: Record<string, string> | null
   blocks: WorkflowBlock[]
   edges?: WorkflowEdge[] | null

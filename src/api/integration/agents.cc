@@ -75,6 +75,7 @@ void hide_from_guests(const Asked& asked, model::Agent& agent) {
   for (auto& server : agent.kit.mcp_servers) {
     server.headers.clear();
     server.environment.clear();
+    server.oauth.reset();
   }
 }
 

@@ -7,10 +7,13 @@
 namespace sluice::api::integration {
 namespace {
 
-constexpr std::string_view server_names[] = {"name", "url", "headers", "command", "environment"};
+constexpr std::string_view server_names[] = {"name", "url", "headers", "oauth", "command", "environment"};
+constexpr std::string_view oauth_names[] = {"client_id", "client_secret", "token_url", "scope", "resource"};
 constexpr std::string_view session_names[] = {"sessionId", "model", "tools"};
 constexpr std::string_view tool_names[] = {"name", "description", "parameters", "url", "timeout_seconds"};
 constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2'048};
+constexpr TextRule client_rule{.chars_min = 1, .chars_max = 512};
+constexpr TextRule scope_rule{.chars_max = 1'024};
 constexpr TextRule description_rule{.chars_max = 4'000};
 constexpr std::size_t servers_max = 16;
 constexpr std::size_t tools_max = 64;
@@ -52,13 +55,13 @@ std::vector<std::string> read_command(const Fields& fields, std::string_view nam
   return words;
 }
 
-std::string read_url(const Asked& asked, const Fields& fields) {
-  auto url = fields.text("url", url_rule).value_or("");
+std::string read_url(const Asked& asked, const Fields& fields, std::string_view name = "url") {
+  auto url = fields.text(name, url_rule).value_or("");
   if (url.empty()) return url;
   if (!net::is_plain_url(url)) {
-    fields.refuse("url", "must be an http or https URL without credentials, query or fragment");
+    fields.refuse(name, "must be an http or https URL without credentials, query or fragment");
   } else if (!net::is_allowed(url, asked->surface().options.tool_urls)) {
-    fields.refuse("url", "is not among the URLs where this server may call tools (its configuration, tools.urls)");
+    fields.refuse(name, "is not among the URLs where this server may call tools (its configuration, tools.urls)");
   }
   return url;
 }
@@ -78,8 +81,41 @@ std::map<std::string, std::string> read_headers(const Fields& fields) {
   return headers;
 }
 
+// "{{secret:ALIAS}}" and nothing else: agents are shown to whoever may read them, so that the value itself is refused.
+bool is_placeholder(std::string_view text) {
+  constexpr std::string_view begin = "{{secret:";
+  constexpr std::string_view end = "}}";
+  if (!text.starts_with(begin) || !text.ends_with(end) || text.size() <= begin.size() + end.size()) return false;
+  return model::is_alias(text.substr(begin.size(), text.size() - begin.size() - end.size()));
+}
+
+bool is_scope(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
+std::optional<model::McpOAuth> read_oauth(const Asked& asked, const Fields& server) {
+  const auto fields = server.object("oauth", oauth_names);
+  if (!fields) return std::nullopt;
+  refuse_unknown(*fields, oauth_names, "oauth: client_id, client_secret, token_url, scope, resource");
+  fields->require("client_id");
+  fields->require("client_secret");
+  model::McpOAuth out{.client_id = fields->text("client_id", client_rule).value_or(""),
+                      .client_secret = fields->text("client_secret", client_rule).value_or(""),
+                      .token_url = read_url(asked, *fields, "token_url"),
+                      .scope = fields->text("scope", scope_rule).value_or(""),
+                      .resource = fields->text("resource", url_rule).value_or("")};
+  if (!out.client_secret.empty() && !is_placeholder(out.client_secret)) {
+    fields->refuse("client_secret", "must be {{secret:ALIAS}}, the alias of a secret, and not the secret itself");
+  }
+  if (!is_scope(out.scope)) fields->refuse("scope", "must be scopes parted by spaces, in ASCII without quotes");
+  if (!is_scope(out.resource) || out.resource.find_first_of(" #") != std::string::npos) {
+    fields->refuse("resource", "must be a URI without a fragment");
+  }
+  return out;
+}
+
 model::McpServer read_server(const Asked& asked, const Fields& fields) {
-  refuse_unknown(fields, server_names, "an MCP server: name, url, headers, command, environment");
+  refuse_unknown(fields, server_names, "an MCP server: name, url, headers, oauth, command, environment");
   model::McpServer out;
   fields.require("name");
   out.name = fields.text("name", name_rule).value_or("");
@@ -88,11 +124,19 @@ model::McpServer read_server(const Asked& asked, const Fields& fields) {
   }
   out.url = read_url(asked, fields);
   out.headers = read_headers(fields);
+  out.oauth = read_oauth(asked, fields);
   out.command = read_command(fields, "command");
   out.environment = fields.env("environment").value_or(std::map<std::string, std::string>{});
   const bool has_url = fields.given("url") && !fields.null("url");
   if (has_url == !out.command.empty()) fields.refuse("url", "is needed, or else command; not both");
   if (!has_url && !out.headers.empty()) fields.refuse("headers", "belong to a url");
+  if (!has_url && out.oauth) fields.refuse("oauth", "belongs to a url");
+  const auto is_authorization = [](const auto& header) {
+    return net::Headers{{header.first, ""}}.find("authorization").has_value();
+  };
+  if (out.oauth && std::ranges::any_of(out.headers, is_authorization)) {
+    fields.refuse("oauth", "sets the header Authorization, which headers has too; leave one of them out");
+  }
   if (has_url && !out.environment.empty()) fields.refuse("environment", "belongs to a command");
   return out;
 }

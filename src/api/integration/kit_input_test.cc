@@ -116,6 +116,39 @@ TEST_F(KitInputTest, H_6_a_header_that_would_change_the_request_itself_is_refuse
   EXPECT_NE(told->body.find("is set by the server itself"), std::string::npos) << told->body;
 }
 
+TEST_F(KitInputTest, H_6_a_server_may_name_how_its_token_is_got) {
+  const std::string servers =
+      R"([{"name":"crm","url":"https://mcp.example/a","oauth":{"client_id":"sluice","client_secret":"{{secret:CRM_KEY}}",)"
+      R"("token_url":"https://tools.example/token","scope":"read write","resource":"urn:crm"}},)"
+      R"({"name":"found","url":"https://mcp.example/a","oauth":{"client_id":"x","client_secret":"{{secret:CRM_KEY}}"}}])";
+  const auto made = make(R"("mcp_servers":)" + servers);
+  ASSERT_EQ(made->status, 201) << made->body;
+  EXPECT_EQ(made->member("mcp_servers"), servers);
+}
+
+TEST_F(KitInputTest, H_6_a_wrong_way_to_a_token_says_where) {
+  const std::string right = R"("client_id":"x","client_secret":"{{secret:CRM_KEY}}")";
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {R"("client_secret":"{{secret:CRM_KEY}}")", "/client_id"},
+      {R"("client_id":"x")", "/client_secret"},
+      {R"("client_id":"x","client_secret":"hunter2-hunter2")", "/client_secret"},
+      {R"("client_id":"x","client_secret":"x{{secret:CRM_KEY}}")", "/client_secret"},
+      {R"("client_id":"x","client_secret":"{{secret:A}}{{secret:B}}")", "/client_secret"},
+      {right + R"(,"token_url":"https://elsewhere.example/token")", "/token_url"},
+      {right + R"(,"token_url":"https://tools.example/token?x")", "/token_url"},
+      {right + R"(,"scope":"a\"b")", "/scope"},
+      {right + R"(,"resource":"https://mcp.example/#a")", "/resource"},
+      {right + R"(,"flow":"code")", "/flow"}};
+  for (const auto& [oauth, pointer] : wrong) {
+    expect_wrong(R"("mcp_servers":[{"name":"a","url":"https://mcp.example/a","oauth":{)" + oauth + "}}]",
+                 "/mcp_servers/0/oauth" + pointer);
+  }
+  expect_wrong(R"("mcp_servers":[{"name":"a","command":["x"],"oauth":{)" + right + "}}]", "/mcp_servers/0/oauth");
+  expect_wrong(R"("mcp_servers":[{"name":"a","url":"https://mcp.example/a","headers":{"authorization":"x"},"oauth":{)" +
+                   right + "}}]",
+               "/mcp_servers/0/oauth");
+}
+
 TEST_F(KitInputTest, H_6_a_wrong_tool_says_where) {
   const std::string url = R"("url":"https://tools.example/x")";
   const std::vector<std::pair<std::string, std::string>> wrong = {
