@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "wire/wire.h"
 #include "world/fake_world.h"
 
@@ -52,8 +52,8 @@ class Journals {
   const model::Run& run() const { return run_; }
 
   store::CommittedBatch journal_of(Events events) {
-    store::MemoryDisk disk;
-    store::MemoryStore store(disk, loop_);
+    store::SimulatedDatabase disk;
+    store::SimulatedStore store(disk, loop_);
     store.create_tenant({.id = run_.tenant_id}, {.id = run_.agent_id, .tenant_id = run_.tenant_id, .is_default = true},
                         [](const Result<Unit>&) {});
     store::NewRun made;

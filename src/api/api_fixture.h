@@ -17,7 +17,7 @@
 #include "files/fake_contents.h"
 #include "harness/harness.h"
 #include "net/fake_client.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "world/fake_world.h"
 
 namespace sluice::api {
@@ -216,8 +216,8 @@ class ApiTest : public testing::Test {
   world::IdSource ids{loop, entropy};
   world::FakeLog log;
   world::Metrics metrics;
-  store::MemoryDisk disk;
-  store::MemoryStore store{disk, loop};
+  store::SimulatedDatabase disk;
+  store::SimulatedStore store{disk, loop};
   PlayedAgent agent{loop};
   vault::Sealer sealer{{master_key('k')}, entropy};
   files::FakeContents contents;

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/digest.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "world/fake_world.h"
 
 namespace sluice::app {
@@ -24,7 +24,7 @@ class BootstrapTest : public testing::Test {
   // One life of a server, as far as it gets.
   Result<Opening> start(const std::string& admin_key = "", bool is_shared = false) {
     auto data = DataDir::open(root);
-    store::MemoryStore store(disk, *reactor);
+    store::SimulatedStore store(disk, *reactor);
     auto opening = open_bootstrap({data.value(), store, *reactor, ids, entropy, sealer}, {"offline", "offline"},
                                   admin_key, is_shared);
     if (opening) {
@@ -34,7 +34,7 @@ class BootstrapTest : public testing::Test {
     return opening;
   }
   bool key_works(const std::string& key) {
-    store::MemoryStore store(disk, *reactor);
+    store::SimulatedStore store(disk, *reactor);
     bool found = false;
     store.find_service_key(sha256(key), [&](const Result<store::KeyHolder>& holder) {
       found = bool(holder);
@@ -44,7 +44,7 @@ class BootstrapTest : public testing::Test {
     return found;
   }
   std::size_t tenant_count() {
-    store::MemoryStore store(disk, *reactor);
+    store::SimulatedStore store(disk, *reactor);
     std::size_t count = 0;
     store.tenants({}, [&](const Result<store::Page<model::Tenant>>& page) {
       count = page.value().rows.size();
@@ -59,7 +59,7 @@ class BootstrapTest : public testing::Test {
   world::FakeEntropy entropy;
   vault::Sealer sealer{vault::parse_key_file(vault::fresh_key_line(entropy)).take(), entropy};
   world::IdSource ids{*reactor, entropy};
-  store::MemoryDisk disk;
+  store::SimulatedDatabase disk;
 };
 
 TEST_F(BootstrapTest, The_first_start_makes_keys_that_work_and_the_second_keeps_them) {
@@ -84,7 +84,7 @@ TEST_F(BootstrapTest, Whichever_write_fails_the_next_start_finishes_what_was_beg
     for (int write = 0; write < 3; ++write) {
       TearDown();
       SetUp();
-      disk = store::MemoryDisk();
+      disk.wipe();
       disk.fail_write(write, fault);
       EXPECT_FALSE(start()) << "write " << write;
       const auto again = start();
@@ -125,7 +125,7 @@ TEST_F(BootstrapTest, A_server_that_joins_others_must_have_their_admin_key) {
 
 TEST_F(BootstrapTest, Of_two_servers_that_start_at_once_one_makes_the_demo_tenant) {
   {
-    store::MemoryStore other(disk, *reactor);
+    store::SimulatedStore other(disk, *reactor);
     other.nodes().agree("demo tenant", "tnt_of_the_other", [&](const Result<std::string>&) { reactor->stop(); });
     reactor->run();
   }
@@ -139,8 +139,8 @@ TEST_F(BootstrapTest, Servers_that_live_together_have_one_admin_key) {
   const auto agree = [&](store::Store& store, const std::string& key) {
     return agree_on_admin_key(store, *reactor, key);
   };
-  store::MemoryStore first(disk, *reactor, ids.make<model::NodeId>());
-  store::MemoryStore second(disk, *reactor, ids.make<model::NodeId>());
+  store::SimulatedStore first(disk, *reactor, ids.make<model::NodeId>());
+  store::SimulatedStore second(disk, *reactor, ids.make<model::NodeId>());
   const auto beat = [&](store::Store& store) {
     store.nodes().beat({}, 60'000, [&](const Result<std::vector<store::SeenNode>>&) { reactor->stop(); });
     reactor->run();

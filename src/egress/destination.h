@@ -1,8 +1,8 @@
 // Where a request from a sandbox wants to go, and what it is answered if nobody can tell without doubt. Pure.
 #pragma once
 
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -81,8 +81,8 @@ struct Question {
   uint64_t number = 0;
   std::string host;
   std::string method;
-  std::string alias;   // empty: about the host itself
-  std::string reason;  // of the rule that asks; may be empty
+  std::string alias;                               // empty: about the host itself
+  std::string reason;                              // of the rule that asks; may be empty
   model::SecretPlace place = model::place_header;  // where in the request the alias stands
 };
 

@@ -110,7 +110,8 @@ TEST_F(ProxyTest, A_tunnel_leads_to_the_host_that_it_names_and_to_no_other_behin
   EXPECT_EQ(passage.sent_bytes, 0);
 }
 
-// Through a tunnel goes whatever the sandbox likes: a shell on another machine, or plain requests to another of its hosts.
+// Through a tunnel goes whatever the sandbox likes: a shell on another machine, or plain requests to another of its
+// hosts.
 TEST_F(ProxyTest, I_17_A_tunnel_leads_to_no_port_that_no_rule_names) {
   Upstream upstream(echo);
   start();

@@ -60,6 +60,7 @@ TEST_F(Held, A_request_whose_body_ends_meanwhile_waits_too) {
 TEST_F(Held, A_tunnel_stands_still) {
   Ledger ledger;
   Upstream upstream(ledger.answering());
+  name_port("blind.test", upstream);
   start();
   Client client = connect();
   const std::string to = at("blind.test", upstream);

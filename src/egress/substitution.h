@@ -27,8 +27,8 @@ using Judge = std::function<Verdict(std::string_view alias, model::SecretPlace p
 struct Substitution {
   enum class Kind : uint8_t { done, missing, refused };
   Kind kind = Kind::done;
-  std::string alias;  // missing, refused
-  std::string words;  // refused
+  std::string alias;                               // missing, refused
+  std::string words;                               // refused
   model::SecretPlace place = model::place_header;  // missing: where it stands
 };
 

@@ -123,7 +123,8 @@ void Visit::on_connect(http::RequestHead head) {
 void Visit::judge() {
   const Premises::Ruling ruling = premises_.rule_on(destination());
   if (connects_ && ruling.effect != model::Effect::deny) {
-    if (const auto refusal = premises_.refusal_of_tunnel(connect_to_); !refusal.empty()) return answer(403, refusal, true);
+    if (const auto refusal = premises_.refusal_of_tunnel(connect_to_); !refusal.empty())
+      return answer(403, refusal, true);
   }
   switch (ruling.effect) {
     case model::Effect::allow: return go_on();

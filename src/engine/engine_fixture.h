@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/agent_fixture.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "world/fake_world.h"
 
 namespace sluice::engine {
@@ -27,7 +27,7 @@ class EngineTest : public testing::Test {
   ~EngineTest() override { stop_server(); }
 
   void start_server() {
-    store = std::make_unique<store::MemoryStore>(disk, loop);
+    store = std::make_unique<store::SimulatedStore>(disk, loop);
     engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, storeroom, &noticed}, options);
     bool recovered = false;
     engine->recover([&](Result<Unit> done) { recovered = bool(done); });
@@ -150,7 +150,7 @@ class EngineTest : public testing::Test {
   world::FakeLog log;
   world::Metrics metrics;
   world::IdSource ids{loop, entropy};
-  store::MemoryDisk disk;
+  store::SimulatedDatabase disk;
   ScriptedDispatcher dispatcher{loop};
   vault::Sealer sealer{vault::parse_key_file("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s").take(), entropy};
   int notices_seen = 0;
@@ -161,7 +161,7 @@ class EngineTest : public testing::Test {
   model::Agent agent{.id = ids.make<model::AgentId>(), .tenant_id = tenant.id, .name = "default", .is_default = true};
   model::ConversationId conversation = ids.make<model::ConversationId>();
 
-  std::unique_ptr<store::MemoryStore> store;
+  std::unique_ptr<store::SimulatedStore> store;
   std::unique_ptr<Engine> engine;
 };
 

@@ -9,7 +9,7 @@ using model::RunState;
 using Runs = std::vector<model::RunId>;
 
 // A store that some moments cannot be reached.
-class Moments final : public store::MemoryWatch {
+class Moments final : public store::DatabaseWatch {
  public:
   std::optional<store::Fault> on_write(model::NodeId) override { return std::nullopt; }
   bool reaches(model::NodeId) override { return !away; }

@@ -87,8 +87,8 @@ class StoreSide final : public world::Loop {
 
 // One server of several.
 struct Node {
-  Node(store::MemoryDisk& disk, world::FakeLoop& fake, world::IdSource& ids, world::Log& log, vault::Sealer& sealer,
-       EngineOptions options)
+  Node(store::SimulatedDatabase& disk, world::FakeLoop& fake, world::IdSource& ids, world::Log& log,
+       vault::Sealer& sealer, EngineOptions options)
       : loop(fake),
         store_side(fake, loop),
         dispatcher(loop),
@@ -104,7 +104,7 @@ struct Node {
   world::Metrics metrics;
   ScriptedDispatcher dispatcher;
   model::NodeId id;
-  store::MemoryStore store;
+  store::SimulatedStore store;
   bool recovered = false;
   std::unique_ptr<Engine> engine;
 };

@@ -64,7 +64,7 @@ class NodesQueueTest : public NodesTest {
     }
     loop.settle();
   }
-  store::MemoryStore& disk_store() { return *store; }
+  store::SimulatedStore& disk_store() { return *store; }
 };
 
 TEST_F(NodesQueueTest, I_12_a_tenant_at_its_limit_delays_nobody_on_other_nodes) {

@@ -233,6 +233,25 @@ TEST_F(NodesTest, A_write_whose_fate_is_unknown_does_not_part_readers_from_their
   EXPECT_EQ(near->reader.text, told_at_the_end(node(1), run));
 }
 
+TEST_F(NodesTest, A_look_for_unfinished_runs_is_begun_again_when_the_word_of_who_lives_comes_too_late) {
+  start_nodes(1);
+  node(0).dispatcher.resumable = true;
+  disk.fail_write(0, Fault::after_write);
+  disk.hold_answers(true);
+  send_to(node(0), message("hello"));
+  // The acceptance is in doubt, the store is reopened, and unfinished runs are listed, with a beat after that.
+  for (int answered = 0; answered < 3; ++answered) {
+    disk.hold_answers(false);
+    disk.hold_answers(true);
+    loop.settle();
+  }
+  pass(3'000);  // nobody knows whether the others think it dead
+  disk.hold_answers(false);
+  pass(6'000);
+  ASSERT_EQ(node(0).dispatcher.working(), 1) << "the run that was accepted is carried";
+  finishes(node(0));
+}
+
 TEST_F(NodesTest, A_node_that_stops_leaves_its_runs_to_the_others_at_once) {
   start_nodes(2);
   node(1).dispatcher.resumable = true;

@@ -88,7 +88,14 @@ void Peers::on_answer(int64_t sent_ms, Result<std::vector<store::SeenNode>> seen
   const bool orphans = note_changes();
   // An answer that comes too late is none.
   if (!liveness_.is_cut_off(now_ms())) takes_part_ = true;
-  if (check_cut_off()) return;
+  if (check_cut_off()) {
+    // Those who asked hear so, or they would wait for ever: recovery takes up no run while it waits.
+    const Error late{ErrorKind::overloaded, "the store said too late which nodes live"};
+    for (auto& done : asked) {
+      if (*self != nullptr) done(late);
+    }
+    return;
+  }
   const bool back = std::exchange(was_cut_off_, false);
   for (auto& done : asked) {
     if (*self != nullptr) done(Unit{});

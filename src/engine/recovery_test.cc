@@ -196,7 +196,7 @@ TEST_F(EngineTest, A_list_of_runs_that_is_refused_for_a_moment_is_asked_for_agai
   const auto run = send_ok(message("hello"));
   stop_server();
   disk.refuse_lists(5);
-  store = std::make_unique<store::MemoryStore>(disk, loop);
+  store = std::make_unique<store::SimulatedStore>(disk, loop);
   engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, storeroom, &noticed}, options);
   bool recovered = false;
   engine->recover([&](const Result<Unit>& done) { recovered = bool(done); });
@@ -309,9 +309,9 @@ TEST_F(EngineTest, A_store_that_others_found_silent_is_reopened_too) {
   const auto run = send_ok(message("hello"));
   agent_says("before ");
   disk.fail_write(0, store::Fault::after_write);
-  store->tidy_up(loop.now(), [&](Result<int> tidied) {
-    ASSERT_FALSE(tidied);
-    engine->store_fell_silent(tidied.error());
+  store->append_audit({{.action = "tenant.updated"}}, [&](Result<Unit> kept) {
+    ASSERT_FALSE(kept);
+    engine->store_fell_silent(kept.error());
   });
   loop.advance({1'000});
   ASSERT_EQ(dispatcher.working(), 1);

@@ -223,7 +223,6 @@ class RunEngine final : public Engine,
   uint64_t life_ = 0;                                             // grows whenever runs are looked for anew
   std::unordered_map<model::RunId, world::Timer> begin_retries_;  // of those who are to begin
   int64_t checked_us_ = 0, probed_us_ = 0;  // when those who are held, and the store, were last looked at
-
   bool draining_ = false, closed_ = false;  // closed_: draining is over, nothing begins any more
   Callback<void()> drained_;
   world::Timer drain_timer_;

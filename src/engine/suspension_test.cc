@@ -11,7 +11,7 @@ using model::RunState;
 constexpr auto step = R"({"id":"step_1","tool":"bash","status":"running","args":{}})";
 
 // The way of single nodes to the store can be cut.
-class SuspensionTest : public NodesTest, private store::MemoryWatch {
+class SuspensionTest : public NodesTest, private store::DatabaseWatch {
  protected:
   SuspensionTest() { disk.be_watched(this); }
   ~SuspensionTest() override {
@@ -191,7 +191,7 @@ TEST_F(SuspensionTest, A_cancel_while_the_work_is_suspended_is_answered) {
   node(0).engine->cancel(tenant.id, run.id, [&](const std::variant<model::Run, model::Problem>& answer) {
     refused = std::holds_alternative<model::Problem>(answer);
   });
-  pass(10'000);
+  pass(16'000);  // so long it may take to write that it was cancelled
   EXPECT_TRUE(refused);
 }
 

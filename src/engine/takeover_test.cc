@@ -144,7 +144,7 @@ TEST_F(TakeoverTest, A_run_that_comes_back_takes_the_place_of_what_is_left_of_it
   const auto run = accepted_by(node(0), message_in(where, "hello"));
   says(node(0), "One ");
   const auto near = read_on(node(0), run);
-  store::MemoryStore other(disk, loop, ids.make<model::NodeId>());
+  store::SimulatedStore other(disk, loop, ids.make<model::NodeId>());
   other.take_over(run.id, run.epoch, [](const Result<model::Run>& taken) { ASSERT_TRUE(taken); });
   const mail::TakeRequest request{tenant.id, run.id, {run.epoch.value + 1}};
   other.nodes().post({.id = ids.make<model::MailId>(),

@@ -110,7 +110,7 @@ std::string AcpCalls::own_name_of(const Value& update) const {
 // The protocol has titles for people, and kinds, but no names. What first comes as a title is often the name.
 std::string AcpCalls::name_of(const Value& update) const {
   if (auto name = own_name_of(update); !name.empty()) return name;
-  const auto title = without_prefix(text_in(update, "title"));
+  auto title = without_prefix(text_in(update, "title"));
   if (is_word(title)) return title;
   const auto kind = text_in(update, "kind");
   return kind.empty() ? "tool" : std::string(kind);

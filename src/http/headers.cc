@@ -8,21 +8,10 @@
 namespace sluice::http {
 namespace {
 
-constexpr std::string_view own_names[] = {"accept",
-                                          "connection",
-                                          "content-length",
-                                          "content-type",
-                                          "expect",
-                                          "host",
-                                          "http2-settings",
-                                          "last-event-id",
-                                          "keep-alive",
-                                          "mcp-protocol-version",
-                                          "mcp-session-id",
-                                          "te",
-                                          "trailer",
-                                          "transfer-encoding",
-                                          "upgrade"};
+constexpr std::string_view own_names[] = {
+    "accept",         "connection",        "content-length", "content-type",         "expect",         "host",
+    "http2-settings", "last-event-id",     "keep-alive",     "mcp-protocol-version", "mcp-session-id", "te",
+    "trailer",        "transfer-encoding", "upgrade"};
 constexpr std::array<std::string_view, 6> hop_by_hop = {"Connection", "Keep-Alive", "TE",
                                                         "Trailer",    "Upgrade",    "HTTP2-Settings"};
 constexpr std::size_t usual_count = 8;

@@ -83,8 +83,8 @@ enum class SecretScope : uint8_t { conversation, agent, tenant };
 // Where in a request a secret may stand.
 enum SecretPlace : uint8_t { place_header = 1, place_query = 2, place_body = 4, place_basic = 8 };
 inline constexpr uint8_t places_all = place_header | place_query | place_body | place_basic;
-// A secret in a body or a query can be published by any host that keeps what it is sent, and in plain sight be read again,
-// so these two places are for those who ask for them.
+// A secret in a body or a query can be published by any host that keeps what it is sent, and in plain sight be read
+// again, so these two places are for those who ask for them.
 inline constexpr uint8_t places_by_default = place_header | place_basic;
 
 // A secret as it is kept: nobody without the operator's key can read it.

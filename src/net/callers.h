@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "net/net.h"
+#include "net/answer_account.h"
 
 namespace sluice::net {
 

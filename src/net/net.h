@@ -1,9 +1,8 @@
 // HTTP for the house: a server that hands out whole requests and takes streamed answers, and a
 // client that streams what it is told. Bytes, limits, TLS and sockets end here.
 //
-// Called from the loop's thread. A handler sees an Exchange, which is the same for HTTP/1.1 and
-// for HTTP/2: no handler knows what a chunk or a frame is.
-// Not its business: who may ask, what JSON means, what a route is.
+// Called from the loop's thread. A handler sees an Exchange, which is the same for HTTP/1.1 and for HTTP/2: no handler
+// knows what a chunk or a frame is. Not its business: who may ask, what JSON means, what a route is.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +23,7 @@
 #include "http/headers.h"
 #include "http/uri.h"
 #include "http/url_rules.h"
+#include "net/answer_account.h"
 #include "net/body.h"
 #include "world/world.h"
 
@@ -57,16 +57,9 @@ struct Response {
   SharedBytes shared_body = nullptr;  // instead of the body: what many answers share, so that each costs nothing
 };
 
-// What the answers of several connections hold in memory together, because it has not been read.
-struct AnswerAccount {
-  std::size_t unread_bytes = 0;
-};
-
-// One request and its answer. The handler and the connection share it, because either may leave
-// first: the client hangs up while the run goes on, or the run ends while bytes are still in flight.
-//
-// The answer is either respond(), or start() then write()… then finish(). After the peer is gone
-// every call does nothing.
+// One request and its answer. The handler and the connection share it, because either may leave first: the client hangs
+// up while the run goes on, or the run ends while bytes are still in flight. The answer is either respond(), or start()
+// then write()… then finish(). After the peer is gone every call does nothing.
 class Exchange {
  public:
   virtual ~Exchange() = default;

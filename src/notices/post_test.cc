@@ -2,7 +2,7 @@
 
 #include "net/fake_client.h"
 #include "notices/notices.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "world/fake_world.h"
 
 namespace sluice::notices {
@@ -55,8 +55,8 @@ class PostTest : public testing::Test {
   world::IdSource ids_{loop_, entropy_};
   world::FakeLog log_;
   world::Metrics metrics_;
-  store::MemoryDisk disk_;
-  store::MemoryStore store_{disk_, loop_};
+  store::SimulatedDatabase disk_;
+  store::SimulatedStore store_{disk_, loop_};
   net::FakeClient client_{loop_};
   PostOptions options_{.signing_root = "root", .webhook_urls = {"https://host.example"}};
   model::TenantId tenant_ = ids_.make<model::TenantId>();

@@ -13,7 +13,7 @@
 #include "net/fake_client.h"
 #include "remote/mark.h"
 #include "remote/remote_work.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "world/fake_world.h"
 
 namespace sluice::remote {
@@ -93,8 +93,8 @@ class RemoteTest : public testing::Test {
   world::FakeLog log_;
   world::Metrics metrics_;
   net::FakeClient client_{loop_};
-  store::MemoryDisk disk_;
-  store::MemoryStore store_{disk_, loop_};
+  store::SimulatedDatabase disk_;
+  store::SimulatedStore store_{disk_, loop_};
   RemoteOptions options_;
   harness::Dispatch dispatch_;
   Heard heard_;

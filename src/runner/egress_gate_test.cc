@@ -79,7 +79,8 @@ TEST_P(EgressGate, What_is_under_way_when_the_run_ends_is_in_its_log) {
 
 TEST_P(EgressGate, I_17_A_request_that_lacks_its_secret_waits_for_a_human) {
   begin("$ curl\nsay {{last}}");
-  const auto number = way().ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN", .place = model::place_query});
+  const auto number =
+      way().ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN", .place = model::place_query});
   loop.settle();
   ASSERT_TRUE(heard.gate);
   EXPECT_EQ(heard.gate->reason, "A request to api.example.com uses {{secret:TOKEN}}, which is not on file.");

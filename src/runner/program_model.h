@@ -22,7 +22,7 @@ inline constexpr std::string_view model_key_alias = "SLUICE_MODEL_KEY";
 
 struct ProgramModel {
   harness::ModelAccess access;
-  std::string host;                  // empty: it asks none that we know of
+  std::string host;  // empty: it asks none that we know of
   int port = 0;
   std::string alias;                 // of the key; empty: there is none
   std::optional<vault::Secret> key;  // of the provider's own, to be pinned among the run's secrets

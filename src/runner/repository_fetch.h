@@ -29,7 +29,7 @@ namespace sluice::runner {
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
                                                      const HandsOptions& options, const vault::Secrets* secrets);
 
-// Whose turn it is at what tenants share; empty where a runner does not know the tenants of the server that it works for.
+// Whose turn it is at what tenants share; empty where a runner does not know its server's tenants.
 std::string tenant_of(const harness::Dispatch& dispatch);
 
 class RepositoryFetch final : private CommandListener {

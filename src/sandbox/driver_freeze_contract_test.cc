@@ -19,9 +19,15 @@ std::string state_of(int pid) {
   return at == std::string::npos ? "" : stat.substr(at + 2, 1);
 }
 
+// Who has called vfork() waits in the kernel ("D") until its child calls exec, which a child that is stopped does not.
+bool stands_still(int pid) {
+  const auto state = state_of(pid);
+  return state == "T" || state == "D";
+}
+
 bool all_are_stopped(const std::string& mark) {
   const auto processes = processes_with(mark);
-  return !processes.empty() && std::ranges::all_of(processes, [](int pid) { return state_of(pid) == "T"; });
+  return !processes.empty() && std::ranges::all_of(processes, stands_still);
 }
 
 void pass(BoxStory& story, int64_t ms) {

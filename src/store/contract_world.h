@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <tuple>
 
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "world/fake_world.h"
 
 namespace sluice::store {

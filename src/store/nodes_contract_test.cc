@@ -72,19 +72,19 @@ class NodesContract : public StoreTeller, public testing::TestWithParam<Backend>
 
  protected:
   std::unique_ptr<Store> open(model::NodeId node) {
-    if (GetParam() == Backend::memory) return std::make_unique<MemoryStore>(disk_, loop_, node);
+    if (GetParam() == Backend::simulated) return std::make_unique<SimulatedStore>(disk_, loop_, node);
     auto opened = open_postgres({.url = contract_database().url(), .node = node}, loop_, metrics_);
     if (!opened) check_failed(opened.error().what.c_str(), __FILE__, __LINE__);
     return std::move(opened).take();
   }
 
-  MemoryDisk disk_;
+  SimulatedDatabase disk_;
   world::Metrics metrics_;
   std::unique_ptr<Store> other_;
   int used_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(, NodesContract, testing::Values(Backend::memory, Backend::postgres), name_of_backend);
+INSTANTIATE_TEST_SUITE_P(, NodesContract, testing::Values(Backend::simulated, Backend::postgres), name_of_backend);
 
 TEST_P(NodesContract, Whoever_beats_is_in_the_list_with_what_it_said_last) {
   EXPECT_EQ(beat(0, {.name = "one", .slots = 3}).size(), 1U);

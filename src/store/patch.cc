@@ -1,7 +1,5 @@
 #include "store/patch.h"
 
-#include <algorithm>
-
 namespace sluice::store {
 
 namespace {
@@ -82,14 +80,6 @@ void apply(const Append& append, model::Run& run) {
   if (!model::is_over(run.state)) return;
   SLUICE_CHECK(!append.events.empty());  // an end that no reader is told of
   run.ended_at = append.events.back().at;
-}
-
-bool fits(const RunFilter& filter, const model::Run& run) {
-  return (!filter.conversation || run.conversation_id == *filter.conversation) &&
-         (!filter.agent || run.agent_id == *filter.agent) &&
-         (filter.states.empty() || std::ranges::find(filter.states, run.state) != filter.states.end()) &&
-         (!filter.created_after || run.created_at > *filter.created_after) &&
-         (!filter.created_before || run.created_at < *filter.created_before);
 }
 
 std::optional<Error> refusal(const Append& append, const model::Run& run) {

@@ -18,8 +18,6 @@ void apply(const Append& append, model::Run& run);
 // Why a run that stands like this refuses the append; empty when it does not.
 std::optional<Error> refusal(const Append& append, const model::Run& run);
 
-bool fits(const RunFilter& filter, const model::Run& run);
-
 // What a decision makes of an approval.
 void apply(const model::Approval& decided, model::Approval& kept);
 // Why an approval cannot be made or decided. `kept` is the one of its id, `open` the run's that is pending.

@@ -3,6 +3,7 @@
 #include "store/patch.h"
 #include "store/pg_fetched.h"
 #include "store/pg_schema.h"
+#include "store/run_rules.h"
 #include "store/sql_bags.h"
 #include "store/sql_gates.h"
 #include "store/sql_threads.h"
@@ -148,58 +149,46 @@ const model::Agent* PgAccepts::agent_for(model::TenantId tenant, model::AgentId 
 }
 
 Result<AcceptOutcome> PgAccepts::decide(const NewRun& made, const Numbers& numbers, Connection& db) {
-  if (const auto* kept = key_of(made.idempotency)) {
-    if (kept->request_sha256 != made.idempotency->request_sha256) return AcceptOutcome(KeyConflict{});
-    return AcceptOutcome(Replay{kept->run, std::nullopt});
+  AcceptLooks looks;
+  if (const auto* kept = key_of(made.idempotency)) looks.key = {kept->request_sha256, kept->run, std::nullopt};
+  const auto place = places_.find(made.run.conversation_id);
+  if (!made.conversation && place != places_.end() && place->second.conversation.tenant_id == made.run.tenant_id) {
+    looks.conversation = place->second.conversation;
+    looks.flight = place->second.flight;
   }
-  Place place;
-  if (made.conversation) {
-    place.conversation = *made.conversation;
-  } else {
-    const auto found = places_.find(made.run.conversation_id);
-    if (found == places_.end() || found->second.conversation.tenant_id != made.run.tenant_id) {
-      return no_such("conversation");
-    }
-    place = found->second;
+  const auto& conversation = made.conversation ? made.conversation : looks.conversation;
+  if (!looks.key && conversation) {
+    if (const auto* agent = agent_for(made.run.tenant_id, conversation->agent_id)) looks.agent = *agent;
+    looks.names = sql::refusal_of_names(db, names_of(made));
+    looks.secrets = sql::refusal_of_secrets(db, made);
   }
-  const auto names = names_of(made);
-  if (auto refused = sql::refusal_of_names(db, names)) return *std::move(refused);
-  if (place.conversation.status == model::ConversationStatus::archived) return AcceptOutcome(Archived{});
-  if (place.flight) return AcceptOutcome(Busy{*std::move(place.flight)});
-  const auto* agent = agent_for(made.run.tenant_id, place.conversation.agent_id);
-  if (agent == nullptr) return no_such("agent");
-  if (made.only_replay) return AcceptOutcome(NotCreated{});
-  if (auto refused = sql::refusal_of_secrets(db, made)) return *std::move(refused);
+  auto decided = store::decide(made, std::move(looks), node_);
+  if (!decided) return decided.error();
+  if (auto* outcome = std::get_if<AcceptOutcome>(&decided.value())) return std::move(*outcome);
 
-  settle(*agent, place.conversation);
-  place.conversation.last_message_at = made.user_message.created_at;
-  Made run{&made, place.conversation, made.run, numbers};
-  if (!made.conversation) run.numbers.conversation = place.number;
-  run.run.agent_id = agent->id;
-  run.run.epoch = {1};
-  run.run.head = {made.events.size()};
-  run.run.node = node_;
-  if (made.conversation) made_conversations_.push_back({place.conversation, numbers.conversation});
+  auto& accepted = std::get<Accepted>(decided.value());
+  Made run{&made, accepted.conversation, accepted.run, numbers};
+  if (!made.conversation) run.numbers.conversation = place->second.number;
+  if (made.conversation) made_conversations_.push_back({accepted.conversation, numbers.conversation});
   sql::replace_from(db, run.numbers.conversation, made.replaces_from);
-  sql::keep_names(db, names);
+  sql::keep_names(db, names_of(made));
   sql::join_bag(db, made.run.tenant_id, made.run.conversation_id, made.attached);
   sql::keep_secrets_of(db, made);
   keep_key(made.idempotency, numbers.run, std::nullopt);
-  made_runs_.push_back(run);
-  return AcceptOutcome(Accepted{std::move(place.conversation), *agent, run.run, {}});
+  made_runs_.push_back(std::move(run));
+  return AcceptOutcome(std::move(accepted));
 }
 
 Result<ConversationOutcome> PgAccepts::decide(const NewConversation& made, const Numbers& numbers) {
+  ConversationLooks looks;
   if (const auto* kept = key_of(made.idempotency)) {
-    if (kept->request_sha256 != made.idempotency->request_sha256) return ConversationOutcome(KeyConflict{});
-    return ConversationOutcome(Replay{std::nullopt, kept->response_body.value_or("")});
+    looks.key = {kept->request_sha256, std::nullopt, kept->response_body.value_or("")};
   }
-  const auto* agent = agent_for(made.conversation.tenant_id, made.conversation.agent_id);
-  if (agent == nullptr) return no_such("agent");
-  if (made.only_replay) return ConversationOutcome(NotCreated{});
-  auto conversation = made.conversation;
-  settle(*agent, conversation);
-  made_conversations_.push_back({std::move(conversation), numbers.conversation});
+  if (const auto* agent = agent_for(made.conversation.tenant_id, made.conversation.agent_id)) looks.agent = *agent;
+  auto decided = store::decide(made, std::move(looks));
+  if (!decided) return decided.error();
+  if (auto* outcome = std::get_if<ConversationOutcome>(&decided.value())) return std::move(*outcome);
+  made_conversations_.push_back({std::get<model::Conversation>(std::move(decided).take()), numbers.conversation});
   keep_key(made.idempotency, std::nullopt, made.response_body);
   return ConversationOutcome(Unit{});
 }

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "store/patch.h"
+#include "store/run_rules.h"
 #include "store/sql_rows.h"
 
 namespace sluice::store {
@@ -218,7 +219,8 @@ void take_takeovers(PgAnswers& answers, const std::vector<TakeOverJob*>& jobs) {
     if (run == known.end()) {
       job->result.emplace(no_such("run"));
     } else if (!ours.contains(job->run)) {
-      job->result.emplace(Error{ErrorKind::conflict, "somebody else has taken the run over"});
+      const auto moved = Error{ErrorKind::conflict, "run " + job->run.text() + " was another server's for a moment"};
+      job->result.emplace(refusal_of_takeover(run->second, job->seen).value_or(moved));
     } else {
       job->result.emplace(std::move(run->second));
     }

@@ -54,6 +54,18 @@ std::vector<SeenNode> nodes_from(const PgRows& rows) {
   return seen;
 }
 
+PgValues values_of(const std::vector<Beat>& silent) {
+  PgArray nodes(PgType::bytes);
+  PgArray beats(PgType::number);
+  for (const auto& [node, beat_at] : silent) {
+    nodes.add(node.ulid);
+    beats.add(beat_at);
+  }
+  PgValues values;
+  values.array(nodes).array(beats);
+  return values;
+}
+
 void send_news(PgSession& session, const PgNews& news) {
   PgValues values;
   values.text(news.spelt());
@@ -102,6 +114,7 @@ PgNodes::PgNodes(std::string url, model::NodeId self, world::Loop& loop, Postman
       postman_(postman),
       news_(std::make_shared<NodeNews*>(nullptr)),
       heed_(std::make_shared<Callback<void(PgNews)>>()),
+      beats_(self),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { run(); }) {}
 
@@ -251,47 +264,20 @@ void PgNodes::beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<Se
             "WITH gone AS (DELETE FROM nodes n USING unnest($1, $2) AS silent (id, beat_at) WHERE n.id = silent.id AND "
             "n.beat_at = silent.beat_at AND NOT EXISTS (SELECT 1 FROM heads WHERE heads.node = n.id) RETURNING n.id) "
             "DELETE FROM mail WHERE sender IN (SELECT id FROM gone)",
-            silent_for(forget_ms, asked_us));
+            values_of(beats_.silent_for(forget_ms, asked_us)));
         session.send(
             "SELECT id, started_at, beat_at, name, version, draining, slots, free_slots, warm, sticky, running, held, "
             "parked FROM nodes ORDER BY started_at, id");
         const auto given = session.finish();
         if (given.size() != 3) return std::vector<SeenNode>();
         auto seen = nodes_from(given[2]);
-        time_beats(given[2], seen, asked_us);
+        std::vector<Beat> beats;
+        for (int row = 0; row < given[2].count(); ++row)
+          beats.push_back({{given[2].id(row, 0)}, given[2].number(row, 2)});
+        beats_.hear(beats, asked_us, clock_us(), seen);
         others_ = seen.size() > 1;
         return seen;
       });
-}
-
-// A beat is a change of its row. How long there was none is told by this server's clock, which never jumps: the
-// database's may, and would make everybody look dead at once, or nobody for as long as it was put back.
-void PgNodes::time_beats(const PgRows& rows, std::vector<SeenNode>& seen, int64_t asked_us) {
-  const int64_t answered_us = clock_us();
-  auto before = std::exchange(heard_, {});
-  for (int row = 0; row < rows.count(); ++row) {
-    auto& node = seen[static_cast<std::size_t>(row)];
-    const int64_t beat_at = rows.number(row, 2);
-    const auto known = before.find(node.id);
-    const bool is_new = known == before.end() || known->second.beat_at != beat_at;
-    // When it was heard is not before the answer; that it was silent since is known as of the question.
-    const Heard heard{beat_at, is_new ? answered_us : known->second.since_us};
-    node.silent_ms = std::max<int64_t>(0, asked_us - heard.since_us) / 1000;
-    heard_.emplace(node.id, heard);
-  }
-}
-
-PgValues PgNodes::silent_for(int64_t span_ms, int64_t at_us) const {
-  PgArray nodes(PgType::bytes);
-  PgArray beats(PgType::number);
-  for (const auto& [node, heard] : heard_) {
-    if (node == self_ || at_us - heard.since_us <= span_ms * 1000) continue;
-    nodes.add(node.ulid);
-    beats.add(heard.beat_at);
-  }
-  PgValues values;
-  values.array(nodes).array(beats);
-  return values;
 }
 
 void PgNodes::leave(Answer<Unit> done) {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
 
+#include "store/beats.h"
 #include "store/pg_news.h"
 #include "store/pg_session.h"
 #include "store/sql_work.h"
@@ -49,12 +49,6 @@ class PgNodes final : public Nodes {
   template <typename T, typename Ask>
   class Question;
 
-  // A node's last beat, as this one saw it.
-  struct Heard {
-    int64_t beat_at = 0;   // as its row says; only that it changes counts
-    int64_t since_us = 0;  // when it was first seen, by the clock of this server that never jumps
-  };
-
   // May it be asked again when nobody knows whether it was done?
   enum class Repeat : uint8_t { yes, no };
   template <typename T, typename Ask>
@@ -67,9 +61,6 @@ class PgNodes final : public Nodes {
   void listen();
   void hear();
   void pass_on(PgNews news);
-  void time_beats(const PgRows& rows, std::vector<SeenNode>& seen, int64_t asked_us);
-  // Those without a beat for so long, as ids and last beats.
-  PgValues silent_for(int64_t span_ms, int64_t at_us) const;
 
   const std::string url_;
   const model::NodeId self_;
@@ -84,7 +75,7 @@ class PgNodes final : public Nodes {
   std::unique_ptr<PgSession> listener_;
   bool was_listening_ = false;
   std::vector<model::MailId> given_;  // answers that were given, and may go
-  std::unordered_map<model::NodeId, Heard> heard_;
+  Beats beats_;
 
   int wake_;  // an eventfd
   std::mutex mutex_;

@@ -31,11 +31,11 @@ Result<std::unique_ptr<Store>> PostgresStore::open(PostgresOptions options, worl
   return std::unique_ptr<Store>(new PostgresStore(std::move(opened), options, loop, metrics));
 }
 
-Result<std::unique_ptr<Connection>> PostgresStore::Address::open_reader() const {
+Result<std::shared_ptr<Connection>> PostgresStore::Address::open_reader() const {
   auto session =
       PgSession::connect({.url = url_, .setup = setup_, .node = node_.text(), .idle_ms_max = pg_reader_idle_ms_max});
   if (!session) return session.error();
-  return std::unique_ptr<Connection>(std::make_unique<PgConnection>(std::move(session).take()));
+  return std::shared_ptr<Connection>(std::make_shared<PgConnection>(std::move(session).take()));
 }
 
 PostgresStore::PostgresStore(Opened opened, const PostgresOptions& options, world::Loop& loop, world::Metrics& metrics)

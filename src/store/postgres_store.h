@@ -37,7 +37,7 @@ class PostgresStore final : public SqlStore {
     // `setup`: statements at the start of each session.
     explicit Address(std::string url, model::NodeId node, std::string setup = "")
         : url_(std::move(url)), node_(node), setup_(std::move(setup)) {}
-    Result<std::unique_ptr<Connection>> open_reader() const override;
+    Result<std::shared_ptr<Connection>> open_reader() const override;
 
    private:
     std::string url_;
@@ -47,7 +47,7 @@ class PostgresStore final : public SqlStore {
 
   struct Opened {
     std::unique_ptr<PgWriteSide> side;
-    std::vector<std::unique_ptr<Connection>> readers;
+    ReadConnections readers;
   };
   PostgresStore(Opened opened, const PostgresOptions& options, world::Loop& loop, world::Metrics& metrics);
   // What takes its own locks.

@@ -1,5 +1,6 @@
 // Conversations, messages and idempotency keys in SQL.
 #include "store/patch.h"
+#include "store/run_rules.h"
 #include "store/sql_bags.h"
 #include "store/sql_gates.h"
 #include "store/sql_records.h"
@@ -20,18 +21,18 @@ std::optional<int64_t> conversation_number(Connection& db, model::TenantId tenan
 
 Result<ConversationOutcome> create_conversation(Connection& db, const NewConversation& made) {
   const auto at = made.conversation.created_at;
+  ConversationLooks looks;
   if (made.idempotency) {
     if (auto kept = find_key(db, *made.idempotency, at)) {
-      if (kept->request_sha256 != made.idempotency->request_sha256) return ConversationOutcome(KeyConflict{});
-      return ConversationOutcome(Replay{std::nullopt, kept->response_body.value_or("")});
+      looks.key = KnownKey{std::move(kept->request_sha256), std::nullopt, kept->response_body.value_or("")};
     }
   }
-  const auto agent = agent_for(db, made.conversation.tenant_id, made.conversation.agent_id);
-  if (!agent) return agent.error();
-  if (made.only_replay) return ConversationOutcome(NotCreated{});
-  auto conversation = made.conversation;
-  settle(agent.value(), conversation);
-  insert_conversation(db, conversation);
+  auto agent = agent_for(db, made.conversation.tenant_id, made.conversation.agent_id);
+  if (agent) looks.agent = std::move(agent).take();
+  const auto decided = decide(made, std::move(looks));
+  if (!decided) return decided.error();
+  if (const auto* outcome = std::get_if<ConversationOutcome>(&decided.value())) return *outcome;
+  insert_conversation(db, std::get<model::Conversation>(decided.value()));
   if (made.idempotency) keep_key(db, *made.idempotency, std::nullopt, made.response_body, at);
   return ConversationOutcome(Unit{});
 }

@@ -50,6 +50,13 @@ void Query::read_one(std::vector<std::string>& field) {
   });
 }
 
+Ulid Query::ulid(int column) const {
+  Ulid ulid;
+  const auto data = statement_->bytes(column);
+  if (data.size() == ulid.bytes.size()) std::memcpy(ulid.bytes.data(), data.data(), data.size());
+  return ulid;
+}
+
 void Query::read_one(Ulid& field) {
   const auto data = bytes();
   if (data.size() != field.bytes.size()) return db_.fail_corrupt("a row has an id that is not 16 bytes");

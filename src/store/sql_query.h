@@ -91,6 +91,7 @@ class Query {
   int column_count() const { return statement_ == nullptr ? 0 : statement_->column_count(); }
   std::string column_name(int column) const { return statement_->column_name(column); }
   Value value(int column) const;
+  Ulid ulid(int column) const;
 
  private:
   template <typename... Values>

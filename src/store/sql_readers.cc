@@ -12,42 +12,43 @@ void end_reading(Connection& db) {
 
 }  // namespace
 
-Readers::Readers(std::vector<std::unique_ptr<Connection>> connections, const ReadSide& side, const Writer& writer,
-                 Postman& postman, ReadBounds bounds)
+Readers::Readers(ReadConnections connections, const ReadSide& side, const Writer& writer, Postman& postman,
+                 ReadBounds bounds, const Executors& executors)
     : side_(side),
       writer_(writer),
       postman_(postman),
       taken_max_(bounds.taken_max),
       waiting_(postman, "too much is waiting to be read", nullptr) {
   waiting_.bound_lanes(bounds.tenant_waiting_max, std::move(bounds.refusal));
-  for (auto& db : connections) {
-    threads_.emplace_back([this, db = std::move(db)]() mutable { run(std::move(db)); });
+  for (std::size_t i = 0; i < connections.size(); ++i) executors_.push_back(executors());
+  waiting_.notify(*executors_.at(0));
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    executors_[i]->start([this, reader = Reader{std::move(connections[i])}]() mutable { return turn(reader); });
   }
 }
 
 Readers::~Readers() {
   waiting_.stop();
-  for (auto& thread : threads_) thread.join();
+  for (auto& executor : executors_) executor->finish();
 }
 
-void Readers::run(std::unique_ptr<Connection> db) {
-  uint64_t generation = 1;
-  for (;;) {
-    auto works = waiting_.take(taken_max_, [](const Work&, const WorkList&) { return true; });
-    if (works.empty()) return;
-    const uint64_t current = writer_.generation();
-    if (generation != current) db.reset();
-    generation = current;
-    // They see the same moment, which is after each of them was asked for.
-    bool is_reading = false;
-    for (const auto& work : works) attempt(*work, db, is_reading);
-    if (is_reading) end_reading(*db);
-    postman_.deliver(std::move(works));
-  }
+bool Readers::turn(Reader& reader) {
+  auto works = waiting_.take(taken_max_, [](const Work&, const WorkList&) { return true; });
+  if (works.empty()) return false;
+  auto& [db, generation] = reader;
+  const uint64_t current = writer_.generation();
+  if (generation != current) db.reset();
+  generation = current;
+  // They see the same moment, which is after each of them was asked for.
+  bool is_reading = false;
+  for (const auto& work : works) attempt(*work, db, is_reading);
+  if (is_reading) end_reading(*db);
+  postman_.deliver(std::move(works));
+  return true;
 }
 
 // Twice, because a connection that stood idle may have been dead for long. Whoever fails ends the transaction.
-void Readers::attempt(Work& work, std::unique_ptr<Connection>& db, bool& is_reading) const {
+void Readers::attempt(Work& work, std::shared_ptr<Connection>& db, bool& is_reading) const {
   for (const bool again : {true, false}) {
     if (db == nullptr) {
       auto opened = side_.open_reader();

@@ -1,8 +1,6 @@
-// The threads that read. Each has a connection of its own, so nobody waits for the writer, and each
+// What reads: threads, as a rule. Each has a connection of its own, so nobody waits for the writer, and each
 // operation sees the database as it was at one moment.
 #pragma once
-
-#include <thread>
 
 #include "store/sql_writer.h"
 
@@ -13,7 +11,7 @@ class ReadSide {
  public:
   virtual ~ReadSide() = default;
   // From any thread.
-  virtual Result<std::unique_ptr<Connection>> open_reader() const = 0;
+  virtual Result<std::shared_ptr<Connection>> open_reader() const = 0;
 };
 
 // How much one tenant may ask of a pool of readers.
@@ -23,15 +21,14 @@ struct ReadBounds {
   Error refusal = {ErrorKind::overloaded, "too much of this tenant is waiting to be read"};
 };
 
-inline std::vector<std::unique_ptr<Connection>> opened_when_needed(std::size_t count) {
-  return std::vector<std::unique_ptr<Connection>>(count);
-}
+using ReadConnections = std::vector<std::shared_ptr<Connection>>;
+inline ReadConnections opened_when_needed(std::size_t count) { return ReadConnections(count); }
 
 class Readers {
  public:
-  // One thread for each connection; one that is null is opened when it is needed. `writer` tells when to reopen.
-  Readers(std::vector<std::unique_ptr<Connection>> connections, const ReadSide& side, const Writer& writer,
-          Postman& postman, ReadBounds bounds = {});
+  // One executor for each connection; one that is null is opened when it is needed. `writer` tells when to reopen.
+  Readers(ReadConnections connections, const ReadSide& side, const Writer& writer, Postman& postman,
+          ReadBounds bounds = {}, const Executors& executors = thread_of_its_own);
   ~Readers();
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
@@ -40,8 +37,12 @@ class Readers {
   void submit(std::unique_ptr<Work> work, WaitingWorks<Work>::Lane lane) { waiting_.submit(std::move(work), lane); }
 
  private:
-  void run(std::unique_ptr<Connection> db);
-  void attempt(Work& work, std::unique_ptr<Connection>& db, bool& is_reading) const;
+  struct Reader {
+    std::shared_ptr<Connection> db;
+    uint64_t generation = 1;
+  };
+  bool turn(Reader& reader);
+  void attempt(Work& work, std::shared_ptr<Connection>& db, bool& is_reading) const;
 
   const ReadSide& side_;
   const Writer& writer_;
@@ -49,7 +50,7 @@ class Readers {
   const std::size_t taken_max_;
 
   WaitingWorks<Work> waiting_;
-  std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<Executor>> executors_;
 };
 
 }  // namespace sluice::store

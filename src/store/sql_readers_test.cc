@@ -48,10 +48,10 @@ class ReadersTest : public SqliteFiles {
   class Side final : public ReadSide {
    public:
     explicit Side(std::string path) : path_(std::move(path)) {}
-    Result<std::unique_ptr<Connection>> open_reader() const override {
+    Result<std::shared_ptr<Connection>> open_reader() const override {
       auto opened = SqliteConnection::open(path_, SqliteConnection::Mode::reader);
       if (!opened) return opened.error();
-      return std::unique_ptr<Connection>(std::move(opened).take());
+      return std::shared_ptr<Connection>(std::move(opened).take());
     }
 
    private:

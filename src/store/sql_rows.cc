@@ -46,8 +46,12 @@ int64_t read_row(Query& query, model::Run& run) {
   int64_t number = 0;
   query.read(number, run.id, run.tenant_id, run.conversation_id, run.user_message_id, run.message_id, run.agent_id,
              run.state, run.epoch, run.head, run.created_at, run.ended_at);
-  // A database that one server uses has no column for it.
-  if (query.dialect() == Connection::Dialect::postgres) query.read(run.node);
+  if (query.dialect() == Connection::Dialect::postgres) {
+    query.read(run.node);
+  } else if (constexpr int node_column = 15; query.column_count() > node_column) {
+    // A SQLite database has it only in a simulation of several servers, and then last.
+    run.node = {query.ulid(node_column)};
+  }
   return number;
 }
 

@@ -13,7 +13,12 @@ namespace sluice::store {
 
 class Work {
  public:
-  enum class Class : uint8_t { flow, boundary, reopen };
+  enum class Class : uint8_t {
+    look,  // only reads, and wants to read what the writer knows
+    flow,
+    boundary,
+    reopen,
+  };
 
   virtual ~Work() = default;
   virtual Class work_class() const = 0;

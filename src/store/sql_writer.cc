@@ -1,6 +1,6 @@
 #include "store/sql_writer.h"
 
-#include <chrono>
+#include <algorithm>
 
 namespace sluice::store {
 
@@ -14,14 +14,9 @@ Error unknown_outcome(const std::string& cause) {
           "the database did not say whether it wrote; nothing is written until it is reopened (" + cause + ")"};
 }
 
-int64_t monotonic_us() {
-  using std::chrono::steady_clock;
-  return std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
-Writer::Writer(WriteSide& side, Postman& postman, world::Metrics& metrics)
+Writer::Writer(WriteSide& side, Postman& postman, world::Metrics& metrics, const Executors& executors)
     : side_(side),
       postman_(postman),
       commits_(metrics.counter("sluice_store_commits_total", "Transactions committed.")),
@@ -29,25 +24,27 @@ Writer::Writer(WriteSide& side, Postman& postman, world::Metrics& metrics)
       commit_time_(metrics.histogram("sluice_store_commit_seconds", "From the start of a group to its commit.")),
       waiting_(postman, "too much is waiting to be written",
                &metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
-      thread_([this] { run(); }) {}
+      executor_(executors()) {
+  waiting_.notify(*executor_);
+  executor_->start([this] { return turn(); });
+}
 
 Writer::~Writer() {
   waiting_.stop();
-  thread_.join();
+  executor_->finish();
 }
 
-void Writer::run() {
-  for (;;) {
-    auto group = take_group();
-    if (group.empty()) return;
-    if (group[0]->work_class() == Work::Class::reopen) {
-      reopen(*group[0]);
-    } else {
-      commit(group);
-    }
-    postman_.deliver(std::move(group));
-    rest(false);
+bool Writer::turn() {
+  auto group = take_group();
+  if (group.empty()) return false;
+  if (group[0]->work_class() == Work::Class::reopen) {
+    reopen(*group[0]);
+  } else {
+    commit(group);
   }
+  postman_.deliver(std::move(group));
+  rest(false);
+  return true;
 }
 
 // Everything that waits, up to a bound, or one reopening; nothing when it is time to stop.
@@ -70,7 +67,7 @@ void Writer::commit(WorkList& group) {
   if (!mishap) return;
   const auto& [failure, while_committing] = *mishap;
   switch (failure.trouble) {
-    case Trouble::full: full_until_us_ = monotonic_us() + full_us; [[fallthrough]];
+    case Trouble::full: full_until_us_ = executor_->now_us() + full_us; [[fallthrough]];
     case Trouble::busy: return fail_all(error_of(failure));
     case Trouble::lost:
       if (while_committing) break;
@@ -95,11 +92,9 @@ void Writer::commit(WorkList& group) {
 }
 
 std::optional<Writer::Mishap> Writer::try_commit(WorkList& group) {
-  const int64_t began_us = monotonic_us();
-  auto wanted = Work::Class::flow;
-  for (const auto& work : group) {
-    if (work->work_class() == Work::Class::boundary) wanted = Work::Class::boundary;
-  }
+  const int64_t began_us = executor_->now_us();
+  auto wanted = Work::Class::look;
+  for (const auto& work : group) wanted = std::max(wanted, work->work_class());
   side_.begin(wanted);
   auto& db = side_.db();
   for (const auto& work : group) {
@@ -107,7 +102,7 @@ std::optional<Writer::Mishap> Writer::try_commit(WorkList& group) {
     work->attempt(db);
   }
   const bool while_committing = !db.failure();
-  db.commit();
+  side_.commit();
   if (auto failure = db.take_failure()) {
     db.run("ROLLBACK");
     db.take_failure();  // it may have been rolled back already
@@ -118,11 +113,13 @@ std::optional<Writer::Mishap> Writer::try_commit(WorkList& group) {
   full_until_us_ = 0;
   commits_.add();
   operations_.add(group.size());
-  commit_time_.observe_us(monotonic_us() - began_us);
+  commit_time_.observe_us(executor_->now_us() - began_us);
   return std::nullopt;
 }
 
-bool Writer::unwritable() const { return broken() || monotonic_us() < full_until_us_.load(std::memory_order_relaxed); }
+bool Writer::unwritable() const {
+  return broken() || executor_->now_us() < full_until_us_.load(std::memory_order_relaxed);
+}
 
 void Writer::break_down(std::string cause) {
   broken_by_ = std::move(cause);

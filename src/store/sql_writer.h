@@ -1,10 +1,8 @@
-// The one thread that writes. Whatever waits is committed together, at once: the commit under way
+// What writes: one thread, as a rule. Whatever waits is committed together, at once: the commit under way
 // is the window in which the next group gathers.
 #pragma once
 
 #include <atomic>
-#include <thread>
-
 #include "store/waiting_works.h"
 
 namespace sluice::store {
@@ -16,8 +14,9 @@ class WriteSide {
   // Closes what is open, and opens anew.
   virtual Result<Unit> reopen() = 0;
   virtual Connection& db() = 0;
-  // The transaction of a group; it ends by COMMIT.
+  // The transaction of a group; the highest class of its works is wanted.
   virtual void begin(Work::Class wanted) = 0;
+  virtual void commit() { db().commit(); }
   // It has ended: what is remembered of it counts, or is undone.
   virtual void ended(bool committed) = 0;
   // Between groups; `idle` when nobody waits. Why nothing may be written any more, if so.
@@ -26,7 +25,7 @@ class WriteSide {
 
 class Writer {
  public:
-  Writer(WriteSide& side, Postman& postman, world::Metrics& metrics);
+  Writer(WriteSide& side, Postman& postman, world::Metrics& metrics, const Executors& executors = thread_of_its_own);
   // Writes what is still waiting.
   ~Writer();
   Writer(const Writer&) = delete;
@@ -46,7 +45,7 @@ class Writer {
     bool while_committing;
   };
 
-  void run();
+  bool turn();
   WorkList take_group();
   void commit(WorkList& group);
   std::optional<Mishap> try_commit(WorkList& group);
@@ -63,10 +62,10 @@ class Writer {
   std::atomic<int64_t> full_until_us_{0};  // so long it is said to be full
   std::atomic<uint64_t> generation_{1};
 
-  std::string broken_by_;  // the thread's own
+  std::string broken_by_;  // the executor's own
 
   WaitingWorks<Work> waiting_;
-  std::thread thread_;
+  std::unique_ptr<Executor> executor_;
 };
 
 }  // namespace sluice::store

@@ -103,11 +103,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(const std::stri
   }
   sqlite3_busy_timeout(db, busy_ms_max);
   if (mode == Mode::writer) {
-    // What is deleted is overwritten, whatever SQLite was built to do: secrets must not linger in free pages.
-    connection->run(
-        "PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = "
-        "0;"
-        "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY");
+    connection->set_up_writing();
     sqlite3_wal_hook(
         db,
         [](void* self, sqlite3*, const char*, int frames) {
@@ -120,6 +116,12 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(const std::stri
   }
   if (connection->failure()) return error_of(*connection->failure());
   return connection;
+}
+
+void SqliteConnection::set_up_writing() {
+  // What is deleted is overwritten, whatever SQLite was built to do: secrets must not linger in free pages.
+  run("PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+      "PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY");
 }
 
 SqliteConnection::~SqliteConnection() {

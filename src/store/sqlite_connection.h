@@ -10,7 +10,7 @@ struct sqlite3;
 
 namespace sluice::store {
 
-class SqliteConnection final : public Connection {
+class SqliteConnection : public Connection {
  public:
   enum class Mode : uint8_t { writer, reader };
   static Result<std::unique_ptr<SqliteConnection>> open(const std::string& path, Mode mode);
@@ -39,12 +39,17 @@ class SqliteConnection final : public Connection {
 
   void fail_with(int code);
 
+ protected:
+  explicit SqliteConnection(sqlite3* db) : db_(db) {}
+  // What a connection that writes is set to.
+  void set_up_writing();
+  sqlite3* handle() { return db_; }
+
  private:
   struct TextHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
-  explicit SqliteConnection(sqlite3* db) : db_(db) {}
   void run_prepared(std::string_view sql);
 
   sqlite3* db_;

@@ -1,6 +1,10 @@
 #include "store/sqlite_runs.h"
 
+#include <algorithm>
+
+#include "base/check.h"
 #include "store/patch.h"
+#include "store/run_rules.h"
 #include "store/sql_bags.h"
 #include "store/sql_gates.h"
 #include "store/sql_records.h"
@@ -28,24 +32,46 @@ int64_t insert_batch(Connection& db, int64_t run, const std::vector<model::RunEv
                          Blob{model::encode_batch(events)});
 }
 
-// Where a message is to go, and what is in its way.
-struct Destination {
-  model::Conversation conversation;
-  int64_t number = 0;             // 0 for one that is yet to be made
-  std::optional<int64_t> flight;  // the run that is not over
+// What a message is decided by, and the number of the conversation that it goes to; 0 of one that is yet to be made.
+struct Looked {
+  AcceptLooks looks;
+  int64_t conversation = 0;
 };
 
-Result<Destination> destination_of(Connection& db, const NewRun& made) {
-  if (made.conversation) return Destination{*made.conversation, 0, std::nullopt};
+void look_for_conversation(Connection& db, const NewRun& made, Looked& looked) {
   Query query(db,
               "SELECT conversations.*, flights.run FROM conversations LEFT JOIN flights ON flights.conversation = "
               "conversations.number WHERE id = ? AND tenant_id = ?",
               made.run.conversation_id, made.run.tenant_id);
-  if (!query.next()) return no_such("conversation");
-  Destination found;
-  found.number = read_row(query, found.conversation);
-  query.read(found.flight);
-  return found;
+  if (!query.next()) return;
+  looked.conversation = read_row(query, looked.looks.conversation.emplace());
+  std::optional<int64_t> flight;
+  query.read(flight);
+  if (flight) looked.looks.flight = run_numbered(db, *flight);
+}
+
+Looked look_for(Connection& db, const NewRun& made) {
+  Looked looked;
+  auto& looks = looked.looks;
+  if (made.idempotency) {
+    if (auto kept = find_key(db, *made.idempotency, made.run.created_at)) {
+      looks.key = KnownKey{std::move(kept->request_sha256), run_numbered(db, kept->run.value_or(0)), std::nullopt};
+      return looked;
+    }
+  }
+  if (!made.conversation) look_for_conversation(db, made, looked);
+  const auto& conversation = made.conversation ? made.conversation : looks.conversation;
+  if (!conversation) return looked;
+  auto agent = agent_for(db, made.run.tenant_id, conversation->agent_id);
+  if (agent) looks.agent = std::move(agent).take();
+  looks.names = refusal_of_names(db, names_of(made));
+  looks.secrets = refusal_of_secrets(db, made);
+  return looked;
+}
+
+// A database that one server uses has no column for it, and that server has no number.
+void keep_node(Connection& db, model::NodeId node, int64_t run) {
+  if (node != model::NodeId{}) execute(db, "UPDATE runs SET node = ? WHERE number = ?", node, run);
 }
 
 // Run and assistant message refer to each other by number, so the numbers are made here: one more
@@ -55,38 +81,19 @@ int64_t next_run_number(Connection& db) { return find_number(db, "SELECT max(num
 }  // namespace
 
 Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& made) {
-  if (made.idempotency) {
-    if (const auto kept = find_key(db, *made.idempotency, made.run.created_at)) {
-      if (kept->request_sha256 != made.idempotency->request_sha256) return AcceptOutcome(KeyConflict{});
-      return AcceptOutcome(Replay{run_numbered(db, kept->run.value_or(0)), std::nullopt});
-    }
-  }
-  auto found = destination_of(db, made);
-  if (!found) return found.error();
-  const auto names = names_of(made);
-  if (auto refused = refusal_of_names(db, names)) return *std::move(refused);
-  auto& [conversation, number, flight] = found.value();
-  if (conversation.status == model::ConversationStatus::archived) return AcceptOutcome(Archived{});
-  if (flight) {
-    auto run = run_numbered(db, *flight);
-    if (run) return AcceptOutcome(Busy{*std::move(run)});
-  }
-  auto agent = agent_for(db, made.run.tenant_id, conversation.agent_id);
-  if (!agent) return agent.error();
-  if (made.only_replay) return AcceptOutcome(NotCreated{});
-  if (auto refused = refusal_of_secrets(db, made)) return *std::move(refused);
-
-  settle(agent.value(), conversation);
-  conversation.last_message_at = made.user_message.created_at;
+  auto looked = look_for(db, made);
+  auto decided = decide(made, std::move(looked.looks), made.run.node);
+  if (!decided) return decided.error();
+  if (auto* outcome = std::get_if<AcceptOutcome>(&decided.value())) return std::move(*outcome);
+  auto& accepted = std::get<Accepted>(decided.value());
+  const auto& run = accepted.run;
+  auto number = looked.conversation;
   if (number == 0) {
-    number = insert_conversation(db, conversation);
+    number = insert_conversation(db, accepted.conversation);
   } else {
-    execute(db, "UPDATE conversations SET last_message_at = ? WHERE number = ?", conversation.last_message_at, number);
+    execute(db, "UPDATE conversations SET last_message_at = ? WHERE number = ?", accepted.conversation.last_message_at,
+            number);
   }
-  auto run = made.run;
-  run.agent_id = conversation.agent_id;
-  run.epoch = {1};
-  run.head = {made.events.size()};
   OpenRun open{.number = next_run_number(db), .conversation = number, .state = run.state, .epoch = run.epoch};
   replace_from(db, number, made.replaces_from);
   insert_message(db, made.user_message, number, std::nullopt);
@@ -94,16 +101,22 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   if (const int64_t row = insert_batch(db, open.number, made.events, run.head); row > 0) {
     open.rows.add(row, made.events.size());
   }
-  execute(db, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", open.number, run.id,
-          run.tenant_id, run.conversation_id, run.user_message_id, run.message_id, run.agent_id, run.state,
-          run.epoch.value, run.head.value, run.created_at, run.ended_at, number, open.message, Blob{open.rows.bytes()});
+  execute(
+      db,
+      "INSERT INTO runs (number, id, tenant_id, conversation_id, user_message_id, message_id, agent_id, state, epoch, "
+      "head, created_at, ended_at, conversation, message, journal_rows) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      open.number, run.id, run.tenant_id, run.conversation_id, run.user_message_id, run.message_id, run.agent_id,
+      run.state, run.epoch.value, run.head.value, run.created_at, run.ended_at, number, open.message,
+      Blob{open.rows.bytes()});
+  keep_node(db, run.node, open.number);
   execute(db, "INSERT INTO flights VALUES (?, ?)", number, open.number);
-  keep_names(db, names);
+  keep_names(db, names_of(made));
   join_bag(db, run.tenant_id, run.conversation_id, made.attached);
   keep_secrets_of(db, made);
   if (made.idempotency) keep_key(db, *made.idempotency, open.number, std::nullopt, run.created_at);
   if (!db.failure()) open_runs.enter(run.id, std::move(open));
-  return AcceptOutcome(Accepted{std::move(conversation), std::move(agent).take(), std::move(run), {}});
+  return AcceptOutcome(std::move(accepted));
 }
 
 Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append) {
@@ -120,6 +133,7 @@ Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append
   if (auto refused = refusal_of_gate(db, append)) return *std::move(refused);
   if (auto refused = refusal_of_names(db, append.agui)) return *std::move(refused);
   apply(append, run);
+  SLUICE_CHECK(run.head.value == append.head.value + append.events.size());
 
   const int64_t row = insert_batch(db, open->number, append.events, run.head);
   if (db.failure()) return row;  // the group will be rolled back
@@ -143,19 +157,48 @@ Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append
   return row;
 }
 
-Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId run, model::Epoch seen) {
+namespace {
+
+void pass_on(Connection& db, OpenRuns& open_runs, model::Run& run, model::NodeId to) {
+  store::pass_on(run, to);
+  const auto number = find_number(db, "SELECT number FROM runs WHERE id = ?", run.id);
+  execute(db, "UPDATE runs SET epoch = ? WHERE number = ?", run.epoch.value, number);
+  keep_node(db, to, number.value_or(0));
+  const auto* open = open_runs.find(run.id);
+  if (open == nullptr || db.failure()) return;
+  open_runs.set_epoch(run.id, run.epoch);
+  run.head = open->rows.head();
+}
+
+}  // namespace
+
+Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId run, const Takeover& takeover) {
   auto found = find_row<model::Run>(db, "SELECT * FROM runs WHERE id = ?", run);
   if (!found) return no_such("run");
   const auto* open = open_runs.find(run);
-  const auto epoch = open == nullptr ? found->epoch : open->epoch;
-  if (epoch != seen) return Error{ErrorKind::conflict, "somebody else has taken the run over"};
-  if (model::is_over(found->state)) return Error{ErrorKind::conflict, "the run is over"};
-  found->epoch.value = epoch.value + 1;
-  execute(db, "UPDATE runs SET epoch = ? WHERE id = ?", found->epoch.value, run);
-  if (open == nullptr || db.failure()) return *std::move(found);
-  open_runs.set_epoch(run, found->epoch);
-  found->head = open->rows.head();
+  SLUICE_CHECK(open == nullptr || open->epoch == found->epoch);  // a takeover writes both
+  if (auto refused = refusal_of_takeover(*found, takeover.seen)) return *std::move(refused);
+  pass_on(db, open_runs, *found, takeover.by);
   return *std::move(found);
+}
+
+Result<std::vector<model::Run>> claim(Connection& db, OpenRuns& open_runs, const std::vector<HeldRun>& wanted,
+                                      model::NodeId by) {
+  std::vector<std::pair<int64_t, model::Run>> found;
+  for (const auto& held : wanted) {
+    Query query(db, "SELECT * FROM runs WHERE id = ?", held.run);
+    if (!query.next()) continue;
+    model::Run run;
+    const auto number = read_row(query, run);
+    if (may_claim(run, held, by)) found.emplace_back(number, std::move(run));
+  }
+  std::ranges::sort(found, {}, &std::pair<int64_t, model::Run>::first);
+  std::vector<model::Run> claimed;
+  for (auto& [number, run] : found) {
+    pass_on(db, open_runs, run, by);
+    claimed.push_back(std::move(run));
+  }
+  return claimed;
 }
 
 Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs) {
@@ -177,8 +220,12 @@ Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& 
   return found;
 }
 
-Result<std::vector<model::RunId>> carried_runs(Connection& db) {
-  Query query(db, "SELECT runs.id FROM flights JOIN runs ON runs.number = flights.run");
+Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId node) {
+  const bool is_told = node != model::NodeId{};
+  std::string sql("SELECT runs.id FROM flights JOIN runs ON runs.number = flights.run");
+  if (is_told) sql += " WHERE runs.node = ?";
+  const auto value = value_of(node);
+  Query query(db, sql, std::span(&value, is_told ? 1 : 0));
   std::vector<model::RunId> found;
   while (query.next()) query.read(found.emplace_back());
   return found;

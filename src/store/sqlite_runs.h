@@ -12,7 +12,14 @@ namespace sluice::store::sql {
 Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& made);
 // The number of the journal's new row; 0 when there was nothing to keep.
 Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append);
-Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId run, model::Epoch seen);
+struct Takeover {
+  model::Epoch seen;
+  model::NodeId by;
+};
+Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId run, const Takeover& takeover);
+// Nodes::claim(): those of these runs that wait on another node at that epoch, in the order of their acceptance.
+Result<std::vector<model::Run>> claim(Connection& db, OpenRuns& open_runs, const std::vector<HeldRun>& wanted,
+                                      model::NodeId by);
 
 // Where the journal of a run is that was not over just now: its head, and the rows that a page may need.
 struct KnownRows {
@@ -25,6 +32,7 @@ Result<JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model::RunI
                              const std::optional<KnownRows>& known, model::Position after, std::size_t bytes_max);
 
 Result<std::vector<model::Run>> unfinished_runs(Connection& db, const OpenRuns& open_runs);
-Result<std::vector<model::RunId>> carried_runs(Connection& db);
+// Of them, those that are `node`'s; all of them, if servers are not told apart.
+Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId node);
 
 }  // namespace sluice::store::sql

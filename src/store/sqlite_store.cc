@@ -32,35 +32,40 @@ Result<std::unique_ptr<Store>> SqliteStore::open(SqliteWriting options, int read
   if (auto made = make_private(options.path); !made) return std::move(made.error()).in(doing);
   auto locked = lock_database(options.path);
   if (!locked) return std::move(locked.error()).in(doing);
-  File file(options.path);
+  auto file = std::make_unique<File>(options.path);
   const auto table_query_ms_max = options.table_query_ms_max_for_test.value_or(SqlTables::query_ms_max_by_default);
   auto side = SqliteWriteSide::open(std::move(options), metrics);
   if (!side) return std::move(side.error()).in(doing);
-  Opened opened{std::move(locked).take(), std::move(side).take(), {}, table_query_ms_max};
+  Parts parts{.lock = std::move(locked).take(), .table_query_ms_max = table_query_ms_max};
+  parts.open_runs = &side.value()->open_runs();
+  parts.side = std::move(side).take();
   for (int i = 0; i < std::max(1, reader_count); ++i) {
-    auto reader = file.open_reader();
+    auto reader = file->open_reader();
     if (!reader) return std::move(reader.error()).in(doing);
-    opened.readers.push_back(std::move(reader).take());
+    parts.readers.push_back(std::move(reader).take());
   }
-  return std::unique_ptr<Store>(new SqliteStore(std::move(opened), std::move(file), loop, metrics));
+  parts.file = std::move(file);
+  return std::unique_ptr<Store>(new SqliteStore(std::move(parts), loop, metrics));
 }
 
-Result<std::unique_ptr<Connection>> SqliteStore::File::open_reader() const {
+Result<std::shared_ptr<Connection>> SqliteStore::File::open_reader() const {
   auto opened = SqliteConnection::open(path_, SqliteConnection::Mode::reader);
   if (!opened) return opened.error();
-  return std::unique_ptr<Connection>(std::move(opened).take());
+  return std::shared_ptr<Connection>(std::move(opened).take());
 }
 
-SqliteStore::SqliteStore(Opened opened, File file, world::Loop& loop, world::Metrics& metrics)
-    : SqlStore(desk_, opened.table_query_ms_max),
+SqliteStore::SqliteStore(Parts parts, world::Loop& loop, world::Metrics& metrics)
+    : SqlStore(desk_, parts.table_query_ms_max),
       loop_(loop),
-      lock_(std::move(opened.lock)),
-      side_(std::move(opened.side)),
-      file_(std::move(file)),
+      lock_(std::move(parts.lock)),
+      is_alone_(parts.is_alone),
+      side_(std::move(parts.side)),
+      open_runs_(*parts.open_runs),
+      file_(std::move(parts.file)),
       postman_(loop),
-      writer_(*side_, postman_, metrics),
-      readers_(std::move(opened.readers), file_, writer_, postman_),
-      searchers_(opened_when_needed(1), file_, writer_, postman_, query_bounds()),
+      writer_(*side_, postman_, metrics, parts.executors),
+      readers_(std::move(parts.readers), *file_, writer_, postman_, {}, parts.executors),
+      searchers_(opened_when_needed(1), *file_, writer_, postman_, query_bounds(), parts.executors),
       nodes_({}, loop),
       tidying_(tidy_side_, writer_, readers_, metrics) {}
 
@@ -70,17 +75,19 @@ SqliteStore::SqliteStore(Opened opened, File file, world::Loop& loop, world::Met
 class SqliteStore::AcceptWork final : public Work {
  public:
   AcceptWork(SqliteStore& store, NewRun made, Done<AcceptOutcome> done)
-      : store_(store), made_(std::move(made)), done_(std::move(done)) {}
+      : store_(store), made_(std::move(made)), done_(std::move(done)) {
+    made_.run.node = store.nodes().self();
+  }
   Class work_class() const override { return Class::boundary; }
   void attempt(Connection& db) override {
-    result_.emplace(sql::accept(db, store_.side_->open_runs(), made_));
-    if (const auto* open = store_.side_->open_runs().find(made_.run.id)) rows_ = open->rows;
+    result_.emplace(sql::accept(db, store_.open_runs_, made_));
+    if (const auto* open = store_.open_runs_.find(made_.run.id)) rows_ = open->rows;
   }
   void fail(Error error) override { result_.emplace(std::move(error)); }
   void answer() override {
     if (*result_) {
       if (auto* accepted = std::get_if<Accepted>(&result_->value())) {
-        store_.open_rows_[made_.run.id] = std::move(rows_);
+        if (store_.is_alone_) store_.open_rows_[made_.run.id] = std::move(rows_);
         accepted->events = committed(std::move(made_.events), {1});
       }
     }
@@ -103,7 +110,7 @@ class SqliteStore::AppendWork final : public Work {
     const bool at_gate = append_.approval || !append_.secrets.empty() || !append_.audit.empty();
     return at_gate || append_.commit_class == CommitClass::boundary ? Class::boundary : Class::flow;
   }
-  void attempt(Connection& db) override { row_.emplace(sql::append(db, store_.side_->open_runs(), append_)); }
+  void attempt(Connection& db) override { row_.emplace(sql::append(db, store_.open_runs_, append_)); }
   void fail(Error error) override { row_.emplace(std::move(error)); }
   void answer() override {
     if (!*row_) return done_(std::move(row_->error()));
@@ -141,13 +148,13 @@ void SqliteStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run
   };
   Done<TakenOver> noted = [this, done = std::move(done)](Result<TakenOver> taken) mutable {
     if (!taken) return done(std::move(taken.error()));
-    if (taken.value().rows) open_rows_[taken.value().run.id] = *std::move(taken.value().rows);
+    if (taken.value().rows && is_alone_) open_rows_[taken.value().run.id] = *std::move(taken.value().rows);
     done(std::move(taken.value().run));
   };
-  write(std::move(noted), [this, run, seen](Connection& db) -> Result<TakenOver> {
-    auto taken = sql::take_over(db, side_->open_runs(), run, seen);
+  write(std::move(noted), [this, run, seen, self = nodes().self()](Connection& db) -> Result<TakenOver> {
+    auto taken = sql::take_over(db, open_runs_, run, {seen, self});
     if (!taken) return taken.error();
-    const auto* open = side_->open_runs().find(run);
+    const auto* open = open_runs_.find(run);
     return TakenOver{std::move(taken).take(), open != nullptr ? std::optional(open->rows) : std::nullopt};
   });
 }
@@ -172,11 +179,13 @@ void SqliteStore::unfinished_runs(Done<UnfinishedRuns> done) {
     done(UnfinishedRuns{std::move(runs).take(), loop_.now()});
   };
   // The writer is asked, because it alone knows the heads.
-  write(std::move(listed), [this](Connection& db) { return sql::unfinished_runs(db, side_->open_runs()); });
+  const auto attempt = [this](Connection& db) { return sql::unfinished_runs(db, open_runs_); };
+  using Listing = Operation<std::vector<model::Run>, decltype(attempt)>;
+  writer_.submit(std::make_unique<Listing>(Work::Class::look, attempt, std::move(listed)));
 }
 
 void SqliteStore::carried_runs(Done<std::vector<model::RunId>> done) {
-  read(std::move(done), [](Connection& db) { return sql::carried_runs(db); });
+  read(std::move(done), [self = nodes().self()](Connection& db) { return sql::carried_runs(db, self); });
 }
 
 // ── the store itself ──
@@ -186,10 +195,10 @@ void SqliteStore::reopen(Done<Unit> done) {
   // Runs go on without being taken over, so it is learned here where their journals are by now.
   Done<OpenRows> noted = [this, done = std::move(done)](Result<OpenRows> rows) mutable {
     if (!rows) return done(std::move(rows.error()));
-    open_rows_ = std::move(rows).take();
+    if (is_alone_) open_rows_ = std::move(rows).take();
     done(Unit{});
   };
-  const auto attempt = [this](Connection&) -> Result<OpenRows> { return side_->open_runs().all_rows(); };
+  const auto attempt = [this](Connection&) -> Result<OpenRows> { return open_runs_.all_rows(); };
   writer_.submit(
       std::make_unique<Operation<OpenRows, decltype(attempt)>>(Work::Class::reopen, attempt, std::move(noted)));
 }

@@ -1,4 +1,5 @@
-// The store behind open_sqlite(): one thread writes, others read, the loop's thread asks.
+// The store behind open_sqlite(): one thread writes, others read, the loop's thread asks. Tests and the simulation make
+// it of other parts (simulated_store.h), and run the same code.
 #pragma once
 
 #include "store/file_lock.h"
@@ -10,7 +11,7 @@
 
 namespace sluice::store {
 
-class SqliteStore final : public SqlStore {
+class SqliteStore : public SqlStore {
  public:
   static Result<std::unique_ptr<Store>> open(SqliteWriting options, int reader_count, world::Loop& loop,
                                              world::Metrics& metrics);
@@ -28,6 +29,22 @@ class SqliteStore final : public SqlStore {
   bool broken() const override { return writer_.unwritable(); }
   void tidy_up(Timestamp now, Done<int> done) override;
 
+ protected:
+  struct Parts {
+    OwnedFd lock;  // held for as long as the store lives
+    std::unique_ptr<WriteSide> side;
+    OpenRuns* open_runs;  // of the side
+    std::unique_ptr<ReadSide> file;
+    ReadConnections readers;
+    int64_t table_query_ms_max = SqlTables::query_ms_max_by_default;
+    Executors executors = thread_of_its_own;
+    bool is_alone = true;  // no other server writes to the database
+  };
+  SqliteStore(Parts parts, world::Loop& loop, world::Metrics& metrics);
+
+  SqlDesk& desk() { return desk_; }
+  Postman& postman() { return postman_; }
+
  private:
   class AcceptWork;
   class AppendWork;
@@ -36,29 +53,23 @@ class SqliteStore final : public SqlStore {
   class File final : public ReadSide {
    public:
     explicit File(std::string path) : path_(std::move(path)) {}
-    Result<std::unique_ptr<Connection>> open_reader() const override;
+    Result<std::shared_ptr<Connection>> open_reader() const override;
 
    private:
     std::string path_;
   };
 
-  struct Opened {
-    OwnedFd lock;  // held for as long as we live
-    std::unique_ptr<SqliteWriteSide> side;
-    std::vector<std::unique_ptr<Connection>> readers;
-    int64_t table_query_ms_max;
-  };
-  SqliteStore(Opened opened, File file, world::Loop& loop, world::Metrics& metrics);
-
   world::Loop& loop_;
   OwnedFd lock_;
-  // Where the journals of the runs are that this server carries on, as far as it was answered. The
-  // loop's thread's own.
+  const bool is_alone_;
+  // Where the journals of the runs are that this server carries on, as far as it was answered. Only where it is alone:
+  // what other servers add is not known here. The loop's thread's own.
   std::unordered_map<model::RunId, JournalRows> open_rows_;
   UnpackedRows unpacked_rows_;  // the readers'
   SqliteTidySide tidy_side_;
-  std::unique_ptr<SqliteWriteSide> side_;
-  File file_;
+  std::unique_ptr<WriteSide> side_;
+  OpenRuns& open_runs_;  // the writer's
+  std::unique_ptr<ReadSide> file_;
   Postman postman_;
   Writer writer_;
   Readers readers_;

@@ -1,5 +1,5 @@
-// The door of the store: the journal is the truth, the records are what it amounts to. SQLite,
-// PostgreSQL and memory stand behind it; one contract suite holds them all.
+// The door of the store: the journal is the truth, the records are what it amounts to. SQLite
+// and PostgreSQL stand behind it; one contract suite holds both.
 //
 // Called from the loop's thread; every answer comes back on the loop's thread, never from inside
 // the call. Each operation is one transaction: all of it or none.

@@ -6,8 +6,8 @@
 
 namespace sluice::store {
 
-enum class Backend : uint8_t { memory, sqlite, postgres };
-inline const auto every_backend = testing::Values(Backend::memory, Backend::sqlite, Backend::postgres);
+enum class Backend : uint8_t { simulated, sqlite, postgres };
+inline const auto every_backend = testing::Values(Backend::simulated, Backend::sqlite, Backend::postgres);
 
 // The database that all stories share: to make one takes longer than to tell most of them.
 inline PostgresDatabase& contract_database() {
@@ -39,8 +39,8 @@ class StoreContract : public StoreTeller, public testing::TestWithParam<Backend>
 
  private:
   void open() {
-    if (GetParam() == Backend::memory) {
-      store_ = std::make_unique<MemoryStore>(disk_, loop_);
+    if (GetParam() == Backend::simulated) {
+      store_ = std::make_unique<SimulatedStore>(disk_, loop_);
       return;
     }
     auto opened = GetParam() == Backend::sqlite
@@ -50,7 +50,7 @@ class StoreContract : public StoreTeller, public testing::TestWithParam<Backend>
     store_ = std::move(opened).take();
   }
 
-  MemoryDisk disk_;
+  SimulatedDatabase disk_;
   ScratchFolder folder_;
   world::Metrics metrics_;
   const model::NodeId node_ = make_id<model::NodeId>();
@@ -58,7 +58,7 @@ class StoreContract : public StoreTeller, public testing::TestWithParam<Backend>
 
 inline std::string name_of_backend(const testing::TestParamInfo<Backend>& info) {
   switch (info.param) {
-    case Backend::memory: return "memory";
+    case Backend::simulated: return "simulated";
     case Backend::sqlite: return "sqlite";
     case Backend::postgres: return "postgres";
   }

@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "base/turns.h"
+#include "store/executor.h"
 #include "store/sql_work.h"
 #include "world/metrics.h"
 
@@ -33,6 +34,9 @@ class WaitingWorks {
     lane_refusal_ = std::move(refusal);
   }
 
+  // Told of each operation that waits; take() does not wait unless it may. Before the first.
+  void notify(Executor& executor) { executor_ = &executor; }
+
   // From any thread. What is too much is answered so. Operations of one lane are taken in their order.
   void submit(std::unique_ptr<Kind> work, Lane lane = {}) {
     std::unique_lock lock(mutex_);
@@ -48,6 +52,7 @@ class WaitingWorks {
     count(1);
     lock.unlock();
     wake_.notify_one();
+    if (executor_ != nullptr) executor_->notify();
   }
 
   // Nothing waits, and more may come.
@@ -56,12 +61,14 @@ class WaitingWorks {
     return waiting_.empty() && !stopping_;
   }
 
-  // Waits until there are some, and takes them in their turn: at most `most`, and none from the first on of which
-  // `fits(work, taken)` is false. Nothing when all are done that came before stop().
+  // Waits until there are some, where the executor may wait, and takes them in their turn: at most `most`, and none
+  // from the first on of which `fits(work, taken)` is false. Nothing when all are done that came before stop().
   template <typename Fits>
   List take(std::size_t most, Fits fits) {
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    if (executor_ == nullptr || executor_->may_wait()) {
+      wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    }
     List taken;
     while (!waiting_.empty() && taken.size() < most && fits(*waiting_.front(), taken)) taken.push_back(waiting_.pop());
     count(-static_cast<int64_t>(taken.size()));
@@ -91,6 +98,7 @@ class WaitingWorks {
   Postman& postman_;
   const std::string refusal_;
   world::Gauge* length_;
+  Executor* executor_ = nullptr;  // of whoever takes them; empty: a thread of the owner's
   std::size_t lane_max_ = waiting_max;
   Error lane_refusal_;
   mutable std::mutex mutex_;

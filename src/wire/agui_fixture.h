@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "wire/wire.h"
 #include "world/fake_world.h"
 
@@ -27,8 +27,8 @@ class AguiJournals {
   store::CommittedBatch journal_of(std::vector<model::RunEvent> events) {
     for (std::size_t i = 0; i < events.size(); ++i)
       events[i].at = Timestamp{1'782'986'401'000 + static_cast<int64_t>(i)};
-    store::MemoryDisk disk;
-    store::MemoryStore store(disk, loop_);
+    store::SimulatedDatabase disk;
+    store::SimulatedStore store(disk, loop_);
     store.create_tenant({.id = run_.tenant_id}, {.id = run_.agent_id, .tenant_id = run_.tenant_id, .is_default = true},
                         [](Result<Unit>) {});
     store::NewRun made;

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "wire/wire.h"
 #include "world/fake_world.h"
 
@@ -16,8 +16,8 @@ class IntegrationFoldTest : public testing::Test {
     for (std::size_t i = 0; i < events.size(); ++i) {
       events[i].at = Timestamp{1'782'986'401'000 + static_cast<int64_t>(i)};
     }
-    store::MemoryDisk disk;
-    store::MemoryStore store(disk, loop_);
+    store::SimulatedDatabase disk;
+    store::SimulatedStore store(disk, loop_);
     store.create_tenant({.id = tenant_}, {.id = agent_, .tenant_id = tenant_, .is_default = true}, [](Result<Unit>) {});
     store::NewRun made;
     made.conversation = model::Conversation{.id = conversation_, .tenant_id = tenant_, .agent_id = agent_};

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "net/http_parser.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "store/store.h"
 #include "wire/wire.h"
 #include "world/fake_world.h"
@@ -61,8 +61,8 @@ model::RunEvent delta(int number) {
 void fold(wire::Format format, int times) {
   constexpr int told_at_once = 1000;
   world::FakeLoop loop;
-  store::MemoryDisk disk;
-  store::MemoryStore store(disk, loop);
+  store::SimulatedDatabase disk;
+  store::SimulatedStore store(disk, loop);
   const Conversation conversation(store, loop);
   std::vector<model::RunEvent> events = {{EventKind::accepted, {1'782'986'400'000}, R"({"request_id":"req_1"})"},
                                          {EventKind::started, {1'782'986'400'001}, ""}};

@@ -1,4 +1,5 @@
 """Several servers on one PostgreSQL."""
+import os
 import pathlib
 import shutil
 import signal
@@ -30,7 +31,9 @@ class Node(Server):
         return super().start(patience_s)
 
     def freeze(self):
+        """Until it stands still: the signal is handled by one thread, which a busy machine may run after the others."""
         self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self):
         if self.alive():

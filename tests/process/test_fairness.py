@@ -1,10 +1,9 @@
 """Two tenants on one server: what one of them makes the server's threads do does not hold up the other one."""
 import json
-import pathlib
 import select
 
 from http_client import PATIENCE_S
-from server_process import ServerTest, is_sanitized
+from server_process import ServerTest
 
 # A table that takes a while to look through, and a question that compares as much as is allowed.
 ROWS, ROW_BYTES, VALUES = 100, 20_000, 60
@@ -55,11 +54,7 @@ class Questions(TwoTenants):
 class Answers(TwoTenants):
     CLIENTS = 300
 
-    def peak_kib(self):
-        status = pathlib.Path(f"/proc/{self.server.process.pid}/status").read_text()
-        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
-
-    def test_clients_of_one_tenant_that_read_nothing_cost_another_tenant_neither_memory_nor_its_connections(self):
+    def test_clients_of_one_tenant_that_read_nothing_leave_another_tenant_its_connections_and_answers(self):
         conversation = self.client.post("/v1/conversations", {}).json()["id"]
         path = f"/v1/conversations/{conversation}/messages"
         made = self.client.post(path + "?stream=false", {"content": "tokens 200000"}, patience_s=10 * PATIENCE_S)
@@ -71,7 +66,6 @@ class Answers(TwoTenants):
             self.addCleanup(connection.close)
             connection.send(self.other.encode("GET", "/v1/runs"))
             self.assertEqual(connection.response("GET").status, 200)
-        before_kib = self.peak_kib()
         asked = []
         for _ in range(self.CLIENTS):
             connection = self.client.connect(patience_s=10 * PATIENCE_S, receive_buffer=2048)
@@ -79,7 +73,6 @@ class Answers(TwoTenants):
             connection.send(self.client.encode("GET", path))
             asked.append(connection)
         answers = [connection.socket.recv(12) for connection in asked]
-        grown_kib = self.peak_kib() - before_kib
         self.assertEqual(set(answers), {b"HTTP/1.1 200", b"HTTP/1.1 429"})
         for connection in idle:
             connection.send(self.other.encode("POST", "/v1/conversations", {}))
@@ -90,8 +83,6 @@ class Answers(TwoTenants):
         self.assert_problem(problem, 429, "rate-limited")
         self.assertGreaterEqual(int(problem.header("retry-after")), 1)
         self.assertEqual(self.client.get("/v1/runs").status, 200, "what is short is answered")
-        if not is_sanitized():
-            self.assertLess(grown_kib, 400 * 1024)
 
 
 class Workspaces(TwoTenants):

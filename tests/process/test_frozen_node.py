@@ -103,7 +103,7 @@ class AFrozenNode(NodesTest):
 
     def go_through(self):
         here, there = self.conversation(self.a), self.conversation(self.b)
-        watched = Watched(self.opened(self.b.send(self.conversation(self.b), "tokens 700 20", patience_s=4 * PATIENCE_S)))
+        watched = Watched(self.opened(self.b.send(self.conversation(self.b), "tokens 400 20", patience_s=4 * PATIENCE_S)))
         wait_until(lambda: watched.lines, "the stream has begun")
         sender, answers = self.freeze_in_a_transaction(here)
         self.expect_the_other_goes_on(there)
@@ -118,7 +118,7 @@ class AFrozenNode(NodesTest):
         events = check_stream(lines)
         self.assertEqual(events[-1]["type"], "message_end")
         deltas = [event["data"]["text"] for event in events if event["type"] == "content_delta"]
-        self.assertEqual("".join(deltas), " ".join(f"w{number}" for number in range(1, 701)))
+        self.assertEqual("".join(deltas), " ".join(f"w{number}" for number in range(1, 401)))
         self.assertEqual(self.b.events(events[0]["message_id"]), lines)
 
     def said(self, conversation):

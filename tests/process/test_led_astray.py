@@ -35,8 +35,12 @@ class Target:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def urls(self):
-        """By its address, in another spelling, and by names that lead there."""
-        return [f"http://{host}:{self.port}" for host in ("127.0.0.1", "2130706433", "localhost", "some.localhost")]
+        """By its address, and by names that lead there."""
+        return [f"http://{host}:{self.port}" for host in ("127.0.0.1", "localhost", "some.localhost")]
+
+    def misspelt_urls(self):
+        """What some resolvers take for its address."""
+        return [f"http://{host}:{self.port}" for host in ("2130706433", "127.1", "0x7f.0.0.1")]
 
     def close(self):
         self.server.shutdown()
@@ -57,14 +61,17 @@ class AStar(ServerTest):
     def workspace(self):
         return "/api/workspaces/" + self.server.bootstrap["workspace_id"]
 
+    def events_of_a_run(self, name, definition):
+        kept = self.client.post(self.workspace + "/workflows", {"name": name, "definition": definition})
+        self.assertEqual(kept.status, 201, kept.body)
+        run = self.client.post(f"{self.workspace}/workflows/{kept.json()['id']}/runs", {"inputs": {}},
+                               headers={"Prefer": "respond-async"}).json()["id"]
+        return self.client.get(f"{self.workspace}/workflow-runs/{run}/events").body.decode()
+
     def test_I17_leads_no_workflow_to_this_machine(self):
         for number, url in enumerate(self.target.urls()):
             definition = {"blocks": [{"id": "a", "type": "http", "method": "GET", "url": url + "/x"}]}
-            kept = self.client.post(self.workspace + "/workflows", {"name": f"led {number}", "definition": definition})
-            self.assertEqual(kept.status, 201, kept.body)
-            run = self.client.post(f"{self.workspace}/workflows/{kept.json()['id']}/runs", {"inputs": {}},
-                                   headers={"Prefer": "respond-async"}).json()["id"]
-            lines = self.client.get(f"{self.workspace}/workflow-runs/{run}/events").body.decode()
+            lines = self.events_of_a_run(f"led {number}", definition)
             self.assertRegex(lines, r" leads to (127\.0\.0\.1|::1), ")
             self.assertNotIn(BAIT, lines)
         self.assertEqual(self.target.seen, [])
@@ -81,6 +88,18 @@ class AStar(ServerTest):
             self.assertRegex(told, r" leads to (127\.0\.0\.1|::1), ")
         self.assertEqual(self.target.seen, [])
 
+    def test_I17_takes_no_other_spelling_of_an_address(self):
+        tenant = self.server.bootstrap["tenant_id"]
+        for number, url in enumerate(self.target.misspelt_urls()):
+            tool = {"name": "look", "description": "Looks.", "url": url + "/tool", "parameters": {"type": "object"}}
+            refused = {"tool": self.client.post("/v1/agents", {"name": f"spelt {number}", "tools": [tool]}),
+                       "webhook": self.server.admin().patch(f"/v1/tenants/{tenant}", {"settings": {"webhook_url": url}}),
+                       "runner": self.client.post("/api/assistant/chat/stream", {"message": "say hi", "sandboxUrl": url})}
+            for what, answer in refused.items():
+                self.assertEqual(answer.status, 422, (what, url, answer.body))
+            definition = {"blocks": [{"id": "a", "type": "http", "method": "GET", "url": url + "/x"}]}
+            self.assertIn("http-not-allowed", self.events_of_a_run(f"spelt {number}", definition))
+        self.assertEqual(self.target.seen, [])
 
     def test_I17_leads_no_turn_to_a_runner_on_this_machine(self):
         for url in self.target.urls():

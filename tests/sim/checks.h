@@ -16,7 +16,7 @@ class Checks final {
  public:
   struct Needs {
     Verdict& verdict;
-    store::MemoryDisk& disk;
+    store::SimulatedDatabase& disk;
     const Clients& clients;
     const engine::EngineOptions& options;
     bool fair;  // one server, and nothing that would change whose turn it is
@@ -56,7 +56,7 @@ class Checks final {
 
   Needs needs_;
   world::FakeLoop loop_;
-  store::MemoryStore store_;
+  store::SimulatedStore store_;
   std::map<model::RunId, Told> told_;
   std::map<model::ApprovalId, model::Approval> approvals_;
   std::map<std::string, int> contents_;  // how many messages of hosts say the same

@@ -3,17 +3,21 @@ a program is built with each of them, and the simulation must find it (docs/simu
 import pathlib
 import sys
 
-# What is there, and what is put in its stead.
+# What is there, and what is put in its stead; twice for a bug that takes two places.
 BUGS = {
-    "lost_append": ("row->events.insert(row->events.end(), append.events.begin(), append.events.end());",
-                    "if (append.state || append.events.size() > 1)"
-                    " row->events.insert(row->events.end(), append.events.begin(), append.events.end());"),
-    "two_flights": ("if (row->flight) return", "if (row->flight && made.idempotency) return"),
-    "flight_kept": ("if (model::is_over(row->run.state)) disk_", "if (row->run.state == model::RunState::completed) disk_"),
-    "key_forgotten": ("keep(made.idempotency, {{}, run.id, {}, run.created_at});", ""),
+    "lost_append": ("if (row > 0) open_runs.add_row(append.run, row, append.events.size());",
+                    "if (row > 0) open_runs.add_row(append.run, row, append.events.size());"
+                    " if (!append.state && append.events.size() == 1)"
+                    " execute(db, \"DELETE FROM journal WHERE number = ?\", row);"),
+    "two_flights": ("if (flight) looked", "if (flight && made.idempotency) looked",
+                    '"INSERT INTO flights VALUES (?, ?)"', '"INSERT OR REPLACE INTO flights VALUES (?, ?)"'),
+    "flight_kept": ('execute(db, "DELETE FROM flights', 'if (run.state == model::RunState::completed) '
+                    'execute(db, "DELETE FROM flights'),
+    "key_forgotten": ("if (made.idempotency) keep_key(", "if (false) keep_key("),
     "fence_forgotten": ("if (append.epoch != run.epoch)", "if (append.epoch > run.epoch)"),
     "slot_kept": ("  pool_.give_back(kept.mapped());\n  call_next();", ""),
-    "epoch_kept": ("++row->run.epoch.value;", ""),
+    "undo_forgotten": ("      open.rows.go_back(former->mark);\n", ""),
+    "epoch_kept": ("  ++run.epoch.value;\n", ""),
     "second_decision": ("if (run_.state != RunState::parked) return done(not_open(gate_->approval));", ""),
     "gate_forever": ("gate_->approval = std::move(approval);\n  watch_gate(left);", "gate_->approval = std::move(approval);"
                      "\n  static_cast<void>(left);"),
@@ -33,10 +37,12 @@ BUGS = {
 
 
 def plant(name, text):
-    there, instead = BUGS[name]
-    if text.count(there) != 1:
-        sys.exit(f"plant.py: {name}: its line is there {text.count(there)} times; look at the source, and at BUGS here")
-    return text.replace(there, instead)
+    words = iter(BUGS[name])
+    for there, instead in zip(words, words):
+        if text.count(there) != 1:
+            sys.exit(f"plant.py: {name}: its line is there {text.count(there)} times; look at the source, and at BUGS here")
+        text = text.replace(there, instead)
+    return text
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ void Scene::furnish() {
     weather_.crash_at_write = now_and_then(40, 15);
     weather_.drain = now_and_then(15, 40);
     weather_.unknown_write = now_and_then(30, 20);
+    weather_.late_write = now_and_then(30, 20);
     weather_.full_disk = now_and_then(30, 20);
     weather_.slow_link = now_and_then(40, 15);
     weather_.cut = now_and_then(25, 25);
@@ -66,6 +67,7 @@ void Scene::furnish() {
     weather_.loses_news = chance_.one_in(4);
     weather_.doubles_news = chance_.one_in(4);
   }
+  disk_.gather(chance_.one_in(2));
   FleetHabits habits;
   habits.survives_server = chance_.one_in(3);
   habits.resumable = chance_.one_in(2);
@@ -81,7 +83,7 @@ void Scene::furnish() {
 }
 
 void Scene::make_tenants() {
-  store::MemoryStore store(disk_, loop_);
+  store::SimulatedStore store(disk_, loop_);
   std::vector<model::Tenant> tenants;
   const auto count = chance_.between(1, 3);
   for (int64_t i = 0; i < count; ++i) {
@@ -143,6 +145,7 @@ const Verdict& Scene::play() {
 
 void Scene::step() {
   misfortune();
+  if (chance_.one_in(3)) disk_.land();
   act();
   clients_->stir(ready(), false);
   pass_time(chance_.one_in(3) ? chance_.below(5) : chance_.between(1, 400));
@@ -199,13 +202,15 @@ void Scene::misfortune() {
   if (slot.server && !slot.server->is_dead() && !slot.server->is_buried()) strike(slot);
 }
 
+void Scene::begin_trouble(const Server& server, const char* what) {
+  verdict_.count("faults: " + std::string(what));
+  verdict_.note(server.name() + ": " + what);
+  calm_ = false;
+}
+
 void Scene::strike(Slot& slot) {
   auto& server = *slot.server;
-  const auto begin = [&](const char* what) {
-    verdict_.count("faults: " + std::string(what));
-    verdict_.note(server.name() + ": " + what);
-    calm_ = false;
-  };
+  const auto begin = [&](const char* what) { begin_trouble(server, what); };
   const auto until = [&](int64_t ms, auto end) {
     slot.trouble = loop_.after({ms}, [life = slot.server, end] {
       if (!life->is_dead()) end(*life);
@@ -215,18 +220,7 @@ void Scene::strike(Slot& slot) {
     begin("crash");
     return server.die();
   }
-  if (happens(weather_.crash_at_write)) {
-    begin("crash at a write");
-    slot.ordered = {chance_.between(1, 8), true, chance_.one_in(2)};
-  }
-  if (happens(weather_.unknown_write)) {
-    begin("answer of a write lost");
-    slot.ordered = {chance_.between(1, 8), false, chance_.one_in(2)};
-  }
-  if (happens(weather_.collision)) {
-    begin("write refused");
-    slot.ordered = {chance_.between(1, 8), false, false, true};
-  }
+  strike_a_write(slot);
   if (happens(weather_.clock)) {
     begin("clock jumps");
     server.loop().jump(chance_.between(-600'000, 600'000));
@@ -258,6 +252,25 @@ void Scene::strike(Slot& slot) {
   }
 }
 
+void Scene::strike_a_write(Slot& slot) {
+  if (happens(weather_.crash_at_write)) {
+    begin_trouble(*slot.server, "crash at a write");
+    slot.ordered = {chance_.between(1, 8), true, chance_.one_in(2)};
+  }
+  if (happens(weather_.unknown_write)) {
+    begin_trouble(*slot.server, "answer of a write lost");
+    slot.ordered = {chance_.between(1, 8), false, chance_.one_in(2)};
+  }
+  if (happens(weather_.late_write)) {
+    begin_trouble(*slot.server, "write late");
+    slot.ordered = {chance_.between(1, 8), chance_.one_in(2), false, false, true};
+  }
+  if (happens(weather_.collision)) {
+    begin_trouble(*slot.server, "write refused");
+    slot.ordered = {chance_.between(1, 8), false, false, true};
+  }
+}
+
 std::optional<store::Fault> Scene::on_write(model::NodeId by) {
   auto* server = server_of(by);
   if (server == nullptr) return std::nullopt;
@@ -266,12 +279,16 @@ std::optional<store::Fault> Scene::on_write(model::NodeId by) {
                     return slot.server ? slot.server->node() : model::NodeId{};
                   })->ordered;
   if (ordered.in > 0 && --ordered.in == 0) {
-    const auto fault = ordered.after ? store::Fault::after_write : store::Fault::before_write;
+    const auto fault = ordered.is_late ? store::Fault::late
+                       : ordered.after ? store::Fault::after_write
+                                       : store::Fault::before_write;
     if (ordered.collides) {
       verdict_.note(server->name() + ": refused, because another row was in the way");
       return store::Fault::collides;
     }
-    verdict_.note(server->name() + (ordered.after ? ": written, but not told" : ": not written, and not told"));
+    verdict_.note(server->name() + (ordered.is_late ? ": written later, and not told"
+                                    : ordered.after ? ": written, but not told"
+                                                    : ": not written, and not told"));
     if (ordered.dies) server->die();
     return fault;
   }
@@ -345,6 +362,7 @@ void Scene::begin_quiet() {
   verdict_.note("quiet");
   quiet_ = true;
   weather_ = {};
+  disk_.land();
   for (std::size_t number = 0; number < slots_.size(); ++number) {
     auto& slot = slots_[number];
     slot.ordered = {};

@@ -24,6 +24,7 @@ struct Weather {
   int64_t crash_at_write = 0;
   int64_t drain = 0;
   int64_t unknown_write = 0;
+  int64_t late_write = 0;
   int64_t full_disk = 0;
   int64_t slow_link = 0;
   int64_t cut = 0;
@@ -36,7 +37,7 @@ struct Weather {
   bool doubles_news = false;
 };
 
-class Scene final : private store::MemoryWatch {
+class Scene final : private store::DatabaseWatch {
  public:
   explicit Scene(const SceneOptions& options);
   ~Scene() override;
@@ -72,6 +73,7 @@ class Scene final : private store::MemoryWatch {
     bool dies = false;
     bool after = false;
     bool collides = false;  // instead: it is refused, because another row is in its way
+    bool is_late = false;   // instead: it is written later than it gives up
   };
   struct Slot {
     std::shared_ptr<Server> server;
@@ -80,7 +82,9 @@ class Scene final : private store::MemoryWatch {
     Ordered ordered;
     int lives = 0;
   };
+  void begin_trouble(const Server& server, const char* what);
   void strike(Slot& slot);
+  void strike_a_write(Slot& slot);
 
   SceneOptions options_;
   Chance chance_;
@@ -89,7 +93,7 @@ class Scene final : private store::MemoryWatch {
   ChanceEntropy entropy_;
   world::IdSource ids_;
   vault::Sealer sealer_;
-  store::MemoryDisk disk_;
+  store::SimulatedDatabase disk_;
   Weather weather_;
   engine::EngineOptions engine_options_;
   std::unique_ptr<Fleet> fleet_;

@@ -31,7 +31,7 @@ Server::~Server() {
 
 void Server::start() {
   needs_.verdict.note(name_ + " starts as " + node_.text());
-  store_ = std::make_unique<store::MemoryStore>(needs_.disk, link_, node_);
+  store_ = std::make_unique<store::SimulatedStore>(needs_.disk, link_, node_);
   engine_ = engine::make_engine({*store_, dispatcher_, loop_, ids_, log_, metrics_, needs_.sealer}, options_);
   engine_->recover([this](Result<Unit> recovered) {
     needs_.verdict.note(name_ + (recovered ? " is ready" : " cannot recover: " + recovered.error().what));

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "tests/sim/fleet.h"
 #include "tests/sim/node_loop.h"
 
@@ -27,7 +27,7 @@ class Server final {
  public:
   struct Needs {
     world::FakeLoop& loop;
-    store::MemoryDisk& disk;
+    store::SimulatedDatabase& disk;
     Fleet& fleet;
     Verdict& verdict;
     const vault::Sealer& sealer;
@@ -70,7 +70,7 @@ class Server final {
   model::NodeId node_;
   BoxDispatcher dispatcher_;
   engine::EngineOptions options_;
-  std::unique_ptr<store::MemoryStore> store_;
+  std::unique_ptr<store::SimulatedStore> store_;
   std::unique_ptr<engine::Engine> engine_;
   bool ready_ = false;
 };

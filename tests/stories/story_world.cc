@@ -85,7 +85,7 @@ StoryWorld::~StoryWorld() { stop_server(); }
 
 void StoryWorld::start_server() {
   ++life_;
-  store_ = std::make_unique<store::MemoryStore>(disk_, loop_);
+  store_ = std::make_unique<store::SimulatedStore>(disk_, loop_);
   dispatcher_ = runner::make_native_runner({}, {client_, loop_, entropy_, log_, metrics_});
   engine_ = engine::make_engine({*store_, *dispatcher_, loop_, ids_, log_, metrics_, sealer_}, {"http://test"});
   recovered_ = false;

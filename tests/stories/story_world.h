@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "net/fake_client.h"
 #include "runner/runner.h"
-#include "store/memory_store.h"
+#include "store/simulated_store.h"
 #include "world/fake_world.h"
 
 namespace sluice::stories {
@@ -90,10 +90,10 @@ class StoryWorld {
   world::FakeLog log_;
   world::Metrics metrics_;
   world::IdSource ids_{loop_, entropy_};
-  store::MemoryDisk disk_;
+  store::SimulatedDatabase disk_;
   net::FakeClient client_{loop_};
 
-  std::unique_ptr<store::MemoryStore> store_;
+  std::unique_ptr<store::SimulatedStore> store_;
   std::unique_ptr<harness::Dispatcher> dispatcher_;
   std::unique_ptr<engine::Engine> engine_;
   bool recovered_ = false;

@@ -139,6 +139,14 @@ class ABadHouse(unittest.TestCase):
         self.write("src/net/lost.cc", "")
         self.refuses("src/net/lost.cc", "not listed")
 
+    def test_a_file_of_stories_that_nobody_runs(self):
+        self.write("tests/CMakeLists.txt", "foreach(story nodes)\nforeach(program codex)\n")
+        self.write("tests/process/test_nodes.py", "")
+        self.write("tests/process/test_harness_codex.py", "")
+        self.assertEqual(house.faults(self.root), [])
+        self.write("tests/process/test_nodes_queue.py", "")
+        self.refuses("tests/process/test_nodes_queue.py", "not listed")
+
     def test_a_listed_source_that_is_not_there(self):
         self.write("src/net/CMakeLists.txt", "sluice_room(net SOURCES pipe.cc gone.cc TESTS pipe_test.cc)\n")
         self.refuses("lists gone.cc")

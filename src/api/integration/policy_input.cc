@@ -48,7 +48,8 @@ void read_ports(const Fields& fields, model::PolicyRule& out) {
   const auto ports = fields.integers("ports", 1, 65'535, ports_max);
   if (!ports || ports->empty()) return;
   if (out.subject != model::Subject::host || out.effect == model::Effect::deny) {
-    return fields.refuse("ports", "belong to a host that is allowed or asked for; a host that is denied is so on every port");
+    return fields.refuse("ports",
+                         "belong to a host that is allowed or asked for; a host that is denied is so on every port");
   }
   for (const auto port : *ports) out.ports.push_back(static_cast<uint16_t>(port));
 }

@@ -1,19 +1,23 @@
-// The nodes of MemoryStores on one disk.
+// The servers that share one SQLite database, which exists only in a simulation of several (simulated_database.h): what
+// PgNodes does with PostgreSQL, without news: those are the database's to give to news() of whom they concern.
+// Everything happens on the loop's thread.
 #pragma once
 
-#include <memory>
 #include <unordered_map>
 
-#include "store/memory_desk.h"
+#include "store/beats.h"
+#include "store/open_runs.h"
+#include "store/sql_desk.h"
 
 namespace sluice::store {
 
-class MemoryNodes final : public Nodes {
+class SqlNodes final : public Nodes {
  public:
-  MemoryNodes(MemoryDisk& disk, MemoryDesk& desk, model::NodeId self);
-  ~MemoryNodes() override;
-  MemoryNodes(const MemoryNodes&) = delete;
-  MemoryNodes& operator=(const MemoryNodes&) = delete;
+  // `writer` is its own: who beats does not wait for those who write runs, and goes on when they cannot.
+  SqlNodes(SqlDesk& desk, Writer& writer, OpenRuns& open_runs, model::NodeId self, world::Loop& loop);
+
+  // The tables that it wants, which no SQLite database of a lone server has.
+  static const char* schema();
 
   model::NodeId self() const override { return self_; }
   void beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<SeenNode>> done) override;
@@ -29,23 +33,22 @@ class MemoryNodes final : public Nodes {
   void held_elsewhere(Answer<std::vector<HeldElsewhere>> done) override;
   void claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) override;
 
-  // This node wrote: those who follow the run are told, and everybody when it is taken, unless the disk loses its news.
-  void moved(const model::Run& run);
-  void taken(const model::Run& run);
+  NodeNews* news() const { return news_; }
+  bool follows(model::RunId run) const;
 
  private:
-  template <typename Tell>
-  void tell_others(Tell tell, std::optional<model::RunId> followed = std::nullopt);
-  bool follows(model::RunId run) const;
-  bool is_mine(const Mail& mail);
-  bool may_move(const model::Run& run);
+  template <typename T, typename Attempt>
+  void write(Answer<T> done, Attempt attempt);
 
-  MemoryDisk& disk_;
-  MemoryDesk& desk_;
-  model::NodeId self_;
+  SqlDesk& desk_;
+  Writer& writer_;
+  OpenRuns& open_runs_;
+  const model::NodeId self_;
+  world::Loop& loop_;
   NodeNews* news_ = nullptr;
   std::unordered_map<model::RunId, int64_t> followed_;  // until when, by the loop's clock
-  std::shared_ptr<MemoryNodes*> alive_;                 // shared with the news under way
+  std::vector<model::MailId> given_;                    // answers that were given, and may go
+  Beats beats_;
 };
 
 }  // namespace sluice::store

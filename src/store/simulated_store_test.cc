@@ -1,23 +1,24 @@
-// The misfortunes that a MemoryDisk can be asked for.
-#include "store/memory_store.h"
+// The misfortunes that a SimulatedDatabase can be asked for: the shipped store has them, so they are what it does with
+// them.
+#include "store/simulated_store.h"
 
 #include "store/contract_world.h"
 
 namespace sluice::store {
-namespace memory_store_test {
+namespace simulated_store_test {
 
-class MemoryFaults : public StoreTeller, public testing::Test {
+class SimulatedFaults : public StoreTeller, public testing::Test {
  public:
-  ~MemoryFaults() override { store_.reset(); }  // before the disk it uses
-  MemoryFaults() { restart(); }
+  ~SimulatedFaults() override { store_.reset(); }  // before the disk it uses
+  SimulatedFaults() { restart(); }
   void restart() {
     store_.reset();
-    store_ = std::make_unique<MemoryStore>(disk, loop_);
+    store_ = std::make_unique<SimulatedStore>(disk, loop_);
   }
-  MemoryDisk disk;
+  SimulatedDatabase disk;
 };
 
-TEST_F(MemoryFaults, A_write_that_failed_before_is_not_there_and_nothing_is_written_until_reopen) {
+TEST_F(SimulatedFaults, A_write_that_failed_before_is_not_there_and_nothing_is_written_until_reopen) {
   const auto tenant = make_tenant();
   disk.fail_write(0, Fault::before_write);
   const auto made = a_conversation(tenant);
@@ -30,7 +31,7 @@ TEST_F(MemoryFaults, A_write_that_failed_before_is_not_there_and_nothing_is_writ
   get(&Store::create_conversation, NewConversation{made, "", {}});
 }
 
-TEST_F(MemoryFaults, A_write_that_failed_after_is_there) {
+TEST_F(SimulatedFaults, A_write_that_failed_after_is_there) {
   const auto tenant = make_tenant();
   const auto conversation = make_conversation(tenant).id;
   const auto begun = accepted(tenant, conversation);
@@ -42,19 +43,20 @@ TEST_F(MemoryFaults, A_write_that_failed_after_is_there) {
   EXPECT_EQ(refused(&Store::append, the_end(begun)), ErrorKind::conflict);
 }
 
-TEST_F(MemoryFaults, A_full_disk_says_so_and_may_have_room_later) {
+TEST_F(SimulatedFaults, A_full_disk_says_so_and_may_have_room_later) {
   const auto tenant = make_tenant();
   const int before = disk.write_count();
   disk.fail_write(1, Fault::full);
   make_conversation(tenant);
   const auto made = a_conversation(tenant);
   EXPECT_EQ(refused(&Store::create_conversation, NewConversation{made, "", {}}), ErrorKind::overloaded);
-  EXPECT_FALSE(store().broken());
+  EXPECT_TRUE(store().broken()) << "until somebody writes again";
   get(&Store::create_conversation, NewConversation{made, "", {}});
+  EXPECT_FALSE(store().broken());
   EXPECT_EQ(disk.write_count(), before + 3);
 }
 
-TEST_F(MemoryFaults, A_token_that_could_not_be_marked_as_spent_is_not) {
+TEST_F(SimulatedFaults, A_token_that_could_not_be_marked_as_spent_is_not) {
   const auto tenant = make_tenant();
   const model::Execution made{.id = make_id<model::ExecutionId>(), .tenant_id = tenant, .expires_at = {9'000}};
   get(&Store::create_execution, made, std::string("b"),
@@ -67,7 +69,7 @@ TEST_F(MemoryFaults, A_token_that_could_not_be_marked_as_spent_is_not) {
 }
 
 // I-16: either all of a gate is there or none of it, and a second attempt finds out which.
-TEST_F(MemoryFaults, A_gate_that_could_not_be_written_is_not_half_there) {
+TEST_F(SimulatedFaults, A_gate_that_could_not_be_written_is_not_half_there) {
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
   auto park = the_end(begun);
@@ -90,7 +92,7 @@ TEST_F(MemoryFaults, A_gate_that_could_not_be_written_is_not_half_there) {
   EXPECT_EQ(entry_count(), 1U);
 }
 
-TEST_F(MemoryFaults, A_slow_disk_writes_at_once_and_tells_later) {
+TEST_F(SimulatedFaults, A_slow_disk_writes_at_once_and_tells_later) {
   const auto tenant = make_tenant();
   disk.hold_answers(true);
   int answers = 0;
@@ -104,7 +106,54 @@ TEST_F(MemoryFaults, A_slow_disk_writes_at_once_and_tells_later) {
   EXPECT_EQ(answers, 11);
 }
 
-TEST_F(MemoryFaults, Answers_of_a_store_that_is_gone_are_dropped) {
+TEST_F(SimulatedFaults, A_late_write_is_not_seen_until_it_lands) {
+  const auto tenant = make_tenant();
+  disk.fail_write(0, Fault::late);
+  const auto made = a_conversation(tenant);
+  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{made, "", {}}), ErrorKind::unavailable);
+  get(&Store::reopen);
+  EXPECT_EQ(refused(&Store::conversation, tenant, made.id), ErrorKind::not_found);
+  disk.land();
+  EXPECT_EQ(get(&Store::conversation, tenant, made.id).id, made.id);
+  disk.land();  // once is all
+}
+
+TEST_F(SimulatedFaults, A_write_waits_for_one_that_is_late) {
+  const auto tenant = make_tenant();
+  store_ = std::make_unique<SimulatedStore>(disk, loop_, make_id<model::NodeId>());
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  disk.fail_write(0, Fault::late);
+  EXPECT_EQ(refused(&Store::append, the_end(begun)), ErrorKind::unavailable);
+  store_ = std::make_unique<SimulatedStore>(disk, loop_, make_id<model::NodeId>());
+  EXPECT_EQ(get(&Store::run, tenant, begun.run.id).state, model::RunState::accepted);
+  EXPECT_EQ(refused(&Store::take_over, begun.run.id, begun.run.epoch), ErrorKind::conflict) << "it is over by then";
+  EXPECT_EQ(get(&Store::run, tenant, begun.run.id).state, model::RunState::completed);
+  EXPECT_EQ(get(&Store::journal, begun.run.id, model::Position{}, std::size_t{1} << 20).events.size(), 3U);
+}
+
+TEST_F(SimulatedFaults, Writes_that_are_gathered_share_one_transaction_and_its_fate) {
+  const auto tenant = make_tenant();
+  disk.gather(true);
+  const auto try_two = [&] {
+    std::vector<bool> made;
+    for (int i = 0; i < 2; ++i) {
+      store().create_conversation({a_conversation(tenant), "", {}},
+                                  [&](const auto& done) { made.push_back(bool(done)); });
+    }
+    EXPECT_TRUE(made.empty());
+    loop().settle();
+    return made;
+  };
+  disk.fail_write(0, Fault::full);
+  EXPECT_EQ(try_two(), (std::vector<bool>{false, false}));
+  const int before = disk.write_count();
+  EXPECT_EQ(try_two(), (std::vector<bool>{true, true}));
+  EXPECT_EQ(disk.write_count(), before + 1);
+  disk.fail_write(0, Fault::collides);
+  EXPECT_EQ(try_two(), (std::vector<bool>{true, true})) << "each alone, and it is in nobody's way";
+}
+
+TEST_F(SimulatedFaults, Answers_of_a_store_that_is_gone_are_dropped) {
   const auto tenant = make_tenant();
   disk.hold_answers(true);
   bool answered = false;
@@ -115,5 +164,5 @@ TEST_F(MemoryFaults, Answers_of_a_store_that_is_gone_are_dropped) {
   EXPECT_FALSE(answered);
 }
 
-}  // namespace memory_store_test
+}  // namespace simulated_store_test
 }  // namespace sluice::store
