@@ -37,11 +37,11 @@ class Chaos:
 
     def run(self):
         self.say(f"seed {self.options.seed} (SLUICE_CHAOS_SEED={self.options.seed} draws the same again)")
-        deadline = time.monotonic() + self.options.minutes * 60
         episode = 0
         stages = ["alone", "runners"]
         try:
-            episode += self.play_surely()
+            self.play_surely()
+            deadline = time.monotonic() + self.options.minutes * 60
             while episode < 2 * len(stages) or time.monotonic() < deadline:
                 stage = stages[episode % len(stages)]
                 self.world.set_stage(stage)
@@ -60,12 +60,11 @@ class Chaos:
         """What is to strike in any case, each in an episode of its own: so an interrupted run has one reason or none."""
         names = list(filter(None, self.options.surely.split(",")))
         if not names:
-            return 0
+            return
         self.world.set_stage("alone")
         for episode, faults in enumerate([[], *([name] for name in names)]):
             self.world.wait_until_ready()
             self.play(episode, self.options.episode_s if faults else 2.0, faults)
-        return len(names) + 1
 
     def draw(self, stage):
         """Some misfortunes; none twice before each has struck once."""
