@@ -201,7 +201,7 @@ class Death(unittest.TestCase):
 
 class Substitution(EgressTest):
     def test_I17_the_alias_is_replaced_in_headers_basic_query_and_body_with_right_lengths(self):
-        conversation = self.with_secret(hosts=["crm.example"])
+        conversation = self.with_secret(hosts=["crm.example"], places=["header", "basic", "query", "body"])
         url = self.upstream.url
         self.answer_of("\n".join([
             f"$ curl -sS {url}/h -H 'X-Key: {{{{secret:CRM_API_KEY}}}}'",
@@ -218,7 +218,7 @@ class Substitution(EgressTest):
         self.assertEqual(urllib.parse.parse_qs(form["body"].decode()), {"key": [SECRET]})
 
     def test_I17_a_large_body_is_streamed_and_the_alias_in_it_replaced(self):
-        conversation = self.with_secret()
+        conversation = self.with_secret(places=["body"])
         self.answer_of("\n".join([
             "$ python3 -c \"import sys; sys.stdout.write('a'*3000000 + '{{' + 'secret:CRM_API_KEY}}' + 'b'*3000000)\" > big",
             f"$ curl -sS {self.upstream.url}/big -H 'Content-Type: application/octet-stream' --data-binary @big"]),
@@ -286,6 +286,23 @@ class KeptIn(EgressTest):
                      conversation=conversation)
         self.assertEqual(self.upstream.seen(), [])
         self.assertTrue(any("CRM_API_KEY" in json.dumps(e) and e["refused"] for e in self.egress_log()))
+
+    def test_I17_without_places_a_secret_stands_in_headers_only(self):
+        conversation = self.with_secret(hosts=["crm.example"])
+        self.refused(self.code(f"'{self.upstream.url}/?k={{{{secret:CRM_API_KEY}}}}'", "-g"), conversation=conversation)
+        self.refused(self.code(f"{self.upstream.url}/", "-d 'k={{secret:CRM_API_KEY}}'"), conversation=conversation)
+        self.assertEqual(self.upstream.seen(), [])
+        self.answer_of(f"$ curl -sS {self.upstream.url}/ -u 'me:{{{{secret:CRM_API_KEY}}}}'", conversation)
+        self.assertEqual(len(self.upstream.seen()), 1)
+
+    def test_I17_a_tunnel_leads_to_no_port_that_no_rule_names(self):
+        self.policy({"effect": "allow", "host": "crm.example"})
+        url = f"https://crm.example:{self.upstream.port}/"
+        self.refused(self.code(url, "-k"))
+        self.assertEqual(self.upstream.seen(), [])
+        self.policy({"effect": "allow", "host": "crm.example", "ports": [self.upstream.port]})
+        self.answer_of(f"$ curl -sSk {url}")
+        self.assertEqual(len(self.upstream.seen()), 1)
 
     def test_I17_a_place_that_is_not_allowed_and_a_value_that_would_split_a_header_are_refused(self):
         conversation = self.with_secret(hosts=["crm.example"], places=["header"])
