@@ -186,7 +186,9 @@ void WatchedTree::found_file(WatchedDirectory& directory, int fd, const std::str
   // A tree too large for one turn may be written to while it is still looked at for the first time.
   struct statx about {};
   if (statx(fd, name.c_str(), AT_SYMLINK_NOFOLLOW, STATX_CTIME | STATX_BTIME, &about) != 0) return;
-  const auto is_recent = [&](const statx_timestamp& at) { return at.tv_sec * 1'000'000'000 + at.tv_nsec > began_ns_; };
+  // The files' clock stands still between two ticks, so what has the very time at which watching began may have been
+  // written before or after: news of a file that was there is better than none of one that was not.
+  const auto is_recent = [&](const statx_timestamp& at) { return at.tv_sec * 1'000'000'000 + at.tv_nsec >= began_ns_; };
   if (!is_recent(about.stx_ctime)) return;
   const bool is_old = (about.stx_mask & STATX_BTIME) != 0 && !is_recent(about.stx_btime);
   note(is_old ? FileNews::Kind::changed : FileNews::Kind::created, joined(directory.path, name));
