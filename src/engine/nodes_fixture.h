@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -137,10 +138,11 @@ class NodesTest : public GateTest {
   void pass(int64_t ms) { loop.advance({ms}); }
 
   SendOutcome send_to(Node& where, Send what) {
-    SendOutcome outcome = model::Problem{};
-    where.engine->send(std::move(what), [&](SendOutcome answer) { outcome = std::move(answer); });
+    // Answers may be held back for longer than this is waited for.
+    auto outcome = std::make_shared<SendOutcome>(model::Problem{});
+    where.engine->send(std::move(what), [outcome](SendOutcome answer) { *outcome = std::move(answer); });
     loop.settle();
-    return outcome;
+    return *outcome;
   }
   model::Run accepted_by(Node& where, Send what) {
     auto outcome = send_to(where, std::move(what));
