@@ -339,7 +339,7 @@ TEST_F(McpOAuthTest, A_server_whose_tokens_expire_at_once_is_given_only_so_many)
   }
   loop.advance(Millis{1'000});
   call("crm__lookup");
-  expect_failed("it took 256 tokens in this run, and gets no more");
+  expect_failed("it took 100 tokens in this run, and gets no more");
 }
 
 }  // namespace mcp_oauth_test

@@ -21,7 +21,7 @@ inline constexpr int64_t mcp_token_ms_max = 10'000;  // from the first question 
 inline constexpr std::size_t mcp_token_answer_bytes_max = 64 * 1024;
 inline constexpr int64_t mcp_token_margin_seconds = 30;  // renewed so long before it expires
 // Each is looked for in all that the run shows from then on.
-inline constexpr int mcp_tokens_max = 256;
+inline constexpr int mcp_tokens_max = 100;
 
 class McpToken final : private net::CallListener {
  public:
