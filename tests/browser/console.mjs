@@ -164,6 +164,12 @@ const stories = {
     assert.equal(await page.locator('.prose img').count(), 1, 'a picture elsewhere is a link')
     await page.reload()
     await plot.waitFor(patience)
+    const { data } = await get(page, `/v1/runs?conversation_id=${chatId(page)}`)
+    await page.goto(`${person.url}/console/runs/${data.at(-1).id}`)
+    await page.getByRole('link', { name: 'Open the chat' }).waitFor(patience)
+    await plot.waitFor(patience)
+    await page.waitForFunction(() => document.querySelector('.run-words img[alt="The plot"]').naturalWidth === 1, null, patience)
+    await shoot(page, 'run-picture')
   },
 
   async reload(person) {

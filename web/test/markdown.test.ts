@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileNameOf, inlines, parse, partsOf, safeHref, type Inline, type Piece } from '../src/chat/markdown-parse'
 import { highlight } from '../src/chat/highlight'
-import { fileNamed } from '../src/chat/named-file'
+import { fileNamed, isPicture, pictureUrl, runFile } from '../src/chat/named-file'
 import type { BagFile } from '../src/chat/types'
 
 function links(value: unknown, found: string[] = []): string[] {
@@ -129,4 +129,11 @@ test('Of several files with one name the answer\'s own is shown, else the latest
   assert.equal(fileNamed('plot.png', [own], [old, own, late]), own)
   assert.equal(fileNamed('plot.png', [], [late, old]), late)
   assert.equal(fileNamed('other.png', [own], [late]), null)
+})
+
+test('A file that a run returned is a picture by its name, and shown from where it is downloaded', () => {
+  const file = (name: string) => runFile({ id: 'fil_1', name, created_at: '2026-02-03T10:00:00.000Z' })
+  const found = fileNamed('plot.JPG', [file('plot.JPG')], [])!
+  assert.deepEqual([found.type, pictureUrl(found)], ['image/jpeg', '/v1/files/fil_1/content'])
+  assert.deepEqual(['a.png', 'a.svg', 'png'].map((name) => isPicture(file(name))), [true, false, false])
 })

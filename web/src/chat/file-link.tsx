@@ -4,18 +4,18 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Signal } from '@preact/signals'
 import type { Inline } from './markdown-parse'
-import { fileNamed, isPicture } from './named-file'
+import { fileNamed, isPicture, pictureUrl, type NamedFile } from './named-file'
 import type { BagFile } from './types'
 
 export const ConversationFiles = createContext<Signal<BagFile[]> | null>(null)
-export const AnswerFiles = createContext<BagFile[]>([])
+export const AnswerFiles = createContext<NamedFile[]>([])
 
 export function FileLink({ inline, children }: { inline: Inline & { kind: 'file' }; children: preact.ComponentChildren }) {
   const file = fileNamed(inline.name, useContext(AnswerFiles), useContext(ConversationFiles)?.value ?? [])
   if (!file) return <>{inline.written}</>
   const words = inline.inside.length ? children : file.name
   if (!inline.picture || !isPicture(file)) return <a href={file.url} download={file.name}>{words}</a>
-  return <a class="picture" href={file.url} download={file.name} title={`Download ${file.name}`}><img src={`${file.url}?inline=1`} alt={plainText(inline.inside) || file.name} loading="lazy" /></a>
+  return <a class="picture" href={file.url} download={file.name} title={`Download ${file.name}`}><img src={pictureUrl(file)} alt={plainText(inline.inside) || file.name} loading="lazy" /></a>
 }
 
 function plainText(inlines: Inline[]): string {

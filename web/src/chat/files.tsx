@@ -4,7 +4,7 @@ import { parseDiff, type FileDiff } from '../ui/diff'
 import { Icon } from '../ui/icon'
 import { memo } from '../ui/memo'
 import { sizeText } from '../ui/words'
-import { isPicture } from './named-file'
+import { isPicture, pictureUrl } from './named-file'
 import { openedSignal } from './opened'
 import { changedFiles, ownDiff, treeOf, type ChangedFile, type Folder } from './tree'
 import type { BagFile, Block } from './types'
@@ -78,7 +78,7 @@ function Leaf({ file, owner, depth }: { file: ChangedFile & { name: string }; ow
 function FileChip({ file }: { file: BagFile }) {
   return (
     <a class="chip" href={file.url} download={file.name} title={`Download ${file.name}`}>
-      {isPicture(file) && <img src={`${file.url}?inline=1`} alt="" loading="lazy" />}
+      {isPicture(file) && <img src={pictureUrl(file)} alt="" loading="lazy" />}
       <span class="chip-line">
         <Icon name="file" size={14} />
         <span class="chip-name">{file.name}</span>

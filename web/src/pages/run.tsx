@@ -2,7 +2,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import { api, type Page } from '../api'
 import { isChat } from '../chat/chats'
+import { AnswerFiles } from '../chat/file-link'
 import { Markdown } from '../chat/markdown'
+import { runFile } from '../chat/named-file'
 import { Step } from '../chat/step'
 import { useEvery, useLoad } from '../load'
 import { CancelRun } from '../ops/cancel-run'
@@ -50,10 +52,13 @@ function ChatLink({ conversation }: { conversation: string }) {
   return <Link to={`/chat/${conversation}`} class="button plain"><Icon name="chat" /><span>Open the chat</span></Link>
 }
 
+const loadFiles = (run: Run, stop: AbortSignal) => api.get<Page<RunFile>>(`/v1/runs/${run.id}/files`, {}, stop)
+
 function Head({ run }: { run: Run }) {
   const agent = useLoad((stop) => api.get<Agent>(`/v1/agents/${run.agent_id}`, {}, stop), [run.agent_id])
   const asked = useLoad((stop) => api.get<Message>(`/v1/messages/${run.user_message_id}`, {}, stop), [run.user_message_id])
   const answer = useLoad((stop) => api.get<Message>(`/v1/messages/${run.message_id}`, {}, stop), [run.message_id, run.state])
+  const files = useLoad((stop) => loadFiles(run, stop), [run.id, run.state])
   const end = run.ended_at ? Date.parse(run.ended_at) : Date.now()
   const usage = answer.data?.usage
   return (
@@ -67,7 +72,11 @@ function Head({ run }: { run: Run }) {
         <Fact name="Conversation"><Id id={run.conversation_id} to={`/runs?conversation=${run.conversation_id}`} /></Fact>
       </Facts>
       {asked.data && <Words title="Message" text={asked.data.content} />}
-      {answer.data?.content && <Words title="Answer" text={answer.data.content} markdown />}
+      {answer.data?.content && (
+        <AnswerFiles.Provider value={(files.data?.data ?? []).map(runFile)}>
+          <Words title="Answer" text={answer.data.content} markdown />
+        </AnswerFiles.Provider>
+      )}
     </div>
   )
 }
@@ -173,7 +182,7 @@ function Lines({ run }: { run: Run }) {
 }
 
 function Files({ run }: { run: Run }) {
-  const files = useLoad((stop) => api.get<Page<RunFile>>(`/v1/runs/${run.id}/files`, {}, stop), [run.id, run.state])
+  const files = useLoad((stop) => loadFiles(run, stop), [run.id, run.state])
   return (
     <Shown of={files}>{(data) => data.data.length === 0 ? <Empty icon="file" title="No files">The run handed nothing back{isOver(run) ? '' : ' yet'}.</Empty> : (
       <ul class="file-list card">
