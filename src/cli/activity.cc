@@ -64,14 +64,16 @@ std::string Activity::take(const client::Event& event) {
   return text.empty() ? text : end_line() + text;
 }
 
-// The changes of files are shown when the run ends, or waits: a file that came and went meanwhile is none.
+// The changes of files are shown with the diff, which comes at the end, or when the run waits: a file that came and
+// went meanwhile is none. A run that ends without a diff changed nothing, or what it changed is not kept.
 std::string Activity::text_of_event(std::string_view type, json::Value data) {
   if (type == "step") return step_text(data);
   if (type == "log") return log_text(data);
   if (type == "custom") return take_custom(data);
   if (type == "diff") return take_changes() + (has_own_diff_ ? "" : harmless(text_of(data, "diff")));
   if (type == "file") take_file(data);
-  return type == "message_end" || type == "error" || type == "approval_required" ? take_changes() : "";
+  if (type == "message_end" || type == "error") forget_changes();
+  return type == "approval_required" ? take_changes() : "";
 }
 
 // ── what tools print ──
@@ -136,7 +138,9 @@ std::string Activity::take_custom(json::Value custom) {
   const auto value = custom.find("value");
   if (text_of(custom, "name") != "sluice.run-diff" || !value) return "";
   has_own_diff_ = true;
-  return take_changes() + harmless(text_of(*value, "diff"));
+  const auto diff = text_of(*value, "diff");
+  if (diff.empty()) forget_changes();
+  return take_changes() + harmless(diff);
 }
 
 std::string Activity::take_changes() {
@@ -145,9 +149,13 @@ std::string Activity::take_changes() {
     if (!file.was_there && !file.is_there) continue;
     text += (!file.was_there ? "+ " : file.is_there ? "~ " : "- ") + shortened(file.path) + "\n";
   }
+  forget_changes();
+  return text;
+}
+
+void Activity::forget_changes() {
   files_.clear();
   places_.clear();
-  return text;
 }
 
 }  // namespace sluice::cli

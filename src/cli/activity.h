@@ -28,6 +28,7 @@ class Activity {
   std::string take_custom(json::Value custom);
   void take_file(json::Value news);
   std::string take_changes();
+  void forget_changes();
 
   struct File {
     std::string path;

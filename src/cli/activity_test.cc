@@ -56,7 +56,7 @@ TEST(Activity, Why_a_step_failed_is_the_last_line_that_it_left) {
 TEST(Activity, Files_and_output_are_shown_without_what_could_command_a_terminal) {
   Activity activity;
   EXPECT_EQ(take(activity, "file", file("delete", R"(a\u001b[2J)")), "");
-  EXPECT_EQ(take(activity, "message_end", "{}").find('\x1b'), std::string::npos);
+  EXPECT_EQ(take(activity, "approval_required", "{}"), "- a\uFFFD[2J\n");
   EXPECT_EQ(shown("output", R"({"stream":"stdout","text":"x\u001b]0;owned\u0007y\n"})"), "xy\n");
   EXPECT_EQ(shown("output", R"({"stream":"stdout","text":"x\u009by\u0007\n"})"), "x\uFFFDy\uFFFD\n");
 }
@@ -94,16 +94,29 @@ TEST(Activity, A_line_that_a_tool_left_open_ends_before_the_next_one_begins) {
   EXPECT_EQ(take(activity, "output", R"({"id":"call_2","text":"def"})"), "\ndef") << "of another call";
 }
 
-TEST(Activity, What_became_of_files_is_shown_at_the_end_without_those_that_came_and_went) {
+TEST(Activity, What_became_of_files_is_shown_with_the_diff_without_those_that_came_and_went) {
   Activity activity;
   for (const auto& news :
        {file("create", "a.txt"), file("change", "a.txt"), file("create", "w.txt.tmp.5"), file("delete", "b.txt"),
         file("delete", "w.txt.tmp.5"), file("delete", "c.txt"), file("create", "c.txt"), file("change", "d.txt")}) {
     EXPECT_EQ(take(activity, "file", news), "");
   }
-  EXPECT_EQ(take(activity, "message_end", "{}"), "+ a.txt\n- b.txt\n~ c.txt\n~ d.txt\n");
+  EXPECT_EQ(take(activity, "diff", R"({"path":".","diff":"whole\n"})"), "+ a.txt\n- b.txt\n~ c.txt\n~ d.txt\nwhole\n");
   EXPECT_EQ(take(activity, "file", file("change", "e.txt")), "");
   EXPECT_EQ(take(activity, "approval_required", "{}"), "~ e.txt\n") << "whoever decides wants to know";
+}
+
+TEST(Activity, A_run_that_ends_without_a_diff_or_with_an_empty_one_changed_no_file) {
+  for (const auto* end : {"message_end", "error"}) {
+    Activity activity;
+    take(activity, "file", file("delete", "w.txt.tmp.5"));
+    take(activity, "file", file("create", "lost.txt"));
+    EXPECT_EQ(take(activity, end, "{}"), "") << end;
+  }
+  Activity activity;
+  take(activity, "file", file("change", "a.txt"));
+  EXPECT_EQ(take(activity, "custom", R"({"name":"sluice.run-diff","value":{"diff":""}})"), "");
+  EXPECT_EQ(take(activity, "diff", R"({"path":".","diff":"whole\n"})"), "");
 }
 
 TEST(Activity, The_diff_of_the_run_is_shown_and_not_the_one_of_the_whole_workspace) {

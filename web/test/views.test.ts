@@ -1,7 +1,8 @@
 // What lists and differences are made of.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changedFiles, ownDiff, treeOf } from '../src/chat/tree'
+import { changedFiles, changesOf, ownDiff, treeOf } from '../src/chat/tree'
+import type { Block } from '../src/chat/types'
 import { parseDiff } from '../src/ui/diff'
 import { errorBeyond, printedText, sentenceParts } from '../src/ui/text'
 import { windowOf } from '../src/ui/windowing'
@@ -71,7 +72,20 @@ test('A temporary file that a turn made and removed is not listed among its chan
   const files = [{ type: 'delete' as const, path: 'a.txt.tmp.5' }, { type: 'change' as const, path: 'src/a.txt' }]
   assert.deepEqual(changedFiles([{ type: 'files', files }], parseDiff(diff).slice(0, 1)).map((file) => file.path), ['src/a.txt'])
   assert.equal(changedFiles([{ type: 'files', files }], null).length, 2, 'while there is no diff yet')
-  assert.deepEqual(changedFiles([{ type: 'files', files }], []).map((file) => file.path), ['src/a.txt'], 'when the turn came to nothing')
+})
+
+test('A turn that is over and has no diff, or an empty one, changed no file', () => {
+  const blocks: Block[] = [{ type: 'files', files: [{ type: 'delete', path: 'w.tmp.5' }, { type: 'create', path: 'a.txt' }] }]
+  const whole: Block = { type: 'diff', diff }
+  assert.equal(changesOf(blocks, true).files.length, 2, 'the diff comes at the end')
+  assert.deepEqual(changesOf(blocks, false).files, [])
+  assert.deepEqual(changesOf([...blocks, { type: 'run_diff', diff: '' }, whole], false).files, [])
+})
+
+test('The changes of a turn are its own where the diff of the workspace has more in it', () => {
+  const own: Block = { type: 'run_diff', diff: diff.slice(diff.indexOf('diff --git a/gone.txt')) }
+  assert.deepEqual(changesOf([own, { type: 'diff', diff }], false).files.map((file) => file.path), ['gone.txt'])
+  assert.equal(changesOf([{ type: 'diff', diff }], false).files.length, 4)
 })
 
 test('Output is shown as a terminal would leave it', () => {

@@ -1,15 +1,17 @@
-// The files of a chat, beside its thread: what the latest answer changed, and what can be downloaded.
+// The files of a chat, beside its thread: what the latest answer that changed files changed, and what can be downloaded.
 import { IconButton } from '../ui/controls'
 import { Icon } from '../ui/icon'
 import { sizeText, Time } from '../ui/words'
 import type { Conversation } from './conversation'
 import { Changes } from './files'
-import type { BagFile, Message } from './types'
+import { changeBlocks, ownDiff } from './tree'
+import type { BagFile } from './types'
 
 export function FilesPanel({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
   void conversation.tick.value
   const turn = conversation.turn.value
-  const latest = turn?.message ?? conversation.messages.value.findLast((message) => message.role === 'assistant' && hasChanges(message))
+  const latest = turn?.message ?? conversation.messages.value.findLast((message) => message.role === 'assistant' && ownDiff(message.content)?.diff)
+  const changes = latest ? changeBlocks(latest.content) : []
   const files = conversation.files.value
   return (
     <aside class="files-panel" aria-label="Files">
@@ -19,17 +21,13 @@ export function FilesPanel({ conversation, onClose }: { conversation: Conversati
         <IconButton icon="close" label="Close the files" onClick={onClose} />
       </header>
       <div class="files-body">
-        {latest && hasChanges(latest) && <Changes blocks={latest.content.filter((block) => block.type === 'files' || block.type === 'diff')} owner={`panel-${latest.id}`} live={turn !== null} />}
+        {latest && <Changes blocks={changes} owner={`panel-${latest.id}`} live={turn !== null} />}
         <Bag title="From the sandbox" files={files.filter((file) => file.source === 'sandbox')} />
         <Bag title="Uploaded" files={files.filter((file) => file.source === 'upload')} />
-        {!files.length && !(latest && hasChanges(latest)) && <p class="chat-none">Files that you attach, and files that the agent makes or changes, appear here.</p>}
+        {!files.length && !changes.length && <p class="chat-none">Files that you attach, and files that the agent makes or changes, appear here.</p>}
       </div>
     </aside>
   )
-}
-
-function hasChanges(message: Message): boolean {
-  return message.content.some((block) => block.type === 'files' || block.type === 'diff')
 }
 
 function Bag({ title, files }: { title: string; files: BagFile[] }) {

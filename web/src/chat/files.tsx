@@ -1,36 +1,23 @@
 // Files: those that a turn changed, with their differences, and those that one can download.
 import { Diff, DiffCount } from '../ui/code'
-import { parseDiff, type FileDiff } from '../ui/diff'
 import { Icon } from '../ui/icon'
 import { memo } from '../ui/memo'
 import { sizeText } from '../ui/words'
 import { isPicture, pictureUrl } from './named-file'
 import { openedSignal } from './opened'
-import { changedFiles, ownDiff, treeOf, type ChangedFile, type Folder } from './tree'
+import { changesOf, treeOf, type ChangedFile, type Folder } from './tree'
 import type { BagFile, Block } from './types'
 
-const parsed = new WeakMap<object, FileDiff[]>()
-
-function diffsOf(blocks: Block[]): FileDiff[] | null {
-  const block = ownDiff(blocks)
-  if (!block) return null
-  let known = parsed.get(block)
-  if (!known) parsed.set(block, (known = parseDiff(block.diff)))
-  return known
-}
-
-// What a turn changed, below its text.
+// What a turn changed: below its text, and in the panel of files.
 export const Changes = memo(function Changes({ blocks, owner, live }: { blocks: Block[]; owner: string; live: boolean }) {
-  const diffs = diffsOf(blocks)
-  const files = changedFiles(blocks, diffs)
+  const { files, added, removed } = changesOf(blocks, live)
   if (!files.length) return null
-  const sum = (diffs ?? []).reduce((all, file) => ({ added: all.added + file.added, removed: all.removed + file.removed }), { added: 0, removed: 0 })
   return (
     <div class="changes" role="group" aria-label="Files that changed">
       <header>
         <Icon name="branch" />
         <h3>{files.length === 1 ? '1 file changed' : `${files.length} files changed`}</h3>
-        {sum.added + sum.removed > 0 && <DiffCount file={sum} />}
+        {added + removed > 0 && <DiffCount file={{ added, removed }} />}
         {live && <span class="live-dot" title="Live" />}
       </header>
       <Branch folder={treeOf(files)} owner={owner} depth={0} />

@@ -15,6 +15,7 @@ import { returnedFiles } from './named-file'
 import { Reasoning } from './reasoning'
 import { rowsOf, slabsOf, textOf, type Row } from './rows'
 import { Step, Subagent, ToolOutput } from './step'
+import { changeBlocks } from './tree'
 import type { Message } from './types'
 
 const longMessage = 2500
@@ -106,22 +107,9 @@ function Rows({ message, live, tails, virtual }: RowsProps) {
       {slabs.map((slab, i) => (
         <Slab key={i} rows={slab} owner={message.id} live={live} tails={i >= slabs.length - 2 ? tails : null} virtual={virtual && !(live && i >= slabs.length - 2)} last={i === slabs.length - 1} />
       ))}
-      <Changes blocks={changesOf(message)} owner={message.id} live={live} />
+      <Changes blocks={changeBlocks(message.content)} owner={message.id} live={live} />
     </>
   )
-}
-
-const noChanges: Message['content'] = []
-const changesKept = new WeakMap<Message['content'], { parts: Message['content'] }>()
-
-// The same array as long as the same blocks are in it, so that the tree is not drawn again for every word of text.
-function changesOf(message: Message): Message['content'] {
-  const parts = message.content.filter((block) => block.type === 'files' || block.type === 'diff' || block.type === 'run_diff')
-  if (!parts.length) return noChanges
-  const kept = changesKept.get(message.content)
-  if (kept && kept.parts.length === parts.length && kept.parts.every((part, i) => part === parts[i])) return kept.parts
-  changesKept.set(message.content, { parts })
-  return parts
 }
 
 interface SlabProps { rows: Row[]; owner: string; live: boolean; tails: Map<string, string> | null; virtual: boolean; last: boolean }

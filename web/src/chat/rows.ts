@@ -1,5 +1,6 @@
 // The blocks of a message as rows on the screen. Files and differences have a place of their own below; text that goes
 // on after one of them is one text.
+import { isOfChanges } from './tree'
 import type { Block } from './types'
 
 export interface Row { at: number; block: Block } // at: of its first block
@@ -24,7 +25,7 @@ export function rowsOf(blocks: Block[]): Row[] {
     texts = []
   }
   blocks.forEach((block, at) => {
-    if (block.type === 'files' || block.type === 'diff' || block.type === 'run_diff') return
+    if (isOfChanges(block)) return
     if (block.type === 'text') {
       if (!texts.length) from = at
       texts.push(block)

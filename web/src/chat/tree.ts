@@ -1,5 +1,5 @@
 // The files that a turn changed, as a tree. Folders that hold nothing but one folder are one line.
-import type { FileDiff } from '../ui/diff'
+import { parseDiff, type FileDiff } from '../ui/diff'
 import type { Block, DiffBlock, FileChange, RunDiffBlock } from './types'
 
 export interface ChangedFile { path: string; type: FileChange; diff: FileDiff | null }
@@ -11,8 +11,25 @@ export function ownDiff(blocks: Block[]): DiffBlock | RunDiffBlock | null {
   return (found as DiffBlock | RunDiffBlock | undefined) ?? null
 }
 
-// `diffs`: of the turn itself; null while there is none yet.
+export const isOfChanges = (block: Block) => block.type === 'files' || block.type === 'diff' || block.type === 'run_diff'
+const parsed = new WeakMap<object, FileDiff[]>()
+
+export interface TurnChanges { files: ChangedFile[]; added: number; removed: number } // added, removed: lines
+
+// What a turn has changed so far if it is live, and what it changed if it is over.
+export function changesOf(blocks: Block[], live: boolean): TurnChanges {
+  const block = ownDiff(blocks)
+  let diffs = block && parsed.get(block)
+  if (block && !diffs) parsed.set(block, (diffs = parseDiff(block.diff)))
+  // The diff comes with the end of a turn. A turn that ends without one has changed nothing, or its changes are lost.
+  const known = diffs ?? (live ? null : [])
+  const sum = (member: 'added' | 'removed') => (known ?? []).reduce((all, file) => all + file[member], 0)
+  return { files: changedFiles(blocks, known), added: sum('added'), removed: sum('removed') }
+}
+
+// `diffs`: of the turn itself; empty if it changed nothing, null while there is no diff yet.
 export function changedFiles(blocks: Block[], diffs: FileDiff[] | null): ChangedFile[] {
+  if (diffs?.length === 0) return []
   const found = new Map<string, ChangedFile>()
   for (const block of blocks) {
     if (block.type !== 'files') continue
@@ -27,6 +44,20 @@ export function changedFiles(blocks: Block[], diffs: FileDiff[] | null): Changed
   // start either: a temporary file, which nobody wants to read about.
   if (diffs) for (const file of found.values()) if (file.type === 'delete' && !file.diff) found.delete(file.path)
   return [...found.values()]
+}
+
+const noBlocks: Block[] = []
+const blocksKept = new WeakMap<Block[], Block[]>()
+
+// The blocks of a message that say what changed: the same array as long as the same blocks are in it, so that the tree is
+// not drawn again for every word of text.
+export function changeBlocks(blocks: Block[]): Block[] {
+  const parts = blocks.filter(isOfChanges)
+  if (!parts.length) return noBlocks
+  const kept = blocksKept.get(blocks)
+  if (kept && kept.length === parts.length && kept.every((part, i) => part === parts[i])) return kept
+  blocksKept.set(blocks, parts)
+  return parts
 }
 
 export function treeOf(files: ChangedFile[]): Folder {
