@@ -154,8 +154,11 @@ export class Assistant {
 
   list(response, query) {
     const all = [...this.chats.values()].sort((a, b) => b.updatedAt - a.updatedAt).map((chat) => this.brief(chat))
-    const from = query.get('starting_after') ? all.findIndex((chat) => chat.id === query.get('starting_after')) + 1 : 0
     const limit = Number(query.get('limit') ?? 20)
+    const place = (id) => { const at = all.findIndex((chat) => chat.id === id); return at < 0 ? all.length : at } // a conversation that is no chat is older than all
+    const end = query.get('ending_before')
+    if (end) return json(response, 200, { object: 'list', data: all.slice(Math.max(0, place(end) - limit), place(end)), has_more: place(end) > limit, next_cursor: place(end) > limit ? all[place(end) - limit].id : null })
+    const from = query.get('starting_after') ? place(query.get('starting_after')) + 1 : 0
     json(response, 200, { object: 'list', data: all.slice(from, from + limit), has_more: all.length > from + limit, next_cursor: all.length > from + limit ? all[from + limit - 1].id : null })
   }
 

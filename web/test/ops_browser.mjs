@@ -20,7 +20,7 @@ await buildConsole(dist)
 let fake = await startFake({ dist })
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] })
 const errors = []
-const expected = [/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/, /status of (401|404|409|422)/]
+const expected = [/ERR_CONNECTION_REFUSED/, /ERR_INCOMPLETE_CHUNKED/, /ERR_CONNECTION_RESET/, /ERR_EMPTY_RESPONSE/, /status of (401|409|422)/]
 
 async function visit(path, { width = 1280, height = 840, dark = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light' })
@@ -283,6 +283,7 @@ const stories = {
   async 'says when there is nothing, when it fails, and when the server is gone'() {
     const nothing = await visit('/runs?conversation=con_00000000000000000000000000')
     await shown(nothing, 'No run is like that')
+    expected.push(/status of 404/)
     const missing = await visit('/runs/run_01kfz8m4qq0000000t99999999')
     await shown(missing, 'There is no such thing')
     await shoot(missing, 'missing')

@@ -63,20 +63,16 @@ export async function loadMoreChats(): Promise<void> {
   moreAfter = page.next_cursor
 }
 
-const lookedThroughMax = 10 // pages of the list
-
-// Whether a conversation is a chat. The list is looked through, because asking for a chat that is none is an error in the
-// browser's eyes; one that is further down than this has no link.
+// Whether a conversation is a chat. A request for a chat that does not exist is an error in the browser's eyes, so the list
+// is read at the place of the conversation, which may be a cursor whatever it is: first the chat before it, then the chat
+// that follows that one.
 export async function isChat(id: string, stop: AbortSignal): Promise<boolean> {
   if (chats.value?.some((chat) => chat.id === id)) return true
-  let after: string | null = null
-  for (let i = 0; i < lookedThroughMax; i++) {
-    const page: Page<Chat> = await api.get<Page<Chat>>('/api/assistant/chats', { limit: 100, starting_after: after }, stop)
-    if (page.data.some((chat) => chat.id === id)) return true
-    after = page.next_cursor
-    if (!page.has_more || !after) return false
-  }
-  return false
+  const page = (query: { ending_before?: string; starting_after?: string }) => api.get<Page<Chat>>('/api/assistant/chats', { limit: 1, ...query }, stop)
+  const before = await page({ ending_before: id })
+  const previous = before.data[0]
+  const found = await page(previous ? { starting_after: before.next_cursor ?? previous.id } : {})
+  return found.data[0]?.id === id
 }
 
 // What a page learnt about a chat; one that has just begun, or went on, comes first.
