@@ -344,6 +344,7 @@ const stories = {
       await page.locator('#content h1').first().waitFor({ ...patience, state: 'attached' })
       await page.waitForLoadState('networkidle')
       await fits(page, place)
+      assert.equal(await page.locator('.runs .row-link').evaluateAll((ids) => ids.filter((id) => id.scrollWidth > id.clientWidth).length), 0, 'ids of runs, which are short already, are cut')
       await accessible(page, `${place} on a phone`)
       await shoot(page, `phone-${place.split('/').join('-').replace(id, 'one')}`)
     }
@@ -394,6 +395,10 @@ const stories = {
       }
     }
     await Promise.all([look(page), look(await person.tab(page, page.url()))]) // one works while the other waits
+    await page.goto(`${person.url}/console/capacity`)
+    await page.locator('.chart-picture svg').waitFor(patience)
+    const times = await page.locator('.chart-picture .grid > text').allTextContents()
+    assert.equal(new Set(times).size, times.length, `moments that look the same: ${times}`)
   },
 
   async queue(person) {

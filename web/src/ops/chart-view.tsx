@@ -65,12 +65,14 @@ function Picture({ samples, shown, width, intervalMs, cursor }: PictureProps) {
   const x = linear(from, to, inner.width)
   const up = linear(0, ticks.at(-1)!, inner.height)
   const y = (value: number) => inner.height - up(value)
+  const moments = clockTicks(from, to, Math.max(2, Math.floor(inner.width / 110)))
+  const words = moments.length > 1 && moments[1]! - moments[0]! < 60_000 ? exact : clock
   return (
     <svg width={width} height={height} aria-hidden="true" focusable="false">
       <g transform={`translate(${left} ${top})`}>
         <g class="grid">
           {ticks.map((tick) => <g key={tick} transform={`translate(0 ${y(tick)})`}><line x2={inner.width} /><text x={-8} y={4} text-anchor="end">{tick}</text></g>)}
-          {clockTicks(from, to, Math.max(2, Math.floor(inner.width / 110))).map((at) => <text key={at} x={x(at)} y={inner.height + 18} text-anchor={x(at) < 16 ? 'start' : x(at) > inner.width - 16 ? 'end' : 'middle'}>{clock.format(at)}</text>)}
+          {moments.map((at) => <text key={at} x={x(at)} y={inner.height + 18} text-anchor={x(at) < 16 ? 'start' : x(at) > inner.width - 16 ? 'end' : 'middle'}>{words.format(at)}</text>)}
         </g>
         {[...series].reverse().filter((one) => drawn.includes(one.name)).map((one) => (
           <g key={one.name} class={`line ${one.name}`}>
