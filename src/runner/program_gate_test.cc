@@ -349,6 +349,55 @@ TEST_F(StickyProgramTest, The_program_is_not_listened_to_while_a_human_thinks) {
   finish();
 }
 
+TEST_F(StickyProgramTest, A_program_that_waits_for_a_human_is_not_read_when_the_journal_has_room_again) {
+  ask_about(Subject::tool, "Bash");
+  begin("hello");
+  say({session("s-1"), permission(1, call("c1", "Bash", "{}"))});
+  ASSERT_TRUE(heard.gate);
+  work->hold_back(true);
+  work->hold_back(false);
+  say({text("Meanwhile."), {.kind = Heard::Kind::finished}});
+  EXPECT_EQ(heard.text(), "");
+  approve();
+  EXPECT_EQ(heard.text(), "Meanwhile.");
+  end_program();
+  EXPECT_TRUE(heard.usage);
+}
+
+TEST_F(StickyProgramTest, A_program_is_not_read_after_the_approval_while_the_journal_is_full) {
+  ask_about(Subject::tool, "Bash");
+  begin("hello");
+  say({session("s-1"), permission(1, call("c1", "Bash", "{}"))});
+  ASSERT_TRUE(heard.gate);
+  work->hold_back(true);
+  approve();
+  EXPECT_EQ(talk().answers, (Bodies{"allow 1"}));
+  say({text("Done.")});
+  EXPECT_EQ(heard.text(), "");
+  work->hold_back(false);
+  loop.settle();
+  EXPECT_EQ(heard.text(), "Done.");
+  finish();
+}
+
+TEST_F(StickyProgramTest, A_program_that_is_resumed_while_the_journal_is_full_is_read_later) {
+  ask_about(Subject::tool, "Bash");
+  begin("hello");
+  say({session("s-1"), permission(1, call("c1", "Bash", "{}"))});
+  ASSERT_TRUE(heard.gate);
+  process().paused = false;
+  end_program({.cause = sandbox::ExitCause::killed, .code = 9});
+  work->hold_back(true);
+  approve();
+  ASSERT_EQ(talks.size(), 2u);
+  say({text("Done.")});
+  EXPECT_EQ(heard.text(), "");
+  work->hold_back(false);
+  loop.settle();
+  EXPECT_EQ(heard.text(), "Done.");
+  finish();
+}
+
 TEST_F(StickyProgramTest, I_16_A_request_that_needs_a_human_waits_at_the_way_out) {
   ask_about(Subject::host, "example.com", "outside");
   begin("hello");

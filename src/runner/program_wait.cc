@@ -99,7 +99,7 @@ void ProgramWork::begin_wait() {
   silence_.cancel();
   steps_.pause(now_us());
   if (!dispatch_.keeps_box) return end_for_wait();
-  process_->pause(true);
+  read_or_pause();
   hold();
 }
 
@@ -219,7 +219,7 @@ void ProgramWork::go_on(std::vector<model::ClientResult> results) {
     if (is_turn_over_) return finish_turn();
     heard_us_ = now_us();
     watch_silence();
-    process_->pause(false);
+    read_or_pause();
     consider_gate();
   });
 }

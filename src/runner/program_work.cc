@@ -233,7 +233,13 @@ void ProgramWork::start_program() {
                             .input = dialect_->opening(),
                             .keeps_input = true},
                            listener);
+  read_or_pause();
   watch_silence();
+}
+
+void ProgramWork::read_or_pause() {
+  const bool asks_human = phase_ == Phase::holding || phase_ == Phase::waiting;
+  if (process_) process_->pause(is_held_back_ || asks_human);
 }
 
 // ── what goes wrong, and the end ────────────────────────────────────────────────────────────────

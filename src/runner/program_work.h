@@ -50,9 +50,9 @@ class ProgramWork final : public harness::Work,
 
   void stop(Callback<void()> gone) override;
   void go_on(std::vector<model::ClientResult> results) override;
-  // A program that is not read waits by itself.
   void hold_back(bool held) override {
-    if (process_) process_->pause(held);
+    is_held_back_ = held;
+    read_or_pause();
   }
   void suspend(bool suspended) override {
     if (hands_) hands_->suspend(suspended);
@@ -122,6 +122,8 @@ class ProgramWork final : public harness::Work,
   std::string prompt() const;
   void write_files();
   void start_program();
+  // The program is not read while the journal is full, nor while a human is asked. It waits by itself then.
+  void read_or_pause();
 
   // ── its turn (program_turn.cc) ──
   void hear(std::vector<harness::Heard> heard);
@@ -190,6 +192,7 @@ class ProgramWork final : public harness::Work,
   const ProviderFigures* figures_ = nullptr;
 
   Phase phase_ = Phase::opening;
+  bool is_held_back_ = false;
   std::string session_id_;    // empty: none yet
   std::string told_session_;  // as it was told
   ProgramOptions::Place place_;
