@@ -79,11 +79,21 @@ class StoreSide final : public world::Loop {
   int64_t monotonic_us() const override { return base_.monotonic_us(); }
   world::Timer after(Millis delay, Callback<void()> then) override { return node_.after(delay, std::move(then)); }
   void defer(Callback<void()> then) override { node_.defer(std::move(then)); }
-  void post(Callback<void()> then) override { node_.post(std::move(then)); }
+  void post(Callback<void()> then) override {
+    std::exchange(delays_next_, false) ? delayed_.push_back(std::move(then)) : node_.post(std::move(then));
+  }
+
+  // The store's next answer comes when it is released, and later answers before it.
+  void delay_next_answer() { delays_next_ = true; }
+  void release_answers() {
+    for (auto& then : std::exchange(delayed_, {})) node_.post(std::move(then));
+  }
 
  private:
   world::FakeLoop& base_;
   StoppableLoop& node_;
+  bool delays_next_ = false;
+  std::vector<Callback<void()>> delayed_;
 };
 
 // One server of several.

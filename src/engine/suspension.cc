@@ -19,6 +19,7 @@ Suspension::Suspension(Needs needs) : needs_(std::move(needs)), figures_(needs_.
 
 void Suspension::begin(const std::unordered_map<model::RunId, std::unique_ptr<LiveRun>>& live) {
   is_on_ = true;
+  ++outages_;
   for (const auto& [id, run] : live) {
     if (!run->has_work()) continue;
     add(*run);
@@ -47,12 +48,13 @@ void Suspension::begin_end() {
 }
 
 // The epoch is raised rather than read: another node may be about to take the run, because it saw no beat for long
-// enough, and is refused then.
+// enough, and is refused then. A renewal from before another outage proves nothing: another node may have taken the run
+// since.
 void Suspension::try_resume(model::RunId run) {
   auto* live = needs_.find(run);
   if (live == nullptr || is_on_) return;
-  const bool is_asked = live->renew([this, run] {
-    if (!is_on_ && suspended_.contains(run)) resume(run);
+  const bool is_asked = live->renew([this, run, outage = outages_] {
+    if (!is_on_ && suspended_.contains(run)) outage == outages_ ? resume(run) : try_resume(run);
   });
   if (is_asked) return;
   // Something of it is being written, or it is not known whether that was.

@@ -3,6 +3,7 @@
 // no other node has it and none can take it any more.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -52,6 +53,7 @@ class Suspension final {
   Needs needs_;
   Figures figures_;
   bool is_on_ = false;  // cut off
+  int64_t outages_ = 0;
   std::unordered_map<model::RunId, Suspended> suspended_;
 };
 

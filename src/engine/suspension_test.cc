@@ -23,6 +23,8 @@ class SuspensionTest : public NodesTest, private store::DatabaseWatch {
 
   void cut_off(std::size_t index) { cut_off_ = node(index).id; }
   void mend() { cut_off_.reset(); }
+  // The store takes its time to answer when this node next renews a run.
+  void delay_renewal_of(std::size_t index) { delayed_ = &node(index); }
 
   // A run that has used a tool: it cannot be begun anew anywhere.
   model::Run run_with_step(Node& where) {
@@ -39,9 +41,12 @@ class SuspensionTest : public NodesTest, private store::DatabaseWatch {
   std::optional<store::Fault> on_write(model::NodeId) override { return std::nullopt; }
   bool reaches(model::NodeId node) override { return cut_off_ != node; }
   int news_copies(model::NodeId) override { return 1; }
-  void on_moved(model::NodeId, const model::Run&) override {}
+  void on_moved(model::NodeId by, const model::Run&) override {
+    if (delayed_ != nullptr && delayed_->id == by) std::exchange(delayed_, nullptr)->store_side.delay_next_answer();
+  }
 
   std::optional<model::NodeId> cut_off_;
+  Node* delayed_ = nullptr;
 };
 
 TEST_F(SuspensionTest, An_outage_of_the_store_ends_no_work_of_several_nodes) {
@@ -112,6 +117,52 @@ TEST_F(SuspensionTest, A_run_that_resumed_cannot_be_taken_by_its_former_epoch) {
   node(1).store.take_over(run.id, run.epoch, [&](const Result<model::Run>& taken) { refused = !taken; });
   loop.settle();
   EXPECT_TRUE(refused);
+  finishes(node(0));
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+}
+
+TEST_F(SuspensionTest, A_renewal_that_is_answered_after_another_outage_resumes_no_work) {
+  start_nodes(2);
+  const auto run = run_with_step(node(0));
+  disk.hold_answers(true);
+  pass(2'000);
+  delay_renewal_of(0);
+  disk.hold_answers(false);
+  pass(500);
+  const auto renewed = stored_run(run).epoch;
+  ASSERT_GT(renewed, run.epoch) << "it does not know";
+  disk.hold_answers(true);
+  pass(2'000);
+  node(1).store.take_over(run.id, renewed, [](const Result<model::Run>&) {});
+  disk.hold_answers(false);
+  pass(500);
+  ASSERT_EQ(stored_run(run).node, node(1).id);
+  ASSERT_EQ(node(0).dispatcher.working(), 1);
+  node(0).store_side.release_answers();
+  pass(2'000);
+  EXPECT_EQ(node(0).dispatcher.working(), 0);
+  EXPECT_TRUE(job_of(node(0)).is_suspended) << "it never acted again";
+}
+
+TEST_F(SuspensionTest, A_renewal_that_is_answered_after_another_outage_is_repeated) {
+  start_nodes(2);
+  const auto run = run_with_step(node(0));
+  disk.hold_answers(true);
+  pass(2'000);
+  delay_renewal_of(0);
+  disk.hold_answers(false);
+  pass(500);
+  const auto renewed = stored_run(run).epoch;
+  ASSERT_GT(renewed, run.epoch);
+  disk.hold_answers(true);
+  pass(2'000);
+  disk.hold_answers(false);
+  pass(500);
+  ASSERT_TRUE(job_of(node(0)).is_suspended);
+  node(0).store_side.release_answers();
+  pass(2'000);
+  EXPECT_FALSE(job_of(node(0)).is_suspended);
+  EXPECT_GT(stored_run(run).epoch, renewed);
   finishes(node(0));
   EXPECT_EQ(stored_run(run).state, RunState::completed);
 }
