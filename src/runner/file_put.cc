@@ -4,7 +4,6 @@
 
 #include "base/bytes.h"
 #include "base/digest.h"
-#include "runner/errand.h"
 
 namespace sluice::runner {
 namespace {
@@ -20,13 +19,15 @@ bool is_plain_name(std::string_view name) {
 
 }  // namespace
 
-FilePut::FilePut(const harness::Dispatch& dispatch, world::Workers& workers, Start start,
-                 Callback<void(Result<Unit>)> done)
-    : dispatch_(dispatch), workers_(workers), start_(std::move(start)), done_(std::move(done)) {
-  workers_.run([] {},
-               [this, alive = lifeline_.watch()] {
-                 if (!alive.expired()) next();
-               });
+FilePut::FilePut(const harness::Dispatch& dispatch, Needs needs, Start start, Callback<void(Result<Unit>)> done)
+    : dispatch_(dispatch),
+      workers_(needs.workers),
+      start_(std::move(start)),
+      done_(std::move(done)),
+      file_work_(needs.loop, needs.check_ms_max) {
+  needs.loop.defer([this, alive = lifeline_.watch()] {
+    if (!alive.expired()) next();
+  });
 }
 
 void FilePut::next() {
@@ -43,11 +44,14 @@ void FilePut::next() {
 
 void FilePut::check(std::string bytes) {
   const auto shared = std::make_shared<std::string>(std::move(bytes));
-  send<bool>(
-      workers_, lifeline_.watch(),
-      [shared, digest = dispatch_.materials.files[at_].sha256] { return to_hex(sha256(*shared)) == digest; },
-      [this, shared](bool is_it) {
-        if (!is_it) return fail("it is not the one that was announced: the SHA-256 differs");
+  file_work_.send<bool>(
+      workers_, "checking it",
+      [shared, digest = dispatch_.materials.files[at_].sha256](const std::stop_token&) -> Result<bool> {
+        return to_hex(sha256(*shared)) == digest;
+      },
+      [this, shared](Result<bool> is_it) {
+        if (!is_it) return fail(is_it.error().what);
+        if (!is_it.value()) return fail("it is not the one that was announced: the SHA-256 differs");
         write(std::move(*shared));
       });
 }

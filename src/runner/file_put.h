@@ -2,6 +2,7 @@
 // inside the box, by its own user: a link that an earlier turn left there leads nowhere but into the box.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "base/result.h"
 #include "harness/harness.h"
 #include "runner/command_run.h"
+#include "runner/file_work.h"
 #include "runner/lifeline.h"
 #include "world/world.h"
 
@@ -21,9 +23,14 @@ class FilePut final : private CommandListener {
  public:
   using Start = std::function<std::unique_ptr<CommandRun>(sandbox::Command command, CommandListener& listener)>;
 
-  // `dispatch` and `workers` must outlive this. `done` comes once, never from inside: or which file it is that cannot
-  // be had, and why. Dropping this drops the question.
-  FilePut(const harness::Dispatch& dispatch, world::Workers& workers, Start start, Callback<void(Result<Unit>)> done);
+  struct Needs {
+    world::Workers& workers;
+    world::Loop& loop;
+    int64_t check_ms_max = 0;
+  };
+  // `dispatch` and what is needed must outlive this. `done` comes once, never from inside: or which file it is that
+  // cannot be had, and why. Dropping this drops the question.
+  FilePut(const harness::Dispatch& dispatch, Needs needs, Start start, Callback<void(Result<Unit>)> done);
 
  private:
   void on_printed(sandbox::Stream, std::string) override {}
@@ -41,6 +48,7 @@ class FilePut final : private CommandListener {
   Callback<void(Result<Unit>)> done_;
   std::size_t at_ = 0;
   Lifeline lifeline_;
+  FileWork file_work_;
   std::unique_ptr<CommandRun> command_;
 };
 

@@ -200,8 +200,9 @@ void Hands::fetch_skills() {
   skill_fetch_ = std::make_unique<SkillFetch>(
       SkillFetch::Plan{.shelf = options_.state_dir + "/skills",
                        .owner = {options_.owner_uid, options_.owner_uid},
-                       .mark = dispatch_.run.text()},
-      dispatch_, *workers_, [this](Result<std::vector<sandbox::Bind>> binds) {
+                       .mark = dispatch_.run.text(),
+                       .step_ms_max = options_.keep_ms_max},
+      dispatch_, *workers_, context_.loop, [this](Result<std::vector<sandbox::Bind>> binds) {
         if (!binds) return fail(Slug::skill_failed, std::move(binds.error().what));
         skills_ = std::move(binds).take();
         skill_fetch_.reset();
@@ -255,8 +256,8 @@ void Hands::put_files(Callback<void()> then) {
   const auto start = [this](sandbox::Command command, CommandListener& listener) {
     return run(std::move(command), {.kept_chars_max = file_words_chars_max}, listener);
   };
-  file_put_ = std::make_unique<FilePut>(dispatch_, *workers_, start,
-                                        [this, then = std::move(then)](const Result<Unit>& put) mutable {
+  file_put_ = std::make_unique<FilePut>(dispatch_, FilePut::Needs{*workers_, context_.loop, options_.keep_ms_max},
+                                        start, [this, then = std::move(then)](const Result<Unit>& put) mutable {
                                           if (!put) return fail(Slug::sandbox_failed, put.error().what);
                                           file_put_.reset();
                                           then();

@@ -163,6 +163,23 @@ class HandsTest : public RunnerTest {
   }
   void begin(std::string prompt) { begin(dispatch_of(std::move(prompt))); }
 
+  // How runs fail with this problem where the disk stops answering, wherever that is: each in other words.
+  std::vector<std::string> fails_of_slow_disk(model::Slug slug) {
+    std::vector<std::string> details;
+    for (int answered = 0; answered < 12; ++answered) {
+      heard = {};
+      workers.answered_until_held = answered;
+      begin("$ ls");
+      pass(options.hands.keep_ms_max);
+      EXPECT_TRUE(heard.is_over()) << "after " << answered << " jobs of the workers";
+      if (heard.problem && heard.problem->slug == slug) details.push_back(heard.problem->detail);
+      work.reset();
+      workers.release();
+      loop.settle();
+    }
+    return details;
+  }
+
   std::vector<std::string> steps() const { return heard.bodies(model::EventKind::step); }
   std::vector<std::string> phases() const {
     std::vector<std::string> found;

@@ -101,6 +101,17 @@ TEST_F(SkillTest, Names_and_digests_lead_nowhere_else) {
   EXPECT_EQ(supplies->asked, 0);
 }
 
+TEST_F(SkillTest, Skills_that_a_slow_disk_does_not_lay_out_in_time_fail_the_run) {
+  offer_counting();
+  const auto late = fails_of_slow_disk(Slug::skill_failed);
+  const std::string skill = R"(The skill "counting" cannot be used: )";
+  EXPECT_EQ(late, (Bodies{skill + "looking for its files took longer than 300 s.",
+                          skill + "unpacking its bundle took longer than 300 s."}));
+  heard = {};
+  begin("$ ls");
+  EXPECT_TRUE(heard.usage) << "once the disk answers";
+}
+
 TEST_F(SkillTest, Two_skills_of_one_name_are_one_too_many) {
   offer_counting();
   materials.skills.push_back(materials.skills[0]);
@@ -413,6 +424,14 @@ TEST_F(FileTest, A_file_that_is_another_than_announced_or_has_a_path_is_not_put_
   begin("$ ls");
   ASSERT_TRUE(heard.problem);
   EXPECT_NE(heard.problem->detail.find("its name cannot be a file's"), std::string::npos);
+}
+
+// A-5
+TEST_F(FileTest, Attached_files_that_are_not_checked_in_time_fail_the_run) {
+  attach("a.csv", "1,2");
+  EXPECT_EQ(fails_of_slow_disk(Slug::sandbox_failed),
+            (Bodies{"The workspace cannot be read: reading the workspace took longer than 300 s.",
+                    "The file \"a.csv\" cannot be put into the sandbox: checking it took longer than 300 s."}));
 }
 
 }  // namespace materials_test

@@ -7,7 +7,6 @@
 
 #include "base/bytes.h"
 #include "base/digest.h"
-#include "runner/errand.h"
 
 namespace sluice::runner {
 namespace {
@@ -42,13 +41,16 @@ Result<Unit> unpack_to(const std::string& directory, const std::string& draft, s
 
 }  // namespace
 
-SkillFetch::SkillFetch(Plan plan, const harness::Dispatch& dispatch, world::Workers& workers,
+SkillFetch::SkillFetch(Plan plan, const harness::Dispatch& dispatch, world::Workers& workers, world::Loop& loop,
                        Callback<void(Result<std::vector<sandbox::Bind>>)> done)
-    : plan_(std::move(plan)), dispatch_(dispatch), workers_(workers), done_(std::move(done)) {
-  workers_.run([] {},
-               [this, alive = lifeline_.watch()] {
-                 if (!alive.expired()) next();
-               });
+    : plan_(std::move(plan)),
+      dispatch_(dispatch),
+      workers_(workers),
+      done_(std::move(done)),
+      file_work_(loop, plan_.step_ms_max) {
+  loop.defer([this, alive = lifeline_.watch()] {
+    if (!alive.expired()) next();
+  });
 }
 
 void SkillFetch::next() {
@@ -64,13 +66,16 @@ void SkillFetch::next() {
 }
 
 void SkillFetch::look_up(const harness::SkillUse& skill) {
-  send<bool>(
-      workers_, lifeline_.watch(),
-      [directory = plan_.shelf + "/" + skill.sha256] {
+  file_work_.send<bool>(
+      workers_, "looking for its files",
+      [directory = plan_.shelf + "/" + skill.sha256](const std::stop_token&) -> Result<bool> {
         std::error_code error;
         return fs::is_directory(directory, error);
       },
-      [this, &skill](bool is_there) { is_there ? take(skill) : fetch(skill); });
+      [this, &skill](Result<bool> is_there) {
+        if (!is_there) return fail(skill, is_there.error().what);
+        is_there.value() ? take(skill) : fetch(skill);
+      });
 }
 
 void SkillFetch::fetch(const harness::SkillUse& skill) {
@@ -84,10 +89,11 @@ void SkillFetch::fetch(const harness::SkillUse& skill) {
 
 void SkillFetch::unpack(const harness::SkillUse& skill, std::string bundle) {
   const auto directory = plan_.shelf + "/" + skill.sha256;
-  send<Result<Unit>>(
-      workers_, lifeline_.watch(),
+  file_work_.send<Unit>(
+      workers_, "unpacking its bundle",
       [directory, digest = skill.sha256, draft = directory + "." + plan_.mark + ".part", bundle = std::move(bundle),
-       owner = plan_.owner]() -> Result<Unit> {
+       owner = plan_.owner](const std::stop_token& stop) -> Result<Unit> {
+        if (stop.stop_requested()) return Unit{};
         if (to_hex(sha256(bundle)) != digest) {
           return Error{ErrorKind::corrupt, "its bundle is not the one that was announced: the SHA-256 differs"};
         }

@@ -2,12 +2,14 @@
 // its digest, so the next dispatch that names it finds it there.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/callback.h"
 #include "base/result.h"
 #include "harness/harness.h"
+#include "runner/file_work.h"
 #include "runner/lifeline.h"
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
@@ -21,10 +23,11 @@ class SkillFetch {
     std::string shelf;  // the directory they are kept in
     workspace::Owner owner;
     std::string mark;  // of the run
+    int64_t step_ms_max = 0;
   };
-  // `workers` and `dispatch` must outlive this. `done` comes once, never from inside: the directories
+  // `dispatch`, `workers` and `loop` must outlive this. `done` comes once, never from inside: the directories
   // to bind, or which skill cannot be used and why. Dropping this drops the question.
-  SkillFetch(Plan plan, const harness::Dispatch& dispatch, world::Workers& workers,
+  SkillFetch(Plan plan, const harness::Dispatch& dispatch, world::Workers& workers, world::Loop& loop,
              Callback<void(Result<std::vector<sandbox::Bind>>)> done);
 
  private:
@@ -42,6 +45,7 @@ class SkillFetch {
   Callback<void(Result<std::vector<sandbox::Bind>>)> done_;
   std::vector<sandbox::Bind> binds_;
   Lifeline lifeline_;
+  FileWork file_work_;
 };
 
 }  // namespace sluice::runner
