@@ -94,10 +94,11 @@ TEST_F(CommandsTest, What_an_agent_does_stands_on_lines_of_its_own_where_the_ans
   delta(6, R"({"text":"\n\n"})");
   delta(7, R"({"text":"At noon."})");
   event("file", 8, R"({"type":"create","path":"f.txt"})");
-  event("message_end", 9, "{}");
+  event("diff", 9, R"({"path":".","diff":"diff\n"})");
+  event("message_end", 10, "{}");
   remote.followed = {{client::Outcome::Kind::completed, R"({"content":"High water.\n\nAt noon."})", "", 200}};
   EXPECT_EQ(run({"send", "--conversation", "con_1", "hi"}), exit_ok);
-  EXPECT_EQ(console.seen, "High water.\n▸ $ printf abc\nabc\n✗ bash: exit code 2\ndef\nAt noon.\n+ f.txt\n");
+  EXPECT_EQ(console.seen, "High water.\n▸ $ printf abc\nabc\n✗ bash: exit code 2\ndef\nAt noon.\n+ f.txt\ndiff\n");
 }
 
 TEST_F(CommandsTest, A_busy_conversation_says_how_to_follow_or_end_what_it_is_busy_with) {
