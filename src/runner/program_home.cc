@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/json.h"
+#include "model/session_id.h"
 
 namespace sluice::runner {
 namespace {
 
-constexpr std::size_t session_id_chars_max = 200;
 constexpr std::size_t printed_chars_max = 2'000;
 constexpr int64_t errand_ms_max = 30'000;
 
@@ -21,15 +21,6 @@ std::string inside(const std::string& path) {
 }
 
 }  // namespace
-
-bool is_session_id(std::string_view text) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.' || c == ':';
-  };
-  return !text.empty() && text.size() <= session_id_chars_max && text.front() != '-' && text.front() != '.' &&
-         std::ranges::all_of(text, fits);
-}
 
 harness::LaunchFile session_file(std::string_view agent_type, std::string_view session_id) {
   harness::LaunchFile file{.path = session_path(), .text = {}};
@@ -44,7 +35,7 @@ std::string session_of(std::string_view text, std::string_view agent_type) {
   const auto root = document.value().root();
   const auto type = root.find("agent_type");
   const auto id = root.find("session_id");
-  if (!type || type->string() != agent_type || !id || !id->string() || !is_session_id(*id->string())) return {};
+  if (!type || type->string() != agent_type || !id || !id->string() || !model::is_session_id(*id->string())) return {};
   return std::string(*id->string());
 }
 

@@ -16,9 +16,6 @@
 
 namespace sluice::runner {
 
-// Something that can be given to a program as the name of a session: it may have come from inside the box.
-bool is_session_id(std::string_view text);
-
 harness::LaunchFile session_file(std::string_view agent_type, std::string_view session_id);
 // What session_file() wrote for the same type; empty for anything else.
 std::string session_of(std::string_view text, std::string_view agent_type);

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/session_id.h"
 #include "runner/output_text.h"
 #include "runner/program_work.h"
 #include "runner/told.h"
@@ -110,7 +111,7 @@ void ProgramWork::hear(Heard& heard) {
 }
 
 void ProgramWork::hear_session(std::string session_id) {
-  if (!is_session_id(session_id)) {
+  if (!model::is_session_id(session_id)) {
     return telling_.tell(EventKind::log, log_body("warn", "The agent program's session has an unusable name."));
   }
   session_id_ = std::move(session_id);

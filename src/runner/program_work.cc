@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/session_id.h"
 #include "runner/output_text.h"
 #include "runner/program_policy.h"
 #include "runner/program_prompt.h"
@@ -97,7 +98,7 @@ Result<Unit> ProgramWork::prepare() {
                                            " is not installed on this server: `sluice harness install " + agent_type() +
                                            "` installs it.");
   }
-  if (const auto& id = dispatch_.extras.session_id; id && !is_session_id(*id)) {
+  if (const auto& id = dispatch_.extras.session_id; id && !model::is_session_id(*id)) {
     return wrong("The session_id cannot be one of an agent program: letters, digits, '-', '_', '.' and ':' only.");
   }
   auto route = context_->providers.route(dispatch_.agent.model, dispatch_.secrets.get());

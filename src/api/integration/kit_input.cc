@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/session_id.h"
 #include "net/net.h"
 
 namespace sluice::api::integration {
@@ -35,13 +36,6 @@ bool is_tool_name(std::string_view name) {
   const auto fits = [](char c) { return is_lower(c) || is_upper(c) || is_digit(c) || c == '_' || c == '-'; };
   return !name.empty() && name.size() <= 64 && (is_lower(name[0]) || is_upper(name[0])) &&
          std::ranges::all_of(name, fits);
-}
-
-bool is_session_id(std::string_view text) {
-  const auto fits = [](char c) {
-    return is_lower(c) || is_upper(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
-  };
-  return !text.empty() && text.size() <= 128 && text[0] != '-' && text[0] != '.' && std::ranges::all_of(text, fits);
 }
 
 std::vector<std::string> read_command(const Fields& fields, std::string_view name) {
@@ -227,8 +221,9 @@ model::AgentKit read_kit(const Asked& asked, const Fields& fields, const model::
 std::optional<std::string> read_session_id(const Fields& fields, std::string_view name) {
   const auto read = [](const Fields& of, std::string_view called) -> std::optional<std::string> {
     auto text = of.text(called, {.chars_max = 4'096});
-    if (!text || is_session_id(*text)) return text;
-    of.refuse(called, "must be a session's id: letters, digits, _, - and ., at most 128");
+    if (!text || model::is_session_id(*text)) return text;
+    of.refuse(called, "must be a session's id: letters, digits, _, :, - and ., at most " +
+                          std::to_string(model::session_id_chars_max) + ", not beginning with - or .");
     return std::nullopt;
   };
   const bool is_value = fields.given(name) && !fields.null(name) && !fields.is_text(name);

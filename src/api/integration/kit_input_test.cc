@@ -192,8 +192,16 @@ TEST_F(KitInputTest, H_3_a_message_may_name_the_session_to_go_on_with) {
   EXPECT_EQ(say("null")->status, 200);
   EXPECT_EQ(agent.last.extras.session_id, std::nullopt);
   agent_finishes();
+  for (const auto& id : Texts{"a:b", std::string(200, 'x')}) {
+    for (const auto& value : Texts{"\"" + id + "\"", R"({"sessionId":")" + id + "\"}"}) {
+      EXPECT_EQ(say(value)->status, 200) << value;
+      EXPECT_EQ(agent.last.extras.session_id, id);
+      agent_finishes();
+    }
+  }
   for (const auto& wrong :
-       Texts{R"("")", R"("-x")", R"(".x")", R"("a/b")", R"("a b")", "1", "\"" + std::string(129, 'x') + "\""}) {
+       Texts{R"("")", R"("-x")", R"(".x")", R"("a/b")", R"("a b")", "1", "\"" + std::string(201, 'x') + "\"",
+             R"({"sessionId":")" + std::string(201, 'x') + "\"}"}) {
     const auto answer = say(wrong);
     EXPECT_EQ(answer->status, 422) << wrong;
     EXPECT_NE(answer->body.find("/session_id"), std::string::npos) << answer->body;
