@@ -113,11 +113,23 @@ Result<std::unique_ptr<files::Contents>> open_contents(const Config& config, con
                          .scratch_dir = data_dir + "/spool"});
 }
 
+namespace {
+
+// Where a provider's key comes from, for problems: a variable, or the setting itself. Never the key.
+std::string key_source(const Config& config, const std::string& provider) {
+  const auto setting = "providers." + provider + ".api_key";
+  auto variable = config.provider(provider, "api_key_env");
+  const auto& key = config.settings().at(setting);
+  return key.value.empty() || key.source == variable ? variable : setting;
+}
+
+}  // namespace
+
 runner::RunnerOptions runner_options(const Config& config) {
   runner::RunnerOptions options;
   for (const auto& name : config.provider_names()) {
     options.providers[name] = {config.provider(name, "dialect"), config.provider(name, "base_url"),
-                               config.provider(name, "api_key")};
+                               config.provider(name, "api_key"), key_source(config, name)};
   }
   options.agent_base_urls = config.list("models.agent_base_urls");
   options.filler.phrases = config.list("filler.phrases");

@@ -113,6 +113,18 @@ TEST(Parts, Each_provider_reaches_the_runner_with_its_key) {
   EXPECT_EQ(options.providers.at("offline").dialect, "offline");
 }
 
+TEST(Parts, a_providers_key_is_known_by_its_variable_or_its_setting) {
+  auto config = Config::read({{"--providers.gpu.dialect", "openai-chat", "--providers.gpu.api_key_env", "GPU_KEY",
+                               "--providers.set.dialect", "openai-chat", "--providers.set.api_key", "k"},
+                              {{"GPU_KEY", "g"}, {"OPENAI_API_KEY", "o"}}});
+  ASSERT_TRUE(config);
+  const auto options = runner_options(config.value());
+  EXPECT_EQ(options.providers.at("gpu").api_key, "g");
+  EXPECT_EQ(options.providers.at("gpu").key_source, "GPU_KEY");
+  EXPECT_EQ(options.providers.at("set").key_source, "providers.set.api_key");
+  EXPECT_EQ(options.providers.at("openai-chat").key_source, "OPENAI_API_KEY");
+}
+
 TEST(Parts, The_line_to_paste_reads_the_key_from_the_file) {
   const auto line = curl_line("http://127.0.0.1:1", "/my data/bootstrap.json", "");
   EXPECT_NE(line.find("'/my data/bootstrap.json'"), std::string::npos) << line;

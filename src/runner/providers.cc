@@ -29,7 +29,7 @@ Result<Unit> add_own_key(Route& route, const Provider& provider, const std::stri
   }
   if (provider.api_key.empty() && route.endpoint.base_url == default_url) {
     return Error{ErrorKind::invalid, "The model provider " + in_quotes(route.provider) + " has no API key: set " +
-                                         std::string(route.dialect->key_variable()) +
+                                         route.key_source +
                                          " in the server's environment, or give the agent's model a key_alias."};
   }
   return Unit{};
@@ -107,7 +107,7 @@ Result<Route> Providers::route(const model::ModelChoice& choice, const vault::Se
     return Error{ErrorKind::invalid, std::move(what)};
   }
   const auto& [provider, figures] = found->second;
-  Route route{.provider = choice.provider, .figures = &figures};
+  Route route{.provider = choice.provider, .key_source = provider.key_source, .figures = &figures};
   if (provider.dialect == offline) return route;
 
   route.dialect = models::find_dialect(provider.dialect);
@@ -116,6 +116,7 @@ Result<Route> Providers::route(const model::ModelChoice& choice, const vault::Se
                                          " is configured with the unknown dialect " + in_quotes(provider.dialect) +
                                          "."};
   }
+  if (route.key_source.empty()) route.key_source = route.dialect->key_variable();
   const std::string default_url(route.dialect->default_base_url());
   const std::string& own_url = provider.base_url.empty() ? default_url : provider.base_url;
   route.endpoint.base_url = without_trailing_slash(choice.base_url.value_or(own_url));

@@ -40,6 +40,7 @@ struct Route {
   bool public_addresses_only = false;  // net::ClientRequest
   bool key_withheld = false;           // there is a key, but it is not for this URL
   std::string key_alias;               // of the secret that is the key; empty: it is the server's own
+  std::string key_source;              // of the server's own: the variable or setting that has it or shall have it
   const ProviderFigures* figures = nullptr;
 };
 

@@ -151,6 +151,21 @@ TEST_F(Retry, A_provider_that_wants_a_key_while_none_is_configured_is_said_to_ha
   expect_problem(Slug::agent_misconfigured, "providers.local.api_key_env");
 }
 
+TEST_F(Retry, a_refused_key_is_named_by_the_variable_or_the_setting_that_has_it) {
+  agent.model = {.provider = "local", .name = "m"};
+  for (const std::string source : {"GPU_KEY", "providers.local.api_key"}) {
+    work.reset();
+    runner.reset();
+    heard = {};
+    options.providers["local"] = {
+        .dialect = "openai-chat", .base_url = "http://models.local/v1", .api_key = "very-secret", .key_source = source};
+    client.answer(FakeAnswer::whole(401, "no"));
+    begin("Hi.");
+    expect_problem(Slug::agent_misconfigured, "does not accept the server's key (" + source + ")");
+    EXPECT_EQ(heard.problem->detail.find("OPENAI_API_KEY"), std::string::npos);
+  }
+}
+
 TEST_F(Retry, Does_not_follow_a_deadline) {
   for (const bool has_text : {false, true}) {
     heard = {};

@@ -26,9 +26,10 @@ namespace sluice::runner {
 
 // A model provider by its name in the configuration.
 struct Provider {
-  std::string dialect;   // of models::find_dialect, or "offline"
-  std::string base_url;  // empty: the dialect's own
-  std::string api_key;   // empty: none
+  std::string dialect;     // of models::find_dialect, or "offline"
+  std::string base_url;    // empty: the dialect's own
+  std::string api_key;     // empty: none
+  std::string key_source;  // the variable or setting that has the key or shall have it; empty: the dialect's variable
 };
 
 struct FillerOptions {

@@ -17,7 +17,7 @@ std::string refused_key(const Route& route) {
            ".api_key_env to the name of the environment variable that holds it";
   }
   std::string words = " does not accept the server's key";
-  if (route.dialect != nullptr) words += " (" + std::string(route.dialect->key_variable()) + ")";
+  if (!route.key_source.empty()) words += " (" + route.key_source + ")";
   if (route.key_withheld) words += ", which is not sent to the base_url that the agent names";
   return words;
 }
