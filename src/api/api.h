@@ -5,6 +5,7 @@
 // Not its business: how a run goes (engine), how a row is kept (store), what a socket is (net).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,10 +40,12 @@ struct ApiOptions {
   std::vector<std::string> webhook_urls;   // where tenants may be told: the beginnings of URLs, or "*"
   std::vector<std::string> tool_urls;      // where agents' tools may be: the same
   std::vector<std::string> sandbox_urls;   // which runners a chat or a workflow may name: the same
-  bool has_sandbox = true;                 // here, or at the runners elsewhere that carry runs
-  Rate request_rate;                       // of each key
-  Rate wrong_key_rate;                     // of each address, past which a wrong key is told so no more
-  int64_t leave_grace_ms = 2'000;          // how long a turn goes on that nobody reads
+  // Why no run of this agent can ask its model, in words for its caller; empty: no reason is known. Null: not asked.
+  std::function<std::string(const model::Agent&)> fault_of_model;
+  bool has_sandbox = true;         // here, or at the runners elsewhere that carry runs
+  Rate request_rate;               // of each key
+  Rate wrong_key_rate;             // of each address, past which a wrong key is told so no more
+  int64_t leave_grace_ms = 2'000;  // how long a turn goes on that nobody reads
   // Files that people upload.
   int64_t upload_bytes_max = 100LL * 1000 * 1000;             // of one request
   int64_t tenant_file_bytes_max = 10LL * 1000 * 1000 * 1000;  // of all of a tenant's

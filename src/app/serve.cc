@@ -76,6 +76,7 @@ class Serving final {
   // Here, or at the runners elsewhere that carry runs.
   bool has_sandbox() const { return hands_->has_sandbox() || !config_.list("runner.urls").empty(); }
   bool has_tls() const { return !config_.text("server.tls_cert").empty(); }
+  std::function<std::string(const model::Agent&)> fault_of_model() const;
   std::string runner_key() const;
   // Derived, so that it is good after a restart and stored nowhere else. Once the bootstrap is open.
   std::string console_session_root() const { return sha256("console sessions\n" + opening_.bootstrap.admin_key); }
@@ -285,6 +286,7 @@ void Serving::build_house() {
                         .webhook_urls = config_.list("webhooks.urls"),
                         .tool_urls = config_.list("tools.urls"),
                         .sandbox_urls = config_.list("runner.sandbox_urls"),
+                        .fault_of_model = fault_of_model(),
                         .has_sandbox = has_sandbox(),
                         .request_rate = request_rate(config_),
                         .wrong_key_rate = wrong_key_rate(config_),
@@ -308,6 +310,17 @@ Result<Unit> Serving::recover() {
   engine_->recover([this, end](Result<Unit> result) { result ? flows_->recover(end) : end(std::move(result)); });
   while (!done) reactor_->run();
   return std::move(*done);
+}
+
+// A runner elsewhere may ask models that this server cannot, so agents are refused only where no other runner is named.
+std::function<std::string(const model::Agent&)> Serving::fault_of_model() const {
+  const bool is_elsewhere = !config_.list("runner.urls").empty() || !config_.list("runner.sandbox_urls").empty();
+  if (is_elsewhere || !has_sandbox()) return nullptr;
+  auto options = runner_options(config_);
+  for (auto& [name, provider] : options.providers) provider.api_key.clear();
+  return [options = std::move(options)](const model::Agent& agent) {
+    return runner::fault_of_program_model(options, agent);
+  };
 }
 
 std::string Serving::runner_key() const {

@@ -18,7 +18,23 @@ bool is_loopback(std::string_view host) {
 
 Error wrong(std::string what) { return {ErrorKind::invalid, std::move(what)}; }
 
+// Why an agent program cannot ask its model there; empty: it can.
+std::string fault_of_base_url(const std::string& url) {
+  if (!is_loopback(gates::normal_host(host_of(url)).value_or(""))) return {};
+  return "The model's base URL " + url +
+         " is on the loopback interface. An agent program asks "
+         "its model from inside the sandbox, which has a loopback of its own: give the provider a host name and "
+         "map that with egress.host_addresses (docs/models.md, \"A model on the same machine\").";
+}
+
 }  // namespace
+
+std::string fault_of_program_model(const RunnerOptions& options, const model::Agent& agent) {
+  const auto& type = agent.kit.agent_type;
+  // A command of one's own may bring its own model.
+  const bool asks_it = type != "native" && type != "acp";
+  return asks_it ? fault_of_base_url(model_base_url(options, agent.model)) : std::string();
+}
 
 Result<ProgramModel> plan_program_model(const Route& route, const model::Agent& agent) {
   const auto& type = agent.kit.agent_type;
@@ -34,13 +50,7 @@ Result<ProgramModel> plan_program_model(const Route& route, const model::Agent& 
   planned.host = gates::normal_host(host_of(route.endpoint.base_url)).value_or("");
   planned.port = port_of(route.endpoint.base_url);
   if (planned.host.empty()) return wrong("The model's base URL " + route.endpoint.base_url + " names no host.");
-  if (is_loopback(planned.host)) {
-    return wrong(
-        "The model's base URL " + route.endpoint.base_url +
-        " is on the loopback interface. An agent program asks "
-        "its model from inside the sandbox, which has a loopback of its own: give the provider a host name and "
-        "map that with egress.host_addresses (docs/models.md, \"A model on the same machine\").");
-  }
+  if (auto fault = fault_of_base_url(route.endpoint.base_url); !fault.empty()) return wrong(std::move(fault));
   if (gates::rule_on_host(policy_with(planned, agent.policy), planned.host).effect == model::Effect::deny) {
     return wrong("The agent's policy denies requests to " + planned.host +
                  ", where its model is asked. An agent program asks its model from inside the sandbox: take the rule "

@@ -40,9 +40,27 @@ TEST_F(ProgramWorkTest, A_model_on_the_loopback_is_refused_because_the_sandbox_h
     heard = {};
     begin("hello");
     expect_problem(Slug::agent_misconfigured, "is on the loopback interface");
+    EXPECT_EQ(fault_of_program_model(options, agent), heard.problem->detail) << "known before a run, too";
     work.reset();
   }
   EXPECT_EQ(sandbox->opened, 0);
+}
+
+TEST_F(ProgramWorkTest, a_model_on_the_loopback_is_a_fault_of_agent_programs_that_ask_it_only) {
+  options.providers["local"] = {.dialect = "openai-chat", .base_url = "http://127.0.0.1:1/v1", .api_key = ""};
+  agent.model = {.provider = "local", .name = "m"};
+  EXPECT_FALSE(fault_of_program_model(options, agent).empty());
+  for (const auto* type : {"native", "acp"}) {
+    auto other = agent;
+    other.kit.agent_type = type;
+    EXPECT_EQ(fault_of_program_model(options, other), "") << type;
+  }
+  agent.model.base_url = "http://models.internal:1/v1";
+  EXPECT_EQ(fault_of_program_model(options, agent), "");
+  agent.model.base_url = "http://LOCALHOST:1";
+  EXPECT_FALSE(fault_of_program_model(options, agent).empty());
+  agent.model = {.provider = "anthropic", .name = "m"};
+  EXPECT_EQ(fault_of_program_model(options, agent), "");
 }
 
 TEST_F(ProgramWorkTest, Without_a_sandbox_there_is_no_agent_program) {

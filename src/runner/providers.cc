@@ -56,7 +56,17 @@ std::string without_trailing_slash(std::string url) {
   return url;
 }
 
+std::string base_url_of(const model::ModelChoice& choice, const std::string& own_url) {
+  auto url = without_trailing_slash(choice.base_url.value_or(own_url));
+  return url.empty() ? own_url : url;
+}
+
 }  // namespace
+
+std::string model_base_url(const RunnerOptions& options, const model::ModelChoice& choice) {
+  const auto found = options.providers.find(choice.provider);
+  return base_url_of(choice, found == options.providers.end() ? "" : without_trailing_slash(found->second.base_url));
+}
 
 ProviderFigures::ProviderFigures(std::string_view provider, world::Metrics& metrics)
     : label_(label_of(provider)),
@@ -119,8 +129,7 @@ Result<Route> Providers::route(const model::ModelChoice& choice, const vault::Se
   if (route.key_source.empty()) route.key_source = route.dialect->key_variable();
   const std::string default_url(route.dialect->default_base_url());
   const std::string& own_url = provider.base_url.empty() ? default_url : provider.base_url;
-  route.endpoint.base_url = without_trailing_slash(choice.base_url.value_or(own_url));
-  if (route.endpoint.base_url.empty()) route.endpoint.base_url = own_url;
+  route.endpoint.base_url = base_url_of(choice, own_url);
   const auto reach = route.endpoint.base_url == own_url ? net::Reach::anywhere
                                                         : net::reach_of(route.endpoint.base_url, agent_base_urls_);
   route.public_addresses_only = reach == net::Reach::public_addresses;

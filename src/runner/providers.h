@@ -44,6 +44,9 @@ struct Route {
   const ProviderFigures* figures = nullptr;
 };
 
+// Where a model is asked: as Providers::route() has it, but for a dialect's own URL, which is left empty.
+std::string model_base_url(const RunnerOptions& options, const model::ModelChoice& choice);
+
 class Providers {
  public:
   Providers(const RunnerOptions& options, world::Metrics& metrics);

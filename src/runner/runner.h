@@ -129,6 +129,10 @@ struct RunnerOptions {
 // Whether `url` can stand in RunnerOptions::agent_base_urls.
 bool is_agent_base_url_rule(std::string_view url);
 
+// Why no run of this agent can ask its model, as the run would say it; empty: no reason is known before a run. It is
+// about agent programs, whose model must not be on the loopback interface.
+std::string fault_of_program_model(const RunnerOptions& options, const model::Agent& agent);
+
 struct RunnerNeeds {
   net::Client& client;
   world::Loop& loop;

@@ -223,6 +223,23 @@ class Ends(HandsTest):
         wait_until(lambda: not sleepers(self.server), "the box is gone")
 
 
+class ModelOnTheLoopback(ServerTest):
+    flags = ("--sandbox.driver", "namespaces", "--providers.near.dialect", "openai-responses", "--providers.near.base_url",
+             "http://127.0.0.1:1/v1", "--providers.near.api_key_env", "GPU_KEY")
+
+    def test_an_agent_program_cannot_be_given_a_model_on_the_loopback_which_a_native_agent_may_have(self):
+        near = {"provider": "near", "name": "m"}
+        refused = self.client.post("/v1/agents", {"name": "codex", "agent_type": "codex", "model": near})
+        problem = self.assert_problem(refused, 422, "validation-error")
+        self.assertEqual([error["pointer"] for error in problem["errors"]], ["/model"])
+        self.assertIn("http://127.0.0.1:1/v1 is on the loopback interface", problem["errors"][0]["message"])
+        native = self.client.post("/v1/agents", {"name": "native", "model": near})
+        self.assertEqual(native.status, 201, native.body)
+        path = f"/v1/agents/{native.json()['id']}"
+        self.assert_problem(self.client.patch(path, {"agent_type": "codex"}), 422, "validation-error")
+        self.assertEqual(self.client.get(path).json()["agent_type"], "native")
+
+
 class Death(unittest.TestCase):
     def test_boxes_die_with_a_server_that_is_killed_and_the_run_is_told_so(self):
         server = Server("--sandbox.driver", "namespaces")

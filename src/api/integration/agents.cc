@@ -79,6 +79,15 @@ void hide_from_guests(const Asked& asked, model::Agent& agent) {
   }
 }
 
+// True when the caller was told.
+bool refused_for_model(const Asked& asked, const model::Agent& agent) {
+  const auto& fault_of = asked->surface().options.fault_of_model;
+  auto fault = fault_of ? fault_of(agent) : std::string();
+  if (fault.empty()) return false;
+  asked->invalid("/model", std::move(fault));
+  return true;
+}
+
 }  // namespace
 
 void list_agents(const Asked& asked) { list_rows<model::Agent>(asked, &store::Store::agents, hide_from_guests); }
@@ -108,6 +117,7 @@ void create_agent(const Asked& asked) {
   find_materials(asked, std::move(named), [asked, agent = std::move(agent), its_model](const auto&) {
     resolve_model(asked, its_model, [asked, agent](const std::optional<model::ModelChoice>& choice) mutable {
       agent.model = choice.value_or(asked->surface().options.default_model);
+      if (refused_for_model(asked, agent)) return;
       asked->store().create_agent(agent, [asked, agent](const Result<Unit>& made) {
         if (!made) return fail(asked, made.error(), agent.name);
         asked->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
@@ -120,8 +130,8 @@ void get_agent(const Asked& asked) { get_row<model::Agent>(asked, &store::Store:
 
 namespace {
 
-// `before`: what the agent is made of now, where the caller changes some of it.
-void patch_agent(const Asked& asked, model::AgentId id, const std::optional<model::AgentKit>& before) {
+// `before`: the agent as it is now, where the caller changes what it is made of.
+void patch_agent(const Asked& asked, model::AgentId id, const std::optional<model::Agent>& before) {
   const auto body = read_body(asked);
   if (!body) return;
   Findings findings;
@@ -134,15 +144,20 @@ void patch_agent(const Asked& asked, model::AgentId id, const std::optional<mode
   patch.skill_ids = read_skills(fields);
   patch.environment_id = read_environment(fields);
   patch.policy = read_policy(fields);
-  if (before) patch.kit = read_kit(asked, fields, *before);
+  if (names_kit(fields) && before) patch.kit = read_kit(asked, fields, before->kit);
   patch.is_default = fields.boolean("is_default", Null::refused);
   if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");
   if (refused(asked, findings)) return;
 
   auto named = named_by_agent(patch.skill_ids.value_or(std::vector<model::SkillId>{}),
                               patch.environment_id.value_or(std::nullopt));
-  find_materials(asked, std::move(named), [asked, id, patch = std::move(patch), its_model](const auto&) {
-    resolve_model(asked, its_model, [asked, id, patch](std::optional<model::ModelChoice> choice) mutable {
+  // What runs with this model is looked at when the caller changes one of the two.
+  auto after = fields.given("model") || fields.given("agent_type") ? before : std::nullopt;
+  if (after && patch.kit) after->kit = *patch.kit;
+  find_materials(asked, std::move(named), [asked, id, patch = std::move(patch), its_model, after](const auto&) {
+    resolve_model(asked, its_model, [asked, id, patch, after](std::optional<model::ModelChoice> choice) mutable {
+      if (after && choice) after->model = *choice;
+      if (after && refused_for_model(asked, *after)) return;
       patch.model = std::move(choice);
       const std::string name = patch.name.value_or("");
       asked->store().update_agent(asked->tenant().id, id, std::move(patch), asked->now(),
@@ -162,10 +177,11 @@ void update_agent(const Asked& asked) {
   const auto body = read_body(asked);
   if (!body) return;
   Findings findings;
-  if (!names_kit(Fields(body->root(), "", agent_names, findings))) return patch_agent(asked, *id, std::nullopt);
+  const Fields fields(body->root(), "", agent_names, findings);
+  if (!names_kit(fields) && !fields.given("model")) return patch_agent(asked, *id, std::nullopt);
   asked->store().agent(asked->tenant().id, *id, [asked, id = *id](const Result<model::Agent>& agent) {
     if (!agent) return asked->fail(agent.error());
-    patch_agent(asked, id, agent.value().kit);
+    patch_agent(asked, id, agent.value());
   });
 }
 

@@ -122,6 +122,30 @@ TEST_F(AgentsTest, A_provider_that_the_server_does_not_have_is_refused_and_the_n
   refused("anthropic");
 }
 
+TEST_F(AgentsTest, an_agent_whose_program_cannot_ask_its_model_is_refused) {
+  make_surfaces({.default_model = {"offline", "offline", "http://127.0.0.1:1"},
+                 .fault_of_model = [](const model::Agent& agent) -> std::string {
+                   const bool is_near = agent.model.base_url.value_or("").starts_with("http://127.");
+                   return agent.kit.agent_type == "codex" && is_near ? "Not from there." : "";
+                 }});
+  const std::string near = R"("model":{"provider":"openai-responses","name":"m","base_url":"http://127.0.0.1:1"})";
+  const std::string far = R"("model":{"provider":"openai-responses","name":"m","base_url":"https://x"})";
+  const std::string codex = R"("agent_type":"codex")";
+  const auto expect_refused = [](const Answer& answer) {
+    EXPECT_EQ(answer->status, 422) << answer->body;
+    EXPECT_NE(answer->body.find(R"("pointer":"/model")"), std::string::npos) << answer->body;
+    EXPECT_NE(answer->body.find("Not from there."), std::string::npos) << answer->body;
+  };
+  expect_refused(post("/v1/agents", R"({"name":"a",)" + codex + "," + near + "}"));
+  expect_refused(post("/v1/agents", R"({"name":"a",)" + codex + "}"));
+  const auto native = post("/v1/agents", R"({"name":"native",)" + near + "}")->header("Location");
+  expect_refused(patch(native, "{" + codex + "}"));
+  EXPECT_EQ(patch(native, "{" + codex + "," + far + "}")->status, 200);
+  expect_refused(patch(native, "{" + near + "}"));
+  EXPECT_EQ(patch(native, R"({"tools":[],"name":"renamed"})")->status, 200);
+  EXPECT_EQ(patch(native, R"({"agent_type":"native",)" + near + "}")->status, 200);
+}
+
 TEST_F(AgentsTest, Agents_are_listed_in_pages) {
   post("/v1/agents", R"({"name":"second"})");
   const auto page = get("/v1/agents?limit=1");
