@@ -1,5 +1,7 @@
 #include "cli/answer_printer.h"
 
+#include <utility>
+
 #include "base/json.h"
 #include "cli/decisions.h"
 #include "cli/render.h"
@@ -46,7 +48,7 @@ void AnswerPrinter::show_queue(json::Value place) {
   // No time: nobody knows how long the runs before it will take.
   const auto text = "waiting for a slot, position " + std::to_string(number_of(place, "position")) + " in the queue";
   if (console_.is_terminal()) return show_filler(text);
-  console_.err("sluice: " + text + "\n");
+  if (std::exchange(queue_text_, text) != text) console_.err("sluice: " + text + "\n");
 }
 
 // What is asked, and the words that answer it from any other terminal.

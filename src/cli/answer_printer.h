@@ -62,6 +62,7 @@ class AnswerPrinter final : public AnswerListener {
   int64_t last_seq_;
   std::string message_id_;
   std::optional<std::string> gate_;
+  std::string queue_text_;  // as it was shown last
 };
 
 }  // namespace sluice::cli

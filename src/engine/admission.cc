@@ -65,7 +65,7 @@ Admission::Answer Admission::ask(const Asking& asking, bool hold, Place& place) 
   if (!hold || !pool_.has_room_to_wait(asking.tenant, asking.limits)) return Answer::refused;
   place.position = pool_.hold(asking.run, asking.tenant, asking.limits);
   place.hint_seconds = pool_.hint_seconds(place.position, now_us());
-  board_.add(asking.run, place.position);
+  board_.add(asking.run, place);
   stand(sit(asking), Standing::held);
   return Answer::held;
 }
@@ -81,12 +81,12 @@ void Admission::enter(const Asking& asking) {
   flights_[asking.conversation] = asking.run;
 }
 
-void Admission::hold_again(model::RunId run, int64_t told_position, Millis span) {
+void Admission::hold_again(model::RunId run, Place told, Millis span) {
   const auto found = seats_.find(run);
   if (found == seats_.end()) return;  // cancelled meanwhile
   auto& seat = found->second;
   const auto position = pool_.hold(run, seat.tenant, seat.limits);
-  board_.add(run, told_position > 0 ? told_position : position);
+  board_.add(run, told.position > 0 ? told : Place{position, pool_.hint_seconds(position, now_us())});
   stand(seat, Standing::held);
   wait_at_most(run, seat, span);
   call_next();

@@ -52,8 +52,8 @@ class Admission final {
   void confirm(model::RunId run);
   // It was under way before a restart: a seat without a slot.
   void enter(const Asking& asking);
-  // It was told this place before the restart (0: none), and may wait so long.
-  void hold_again(model::RunId run, int64_t told_position, Millis span);
+  // It was told this place before the restart (position 0: none), and may wait so long.
+  void hold_again(model::RunId run, Place told, Millis span);
 
   // ── runs that wait on other nodes ──
   // They have their turns here, too. Instead of what was said of them before.

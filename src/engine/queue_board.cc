@@ -12,6 +12,7 @@ constexpr int64_t first_places = 10;
 constexpr Millis first_after{10};
 constexpr Millis look_every{250};
 constexpr Millis slice_every{50};
+constexpr Millis waits_every{1'000};
 constexpr std::size_t told_a_slice = 6;
 constexpr std::size_t told_a_look = 20 * told_a_slice;
 
@@ -28,7 +29,11 @@ std::string body_of(Place place) {
 QueueBoard::QueueBoard(const SlotPool& pool, world::Loop& loop, Tell tell)
     : pool_(pool), loop_(loop), tell_(std::move(tell)) {}
 
-void QueueBoard::add(model::RunId run, int64_t told_position) { told_[run] = told_position; }
+void QueueBoard::add(model::RunId run, Place told) {
+  told_[run] = told;
+  if (std::exchange(waits_due_, true)) return;
+  waits_timer_ = loop_.after(waits_every, [this] { look_at_waits(); });
+}
 
 void QueueBoard::remove(model::RunId run) { told_.erase(run); }
 
@@ -40,11 +45,27 @@ void QueueBoard::note_change() {
   if (std::ssize(told_) > first_places || pool_.lists_elsewhere()) tell_others_after(look_every);
 }
 
+std::optional<Place> QueueBoard::news(Place told, int64_t position) const {
+  const Place now{std::min(position, told.position), pool_.hint_seconds(position, loop_.monotonic_us())};
+  const bool is_news = now.position < told.position || now.hint_seconds / 2 >= told.hint_seconds;
+  return is_news ? std::optional(now) : std::nullopt;
+}
+
 bool QueueBoard::tell(model::RunId run, int64_t position) {
   const auto told = told_.find(run);
-  if (told == told_.end() || told->second <= position) return false;
-  if (tell_(run, {position, pool_.hint_seconds(position, loop_.monotonic_us())})) told->second = position;
+  if (told == told_.end()) return false;
+  const auto place = news(told->second, position);
+  if (!place) return false;
+  if (tell_(run, *place)) told->second = *place;
   return true;
+}
+
+void QueueBoard::look_at_waits() {
+  waits_due_ = !told_.empty();
+  if (!waits_due_) return;
+  waits_timer_ = loop_.after(waits_every, [this] { look_at_waits(); });
+  if (!first_due_) tell_first();
+  if (std::ssize(told_) > first_places || pool_.lists_elsewhere()) tell_others_after(look_every);
 }
 
 void QueueBoard::tell_first() {
@@ -72,9 +93,16 @@ void QueueBoard::tell_others() {
 void QueueBoard::find_improvements() {
   for (const auto& [run, position] : pool_.first_in_line(std::numeric_limits<int64_t>::max())) {
     const auto told = told_.find(run);
-    if (position <= first_places || told == told_.end() || told->second <= position) continue;
-    improvements_.push_back(
-        {run, position, static_cast<double>(told->second - position) / static_cast<double>(told->second)});
+    if (position <= first_places || told == told_.end()) continue;
+    const auto place = news(told->second, position);
+    if (!place) continue;
+    const auto share = [](int64_t less, int64_t of) {
+      return 1.0 - static_cast<double>(less) / static_cast<double>(of);
+    };
+    improvements_.push_back({run, position,
+                             place->position < told->second.position
+                                 ? share(place->position, told->second.position)
+                                 : share(told->second.hint_seconds, place->hint_seconds)});
   }
   const auto count = std::min(told_a_look, improvements_.size());
   const auto last = improvements_.begin() + static_cast<std::ptrdiff_t>(count);

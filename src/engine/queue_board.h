@@ -1,8 +1,11 @@
-// Tells those who are held their places, which only ever improve (I-12), at a price that does not
+// Tells those who are held their places, which never get worse (I-12), at a price that does not
 // grow with the queue and never comes before a freed slot's next run: the first ten hear of every change
-// a moment later, the others a few at a time, those first whose place improved most.
+// a moment later, the others a few at a time, those first whose place improved most. A place is told again when the
+// wait is at least twice what was told with it, so at most as often as a wait can double.
 #pragma once
 
+#include <compare>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,6 +18,7 @@ namespace sluice::engine {
 struct Place {
   int64_t position = 0;  // 1 is next
   int64_t hint_seconds = 0;
+  auto operator<=>(const Place&) const = default;
 };
 // Of the `queued` event.
 std::string body_of(Place place);
@@ -26,7 +30,7 @@ class QueueBoard final {
   QueueBoard(const SlotPool& pool, world::Loop& loop, Tell tell);
 
   // It knows this place already.
-  void add(model::RunId run, int64_t told_position);
+  void add(model::RunId run, Place told);
   void remove(model::RunId run);
   // Somebody came, left or was called.
   void note_change();
@@ -35,26 +39,32 @@ class QueueBoard final {
   struct Improvement {
     model::RunId run;
     int64_t position;
-    double by;  // as a share of what it was told last
+    double by;  // the greater, the sooner it is told
   };
 
   void tell_first();
   void tell_others();
   // Walks the whole queue.
   void find_improvements();
+  // What a run that was told a place has not heard yet; nothing when its place is much the same.
+  std::optional<Place> news(Place told, int64_t position) const;
   // True when there was something to tell.
   bool tell(model::RunId run, int64_t position);
   void tell_others_after(Millis span);
+  // Waits grow without a change of the queue, while slots are not given back.
+  void look_at_waits();
 
   const SlotPool& pool_;
   world::Loop& loop_;
   Tell tell_;
-  std::unordered_map<model::RunId, int64_t> told_;
+  std::unordered_map<model::RunId, Place> told_;
   bool first_due_ = false;
   bool others_due_ = false;
+  bool waits_due_ = false;
   std::vector<Improvement> improvements_;  // those still to be told, the greatest last
   world::Timer first_timer_;
   world::Timer others_timer_;
+  world::Timer waits_timer_;
 };
 
 }  // namespace sluice::engine

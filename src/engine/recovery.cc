@@ -183,7 +183,7 @@ void Recovery::take_up(const RunPast& past) {
   }
   live.keep_launch(is_heard_on(past) ? past.to_hear_on() : past.to_launch());
   if (run.state == RunState::held && engine_.admission_.begin_kept(run.id)) return;
-  if (run.state == RunState::held) return held_.push_back({run.created_at, run.id, past.told_position});
+  if (run.state == RunState::held) return held_.push_back({run.created_at, run.id, past.told_place});
   engine_.admission_.come_back(run.id);
 }
 
@@ -217,7 +217,7 @@ void Recovery::hold_again() {
     if (engine_.find(held.run) == nullptr) continue;  // lost meanwhile
     // Another server's clock said when it came, which may be wrong: nobody waits longer than a fresh one.
     const auto left = std::clamp<int64_t>(held.created_at.ms + span - engine_.store_clock_.now().ms, 0, span);
-    engine_.admission_.hold_again(held.run, held.told_position, {left});
+    engine_.admission_.hold_again(held.run, held.told_place, {left});
   }
 }
 

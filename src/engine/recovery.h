@@ -73,7 +73,7 @@ class Recovery {
   struct Held {
     Timestamp created_at;
     model::RunId run;
-    int64_t told_position;
+    Place told_place;
     auto operator<=>(const Held&) const = default;
   };
   std::vector<Held> held_;  // they queue again when all are known, in their old order

@@ -104,8 +104,12 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
 
   void read_queued(std::string_view body) {
     const auto document = json::Document::parse(body);
-    const auto position = document ? document.value().root().find("position") : std::nullopt;
-    if (position) past_->told_position = position->integer().value_or(0);
+    if (!document) return;
+    const auto number = [&](std::string_view name) {
+      const auto found = document.value().root().find(name);
+      return found ? found->integer().value_or(0) : 0;
+    };
+    past_->told_place = {number("position"), number("retry_hint_seconds")};
   }
 
   void read_tenant() {

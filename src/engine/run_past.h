@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "engine/launch.h"
 #include "engine/open_steps.h"
+#include "engine/queue_board.h"
 
 namespace sluice::engine {
 
@@ -22,7 +23,7 @@ struct RunPast {
   int64_t resumed_count = 0;                 // how often a human let it go on
   std::vector<model::ClientResult> results;  // that came with the last time
   std::string started_body;                  // for a run that has not been started
-  int64_t told_position = 0;                 // in the queue; 0: none
+  Place told_place;                          // in the queue; position 0: none
   OpenSteps steps;
   bool launched = false;         // a program was about to start, and may have done anything
   Timestamp told_at;             // of its last event

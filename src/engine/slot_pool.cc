@@ -263,12 +263,14 @@ void SlotPool::unpin(model::TenantId tenant) {
 // ── how long it takes ───────────────────────────────────────────────────────────────────────────
 
 void SlotPool::begin_work(int64_t at_us) {
-  ++at_work_;
+  began_us_.insert(at_us);
   began_sum_us_ += at_us;
 }
 
 void SlotPool::end_work(int64_t began_at_us, int64_t at_us, bool is_typical) {
-  --at_work_;
+  const auto began = began_us_.find(began_at_us);
+  SLUICE_CHECK(began != began_us_.end());
+  began_us_.erase(began);
   began_sum_us_ -= began_at_us;
   if (!is_typical) return;
   const auto us = at_us - began_at_us;
@@ -281,9 +283,10 @@ void SlotPool::end_work(int64_t began_at_us, int64_t at_us, bool is_typical) {
 int64_t SlotPool::hint_seconds(int64_t position, int64_t now_us) const {
   const auto ended = static_cast<double>(std::max<int64_t>(1, ended_));
   const auto worked_us = ended * static_cast<double>(mean_work_us_.value_or(first_guess_us)) +
-                         static_cast<double>(at_work_ * now_us - began_sum_us_);
-  const double wait =
-      static_cast<double>(position) * worked_us / ended / 1e6 / static_cast<double>(limits_.max_running);
+                         static_cast<double>(std::ssize(began_us_) * now_us - began_sum_us_);
+  const auto youngest_us = began_us_.empty() ? 0.0 : static_cast<double>(now_us - *began_us_.rbegin());
+  const double wait = static_cast<double>(position) * std::max(worked_us / ended, youngest_us) / 1e6 /
+                      static_cast<double>(limits_.max_running);
   const auto whole = static_cast<int64_t>(std::min(wait, static_cast<double>(hint_seconds_max)));
   return std::max<int64_t>(1, whole + (static_cast<double>(whole) < wait ? 1 : 0));
 }

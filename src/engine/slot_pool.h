@@ -16,6 +16,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -73,7 +74,8 @@ class SlotPool final {
   void begin_work(int64_t at_us);
   void end_work(int64_t began_at_us, int64_t at_us, bool is_typical);
   // A guess at when this place gets a slot. Runs that are at work count with the time that they have taken so far, so
-  // that a pool full of long ones does not promise what short ones before them took.
+  // that a pool full of long ones does not promise what short ones before them took; and no slot is expected to be free
+  // sooner than if each run took as long as the youngest one at work already has.
   int64_t hint_seconds(int64_t position, int64_t now_us) const;
 
   int64_t taken() const { return taken_; }
@@ -126,9 +128,9 @@ class SlotPool final {
   int64_t held_ = 0;
   int64_t listed_ = 0;  // of those that wait on other nodes
   std::optional<int64_t> mean_work_us_;
-  int64_t ended_ = 0;  // of those that the mean is of, up to its weight
-  int64_t at_work_ = 0;
-  int64_t began_sum_us_ = 0;  // of those at work
+  int64_t ended_ = 0;                // of those that the mean is of, up to its weight
+  std::multiset<int64_t> began_us_;  // of those at work
+  int64_t began_sum_us_ = 0;         // of the same
 };
 
 }  // namespace sluice::engine

@@ -315,6 +315,24 @@ TEST(SlotPool, Guesses_a_longer_wait_while_all_slots_are_taken_by_longer_runs_th
   EXPECT_EQ(pool.hint_seconds(1, now), 1);
 }
 
+TEST(SlotPool, the_wait_is_not_guessed_shorter_than_the_youngest_run_at_work_suggests) {
+  SlotPool pool({.max_running = 3, .max_sticky = 0, .max_held = 0});
+  int64_t now = 1'000'000'000;
+  for (int i = 0; i < 20; ++i) {
+    pool.begin_work(now - 100'000);
+    pool.end_work(now - 100'000, now, true);
+  }
+  const auto began = now;
+  for (int i = 0; i < 3; ++i) pool.begin_work(began);
+  EXPECT_EQ(pool.hint_seconds(1, now), 1);
+  now = began + 12'000'000;
+  EXPECT_EQ(pool.hint_seconds(1, now), 4) << "three slots, and each of the runs has taken 12 s already";
+  EXPECT_EQ(pool.hint_seconds(2, now), 8);
+  pool.end_work(began, now, false);
+  pool.begin_work(now);
+  EXPECT_EQ(pool.hint_seconds(1, now), 2) << "slots become free again, so that only the mean counts";
+}
+
 // A pool, and beside it the plainest account of what it must say.
 class Story {
  public:

@@ -87,6 +87,7 @@ def check_stream(lines, first_seq=0, whole=True):
         demand(event["conversation_id"] == events[0]["conversation_id"], "another conversation", lines[index])
         if index:
             demand(event["created_at"] >= events[index - 1]["created_at"], "time runs backwards", lines[index])
+    check_places([event["data"] for event in events if event["type"] == "queued"])
     ids = {event["message_id"] for event in events} - {None}
     if len(ids) > 1:
         raise NotAStream(f"several messages in one stream: {ids}")
@@ -99,6 +100,15 @@ def check_stream(lines, first_seq=0, whole=True):
     elif whole and [e["type"] in TERMINAL for e in events] != [False] * (len(events) - 1) + [True]:
         raise NotAStream("not exactly one terminal, at the end")
     return events
+
+
+def check_places(places):
+    """Positions never grow, and one is repeated only with at least twice the wait."""
+    for before, after in zip(places, places[1:]):
+        fits = (after["position"] < before["position"] or after["position"] == before["position"]
+                and after["retry_hint_seconds"] >= 2 * before["retry_hint_seconds"])
+        if not fits:
+            raise NotAStream(f"queued {after} after {before}")
 
 
 def text_of(events):

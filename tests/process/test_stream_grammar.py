@@ -70,6 +70,17 @@ class TheChecker(unittest.TestCase):
         self.assert_broken(changed(lines, 1, data={"text": "Let me look. "}))
         self.assert_broken(changed(lines, 3, data={"text": "High water is at 16:21."}))
 
+    def test_refuses_a_position_that_grows_and_one_that_is_repeated_without_a_longer_wait(self):
+        head, places = sample("capacity_hold")[0], ((3, 5), (2, 4), (2, 8), (1, 9))
+
+        def told(*places):
+            return [changed([head], 0, seq=seq, data={"position": position, "retry_hint_seconds": seconds})[0]
+                    for seq, (position, seconds) in enumerate(places)]
+
+        check_stream(told(*places), whole=False)
+        for wrong in (((1, 5), (2, 5)), ((2, 5), (2, 5)), ((2, 5), (2, 9))):
+            self.assert_broken(told(*wrong), whole=False)
+
     def test_finds_the_bytes_of_the_message(self):
         line = sample("approval")[-1]
         self.assertEqual(json.loads(message_bytes(line)), json.loads(line)["data"]["message"])

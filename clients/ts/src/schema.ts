@@ -2166,7 +2166,10 @@ export interface ConversationEventBase {
   created_at: Timestamp
 }
 
-/** Under `on_capacity` `hold`, while no place is free; before `message_start`, and again as the queue moves. */
+/**
+ * Under `on_capacity` `hold`, while no place is free; before `message_start`, again as the queue moves, and when the
+ * estimated wait has at least doubled. The position is never larger than before.
+ */
 export interface QueuedEvent {
   object: 'conversation.event'
   type: 'queued'
