@@ -99,7 +99,7 @@ class Hands final : private CommandListener, private BoxUser {
   void forget_held();
 
   // Nobody works any more: tells the diff, hands back files, keeps the workspace. `text` is the
-  // answer. `done` is called at once when nothing was ever open.
+  // answer. `done` is called at once when nothing was ever open and the conversation has no workspace.
   void finish(std::string text, Callback<void()> done);
   // Kills what there is; `gone` when that is proven, or cannot be, also after this is dropped.
   void stop(Callback<void()> gone);
@@ -130,6 +130,8 @@ class Hands final : private CommandListener, private BoxUser {
   void hold_changes();
   void take_held(Result<std::string> name);
 
+  void tell_kept_diff(Callback<void()> done);
+  bool tell_diffs(const std::optional<std::string>& own, const std::string& all);
   void find_layers_to_end();
   void look_for_changes();
   struct Made;

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/fd.h"
@@ -67,6 +69,24 @@ Result<std::optional<workspace::Diff>> own_diff(const LayerWork& work, int chang
   return std::optional(std::move(diff).take());
 }
 
+// What runs before this one changed, as it is kept.
+Result<workspace::Diff> kept_diff(LayerWork work, const std::vector<std::string>& ignored) {
+  auto layers = read_layers(work.home);
+  if (!layers) return std::move(layers.error());
+  work.below = std::move(layers).take();
+  auto changes = since_then(work, -1);
+  if (changes.more.empty()) return workspace::Diff{};
+  const auto top_fd = open_directory(changes.more.front());
+  changes.top_fd = top_fd.get();
+  changes.more.erase(changes.more.begin());
+  return workspace::diff(changes, at_first(work), ignored, {.stop = work.stop});
+}
+
+bool is_directory(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
 }  // namespace
 
 struct Hands::Made {
@@ -82,7 +102,7 @@ struct Hands::Drafted {
 };
 
 void Hands::finish(std::string text, Callback<void()> done) {
-  if (!is_ready_ && state_.parked_layers.empty()) return done();
+  if (!is_ready_ && state_.parked_layers.empty()) return tell_kept_diff(std::move(done));
   text_ = std::move(text);
   then_ = std::move(done);
   phase_began_us_ = ready_us_;
@@ -100,6 +120,30 @@ void Hands::finish(std::string text, Callback<void()> done) {
     if (!proof) return fail_undead(proof.error().what);
     look_for_changes();
   });
+}
+
+// Nothing was opened, so the run changed nothing. What was changed before it is compared where it is kept.
+void Hands::tell_kept_diff(Callback<void()> done) {
+  if (!is_kept(dispatch_) || !is_directory(home_)) return done();
+  then_ = std::move(done);
+  file_work_.send<workspace::Diff>(
+      *workers_, "comparing the workspace with what it was",
+      [work = layer_work(), ignored = undiffed_directories()](std::stop_token stop) mutable {
+        work.stop = std::move(stop);
+        return kept_diff(std::move(work), ignored);
+      },
+      [this](const Result<workspace::Diff>& diff) {
+        // Nothing is lost: the answer is there, and the workspace stays as it was.
+        const bool goes_on = diff ? tell_diffs("", diff.value().text)
+                                  : tell(EventKind::log, log_body("warn", "There is no diff: " + diff.error().what));
+        if (goes_on) std::exchange(then_, nullptr)();
+      });
+}
+
+// False when the listener dropped this.
+bool Hands::tell_diffs(const std::optional<std::string>& own, const std::string& all) {
+  if (own && *own != all && !tell(EventKind::custom, run_diff_body(to_utf8(*own)))) return false;
+  return all.empty() || tell(EventKind::diff, diff_body(to_utf8(all)));
 }
 
 // It changed something, waited, and needed no box any more.
@@ -158,10 +202,8 @@ void Hands::tell_changes(Made made) {
   if (!made.assets) {
     return fail(Slug::writeback_failed, "The run's files cannot be read: " + made.assets.error().what + ".");
   }
-  const auto& text = made.diff.value().text;
   const auto& own = made.own_diff.value();
-  if (own && own->text != text && !tell(EventKind::custom, run_diff_body(to_utf8(own->text)))) return;
-  if (!text.empty() && !tell(EventKind::diff, diff_body(to_utf8(text)))) return;
+  if (!tell_diffs(own ? std::optional(own->text) : std::nullopt, made.diff.value().text)) return;
   for (const auto& why : made.assets.value().left_out) {
     if (!tell(EventKind::log, log_body("warn", "Not handed back: " + to_utf8(why)))) return;
   }

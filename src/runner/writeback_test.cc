@@ -56,6 +56,68 @@ TEST_F(HandsTest, H_5_what_the_run_alone_changed_is_told_beside_a_diff_that_has_
   EXPECT_EQ(own.find("more.txt"), std::string::npos) << own;
 }
 
+TEST_F(HandsTest, H_5_the_diff_is_told_without_a_sandbox_after_a_run_that_only_talks) {
+  begin("say Hello.");
+  EXPECT_TRUE(heard.bodies(EventKind::diff).empty()) << "there is no workspace yet";
+  heard = {};
+  begin("write notes.txt: hello");
+  heard = {};
+  begin("write more.txt: x");
+  const auto diff = heard.bodies(EventKind::diff);
+  ASSERT_EQ(diff.size(), 1u);
+  const auto opened = sandbox->opened;
+  heard = {};
+  begin("say Goodbye.");
+  EXPECT_TRUE(heard.usage);
+  EXPECT_EQ(heard.text(), "Goodbye.");
+  EXPECT_EQ(heard.bodies(EventKind::diff), diff);
+  EXPECT_EQ(heard.bodies(EventKind::custom), (Bodies{R"({"name":"sluice.run-diff","value":{"diff":""}})"}))
+      << "the run itself changed nothing";
+  EXPECT_EQ(sandbox->opened, opened);
+  EXPECT_TRUE(phases().empty());
+}
+
+TEST_F(HandsTest, H_5_a_run_that_only_talks_ends_well_where_the_workspace_cannot_be_compared) {
+  begin("write notes.txt: hello");
+  std::filesystem::remove_all(home + "/state/workspaces/" + dispatch_conversation().text() + "/none/0001");
+  std::ofstream(home + "/state/workspaces/" + dispatch_conversation().text() + "/none/0001") << "no directory";
+  heard = {};
+  begin("say Goodbye.");
+  EXPECT_TRUE(heard.usage);
+  EXPECT_TRUE(heard.bodies(EventKind::diff).empty());
+  EXPECT_NE(heard.all(EventKind::log).find("There is no diff: "), std::string::npos);
+}
+
+TEST_F(HandsTest, H_5_a_run_that_is_stopped_while_its_workspace_is_compared_tells_nothing_more) {
+  begin("write notes.txt: hello");
+  heard = {};
+  workers.answered_until_held = 0;
+  begin("say Goodbye.");
+  EXPECT_FALSE(heard.is_over());
+  work->stop([] {});
+  work.reset();
+  workers.release();
+  loop.settle();
+  EXPECT_FALSE(heard.usage);
+  EXPECT_TRUE(heard.bodies(EventKind::diff).empty());
+}
+
+TEST_F(HandsTest, H_5_a_run_that_only_talks_waits_no_longer_for_its_diff_than_others) {
+  begin("write notes.txt: hello");
+  heard = {};
+  workers.answered_until_held = 0;
+  begin("say Goodbye.");
+  pass(options.hands.keep_ms_max - 1);
+  EXPECT_FALSE(heard.is_over());
+  pass(1);
+  EXPECT_TRUE(heard.usage);
+  EXPECT_NE(heard.all(EventKind::log).find("took longer than 300 s"), std::string::npos);
+  work.reset();
+  workers.release();
+  loop.settle();
+  EXPECT_TRUE(heard.bodies(EventKind::diff).empty());
+}
+
 TEST_F(HandsTest, A_run_that_changed_nothing_tells_no_diff_and_leaves_no_layer) {
   begin("$ ls");
   EXPECT_TRUE(heard.usage);

@@ -135,12 +135,15 @@ class Tools(HandsTest):
 
     def test_H5_the_diff_is_all_that_was_changed_since_the_conversation_began(self):
         conversation = self.conversation()
-        told = [self.ask(words, conversation) for words in ("write one.txt: first", "write two.txt: second", "read one.txt")]
+        told = [self.ask(words, conversation) for words in ("write one.txt: first", "write two.txt: second", "read one.txt",
+                                                            "say Thanks.")]
         diffs = [[e["data"]["diff"] for e in events if e["type"] == "diff"] for events in told]
-        self.assertEqual([len(of_run) for of_run in diffs], [1, 1, 1])
+        self.assertEqual([len(of_run) for of_run in diffs], [1, 1, 1, 1])
         self.assertIn("+first", diffs[1][0])
         self.assertIn("+second", diffs[1][0])
         self.assertEqual(diffs[2], diffs[1], "also after a run that changed nothing")
+        self.assertEqual(diffs[3], diffs[1], "also after a run that only talked")
+        self.assertFalse([e for e in told[3] if e["type"] == "log" and e["data"].get("phase") == "sandbox"])
 
     def test_I9_the_texts_of_two_rounds_are_two_paragraphs_of_one_content(self):
         events = self.ask("put First.\n$ echo x\nput Second.")

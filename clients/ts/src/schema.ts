@@ -1771,7 +1771,7 @@ export interface FileEvent {
 
 /**
  * The whole workspace against the repository as it was fetched, or against the empty one that the conversation
- * began with, as `git diff` writes it.
+ * began with, as `git diff` writes it. Sent after every run that leaves a difference, also if it opened no sandbox.
  */
 export interface DiffEvent {
   object: 'conversation.event'
