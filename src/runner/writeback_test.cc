@@ -297,6 +297,7 @@ TEST_F(HandsTest, Files_under_assets_are_handed_back_with_the_answer) {
   EXPECT_EQ(supplies->text, "Here it is.\nBye.");
   EXPECT_NE(heard.all(EventKind::log).find("Not handed back: "), std::string::npos);
   EXPECT_EQ(phases(), (Bodies{"sandbox", "run", "writeback", "settle"}));
+  EXPECT_NE(heard.all(EventKind::log).find("Returned 1 file.\""), std::string::npos) << heard.all(EventKind::log);
 }
 
 TEST_F(HandsTest, Files_that_an_earlier_run_wrote_are_not_handed_back_again) {

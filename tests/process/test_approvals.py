@@ -116,6 +116,19 @@ class Pause(GateTest):
             self.assertEqual(self.approve(approval["id"]).status, 200)
             self.assertEqual((whole.result().status, whole.result().json()["content"]), (201, "done"))
 
+    def test_a_caller_who_does_not_stream_is_told_how_the_wait_ended_and_of_which_message(self):
+        for content, decide, status, slug in (
+                ("ask May I?\nsay done", self.deny, 403, "approval-denied"),
+                ('call request_approval {"reason":"r","expires_in_seconds":1}\nsay done', lambda approval: None, 409,
+                 "approval-expired")):
+            with self.subTest(slug), concurrent.futures.ThreadPoolExecutor() as pool:
+                conversation = self.conversation()
+                whole = pool.submit(self.client.post, f"/v1/conversations/{conversation}/messages?stream=false",
+                                    {"content": content})
+                decide(wait_until(lambda: self.pending(conversation), "the approval is there")[0]["id"])
+                self.assert_problem(whole.result(), status, slug)
+                self.assertEqual(whole.result().header("x-message-id"), self.messages(conversation)[-1]["id"])
+
     def test_a_run_may_ask_more_than_once(self):
         conversation, lines, _, approval = self.pause("pooled", "ask one\nsay a\nask two\nsay b")
         self.assertEqual(self.approve(approval["id"]).status, 200)

@@ -194,7 +194,9 @@ class Cancelling(ServerTest):
             runs = f"/v1/runs?conversation_id={conversation}"
             run = wait_until(lambda: self.client.get(runs).json()["data"], "a run")
             self.client.post(f"/v1/runs/{run[0]['id']}/cancel")
-            self.assert_problem(connection.response("POST"), 409, "run-cancelled")
+            answer = connection.response("POST")
+            self.assert_problem(answer, 409, "run-cancelled")
+            self.assertEqual(answer.header("x-message-id"), run[0]["message_id"])
 
 
 class Ending(unittest.TestCase):
