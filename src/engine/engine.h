@@ -160,6 +160,8 @@ class Engine {
   // The conversation's run that is not over, wherever it is carried.
   virtual void run_of(model::TenantId tenant, model::ConversationId conversation,
                       Callback<void(Result<std::optional<model::RunId>>)> done) = 0;
+  // Whether this server carries the run, takes it up or is accepting it.
+  virtual bool attends(model::RunId run) const = 0;
   // Of all nodes that live, as far as this one has heard.
   virtual Capacity capacity() const = 0;
   // As far as this node has a part in it.

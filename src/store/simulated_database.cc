@@ -136,6 +136,7 @@ void SimulatedDatabase::note_change(std::string_view table, int64_t number, bool
   if (table == "runs") changes_.runs.insert(number);
   if (table == "journal" && is_insert) changes_.journal.push_back(number);
   if (table == "mail") changes_.mail = true;
+  if (table == "nodes") changes_.beat = true;
 }
 
 template <typename Tell>
@@ -167,6 +168,7 @@ void SimulatedDatabase::publish(model::NodeId by) {
     changes.runs.insert(run);
   }
   for (const auto number : changes.runs) publish_run(by, number, heads[number]);
+  if (changes.beat && watch_ != nullptr) watch_->on_beat(by);
   if (changes.mail) tell_others(by, [](NodeNews& news) { news.on_mail(); });
 }
 

@@ -42,6 +42,8 @@ class DatabaseWatch {
   virtual bool refuses_list(model::NodeId /*to*/) { return false; }
   // The run as a commit of this node's has left it.
   virtual void on_moved(model::NodeId by, const model::Run& run) = 0;
+  // A beat of this node was committed.
+  virtual void on_beat(model::NodeId /*by*/) {}
 };
 
 class SimulatedServer;
@@ -87,6 +89,7 @@ class SimulatedDatabase {
     std::set<int64_t> runs;
     std::vector<int64_t> journal;
     bool mail = false;
+    bool beat = false;
   };
   struct Known {
     model::RunState state = model::RunState::accepted;

@@ -94,6 +94,7 @@ void Checks::judge() {
   for (const auto& [id, told] : told_) {
     check_journal(told);
     check_stream(told);
+    check_interruption(told);
     check_gates(told);
   }
   check_sendings();
@@ -166,6 +167,16 @@ void Checks::check_end(const Told& told, const std::string& types, const std::st
   const auto script = script_of(told.user_message.content);
   if (deltas != script.whole_text()) {
     wrong("I-8", told, "says \"" + deltas + "\" where \"" + script.whole_text() + "\" was said");
+  }
+}
+
+void Checks::check_interruption(const Told& told) {
+  if (told.journal.empty()) return;
+  const auto& last = told.journal.back().event();
+  if (last.kind != EventKind::failed || last.body.find("run-interrupted") == std::string::npos) return;
+  needs_.verdict.count("runs interrupted");
+  if (!needs_.interruptions.is_excused(told.run.id)) {
+    wrong("interruption", told, "is interrupted, and no fault took its server or its sandbox away: " + last.body);
   }
 }
 

@@ -18,6 +18,7 @@ class Checks final {
     Verdict& verdict;
     store::SimulatedDatabase& disk;
     const Clients& clients;
+    const Interruptions& interruptions;
     const engine::EngineOptions& options;
     bool fair;  // one server, and nothing that would change whose turn it is
   };
@@ -45,6 +46,7 @@ class Checks final {
   void check_journal(const Told& told);
   void check_stream(const Told& told);
   void check_end(const Told& told, const std::string& types, const std::string& deltas, const std::string& last);
+  void check_interruption(const Told& told);
   void check_gates(const Told& told);
   void check_sendings();
   void check_readings();

@@ -292,6 +292,7 @@ void Fleet::hear(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ea
   box->ear = ear;
   box->node = ear->server->node();
   box->orphan_us = 0;
+  interruptions_.on_work(box->run, box->node, loop_.monotonic_us());
   box->patience.cancel();
   acknowledge(box, after);
   verdict_.note(name_of(*box) + " is heard from line " + std::to_string(after));
@@ -380,6 +381,7 @@ std::vector<harness::ParkedRun> Fleet::parked_at(const std::string& machine) con
 // ── misfortune ──────────────────────────────────────────────────────────────────────────────────
 
 void Fleet::lose_server(model::NodeId node) {
+  interruptions_.on_gone(node);
   for (auto& box : boxes_) {
     if (box->node != node || !box->ear) continue;
     box->ear->listener = nullptr;
@@ -404,6 +406,7 @@ bool Fleet::lose_one() {
   if (living.empty()) return false;
   auto& box = chance_.pick(living);
   verdict_.note(name_of(*box) + " is lost");
+  interruptions_.on_lost_sandbox(box->run);
   end(box);
   box->at = box->script.acts.size();
   add_line(box, {Act::Kind::vanish, 0, ""});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/sim/chance.h"
+#include "tests/sim/interruptions.h"
 #include "tests/sim/node_loop.h"
 #include "tests/sim/script.h"
 #include "tests/sim/verdict.h"
@@ -86,8 +87,8 @@ struct Box {
 
 class Fleet final {
  public:
-  Fleet(world::FakeLoop& loop, Verdict& verdict, FleetHabits habits, Chance chance)
-      : loop_(loop), verdict_(verdict), habits_(habits), chance_(chance) {}
+  Fleet(world::FakeLoop& loop, Verdict& verdict, Interruptions& interruptions, FleetHabits habits, Chance chance)
+      : loop_(loop), verdict_(verdict), interruptions_(interruptions), habits_(habits), chance_(chance) {}
 
   const FleetHabits& habits() const { return habits_; }
   std::shared_ptr<Box> begin(BoxDispatcher& server, const harness::Dispatch& dispatch, const std::shared_ptr<Ear>& ear);
@@ -129,6 +130,7 @@ class Fleet final {
 
   world::FakeLoop& loop_;
   Verdict& verdict_;
+  Interruptions& interruptions_;
   FleetHabits habits_;
   Chance chance_;
   std::vector<std::shared_ptr<Box>> boxes_;

@@ -8,6 +8,7 @@ namespace sluice::sim {
 namespace {
 
 constexpr int64_t quiet_ms_max = 180'000;
+constexpr int64_t attended_after_ms = 5'000;  // of quiet
 constexpr int64_t asks_again_ms = 6'000;
 constexpr int64_t fence_ms = 2'500;  // until whoever lost a run has let it go
 
@@ -73,7 +74,7 @@ void Scene::furnish() {
   habits.resumable = chance_.one_in(2);
   habits.reattach_ms = chance_.between(1, 8) * 1'000;
   habits.stop_ms_max = chance_.one_in(2) ? 0 : chance_.between(1, 800);
-  fleet_ = std::make_unique<Fleet>(loop_, verdict_, habits, Chance(chance_.next()));
+  fleet_ = std::make_unique<Fleet>(loop_, verdict_, interruptions_, habits, Chance(chance_.next()));
   engine_options_.public_base_url = "http://sim";
   engine_options_.max_running = chance_.one_in(3) ? 1 : chance_.between(2, 6);
   engine_options_.max_sticky = chance_.between(0, 3);
@@ -134,10 +135,12 @@ const Verdict& Scene::play() {
   for (int64_t passed = 0; !is_quiet() && passed < quiet_ms_max && verdict_.wrongs.empty(); passed += 500) {
     pass_time(500);
     clients_->stir(ready(), true);
+    if (passed + 500 == attended_after_ms) check_attended();
   }
   if (verdict_.wrongs.empty()) probe();
+  check_looks();
   if (verdict_.wrongs.empty()) {
-    Checks checks({verdict_, disk_, *clients_, engine_options_, calm_ && slots_.size() == 1});
+    Checks checks({verdict_, disk_, *clients_, interruptions_, engine_options_, calm_ && slots_.size() == 1});
     checks.judge();
   }
   return verdict_;
@@ -205,6 +208,7 @@ void Scene::misfortune() {
 void Scene::begin_trouble(const Server& server, const char* what) {
   verdict_.count("faults: " + std::string(what));
   verdict_.note(server.name() + ": " + what);
+  interruptions_.on_trouble(server.node());
   calm_ = false;
 }
 
@@ -228,6 +232,7 @@ void Scene::strike(Slot& slot) {
   if (happens(weather_.drain) && server.is_ready()) {
     begin("drain");
     server.draining = true;
+    interruptions_.on_gone(server.node());
     server.engine().drain({chance_.between(0, 3'000)}, [life = slot.server] { life->die(); });
   }
   if (happens(weather_.full_disk)) {
@@ -289,6 +294,7 @@ std::optional<store::Fault> Scene::on_write(model::NodeId by) {
     verdict_.note(server->name() + (ordered.is_late ? ": written later, and not told"
                                     : ordered.after ? ": written, but not told"
                                                     : ": not written, and not told"));
+    server->wrote_late = server->wrote_late || ordered.is_late;
     if (ordered.dies) server->die();
     return fault;
   }
@@ -349,11 +355,38 @@ void Scene::on_moved(model::NodeId by, const model::Run& run) {
   if (flight != flights_.end() && flight->second != run.id) {
     verdict_.wrong("A-3", run.conversation_id.text() + " has two runs in flight");
   }
+  const bool begins = run.state == model::RunState::streaming && before.state != run.state;
+  interruptions_.on_moved(by, run, begins, loop_.monotonic_us());
   if (model::is_over(run.state))
     flights_.erase(run.conversation_id);
   else
     flights_[run.conversation_id] = run.id;
   before = run;
+}
+
+// Every run that is not over is live at the server that its row names, without any help of the periodic look.
+void Scene::check_attended() {
+  for (const auto& [id, run] : runs_) {
+    if (model::is_over(run.state)) continue;
+    auto* server = server_of(run.node);
+    if (server != nullptr && (server->wrote_late || (server->is_ready() && server->engine().attends(id)))) continue;
+    verdict_.wrong("attended",
+                   id.text() + " is " + std::string(model::name_of(run.state)) + ", and " +
+                       (server == nullptr ? "no server has it" : server->name() + " does not attend to it"));
+  }
+}
+
+// The periodic look had nothing to do, except after writes that a server was not told of.
+void Scene::check_looks() {
+  auto lives = graves_;
+  for (const auto& slot : slots_) lives.push_back(slot.server);
+  for (const auto& server : lives) {
+    if (server == nullptr) continue;
+    const auto found = server->unattended_found();
+    if (found > 0) verdict_.count(server->wrote_late ? "runs unattended after a late write" : "runs unattended");
+    if (found == 0 || server->wrote_late) continue;
+    verdict_.wrong("attended", server->name() + " found runs by its periodic look, and no late write explains it");
+  }
 }
 
 // ── the quiet after it ──────────────────────────────────────────────────────────────────────────
@@ -367,7 +400,11 @@ void Scene::begin_quiet() {
     auto& slot = slots_[number];
     slot.ordered = {};
     slot.trouble.cancel();
-    if (!slot.server) continue;
+    if (!slot.server) {
+      slot.again.cancel();
+      start_server(number);
+      continue;
+    }
     slot.server->disk_full = false;
     slot.server->cut_off = false;
     slot.server->link().be_slow(0);

@@ -6,6 +6,7 @@
 
 #include "tests/sim/clients.h"
 #include "tests/sim/fleet.h"
+#include "tests/sim/interruptions.h"
 #include "tests/sim/server.h"
 #include "tests/sim/verdict.h"
 
@@ -51,6 +52,7 @@ class Scene final : private store::DatabaseWatch {
   bool refuses_list(model::NodeId to) override;
   int news_copies(model::NodeId to) override;
   void on_moved(model::NodeId by, const model::Run& run) override;
+  void on_beat(model::NodeId by) override { interruptions_.on_beat(by, loop_.monotonic_us()); }
 
   void furnish();
   void make_tenants();
@@ -63,6 +65,8 @@ class Scene final : private store::DatabaseWatch {
   void bury_dead();
   void begin_quiet();
   bool is_quiet() const;
+  void check_attended();
+  void check_looks();
   void probe();
   Clients::Servers ready() const;
   Server* server_of(model::NodeId node);
@@ -96,6 +100,7 @@ class Scene final : private store::DatabaseWatch {
   store::SimulatedDatabase disk_;
   Weather weather_;
   engine::EngineOptions engine_options_;
+  Interruptions interruptions_{engine_options_.dead_ms};
   std::unique_ptr<Fleet> fleet_;
   std::unique_ptr<Clients> clients_;
   std::vector<Slot> slots_;

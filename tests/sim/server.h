@@ -53,10 +53,13 @@ class Server final {
   NodeLoop& loop() { return loop_; }
   Link& link() { return link_; }
   world::IdSource& ids() { return ids_; }
+  // Runs that the periodic look has found, which nothing attended to.
+  int64_t unattended_found() { return metrics_.counter("sluice_runs_unattended_total", "").value(); }
 
   bool cut_off = false;  // from the store
   bool disk_full = false;
   bool draining = false;
+  bool wrote_late = false;  // a transaction of it, which it did not hear of
 
  private:
   Needs needs_;
