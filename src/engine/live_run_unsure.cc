@@ -1,5 +1,6 @@
 // A run the fate of whose last write is unknown. Nothing of it is dropped for that: its journal says what became of the
 // write, its epoch says whose it is, and whoever works on it need not notice.
+#include <algorithm>
 #include <limits>
 
 #include "engine/live_run.h"
@@ -12,6 +13,11 @@ constexpr Millis look_again{500};
 constexpr std::size_t whole_batch = std::numeric_limits<int32_t>::max();
 
 Error carried_elsewhere() { return {ErrorKind::conflict, "another server carries the run"}; }
+
+// An earlier write of this server, which it did not hear of, may have come through late: then these are others.
+bool are_same(const store::CommittedBatch& found, const std::vector<model::RunEvent>& wanted) {
+  return std::ranges::equal(found, wanted, {}, [](const auto& committed) -> const auto& { return committed.event(); });
+}
 
 }  // namespace
 
@@ -33,11 +39,14 @@ void LiveRun::settle() {
 void LiveRun::on_looked(const Result<store::JournalPage>& page) {
   looking_ = false;
   if (page) return conclude(page.value());
+  if (page.error().kind == ErrorKind::overloaded) {
+    again_ = needs_.loop.after(look_again, [this] { settle(); });
+    return;
+  }
   // Most conflicts are another server's: this one stops rather than act on without knowing.
   if (unsure_->kind == ErrorKind::conflict) return needs_.owner.on_lost(*this, *unsure_);
   if (page.error().kind == ErrorKind::unavailable) return needs_.owner.on_unsure(*this, page.error());
-  if (page.error().kind != ErrorKind::overloaded) return needs_.owner.on_lost(*this, page.error());
-  again_ = needs_.loop.after(look_again, [this] { settle(); });
+  needs_.owner.on_lost(*this, page.error());
 }
 
 void LiveRun::conclude(const store::JournalPage& page) {
@@ -50,7 +59,7 @@ void LiveRun::conclude(const store::JournalPage& page) {
   if (renewal_) return on_renewed(is_renewed ? Result(found) : Error{ErrorKind::overloaded, why.what});
   // One append is written as a whole or not at all, and only this server writes in this epoch.
   const bool is_written = in_flight_.events.empty() ? in_flight_.state && *in_flight_.state == found.state
-                                                    : page.events.size() == in_flight_.events.size();
+                                                    : are_same(page.events, in_flight_.events);
   if (is_written) return on_written(page.events);
   const bool is_strange = !page.events.empty() || (why.kind == ErrorKind::conflict && refusals_ >= conflicts_max);
   if (is_strange)

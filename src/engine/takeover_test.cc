@@ -246,5 +246,44 @@ TEST_F(TakeoverTest, I_12_a_run_that_is_taken_over_is_held_by_the_stores_clock_h
   EXPECT_EQ(stored_run(run).state, RunState::failed);
 }
 
+// ── writes of unknown outcome ────────────────────────────────────────────────────────────────────
+
+TEST_F(TakeoverTest, A_decision_that_is_written_late_is_not_taken_for_the_end_of_the_run) {
+  start_nodes(2);
+  const auto run = accepted_by(node(0), message("hello"));
+  auto asked = gate();
+  asked.lifetime_seconds = 3;
+  worker_of(node(0))->on_gate(std::move(asked));
+  loop.settle();
+  disk.fail_write(0, store::Fault::late);
+  DecideOutcome outcome = model::Approval{};
+  node(0).engine->decide(decision(), [&](DecideOutcome answer) { outcome = std::move(answer); });
+  loop.settle();
+  EXPECT_TRUE(std::holds_alternative<model::Problem>(outcome)) << "nothing was written by then";
+  disk.land();
+  pass(15'000);  // the server that believed it to be parked lets it expire, and finds the journal ahead
+  ASSERT_EQ(stored_run(run).state, RunState::streaming);
+  for (auto* where : {&node(0), &node(1)}) {
+    if (where->dispatcher.working() > 0) finishes(*where);
+  }
+  const auto told = told_at_the_end(node(1), run);
+  EXPECT_TRUE(is_one_story(told)) << told;
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+}
+
+TEST_F(TakeoverTest, A_refused_write_costs_no_work_while_the_journal_cannot_be_read) {
+  start_nodes(2);
+  const auto run = accepted_by(node(0), message("hello"));
+  says(node(0), "One ");
+  disk.fail_write(0, store::Fault::collides);
+  disk.refuse_reads(1);
+  says(node(0), "two.");
+  EXPECT_EQ(node(0).dispatcher.working(), 1);
+  pass(1'000);
+  finishes(node(0));
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+  EXPECT_NE(told_at_the_end(node(1), run).find("One two."), std::string::npos);
+}
+
 }  // namespace takeover_test
 }  // namespace sluice::engine

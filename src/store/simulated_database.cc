@@ -40,6 +40,7 @@ class SimulatedDatabase::InMemory final : public SqliteConnection {
   void begin_reading() override {
     const auto* asker = owner_.at_work_;
     if (asker != nullptr && !owner_.reaches(asker->node())) return fail(Trouble::unknown, "it is out of reach");
+    if (asker != nullptr && owner_.refuses_read(asker->node())) return fail(Trouble::busy, "the database is busy");
     SqliteConnection::begin_reading();
   }
   // Statements that write are remembered, as they would be said again.
@@ -121,6 +122,11 @@ void SimulatedDatabase::land() {
 bool SimulatedDatabase::refuses_list(model::NodeId to) {
   if (refused_lists_ > 0) return refused_lists_-- > 0;
   return watch_ != nullptr && watch_->refuses_list(to);
+}
+
+bool SimulatedDatabase::refuses_read(model::NodeId to) {
+  if (refused_reads_ > 0) return refused_reads_-- > 0;
+  return watch_ != nullptr && watch_->refuses_read(to);
 }
 
 std::optional<Fault> SimulatedDatabase::fault_of_next_write(model::NodeId by) {

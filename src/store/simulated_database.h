@@ -38,8 +38,9 @@ class DatabaseWatch {
   virtual bool reaches(model::NodeId node) = 0;
   // How many times this node hears a piece of news.
   virtual int news_copies(model::NodeId to) = 0;
-  // The list of unfinished runs is asked for; true: not now, it is `overloaded`.
+  // The list of unfinished runs, or something else, is to be read; true: not now, it is `overloaded`.
   virtual bool refuses_list(model::NodeId /*to*/) { return false; }
+  virtual bool refuses_read(model::NodeId /*to*/) { return false; }
   // The run as a commit of this node's has left it.
   virtual void on_moved(model::NodeId by, const model::Run& run) = 0;
   // A beat of this node was committed.
@@ -59,6 +60,8 @@ class SimulatedDatabase {
   void fail_write(int n, Fault fault) { faults_[write_count_ + n] = fault; }
   // The next `count` times that a list of unfinished runs is asked for it is `overloaded`.
   void refuse_lists(int count) { refused_lists_ = count; }
+  // The next `count` transactions that read are `overloaded`.
+  void refuse_reads(int count) { refused_reads_ = count; }
   // Writes that were asked for so far, by every store on this database; without those of a store that is to be
   // reopened.
   int write_count() const { return write_count_; }
@@ -104,6 +107,7 @@ class SimulatedDatabase {
   };
   bool reaches(model::NodeId node) const { return watch_ == nullptr || watch_->reaches(node); }
   bool refuses_list(model::NodeId to);
+  bool refuses_read(model::NodeId to);
   std::optional<Fault> fault_of_next_write(model::NodeId by);
   void note_change(std::string_view table, int64_t number, bool is_insert);
   void forget_changes() { changes_ = {}; }
@@ -124,7 +128,7 @@ class SimulatedDatabase {
   bool loses_news_ = false;
   bool gathers_ = false;
   std::optional<Late> late_;
-  int refused_lists_ = 0;
+  int refused_lists_ = 0, refused_reads_ = 0;
   int write_count_ = 0;
   std::map<int, Fault> faults_;  // by the count of the write that fails
   bool held_ = false;
