@@ -65,6 +65,7 @@ void Scene::furnish() {
     weather_.lost_box = now_and_then(30, 15);
     weather_.collision = now_and_then(25, 15);
     weather_.refuses_lists = chance_.one_in(4);
+    weather_.refused_read = now_and_then(25, 12);
     weather_.loses_news = chance_.one_in(4);
     weather_.doubles_news = chance_.one_in(4);
   }
@@ -310,6 +311,12 @@ bool Scene::reaches(model::NodeId node) {
 bool Scene::refuses_list(model::NodeId to) {
   if (quiet_ || !weather_.refuses_lists || server_of(to) == nullptr || !chance_.one_in(3)) return false;
   verdict_.count("faults: refused list");
+  return true;
+}
+
+bool Scene::refuses_read(model::NodeId to) {
+  if (server_of(to) == nullptr || !happens(weather_.refused_read)) return false;
+  verdict_.count("faults: refused read");
   return true;
 }
 

@@ -34,6 +34,7 @@ struct Weather {
   int64_t lost_box = 0;
   int64_t collision = 0;
   bool refuses_lists = false;
+  int64_t refused_read = 0;  // of reads, not of steps
   bool loses_news = false;
   bool doubles_news = false;
 };
@@ -50,6 +51,7 @@ class Scene final : private store::DatabaseWatch {
   std::optional<store::Fault> on_write(model::NodeId by) override;
   bool reaches(model::NodeId node) override;
   bool refuses_list(model::NodeId to) override;
+  bool refuses_read(model::NodeId to) override;
   int news_copies(model::NodeId to) override;
   void on_moved(model::NodeId by, const model::Run& run) override;
   void on_beat(model::NodeId by) override { interruptions_.on_beat(by, loop_.monotonic_us()); }
