@@ -37,10 +37,12 @@ Admission::Seat& Admission::sit(const Asking& asking) {
 void Admission::stand(Seat& seat, Standing standing) {
   --counts_[static_cast<std::size_t>(seat.standing)];
   ++counts_[static_cast<std::size_t>(standing)];
-  if (seat.standing == Standing::at_work) pool_.end_work(seat.since_us, now_us(), true);
-  if (standing == Standing::at_work) pool_.begin_work(now_us());
+  // Read once: the pool finds what it began by its time.
+  const auto now = now_us();
+  if (seat.standing == Standing::at_work) pool_.end_work(seat.since_us, now, true);
+  if (standing == Standing::at_work) pool_.begin_work(now);
   seat.standing = standing;
-  seat.since_us = now_us();
+  seat.since_us = now;
   seat.deadline.cancel();
   show();
 }
