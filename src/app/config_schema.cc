@@ -108,7 +108,10 @@ constexpr Key keys[] = {
      "Total size of the kept workspaces of all conversations of a tenant. 0: no limit."},
     {"sandbox.workspace_files_max", integer, "200000", "How many files a run may add to its workspace.", "", 16},
     {"sandbox.keep_seconds", integer, "300",
-     "Time to copy a workspace, or to compare it, when a run ends or waits; after it the run fails.", "", 1},
+     "Time for each step of work on a run's files (copy or compare a workspace, read or unpack a skill, read or keep a "
+     "file); "
+     "after it the run fails.",
+     "", 1},
     {"sandbox.tmp_mib", integer, "256", "Size of a sandbox's /tmp.", "", 1},
 
     {"tools.timeout_seconds", integer, "120", "Time limit of a tool call that sets none.", "", 1},

@@ -252,7 +252,8 @@ void Serving::build_house() {
   auto engine_settings = engine_options(config_, base_url_);
   engine_settings.node_version = version_;
   storeroom_.emplace(StoreroomNeeds{*store_, *contents_, hands_->workers(), *reactor_, *ids_, *log_},
-                     StoreroomOptions{scheme() + address_.local_authority(server_->port()), run_bearer_root()});
+                     StoreroomOptions{scheme() + address_.local_authority(server_->port()), run_bearer_root(),
+                                      config_.integer("sandbox.keep_seconds") * 1000});
   const auto webhook_root = webhook_signing_root();
   post_ = notices::make_post({.signing_root = webhook_root, .webhook_urls = config_.list("webhooks.urls")}, *store_,
                              *client_, *reactor_, *log_, metrics_);

@@ -1,7 +1,10 @@
 #include "app/storeroom.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <stop_token>
+#include <type_traits>
 #include <utility>
 
 #include "vault/vault.h"
@@ -12,71 +15,116 @@ namespace {
 class HouseSupplies final : public harness::Supplies, public std::enable_shared_from_this<HouseSupplies> {
  public:
   HouseSupplies(StoreroomNeeds needs, std::shared_ptr<const std::vector<skills::BuiltinSkill>> builtin_skills,
-                const model::Run& run)
-      : needs_(needs), builtin_skills_(std::move(builtin_skills)), run_(run.id), tenant_(run.tenant_id) {}
+                const model::Run& run, int64_t answer_ms_max)
+      : needs_(needs),
+        builtin_skills_(std::move(builtin_skills)),
+        run_(run.id),
+        tenant_(run.tenant_id),
+        answer_ms_max_(answer_ms_max) {}
+
+  ~HouseSupplies() override {
+    for (auto& [number, waiting] : waiting_) waiting.stop.request_stop();
+  }
 
   void skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) override {
     const auto builtin = std::ranges::find(*builtin_skills_, skill.id, &skills::BuiltinSkill::id);
-    if (builtin != builtin_skills_->end()) {
-      const auto bundle = std::make_shared<Result<std::string>>(builtin->bundle);
-      return needs_.loop.defer(answer(std::move(done), bundle));
-    }
-    const auto bytes = std::make_shared<Result<std::string>>(Error{});
-    workers().run([this, bytes, sha256 = skill.sha256] { *bytes = needs_.contents.get(sha256); },
-                  answer(std::move(done), bytes));
+    if (builtin == builtin_skills_->end()) return read(skill.sha256, std::move(done));
+    needs_.loop.defer([weak = weak_from_this(), bundle = builtin->bundle, done = std::move(done)]() mutable {
+      if (weak.lock()) done(std::move(bundle));
+    });
   }
 
   void file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) override {
-    const auto bytes = std::make_shared<Result<std::string>>(Error{});
-    workers().run([this, bytes, sha256 = file.sha256] { *bytes = needs_.contents.get(sha256); },
-                  answer(std::move(done), bytes));
+    read(file.sha256, std::move(done));
   }
 
   bool wants_assets() const override { return true; }
 
   void take_assets(std::vector<harness::Asset> assets, std::string,
                    Callback<void(Result<std::vector<harness::KeptAsset>>)> done) override {
+    const auto question = ask("keeping them", std::move(done));
     const auto kept = std::make_shared<Result<std::vector<model::RunFile>>>(Error{});
-    workers().run([this, kept, assets = std::move(assets)] { *kept = keep(assets); },
-                  [weak = weak_from_this(), kept, done = std::move(done)]() mutable {
+    workers().run([&contents = needs_.contents, stop = question.stop, run = run_, tenant = tenant_, kept,
+                   assets = std::move(assets)] { *kept = keep(contents, assets, run, tenant, stop); },
+                  [weak = weak_from_this(), kept, question] {
                     const auto self = weak.lock();
-                    if (!self) return;
-                    if (!*kept) return done(self->for_tenants(kept->error()));
-                    self->record(std::move(*kept).take(), std::move(done));
+                    if (!self || question.stop.stop_requested()) return;
+                    if (!*kept) return self->answer(question, self->for_tenants(kept->error()));
+                    self->record(std::move(*kept).take(), question);
                   });
   }
 
  private:
-  world::Workers& workers() const { return needs_.workers.of(tenant_.ulid); }
-
-  using Taken = Callback<void(Result<std::vector<harness::KeptAsset>>)>;
-
-  // On the loop's thread, unless whoever asked has gone.
+  // What the disk, or the store, was asked, and is waited for until the deadline.
+  struct Waiting {
+    world::Timer deadline;
+    std::stop_source stop;
+  };
   template <typename T>
-  Callback<void()> answer(Callback<void(Result<T>)> done, std::shared_ptr<Result<T>> result) {
-    return [weak = weak_from_this(), result = std::move(result), done = std::move(done)]() mutable {
-      const auto self = weak.lock();
-      if (!self) return;
-      if (!*result) return done(self->for_tenants(result->error()));
-      done(std::move(*result));
-    };
+  struct Question {
+    uint64_t number = 0;
+    std::stop_token stop;
+    std::shared_ptr<Callback<void(Result<T>)>> done;  // shared with the deadline
+  };
+  using Taking = Question<std::vector<harness::KeptAsset>>;
+
+  template <typename T>
+  Question<T> ask(std::string what, Callback<void(Result<T>)> done) {
+    const auto number = ++last_number_;
+    auto& waiting = waiting_[number];
+    Question<T> question{number, waiting.stop.get_token(),
+                         std::make_shared<Callback<void(Result<T>)>>(std::move(done))};
+    waiting.deadline = needs_.loop.after({answer_ms_max_}, [this, question, what = std::move(what)] {
+      Error late{ErrorKind::unavailable, what + " took longer than " + std::to_string(answer_ms_max_ / 1000) + " s"};
+      log(late);
+      waiting_.at(question.number).stop.request_stop();
+      answer(question, std::move(late));
+    });
+    return question;
   }
+
+  // What comes after the deadline is not heard. By value: the deadline, which may be what calls, goes.
+  template <typename T>
+  void answer(Question<T> question,  // NOLINT(performance-unnecessary-value-param)
+              std::type_identity_t<Result<T>> result) {
+    if (waiting_.erase(question.number) > 0) (*question.done)(std::move(result));
+  }
+
+  void read(const std::string& sha256, Callback<void(Result<std::string>)> done) {
+    const auto question = ask("reading it", std::move(done));
+    const auto bytes = std::make_shared<Result<std::string>>(Error{});
+    workers().run([&contents = needs_.contents, bytes, sha256] { *bytes = contents.get(sha256); },
+                  [weak = weak_from_this(), bytes, question] {
+                    const auto self = weak.lock();
+                    if (!self || question.stop.stop_requested()) return;
+                    self->answer(question, *bytes ? std::move(*bytes) : self->for_tenants(bytes->error()));
+                  });
+  }
+
+  world::Workers& workers() const { return needs_.workers.of(tenant_.ulid); }
 
   // Where the server keeps things is no business of a tenant's; it is in the log.
   Error for_tenants(const Error& error) const {
-    needs_.log.write(world::LogLevel::error, "contents failed", {{"run", run_.text()}, {"why", error.what}});
+    log(error);
     return {error.kind, error.kind == ErrorKind::overloaded ? "the server's disk is full"
                                                             : "the server cannot read or keep its contents"};
   }
 
-  // On a worker's thread.
-  Result<std::vector<model::RunFile>> keep(const std::vector<harness::Asset>& assets) const {
+  void log(const Error& error) const {
+    needs_.log.write(world::LogLevel::error, "contents failed", {{"run", run_.text()}, {"why", error.what}});
+  }
+
+  // On a worker's thread, which may be at it when all else is gone.
+  static Result<std::vector<model::RunFile>> keep(files::Contents& contents, const std::vector<harness::Asset>& assets,
+                                                  model::RunId run, model::TenantId tenant,
+                                                  const std::stop_token& stop) {
     std::vector<model::RunFile> files;
     for (const auto& asset : assets) {
-      auto sha256 = needs_.contents.put(asset.bytes);
+      if (stop.stop_requested()) return Error{ErrorKind::unavailable, "they are not wanted any more"};
+      auto sha256 = contents.put(asset.bytes);
       if (!sha256) return std::move(sha256.error()).in("keep " + asset.name);
-      files.push_back({.tenant_id = tenant_,
-                       .run_id = run_,
+      files.push_back({.tenant_id = tenant,
+                       .run_id = run,
                        .name = asset.name,
                        .size_bytes = static_cast<int64_t>(asset.bytes.size()),
                        .sha256 = std::move(sha256).take()});
@@ -84,7 +132,7 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
     return files;
   }
 
-  void record(std::vector<model::RunFile> files, Taken done) {
+  void record(std::vector<model::RunFile> files, const Taking& question) {
     std::vector<harness::KeptAsset> kept;
     for (auto& file : files) {
       file.id = needs_.ids.make<model::FileId>();
@@ -92,10 +140,11 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
       kept.push_back({file.id.text(), file.name, file.size_bytes, file.sha256});
     }
     needs_.store.create_files(std::move(files), [weak = weak_from_this(), kept = std::move(kept),
-                                                 done = std::move(done)](const Result<Unit>& made) mutable {
-      if (!weak.lock()) return;
-      if (!made) return done(made.error());
-      done(std::move(kept));
+                                                 question](const Result<Unit>& made) mutable {
+      const auto self = weak.lock();
+      if (!self) return;
+      if (!made) return self->answer(question, made.error());
+      self->answer(question, std::move(kept));
     });
   }
 
@@ -103,12 +152,15 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
   std::shared_ptr<const std::vector<skills::BuiltinSkill>> builtin_skills_;
   model::RunId run_;
   model::TenantId tenant_;
+  const int64_t answer_ms_max_;
+  uint64_t last_number_ = 0;
+  std::map<uint64_t, Waiting> waiting_;  // for an answer
 };
 
 }  // namespace
 
 std::shared_ptr<harness::Supplies> HouseStoreroom::supplies_for(const model::Run& run) {
-  return std::make_shared<HouseSupplies>(needs_, builtin_skills_, run);
+  return std::make_shared<HouseSupplies>(needs_, builtin_skills_, run, options_.answer_ms_max);
 }
 
 harness::WorkspaceAccess HouseStoreroom::workspace_for(const model::Run& run, model::WorkspaceUse use) {

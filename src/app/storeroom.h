@@ -2,6 +2,7 @@
 // workspace.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct StoreroomNeeds {
 struct StoreroomOptions {
   std::string server_url;       // of this server as its own egress reaches it
   std::string run_bearer_root;  // what boxes' bearers are derived from
+  // To read a bundle or a file, and to keep a run's files: a disk, or a network, may never answer.
+  int64_t answer_ms_max = 300'000;
 };
 
 class HouseStoreroom final : public engine::Storeroom {
