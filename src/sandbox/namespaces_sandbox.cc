@@ -1,10 +1,8 @@
 #include "sandbox/namespaces_sandbox.h"
 
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
@@ -12,51 +10,22 @@
 #include <filesystem>
 #include <utility>
 
-#include "sandbox/box_program.h"
 #include "sandbox/machine.h"
 #include "sandbox/orders.h"
-#include "sandbox/syscall_filter.h"
 
 namespace sluice::sandbox {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int prepare_ms_max = 10'000;
 constexpr Millis refill_pause = {5};  // the box just claimed has the processor first
 constexpr Millis refill_again = {1'000};
 constexpr int64_t refill_retry_ms_max = 30'000;
 constexpr std::size_t built_at_once_max = 2;
-constexpr std::size_t spare_seats = 2;
-constexpr uint64_t seats_of_a_zygote = 1'000'000'000;  // no seat has the number of an earlier zygote's
 constexpr Millis birth_patience = {5'000};
 constexpr int64_t opening_us_max = 60'000'000;  // an opening that took longer is not tried again
-constexpr int zygote_end_ms_max = 2'000;
 
 Error unavailable(std::string what) { return {ErrorKind::unavailable, std::move(what)}; }
-
-// The box's user must be able to reach what lies below; nobody else need.
-void let_box_user_through(const std::string& directory, uint32_t group) {
-  struct stat there {};
-  if (stat(directory.c_str(), &there) != 0 || (there.st_mode & S_IXOTH) != 0) return;
-  if (chown(directory.c_str(), static_cast<uid_t>(-1), group) == 0) chmod(directory.c_str(), there.st_mode | S_IXGRP);
-}
-
-// Fresh: what an earlier life left there is gone.
-Result<std::string> make_staging(const SandboxOptions& options, bool is_root) {
-  std::error_code error;
-  const std::string boxes = options.state_dir + "/boxes";
-  fs::remove_all(boxes, error);
-  fs::create_directories(boxes, error);
-  std::string staging = boxes + "/zygote-XXXXXX";
-  if (mkdtemp(staging.data()) == nullptr)
-    return unavailable("make a directory in " + boxes + ": " + std::strerror(errno));
-  if (is_root) {
-    let_box_user_through(options.state_dir, options.host_uid);
-    let_box_user_through(boxes, options.host_uid);
-  }
-  return staging;
-}
 
 Cell* take_first(std::deque<Cell*>& cells) {
   Cell* const first = cells.front();
@@ -116,54 +85,7 @@ NamespacesSandbox::NamespacesSandbox(SandboxOptions options, Machine machine, Gr
 NamespacesSandbox::~NamespacesSandbox() {
   cells_->map.clear();
   line_.reset();
-  end_zygote();
-}
-
-Result<Unit> NamespacesSandbox::start_zygote() {
-  auto plan = make_plan(options_, {}, machine_);
-  if (!plan) return plan.error();
-  warm_plan_ = std::move(plan.value());
-  auto filter = compile_filter(warm_plan_.syscalls);
-  if (!filter) return filter.error();
-  auto staging = make_staging(options_, machine_.is_root);
-  if (!staging) return staging.error();
-  staging_ = staging.value();
-  auto started = start_box_program();
-  if (!started) return started.error();
-  zygote_ = started.value().process;
-  zygote_pidfd_ = OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, zygote_, 0)));
-
-  const uint64_t first_seat = zygotes_++ * seats_of_a_zygote + 1;
-  const Site site = {staging_,
-                     options_.state_dir,
-                     options_.harness_dir,
-                     static_cast<uint64_t>(options_.warm_target) + spare_seats,
-                     first_seat,
-                     options_.host_uid,
-                     machine_.is_root ? options_.host_uid_count : 0};
-  Packet first = {{.verb = box::Verb::prepare}, {}, prepare_order(warm_plan_, machine_, site, groups_.controllers())};
-  first.descriptors.push_back(std::move(filter.value()));
-  for (auto& group : groups_.open()) first.descriptors.push_back(std::move(group));
-  const int line = started.value().line.get();
-  Packet answer;
-  if (!Line::send_at_once(line, std::move(first)) || !Line::receive_at_once(line, answer, prepare_ms_max)) {
-    return unavailable("the box program does not answer");
-  }
-  if (answer.head.verb != box::Verb::prepared) return unavailable(answer.payload);
-  const auto split = std::min(answer.payload.size(), static_cast<std::size_t>(answer.head.b));
-  const std::string why_one_user = answer.payload.substr(0, split);
-  const std::string what_is_shared = answer.payload.substr(split);
-  if (site.user_count > 0 && answer.head.a == 0) {
-    log_.write(world::LogLevel::warn, "sandboxes share one user",
-               {{"why", why_one_user}, {"user", int64_t{options_.host_uid}}});
-  }
-  if (!what_is_shared.empty()) {
-    log_.write(world::LogLevel::warn, "sandboxes share files with the host", {{"what", what_is_shared}});
-  }
-  line_ = std::make_unique<Line>(
-      reactor_, std::move(started.value().line), [this](Packet packet) { heard(std::move(packet)); },
-      [this] { on_zygote_gone(); });
-  return Unit{};
+  end_zygote(zygote_end_patience);
 }
 
 void NamespacesSandbox::fail(Done done, Error error) {
@@ -187,16 +109,18 @@ uint64_t NamespacesSandbox::open(BoxRequest request, Done done) {
     figures_.warm.set(static_cast<int64_t>(warm_.size()));
   } else if (!unclaimed_.empty()) {
     cell = take_first(unclaimed_);
-  } else {
+  } else if (is_prepared_) {
     cell = build(plan.value());
+    if (cell == nullptr) return fails(no_descriptor());
   }
-  if (cell == nullptr) return fails(no_descriptor());
-  claim(*cell, {.plan = std::move(plan.value()),
-                .name = std::move(request.name),
-                .done = std::move(done),
-                .asked_us = reactor_.monotonic_us(),
-                .warm = is_warm,
-                .ticket = ticket});
+  Opening opening = {.plan = std::move(plan.value()),
+                     .name = std::move(request.name),
+                     .done = std::move(done),
+                     .asked_us = reactor_.monotonic_us(),
+                     .warm = is_warm,
+                     .ticket = ticket};
+  if (cell == nullptr) return wait_for_zygote(std::move(opening)), ticket;
+  claim(*cell, std::move(opening));
   refill_after(refill_pause);
   return ticket;
 }
@@ -252,12 +176,29 @@ void NamespacesSandbox::retry(Opening opening) {
   Opening& kept = openings_[number] = std::move(opening);
   kept.retry = reactor_.after(refill_pause, [this, number] {
     auto found = openings_.extract(number);
-    if (!found) return;
-    if (!line_) return found.mapped().done(unavailable(broken_));
-    Cell* const cell = build(found.mapped().plan);
-    if (cell == nullptr) return found.mapped().done(no_descriptor());
-    claim(*cell, std::move(found.mapped()));
+    if (found) order(std::move(found.mapped()));
   });
+}
+
+void NamespacesSandbox::order(Opening opening) {
+  if (!broken_.empty()) return fail(std::move(opening.done), unavailable(broken_));
+  if (!is_prepared_) return wait_for_zygote(std::move(opening));
+  Cell* const cell = build(opening.plan);
+  if (cell == nullptr) return fail(std::move(opening.done), no_descriptor());
+  claim(*cell, std::move(opening));
+}
+
+void NamespacesSandbox::wait_for_zygote(Opening opening) {
+  const uint32_t number = next_box_++;
+  openings_[number] = std::move(opening);
+  without_zygote_.push_back(number);
+}
+
+void NamespacesSandbox::order_waiting() {
+  for (const uint32_t number : std::exchange(without_zygote_, {})) {
+    auto found = openings_.extract(number);
+    if (found) order(std::move(found.mapped()));
+  }
 }
 
 void NamespacesSandbox::refill_after(Millis delay) {
@@ -265,7 +206,7 @@ void NamespacesSandbox::refill_after(Millis delay) {
 }
 
 void NamespacesSandbox::refill() {
-  if (closing_ || !broken_.empty()) return;
+  if (closing_ || !is_prepared_) return;
   while (std::cmp_less(warm_.size() + unclaimed_.size(), options_.warm_target) &&
          unclaimed_.size() < built_at_once_max) {
     Cell* const cell = build(warm_plan_);
@@ -275,6 +216,7 @@ void NamespacesSandbox::refill() {
 }
 
 void NamespacesSandbox::heard(Packet packet) {
+  if (!is_prepared_) return on_prepared(packet);
   if (packet.head.verb == box::Verb::buried) {
     const auto grave = graves_.extract(static_cast<uint64_t>(packet.head.a));
     if (grave) forget(grave.mapped());
@@ -294,7 +236,7 @@ void NamespacesSandbox::kill_unwanted(const Packet& built) {
   if (!built.descriptors.empty()) {
     syscall(SYS_pidfd_send_signal, built.descriptors[0].get(), SIGKILL, nullptr, 0);
   }
-  if (!groups_.controllers().empty()) line_->send({{.verb = box::Verb::bury, .a = built.head.b}, {}, {}});
+  if (!groups_.controllers().empty()) bury(static_cast<uint64_t>(built.head.b));
 }
 
 void NamespacesSandbox::on_ready(Cell& cell) {
@@ -340,11 +282,16 @@ void NamespacesSandbox::on_lost(Cell& cell, Loss loss, const std::string& what) 
 
 void NamespacesSandbox::on_dead(Cell& cell) {
   note(log_, "sandbox ended", cell, cell.age_ms());
-  if (groups_.controllers().empty() || cell.seat() == 0 || !line_) return forget(cell.number());
+  const bool has_no_zygote = !line_ && (closing_ || !broken_.empty());
+  if (groups_.controllers().empty() || cell.seat() == 0 || has_no_zygote) return forget(cell.number());
   // Its groups can only be removed when nobody is in them, which is the second half of the proof.
   graves_[cell.seat()] = cell.number();
   cell.wait_for_proof("its control groups to be empty");
-  line_->send({{.verb = box::Verb::bury, .a = static_cast<int64_t>(cell.seat())}, {}, {}});
+  if (line_) bury(cell.seat());
+}
+
+void NamespacesSandbox::bury(uint64_t seat) {
+  line_->send({{.verb = box::Verb::bury, .a = static_cast<int64_t>(seat)}, {}, {}});
 }
 
 void NamespacesSandbox::on_overdue(Cell& cell, const std::string& what) {
@@ -367,38 +314,6 @@ void NamespacesSandbox::forget(uint32_t number) {
   end_zygote_if_empty();
 }
 
-void NamespacesSandbox::on_zygote_gone() {
-  line_.reset();
-  if (closing_) return;
-  log_.write(world::LogLevel::error, "zygote lost", {});
-  end_zygote();
-  for (const auto& [seat, number] : std::exchange(graves_, {})) forget(number);
-  // The others were its children and die with it, which their own descriptors tell.
-  give_up_unborn("the process that builds boxes has ended");
-  if (auto started = start_zygote(); !started) {
-    end_zygote();
-    broken_ = "the process that builds boxes has ended, and another does not start: " + started.error().what;
-    log_.write(world::LogLevel::error, "zygote not started", {{"why", broken_}});
-  }
-  refill_after(refill_pause);
-}
-
-void NamespacesSandbox::end_zygote() {
-  zygote_death_.reset();
-  if (zygote_ < 0) return;
-  kill(zygote_, SIGKILL);
-  // At once, unless the kernel holds it in a call that no signal ends: then it is left to the kernel.
-  pollfd death = {zygote_pidfd_.get(), POLLIN, 0};
-  if (poll(&death, 1, zygote_end_ms_max) == 1) {
-    waitpid(zygote_, nullptr, 0);
-  } else {
-    log_.write(world::LogLevel::error, "zygote not dead after SIGKILL", {{"pid", int64_t{zygote_}}});
-  }
-  zygote_ = -1;
-  zygote_pidfd_.reset();
-  rmdir(staging_.c_str());
-}
-
 void NamespacesSandbox::give_up_unborn(const std::string& why) {
   std::vector<uint32_t> unborn;
   for (const auto& [number, cell] : cells_->map) {
@@ -414,11 +329,17 @@ void NamespacesSandbox::close(Callback<void()> done) {
   when_closed_.push_back(std::move(done));
   if (std::exchange(closing_, true)) return;
   refill_timer_.cancel();
+  zygote_timer_.cancel();
+  zygote_death_.reset();
+  without_zygote_.clear();
   warm_.clear();
   unclaimed_.clear();
   figures_.warm.set(0);
   for (auto& [number, opening] : std::exchange(openings_, {})) {
     fail(std::move(opening.done), unavailable("the sandbox is closing"));
+  }
+  if (!line_) {
+    for (const auto& [seat, number] : std::exchange(graves_, {})) forget(number);
   }
   for (const auto& [number, cell] : cells_->map) cell->kill();
   close_timer_ = reactor_.after(birth_patience, [this] {
@@ -446,7 +367,7 @@ void NamespacesSandbox::abandon_undead() {
 }
 
 void NamespacesSandbox::finish_close() {
-  end_zygote();
+  end_zygote(zygote_end_patience);
   groups_.remove();
   close_timer_.cancel();
   auto told = std::exchange(when_closed_, {});

@@ -30,6 +30,7 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   void close(Callback<void()> done) override;
 
  private:
+  static constexpr Millis zygote_end_patience = {2'000};
   using Done = Callback<void(Result<std::unique_ptr<Box>>)>;
 
   // Those that live or die. Finds nothing once the Sandbox is gone.
@@ -69,18 +70,34 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
     world::Histogram& open_seconds;
   };
 
+  // The first one, which is waited for.
   Result<Unit> start_zygote();
+  // What it answers when it is ready comes on this line.
+  Result<OwnedFd> launch_zygote();
+  void listen(OwnedFd line);
+  Result<Unit> take_prepared(const Packet& answer);
   void heard(Packet packet);
   // Of a box that was given up before it was born.
   void kill_unwanted(const Packet& built);
   void on_zygote_gone();
-  void end_zygote();
+  void replace_zygote();
+  void on_prepared(const Packet& answer);
+  void be_broken(const std::string& why);
+  void bury_zygote();
+  // It is dead, or does not die.
+  void on_zygote_buried();
+  void end_zygote(Millis patience);
+  void bury(uint64_t seat);
   // Null when no descriptor is left for its line.
   Cell* build(const Plan& plan);
   void fail(Done done, Error error);
   int64_t ms_since(int64_t monotonic_us) const { return (reactor_.monotonic_us() - monotonic_us) / 1000; }
   void claim(Cell& cell, Opening opening);
   void retry(Opening opening);
+  void order(Opening opening);
+  // While another zygote is started.
+  void wait_for_zygote(Opening opening);
+  void order_waiting();
   void refill();
   void refill_after(Millis delay);
   void forget(uint32_t number);
@@ -112,7 +129,10 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   uint64_t zygotes_ = 0;  // that there were
   OwnedFd zygote_pidfd_;
   std::unique_ptr<world::Watch> zygote_death_;
+  world::Timer zygote_timer_;  // until it must be dead, or ready
   std::unique_ptr<Line> line_;
+  bool is_prepared_ = false;              // the zygote builds boxes
+  std::vector<uint32_t> without_zygote_;  // openings that wait for one
   uint32_t next_box_ = 1;
   uint64_t next_ticket_ = 1;
   int64_t last_built_us_ = -1;

@@ -3,6 +3,7 @@
 // What does not answer is a process that was sent SIGSTOP. Time does not pass by itself here: a loop of the test's own
 // keeps all long waits until the test says that they are over.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,8 +41,21 @@ class HeldReactor final : public world::Reactor, private world::Timer::Keeper {
   void stop() override { real_->stop(); }
   std::unique_ptr<world::Watch> watch(int fd, world::Watch::Interest interest,
                                       Callback<void(world::Ready)> when) override {
-    return real_->watch(fd, interest, std::move(when));
+    struct stat what {};
+    const bool is_line = fstat(fd, &what) == 0 && S_ISSOCK(what.st_mode);
+    if (!is_deaf_ || !is_line) return real_->watch(fd, interest, std::move(when));
+    auto later = std::make_unique<LaterWatch>(*this, fd, interest, std::move(when));
+    deaf_.push_back(later.get());
+    return later;
   }
+
+  // Nothing is heard on the lines that are made from now on, until it may be.
+  void be_deaf(bool deaf) {
+    is_deaf_ = deaf;
+    if (deaf) return;
+    for (LaterWatch* const one : std::exchange(deaf_, {})) one->begin();
+  }
+  bool has_deaf_line() const { return !deaf_.empty(); }
 
   // Calls those back whose time has come by then, but for those that they begin.
   void pass(Millis span) {
@@ -60,12 +74,32 @@ class HeldReactor final : public world::Reactor, private world::Timer::Keeper {
     int64_t due_us = 0;
     Callback<void()> then;
   };
+  class LaterWatch final : public world::Watch {
+   public:
+    LaterWatch(HeldReactor& of, int fd, Interest interest, Callback<void(world::Ready)> when)
+        : of_(of), fd_(fd), interest_(interest), when_(std::move(when)) {}
+    ~LaterWatch() override { std::erase(of_.deaf_, this); }
+    void want(Interest interest) override {
+      interest_ = interest;
+      if (real_) real_->want(interest);
+    }
+    void begin() { real_ = of_.real_->watch(fd_, interest_, std::move(when_)); }
+
+   private:
+    HeldReactor& of_;
+    const int fd_;
+    Interest interest_;
+    Callback<void(world::Ready)> when_;
+    std::unique_ptr<world::Watch> real_;
+  };
   void forget(uint64_t ticket) override { held_.erase(ticket); }
 
   const std::unique_ptr<world::Reactor> real_ = world::make_reactor().take();
   std::map<uint64_t, Held> held_;
   uint64_t last_ticket_ = 0;
   int64_t passed_us_ = 0;
+  bool is_deaf_ = false;
+  std::vector<LaterWatch*> deaf_;
 };
 
 // The processes of that name below this one.
@@ -114,6 +148,12 @@ class Patience : public testing::Test {
       opened = std::move(box);
       story->nudge();
     });
+  }
+  // Of the next one nothing is heard.
+  void lose_zygote() {
+    clock->be_deaf(true);
+    for (const pid_t zygote : named("sluice-zygote")) EXPECT_EQ(::kill(zygote, SIGKILL), 0);
+    story->until([&] { return clock->has_deaf_line(); }, "the next one");
   }
   bool is_logged(const std::string& words) const {
     return std::ranges::any_of(story->log_lines(), [&](const auto& line) { return line.find(words) != line.npos; });
@@ -202,6 +242,74 @@ TEST_F(Patience, a_sandbox_that_is_never_built_fails_its_opening_with_what_was_w
       },
       "what came too late to be gone");
   EXPECT_EQ(story->run(*opened->value(), sh("echo on")).out, "on\n");
+}
+
+// The server goes on while it waits for the next one.
+TEST_F(Patience, openings_wait_while_another_process_that_builds_sandboxes_is_started) {
+  begin(0);
+  lose_zygote();
+  ask();
+  const auto unwanted = story->sandbox().open({.name = "run_2"}, [&](Result<std::unique_ptr<Box>> box) {
+    EXPECT_EQ(box.error().what, "the sandbox is not wanted any more");
+    story->nudge();
+  });
+  story->sandbox().give_up(unwanted);
+  clock->pass({9'999});
+  EXPECT_FALSE(opened);
+  clock->be_deaf(false);
+  story->until([&] { return opened.has_value(); }, "the sandbox");
+  ASSERT_TRUE(*opened) << opened->error().what;
+  EXPECT_EQ(story->run(*opened->value(), sh("echo on")).out, "on\n");
+}
+
+TEST_F(Patience, openings_fail_when_no_other_process_that_builds_sandboxes_gets_ready) {
+  begin(0);
+  lose_zygote();
+  ask();
+  clock->pass(opening_patience);
+  story->until([&] { return opened.has_value(); }, "the answer");
+  ASSERT_FALSE(*opened);
+  const std::string why =
+      "the process that builds boxes has ended, and another does not start: waited 10 s for it to get ready";
+  EXPECT_EQ(opened->error().what, why);
+  opened.reset();
+  ask();
+  story->until([&] { return opened.has_value(); }, "the next answer");
+  ASSERT_FALSE(*opened);
+  EXPECT_EQ(opened->error().what, why);
+  story->until([] { return named("sluice-zygote").empty(); }, "the one that was not ready to be gone");
+}
+
+TEST_F(Patience, a_sandbox_that_ends_with_the_process_that_builds_sandboxes_is_proven_dead_by_the_next_one) {
+  begin(0);
+  ask();
+  story->until([&] { return opened.has_value(); }, "the sandbox");
+  ASSERT_TRUE(*opened);
+  lose_zygote();
+  std::optional<Result<Unit>> proof;
+  opened->value()->kill([&](Result<Unit> answer) {
+    proof = std::move(answer);
+    story->nudge();
+  });
+  story->until([&] { return is_logged("debug sandbox ended sandbox=run_1 "); }, "its first process to be dead");
+  if (story->can("memory limit of a box")) EXPECT_FALSE(proof);
+  clock->be_deaf(false);
+  story->until([&] { return proof.has_value(); }, "the proof");
+  EXPECT_TRUE(*proof);
+}
+
+TEST_F(Patience, a_sandbox_can_be_closed_while_another_process_that_builds_sandboxes_is_started) {
+  begin(0);
+  lose_zygote();
+  ask();
+  bool closed = false;
+  story->sandbox().close([&] {
+    closed = true;
+    story->nudge();
+  });
+  story->until([&] { return closed; }, "the end");
+  ASSERT_TRUE(opened);
+  EXPECT_FALSE(*opened);
 }
 
 TEST_F(Patience, every_step_of_a_sandbox_is_in_the_log_at_the_level_debug) {
