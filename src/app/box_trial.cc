@@ -12,6 +12,7 @@ namespace sluice::app {
 namespace {
 
 constexpr std::size_t output_bytes_max = 64 * 1024;
+constexpr int64_t command_ms_max = 10'000;
 
 Error unavailable(std::string what) { return {ErrorKind::unavailable, std::move(what)}; }
 
@@ -77,6 +78,22 @@ Result<BoxTrial> try_there(const sandbox::SandboxOptions& options, sandbox::BoxR
   return trial;
 }
 
+sandbox::Command trial_command() { return {.argv = {"true"}, .timeout_ms = command_ms_max}; }
+
+Result<std::string> in_words(const Result<BoxTrial>& trial) {
+  if (!trial) return trial.error();
+  const auto& [took_us, driver, exit, out, err] = trial.value();
+  if (exit.cause == sandbox::ExitCause::timed_out) {
+    return unavailable("waited " + std::to_string(command_ms_max / 1000) + " s for the command `true` in it to end");
+  }
+  if (exit.cause != sandbox::ExitCause::exited || exit.code != 0) {
+    return unavailable("a command in it ended as " + std::string(name_of(exit.cause)) + " " +
+                       std::to_string(exit.code) + " " + exit.what);
+  }
+  return "cold, in " + std::to_string(took_us / 1000) + "." + std::to_string(took_us / 100 % 10) + " ms (driver " +
+         driver + ")";
+}
+
 }  // namespace
 
 Result<BoxTrial> try_in_a_box(sandbox::SandboxOptions options, sandbox::BoxRequest request, sandbox::Command command) {
@@ -93,15 +110,13 @@ Result<BoxTrial> try_in_a_box(sandbox::SandboxOptions options, sandbox::BoxReque
 }
 
 Result<std::string> try_a_box(const sandbox::SandboxOptions& options) {
-  const auto trial = try_in_a_box(options, {.name = "trial"}, {.argv = {"true"}});
-  if (!trial) return trial.error();
-  const auto& [took_us, driver, exit, out, err] = trial.value();
-  if (exit.cause != sandbox::ExitCause::exited || exit.code != 0) {
-    return unavailable("a command in it ended as " + std::string(name_of(exit.cause)) + " " +
-                       std::to_string(exit.code) + " " + exit.what);
-  }
-  return "cold, in " + std::to_string(took_us / 1000) + "." + std::to_string(took_us / 100 % 10) + " ms (driver " +
-         driver + ")";
+  return in_words(try_in_a_box(options, {.name = "trial"}, trial_command()));
+}
+
+Result<std::string> try_a_box(world::Reactor& reactor, sandbox::Sandbox& sandbox) {
+  auto trial = Trial(reactor, sandbox).run({.name = "trial"}, trial_command());
+  if (trial) trial.value().driver = sandbox.driver();
+  return in_words(trial);
 }
 
 }  // namespace sluice::app

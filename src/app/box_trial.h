@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "sandbox/sandbox.h"
+#include "world/world.h"
 
 namespace sluice::app {
 
@@ -22,5 +23,7 @@ Result<BoxTrial> try_in_a_box(sandbox::SandboxOptions options, sandbox::BoxReque
 
 // How it went, in words: "cold, in 3.1 ms (driver namespaces)".
 Result<std::string> try_a_box(const sandbox::SandboxOptions& options);
+// The same in this sandbox, which is closed afterwards.
+Result<std::string> try_a_box(world::Reactor& reactor, sandbox::Sandbox& sandbox);
 
 }  // namespace sluice::app
