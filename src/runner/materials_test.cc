@@ -354,6 +354,14 @@ TEST_F(RepositoryTest, A_server_that_has_only_files_is_asked_once_more_for_all_o
   EXPECT_EQ(commands.size(), 1u) << "whoever is told of it may go";
 }
 
+TEST_F(RepositoryTest, A_clone_whose_sandbox_cannot_be_ended_ends_the_run) {
+  sandbox->kill_fails_with = Error{ErrorKind::unavailable, "waited 30 s for its processes to end"};
+  begin("say Hello.");
+  expect_problem(Slug::repository_failed, "end its sandbox: waited 30 s for its processes to end");
+  EXPECT_EQ(heard.text(), "");
+  EXPECT_TRUE(sandbox->boxes.empty());
+}
+
 TEST_F(RepositoryTest, A_clone_that_takes_too_long_or_gets_no_box_ends_the_run) {
   script = [](auto&, auto&) { return FakeResult{.hangs = true}; };
   begin("say Hello.");

@@ -179,6 +179,15 @@ TEST_F(PooledProgramTest, A_program_that_was_to_end_and_does_not_is_ended) {
   finish();
 }
 
+TEST_F(PooledProgramTest, No_human_is_asked_by_a_run_whose_sandbox_cannot_be_ended) {
+  ask_about(Subject::tool, "Bash");
+  begin("hello");
+  sandbox->kill_fails_with = Error{ErrorKind::unavailable, "waited 30 s for its processes to end"};
+  say({session("s-1"), permission(1, call("c1", "Bash", "{}"))});
+  EXPECT_FALSE(heard.gate);
+  expect_problem(Slug::sandbox_failed, "The sandbox could not be ended: waited 30 s for its processes to end.");
+}
+
 TEST_F(PooledProgramTest, A_program_without_a_session_is_asked_again_from_the_start) {
   ask_about(Subject::tool, "Bash");
   begin("hello");
