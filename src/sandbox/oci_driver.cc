@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr Millis reap_patience = {30'000};  // for all that an earlier server left
 constexpr int attempts_max = 3;
 constexpr Millis birth_patience = {30'000};    // a runtime is no zygote: it starts programs and moves groups
 constexpr Millis runtime_patience = {10'000};  // to clean up, once its box is dead or given up
@@ -61,7 +62,10 @@ Result<std::unique_ptr<Sandbox>> OciSandbox::open(SandboxOptions options, world:
   std::error_code error;
   fs::create_directories(runtime.value().state_dir, error);
   if (error) return unavailable("make " + runtime.value().state_dir + ": " + error.message());
-  reap_left_containers(runtime.value());
+  if (const int count = reap_left_containers(runtime.value(), reap_patience); count > 0) {
+    log.write(world::LogLevel::warn, "sandboxes of an earlier server not removed",
+              {{"count", int64_t{count}}, {"waited_ms", reap_patience.value}});
+  }
   reap_left_groups(machine);
   const auto first = make_plan(options, {}, machine);
   if (!first) return first.error();

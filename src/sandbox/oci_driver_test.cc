@@ -6,6 +6,7 @@
 
 #include "sandbox/control_groups.h"
 #include "sandbox/driver_contract.h"
+#include "sandbox/oci_runtime.h"
 
 namespace sluice::sandbox {
 namespace oci_driver_test {
@@ -102,6 +103,20 @@ TEST_P(OciDriver, Leaves_the_empty_groups_of_a_live_server_alone_when_another_st
 // None where the server is not root.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OciDriver);
 INSTANTIATE_TEST_SUITE_P(, OciDriver, testing::ValuesIn(runtimes_here()), driver_name);
+
+TEST(OciRuntime, Containers_that_are_not_deleted_in_time_are_left_for_the_next_start) {
+  std::string pattern = fs::temp_directory_path() / "sluice-left-XXXXXX";
+  const fs::path home = mkdtemp(pattern.data());
+  std::ofstream(home / "crun") << "#!/bin/sh\nexec sleep 1000\n";
+  fs::permissions(home / "crun", fs::perms::owner_all);
+  for (const auto* name : {"a", "b", "c"}) fs::create_directories(home / "state" / name);
+  const OciRuntime runtime{.path = home / "crun", .name = "crun", .state_dir = home / "state"};
+  EXPECT_EQ(reap_left_containers(runtime, {0}), 3);
+  EXPECT_GE(reap_left_containers(runtime, {100}), 2) << "one that is not deleted uses up all of the time";
+  std::ofstream(home / "crun") << "#!/bin/sh\nexit 0\n";
+  EXPECT_EQ(reap_left_containers(runtime, {60'000}), 0);
+  fs::remove_all(home);
+}
 
 }  // namespace oci_driver_test
 }  // namespace sluice::sandbox

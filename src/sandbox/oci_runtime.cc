@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int run_ms_max = 30'000;
+constexpr int64_t run_ms_max = 30'000;
 constexpr std::string_view groups_top = "/sys/fs/cgroup";
 
 // sbin too, which an ordinary PATH lacks and where Debian puts runc.
@@ -48,7 +49,7 @@ std::vector<std::string> unified_mounts() {
   return found;
 }
 
-int run_and_wait(const std::vector<std::string>& words) {
+int run_and_wait(const std::vector<std::string>& words, int64_t ms_max) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -63,7 +64,7 @@ int run_and_wait(const std::vector<std::string>& words) {
   if (error != 0) return status;
   const OwnedFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   pollfd end = {pidfd.get(), POLLIN, 0};
-  if (pidfd && poll(&end, 1, run_ms_max) == 0) kill(child, SIGKILL);
+  if (pidfd && poll(&end, 1, static_cast<int>(ms_max)) == 0) kill(child, SIGKILL);
   waitpid(child, &status, 0);
   return status;
 }
@@ -144,16 +145,23 @@ void reap_groups_elsewhere(const OciRuntime& runtime, const Machine& machine) {
   }
 }
 
-void reap_left_containers(const OciRuntime& runtime) {
+int reap_left_containers(const OciRuntime& runtime, Millis all_of_them) {
+  using std::chrono::steady_clock;
+  const auto deadline = steady_clock::now() + std::chrono::milliseconds(all_of_them.value);
   std::error_code none;
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(runtime.state_dir, none)) {
     if (entry.is_directory(none)) left.push_back(entry.path().filename());
   }
+  int count = static_cast<int>(left.size());
   for (const std::string& id : left) {
-    run_and_wait({runtime.path, "--root", runtime.state_dir, "delete", "--force", id});
+    const auto left_ms = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
+    if (left_ms <= 0) break;
+    run_and_wait({runtime.path, "--root", runtime.state_dir, "delete", "--force", id}, std::min(run_ms_max, left_ms));
     fs::remove_all(fs::path(runtime.state_dir) / id, none);
+    --count;
   }
+  return count;
 }
 
 }  // namespace sluice::sandbox

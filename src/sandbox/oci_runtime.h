@@ -39,7 +39,8 @@ void remove_left_groups(const OciRuntime& runtime);
 // The same for what servers left that are gone.
 void reap_groups_elsewhere(const OciRuntime& runtime, const Machine& machine);
 
-// Makes the runtime forget containers of an earlier life.
-void reap_left_containers(const OciRuntime& runtime);
+// Makes the runtime forget containers of an earlier life, as many as it can in that time. Returns how many are left for
+// the next start.
+int reap_left_containers(const OciRuntime& runtime, Millis all_of_them);
 
 }  // namespace sluice::sandbox
