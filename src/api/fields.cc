@@ -16,19 +16,6 @@ std::string with_article(Kind kind) {
   return (name.find_first_of("aeiou") == 0 ? "an " : "a ") + name;
 }
 
-void append_pointer(std::string& out, std::string_view name) {
-  out += '/';
-  for (const char c : name) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-}
-
 // What is wrong with a text, in words.
 std::optional<std::string> fault_of(std::string_view text, const TextRule& rule) {
   if (text.find('\0') != std::string_view::npos) return "must not contain NUL";
@@ -87,11 +74,7 @@ bool Fields::is_text(std::string_view name) const {
   return found && found->kind() == Kind::string;
 }
 
-std::string Fields::pointer(std::string_view name) const {
-  std::string out = at_;
-  append_pointer(out, name);
-  return out;
-}
+std::string Fields::pointer(std::string_view name) const { return model::pointer_to(at_, name); }
 
 void Fields::refuse(std::string_view name, std::string message) const {
   findings_.refuse(pointer(name), std::move(message));
@@ -167,8 +150,7 @@ std::optional<std::vector<int64_t>> Fields::integers(std::string_view name, int6
   std::vector<int64_t> out;
   std::size_t index = 0;
   found->each_element([&](Value element) {
-    std::string at = pointer(name);
-    append_pointer(at, std::to_string(index++));
+    std::string at = model::pointer_to(pointer(name), std::to_string(index++));
     const auto number = element.integer();
     if (number && *number >= least && *number <= most) return out.push_back(*number);
     findings_.refuse(std::move(at), "must be from " + std::to_string(least) + " to " + std::to_string(most));
@@ -224,8 +206,7 @@ std::optional<std::vector<std::string>> Fields::texts(std::string_view name, std
   std::vector<std::string> out;
   std::size_t index = 0;
   found->each_element([&](Value element) {
-    std::string at = pointer(name);
-    append_pointer(at, std::to_string(index++));
+    std::string at = model::pointer_to(pointer(name), std::to_string(index++));
     const auto text = element.string();
     if (!text) return findings_.refuse(std::move(at), "must be a string");
     if (auto fault = fault_of(*text, rule)) return findings_.refuse(std::move(at), std::move(*fault));
@@ -249,8 +230,7 @@ std::optional<std::vector<Fields>> Fields::objects(std::string_view name, NameLi
   }
   std::vector<Fields> out;
   found->each_element([&](Value element) {
-    std::string at = pointer(name);
-    append_pointer(at, std::to_string(out.size()));
+    std::string at = model::pointer_to(pointer(name), std::to_string(out.size()));
     out.emplace_back(element, std::move(at), known, findings_);
   });
   return out;

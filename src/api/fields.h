@@ -23,7 +23,7 @@ struct Findings {
     std::string given;
     std::string_view meant;
   };
-  std::vector<model::FieldError> errors;
+  model::FieldErrors errors;
   std::vector<NearMiss> near_misses;  // names we ignore that look like names we know
   int unknown_count = 0;
 

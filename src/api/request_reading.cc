@@ -102,11 +102,7 @@ std::optional<model::Problem> problem_of(const Asked& asked, const Findings& fin
                                       {"request_id", asked->request_id()}});
   }
   if (findings.errors.empty()) return std::nullopt;
-  const std::size_t count = findings.errors.size();
-  model::Problem problem{.slug = model::Slug::validation_error};
-  problem.detail = count == 1 ? "One field is not valid." : std::to_string(count) + " fields are not valid.";
-  problem.errors = findings.errors;
-  return problem;
+  return model::validation_error(findings.errors);
 }
 
 bool refused(const Asked& asked, const Findings& findings) {

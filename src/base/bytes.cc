@@ -87,6 +87,9 @@ std::optional<std::string_view> nearest(std::string_view word, std::span<const s
   std::optional<std::string_view> best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const auto candidate : candidates) {
+    // The distance is at least the difference of the lengths; a long word is not compared letter by letter.
+    const auto longer = std::max(word.size(), candidate.size());
+    if (longer - std::min(word.size(), candidate.size()) >= best_distance) continue;
     const auto distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best = candidate;

@@ -16,7 +16,10 @@ inline constexpr std::size_t bodies_in_flight_bytes_max = 256 * 1024 * 1024;  //
 inline constexpr std::size_t spooled_bytes_max = 4ULL * 1024 * 1024 * 1024;   // the same, on disk
 // A large body may take long, a slow one not: each byte buys time.
 inline constexpr int64_t request_body_bytes_per_ms_min = 64;
-inline constexpr int json_depth_max = 64;  // "[[[[…" costs a stack frame a level
+// A body in which everything is wrong: what is said of it stays small, and costs little to find.
+inline constexpr std::size_t field_errors_max = 100;
+inline constexpr std::size_t field_error_text_bytes_max = 1024;  // a pointer through a long name; a message that quotes
+inline constexpr int json_depth_max = 64;                        // "[[[[…" costs a stack frame a level
 
 // Connections.
 inline constexpr std::size_t connection_count_max = 20'000;

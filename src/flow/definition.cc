@@ -10,7 +10,7 @@
 namespace sluice::flow {
 namespace {
 
-using Faults = std::vector<model::FieldError>;
+using Faults = model::FieldErrors;
 
 constexpr std::string_view definition_names[] = {"inputs", "environment", "blocks", "edges", "outputs"};
 constexpr std::string_view input_names[] = {"name", "type", "required", "default"};
@@ -265,7 +265,7 @@ bool is_of_type(json::Value value, InputType type) {
   return false;
 }
 
-Definition read_definition(json::Value value, const std::string& at, std::vector<model::FieldError>& faults) {
+Definition read_definition(json::Value value, const std::string& at, model::FieldErrors& faults) {
   Definition out;
   const Members from(value, at, definition_names, faults);
   if (value.kind() != json::Kind::object) return out;

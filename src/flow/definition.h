@@ -95,7 +95,7 @@ struct Definition {
 };
 
 // What is wrong is added to `faults`, with JSON pointers that begin with `at`.
-Definition read_definition(json::Value value, const std::string& at, std::vector<model::FieldError>& faults);
+Definition read_definition(json::Value value, const std::string& at, model::FieldErrors& faults);
 
 // The URL of a runner: http or https, without doubt.
 bool is_sandbox_url(std::string_view url);

@@ -26,7 +26,7 @@
 namespace sluice::flow {
 
 // What is wrong with a definition, with JSON pointers that begin with `at`.
-std::vector<model::FieldError> faults_of_definition(json::Value definition, const std::string& at);
+model::FieldErrors faults_of_definition(json::Value definition, const std::string& at);
 
 struct Start {
   model::TenantId tenant;

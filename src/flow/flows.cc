@@ -15,8 +15,8 @@ Error server_stops() {
 
 }  // namespace
 
-std::vector<model::FieldError> faults_of_definition(json::Value definition, const std::string& at) {
-  std::vector<model::FieldError> faults;
+model::FieldErrors faults_of_definition(json::Value definition, const std::string& at) {
+  model::FieldErrors faults;
   static_cast<void>(make_plan(definition, at, faults));
   return faults;
 }
@@ -31,12 +31,12 @@ void HouseFlows::start(Start start, Callback<void(RunOutcome)> done) {
   if (draining_) return done(unavailable("The server is stopping; nothing was created."));
   auto plan = plan_of(start.workflow.definition);
   if (!plan) return done(problem_of(model::Slug::internal, plan.error().what));
-  std::vector<model::FieldError> faults;
+  model::FieldErrors faults;
   const auto given = json::Document::parse(start.inputs);
   auto inputs = given ? read_inputs(plan.value(), given.value().root(), "/inputs", faults) : std::nullopt;
   if (!inputs) {
-    auto problem = problem_of(model::Slug::validation_error, "The workflow cannot be run with these inputs.");
-    problem.errors = std::move(faults);
+    auto problem = model::validation_error(faults);
+    if (!faults.has_more()) problem.detail = "The workflow cannot be run with these inputs.";
     return done(std::move(problem));
   }
   if (at_once_[start.tenant] >= options_.runs_at_once_max) {

@@ -6,20 +6,6 @@
 
 namespace sluice::flow {
 
-std::string pointer_to(const std::string& at, std::string_view step) {
-  std::string out = at + "/";
-  for (const char c : step) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 Members::Members(json::Value object, std::string at, std::span<const std::string_view> known, Faults& faults)
     : object_(object), at_(std::move(at)), faults_(faults) {
   if (object_.kind() != json::Kind::object) {
@@ -28,7 +14,7 @@ Members::Members(json::Value object, std::string at, std::span<const std::string
   }
   if (known.empty()) return;
   object_.each_member([&](std::string_view name, json::Value) {
-    if (std::ranges::find(known, name) != known.end()) return;
+    if (faults_.has_more() || std::ranges::find(known, name) != known.end()) return;
     const auto meant = nearest(name, known);
     refuse(name, meant ? "is not known; did you mean " + std::string(*meant) + "?" : "is not known");
   });

@@ -14,12 +14,11 @@
 
 namespace sluice::flow {
 
-// `at` with one more step, escaped.
-std::string pointer_to(const std::string& at, std::string_view step);
+using model::pointer_to;
 
 class Members {
  public:
-  using Faults = std::vector<model::FieldError>;
+  using Faults = model::FieldErrors;
   // A member that is none of `known` is a fault; empty: any name is known.
   Members(json::Value object, std::string at, std::span<const std::string_view> known, Faults& faults);
 

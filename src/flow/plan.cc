@@ -8,7 +8,7 @@
 namespace sluice::flow {
 namespace {
 
-using Faults = std::vector<model::FieldError>;
+using Faults = model::FieldErrors;
 
 // Looks over a definition that could be read.
 class Check {
@@ -145,6 +145,7 @@ class Check {
   // `before` null: all blocks are.
   void check_places(const Template& words, const std::string& at, const std::vector<bool>* before) {
     words.each_place([&](const Place& place) {
+      if (faults_.has_more()) return;
       const auto named = "has {{" + text_of(place) + "}}, ";
       if (const auto* input = std::get_if<InputPlace>(&place)) {
         if (std::ranges::find(definition().inputs, input->name, &Input::name) == definition().inputs.end()) {
@@ -171,13 +172,13 @@ std::optional<std::size_t> Plan::index_of(std::string_view block) const {
   return static_cast<std::size_t>(found - definition.blocks.begin());
 }
 
-std::optional<Plan> make_plan(json::Value definition, const std::string& at, std::vector<model::FieldError>& faults) {
+std::optional<Plan> make_plan(json::Value definition, const std::string& at, model::FieldErrors& faults) {
   Faults found;
   Plan plan;
   plan.definition = read_definition(definition, at, found);
   if (found.empty()) Check(plan, at, found).look();
   if (found.empty()) return plan;
-  faults.insert(faults.end(), found.begin(), found.end());
+  faults.append(std::move(found));
   return std::nullopt;
 }
 
@@ -191,7 +192,7 @@ Result<Plan> plan_of(std::string_view definition) {
 }
 
 std::optional<std::string> read_inputs(const Plan& plan, json::Value given, const std::string& at,
-                                       std::vector<model::FieldError>& faults) {
+                                       model::FieldErrors& faults) {
   std::vector<std::string_view> known;
   for (const auto& input : plan.definition.inputs) known.emplace_back(input.name);
   const auto before = faults.size();

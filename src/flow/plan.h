@@ -21,12 +21,12 @@ struct Plan {
 };
 
 // Empty when `faults` grew. The pointers in it begin with `at`.
-std::optional<Plan> make_plan(json::Value definition, const std::string& at, std::vector<model::FieldError>& faults);
+std::optional<Plan> make_plan(json::Value definition, const std::string& at, model::FieldErrors& faults);
 // Of a definition that was checked when it was kept.
 Result<Plan> plan_of(std::string_view definition);
 
 // The inputs of a run as JSON, with defaults where none was given; empty when `faults` grew.
 std::optional<std::string> read_inputs(const Plan& plan, json::Value given, const std::string& at,
-                                       std::vector<model::FieldError>& faults);
+                                       model::FieldErrors& faults);
 
 }  // namespace sluice::flow

@@ -7,7 +7,7 @@
 namespace sluice::flow {
 namespace plan_test {
 
-using Faults = std::vector<model::FieldError>;
+using Faults = model::FieldErrors;
 
 Faults faults_in(const std::string& definition) {
   const auto document = json::Document::parse(definition);
@@ -224,6 +224,25 @@ std::string inputs_of(const std::string& given, Faults* faults = nullptr) {
   if (faults != nullptr) *faults = found;
   if (!found.empty()) return found[0].pointer + " " + found[0].message;
   return *read;
+}
+
+TEST(Plan, The_first_hundred_of_many_faults_are_named) {
+  std::string members;
+  for (int i = 0; i < 5'000; ++i) members += ",\"n" + std::to_string(i) + "\":0";
+  const auto faults = faults_in(blocks(agents("a"), members));
+  EXPECT_EQ(faults.size(), limits::field_errors_max);
+  EXPECT_TRUE(faults.has_more());
+}
+
+TEST(Plan, A_long_name_is_not_repeated_for_each_fault_below_it) {
+  std::string places;
+  for (int i = 0; i < 5'000; ++i) places += "{{inputs.x}}";
+  const std::string name(50'000, 'n');
+  const auto faults = faults_in(blocks(R"({"id":"a","type":"http","method":"POST","url":"https://h.example",)"
+                                       R"("body":{")" +
+                                       name + R"(":")" + places + "\"}}"));
+  EXPECT_EQ(faults.size(), limits::field_errors_max);
+  for (const auto& fault : faults) EXPECT_LE(fault.pointer.size(), limits::field_error_text_bytes_max + 3);
 }
 
 TEST(Plan, Inputs_have_their_types_and_defaults) {

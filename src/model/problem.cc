@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/limits.h"
 
 namespace sluice::model {
 namespace {
@@ -128,6 +129,15 @@ constexpr bool registry_is_in_order() {
 }
 static_assert(registry_is_in_order());
 
+// At most as long as a pointer or a message may be; it never ends within a character.
+std::string cut(std::string text) {
+  if (text.size() <= limits::field_error_text_bytes_max) return text;
+  std::size_t end = limits::field_error_text_bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  text.resize(end);
+  return text + "…";
+}
+
 }  // namespace
 
 std::span<const SlugEntry> problem_registry() { return registry; }
@@ -155,6 +165,50 @@ void append_json(std::string& out, const Problem& problem, const ProblemContext&
     writer.end_array();
   }
   writer.end_object();
+}
+
+Problem validation_error(const FieldErrors& errors) {
+  Problem problem{.slug = Slug::validation_error};
+  const auto count = std::to_string(errors.size());
+  if (errors.has_more()) {
+    problem.detail = "More than " + count + " fields are not valid; these are the first " + count + ".";
+  } else {
+    problem.detail = errors.size() == 1 ? "One field is not valid." : count + " fields are not valid.";
+  }
+  problem.errors.assign(errors.begin(), errors.end());
+  return problem;
+}
+
+bool FieldErrors::is_full() const { return kept_.size() >= limits::field_errors_max; }
+
+void FieldErrors::push_back(FieldError error) {
+  if (is_full()) {
+    has_more_ = true;
+    return;
+  }
+  kept_.push_back({cut(std::move(error.pointer)), cut(std::move(error.message))});
+}
+
+void FieldErrors::append(FieldErrors others) {
+  for (auto& error : others.kept_) push_back(std::move(error));
+  has_more_ = has_more_ || others.has_more_;
+}
+
+std::string pointer_to(std::string at, std::string_view step) {
+  if (at.size() > limits::field_error_text_bytes_max) return at;
+  at += '/';
+  for (const char c : step) {
+    if (at.size() > limits::field_error_text_bytes_max + 4)
+      break;  // enough for cut() to see, and for a whole character
+    if (c == '~') {
+      at += "~0";
+    } else if (c == '/') {
+      at += "~1";
+    } else {
+      at += c;
+    }
+  }
+  return at;
 }
 
 }  // namespace sluice::model

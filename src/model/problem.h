@@ -79,6 +79,29 @@ struct FieldError {
   std::string message;
 };
 
+// What is wrong with one request: the first `limits::field_errors_max` faults, and whether there are more.
+class FieldErrors {
+ public:
+  void push_back(FieldError error);
+  void append(FieldErrors others);
+  // Further faults are not kept, so the search for them can end.
+  bool is_full() const;
+  bool has_more() const { return has_more_; }
+  bool empty() const { return kept_.empty(); }
+  std::size_t size() const { return kept_.size(); }
+  const FieldError& front() const { return kept_.front(); }
+  const FieldError& operator[](std::size_t index) const { return kept_[index]; }
+  auto begin() const { return kept_.begin(); }
+  auto end() const { return kept_.end(); }
+
+ private:
+  std::vector<FieldError> kept_;
+  bool has_more_ = false;
+};
+
+// The JSON pointer `at` with one more step, escaped. It is cut where it grows too long.
+std::string pointer_to(std::string at, std::string_view step);
+
 struct Problem {
   Slug slug = Slug::internal;
   std::string detail;
@@ -96,5 +119,8 @@ struct ProblemContext {
 };
 
 void append_json(std::string& out, const Problem& problem, const ProblemContext& context);
+
+// A problem with all of `errors`; its detail says how many there are.
+Problem validation_error(const FieldErrors& errors);
 
 }  // namespace sluice::model

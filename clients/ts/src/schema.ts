@@ -117,6 +117,7 @@ export interface Problem {
   instance?: string
   request_id?: string
   conflicting_resource_id?: string
+  /** The first 100 faults; `detail` says if there are more. Long pointers and messages are cut, and then end with "…". */
   errors?: {
     /** A JSON pointer into the body, or the name of a header or query parameter. */
     pointer: string

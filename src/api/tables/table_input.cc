@@ -13,9 +13,13 @@ constexpr TextRule column_rule{.chars_min = 1, .chars_max = 64};
 constexpr std::string_view ops = "eq, ne, lt, lte, gt, gte, contains, starts_with, in, is_null";
 constexpr int64_t limit_max = 1'000;
 
+// All the columns in each of many errors would be an answer much larger than the request.
+constexpr std::size_t columns_named_max = 5;
+
 std::string no_such_column(std::string_view name, const std::vector<model::Column>& columns) {
   std::string out = "names no column: there is no \"" + std::string(name) + "\". There are";
-  for (const auto& column : columns) out += " " + column.name;
+  for (std::size_t i = 0; i < std::min(columns.size(), columns_named_max); ++i) out += " " + columns[i].name;
+  if (columns.size() > columns_named_max) out += " and " + std::to_string(columns.size() - columns_named_max) + " more";
   return out;
 }
 
@@ -158,8 +162,9 @@ std::string read_cells(json::Value object, const std::string& pointer, const std
   json::Writer writer(out);
   writer.begin_object();
   object.each_member([&](std::string_view name, json::Value value) {
+    if (findings.errors.has_more()) return;
     const auto* const column = model::find_column(columns, name);
-    const std::string at = pointer + "/" + std::string(name);
+    const std::string at = model::pointer_to(pointer, name);
     if (column == nullptr) return findings.refuse(at, no_such_column(name, columns));
     const auto fault = model::fault_of_cell(column->type, value);
     if (!fault.empty()) return findings.refuse(at, std::string(fault));
@@ -168,6 +173,7 @@ std::string read_cells(json::Value object, const std::string& pointer, const std
     writer.key_escaped(name).raw(model::cell_text(column->type, value));
   });
   writer.end_object();
+  if (findings.errors.has_more()) return out;
   for (const auto& column : columns) {
     if (which == Cells::of_row && column.required && !object.find(column.name)) {
       findings.refuse(pointer + "/" + column.name, "is required");

@@ -51,6 +51,32 @@ TEST_F(TablesTest, A_row_is_changed_and_deleted) {
   EXPECT_EQ(remove(at("/cities/rows/row_x"))->status, 404);
 }
 
+TEST_F(TablesTest, A_row_in_which_everything_is_wrong_gets_a_short_answer) {
+  std::string columns;
+  for (int i = 10; i < 74; ++i) {
+    columns += (columns.empty() ? "" : ",") + (R"({"name":"c)" + std::to_string(i)) + std::string(61, 'x') +
+               R"(","type":"text"})";
+  }
+  ASSERT_EQ(post(at(""), R"({"name":"wide","columns":[)" + columns + "]}")->status, 201);
+  std::string row;
+  for (int i = 0; i < 20'000; ++i) row += (row.empty() ? "\"" : ",\"") + std::to_string(i) + "\":0";
+  const auto answer = post(at("/wide/rows"), R"({"rows":[{)" + row + "}]}");
+  EXPECT_EQ(answer->status, 422);
+  EXPECT_LT(answer->body.size(), 64U * 1024);
+  EXPECT_NE(answer->body.find("More than 100 fields are not valid; these are the first 100."), std::string::npos);
+  EXPECT_NE(answer->body.find("/rows/0/99"), std::string::npos);
+  EXPECT_EQ(answer->body.find("/rows/0/100"), std::string::npos);
+  EXPECT_NE(answer->body.find("and 59 more"), std::string::npos) << "five of 64 columns are named";
+}
+
+TEST_F(TablesTest, A_name_of_a_megabyte_is_not_sent_back) {
+  make_cities();
+  const auto answer = insert(R"([{"city":"x",")" + std::string(1024 * 1024, 'y') + "\":0}]");
+  EXPECT_EQ(answer->status, 422);
+  EXPECT_LT(answer->body.size(), 8U * 1024);
+  EXPECT_NE(answer->body.find("/rows/0/yyy"), std::string::npos);
+}
+
 TEST_F(TablesTest, What_is_wrong_with_rows_is_said_where_it_is_and_none_is_kept) {
   make_cities();
   expect_fault(insert(R"([{"city":"Rome"},{"size":1}])"), "/rows/1/city");

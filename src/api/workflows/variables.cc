@@ -66,7 +66,7 @@ std::string keep_variables(json::Value sent, const std::string& before, Findings
       const auto known = kept.extract(std::string(name));
       const bool is_hidden = value.string() == hidden_value;
       if (is_hidden && known.empty()) {
-        findings.refuse("/definition/environment/" + std::string(name),
+        findings.refuse(model::pointer_to("/definition/environment", name),
                         "is the mark of a hidden value, and the workflow has no variable of this name");
       }
       writer.key_escaped(name);

@@ -40,9 +40,7 @@ std::optional<std::string> read_definition(const Asked& asked, json::Value body,
   const auto text = asked->is_guest() ? keep_variables(*definition, before, findings) : definition->to_text();
   const auto parsed = json::Document::parse(text);
   SLUICE_CHECK(parsed);
-  for (auto& fault : flow::faults_of_definition(parsed.value().root(), "/definition")) {
-    findings.refuse(std::move(fault.pointer), std::move(fault.message));
-  }
+  findings.errors.append(flow::faults_of_definition(parsed.value().root(), "/definition"));
   return text;
 }
 
