@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/notice_limits.h"
 #include "notices/notices.h"
 
 namespace sluice::notices {
@@ -13,6 +15,10 @@ constexpr int64_t look_every_ms = 15'000;
 constexpr int64_t wait_ms_max = 3'600'000;
 constexpr int64_t call_ms_max = 15'000;
 constexpr int due_page = 64;
+// A notice that was found waits here for a slot of its tenant. Not for long, because the store gives it to another
+// server a minute later, and the tenant may change its URL.
+constexpr int64_t wait_here_ms_max = 5'000;
+constexpr int waiting_of_tenant_max = 16;
 
 class HousePost;
 
@@ -20,6 +26,7 @@ class HousePost;
 class Delivery final : public net::CallListener {
  public:
   Delivery(HousePost& post, store::DueNotice due) : post_(post), due_(std::move(due)) {}
+  model::TenantId tenant() const { return due_.notice.tenant_id; }
   void begin(net::Client& client, net::ClientRequest request) { call_ = client.call(std::move(request), *this); }
 
  private:
@@ -55,6 +62,10 @@ class HousePost final : public Post {
  private:
   void look();
   void look_later();
+  // A tenant whose host does not answer must not take all slots.
+  bool has_slot_for(model::TenantId tenant) const;
+  void enqueue(store::DueNotice due);
+  void send_waiting();
   void send(store::DueNotice due);
 
   template <typename F>
@@ -73,6 +84,11 @@ class HousePost final : public Post {
   world::Counter& failed_;
   world::Counter& given_up_;
   std::unordered_map<model::NoticeId, std::unique_ptr<Delivery>> under_way_;
+  struct Waiting {
+    store::DueNotice due;
+    int64_t until_ms;
+  };
+  std::deque<Waiting> waiting_;
   bool looking_ = false;
   bool again_ = false;  // somebody nudged meanwhile
   int64_t look_in_ms_ = look_every_ms;
@@ -99,8 +115,9 @@ void HousePost::look() {
   store_.due_notices(loop_.now(), due_page, while_alive([this](Result<std::vector<store::DueNotice>> due) {
                        looking_ = false;
                        if (due) {
-                         for (auto& notice : due.value()) send(std::move(notice));
+                         for (auto& notice : due.value()) enqueue(std::move(notice));
                        }
+                       send_waiting();
                        if (again_) return nudge();
                        look_later();
                      }));
@@ -111,10 +128,37 @@ void HousePost::look_later() {
   next_look_ = loop_.after({std::exchange(look_in_ms_, look_every_ms)}, [this] { nudge(); });
 }
 
+bool HousePost::has_slot_for(model::TenantId tenant) const {
+  const auto of_tenant =
+      std::ranges::count_if(under_way_, [&](const auto& entry) { return entry.second->tenant() == tenant; });
+  return of_tenant < limits::due_notices_of_tenant_max &&
+         under_way_.size() < static_cast<std::size_t>(options_.at_once_max);
+}
+
+void HousePost::enqueue(store::DueNotice due) {
+  if (under_way_.contains(due.notice.id)) return;
+  int of_tenant = 0;
+  for (const auto& [other, until_ms] : waiting_) {
+    if (other.notice.id == due.notice.id) return;
+    if (other.notice.tenant_id == due.notice.tenant_id) ++of_tenant;
+  }
+  if (of_tenant < waiting_of_tenant_max) waiting_.push_back({std::move(due), loop_.now().ms + wait_here_ms_max});
+}
+
+void HousePost::send_waiting() {
+  const auto now_ms = loop_.now().ms;
+  for (auto& [due, until_ms] : std::exchange(waiting_, {})) {
+    if (until_ms <= now_ms) continue;  // it becomes due again
+    if (has_slot_for(due.notice.tenant_id)) {
+      send(std::move(due));
+    } else {
+      waiting_.push_back({std::move(due), until_ms});
+    }
+  }
+}
+
 void HousePost::send(store::DueNotice due) {
-  if (under_way_.size() >= static_cast<std::size_t>(options_.at_once_max)) return;  // its turn comes
   const auto id = due.notice.id;
-  if (under_way_.contains(id)) return;
   const auto reach = net::reach_of(due.url, options_.webhook_urls);
   if (reach == net::Reach::nowhere) {
     return settle(due, false, "the operator does not allow this URL");
@@ -139,6 +183,7 @@ void HousePost::settle(const store::DueNotice& due, bool taken, const std::strin
   // cannot say leaves it due: it is told once more.
   auto settled = while_alive([this, id = due.notice.id](const Result<Unit>&) {
     under_way_.erase(id);
+    send_waiting();
     nudge();
   });
   if (taken) {

@@ -10,28 +10,31 @@ namespace post_test {
 
 class PostTest : public testing::Test {
  protected:
-  PostTest() {
-    model::Tenant tenant{.id = tenant_, .name = "acme"};
-    tenant.webhook_url = "https://host.example/hooks";
-    store_.create_tenant(tenant, {.id = agent_, .tenant_id = tenant_, .is_default = true}, [](Result<Unit>) {});
+  PostTest() { make_tenant(tenant_, agent_, "https://host.example/hooks"); }
+
+  void make_tenant(model::TenantId id, model::AgentId agent, const std::string& webhook_url) {
+    model::Tenant tenant{.id = id, .name = id.text()};
+    tenant.webhook_url = webhook_url;
+    store_.create_tenant(tenant, {.id = agent, .tenant_id = id, .is_default = true}, [](Result<Unit>) {});
     loop_.settle();
   }
 
   // A run parks: its notice is in the store from then on.
-  model::NoticeId raise(std::string body) {
+  model::NoticeId raise(std::string body) { return raise(std::move(body), tenant_, agent_); }
+  model::NoticeId raise(std::string body, model::TenantId tenant, model::AgentId agent) {
     store::NewRun made;
     const auto conversation = ids_.make<model::ConversationId>();
-    made.conversation = model::Conversation{.id = conversation, .tenant_id = tenant_, .agent_id = agent_};
+    made.conversation = model::Conversation{.id = conversation, .tenant_id = tenant, .agent_id = agent};
     made.user_message = {.id = ids_.make<model::MessageId>(), .conversation_id = conversation};
     made.assistant_message = {.id = ids_.make<model::MessageId>(), .conversation_id = conversation};
-    made.run = {.id = ids_.make<model::RunId>(), .tenant_id = tenant_, .conversation_id = conversation};
+    made.run = {.id = ids_.make<model::RunId>(), .tenant_id = tenant, .conversation_id = conversation};
     made.run.user_message_id = made.user_message.id;
     made.run.message_id = made.assistant_message.id;
     made.events = {{model::EventKind::accepted, loop_.now(), "{}"}};
     store::Append append{.run = made.run.id, .epoch = {1}, .head = {1}};
     append.events = {{model::EventKind::log, loop_.now(), "{}"}};
     const auto notice = ids_.make<model::NoticeId>();
-    append.notices = {{notice, tenant_, "approval.required", std::move(body), loop_.now()}};
+    append.notices = {{notice, tenant, "approval.required", std::move(body), loop_.now()}};
     store_.accept(std::move(made), [](Result<store::AcceptOutcome> outcome) { ASSERT_TRUE(outcome); });
     loop_.settle();
     store_.append(std::move(append), [](Result<store::CommittedBatch> written) { ASSERT_TRUE(written); });
@@ -157,6 +160,21 @@ TEST_F(PostTest, Many_are_sent_a_few_at_a_time_and_each_once) {
   loop_.advance({1'000});
   EXPECT_EQ(client_.requests.size(), 50U);
   EXPECT_EQ(due_count(), 0U);
+}
+
+TEST_F(PostTest, A_tenant_whose_host_is_silent_does_not_make_another_tenant_wait) {
+  const auto other = ids_.make<model::TenantId>();
+  const auto its_agent = ids_.make<model::AgentId>();
+  make_tenant(other, its_agent, "https://host.example/other");
+  for (int i = 0; i < 70; ++i) raise("silent");
+  raise("other", other, its_agent);
+  client_.answer(net::FakeAnswer().wait(3'600'000));
+  client_.answer(net::FakeAnswer::whole(200, ""));
+  client_.answer(net::FakeAnswer().wait(3'600'000));
+  post().nudge();
+  loop_.advance({100});
+  ASSERT_EQ(client_.requests.size(), 3U) << "two of one tenant, and one of the other";
+  EXPECT_EQ(client_.requests[1].body, "other") << "each tenant has one notice sent before any has two";
 }
 
 }  // namespace post_test

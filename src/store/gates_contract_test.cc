@@ -296,6 +296,15 @@ TEST_P(GateContract, A_notice_is_due_until_it_is_taken) {
   EXPECT_EQ(left[0].notice.id, first[0].notice.id);
 }
 
+TEST_P(GateContract, The_page_of_due_notices_has_two_of_each_tenant) {
+  set_webhook("https://hooks.example.com/a");
+  for (int i = 0; i < 5; ++i) {
+    const auto begun = accepted(tenant, i == 0 ? conversation : make_conversation(tenant).id);
+    get(&Store::append, the_park(begun, an_approval(begun)));
+  }
+  EXPECT_EQ(due({99'000}).size(), 2U);
+}
+
 TEST_P(GateContract, Notices_are_kept_only_for_tenants_with_a_webhook) {
   auto begun = accepted(tenant, conversation);
   get(&Store::append, the_park(begun, an_approval(begun)));

@@ -1,5 +1,6 @@
 #include "store/pg_journal.h"
 
+#include "base/notice_limits.h"
 #include "store/pg_group.h"
 #include "store/pg_schema.h"
 #include "store/sql_rows.h"
@@ -83,15 +84,16 @@ Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId nod
 }
 
 Result<std::vector<DueNotice>> due_notices(Connection& db, Timestamp now, int limit) {
-  Query query(
-      db,
-      "WITH claimed AS (SELECT number, due_at FROM notices WHERE due_at <= ?1 ORDER BY due_at, number LIMIT ?2 FOR "
-      "UPDATE "
-      "SKIP LOCKED), given AS (UPDATE notices n SET due_at = ?1 + ?3 FROM claimed WHERE n.number = claimed.number "
-      "RETURNING n.*, claimed.due_at AS since) SELECT given.id, given.tenant_id, kind, body, given.created_at, "
-      "webhook_url, attempts "
-      "FROM given JOIN tenants ON tenants.id = given.tenant_id ORDER BY since, given.number",
-      now, limit, claimed_ms);
+  Query query(db,
+              "WITH fair AS (SELECT number, row_number() OVER (PARTITION BY tenant_id ORDER BY due_at, number) AS turn "
+              "FROM notices WHERE due_at <= ?1), claimed AS (SELECT n.number, n.due_at, fair.turn FROM notices n "
+              "JOIN fair ON fair.number = n.number WHERE n.due_at <= ?1 AND fair.turn <= ?4 "
+              "ORDER BY fair.turn, n.due_at, n.number LIMIT ?2 FOR UPDATE OF n SKIP LOCKED), "
+              "given AS (UPDATE notices n SET due_at = ?1 + ?3 FROM claimed WHERE n.number = claimed.number "
+              "RETURNING n.*, claimed.turn, claimed.due_at AS since) SELECT given.id, given.tenant_id, kind, body, "
+              "given.created_at, webhook_url, attempts "
+              "FROM given JOIN tenants ON tenants.id = given.tenant_id ORDER BY given.turn, since, given.number",
+              now, limit, claimed_ms, limits::due_notices_of_tenant_max);
   std::vector<DueNotice> due;
   while (query.next()) {
     auto& [notice, url, attempts] = due.emplace_back();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/notice_limits.h"
 #include "store/patch.h"
 #include "store/secret_rules.h"
 #include "store/sql_rows.h"
@@ -301,10 +302,13 @@ Result<std::vector<model::AuditEntry>> audit(Connection& db, std::optional<model
 
 Result<std::vector<DueNotice>> due_notices(Connection& db, Timestamp now, int limit) {
   Query query(db,
+              "WITH fair AS (SELECT number AS one, row_number() OVER (PARTITION BY tenant_id ORDER BY due_at, number) "
+              "AS turn FROM notices WHERE due_at <= ?) "
               "SELECT notices.id, notices.tenant_id, kind, body, notices.created_at, webhook_url, attempts "
-              "FROM notices CROSS JOIN tenants "
-              "WHERE tenants.id = notices.tenant_id AND due_at <= ? ORDER BY due_at, notices.number LIMIT ?",
-              now, limit);
+              "FROM fair CROSS JOIN notices CROSS JOIN tenants "
+              "WHERE turn <= ? AND notices.number = one AND tenants.id = notices.tenant_id "
+              "ORDER BY turn, due_at, notices.number LIMIT ?",
+              now, limits::due_notices_of_tenant_max, limit);
   std::vector<DueNotice> due;
   while (query.next()) {
     auto& [notice, url, attempts] = due.emplace_back();
