@@ -89,10 +89,11 @@ void Http1Connection::begin_body() {
   body_begun_us_ = context_.reactor.monotonic_us();
   ++bodies_begun_;
   enter(Phase::body, context_.options.request_body_ms_max);
-  parser_.hold_head();
-  if (const auto& refused = parser_.refused()) return refuse(refused->status, refused->detail);
   const bool is_pressing = parser_.announces_body_to_judge() || context_.bodies.is_crowded(*caller_.origin());
-  if (!context_.options.doorkeeper || !parser_.is_guarded() || !is_pressing) return say_continue();
+  const bool is_judged = context_.options.doorkeeper && parser_.is_guarded() && is_pressing;
+  parser_.hold_head(is_judged ? Judged::now : Judged::no);
+  if (const auto& refused = parser_.refused()) return refuse(refused->status, refused->detail);
+  if (!is_judged) return say_continue();
   Request head = parser_.request();
   head.peer = caller_.address();
   context_.options.doorkeeper(head, [weak = weak_from_this(), number = bodies_begun_](std::optional<Response> answer) {

@@ -62,10 +62,11 @@ void Http2Connection::on_head(Http2Stream& stream) {
   stream.body_begun_us = context_.reactor.monotonic_us();
   stream.request_due_us = stream.body_begun_us + context_.options.request_body_ms_max * 1000;
   wake_by(stream.request_due_us);
-  stream.hold_head();
-  if (stream.refused()) return on_refused(stream);
   const bool is_pressing = stream.announces_body_to_judge() || context_.bodies.is_crowded(*caller_.origin());
-  if (!context_.options.doorkeeper || !stream.is_guarded() || !is_pressing) return say_continue(stream);
+  const bool is_judged = context_.options.doorkeeper && stream.is_guarded() && is_pressing;
+  stream.hold_head(is_judged ? Judged::now : Judged::no);
+  if (stream.refused()) return on_refused(stream);
+  if (!is_judged) return say_continue(stream);
   Request head = stream.request();
   head.peer = caller_.address();
   context_.options.doorkeeper(head, [weak = weak_from_this(), id = stream.id()](std::optional<Response> answer) {

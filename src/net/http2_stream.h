@@ -44,7 +44,7 @@ class Http2Stream final {
   std::size_t header_bytes() const { return head_.tally().bytes(); }
   std::size_t body_size() const { return body_.size(); }
   // The body is awaited, and the head with it.
-  void hold_head() { heed(body_.hold_head(head_.tally().bytes())); }
+  void hold_head(Judged judged) { heed(body_.hold_head(head_.tally().bytes(), head_.unjudged_body_bytes(), judged)); }
   // The sender has shown a key.
   void admit() { heed(body_.admit()); }
   void drop_body() { body_.drop(); }

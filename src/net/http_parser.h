@@ -43,7 +43,9 @@ class RequestParser final {
   bool is_head_request() const { return now_->parser.head().method == "HEAD" || request().method == "HEAD"; }
 
   // The body is awaited, and the head with it.
-  void hold_head() { heed_refusal(body_.hold_head(now_->head.tally().bytes())); }
+  void hold_head(Judged judged) {
+    heed_refusal(body_.hold_head(now_->head.tally().bytes(), now_->head.unjudged_body_bytes(), judged));
+  }
   // The sender has shown a key.
   void admit() { heed_refusal(body_.admit()); }
   // The request, once done(). The parser is then ready for the next one.

@@ -14,6 +14,8 @@ namespace sluice::net {
 namespace {
 
 constexpr std::size_t reserved_bytes_max = 4 * 1024;  // a claim costs the sender nothing
+constexpr std::string_view crowded =
+    "too many requests that showed no valid key in time are incomplete: send this one again in a moment";
 
 // O_EXCL: nobody can give it a name later. Some filesystems (NFS, old overlays) have no O_TMPFILE.
 OwnedFd open_nameless(const std::string& directory) {
@@ -75,7 +77,13 @@ bool BodyRoom::is_crowded(const Origin& origin) const {
 
 void IncomingBody::expect(std::size_t bytes) { text_.reserve(std::min(bytes, reserved_bytes_max)); }
 
-std::optional<Refused> IncomingBody::hold_head(std::size_t bytes) { return hold(bytes); }
+std::optional<Refused> IncomingBody::hold_head(std::size_t bytes, std::size_t coming, Judged judged) {
+  is_awaited_ = true;
+  head_bytes_ = bytes;
+  if (!is_known_ && judged == Judged::no && room_.is_crowded(*origin_)) return give_up(std::string(crowded));
+  const std::size_t wanted = bytes + std::max(coming, file_ ? 0 : text_.size());
+  return wanted > held_bytes_ ? hold(wanted - held_bytes_) : std::nullopt;
+}
 
 std::optional<Refused> IncomingBody::admit() {
   if (is_known_) return std::nullopt;
@@ -99,7 +107,7 @@ std::optional<Refused> IncomingBody::hold(std::size_t bytes) {
       origin_->incoming_bytes <= room_.strangers_bytes_per_address_max) {
     return std::nullopt;
   }
-  return give_up("too many requests that showed no valid key in time are incomplete: send this one again in a moment");
+  return give_up(std::string(crowded));
 }
 
 void IncomingBody::release(std::size_t bytes) {
@@ -123,7 +131,8 @@ std::optional<Refused> IncomingBody::append(std::string_view bytes) {
 
 std::optional<Refused> IncomingBody::keep(std::string_view bytes) {
   text_ += bytes;
-  return hold(bytes.size());
+  const std::size_t wanted = head_bytes_ + text_.size();
+  return counts() && wanted > held_bytes_ ? hold(wanted - held_bytes_) : std::nullopt;
 }
 
 std::optional<Refused> IncomingBody::begin_spooling() {
@@ -131,7 +140,7 @@ std::optional<Refused> IncomingBody::begin_spooling() {
   if (!fd) return give_up_for(errno);
   file_ = std::make_shared<File>(std::move(fd), room_.spooled_bytes);
   const std::string begun = std::exchange(text_, {});
-  release(begun.size());
+  release(held_bytes_ - head_bytes_);
   return spool(begun);
 }
 
@@ -145,6 +154,8 @@ std::optional<Refused> IncomingBody::spool(std::string_view bytes) {
 
 std::optional<Refused> IncomingBody::finish(Body& into) {
   release(held_bytes_);
+  head_bytes_ = 0;
+  is_awaited_ = false;
   is_known_ = room_.knows_everybody;
   if (!file_) {
     into = text_.empty() ? Body() : Body(std::exchange(text_, {}));
@@ -159,6 +170,7 @@ std::optional<Refused> IncomingBody::finish(Body& into) {
 
 void IncomingBody::drop() {
   release(held_bytes_);
+  head_bytes_ = 0;
   text_ = {};
   file_ = nullptr;
 }

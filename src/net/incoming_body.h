@@ -35,11 +35,15 @@ struct BodyRoom {
   // Nobody looks at keys: there are no strangers.
   bool knows_everybody = false;
 
-  // So much of it is taken that a sender had better show a key before anything else.
+  // Half of it is taken. Further senders show a key before anything else; the other half is for requests whose keys are
+  // being looked at. Where no key is asked for, requests are refused.
   bool is_crowded(const Origin& origin) const;
   // Until the last holder of a body lets go of it, which may be another thread, after the server.
   std::shared_ptr<std::atomic<std::size_t>> spooled_bytes = std::make_shared<std::atomic<std::size_t>>(0);
 };
+
+// Whether the key of a sender is looked at before the body is there.
+enum class Judged : uint8_t { no, now };
 
 class IncomingBody final {
  public:
@@ -55,8 +59,10 @@ class IncomingBody final {
 
   // A claim of what will come. Only a little is believed.
   void expect(std::size_t bytes);
-  // The head of the request stays in memory for as long as the body is awaited, and counts like the body.
-  [[nodiscard]] std::optional<Refused> hold_head(std::size_t bytes);
+  // The body is awaited. The head stays in memory as long, and counts like the body; what came with the head counts
+  // from now on. `coming`: as much more is counted at once, so that a request which was let in is not refused later
+  // because others fill the room.
+  [[nodiscard]] std::optional<Refused> hold_head(std::size_t bytes, std::size_t coming, Judged judged);
   // Its sender has shown a key.
   [[nodiscard]] std::optional<Refused> admit();
   // A refusal leaves the body empty.
@@ -70,6 +76,7 @@ class IncomingBody final {
  private:
   class File;
 
+  bool counts() const { return is_known_ || is_awaited_; }
   std::optional<Refused> keep(std::string_view bytes);
   std::optional<Refused> spool(std::string_view bytes);
   std::optional<Refused> begin_spooling();
@@ -81,8 +88,10 @@ class IncomingBody final {
   BodyRoom& room_;
   const std::shared_ptr<Origin> origin_;
   std::string text_;
-  std::size_t held_bytes_ = 0;  // counted: the text, and the head
+  std::size_t head_bytes_ = 0;  // of the awaited request
+  std::size_t held_bytes_ = 0;  // counted: the text, the head, and what will come
   bool is_known_;
+  bool is_awaited_ = false;     // a stranger's request counts from then on; one that came in one piece does not
   std::shared_ptr<File> file_;  // shared with the Body it becomes
 };
 

@@ -68,7 +68,8 @@ TEST_F(BodyTest, Strangers_and_those_who_have_shown_a_key_have_a_room_each) {
   const auto origin = std::make_shared<Origin>();
   IncomingBody stranger(room, origin);
   IncomingBody known(room, origin);
-  ASSERT_FALSE(known.hold_head(100));
+  ASSERT_FALSE(known.hold_head(100, 0, Judged::now));
+  ASSERT_FALSE(stranger.hold_head(0, 0, Judged::now));
   ASSERT_FALSE(fill(known, varied(500)));
   EXPECT_EQ(origin->incoming_bytes, 600u);
   ASSERT_FALSE(known.admit());
@@ -78,6 +79,7 @@ TEST_F(BodyTest, Strangers_and_those_who_have_shown_a_key_have_a_room_each) {
   ASSERT_FALSE(fill(stranger, varied(1000)));
   EXPECT_EQ(fill(stranger, "x")->status, 503);
   EXPECT_EQ(room.strangers_bytes, 0u) << "what was refused is gone";
+  ASSERT_FALSE(stranger.hold_head(0, 0, Judged::now));
   ASSERT_FALSE(fill(stranger, varied(1000)));
   ASSERT_FALSE(fill(known, varied(400))) << "its room is its own";
   EXPECT_EQ(fill(known, "x")->status, 503);
@@ -94,6 +96,7 @@ TEST_F(BodyTest, An_address_of_strangers_has_a_share_and_no_more) {
   IncomingBody one(room, greedy);
   IncomingBody two(room, greedy);
   IncomingBody other(room, modest);
+  for (auto* body : {&one, &two, &other}) ASSERT_FALSE(body->hold_head(0, 0, Judged::now));
   ASSERT_FALSE(fill(one, varied(300)));
   EXPECT_FALSE(room.is_crowded(*greedy));
   ASSERT_FALSE(fill(two, varied(150)));
@@ -102,6 +105,35 @@ TEST_F(BodyTest, An_address_of_strangers_has_a_share_and_no_more) {
   EXPECT_EQ(fill(two, varied(200))->status, 503);
   ASSERT_FALSE(fill(other, varied(600)));
   EXPECT_TRUE(room.is_crowded(*greedy)) << "all together have taken much";
+}
+
+TEST_F(BodyTest, Strangers_whose_keys_are_not_looked_at_get_half_of_the_room) {
+  room.knows_everybody = false;
+  room.strangers_bytes_max = 1000;
+  IncomingBody one(room);
+  IncomingBody two(room);
+  ASSERT_FALSE(one.hold_head(400, 101, Judged::no));
+  EXPECT_EQ(room.strangers_bytes, 501u) << "what will come counts at once";
+  ASSERT_FALSE(fill(one, varied(101)));
+  EXPECT_EQ(room.strangers_bytes, 501u);
+  EXPECT_EQ(two.hold_head(1, 0, Judged::no)->status, 503);
+  ASSERT_FALSE(two.hold_head(400, 0, Judged::now)) << "the key decides, and not what others hold";
+  one.drop();
+  two.drop();
+  EXPECT_EQ(room.strangers_bytes, 0u);
+}
+
+TEST_F(BodyTest, A_request_that_came_in_one_piece_needs_no_room) {
+  room.knows_everybody = false;
+  room.strangers_bytes_max = 1000;
+  IncomingBody others(room);
+  ASSERT_FALSE(others.hold_head(1000, 0, Judged::now));
+  IncomingBody incoming(room);
+  ASSERT_FALSE(fill(incoming, varied(5000)));
+  Body body;
+  ASSERT_FALSE(incoming.finish(body));
+  EXPECT_EQ(body.size(), 5000u);
+  EXPECT_EQ(room.strangers_bytes, 1000u);
 }
 
 TEST_F(BodyTest, Copies_share_the_bytes_with_other_threads) {

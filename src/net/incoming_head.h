@@ -53,6 +53,11 @@ class IncomingHead final {
   bool is_guarded() const { return !is_open_; }
   // So much, as far as we know, that the key is to be looked at first.
   bool announces_body_to_judge() const { return length_.value_or(SIZE_MAX) > limits::unjudged_body_bytes_max; }
+  // What may come without another look at it.
+  std::size_t unjudged_body_bytes() const {
+    if (announces_body_to_judge()) return is_open_ ? body_bytes_max_ : 0;
+    return *length_;
+  }
   std::size_t body_bytes_max() const { return body_bytes_max_; }  // of this request, once finished
   Request& request() { return request_; }
   const Request& request() const { return request_; }
