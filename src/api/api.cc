@@ -184,8 +184,11 @@ class Surfaces final : public Api {
 
   net::Response refusal(int status, std::string_view detail) const override {
     const std::string request_id = surface_.needs.ids.make<model::RequestId>().text();
-    surface_.needs.log.write(world::LogLevel::info, "request refused",
-                             {{"status", status}, {"detail", detail}, {"request_id", request_id}});
+    auto& log = surface_.needs.log;
+    if (surface_.request_lines.take("", surface_.needs.loop.monotonic_us(), log)) {
+      log.write(world::LogLevel::info, "request refused",
+                {{"status", status}, {"detail", detail}, {"request_id", request_id}});
+    }
     model::Problem problem{.slug = slug_of_refusal(status), .detail = std::string(detail)};
     if (status == 503) problem.retry_after_seconds = 1;
     return problem_response(problem, {.base_url = surface_.options.public_base_url, .request_id = request_id});

@@ -44,6 +44,28 @@ TEST_F(OperationsTest, A_store_that_does_not_answer_is_not_ready_until_it_does) 
   EXPECT_EQ(ask_as("GET", "/readyz", {})->status, 200);
 }
 
+TEST_F(OperationsTest, Strangers_cannot_fill_the_log) {
+  const auto lines_of = [&](std::string_view words) {
+    return std::ranges::count_if(log.lines, [&](const auto& line) { return line.find(words) != std::string::npos; });
+  };
+  for (int i = 0; i < 3'000; ++i) EXPECT_EQ(ask_as("GET", "/nope", {})->status, 404);
+  EXPECT_LT(lines_of("request served"), 1'100);
+  const auto before = lines_of("request served");
+  EXPECT_EQ(get("/v1/agents")->status, 200);
+  EXPECT_EQ(lines_of("request served"), before + 1) << "a tenant has a budget of its own";
+  loop.advance({60'000});
+  EXPECT_EQ(ask_as("GET", "/nope", {})->status, 404);
+  EXPECT_TRUE(logged("requests left out of the log count=")) << "the sum is told";
+}
+
+TEST_F(OperationsTest, A_tenant_cannot_fill_the_log) {
+  for (int i = 0; i < 6'000; ++i) EXPECT_EQ(get("/v1/agents/x")->status, 404);
+  const auto lines = std::ranges::count_if(
+      log.lines, [](const auto& line) { return line.find("request served") != std::string::npos; });
+  EXPECT_LT(lines, 5'200);
+  EXPECT_GT(lines, 4'900);
+}
+
 TEST_F(OperationsTest, A_full_disk_is_503_and_worth_trying_again) {
   disk.fail_write(0, store::Fault::full);
   const auto answer = post("/v1/agents", R"({"name":"x"})");

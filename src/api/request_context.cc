@@ -157,12 +157,17 @@ void RequestContext::start_stream(net::Headers headers) {
 
 void RequestContext::stream_ended(std::string_view how) { served(200, how); }
 
+bool RequestContext::may_log() {
+  const std::string tenant = holder_ ? holder_->tenant.id.text() : "";
+  return surface_.request_lines.take(tenant, surface_.needs.loop.monotonic_us(), surface_.needs.log);
+}
+
 void RequestContext::left_unanswered() { served(499, "caller left"); }
 
 void RequestContext::served(int status, std::string_view how) {
   const int64_t duration_us = surface_.needs.loop.monotonic_us() - began_us_;
   surface_.figures.served(match_.route, status, duration_us);
-  if (!surface_.needs.log.wants(world::LogLevel::info)) return;
+  if (!surface_.needs.log.wants(world::LogLevel::info) || !may_log()) return;
   const std::string tenant = holder_ ? holder_->tenant.id.text() : "-";
   const std::string run = run_ ? run_->text() : "-";
   surface_.needs.log.write(world::LogLevel::info, "request served",

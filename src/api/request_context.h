@@ -98,6 +98,8 @@ class RequestContext final {
   // For streams, which tell their own head and end.
   void start_stream(net::Headers headers);
   void stream_ended(std::string_view how);
+  // Is a line of the log about this request within the budget of its sender?
+  bool may_log();
   // Nobody is there to be answered any more; for the log, which says 499 as proxies do.
   void left_unanswered();
 

@@ -94,6 +94,7 @@ std::optional<json::Document> read_body(const Asked& asked, Numbers numbers) {
 
 std::optional<model::Problem> problem_of(const Asked& asked, const Findings& findings) {
   for (const auto& miss : findings.near_misses) {
+    if (!asked->may_log()) break;
     // Only the pointer is told, never the value: it may be a secret in the wrong place.
     asked->surface().needs.log.write(world::LogLevel::warn, "unknown field ignored",
                                      {{"field", miss.given},

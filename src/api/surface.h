@@ -13,6 +13,7 @@
 #include "api/open_answers.h"
 #include "api/operations/reference.h"
 #include "api/recorded_deeds.h"
+#include "api/request_lines.h"
 
 namespace sluice::api {
 
@@ -36,6 +37,7 @@ struct Surface {
   TokenBuckets wrong_keys;  // of each address
   AnswerAccounts answer_accounts;
   RecordedDeeds recorded_deeds;
+  mutable RequestLines request_lines;  // net refuses requests without changing anything else
   Figures figures;
   OpenAnswers open_answers;
   assistant::Turns turns;

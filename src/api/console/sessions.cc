@@ -84,8 +84,10 @@ constexpr std::string_view wrong_code =
 // Never which part was wrong.
 void turn_away(const Asked& asked, std::string_view words) {
   auto& surface = asked->surface();
-  surface.needs.log.write(world::LogLevel::warn, "console login refused",
-                          {{"peer", asked->request().peer}, {"request_id", asked->request_id()}});
+  if (asked->may_log()) {
+    surface.needs.log.write(world::LogLevel::warn, "console login refused",
+                            {{"peer", asked->request().peer}, {"request_id", asked->request_id()}});
+  }
   asked->turn_away(model::Slug::unauthenticated, words);
 }
 
