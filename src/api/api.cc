@@ -92,6 +92,27 @@ bool may_use_workspace(const Asked& asked, const Guest& guest) {
   return false;
 }
 
+// Messages are not among them: the engine looks at the disk itself, when it begins a run.
+bool fills_disk(std::string_view operation) {
+  if (operation == "createMessage") return false;
+  return operation.starts_with("create") || operation.starts_with("upload") || operation.starts_with("replace") ||
+         operation == "insertTableRows";
+}
+
+// False: it was refused.
+bool may_use_disk(const Asked& asked) {
+  auto* const disk = asked->surface().needs.disk;
+  if (disk == nullptr || !fills_disk(asked->route()->operation) || !disk->is_short()) return true;
+  constexpr int64_t mib = 1024 * 1024;
+  asked->problem({.slug = model::Slug::unavailable,
+                  .detail = "The server's disk has " + std::to_string(disk->free_bytes() / mib) +
+                            " MiB free, less than the " + std::to_string(disk->free_bytes_min() / mib) +
+                            " MiB below which nothing is created or uploaded (limits.disk_free_bytes_min); nothing was "
+                            "changed. Delete what is not needed any more, or have the operator make room.",
+                  .retry_after_seconds = 30});
+  return false;
+}
+
 // Microseconds until it may ask; 0: now. A request is counted once, when all of it is there.
 int64_t wait_of(const Asked& asked, const Ulid& payer) {
   if (asked->is_only_head()) return 0;
@@ -116,6 +137,7 @@ void admit_service(const Asked& asked, const Identity& identity) {
   if (writes(*asked->route()) && holder->tenant.status == model::TenantStatus::suspended) {
     return asked->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
   }
+  if (!may_use_disk(asked)) return;
   asked->let_in(asked);
 }
 

@@ -21,6 +21,7 @@
 #include "net/net.h"
 #include "store/store.h"
 #include "vault/vault.h"
+#include "world/disk_room.h"
 #include "world/shared_workers.h"
 #include "world/world.h"
 
@@ -88,6 +89,7 @@ struct ApiNeeds {
   ExecutionMint& mint;
   vault::Sealer& sealer;
   flow::Flows& flows;
+  world::DiskRoom* disk = nullptr;  // while it is short nothing is created or uploaded; null: nobody looks
 };
 
 class Api {

@@ -109,8 +109,9 @@ class ApiTest : public testing::Test {
     options.version = "1.2.3";
     options.console_session_root = "what the console's cookies are proven by";
     api.reset();
-    api = make_api({store, *engine, loop, ids, entropy, log, metrics, contents, workers, mint, sealer, *flows},
-                   std::move(options));
+    api = make_api(
+        {store, *engine, loop, ids, entropy, log, metrics, contents, workers, mint, sealer, *flows, watched_disk},
+        std::move(options));
   }
 
   TenantInHand make_tenant(const std::string& name) {
@@ -225,6 +226,7 @@ class ApiTest : public testing::Test {
   world::SharedWorkers workers{threads, {}};
   FakeMint mint{loop, ids};
   net::FakeClient client{loop};
+  world::DiskRoom* watched_disk = nullptr;  // by the surfaces, from when they are made
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<flow::Flows> flows;
   std::unique_ptr<Api> api;

@@ -66,6 +66,22 @@ TEST_F(OperationsTest, A_tenant_cannot_fill_the_log) {
   EXPECT_GT(lines, 4'900);
 }
 
+TEST_F(OperationsTest, Nothing_is_created_while_the_disk_is_short) {
+  world::DiskRoom disk_room("/tmp", INT64_MAX / 2, loop, metrics);
+  const auto conversation = make_conversation();
+  watched_disk = &disk_room;
+  make_surfaces({});
+  for (const auto* path : {"/v1/conversations", "/v1/agents", "/v1/skills", "/v1/environments"}) {
+    const auto refused = post(path, "{}");
+    EXPECT_EQ(refused->status, 503) << path;
+    EXPECT_EQ(refused->header("Retry-After"), "30");
+    EXPECT_NE(refused->body.find("limits.disk_free_bytes_min"), std::string::npos);
+  }
+  EXPECT_EQ(get("/v1/conversations/" + conversation)->status, 200);
+  EXPECT_EQ(remove("/v1/conversations/" + conversation)->status, 204) << "that makes room";
+  make_surfaces({});
+}
+
 TEST_F(OperationsTest, A_full_disk_is_503_and_worth_trying_again) {
   disk.fail_write(0, store::Fault::full);
   const auto answer = post("/v1/agents", R"({"name":"x"})");

@@ -140,6 +140,7 @@ void RequestContext::invalid(std::string pointer, std::string message) {
 }
 
 void RequestContext::fail(const Error& error) {
+  if (error.kind == ErrorKind::invalid) return invalid("", error.what);
   const auto told = problem_of(error);
   if (told.slug != model::Slug::not_found) {
     surface_.needs.log.write(world::LogLevel::error, "request failed",

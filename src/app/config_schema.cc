@@ -54,8 +54,8 @@ constexpr Key keys[] = {
      "from the same address are always accepted. 0: no limit.",
      "", 0},
     {"limits.disk_free_bytes_min", integer, "0",
-     "No runs are started (503) while the disk of the data directory has less free than this. 0: a twentieth "
-     "of the disk, 1 GiB at most."},
+     "No runs are started, and nothing is created or uploaded (503), while the disk of the data directory has less "
+     "free than this. 0: a twentieth of the disk, 1 GiB at most."},
     {"limits.write_stall_seconds", integer, "120", "A client that takes no bytes for this long is cut off.", "", 1},
 
     {"models.default_provider", text, "offline", "Provider of the demo tenant's default agent."},

@@ -274,7 +274,7 @@ void Serving::build_house() {
                              .public_base_url = base_url_});
   mint_.emplace(mint_options(), *reactor_, *ids_, *entropy_);
   api_ = api::make_api({*store_, *engine_, *reactor_, *ids_, *entropy_, *log_, metrics_, *contents_, hands_->workers(),
-                        *mint_, *sealer_, *flows_},
+                        *mint_, *sealer_, *flows_, &*disk_},
                        {.public_base_url = base_url_,
                         .admin_key_sha256 = sha256(opening_.bootstrap.admin_key),
                         .version = version_,

@@ -1,5 +1,6 @@
 // The contract of every store, about what agents are given and hand back, and about one-time tokens
 // (I-25, S-3, S-12).
+#include "base/tenant_limits.h"
 #include "store/store_contract.h"
 
 namespace sluice::store {
@@ -157,6 +158,17 @@ TEST_P(ObjectsContract, Names_are_unique_within_a_tenant) {
             ErrorKind::conflict);
   get(&Store::create_environment, an_environment(other, "one"));
   EXPECT_NE(get(&Store::put_skill, a_skill(tenant, "pdf")).id, get(&Store::put_skill, a_skill(other, "pdf")).id);
+}
+
+TEST_P(ObjectsContract, A_tenant_has_as_many_skills_as_it_may_and_no_more) {
+  const auto tenant = make_tenant();
+  const auto other = make_tenant("other");
+  for (int64_t i = 0; i < limits::skills_per_tenant_max; ++i) {
+    get(&Store::put_skill, a_skill(tenant, "skill-" + std::to_string(i)));
+  }
+  EXPECT_EQ(refused(&Store::put_skill, a_skill(tenant, "one-more")), ErrorKind::invalid);
+  get(&Store::put_skill, a_skill(tenant, "skill-0"));
+  get(&Store::put_skill, a_skill(other, "one-more"));
 }
 
 TEST_P(ObjectsContract, Another_tenant_finds_nothing) {

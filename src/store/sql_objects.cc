@@ -1,6 +1,7 @@
 // Repositories, skills and environments in SQL.
 #include "store/sql_objects.h"
 
+#include "store/object_counts.h"
 #include "store/patch.h"
 #include "store/sql_rows.h"
 
@@ -76,6 +77,9 @@ Error named_by_agent() { return {ErrorKind::conflict, "an agent names it"}; }
 
 Result<Unit> create_repository(Connection& db, const model::Repository& made) {
   if (auto refused = refusal_of_name(db, made)) return *std::move(refused);
+  if (auto refused = refusal_of_count(db, "repositories", made.tenant_id, limits::repositories_per_tenant_max)) {
+    return *std::move(refused);
+  }
   execute(db, "INSERT INTO repositories VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", made.id, made.tenant_id, made.name,
           made.url, made.ref, made.depth, made.credential_alias, made.created_at, made.updated_at);
   return Unit{};
@@ -114,6 +118,9 @@ Result<model::Skill> put_skill(Connection& db, const model::Skill& made) {
   if (!has_tenant(db, made.tenant_id)) return no_such("tenant");
   auto former = row_named<model::Skill>(db, made.tenant_id, made.name);
   if (!former) {
+    if (auto refused = refusal_of_count(db, "skills", made.tenant_id, limits::skills_per_tenant_max)) {
+      return *std::move(refused);
+    }
     execute(db, "INSERT INTO skills VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", made.id, made.tenant_id, made.name,
             made.description, made.sha256, made.size_bytes, made.file_count, made.created_at, made.updated_at);
     return made;
@@ -147,6 +154,9 @@ Result<Page<model::Skill>> skills(Connection& db, model::TenantId tenant, const 
 
 Result<Unit> create_environment(Connection& db, const model::Environment& made) {
   if (auto refused = refusal_of_name(db, made)) return *std::move(refused);
+  if (auto refused = refusal_of_count(db, "environments", made.tenant_id, limits::environments_per_tenant_max)) {
+    return *std::move(refused);
+  }
   execute(db, "INSERT INTO environments VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", made.id, made.tenant_id, made.name,
           metadata_text(made.variables), made.script, made.created_at, made.updated_at);
   return Unit{};

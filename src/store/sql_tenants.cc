@@ -1,4 +1,5 @@
 // Tenants, keys and agents in SQL.
+#include "store/object_counts.h"
 #include "store/patch.h"
 #include "store/sql_gates.h"
 #include "store/sql_records.h"
@@ -151,6 +152,9 @@ Result<Unit> create_agent(Connection& db, const model::Agent& agent) {
   if (!has_tenant(db, agent.tenant_id)) return no_such("tenant");
   if (name_is_taken(db, agent.tenant_id, agent.name, agent.id)) {
     return Error{ErrorKind::conflict, "an agent has this name"};
+  }
+  if (auto refused = refusal_of_count(db, "agents", agent.tenant_id, limits::agents_per_tenant_max)) {
+    return *std::move(refused);
   }
   if (agent.is_default) step_down(db, agent.tenant_id, agent.created_at);
   insert_agent(db, agent);

@@ -1,5 +1,6 @@
 #include "store/sql_workflows.h"
 
+#include "store/object_counts.h"
 #include "store/sql_rows.h"
 #include "store/workflow_rules.h"
 
@@ -139,6 +140,9 @@ Result<WorkflowJournalPage> journal_of(Connection& db, model::WorkflowRunId id, 
 void SqlWorkflows::create(model::Workflow made, Done<Unit> done) {
   desk_.write(std::move(done), [made = std::move(made)](Connection& db) -> Result<Unit> {
     if (auto refused = refusal_of_name(db, made)) return *std::move(refused);
+    if (auto refused = sql::refusal_of_count(db, "workflows", made.tenant_id, limits::workflows_per_tenant_max)) {
+      return *std::move(refused);
+    }
     execute(db, "INSERT INTO workflows VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", made.id, made.tenant_id, made.name,
             made.description, made.definition, made.created_at, made.updated_at);
     return Unit{};
