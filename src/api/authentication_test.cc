@@ -144,6 +144,31 @@ TEST_F(BoxAuthenticationTest, What_a_box_changes_is_in_the_audit_chain_with_its_
   EXPECT_NE(chain.find(R"("actor":"run:)" + run + '"'), std::string::npos) << chain;
 }
 
+TEST_F(BoxAuthenticationTest, A_box_that_changes_very_much_has_one_entry_for_many_changes) {
+  const auto box = begin_run();
+  for (int i = 0; i < 305; ++i) {
+    const auto made = ask_as(
+        "POST", workspace_of(acme) + "/tables",
+        {.key = box, .body = R"({"name":"t)" + std::to_string(i) + R"(","columns":[{"name":"item","type":"text"}]})"});
+    ASSERT_EQ(made->status, 201) << made->body;
+    EXPECT_EQ(ask_as("DELETE", workspace_of(acme) + "/tables/" + made->text("id"), {.key = box})->status, 204);
+  }
+  std::size_t entries = 0;
+  std::size_t sums = 0;
+  store.audit(acme.id, 0, 1'000, [&](const Result<std::vector<model::AuditEntry>>& chain) {
+    for (const auto& entry : chain.value()) {
+      if (entry.actor != "run:" + run) continue;
+      ++entries;
+      if (entry.action != "workspace.changed_often") continue;
+      ++sums;
+      EXPECT_EQ(entry.subject, "run:" + run);
+    }
+  });
+  loop.settle();
+  EXPECT_EQ(sums, 3U) << "for changes 201 to 400, 401 to 600, 601 to 800";
+  EXPECT_EQ(entries, 203U);
+}
+
 TEST_F(BoxAuthenticationTest, A_bearer_is_not_guessed_and_not_lent_to_another_tenant) {
   const auto bearer = begin_run();
   const auto id = *model::RunId::parse(run);

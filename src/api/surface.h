@@ -37,6 +37,7 @@ struct Surface {
   TokenBuckets wrong_keys;  // of each address
   AnswerAccounts answer_accounts;
   RecordedDeeds recorded_deeds;
+  DeedCounts deed_counts;
   mutable RequestLines request_lines;  // net refuses requests without changing anything else
   Figures figures;
   OpenAnswers open_answers;
