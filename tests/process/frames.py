@@ -44,8 +44,10 @@ def head(method, path, host="sluice"):
 class Frames:
     """A connection on which the client says what it likes, and hears nothing but what is asked for."""
 
-    def __init__(self, server, window=0, patience_s=PATIENCE_S):
-        self.socket = socket.create_connection((server.host, server.port), patience_s)
+    def __init__(self, server, window=0, patience_s=PATIENCE_S, source=None):
+        """`source`: the address to come from."""
+        self.socket = socket.create_connection((server.host, server.port), patience_s,
+                                               source_address=(source, 0) if source else None)
         self.heard = b""
         self.next_stream = 1
         self.send(PREFACE + frame(SETTINGS, 0, 0, struct.pack(">HI", INITIAL_WINDOW_SIZE, window)))

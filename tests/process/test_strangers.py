@@ -60,6 +60,38 @@ class Bodies(ServerTest):
             self.assertLess(grown, 64 * MIB)
 
 
+    def fill(self, stack, source, connections, path, length, fields):
+        """As many incomplete requests as fit on these connections, each with `fields` remembered fields of 3,900 bytes."""
+        for _ in range(connections):
+            frames = stack.enter_context(Frames(self.server, source=source))
+            block = head("POST", path) + literal("content-length", str(length))
+            frames.ask(block + literal("x-a", "y" * 3900, remembered=True), ends=False)
+            for _ in range(250):
+                frames.ask(block + remembered() * fields, ends=False)
+            frames.wait_until_all_was_heard()
+
+    def test_from_many_addresses_take_no_room_from_those_with_a_key(self):
+        """More than all strangers may have, where no key is asked for and where one is: large heads from nine addresses,
+        and small ones from others until nothing fits."""
+        for path in ("/console/session", "/v1/conversations"):
+            with self.subTest(path), contextlib.ExitStack() as stack:
+                for last in range(2, 11):
+                    self.fill(stack, f"127.0.0.{last}", 3, path, 2000, fields=7)
+                for last in range(11, 15):
+                    self.fill(stack, f"127.0.0.{last}", 1, path, 10, fields=0)
+                statuses = [self.client.post("/v1/conversations", {"title": "x" * 200}).status for _ in range(20)]
+                self.assertEqual(statuses, [201] * 20, "requests in one piece")
+                for _ in range(5):
+                    whole = encode_request("POST", "/v1/conversations", b'{"title":"y"}',
+                                           {"Authorization": "Bearer " + self.server.bootstrap["service_key"]})
+                    connection = Connection(self.server.host, self.server.port)
+                    self.addCleanup(connection.close)
+                    connection.send(whole[:-5])
+                    self.client.get("/v1/agents")
+                    connection.send(whole[-5:])
+                    self.assertEqual(connection.response("POST").status, 201, "a request in two pieces")
+
+
 class Answers(ServerTest):
     def test_that_no_stranger_reads_cost_next_to_nothing(self):
         before = self.server.rss_kib()
