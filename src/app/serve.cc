@@ -258,7 +258,7 @@ void Serving::build_house() {
   post_ = notices::make_post({.signing_root = webhook_root, .webhook_urls = config_.list("webhooks.urls")}, *store_,
                              *client_, *reactor_, *log_, metrics_);
   engine_ = engine::make_engine({*store_, build_dispatcher(), *reactor_, *ids_, *log_, metrics_, *sealer_, &*storeroom_,
-                                 &noticed_, &hands_->workers().of({}), &*disk_},
+                                 &noticed_, &hands_->workers(), &*disk_},
                                 std::move(engine_settings));
   flows_ = flow::make_flows({*store_, *engine_, *client_, *reactor_, *ids_, *log_},
                             {.http_urls = config_.list("workflows.http_urls"),

@@ -23,6 +23,7 @@
 #include "store/store.h"
 #include "wire/wire.h"
 #include "world/disk_room.h"
+#include "world/shared_workers.h"
 #include "world/world.h"
 
 namespace sluice::engine {
@@ -218,10 +219,10 @@ struct EngineNeeds {
   world::Log& log;
   world::Metrics& metrics;
   const vault::Sealer& sealer;
-  Storeroom* storeroom = nullptr;       // null: there are no skills, and files are not kept
-  Callback<void()>* noticed = nullptr;  // called when a notice is in the store; null: nobody cares
-  world::Workers* workers = nullptr;    // null: what takes long is done on the loop
-  world::DiskRoom* disk = nullptr;      // while it is short nothing is begun; null: nobody looks
+  Storeroom* storeroom = nullptr;           // null: there are no skills, and files are not kept
+  Callback<void()>* noticed = nullptr;      // called when a notice is in the store; null: nobody cares
+  world::SharedWorkers* workers = nullptr;  // null: what takes long is done on the loop
+  world::DiskRoom* disk = nullptr;          // while it is short nothing is begun; null: nobody looks
 };
 std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options);
 

@@ -153,7 +153,8 @@ class RunEngine final : public Engine,
   void dispatch(LiveRun& live, harness::Dispatch work);
   void hand_over(LiveRun& live, harness::Dispatch work);
   void read_secrets(const LiveRun& live, store::Done<std::vector<model::SealedSecret>> done);
-  void give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed, Callback<void(LiveRun&)> then);
+  void give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed, bool stands_still,
+                    Callback<void(LiveRun&)> then);
   void refresh_secrets(LiveRun& live, Callback<void()> then);
   void flush_dirty();
 
@@ -185,7 +186,6 @@ class RunEngine final : public Engine,
   void settle_runs();
   bool answers() const;  // one that can be read but not written does not
   void run_recovery();
-
   template <typename F>
   auto while_alive(F then);
   template <typename F>

@@ -197,7 +197,7 @@ void RunEngine::find_secrets(LiveRun& live, harness::Dispatch work) {
     if (!sealed) return still.fail(problem_of(model::Slug::internal, "The run's secrets could not be read."));
     work.secrets = std::make_shared<vault::Secrets>(secrets_looked_for(work));
     still.use_secrets(work.secrets);
-    give_secrets(still, sealed.value(),
+    give_secrets(still, sealed.value(), false,
                  [this, work = std::move(work)](LiveRun& ready) mutable { read_history(ready, std::move(work)); });
   };
   read_secrets(live, while_carried(live, std::move(give_on)));
@@ -208,7 +208,7 @@ void RunEngine::read_secrets(const LiveRun& live, store::Done<std::vector<model:
   needs_.store.secrets_in_reach({run.tenant_id, run.conversation_id, run.agent_id}, std::move(done));
 }
 
-void RunEngine::give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed,
+void RunEngine::give_secrets(LiveRun& live, const std::vector<model::SealedSecret>& sealed, bool stands_still,
                              Callback<void(LiveRun&)> then) {
   std::vector<std::string> unreadable;
   auto opened = vault::open_all(needs_.sealer, sealed, unreadable);
@@ -216,7 +216,8 @@ void RunEngine::give_secrets(LiveRun& live, const std::vector<model::SealedSecre
     live.on_event(warning(needs_.loop.now(),
                           "Secrets that the server's keys do not open are left out: " + list_of(unreadable) + "."));
   }
-  scrubbers_.replace(live.secrets(), std::move(opened),
+  auto is_wanted = [run = live.self()] { return *run != nullptr; };
+  scrubbers_.replace({live.run().tenant_id, std::move(is_wanted), stands_still}, live.secrets(), std::move(opened),
                      while_carried(live, [then = std::move(then)](LiveRun& still) mutable { then(still); }));
 }
 
@@ -228,7 +229,8 @@ void RunEngine::refresh_secrets(LiveRun& live, Callback<void()> then) {
                        {{"run", still.run().id.text()}, {"why", sealed.error().what}});
     }
     if (!still.secrets() || !sealed) return then ? then() : void();
-    give_secrets(still, sealed.value(), [then = std::move(then)](LiveRun&) mutable {
+    const bool stands_still = static_cast<bool>(then);
+    give_secrets(still, sealed.value(), stands_still, [then = std::move(then)](LiveRun&) mutable {
       if (then) then();
     });
   };

@@ -18,6 +18,7 @@
 #include "base/callback.h"
 #include "base/result.h"
 #include "model/model.h"
+#include "world/shared_workers.h"
 #include "world/world.h"
 
 namespace sluice::vault {
@@ -106,27 +107,41 @@ class Secrets {
   std::unique_ptr<State> state_;
 };
 
-// Scrubbers by the set that they look for: built on a worker's thread, and kept for a while, so that the next run with
-// the same secrets waits for none.
+// Scrubbers by the set that they look for: built on a worker's thread, in the tenant's turn and one at a time of a
+// tenant, and kept for a while, so that the next run with the same secrets waits for none.
 class Scrubbers {
  public:
+  // Of a tenant's scrubbers that runs hold. Once they have as many, no more are built for it before some are given
+  // back.
+  static constexpr std::size_t held_bytes_max = std::size_t{256} << 20;
+
   // `workers` null: they are built at once.
-  Scrubbers(world::Loop& loop, world::Workers* workers);
+  Scrubbers(world::Loop& loop, world::SharedWorkers* workers, std::size_t held_bytes = held_bytes_max);
   ~Scrubbers();
   Scrubbers(const Scrubbers&) = delete;
   Scrubbers& operator=(const Scrubbers&) = delete;
 
+  // For whom it is.
+  struct Asker {
+    model::TenantId tenant;
+    // False: nobody waits for it any more, so that it is not built. None: it is always wanted.
+    std::function<bool()> is_wanted;
+    // A run that stands still holds what it has. It waits only for a while, or two of them could wait for each other.
+    bool stands_still = false;
+  };
   // As Secrets::replace(), and then calls back, perhaps at once. Until then the secrets are as they were. Of several
   // that are under way for the same secrets the one that was asked for last counts. Dropping this drops what is under
   // way.
-  void replace(std::shared_ptr<Secrets> secrets, std::vector<Secret> by, Callback<void()> then);
+  void replace(Asker asker, std::shared_ptr<Secrets> secrets, std::vector<Secret> by, Callback<void()> then);
   int64_t built() const;  // how many there were to build
 
  private:
   struct State;
+  struct Order;
 
-  void find(const std::vector<Secret>& secrets, Callback<void(std::shared_ptr<const Scrubber>)> then);
-  void install(std::shared_ptr<Secrets> secrets, std::vector<Secret> by, uint64_t number, Callback<void()> then);
+  void find(const std::vector<Secret>& secrets, const Order& order,
+            Callback<void(std::shared_ptr<const Scrubber>)> then);
+  void install(Order order, std::shared_ptr<Secrets> secrets, std::vector<Secret> by, Callback<void()> then);
 
   std::shared_ptr<State> state_;  // shared with what is under way
 };
