@@ -58,16 +58,18 @@ Scrubber::Automaton::Automaton(const std::vector<Secret>& secrets) {
   std::string_view before;
   for (const auto& [text, alias, tail] : heads) {
     if (text != before) {
-      patterns_.push_back({.alias = alias, .size = static_cast<uint32_t>(text.size())});
+      patterns_.push_back(Pattern{.alias = alias, .size = static_cast<uint32_t>(text.size())});
       add(text, path);
       match_[path.back()] = static_cast<uint32_t>(patterns_.size());
     }
     before = text;
     auto& pattern = patterns_.back();
     if (!tail) {
-      pattern = {.alias = alias, .size = pattern.size, .is_marker = true};
+      pattern = Pattern{.alias = alias, .size = pattern.size, .is_marker = true};
     } else if (!pattern.is_marker && !tail->at_end()) {
-      pattern.tails.push_back(*tail);
+      auto& tails = tail->is_base64() ? pattern.base64_tails : pattern.tails;
+      if (!tails) tails = std::make_unique<Tails>();
+      tails->add(*tail);
     } else if (!pattern.is_marker) {
       pattern.residue = std::max(pattern.residue, tail->residue());
     }
@@ -89,6 +91,11 @@ std::size_t Scrubber::Automaton::size_bytes() const {
   const auto a_state = sizeof(char) + sizeof(uint16_t) + 2 * sizeof(State) + sizeof(uint32_t);
   std::size_t bytes = sizeof *this + label_.size() * a_state + leaps_.size() + patterns_.size() * sizeof(Pattern);
   for (const auto& value : values_) bytes += value.size();
+  for (const auto& pattern : patterns_) {
+    for (const auto* const tails : {pattern.tails.get(), pattern.base64_tails.get()}) {
+      if (tails != nullptr) bytes += tails->size_bytes();
+    }
+  }
   return bytes;
 }
 

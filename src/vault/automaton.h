@@ -9,11 +9,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "vault/spellings.h"
+#include "vault/tails.h"
 #include "vault/vault.h"
 
 namespace sluice::vault {
@@ -29,7 +31,9 @@ struct Scrubber::Automaton {
     uint32_t size = 0;
     bool is_marker = false;                               // a placeholder: it stands for itself
     Spelling::Residue residue = Spelling::Residue::none;  // after it, when no tail follows
-    std::vector<Spelling> tails;                          // what may follow, if this is the head of something longer
+    // What may follow, if this is the head of something longer; null: nothing. In base64 line ends are overlooked.
+    std::unique_ptr<Tails> tails;
+    std::unique_ptr<Tails> base64_tails;
   };
 
   explicit Automaton(const std::vector<Secret>& secrets);

@@ -1,6 +1,7 @@
 // Takes values out of text, whole or in pieces. Of matches that overlap, the one that starts first wins; of those,
 // the longest.
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "vault/automaton.h"
@@ -61,7 +62,10 @@ class ScrubStream::Pass {
   Automaton::State state = Automaton::root;
   const Automaton::Pattern* found = nullptr;  // a match that an earlier or a longer one may still replace
   std::size_t found_at = 0;
-  std::vector<Spelling> tails;  // of the match before: what the text may go on with
+  // Of the match before: what the text may go on with.
+  std::optional<Tails::Cursor> tail;
+  std::optional<Tails::Cursor> base64_tail;
+  int64_t tail_steps = 0;
   // What is left out if it directly follows the match before, and is not itself the beginning of one. The digit before
   // a match, which holds up to four bits of the value too, is told: to know it in time, the last letter of every piece
   // would have to be held back, for any may come before a value.
@@ -75,10 +79,10 @@ class ScrubStream::Pass {
     std::string told;
     std::size_t from = 0;
     while (at < held.size()) {
-      if (state == Automaton::root && !found && tails.empty()) at = automaton.skip(held, at);
+      if (state == Automaton::root && !found && !in_tail()) at = automaton.skip(held, at);
       if (at < held.size()) read(told, from);
     }
-    const auto open_at = tails.empty() ? at - automaton.depth_of(state) : from;
+    const auto open_at = in_tail() ? from : at - automaton.depth_of(state);
     tell(told, from, found ? std::min(found_at, open_at) : open_at);
     held.erase(0, from);
     at -= from;
@@ -92,7 +96,7 @@ class ScrubStream::Pass {
     while (found || at < held.size()) found ? settle(told, from) : read(told, from);
     tell(told, from, held.size());
     held.clear();
-    tails.clear();
+    leave_tail();
     at = 0;
     state = Automaton::root;
     expect_residue(Spelling::Residue::none);
@@ -100,6 +104,17 @@ class ScrubStream::Pass {
   }
 
  private:
+  bool in_tail() const { return tail || base64_tail; }
+  void leave_tail() {
+    tail.reset();
+    base64_tail.reset();
+  }
+  bool follow(std::optional<Tails::Cursor>& cursor, char byte) {
+    if (!cursor) return false;
+    ++tail_steps;
+    return cursor->take_if(byte);
+  }
+
   void expect_residue(Spelling::Residue residue) {
     drops_digit = residue == Spelling::Residue::digit;
     drops_padding = residue == Spelling::Residue::none ? 0 : padding_max;
@@ -123,7 +138,7 @@ class ScrubStream::Pass {
 
   // One byte further.
   void read(std::string& told, std::size_t& from) {
-    if (!tails.empty()) return read_tail(from);
+    if (in_tail()) return read_tail(from);
     state = automaton.step(state, held[at]);
     ++at;
     const auto start = at - automaton.depth_of(state);
@@ -140,22 +155,24 @@ class ScrubStream::Pass {
   // The line ends between `from` and `at` are told if the tail does not go on after them.
   void read_tail(std::size_t& from) {
     const char byte = held[at];
-    std::size_t taken = 0;
-    for (auto& tail : tails) {
-      if (tail.take_if(byte)) std::swap(tails[taken++], tail);
-    }
-    if (taken == 0) {
-      std::erase_if(tails, [](const Spelling& tail) { return !tail.is_base64(); });
-      if (!tails.empty() && is_line_end(byte) && at - from < line_end_bytes_max) return void(++at);
-      tails.clear();
+    const bool goes_on = follow(tail, byte);
+    const bool base64_goes_on = follow(base64_tail, byte);
+    if (!goes_on && !base64_goes_on) {
+      tail.reset();
+      if (base64_tail && is_line_end(byte) && at - from < line_end_bytes_max) return void(++at);
+      leave_tail();
       at = from;
       return;
     }
     from = ++at;
-    tails.erase(tails.begin() + static_cast<std::ptrdiff_t>(taken), tails.end());
+    if (!goes_on) tail.reset();
+    if (!base64_goes_on) base64_tail.reset();
     auto residue = Spelling::Residue::none;
-    for (const auto& tail : tails) residue = std::max(residue, tail.at_end() ? tail.residue() : residue);
-    std::erase_if(tails, [](const Spelling& tail) { return tail.at_end(); });
+    for (auto* const each : {&tail, &base64_tail}) {
+      if (!*each) continue;
+      residue = std::max(residue, (*each)->residue());
+      if ((*each)->is_over()) each->reset();
+    }
     expect_residue(residue);
   }
 
@@ -164,7 +181,9 @@ class ScrubStream::Pass {
     tell(told, from, found_at);
     told += automaton.placeholder_of(*found);
     from = at = found_at + found->size;
-    tails = found->tails;
+    leave_tail();
+    if (found->tails) tail.emplace(*found->tails);
+    if (found->base64_tails) base64_tail.emplace(*found->base64_tails);
     expect_residue(found->residue);
     state = Automaton::root;
     found = nullptr;
@@ -203,6 +222,12 @@ std::string ScrubStream::finish() {
 
 bool ScrubStream::holds_back() const {
   return std::ranges::any_of(state_->passes, [](const Pass& pass) { return !pass.held.empty(); });
+}
+
+int64_t ScrubStream::tail_steps() const {
+  int64_t steps = 0;
+  for (const auto& pass : state_->passes) steps += pass.tail_steps;
+  return steps;
 }
 
 std::string Scrubber::scrub(std::string_view text) const {

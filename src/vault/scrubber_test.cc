@@ -156,6 +156,25 @@ TEST(Scrubber, Long_values_with_one_head_are_both_taken_whole) {
       << "whose it was is a guess; that it goes is not";
 }
 
+TEST(Scrubber, Long_values_with_a_common_beginning_cost_two_comparisons_a_byte_however_many_there_are) {
+  std::mt19937 chance(3);
+  std::string common;
+  while (common.size() < 8'000) common += static_cast<char>('a' + chance() % 26);
+  std::vector<Secret> secrets;
+  for (int i = 0; i < 50; ++i) secrets.push_back({"K", common + "/ends \"as\" <" + std::to_string(i)});
+  const auto scrubber = std::make_shared<const Scrubber>(secrets);
+  ScrubStream stream(scrubber);
+  EXPECT_EQ(stream.push(common) + stream.finish(), "{{secret:K}}");
+  EXPECT_GT(stream.tail_steps(), 7'000);
+  EXPECT_LE(stream.tail_steps(), 16'000);
+  for (const auto& secret : secrets) {
+    for (auto& spelling : spellings_of(secret.value)) {
+      const auto text = spelling.rest();
+      EXPECT_EQ(scrubber->scrub("<" + text + ">").substr(0, 14), "<{{secret:K}}>") << text.substr(7'000);
+    }
+  }
+}
+
 TEST(Scrubber, Fifty_values_of_the_greatest_size_can_be_looked_for) {
   std::mt19937 chance(2);
   std::vector<Secret> secrets;

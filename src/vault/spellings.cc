@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <set>
+#include <utility>
 
 #include "vault/vault.h"
 
@@ -12,6 +14,7 @@ namespace {
 constexpr std::size_t base64_digits_min = 6;  // shorter ones would be found in any text
 constexpr std::size_t broken_bytes_min = 8;   // what is broken into lines is long
 constexpr std::size_t line_bytes_min = 8;
+constexpr std::size_t alike_bytes_min = 128;  // shorter ones are compared as they are
 constexpr std::string_view upper_digits = "0123456789ABCDEF";
 constexpr std::string_view lower_digits = "0123456789abcdef";
 constexpr std::string_view letters_and_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -216,19 +219,25 @@ std::vector<std::string_view> lines_of(std::string_view value) {
 
 }  // namespace
 
-char Spelling::take() {
+char Spelling::peek() {
   if (pending_at_ == pending_.size()) {
     pending_.clear();
     pending_at_ = 0;
     add_next();
   }
-  return pending_[pending_at_++];
+  return pending_[pending_at_];
+}
+
+char Spelling::take() {
+  const char next = peek();
+  ++pending_at_;
+  return next;
 }
 
 bool Spelling::take_if(char byte) {
-  const char next = take();
-  if (next != byte) --pending_at_;
-  return next == byte;
+  const bool is_next = peek() == byte;
+  if (is_next) ++pending_at_;
+  return is_next;
 }
 
 std::string Spelling::rest() {
@@ -314,6 +323,46 @@ void Spelling::add_base64(std::string_view value, std::vector<Spelling>& spellin
   for (std::size_t before = 0; before < 3; ++before) add_broken(base64(value, before, "+/"));
 }
 
+namespace {
+
+// One character of each kind that there is in the value: ways that write these alike write the whole value alike. All
+// of one byte are of different kinds. Of the others, ways differ only in whether they write them as code units or
+// bytes, and in the case of the digits.
+std::vector<std::string_view> kinds_of_characters(std::string_view value) {
+  std::vector<std::string_view> kinds;
+  std::array<bool, 256> seen_bytes{};
+  std::array<bool, 32> seen_wide{};
+  for (std::size_t at = 0; at < value.size();) {
+    const auto [point, size] = character_at(value, at);
+    const auto width = std::max<std::size_t>(size, 1);
+    std::string units;
+    if (size > 0) add_wide(units, value, at, lower_digits);
+    const bool has_letter = units.find_first_of("abcdef") != std::string::npos;
+    const std::size_t wide = size << 2 | (point <= 0xff ? 2u : 0u) | (has_letter ? 1u : 0u);
+    auto& seen = size == 0 ? seen_bytes.at(octet(value[at])) : seen_wide.at(wide);
+    if (!std::exchange(seen, true)) kinds.push_back(value.substr(at, width));
+    at += width;
+  }
+  return kinds;
+}
+
+}  // namespace
+
+// Most ways change nothing of most values, and a long value is read through once for each.
+void Spelling::leave_out_equal_ways(std::string_view value, std::vector<Spelling>& spellings) {
+  const auto kinds = kinds_of_characters(value);
+  std::set<std::string> seen;
+  std::erase_if(spellings, [&](const Spelling& spelling) {
+    if (spelling.value_.size() != value.size()) return false;  // a line of it
+    std::string all;
+    for (const auto kind : kinds) {
+      const auto written = Spelling(kind, spelling.way_, spelling.row_, spelling.digits_).rest();
+      (all += std::to_string(written.size()) += ':') += written;
+    }
+    return !seen.insert(std::move(all)).second;
+  });
+}
+
 std::vector<Spelling> spellings_of(std::string_view value) {
   using Way = Spelling::Way;
   std::vector<Spelling> spellings;
@@ -337,6 +386,7 @@ std::vector<Spelling> spellings_of(std::string_view value) {
   }
   spellings.push_back(Spelling(value, Way::misread, 0, {}));
   if (latin_1_size(value) >= value_bytes_min) spellings.push_back(Spelling(value, Way::latin_1, 0, {}));
+  if (value.size() > alike_bytes_min) Spelling::leave_out_equal_ways(value, spellings);
   Spelling::add_base64(value, spellings);
   return spellings;
 }

@@ -17,7 +17,8 @@ inline constexpr std::size_t base64_head_max = 32;
 class Spelling final {
  public:
   bool at_end() const { return at_ >= end_ && pending_at_ == pending_.size(); }
-  char take();              // the next character; not at the end
+  char peek();              // the next character; not at the end
+  char take();              // the same, and goes on to the one after it
   bool take_if(char byte);  // if it is this one; not at the end
   std::string rest();       // all that are left
 
@@ -50,6 +51,7 @@ class Spelling final {
 
   static void add_base64(std::string_view value, std::vector<Spelling>& spellings);
   void add_next();
+  static void leave_out_equal_ways(std::string_view value, std::vector<Spelling>& spellings);
   void add_base64_digit();
 
   std::string_view value_;

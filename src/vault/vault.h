@@ -188,6 +188,8 @@ class ScrubStream {
   // The rest: nothing more comes.
   std::string finish();
   bool holds_back() const;
+  // How often a byte was compared with what may follow the beginning of a long value.
+  int64_t tail_steps() const;
 
  private:
   class Pass;
