@@ -21,11 +21,11 @@ Acceptor::Acceptor(world::Reactor& reactor, OwnedFd listener_fd, Callback<void(O
 }
 
 void Acceptor::watch() {
-  watch_ = reactor_.watch(listener_fd_.get(), {.read = true}, [this](world::Ready) { accept_all(); });
+  watch_ = reactor_.watch(listener_fd_.get(), {.read = true}, [this](world::Ready) { accept_waiting(); });
 }
 
-void Acceptor::accept_all() {
-  for (;;) {
+void Acceptor::accept_waiting() {
+  for (int i = 0; i < accepts_per_turn_max; ++i) {
     OwnedFd fd(accept4(listener_fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd) {
       admit_(std::move(fd));

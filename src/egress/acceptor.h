@@ -11,12 +11,14 @@ namespace sluice::egress {
 
 class Acceptor final {
  public:
+  static constexpr int accepts_per_turn_max = 64;  // what else the loop has to do comes in between
+
   // `admit` gets each connection, nonblocking, from the loop; never from inside the constructor.
   Acceptor(world::Reactor& reactor, OwnedFd listener_fd, Callback<void(OwnedFd)> admit);
 
  private:
   void watch();
-  void accept_all();
+  void accept_waiting();
 
   world::Reactor& reactor_;
   OwnedFd listener_fd_;

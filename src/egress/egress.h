@@ -148,7 +148,7 @@ struct EgressOptions {
   int connections_per_box_max = 256;
   int64_t single_passages_max = 1'000;  // of a guest; later ones are summed up by host
   int64_t sum_ms = 60'000;              // between two reports of such sums
-  int64_t refusals_at_once = 1'000;     // of a guest; then its requests are slowed down
+  int64_t refusals_at_once = 1'000;     // of a guest, and requests that failed; then its requests are slowed down
   int64_t refusals_per_second = 50;     // to so many refusals
 };
 

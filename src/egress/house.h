@@ -34,7 +34,8 @@ struct House {
   const EgressOptions options;
   world::Reactor& reactor;
   world::Log& log;
-  LineBudget refusal_lines{1'000, 50};  // of all sandboxes together
+  // Of all sandboxes together, and of those of one tenant.
+  SharedLineBudget refusal_lines{{.at_once = 1'000, .per_second = 50}, {.at_once = 200, .per_second = 10}};
   Figures figures;
   std::unique_ptr<Resolver> resolver;
   std::unique_ptr<Tls> tls;

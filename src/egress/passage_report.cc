@@ -58,4 +58,14 @@ bool LineBudget::take(int64_t now_us) {
 
 int64_t LineBudget::take_left_out() { return std::exchange(left_out_, 0); }
 
+bool SharedLineBudget::take(const std::string& tenant, int64_t now_us) {
+  const bool is_known = by_tenant_.size() < tenants_max || by_tenant_.contains(tenant);
+  auto& its = by_tenant_.try_emplace(is_known ? tenant : std::string(), each_.at_once, each_.per_second).first->second;
+  const bool goes = its.take(now_us) && all_.take(now_us);
+  if (!goes) ++left_out_;
+  return goes;
+}
+
+int64_t SharedLineBudget::take_left_out() { return std::exchange(left_out_, 0); }
+
 }  // namespace sluice::egress

@@ -50,4 +50,27 @@ class LineBudget final {
   int64_t left_out_ = 0;
 };
 
+// The same for tenants, each of which has a part of it only. Pure.
+class SharedLineBudget final {
+ public:
+  struct Share {
+    int64_t at_once;
+    int64_t per_second;
+  };
+  // Those beyond have one part together.
+  static constexpr std::size_t tenants_max = 1'000;
+
+  SharedLineBudget(Share all, Share each) : all_(all.at_once, all.per_second), each_(each) {}
+
+  bool take(const std::string& tenant, int64_t now_us);
+  // Lines that were refused since this was last asked, of all tenants.
+  int64_t take_left_out();
+
+ private:
+  LineBudget all_;
+  const Share each_;
+  std::map<std::string, LineBudget> by_tenant_;
+  int64_t left_out_ = 0;
+};
+
 }  // namespace sluice::egress

@@ -53,5 +53,17 @@ TEST(LineBudget, Lines_are_written_at_once_and_then_at_a_rate_and_the_others_are
   EXPECT_FALSE(budget.take(60 * second));
 }
 
+TEST(SharedLineBudget, One_tenant_leaves_lines_for_others) {
+  SharedLineBudget budget({.at_once = 5, .per_second = 1}, {.at_once = 3, .per_second = 1});
+  const int64_t now_us = 5'000'000;
+  int of_a = 0, of_b = 0;
+  for (int i = 0; i < 10; ++i) of_a += budget.take("a", now_us) ? 1 : 0;
+  for (int i = 0; i < 10; ++i) of_b += budget.take("b", now_us) ? 1 : 0;
+  EXPECT_EQ(of_a, 3);
+  EXPECT_EQ(of_b, 2) << "all together have no more than five";
+  EXPECT_EQ(budget.take_left_out(), 15);
+  EXPECT_EQ(budget.take_left_out(), 0);
+}
+
 }  // namespace passage_report_test
 }  // namespace sluice::egress

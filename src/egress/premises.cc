@@ -176,15 +176,22 @@ std::shared_ptr<const vault::Scrubber> Premises::scrubber() const {
   return scrubber->is_idle() ? nullptr : scrubber;
 }
 
-void Premises::ask(Question question, Waiter& waiter) {
+std::string Premises::ask(Question question, Waiter& waiter) {
   for (auto& [number, asked] : questions_) {
-    if (asked.host == question.host && asked.alias == question.alias) return asked.waiters.push_back(&waiter);
+    if (asked.host != question.host || asked.alias != question.alias) continue;
+    asked.waiters.push_back(&waiter);
+    return {};
+  }
+  if (questions_.size() >= questions_max) {
+    return "this request to " + question.host + " would have to wait for a human, as " + std::to_string(questions_max) +
+           " other questions of this run do already";
   }
   question.number = ++last_number_;
   questions_[question.number] = {question.host, question.alias, {&waiter}};
   house_->reactor.defer([ear = std::weak_ptr(ear_), question = std::move(question)]() mutable {
     if (const auto heard_by = ear.lock()) heard_by->listener->on_question(std::move(question));
   });
+  return {};
 }
 
 void Premises::forget(const Waiter& waiter) {
@@ -248,18 +255,21 @@ bool Premises::count(const Passage& passage) {
   house_->figures.sent_bytes.add(static_cast<uint64_t>(passage.sent_bytes));
   house_->figures.received_bytes.add(static_cast<uint64_t>(passage.received_bytes));
   auto& figures = house_->figures;
-  (!passage.refused.empty()                               ? figures.refused
-   : passage.status == 0                                  ? figures.left
-   : passage.status >= 502 && passage.received_bytes == 0 ? figures.failed
-                                                          : figures.passed)
+  const bool failed = passage.status >= 502 && passage.received_bytes == 0;
+  (!passage.refused.empty() ? figures.refused
+   : passage.status == 0    ? figures.left
+   : failed                 ? figures.failed
+                            : figures.passed)
       .add();
   const bool is_single = passages_.is_single(passage);
+  // A request that could not be answered costs the server no less than one that was refused.
+  if (failed || !passage.refused.empty()) note_refusal();
   if (passage.refused.empty()) return is_single;
-  note_refusal();
-  if (is_single && house_->refusal_lines.take(house_->reactor.monotonic_us())) {
+  auto& lines = house_->refusal_lines;
+  if (is_single && lines.take(asker().tenant, house_->reactor.monotonic_us())) {
     house_->log.write(world::LogLevel::info, "egress refused",
                       {{"host", passage.host}, {"method", passage.method}, {"why", passage.refused}});
-    if (const auto left_out = house_->refusal_lines.take_left_out(); left_out > 0) {
+    if (const auto left_out = lines.take_left_out(); left_out > 0) {
       house_->log.write(world::LogLevel::info, "egress refusals not logged", {{"count", left_out}});
     }
   }

@@ -63,8 +63,11 @@ class Premises final {
   std::shared_ptr<const vault::Scrubber> scrubber() const;
 
   // ── questions ──
-  // Those who wait for the same thing wait for one answer.
-  void ask(Question question, Waiter& waiter);
+  static constexpr std::size_t questions_max = 64;  // open at once
+  // Those who wait for the same thing wait for one answer. A question stays open when they have left, until it is
+  // settled, for the listener has it: who comes again waits for the same answer. Returns why it cannot be asked; empty:
+  // it is.
+  [[nodiscard]] std::string ask(Question question, Waiter& waiter);
   void forget(const Waiter& waiter);
   void settle(uint64_t number, bool go_on, std::string_view words);
 
@@ -75,8 +78,8 @@ class Premises final {
   // Into the figures. False: the passage is part of a sum, and not reported by itself.
   bool count(const Passage& passage);
   void note_refusal();
-  // How long the guest's next request waits, because too many before it were refused, or until it is asked again
-  // whether they are still held; 0: not at all.
+  // How long the guest's next request waits, because too many before it were refused or failed, or until it is asked
+  // again whether they are still held; 0: not at all.
   int64_t pause_ms() const;
   void count_sent_for_good() { ++sent_for_good_; }
   int64_t sent_for_good() const { return sent_for_good_; }

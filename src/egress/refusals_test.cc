@@ -1,6 +1,11 @@
 // A sandbox that asks again and again for what it may not have.
-#include <algorithm>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include <algorithm>
+#include <array>
+
+#include "egress/premises.h"
 #include "egress/proxy_fixture.h"
 
 namespace sluice::egress {
@@ -85,6 +90,92 @@ TEST_F(RefusalsTest, What_is_no_request_is_slowed_down_too) {
   Client client = connect();
   ask(client, "denied.test", 10);
   EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(80));
+}
+
+// Sockets of this kind have buffers that do not grow.
+class UnixSockets {
+ public:
+  explicit UnixSockets(const std::string& path) : listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    path.copy(address_.sun_path, sizeof address_.sun_path - 1);
+    SLUICE_CHECK(bind(listener.get(), where(), sizeof address_) == 0 && listen(listener.get(), 8) == 0);
+  }
+  OwnedFd connect() {
+    OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    SLUICE_CHECK(::connect(fd.get(), where(), sizeof address_) == 0);
+    return fd;
+  }
+  OwnedFd listener;
+
+ private:
+  const sockaddr* where() const { return reinterpret_cast<const sockaddr*>(&address_); }
+  sockaddr_un address_{.sun_family = AF_UNIX, .sun_path = {}};
+};
+
+TEST_F(RefusalsTest, A_client_that_does_not_read_its_answers_gets_no_more_of_them) {
+  constexpr std::size_t sent_max = std::size_t{4} << 20;
+  options.refusals_at_once = 1'000'000;
+  start();
+  UnixSockets sockets(directory / "proxy");
+  std::unique_ptr<Outlet> by_unix;
+  in_loop([&] {
+    by_unix = egress->open(std::move(sockets.listener));
+    by_unix->serve({.policy = policy}, ear);
+  });
+  OwnedFd fd = sockets.connect();
+  const std::string request = "GET http://denied.test/ HTTP/1.1\r\nHost: denied.test\r\n\r\n";
+  std::string many;
+  for (int i = 0; i < 1'000; ++i) many += request;
+  std::size_t sent = 0;
+  for (int full = 0; full < 10 && sent < sent_max;) {
+    const auto rest = std::string_view(many).substr(sent % many.size());
+    const ssize_t now = send(fd.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    full = now < 0 ? full + 1 : 0;
+    sent += now < 0 ? 0 : static_cast<std::size_t>(now);
+    in_loop([] {});  // the proxy has had its turn
+  }
+  EXPECT_LT(sent, sent_max) << "it is read no further";
+  Peer client(std::move(fd));
+  for (std::size_t i = 0; i < std::min(sent, sent_max) / request.size(); ++i) {
+    ASSERT_EQ(client.hear_answer().status, 403) << "all are answered once answers are read";
+  }
+  in_loop([&] { by_unix.reset(); });
+}
+
+TEST_F(RefusalsTest, A_guest_has_a_bounded_number_of_open_questions_whether_their_senders_wait_or_have_left) {
+  policy = {{.effect = model::Effect::ask, .subject = model::Subject::host, .pattern = "*"}};
+  start();
+  const auto ask_for = [&](std::size_t number) {
+    const std::string host = "h" + std::to_string(number) + ".test";
+    Client client = connect();
+    client.say("GET http://" + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    return client;
+  };
+  for (std::size_t i = 0; i < Premises::questions_max; ++i) {
+    Client client = ask_for(i);
+    EXPECT_EQ(ear.question(i).host, "h" + std::to_string(i) + ".test");
+  }  // it leaves
+  Client beyond = ask_for(Premises::questions_max);
+  EXPECT_EQ(beyond.hear_answer().status, 403);
+  Client again = ask_for(0);
+  Client other = ask_for(1'000);
+  EXPECT_EQ(other.hear_answer().status, 403);  // by then the one before was judged, too
+  EXPECT_EQ(ear.question_count(), Premises::questions_max)
+      << "who comes again waits for the answer to the same question";
+  settle(ear.question(0).number, false);
+  EXPECT_EQ(again.hear_answer().status, 403);
+  Client next = ask_for(1'000);
+  EXPECT_EQ(ear.question(Premises::questions_max).host, "h1000.test") << "there is room for one more";
+}
+
+TEST_F(RefusalsTest, Requests_that_fail_are_slowed_down_as_refused_ones_are) {
+  options.refusals_at_once = 10;
+  options.refusals_per_second = 1;
+  const auto house = std::make_shared<House>(options, *reactor, log, metrics);
+  Premises premises(house);
+  for (int i = 0; i < 100; ++i) premises.tell({.host = "api.test", .status = 200, .received_bytes = 5});
+  EXPECT_EQ(premises.pause_ms(), 0);
+  for (int i = 0; i < 100; ++i) premises.tell({.host = "api.test", .status = 502});
+  EXPECT_GT(premises.pause_ms(), 0);
 }
 
 }  // namespace refusals_test

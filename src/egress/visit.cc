@@ -46,7 +46,9 @@ bool Visit::advance() {
 
 // ── heads ──
 
+// A client that does not read its answers gets no more of them.
 bool Visit::take_head() {
+  if (client_.room() == 0) return false;
   client_.consume(parser_.feed(client_.input()));
   const auto fault = parser_.fault();
   if (!parser_.started()) {
@@ -152,12 +154,13 @@ void Visit::go_on() {
 void Visit::ask(std::string alias, std::string reason) {
   enter(Phase::asking);
   const Passage about = exchange_ ? exchange_->passage() : Passage{};
-  premises_.ask({.host = exchange_ ? about.host : destination().host,
-                 .method = exchange_ ? about.method : method(),
-                 .alias = std::move(alias),
-                 .reason = std::move(reason),
-                 .place = exchange_ ? exchange_->missing_place() : model::place_header},
-                *this);
+  const auto refusal = premises_.ask({.host = exchange_ ? about.host : destination().host,
+                                      .method = exchange_ ? about.method : method(),
+                                      .alias = std::move(alias),
+                                      .reason = std::move(reason),
+                                      .place = exchange_ ? exchange_->missing_place() : model::place_header},
+                                     *this);
+  if (!refusal.empty()) return after_answer(false, refusal);
   const int64_t patience = premises_.house().options.question_ms_max;
   if (patience <= 0) return;
   question_timer_ = premises_.house().reactor.after({patience}, [this] {
@@ -169,7 +172,11 @@ void Visit::ask(std::string alias, std::string reason) {
 void Visit::on_settled(bool goes_on, std::string_view words) {
   if (phase_ != Phase::asking) return;
   question_timer_.cancel();
-  if (words.empty()) words = "a human was asked and said no";
+  after_answer(goes_on, words.empty() ? "a human was asked and said no" : words);
+  pump();
+}
+
+void Visit::after_answer(bool goes_on, std::string_view words) {
   if (exchange_) {
     enter(Phase::exchanging);
     goes_on ? exchange_->look_again() : exchange_->refuse(words);
@@ -178,7 +185,6 @@ void Visit::on_settled(bool goes_on, std::string_view words) {
   } else {
     answer(403, words, true);
   }
-  pump();
 }
 
 // ── CONNECT ──

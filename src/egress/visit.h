@@ -50,6 +50,7 @@ class Visit final : public Waiter {
   bool exchange();
   bool tunnel();
   void ask(std::string alias, std::string reason);
+  void after_answer(bool goes_on, std::string_view words);
 
   // Ends the request at hand with an answer of our own.
   void answer(int status, std::string_view words, bool refused);
