@@ -124,9 +124,28 @@ TEST_F(ProxyTest, I_17_A_tunnel_leads_to_no_port_that_no_rule_names) {
   EXPECT_EQ(upstream.connections(), 0);
 }
 
+TEST_F(ProxyTest, I_17_A_plain_request_leads_to_no_port_that_no_rule_names) {
+  Upstream upstream(echo), named(echo);
+  name_port("blind.test", named);
+  policy.push_back({.effect = model::Effect::allow, .subject = model::Subject::host, .pattern = "*", .secrets = {"*"}});
+  start();
+  for (const auto& host : {at("blind.test", upstream), std::string("unknown.test:6379")}) {
+    Client client = connect();
+    client.say("GET http://" + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    EXPECT_EQ(client.hear_answer().status, 403) << host;
+  }
+  EXPECT_NE(ear.passage(1).refused.find("names port 6379 of it"), std::string::npos) << ear.passage(1).refused;
+  EXPECT_EQ(upstream.connections(), 0);
+  Client client = connect();
+  const auto host = at("blind.test", named);
+  client.say("GET http://" + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+  EXPECT_EQ(client.hear_answer().status, 200);
+}
+
 TEST_F(ProxyTest, I_17_A_port_that_a_rule_names_for_one_host_is_open_for_no_other) {
   Upstream upstream(echo);
   name_port("blind.test", upstream);
+  std::ranges::find(policy, "other.test", &model::PolicyRule::pattern)->ports.clear();
   start();
   Client client = connect();
   client.say("CONNECT " + at("other.test", upstream) + " HTTP/1.1\r\n\r\n");

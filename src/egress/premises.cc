@@ -96,10 +96,12 @@ Premises::Ruling Premises::rule_on(const Destination& to) const {
   return {model::Effect::deny, words_of_denial(to.host, why)};
 }
 
-std::string Premises::refusal_of_tunnel(const Destination& to) const {
-  if (!guest_ || takes_secrets(to) || gates::may_tunnel_to(guest_->policy, to.host, to.port)) return {};
+std::string Premises::refusal_of_port(const Destination& to, bool by_tunnel) const {
+  if (!guest_ || gates::may_reach_port(guest_->policy, to.host, to.port)) return {};
+  if (by_tunnel && takes_secrets(to)) return {};
   return words_of_denial(to.host, "no rule of the agent's policy names port " + std::to_string(to.port) +
-                                      " of it (`ports`), and without that a tunnel leads to 443 and 80 only");
+                                      " of it (`ports`), and without that " +
+                                      (by_tunnel ? "a tunnel leads" : "plain requests lead") + " to 443 and 80 only");
 }
 
 // It is no host of the world: rules with wildcards do not speak of it, and one that names it can only take it away, or

@@ -52,8 +52,9 @@ class Premises final {
     std::string reason;  // ask: of the rule. deny: the words for the box
   };
   Ruling rule_on(const Destination& to) const;
-  // Why no tunnel that is not looked into may lead there, although the host is not denied; empty: it may.
-  std::string refusal_of_tunnel(const Destination& to) const;
+  // Why no plain request, or no tunnel that is not looked into, may lead to this port, although the host is not denied;
+  // empty: it may.
+  std::string refusal_of_port(const Destination& to, bool by_tunnel) const;
   // Where the workspace's API is, once it may be reached. From then on its bearer is scrubbed like a secret.
   const Forwarding& workspace_door();
   // Could a secret be sent there, so that the connection must be looked into?

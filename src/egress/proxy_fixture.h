@@ -83,6 +83,11 @@ class ProxyTest : public testing::Test {
         allow("rebind.test"),
         {.effect = model::Effect::ask, .subject = model::Subject::host, .pattern = "asked.test", .reason = "Why?"}};
     policy[0].secrets = {"TOKEN", "LATER"};
+    // An upstream may have any port, and is asked in the clear.
+    for (auto& rule : policy) {
+      if (rule.pattern == "blind.test") continue;
+      for (int any = 1024; any < 65'536; ++any) rule.ports.push_back(static_cast<uint16_t>(any));
+    }
     lookup = [](const std::string&) -> Result<std::vector<Address>> {
       return Error{ErrorKind::unavailable, "no such name"};
     };

@@ -80,6 +80,7 @@ TEST_F(ProxyTest, I_17_An_address_that_a_rule_names_can_be_reached) {
   Ledger ledger;
   Upstream upstream(ledger.answering());
   policy.push_back(allow("127.0.0.1"));
+  name_port("127.0.0.1", upstream);
   start();
   Client client = connect();
   client.say(get(at("127.0.0.1", upstream)));

@@ -124,8 +124,8 @@ void Visit::on_connect(http::RequestHead head) {
 
 void Visit::judge() {
   const Premises::Ruling ruling = premises_.rule_on(destination());
-  if (connects_ && ruling.effect != model::Effect::deny) {
-    if (const auto refusal = premises_.refusal_of_tunnel(connect_to_); !refusal.empty())
+  if (ruling.effect != model::Effect::deny && (connects_ || !destination().tls)) {
+    if (const auto refusal = premises_.refusal_of_port(destination(), connects_); !refusal.empty())
       return answer(403, refusal, true);
   }
   switch (ruling.effect) {

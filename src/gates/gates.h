@@ -37,9 +37,9 @@ Ruling rule_on_command(const model::Policy& policy, std::string_view command);
 Ruling rule_on_file(const model::Policy& policy, std::string_view path);
 Ruling rule_on_host(const model::Policy& policy, std::string_view host);
 
-// May a tunnel that nobody looks into lead to this port of a host that the policy does not deny? Through one goes
-// whatever the sandbox likes, so but for those of the web a rule must name the port.
-bool may_tunnel_to(const model::Policy& policy, std::string_view host, int port);
+// May this port of a host that the policy does not deny be reached by plain requests, or through a tunnel whose content
+// is not seen? Behind other ports than those of the web are services of another kind, so a rule must name them.
+bool may_reach_port(const model::Policy& policy, std::string_view host, int port);
 // A host's name against a pattern: "api.example.com", "*.example.com" (not example.com itself), "*".
 bool host_matches(std::string_view pattern, std::string_view host);
 // Lower case, no trailing dot; empty when it is no name and no address.

@@ -96,7 +96,7 @@ Ruling rule_on_host(const model::Policy& policy, std::string_view host) {
                    [&](std::string_view pattern, Steps&) { return host_matches(pattern, host); });
 }
 
-bool may_tunnel_to(const model::Policy& policy, std::string_view host, int port) {
+bool may_reach_port(const model::Policy& policy, std::string_view host, int port) {
   return port == https_port || port == http_port || std::ranges::any_of(policy, [&](const model::PolicyRule& rule) {
            return rule.subject == Subject::host && rule.effect != Effect::deny &&
                   std::ranges::find(rule.ports, port) != rule.ports.end() && host_matches(rule.pattern, host);

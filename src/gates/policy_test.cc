@@ -199,13 +199,13 @@ TEST(Hosts, I_17_A_tunnel_may_lead_to_the_ports_of_the_web_and_to_those_that_a_r
   const Policy policy = {{Effect::allow, Subject::host, "*.example.com", "", {}, {5432}},
                          {Effect::ask, Subject::host, "a.example.com", "", {}, {22}},
                          {Effect::allow, Subject::host, "other.net", "", {}}};
-  EXPECT_TRUE(may_tunnel_to(policy, "other.net", 443));
-  EXPECT_TRUE(may_tunnel_to(policy, "a.example.com", 5432));
-  EXPECT_TRUE(may_tunnel_to(policy, "A.example.com.", 22));
-  EXPECT_FALSE(may_tunnel_to(policy, "b.example.com", 22));
-  EXPECT_FALSE(may_tunnel_to(policy, "other.net", 5432));
-  EXPECT_TRUE(may_tunnel_to(policy, "other.net", 80));
-  EXPECT_FALSE(may_tunnel_to(policy, "a.example.com", 5433));
+  EXPECT_TRUE(may_reach_port(policy, "other.net", 443));
+  EXPECT_TRUE(may_reach_port(policy, "a.example.com", 5432));
+  EXPECT_TRUE(may_reach_port(policy, "A.example.com.", 22));
+  EXPECT_FALSE(may_reach_port(policy, "b.example.com", 22));
+  EXPECT_FALSE(may_reach_port(policy, "other.net", 5432));
+  EXPECT_TRUE(may_reach_port(policy, "other.net", 80));
+  EXPECT_FALSE(may_reach_port(policy, "a.example.com", 5433));
 }
 
 TEST(Rules, That_can_be_meant_are_taken) {

@@ -23,7 +23,7 @@ struct PolicyRule {
   std::string pattern;               // `*` stands for anything; a host's `*.` for one or more labels
   std::string reason;                // shown to whoever is asked; may be empty
   std::vector<std::string> secrets;  // of an allowed host: aliases that may be sent there; "*": all
-  std::vector<uint16_t> ports;       // of a host that is not denied: where tunnels may lead besides 443 and 80
+  std::vector<uint16_t> ports;       // of a host that is not denied: what may be reached besides 443 and 80
   bool operator==(const PolicyRule&) const = default;
 };
 using Policy = std::vector<PolicyRule>;
