@@ -4,6 +4,7 @@ import json
 import random
 import socket
 import threading
+import time
 
 from gate_fixture import Approver
 from http_client import Truncated
@@ -40,16 +41,17 @@ def compose(chance, kinds, conversation):
 class Caller(threading.Thread):
     """Sends message after message in conversations of its own until it is told to stop."""
 
-    def __init__(self, world, ledger, seed, kinds):
+    def __init__(self, world, ledger, seed, kinds, node=None):
         super().__init__(daemon=True)
         self.world, self.ledger, self.chance, self.kinds = world, ledger, random.Random(seed), kinds
+        self.node = node  # whose door it comes by
         self.approver = Approver(world.keys["approver_key"]["key_id"], world.keys["approver_key"]["secret"])
         self.stopped = threading.Event()
         self.idle = []  # conversations of which the last message has ended
 
     def client(self):
-        """By any node's door."""
-        return self.chance.choice(self.world.nodes).through(self.world.keys["service_key"])
+        """By any node's door, if it has none of its own."""
+        return (self.node or self.chance.choice(self.world.nodes)).through(self.world.keys["service_key"])
 
     def run(self):
         while not self.stopped.is_set():
@@ -86,6 +88,7 @@ class Caller(threading.Thread):
     def attempt(self, entry):
         """Sends it once, and reads on if it broke off. True: it makes sense to send it again."""
         entry.attempts += 1
+        entry.began = entry.began or time.monotonic()
         try:
             if not self.send(entry):
                 return entry.key is not None and entry.attempts < 40
@@ -147,6 +150,8 @@ class Caller(threading.Thread):
             lines.append(line)
             entry.accepted = True
             self.ledger.count("lines read")
+            if entry.ended():
+                entry.seen_to_end = entry.seen_to_end or time.monotonic()
             if b'"type":"approval_required"' in line and not self.decide(entry, json.loads(line)["data"]["id"]):
                 return
             if entry.kind == "cancel" and len(lines) == 20 and not entry.cancelled:

@@ -8,6 +8,7 @@ import socket
 import time
 
 MEBI = 1 << 20
+BUSY_PER_S = 500  # store operations, on each server
 OTHERS_SERVE_S = 30  # a node that is dead is out of the others' way within some ten seconds
 
 
@@ -53,10 +54,14 @@ def has_boxes(place, world):
     return place.command == "runner" or world.stage == "alone"
 
 
+def inits_of_boxes(world):
+    return [(place, pid) for place in world.places() if has_boxes(place, world) for pid in box_inits(place.process.pid)]
+
+
 # Each takes the world, a source of chance, and `pause(seconds)`, which lets the load go on.
 
 def kill_node(world, chance, pause):
-    node = chance.choice(world.nodes)
+    node = world.strike(chance.choice(world.nodes))
     node.kill()
     if chance.random() < 0.3:
         pause(chance.uniform(0.1, 2.5))
@@ -67,7 +72,7 @@ def kill_node(world, chance, pause):
 
 
 def stop_node(world, chance, pause):
-    node = chance.choice(world.nodes)
+    node = world.strike(chance.choice(world.nodes))
     node.freeze()
     pause(chance.choice((0.2, 1.0, 4.0)))
     node.thaw()
@@ -75,20 +80,20 @@ def stop_node(world, chance, pause):
 
 def restart_node(world, chance, pause):
     del pause
-    node = chance.choice(world.nodes)
+    node = world.strike(chance.choice(world.nodes))
     node.stop()
     node.start()
 
 
 def kill_runner(world, chance, pause):
-    runner = chance.choice(world.runners)
+    runner = world.strike(chance.choice(world.runners))
     runner.kill()
     pause(chance.uniform(0.0, 1.5))
     runner.start()
 
 
 def stop_runner(world, chance, pause):
-    runner = chance.choice(world.runners)
+    runner = world.strike(chance.choice(world.runners))
     runner.freeze()
     pause(chance.choice((0.2, 1.0, 4.0)))
     runner.thaw()
@@ -96,23 +101,26 @@ def stop_runner(world, chance, pause):
 
 def kill_box(world, chance, pause):
     for _ in range(3):
-        inits = [pid for place in world.places() if has_boxes(place, world) for pid in box_inits(place.process.pid)]
+        inits = inits_of_boxes(world)
         if inits:
-            signal_if_there(chance.choice(inits), signal.SIGKILL)
+            place, pid = chance.choice(inits)
+            world.strike(place)
+            signal_if_there(pid, signal.SIGKILL)
         pause(0.2)
 
 
 def stop_box(world, chance, pause):
-    inits = [pid for place in world.places() if has_boxes(place, world) for pid in box_inits(place.process.pid)]
-    for pid in inits:
+    inits = inits_of_boxes(world)
+    for place, pid in inits:
+        world.strike(place)
         signal_if_there(pid, signal.SIGSTOP)
     pause(chance.uniform(0.3, 2.0))
-    for pid in inits:
+    for _, pid in inits:
         signal_if_there(pid, signal.SIGCONT)
 
 
 def fill_disk(world, chance, pause):
-    place = chance.choice(world.nodes)
+    place = world.strike(chance.choice(world.nodes))
     room = chance.choice((0, 0, 4096, 100_000))
     place.disk.fill(room)
     if room == 0 and world.database is None:
@@ -187,7 +195,7 @@ class Wakefulness:
 def take_files(world, chance, pause):
     """No descriptor more than there are already, or a few. Who cannot accept a caller must wait, not spin: a thread
     that has always slept now and then goes on doing so. How much it works is no matter, the callers see to that."""
-    place = chance.choice(world.places())
+    place = world.strike(chance.choice(world.places()))
     pid = place.process.pid
     limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     usual, without = Wakefulness(), Wakefulness()
@@ -216,7 +224,7 @@ def take_files(world, chance, pause):
 
 def take_memory(world, chance, pause):
     """Memory that cannot grow: whoever needs more dies of it, which is allowed."""
-    place = chance.choice(world.places())
+    place = world.strike(chance.choice(world.places()))
     pid = place.process.pid
     before = resource.prlimit(pid, resource.RLIMIT_DATA)
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -230,7 +238,7 @@ def take_memory(world, chance, pause):
 
 
 def step_clock(world, chance, pause):
-    place = chance.choice(world.places())
+    place = world.strike(chance.choice(world.places()))
     world.clocks_moved = True
     for _ in range(2):
         place.clock.put(chance.choice((-86400, -3600, -5, 5, 3600, 86400)))
@@ -239,7 +247,7 @@ def step_clock(world, chance, pause):
 
 
 def cut_network(world, chance, pause):
-    place = chance.choice(world.places())
+    place = world.strike(chance.choice(world.places()))
     place.network.cut()
     pause(chance.choice((0.3, 1.0, 4.0)))
     place.network.mend()
@@ -296,15 +304,15 @@ def half_cut_database(world, chance, pause):
 
 def raise_gates_at_once(world, chance, pause):
     """Many approvals raised and decided in the same moment, on all nodes."""
-    with crowd(world, chance, 24, "gate"):
+    with crowd(world, chance, 24, "gate", [None]):
         pause(chance.uniform(1.5, 3.0))
 
 
 @contextlib.contextmanager
-def crowd(world, chance, count, kind):
-    """Further callers, who send messages of one kind only."""
+def crowd(world, chance, count, kind, nodes):
+    """Further callers, so many for each of `nodes`, who send messages of one kind only; None: to any of them."""
     from callers import Caller  # which needs what this module is for
-    callers = [Caller(world, world.ledger, chance.random(), (kind,)) for _ in range(count)]
+    callers = [Caller(world, world.ledger, chance.random(), (kind,), node) for node in nodes for _ in range(count)]
     for caller in callers:
         caller.start()
     yield
@@ -318,17 +326,40 @@ def crowd(world, chance, count, kind):
 
 def keep_store_busy(world, chance, pause):
     """Streams that write more than a server would seal journals beside, on each node. Journals are sealed all the same."""
-    with crowd(world, chance, 4 * len(world.nodes), "flood"):
+    with crowd(world, chance, 4, "flood", world.nodes):
         pause(1.0)
-        before = sealed_journals(world)
+        stretches = []
+
+        def is_sealed_while_busy():
+            stretches.append(Busyness(world, pause))
+            return stretches[-1].is_busy() and stretches[-1].sealed > 0
         try:
-            world.wait_for(lambda: sealed_journals(world) > before, "a journal is sealed while the store is busy")
+            world.wait_for(is_sealed_while_busy, "a journal is sealed while the store is busy")
         except AssertionError as why:
-            world.ledger.complain(str(why))
+            world.ledger.complain(f"{why}; {', '.join(map(str, stretches))}")
+        world.ledger.counts["store operations a second, at least, while a journal was sealed"] = int(stretches[-1].rate)
 
 
-def sealed_journals(world):
-    return sum(node.figures().get("sluice_store_sealed_journals_total", 0) for node in world.nodes)
+class Busyness:
+    """What the servers' stores do in a second or more, by their own figures."""
+
+    def __init__(self, world, pause):
+        before, began = self.look(world), time.monotonic()
+        pause(1.0)
+        now, seconds = self.look(world), time.monotonic() - began
+        self.rate = min((after[0] - first[0]) / seconds for first, after in zip(before, now))
+        self.sealed = sum(after[1] - first[1] for first, after in zip(before, now))
+
+    def __str__(self):
+        return f"{self.rate:.0f} operations a second and {self.sealed:.0f} sealed"
+
+    def is_busy(self):
+        return self.rate > BUSY_PER_S
+
+    @staticmethod
+    def look(world):
+        names = ("sluice_store_operations_total", "sluice_store_sealed_journals_total")
+        return [[figures.get(name, 0) for name in names] for figures in (node.figures() for node in world.nodes)]
 
 
 ANYWHERE = {"server killed": kill_node, "server stopped": stop_node, "server restarted": restart_node,
@@ -338,7 +369,7 @@ ANYWHERE = {"server killed": kill_node, "server stopped": stop_node, "server res
 def freeze_node(world, chance, pause):
     """One node stands still for much longer than it takes to call it dead, in the middle of whatever it wrote. The others
     take messages and keep records meanwhile: what it holds in the database must not hold them up."""
-    node = chance.choice(world.nodes)
+    node = world.strike(chance.choice(world.nodes))
     others = [other for other in world.nodes if other is not node]
     node.freeze()
     try:
@@ -367,6 +398,12 @@ WITH_OTHERS = {"server frozen": freeze_node}
 # database that pauses or breaks off a connection stops everybody's writing, and nobody's work.
 HARMLESS = {"clock put", "connections broken", "database clock put", "database connection killed", "database killed",
             "database stopped", "database connections half dead", "approvals at once", "store kept busy"}
+PEACEFUL = {"clock put", "database clock put", "approvals at once", "store kept busy"}
+WRITEBACK_MEETS_DATABASE = {"database killed", "database connection killed", "database stopped",
+                            "database connections half dead"}
+# By the problem that a run ended with: the faults that are no reason for it.
+NO_REASON = {"run-interrupted": HARMLESS, "unavailable": PEACEFUL,
+             "writeback-failed": HARMLESS - WRITEBACK_MEETS_DATABASE - {"connections broken"}}
 
 
 def faults_for(world):
@@ -380,6 +417,7 @@ def faults_for(world):
     if len(world.nodes) > 1:
         found |= WITH_OTHERS
     if world.is_sanitized:
+        del found["store kept busy"]  # nothing that is this slow does so many operations a second
         del found["memory gone"]  # a sanitizer reports what its own memory is taken for
     if world.checks_vptrs:
         del found["descriptors gone"]  # UBSan looks at a vptr through a pipe: if it gets none, every object is invalid

@@ -20,6 +20,8 @@ class Sent:
         self.answer = None        # the body of a 201
         self.asked = []           # (approval, decision) that were sent
         self.decided = []         # (approval, decision) that were answered with 200
+        self.began = None         # when it was sent first
+        self.seen_to_end = None   # when a caller read its end
         self.cancelled = False    # the cancellation was answered with 200
 
     def next_seq(self):
@@ -31,6 +33,19 @@ class Sent:
 
     def name(self):
         return f"{self.kind} {self.content[:60]!r} in {self.conversation}"
+
+
+class Strike:
+    """A fault, from its beginning until all was mended, and the names of those that it struck; none: everybody."""
+
+    def __init__(self, name, began, ended, struck=()):
+        self.name, self.began, self.ended, self.struck = name, began, ended, frozenset(struck)
+
+    def meets(self, entry, carriers):
+        """Whether it struck somebody who had to do with this message, while its run was not over."""
+        at_the_time = ((entry.began is None or entry.began <= self.ended)
+                       and (entry.seen_to_end is None or self.began <= entry.seen_to_end))
+        return at_the_time and (not self.struck or bool(self.struck & carriers))
 
 
 class Ledger:

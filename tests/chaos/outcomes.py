@@ -3,6 +3,7 @@ A-3). Each breach is a line that names the message."""
 import json
 import random
 
+from faults import NO_REASON
 from http_client import Connection
 from ledger import Sent
 from stream_grammar import NotAStream, check_stream, message_bytes, slug_of
@@ -21,10 +22,10 @@ class NotYet(AssertionError):
 class Inspector:
     """Goes through conversations on one connection to one node."""
 
-    def __init__(self, world, ledger, node, seed, may_fail, excuses=("anything",)):
-        self.client = node.through(world.keys["service_key"])
+    def __init__(self, world, ledger, node, seed, may_fail, strikes=None):
+        self.world, self.client = world, node.through(world.keys["service_key"])
         self.ledger, self.chance = ledger, random.Random(seed)
-        self.excuses = excuses  # what struck that may have interrupted a run
+        self.strikes = strikes  # since the last look; None: what struck was asked then
         self.may_fail = may_fail  # kinds of messages of which some may have ended with a problem of STRUCK
         self.connection = None
 
@@ -132,8 +133,8 @@ class Inspector:
         else:
             slug = slug_of(last["data"])
             self.ledger.count(f"outcome {slug}")
-            if slug == "run-interrupted":
-                self.ask_why(entry)
+            if slug in NO_REASON:
+                self.ask_why(entry, slug)
             self.demand(answer["status"] == "failed", entry, f"ended with {slug} and is {answer['status']}")
             self.demand(entry.answer is None, entry, "was answered with 201 and has failed")
             self.demand(slug in ENDS[entry.kind], entry, f"ended with {last_line[-600:]!r}")
@@ -141,12 +142,15 @@ class Inspector:
                         f"nothing that struck excuses {last_line[-600:]!r}")
         self.inspect_gates(entry, events)
 
-    def ask_why(self, entry):
-        """An interrupted run has lost work of an agent. Something must have struck that takes work away."""
-        if "anything" in self.excuses:
+    def ask_why(self, entry, slug):
+        """A run that ended so has lost work of an agent. Something must have struck who carried it, while it was at work."""
+        if self.strikes is None:
             return
-        self.demand(self.excuses, entry, "was interrupted, and nothing struck that interrupts a run")
-        self.ledger.count(f"interrupted beside: {', '.join(sorted(self.excuses))}")
+        carriers = self.world.carriers(entry.run_id)
+        causes = {strike.name for strike in self.strikes
+                  if strike.name not in NO_REASON[slug] and strike.meets(entry, carriers)}
+        self.demand(causes, entry, f"ended with {slug}, carried by {sorted(carriers)}, and nothing struck there that explains it")
+        self.ledger.count(f"{slug} beside: {', '.join(sorted(causes))}")
 
     def inspect_gates(self, entry, events):
         for index, event in enumerate(events):

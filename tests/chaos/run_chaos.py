@@ -15,8 +15,8 @@ import time
 
 import leaks
 from callers import KINDS, KINDS_WITHOUT_GATES, Caller
-from faults import HARMLESS, faults_for
-from ledger import Ledger
+from faults import faults_for
+from ledger import Ledger, Strike
 from outcomes import ENDS, Inspector
 from world import SLOWNESS, World, wait_until
 
@@ -86,11 +86,14 @@ class Chaos:
         for caller in callers:
             caller.start()
         pause = threading.Event().wait
+        strikes = []
         for name in faults:
             pause(self.chance.uniform(0.2, 1.0) * seconds / max(1, len(faults)))
             self.struck[name] += 1
+            began, self.world.struck = time.monotonic(), set()
             faults_for(self.world)[name](self.world, self.chance, pause)
             self.world.look_after()
+            strikes.append(Strike(name, began, time.monotonic(), self.world.struck))
         pause(1.0 if faults else seconds)
         for caller in callers:
             caller.stopped.set()
@@ -100,11 +103,14 @@ class Chaos:
             caller.join(120 * SLOWNESS)
             if caller.is_alive():
                 self.ledger.complain("a caller hangs although everybody is there")
-        self.reckon(faults)
+        if self.world.is_sanitized and faults:
+            # A node that misses its beats is taken for dead, rightly.
+            strikes.append(Strike("a sanitizer's slowness", 0, time.monotonic()))
+        self.reckon(strikes)
 
-    def reckon(self, faults):
+    def reckon(self, strikes):
         entries = [e for e in self.ledger.sent[self.inspected:] if e.attempts]
-        inspector = self.inspector(self.may_fail() if faults else set(), faults)
+        inspector = self.inspector(self.may_fail() if strikes else set(), strikes)
         touched = {entry.conversation for entry in entries}
         self.settle(inspector, touched)
         by_conversation = self.ledger.conversations()
@@ -122,13 +128,9 @@ class Chaos:
         tools it takes up again, whatever happened: text is answered."""
         return {"tool", "gate"} if self.world.stage == "alone" else set(ENDS)
 
-    def inspector(self, may_fail, faults):
-        """`faults`: what struck since the last look, as far as it may have interrupted a run."""
-        excuses = [name for name in faults if name not in HARMLESS]
-        if self.world.is_sanitized and faults:
-            excuses.append("a sanitizer's slowness")  # a node that misses its beats is taken for dead, rightly
+    def inspector(self, may_fail, strikes):
         return Inspector(self.world, self.ledger, self.chance.choice(self.world.nodes), self.chance.random(), may_fail,
-                         excuses)
+                         strikes)
 
     def settle(self, inspector, conversations):
         """Everything that was begun ends, once somebody decides what nobody has decided."""
@@ -195,10 +197,10 @@ class Chaos:
 
     def look_back(self):
         """Once more, all of it: what was true stays true."""
-        # What interrupted a run was asked when it was fresh.
+        # Why a run ended badly was asked when it was fresh.
         for name in [name for name in self.ledger.counts if name.startswith("outcome ")]:
             del self.ledger.counts[name]
-        inspector = self.inspector(set(ENDS), ["anything"])
+        inspector = self.inspector(set(ENDS), None)
         for conversation, entries in self.ledger.conversations().items():
             inspector.inspect(conversation, [entry for entry in entries if entry.attempts])
 

@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "process"))
 
 import leaks  # noqa: E402
-from ledger import Ledger, Sent  # noqa: E402
+from ledger import Ledger, Sent, Strike  # noqa: E402
 from outcomes import Inspector  # noqa: E402
 from server_process import Server  # noqa: E402
 
@@ -37,12 +37,15 @@ def event(seq, kind, data):
 class Told(Inspector):
     """Asks a table instead of a server."""
 
-    def __init__(self, ledger, listed, lines, approval="approved", stored=None, may_fail=(), excuses=("anything",)):
-        super().__init__(self, ledger, self, 1, set(may_fail), excuses)
+    def __init__(self, ledger, listed, lines, approval="approved", stored=None, may_fail=(), strikes=None):
+        super().__init__(self, ledger, self, 1, set(may_fail), strikes)
         self.listed, self.lines, self.approval = listed, lines, approval
         self.stored = stored if stored is not None else encode(listed[-1])
 
     keys = {"service_key": ""}
+
+    def carriers(self, run):
+        return {"node1"} if run == "run_1" else {"node1", "node2"}
 
     def through(self, key):
         return key
@@ -125,14 +128,47 @@ class Inspection(unittest.TestCase):
         self.entry.fragments = []
         self.finds("nothing that struck excuses")
 
-    def test_an_interruption_while_nothing_struck_that_interrupts(self):
+    def ends_with(self, slug):
+        """A run on node1 that lasted from 10 to 20 and ended badly."""
         self.listed[1]["status"] = "failed"
-        self.lines[3] = event(3, "error", {"type": "https://x/problems/run-interrupted", "title": "t", "status": 500})
+        self.lines[3] = event(3, "error", {"type": f"https://x/problems/{slug}", "title": "t", "status": 500})
         self.entry.fragments = []
-        self.entry.kind = "tool"
-        self.finds(None, may_fail={"tool"}, excuses=["server killed"])
-        self.assertEqual(self.ledger.counts["interrupted beside: server killed"], 1)
-        self.finds("nothing struck that interrupts a run", may_fail={"tool"}, excuses=[])
+        self.entry.kind, self.entry.run_id = "tool", "run_1"
+        self.entry.began, self.entry.seen_to_end = 10, 20
+
+    def finds_no_reason(self, slug, *strikes):
+        self.finds(f"ended with {slug}, carried by ['node1'], and nothing", may_fail={"tool"}, strikes=strikes)
+        self.ledger.violations.clear()
+
+    def test_an_interruption_is_explained_by_what_struck_its_server_while_it_was_at_work(self):
+        self.ends_with("run-interrupted")
+        self.finds(None, may_fail={"tool"}, strikes=[Strike("server killed", 12, 15, {"node1"})])
+        self.assertEqual(self.ledger.counts["run-interrupted beside: server killed"], 1)
+        self.finds_no_reason("run-interrupted")
+
+    def test_what_struck_another_server_explains_nothing(self):
+        self.ends_with("run-interrupted")
+        self.finds_no_reason("run-interrupted", Strike("server killed", 12, 15, {"node2"}))
+
+    def test_what_struck_before_a_run_began_or_after_it_ended_explains_nothing(self):
+        self.ends_with("run-interrupted")
+        self.finds_no_reason("run-interrupted", Strike("server killed", 1, 9, {"node1"}),
+                             Strike("server killed", 21, 30, {"node1"}))
+
+    def test_a_fault_that_takes_no_work_away_explains_no_interruption(self):
+        self.ends_with("run-interrupted")
+        self.finds_no_reason("run-interrupted", Strike("clock put", 12, 15, {"node1"}), Strike("database killed", 12, 15))
+
+    def test_an_unavailable_store_has_a_reason(self):
+        self.ends_with("unavailable")
+        self.finds(None, may_fail={"tool"}, strikes=[Strike("database killed", 12, 15)])
+        self.finds_no_reason("unavailable", Strike("clock put", 12, 15, {"node1"}), Strike("disk full", 12, 15, {"node2"}))
+
+    def test_files_that_were_not_handed_back_have_a_reason(self):
+        self.ends_with("writeback-failed")
+        self.finds(None, may_fail={"tool"}, strikes=[Strike("disk full", 12, 15, {"node1"})])
+        self.finds_no_reason("writeback-failed", Strike("store kept busy", 12, 15, {"node1"}),
+                             Strike("disk full", 12, 15, {"node2"}), Strike("database stopped", 21, 30))
 
     def test_I16_a_gate_that_was_decided_otherwise(self):
         self.entry.kind, self.entry.decided = "gate", [(APPROVAL, "deny")]

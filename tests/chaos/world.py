@@ -4,6 +4,7 @@ Each server and runner has a network, a disk and a clock of its own, and is reac
 doors and never learn which process, on which port, is behind them today.
 """
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,9 @@ RUNNER_KEY = "a-runner-key-for-chaos"
 ADMIN_KEY = "sk_adm_for_chaos_only_0123456789"
 DISK_MIB = 192
 SLOWNESS = PATIENCE_S / 30  # of what was built with a sanitizer
+# What a server says in its log of a run that it carries, loses or takes from another.
+MOVES = re.compile(r" (run ended|run taken over|held run claimed|run was unattended|run is carried on by another server) ")
+FORMER = re.compile(r" from=(nod_\w+)")
 START_S = 60 * SLOWNESS
 
 
@@ -140,7 +144,40 @@ class World:
         self.keys = None
         self.is_sanitized = is_sanitized()
         self.checks_vptrs = b"__ubsan_handle_dynamic_type_cache_miss" in BINARY.read_bytes()
+        self.struck = set()  # names of those that the fault of the moment strikes
+        self.names = {}      # of servers, by their ids
         self.clocks_moved = False  # a signature's time may look wrong to a server
+
+    def strike(self, place):
+        """Notes whom a fault strikes."""
+        self.struck.add(place.name)
+        self.learn_names()
+        return place
+
+    def learn_names(self):
+        """A server has a new id whenever it starts; what it left behind is known by its id."""
+        if self.database is None:
+            return
+        for node in self.nodes:
+            try:
+                rows = Client(node.network.inside, node.port, ADMIN_KEY).request("GET", "/v1/admin/nodes", patience_s=2).json()["data"]
+            except (OSError, ValueError, KeyError):
+                continue
+            self.names |= {row["id"]: row["name"] for row in rows}
+            return
+
+    def carriers(self, run):
+        """The names of those who may have carried this run: servers say in their logs when one moves, or ends. Runners
+        may have worked on any."""
+        runners = {place.name for place in self.places() if place.command == "runner"}
+        everybody = {place.name for place in self.places()}
+        found = set()
+        for node in self.nodes:
+            lines = [line for line in node.log().splitlines() if run and run in line and MOVES.search(line)]
+            found |= {node.name} if lines else set()
+            for former in FORMER.findall("\n".join(lines)):
+                found |= {self.names[former]} if former in self.names else everybody
+        return found | runners if found else everybody
 
     def places(self):
         """Everybody who is on the stage."""
