@@ -32,6 +32,9 @@ BUGS = {
     "layers_taken": ("if (page && is_over(page.value().run.state)) {", "if (page) {"),
     "step_unseen": ("work.witness = std::make_shared<Journalist>(ready);", ""),
     "resumed_unasked": ("if (live == nullptr || is_on_) return;", "return resume(run);"),
+    "look_idle": ("void RunEngine::take_up_unattended() { run_recovery(); }", "void RunEngine::take_up_unattended() {}"),
+    "all_doubted": ("    end_recovery();\n    if (!std::exchange(patient_, true)) {",
+                    "    end_recovery();\n    drop_all(why);\n    if (!std::exchange(patient_, true)) {"),
     "text_repeated": ("case text: past_->told_text += event.body; return;", "case text: return;"),
 }
 

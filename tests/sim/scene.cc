@@ -290,6 +290,7 @@ std::optional<store::Fault> Scene::on_write(model::NodeId by) {
                                        : store::Fault::before_write;
     if (ordered.collides) {
       verdict_.note(server->name() + ": refused, because another row was in the way");
+      server->was_refused = true;
       return store::Fault::collides;
     }
     verdict_.note(server->name() + (ordered.is_late ? ": written later, and not told"
@@ -373,10 +374,14 @@ void Scene::on_moved(model::NodeId by, const model::Run& run) {
 
 // Every run that is not over is live at the server that its row names, without any help of the periodic look.
 void Scene::check_attended() {
+  const bool was_refused =
+      std::ranges::any_of(slots_, [](const auto& slot) { return slot.server && slot.server->was_refused; });
   for (const auto& [id, run] : runs_) {
     if (model::is_over(run.state)) continue;
     auto* server = server_of(run.node);
     if (server != nullptr && (server->wrote_late || (server->is_ready() && server->engine().attends(id)))) continue;
+    // Who could not take it over believes that another has, and looks again after half a minute.
+    if (server == nullptr && was_refused) continue;
     verdict_.wrong("attended",
                    id.text() + " is " + std::string(model::name_of(run.state)) + ", and " +
                        (server == nullptr ? "no server has it" : server->name() + " does not attend to it"));

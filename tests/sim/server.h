@@ -59,7 +59,8 @@ class Server final {
   bool cut_off = false;  // from the store
   bool disk_full = false;
   bool draining = false;
-  bool wrote_late = false;  // a transaction of it, which it did not hear of
+  bool was_refused = false;  // a write, because another row was in its way
+  bool wrote_late = false;   // a transaction of it, which it did not hear of
 
  private:
   Needs needs_;
