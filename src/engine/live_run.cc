@@ -288,6 +288,8 @@ void LiveRun::repeat(const Error& why, bool name_is_taken) {
   }
   if (name_is_taken) refused.gate->agui.reset();  // what came after it counts more than a name that is not free
   refused.closed = true;
+  // Written again it bears the same times: that it was written after all is seen by that.
+  if (!refused.events.empty()) told_at_ = refused.events.front().at;
   pending_.insert(pending_.begin(), std::move(refused));
   const int before = refusals_++;
   if (before == 0 && why.kind != ErrorKind::overloaded) return flush();  // it was not written by mishap: there is room

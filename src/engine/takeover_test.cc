@@ -271,6 +271,24 @@ TEST_F(TakeoverTest, A_decision_that_is_written_late_is_not_taken_for_the_end_of
   EXPECT_EQ(stored_run(run).state, RunState::completed);
 }
 
+TEST_F(TakeoverTest, A_write_that_comes_through_while_it_is_repeated_costs_no_work) {
+  start_nodes(2);
+  const auto run = accepted_by(node(0), message("hello"));
+  disk.hold_answers(true);
+  for (const auto* text : {"One ", "two ", "three."}) {
+    says(node(0), text);
+    pass(5);
+  }
+  disk.fail_write(0, store::Fault::late);
+  disk.hold_answers(false);
+  loop.settle();
+  EXPECT_EQ(node(0).dispatcher.working(), 1);
+  pass(1'000);
+  finishes(node(0));
+  EXPECT_EQ(stored_run(run).state, RunState::completed);
+  EXPECT_NE(told_at_the_end(node(1), run).find("One two three."), std::string::npos);
+}
+
 TEST_F(TakeoverTest, A_refused_write_costs_no_work_while_the_journal_cannot_be_read) {
   start_nodes(2);
   const auto run = accepted_by(node(0), message("hello"));
