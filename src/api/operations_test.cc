@@ -22,13 +22,34 @@ TEST_F(OperationsTest, Health_is_ok_and_readiness_ends_with_the_drain) {
   EXPECT_EQ(get("/v1/conversations/" + conversation)->status, 200);
 }
 
+// The next write is of unknown outcome, and from then on the database is out of reach.
+struct Outage final : store::DatabaseWatch {
+  std::optional<store::Fault> on_write(model::NodeId) override {
+    is_over = false;
+    return store::Fault::before_write;
+  }
+  bool reaches(model::NodeId) override { return is_over; }
+  int news_copies(model::NodeId) override { return 1; }
+  void on_moved(model::NodeId, const model::Run&) override {}
+  bool is_over = true;
+};
+
 TEST_F(OperationsTest, A_store_that_cannot_be_written_is_not_ready_and_writes_are_503) {
-  disk.fail_write(0, store::Fault::before_write);
+  Outage outage;
+  disk.be_watched(&outage);
   const auto answer = post("/v1/agents", R"({"name":"x"})");
   EXPECT_EQ(answer->status, 503);
   EXPECT_EQ(answer->slug(), "unavailable");
   EXPECT_EQ(answer->header("Retry-After"), "1");
   EXPECT_EQ(ask_as("GET", "/readyz", {})->status, 503);
+  disk.be_watched(nullptr);
+}
+
+TEST_F(OperationsTest, A_write_of_unknown_outcome_is_503_and_the_next_one_is_taken) {
+  disk.fail_write(0, store::Fault::before_write);
+  EXPECT_EQ(post("/v1/agents", R"({"name":"x"})")->status, 503);
+  EXPECT_EQ(ask_as("GET", "/readyz", {})->status, 200);
+  EXPECT_EQ(post("/v1/agents", R"({"name":"x"})")->status, 201);
 }
 
 TEST_F(OperationsTest, A_store_that_does_not_answer_is_not_ready_until_it_does) {

@@ -146,6 +146,7 @@ void RequestContext::fail(const Error& error) {
     surface_.needs.log.write(world::LogLevel::error, "request failed",
                              {{"request_id", request_id_}, {"why", error.what}});
   }
+  if (error.kind == ErrorKind::unavailable && store().needs_reopening()) engine().store_fell_silent(error);
   problem(told);
 }
 

@@ -320,6 +320,44 @@ TEST_F(EngineTest, A_store_that_others_found_silent_is_reopened_too) {
   EXPECT_NE(stored_message(run.message_id).find(R"("content":"before after")"), std::string::npos);
 }
 
+TEST_F(EngineTest, The_store_is_reopened_after_a_record_write_of_unknown_outcome_although_nobody_else_writes) {
+  dispatcher.resumable = true;
+  const auto run = send_ok(message("hello"));
+  agent_says("before ");
+  const auto keep_record = [&] {
+    auto kept = ErrorKind::invalid;
+    bool is_kept = false;
+    store->append_audit({{.action = "tenant.updated"}}, [&](const Result<Unit>& answer) {
+      is_kept = bool(answer);
+      if (!answer) kept = answer.error().kind;
+    });
+    loop.settle();
+    return is_kept ? std::nullopt : std::optional(kept);
+  };
+  disk.fail_write(0, store::Fault::before_write);
+  EXPECT_EQ(keep_record(), ErrorKind::unavailable);
+  EXPECT_TRUE(store->needs_reopening());
+  loop.advance({2'000});
+  EXPECT_FALSE(store->needs_reopening());
+  EXPECT_EQ(keep_record(), std::nullopt);
+  ASSERT_EQ(dispatcher.working(), 1) << "the run goes on";
+  agent_says("after");
+  agent_finishes();
+  EXPECT_NE(stored_message(run.message_id).find(R"("content":"before after")"), std::string::npos);
+}
+
+TEST_F(EngineTest, A_full_disk_is_no_reason_to_reopen_the_store) {
+  send_ok(message("hello"));
+  disk.fail_write(0, store::Fault::full);
+  store->append_audit({{.action = "tenant.updated"}}, [](const Result<Unit>&) {});
+  loop.settle();
+  EXPECT_TRUE(store->broken());
+  EXPECT_FALSE(store->needs_reopening());
+  loop.advance({2'000});
+  EXPECT_TRUE(
+      std::ranges::none_of(log.lines, [](const auto& line) { return line.find("fell silent") != std::string::npos; }));
+}
+
 TEST_F(EngineTest, A_store_that_stays_silent_is_tried_with_growing_patience) {
   send_ok(message("hello"));
   for (int n = 0; n < 1'000; ++n) disk.fail_write(n, store::Fault::before_write);

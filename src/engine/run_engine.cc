@@ -9,8 +9,6 @@
 namespace sluice::engine {
 namespace {
 
-constexpr int64_t reopen_first_ms = 100;
-constexpr int64_t reopen_ms_max = 5'000;
 constexpr std::size_t looked_at_once = 64;
 constexpr Millis look_again{500};
 // For so long those who work are kept while the store says nothing: a database that fails over takes less.
@@ -48,6 +46,7 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
                               Callback<void(Result<std::optional<model::RunId>>)> done) {
                          run_of(tenant, conversation, std::move(done));
                        }),
+      store_watch_({*this, needs.store, needs.loop, needs.log}),
       suspension_({[this](model::RunId run) { return find(run); }, needs.loop, needs.log, needs.metrics}),
       unattended_({*this, needs.store, needs.loop, needs.log, needs.metrics}),
       self_(std::make_shared<RunEngine*>(this)) {}
@@ -261,7 +260,7 @@ void RunEngine::store_fell_silent(const Error& why) {
     if (!std::exchange(patient_, true)) {
       patience_timer_ = needs_.loop.after(silence_max, [this, why] { lose_patience(why); });
     }
-    reopen_later();
+    store_watch_.reopen();
   }));
 }
 
@@ -284,7 +283,7 @@ bool RunEngine::answers() const {
 
 void RunEngine::on_sure() {
   if (!answers()) return;
-  reopen_tries_ = 0;
+  store_watch_.note_answers();
   patience_timer_.cancel();
   patient_ = false;
 }
@@ -316,35 +315,20 @@ void RunEngine::drop_all(const Error& why) {
   claims_.drop();
 }
 
-// At once the first time; later with growing patience, until the store answers.
-void RunEngine::reopen_later() {
-  const int tries = reopen_tries_++;
-  if (tries == 0) return reopen_store();
-  const int64_t wait = std::min(reopen_ms_max, reopen_first_ms << std::min(tries, 10));
-  reopens_later_ = true;
-  reopen_timer_ = needs_.loop.after({wait}, [this] { reopen_store(); });
-}
+// Not by a run: whoever wrote, or the store by itself, was not told what became of it.
+void RunEngine::on_store_broken() { store_fell_silent({ErrorKind::unavailable, "the outcome of a write is unknown"}); }
 
-void RunEngine::reopen_store() {
-  reopens_later_ = false;
-  needs_.store.reopen(while_alive([this](Result<Unit> opened) {
-    if (opened) {
-      store_silent_ = false;
-      settle_runs();
-      return run_recovery();
-    }
-    needs_.log.write(world::LogLevel::error, "store cannot be reopened", {{"why", opened.error().what}});
-    reopen_later();
-  }));
-}
-
-void RunEngine::settle_runs() {
+// Writes of runs whose outcome was not known are looked for in the journal.
+void RunEngine::on_store_reopened() {
+  store_silent_ = false;
   for (auto& [id, live] : live_) live->settle();
+  run_recovery();
 }
 
 void RunEngine::recover(Callback<void(Result<Unit>)> done) {
   recovered_ = std::move(done);
   peers_.start();
+  store_watch_.start();
   find_leftovers();
   kept_workspaces_.look_at_all();
   run_recovery();

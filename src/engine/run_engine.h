@@ -18,6 +18,7 @@
 #include "engine/peers.h"
 #include "engine/postbox.h"
 #include "engine/store_clock.h"
+#include "engine/store_watch.h"
 #include "engine/suspension.h"
 #include "engine/unattended.h"
 
@@ -32,7 +33,8 @@ class RunEngine final : public Engine,
                         private Claims::Host,
                         private Peers::Host,
                         private Postbox::Host,
-                        private UnattendedRuns::Host {
+                        private UnattendedRuns::Host,
+                        private StoreWatch::Host {
  public:
   RunEngine(EngineNeeds needs, EngineOptions options);
   ~RunEngine() override;
@@ -109,6 +111,9 @@ class RunEngine final : public Engine,
   bool attends(model::RunId run) const override { return live_.contains(run) || admission_.knows(run); }
   void take_up_unattended() override;
 
+  void on_store_broken() override;
+  void on_store_reopened() override;
+
   void on_mail(const store::Mail& mail, Reply reply) override;
   void cancel_by_mail(const store::Mail& mail, Reply reply);
   void decide_by_mail(const store::Mail& mail, Reply reply);
@@ -180,10 +185,6 @@ class RunEngine final : public Engine,
   void decide_late(Decision decision, Callback<void(DecideOutcome)> done);
   void decide_elsewhere(model::RunId run, const Decision& decision, Callback<void(DecideOutcome)> done);
   void lose_patience(const Error& why);
-  void reopen_later();
-  void reopen_store();
-  // Their writes whose fate was not known are looked for in the journal.
-  void settle_runs();
   bool answers() const;  // one that can be read but not written does not
   void run_recovery();
   template <typename F>
@@ -210,9 +211,7 @@ class RunEngine final : public Engine,
   std::unique_ptr<Recovery> recovery_;
   Callback<void(Result<Unit>)> recovered_;  // whoever asked for the first one
   bool store_silent_ = false;
-  int reopen_tries_ = 0;        // since it answered last
-  bool reopens_later_ = false;  // by this:
-  world::Timer reopen_timer_;
+  StoreWatch store_watch_;
   Suspension suspension_;
   world::Timer cut_off_timer_, patience_timer_;  // then runs that wait for a silent store are dropped
   bool patient_ = false;

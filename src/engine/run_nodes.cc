@@ -107,9 +107,7 @@ void RunEngine::on_back() {
   }
   if (!store_silent_) return run_recovery();
   // The store answers the beats again: no need to wait any longer before it is asked for more.
-  if (!reopens_later_) return;
-  reopen_timer_.cancel();
-  reopen_store();
+  store_watch_.hurry();
 }
 
 void RunEngine::on_orphans() {

@@ -27,6 +27,7 @@ class PostgresStore final : public SqlStore {
   Nodes& nodes() override { return nodes_; }
 
   void reopen(Done<Unit> done) override;
+  bool needs_reopening() const override { return writer_.broken() || hot_.broken(); }
   bool broken() const override;
   void tidy_up(Timestamp now, Done<int> done) override;
 

@@ -26,6 +26,7 @@ class SqliteStore : public SqlStore {
   Nodes& nodes() override { return nodes_; }
 
   void reopen(Done<Unit> done) override;
+  bool needs_reopening() const override { return writer_.broken(); }
   bool broken() const override { return writer_.unwritable(); }
   void tidy_up(Timestamp now, Done<int> done) override;
 

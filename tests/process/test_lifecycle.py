@@ -426,6 +426,23 @@ class AFullDisk(unittest.TestCase):
         self.assertEqual(self.client.post(f"/v1/runs/{run}/cancel").status, 200)
 
 
+class ADiskThatErrs(ServerTest):
+    """Here, one that allows no file beyond a size: the database cannot tell whether it wrote."""
+
+    def limit(self, size):
+        resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    def test_while_a_record_is_written_stops_nothing_for_longer_than_it_errs(self):
+        self.addCleanup(lambda: self.server.alive() and self.limit(resource.RLIM_INFINITY))
+        self.limit(1)
+        self.assert_problem(self.admin.post("/v1/tenants", {"name": "lost"}), 503, "unavailable")
+        wait_until(lambda: self.client.get("/readyz").status == 503, "the server says that it is not ready")
+        self.limit(resource.RLIM_INFINITY)
+        # No message comes, as from a balancer that heeds the readiness.
+        wait_until(lambda: self.client.get("/readyz").status == 200, "the server is ready again")
+        self.assertEqual(self.admin.post("/v1/tenants", {"name": "kept"}).status, 201)
+
+
 class AFileSizeLimit(AFullDisk):
     """Reaching it raises SIGXFSZ, which must not kill."""
 

@@ -217,6 +217,42 @@ class ASilentDatabase(Troubled):
         self.assertEqual(check_stream(told + list(lines))[-1]["type"], "error")
 
 
+class ALostCommit(Troubled):
+    """The session ends while its commit waits for a standby: nobody can tell whether it was written."""
+
+    def wait_for_standby(self, name):
+        self.postgres.psql(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
+        self.postgres.psql("SELECT pg_reload_conf()")
+
+    def end_waiting_sessions(self):
+        """Not those that beat, which have no COMMIT of their own."""
+        self.postgres.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'lost' AND "
+                           "wait_event = 'SyncRep' AND query = 'COMMIT'")
+
+    def test_of_a_record_stops_nothing_for_long(self):
+        # Without a run, whose journal the server would tidy up: that, too, would find that something is wrong.
+        self.server = Server("--store", self.postgres.create_database("lost"), "--sandbox.driver", "off")
+        self.addCleanup(self.server.remove)
+        self.client = self.server.start().client()
+        admin, answers = self.server.admin(), []
+        self.addCleanup(self.wait_for_standby, "")
+        self.wait_for_standby("nobody")
+
+        def send():  # until the database waits, which is some moments after it was told to
+            while (answer := admin.post("/v1/tenants", {"name": "lost"})).status == 201:
+                pass
+            answers.append(answer)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        wait_until(lambda: self.end_waiting_sessions() or not sender.is_alive(), "a commit is lost")
+        self.wait_for_standby("")
+        self.assertEqual(answers[0].status, 503, answers[0].body)
+        # No message comes, as from a balancer that heeds the readiness.
+        wait_until(lambda: self.client.get("/readyz").status == 200, "the server is ready again", 2 * PATIENCE_S)
+        self.assertEqual(self.server.admin().post("/v1/tenants", {"name": "kept"}).status, 201)
+
+
 def texts_in(value, path=()):
     """Where they are: keys and indices from the top."""
     if isinstance(value, str):

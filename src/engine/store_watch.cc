@@ -1,0 +1,47 @@
+#include "engine/store_watch.h"
+
+#include <algorithm>
+
+namespace sluice::engine {
+namespace {
+
+constexpr Millis watch_every{1'000};
+constexpr int64_t reopen_first_ms = 100;
+constexpr int64_t reopen_ms_max = 5'000;
+
+}  // namespace
+
+void StoreWatch::start() {
+  look_timer_ = needs_.loop.after(watch_every, [this] { look(); });
+}
+
+void StoreWatch::look() {
+  look_timer_ = needs_.loop.after(watch_every, [this] { look(); });
+  if (needs_.store.needs_reopening()) needs_.host.on_store_broken();
+}
+
+void StoreWatch::reopen() {
+  const int tries = tries_++;
+  if (tries == 0) return try_reopening();
+  const int64_t wait = std::min(reopen_ms_max, reopen_first_ms << std::min(tries, 10));
+  is_later_ = true;
+  try_timer_ = needs_.loop.after({wait}, [this] { try_reopening(); });
+}
+
+void StoreWatch::hurry() {
+  if (!is_later_) return;
+  try_timer_.cancel();
+  try_reopening();
+}
+
+void StoreWatch::try_reopening() {
+  is_later_ = false;
+  needs_.store.reopen([this, self = self_](const Result<Unit>& opened) {
+    if (*self == nullptr) return;
+    if (opened) return needs_.host.on_store_reopened();
+    needs_.log.write(world::LogLevel::error, "store cannot be reopened", {{"why", opened.error().what}});
+    reopen();
+  });
+}
+
+}  // namespace sluice::engine

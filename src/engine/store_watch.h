@@ -1,0 +1,51 @@
+// Brings the store back to where it can be written. Whoever's write ended in an unknown way, a run's or a record's, or
+// whatever the store did by itself: a look every second finds that nothing is written until the store is reopened.
+#pragma once
+
+#include "store/store.h"
+#include "world/world.h"
+
+namespace sluice::engine {
+
+class StoreWatch final {
+ public:
+  class Host {
+   public:
+    virtual ~Host() = default;
+    // It calls reopen(), unless it knew.
+    virtual void on_store_broken() = 0;
+    virtual void on_store_reopened() = 0;
+  };
+  struct Needs {
+    Host& host;
+    store::Store& store;
+    world::Loop& loop;
+    world::Log& log;
+  };
+  explicit StoreWatch(Needs needs) : needs_(needs), self_(std::make_shared<StoreWatch*>(this)) {}
+  ~StoreWatch() { *self_ = nullptr; }
+  StoreWatch(const StoreWatch&) = delete;
+  StoreWatch& operator=(const StoreWatch&) = delete;
+
+  // From now on it looks.
+  void start();
+  // At once the first time; later with growing patience, until the store answers.
+  void reopen();
+  // The store answers something: a reopening that waits need not.
+  void hurry();
+  // Writes and reads get through, so the next reopening is the first one again.
+  void note_answers() { tries_ = 0; }
+
+ private:
+  void look();
+  void try_reopening();
+
+  Needs needs_;
+  int tries_ = 0;          // since it answered last
+  bool is_later_ = false;  // the next try, by this:
+  world::Timer try_timer_;
+  world::Timer look_timer_;
+  std::shared_ptr<StoreWatch*> self_;
+};
+
+}  // namespace sluice::engine
