@@ -12,6 +12,10 @@
 namespace sluice::app {
 namespace {
 
+constexpr Millis keep_again{500};
+
+bool may_pass(const Error& why) { return why.kind == ErrorKind::overloaded || why.kind == ErrorKind::unavailable; }
+
 class HouseSupplies final : public harness::Supplies, public std::enable_shared_from_this<HouseSupplies> {
  public:
   HouseSupplies(StoreroomNeeds needs, std::shared_ptr<const std::vector<skills::BuiltinSkill>> builtin_skills,
@@ -42,22 +46,15 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
 
   void take_assets(std::vector<harness::Asset> assets, std::string,
                    Callback<void(Result<std::vector<harness::KeptAsset>>)> done) override {
-    const auto question = ask("keeping them", std::move(done));
-    const auto kept = std::make_shared<Result<std::vector<model::RunFile>>>(Error{});
-    workers().run([&contents = needs_.contents, stop = question.stop, run = run_, tenant = tenant_, kept,
-                   assets = std::move(assets)] { *kept = keep(contents, assets, run, tenant, stop); },
-                  [weak = weak_from_this(), kept, question] {
-                    const auto self = weak.lock();
-                    if (!self || question.stop.stop_requested()) return;
-                    if (!*kept) return self->answer(question, self->for_tenants(kept->error()));
-                    self->record(std::move(*kept).take(), question);
-                  });
+    put(std::make_shared<const std::vector<harness::Asset>>(std::move(assets)), ask("keeping them", std::move(done)));
   }
 
  private:
   // What the disk, or the store, was asked, and is waited for until the deadline.
   struct Waiting {
     world::Timer deadline;
+    world::Timer again;
+    bool is_repeated = false;
     std::stop_source stop;
   };
   template <typename T>
@@ -114,6 +111,32 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
     needs_.log.write(world::LogLevel::error, "contents failed", {{"run", run_.text()}, {"why", error.what}});
   }
 
+  // What may pass is tried again for as long as files may take to be kept: the run's work is done, and would be lost.
+  void try_again(const Taking& question, const Error& why, Callback<void()> again) {
+    const auto found = waiting_.find(question.number);
+    if (found == waiting_.end()) return;
+    if (!std::exchange(found->second.is_repeated, true)) {
+      needs_.log.write(world::LogLevel::warn, "files cannot be kept; trying again",
+                       {{"run", run_.text()}, {"why", why.what}});
+    }
+    found->second.again = needs_.loop.after(keep_again, std::move(again));
+  }
+
+  void put(std::shared_ptr<const std::vector<harness::Asset>> assets, Taking question) {
+    const auto kept = std::make_shared<Result<std::vector<model::RunFile>>>(Error{});
+    auto work = [&contents = needs_.contents, stop = question.stop, run = run_, tenant = tenant_, kept, assets] {
+      *kept = keep(contents, *assets, run, tenant, stop);
+    };
+    workers().run(std::move(work), [weak = weak_from_this(), kept, assets, question] {
+      const auto self = weak.lock();
+      if (!self || question.stop.stop_requested()) return;
+      if (*kept) return self->record(std::move(*kept).take(), question);
+      const auto& why = kept->error();
+      if (!may_pass(why)) return self->answer(question, self->for_tenants(why));
+      self->try_again(question, why, [here = self.get(), assets, question] { here->put(assets, question); });
+    });
+  }
+
   // On a worker's thread, which may be at it when all else is gone.
   static Result<std::vector<model::RunFile>> keep(files::Contents& contents, const std::vector<harness::Asset>& assets,
                                                   model::RunId run, model::TenantId tenant,
@@ -133,19 +156,30 @@ class HouseSupplies final : public harness::Supplies, public std::enable_shared_
   }
 
   void record(std::vector<model::RunFile> files, const Taking& question) {
-    std::vector<harness::KeptAsset> kept;
     for (auto& file : files) {
       file.id = needs_.ids.make<model::FileId>();
       file.created_at = needs_.loop.now();
-      kept.push_back({file.id.text(), file.name, file.size_bytes, file.sha256});
     }
-    needs_.store.create_files(std::move(files), [weak = weak_from_this(), kept = std::move(kept),
-                                                 question](const Result<Unit>& made) mutable {
+    create(std::make_shared<const std::vector<model::RunFile>>(std::move(files)), question);
+  }
+
+  // Each time under the same ids, so that it does not matter whether the last time was in vain.
+  void create(std::shared_ptr<const std::vector<model::RunFile>> files, Taking question) {
+    auto created = [weak = weak_from_this(), files, question](const Result<Unit>& made) {
       const auto self = weak.lock();
       if (!self) return;
-      if (!made) return self->answer(question, made.error());
-      self->answer(question, std::move(kept));
-    });
+      if (made) return self->answer(question, kept_assets(*files));
+      const auto& why = made.error();
+      if (!may_pass(why)) return self->answer(question, self->for_tenants(why));
+      self->try_again(question, why, [here = self.get(), files, question] { here->create(files, question); });
+    };
+    needs_.store.create_files(*files, std::move(created));
+  }
+
+  static std::vector<harness::KeptAsset> kept_assets(const std::vector<model::RunFile>& files) {
+    std::vector<harness::KeptAsset> kept;
+    for (const auto& file : files) kept.push_back({file.id.text(), file.name, file.size_bytes, file.sha256});
+    return kept;
   }
 
   StoreroomNeeds needs_;

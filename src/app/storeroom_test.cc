@@ -103,5 +103,97 @@ TEST_F(StoreroomTest, A_run_that_is_gone_hears_nothing_and_its_files_are_not_kep
   EXPECT_EQ(contents.kept.size(), 1u) << "what was read";
 }
 
+// The files that a run hands back come into the store, also where the store has to be asked more than once.
+class HandedBackTest : public testing::Test {
+ protected:
+  HandedBackTest() {
+    store_.create_tenant(tenant_, {.id = ids_.make<model::AgentId>(), .tenant_id = tenant_.id, .is_default = true},
+                         [](const Result<Unit>& made) { ASSERT_TRUE(made); });
+    loop_.settle();
+    supplies_ = storeroom_.supplies_for(run_);
+  }
+
+  void hand_back() {
+    supplies_->take_assets({{"a.txt", "one"}, {"b.txt", "two"}}, "",
+                           [this](Result<std::vector<harness::KeptAsset>> kept) { kept_ = std::move(kept); });
+    loop_.settle();
+  }
+  // As the store has it, what was answered.
+  std::string name_of(const harness::KeptAsset& asset) {
+    std::string name;
+    store_.file(tenant_.id, *model::FileId::parse(asset.id), [&](const Result<model::RunFile>& found) {
+      ASSERT_TRUE(found);
+      name = found.value().name;
+    });
+    loop_.settle();
+    return name;
+  }
+  void expect_kept() {
+    ASSERT_TRUE(kept_ && *kept_);
+    ASSERT_EQ(kept_->value().size(), 2U);
+    EXPECT_EQ(name_of(kept_->value()[0]), "a.txt");
+    EXPECT_EQ(name_of(kept_->value()[1]), "b.txt");
+  }
+
+  world::FakeLoop loop_;
+  world::FakeEntropy entropy_;
+  world::IdSource ids_{loop_, entropy_};
+  world::FakeLog log_;
+  world::FakeWorkers pool_{loop_};
+  world::SharedWorkers workers_{pool_, {}};
+  files::FakeContents contents_;
+  store::SimulatedDatabase disk_;
+  store::SimulatedStore store_{disk_, loop_};
+  model::Tenant tenant_{.id = ids_.make<model::TenantId>(), .name = "t"};
+  model::Run run_{.id = ids_.make<model::RunId>(), .tenant_id = tenant_.id};
+  HouseStoreroom storeroom_{{store_, contents_, workers_, loop_, ids_, log_}, {.answer_ms_max = 60'000}};
+  std::shared_ptr<harness::Supplies> supplies_;
+  std::optional<Result<std::vector<harness::KeptAsset>>> kept_;
+};
+
+TEST_F(HandedBackTest, A_runs_files_wait_for_room_on_the_disk) {
+  contents_.full = true;
+  hand_back();
+  loop_.advance({10'000});
+  EXPECT_FALSE(kept_);
+  contents_.full = false;
+  disk_.fail_write(0, store::Fault::full);
+  disk_.fail_write(1, store::Fault::full);
+  loop_.advance({2'000});
+  expect_kept();
+}
+
+TEST_F(HandedBackTest, A_write_of_unknown_outcome_is_repeated_and_keeps_each_file_once) {
+  for (const auto fault : {store::Fault::before_write, store::Fault::after_write}) {
+    kept_.reset();
+    disk_.fail_write(0, fault);
+    hand_back();
+    EXPECT_FALSE(kept_);
+    store_.reopen([](const Result<Unit>& opened) { ASSERT_TRUE(opened); });
+    loop_.advance({500});
+    expect_kept();
+  }
+}
+
+TEST_F(HandedBackTest, Files_that_the_store_refuses_for_long_fail_in_the_servers_words_and_not_in_the_databases) {
+  for (int n = 0; n < 1'000; ++n) disk_.fail_write(n, store::Fault::full);
+  hand_back();
+  loop_.advance({59'000});
+  EXPECT_FALSE(kept_);
+  loop_.advance({2'000});
+  ASSERT_TRUE(kept_ && !*kept_);
+  EXPECT_EQ(kept_->error().what, "keeping them took longer than 60 s");
+}
+
+TEST_F(HandedBackTest, Nothing_is_tried_for_a_run_that_has_gone) {
+  disk_.fail_write(0, store::Fault::full);
+  hand_back();
+  const int written = disk_.write_count();
+  supplies_.reset();
+  loop_.advance({60'000});
+  EXPECT_EQ(disk_.write_count(), written);
+  EXPECT_FALSE(kept_);
+}
+
 }  // namespace storeroom_test
 }  // namespace sluice::app

@@ -1,4 +1,6 @@
 // S-8, S-9, S-10: a dispatch that a runner elsewhere carries.
+#include <algorithm>
+
 #include "base/digest.h"
 #include "base/limits.h"
 #include "remote/remote_fixture.h"
@@ -306,11 +308,42 @@ TEST_F(RemoteTest, May_be_dropped_at_any_event) {
   EXPECT_EQ(client_.requests.size(), 1u);
 }
 
+// Runners are asked now and then how many free slots they have.
+bool is_dispatch(const net::ClientRequest& request) { return request.method == "POST"; }
+
 TEST_F(RemoteTest, Tokens_that_cannot_be_kept_are_not_used) {
+  for (int n = 0; n < 1'000; ++n) disk_.fail_write(n, store::Fault::full);
+  begin();
+  loop_.advance({options_.wait_ms_max - 1'000});
+  EXPECT_FALSE(heard_.problem) << "there may be room soon";
+  loop_.advance({2'000});
+  EXPECT_EQ(failed_with(), Slug::unavailable);
+  EXPECT_TRUE(std::ranges::none_of(client_.requests, is_dispatch));
+}
+
+TEST_F(RemoteTest, Tokens_that_could_not_be_kept_at_once_are_made_again) {
+  disk_.fail_write(0, store::Fault::full);
+  disk_.fail_write(1, store::Fault::after_write);
+  client_.answer(FakeAnswer::whole(200, std::string(result_line)));
+  begin();
+  loop_.advance({500});
+  EXPECT_TRUE(store_.needs_reopening());
+  store_.reopen([](const Result<Unit>& opened) { ASSERT_TRUE(opened); });
+  EXPECT_TRUE(client_.requests.empty());
+  loop_.advance({500});
+  ASSERT_EQ(client_.requests.size(), 1u);
+  EXPECT_TRUE(heard_.usage);
+}
+
+TEST_F(RemoteTest, A_run_that_is_stopped_while_its_tokens_cannot_be_kept_begins_nowhere) {
   disk_.fail_write(0, store::Fault::full);
   begin();
-  EXPECT_EQ(failed_with(), Slug::unavailable);
-  EXPECT_TRUE(client_.requests.empty());
+  bool gone = false;
+  work_->stop([&] { gone = true; });
+  loop_.advance({60'000});
+  EXPECT_TRUE(gone);
+  EXPECT_TRUE(std::ranges::none_of(client_.requests, is_dispatch));
+  EXPECT_FALSE(heard_.problem);
 }
 
 TEST_F(RemoteTest, A_program_goes_on_after_a_restart_only_when_nothing_was_told) {

@@ -14,6 +14,7 @@ using model::Slug;
 
 constexpr Millis look_again_after{100};   // among runners whose state is known
 constexpr Millis ask_again_after{1'000};  // of the one that was named, whose state is not
+constexpr Millis mint_again_after{500};   // when the store could not keep the tokens
 constexpr int losses_max = 3;
 constexpr std::size_t resumed_bytes_max = 1024 * 1024;  // of what is told to another runner with its configuration
 constexpr int64_t settling_ms_max = 120'000;  // more than a run may take: bootstrap, the grace, files written back
@@ -166,9 +167,20 @@ void RemoteWork::mint_for(const std::string& runner) {
   needs.store.create_execution(minted->execution, sha256(minted->bearer), minted->hashed,
                                [this, minted, alive = std::weak_ptr(alive_)](Result<Unit> made) {
                                  if (alive.expired() || over_) return;
-                                 if (!made) return fail(Slug::unavailable, "The dispatch's tokens could not be kept.");
-                                 announce(minted);
+                                 made ? announce(minted) : on_not_minted(made.error());
                                });
+}
+
+// Those of unknown fate expire, and nobody has them.
+void RemoteWork::on_not_minted(const Error& why) {
+  context_->needs.log.write(world::LogLevel::warn, "tokens not kept",
+                            {{"run", dispatch_.run.text()}, {"why", why.what}});
+  const bool may_pass = why.kind == ErrorKind::overloaded || why.kind == ErrorKind::unavailable;
+  const auto waited_us = context_->needs.loop.monotonic_us() - began_looking_us_;
+  if (!may_pass || waited_us >= context_->options.wait_ms_max * 1000) {
+    return fail(Slug::unavailable, "The dispatch's tokens could not be kept.");
+  }
+  waiting_ = context_->needs.loop.after(mint_again_after, [this] { mint_for(std::string(mark_.runner)); });
 }
 
 void RemoteWork::announce(std::shared_ptr<const Minted> minted) {

@@ -39,6 +39,7 @@ class RemoteWork final : public harness::Work, private HearingListener {
   void wait_for_runner();
   // Each runner that is tried gets tokens of its own: one that went silent may have used the others.
   void mint_for(const std::string& runner);
+  void on_not_minted(const Error& why);
   // Writes down that a runner may be at it. The runner gets the tokens when that is written, so that the run is never
   // begun anew by a server that does not know; the store keeps tokens and journals in an order of their own.
   void announce(std::shared_ptr<const Minted> minted);

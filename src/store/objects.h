@@ -96,8 +96,8 @@ class Objects {
   virtual void execution_of_bearer(std::string bearer_sha256, Timestamp now, Answer<model::Execution> done) = 0;
 
   // ── files that runs handed back ──
-  // All or none. Those of a chat's run come into the chat's bag with it, under the same ids. `denied` when the run was
-  // cancelled, also while its work is still being stopped.
+  // All or none, and once, however often they are made just like that. Those of a chat's run come into the chat's bag
+  // with it, under the same ids. `denied` when the run was cancelled, also while its work is still being stopped.
   virtual void create_files(std::vector<model::RunFile> made, Answer<Unit> done) = 0;
   virtual void file(model::TenantId tenant, model::FileId id, Answer<model::RunFile> done) = 0;
   virtual void files_of_run(model::TenantId tenant, model::RunId run, Answer<std::vector<model::RunFile>> done) = 0;

@@ -453,6 +453,18 @@ TEST_P(ObjectsContract, S_12_files_are_found_by_id_by_run_and_by_execution) {
   EXPECT_EQ(refused(&Store::file, tenant, make_id<model::FileId>()), ErrorKind::not_found);
 }
 
+// Whoever was not told whether they were kept asks again.
+TEST_P(ObjectsContract, Files_that_are_made_again_just_as_they_are_stay_as_they_are) {
+  const auto tenant = make_tenant();
+  const std::vector files{a_file(tenant, "one"), a_file(tenant, "two")};
+  get(&Store::create_files, files);
+  get(&Store::create_files, files);
+  EXPECT_EQ(model::to_json(get(&Store::file, tenant, files[1].id)), model::to_json(files[1]));
+  auto others = files;
+  others[1].name = "three";
+  EXPECT_EQ(refused(&Store::create_files, others), ErrorKind::conflict);
+}
+
 TEST_P(ObjectsContract, Files_are_made_all_or_none) {
   const auto tenant = make_tenant();
   const auto there = a_file(tenant, "there");
