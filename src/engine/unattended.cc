@@ -11,11 +11,13 @@ constexpr int64_t wait_us_max = 300'000'000;
 }  // namespace
 
 UnattendedRuns::Figures::Figures(world::Metrics& metrics)
-    : unattended(
-          metrics.gauge("sluice_runs_unattended",
-                        "Runs of this server that nothing attends to, as of the last look; 0 is as it should be.")),
+    : unattended(metrics.gauge(
+          "sluice_runs_unattended",
+          "Runs of this server, or of servers that are gone, that nothing attends to, as of the last look; "
+          "0 is as it should be.")),
       found(metrics.counter("sluice_runs_unattended_total",
-                            "Runs of this server that nothing attended to, and that were taken up for that.")) {}
+                            "Runs of this server, or of servers that are gone, that nothing attended to, and that were "
+                            "taken up for that.")) {}
 
 UnattendedRuns::UnattendedRuns(Needs needs)
     : needs_(needs), figures_(needs.metrics), self_(std::make_shared<UnattendedRuns*>(this)) {}

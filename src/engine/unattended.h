@@ -1,7 +1,7 @@
 // The promise that no run is forgotten: every run that is not over and whose row names this node is live here, is being
-// taken up, or is being accepted. Faults may break it (a commit that becomes visible late, an answer that is lost), so
-// every few seconds the store is asked which runs these are. One that nothing attends to at two looks in a row is taken
-// up as after a restart.
+// taken up, or is being accepted, and none names a node that has gone. Faults may break it (a commit that becomes
+// visible late, an answer that is lost), so every few seconds the store is asked which runs these are. One that nothing
+// attends to at two looks in a row is taken up as after a restart.
 #pragma once
 
 #include <memory>

@@ -127,6 +127,20 @@ TEST_P(NodesContract, Whoever_is_silent_too_long_is_forgotten_unless_it_carries_
   EXPECT_EQ(left[0].id, ids[0]);
 }
 
+TEST_P(NodesContract, A_run_whose_node_is_not_in_the_list_is_among_those_that_each_node_looks_after) {
+  meet();
+  const auto tenant = make_tenant();
+  use(0);
+  const auto run = accepted(a_run(tenant, make_conversation(tenant).id)).run.id;
+  use(1);
+  const auto mine = accepted(a_run(tenant, make_conversation(tenant).id)).run.id;
+  EXPECT_EQ(get(&Store::carried_runs), std::vector{mine});
+  use(0);
+  get(&Nodes::leave);
+  use(1);
+  EXPECT_EQ(get(&Store::carried_runs), (std::vector{run, mine}));
+}
+
 TEST_P(NodesContract, What_the_first_says_is_agreed_by_all) {
   EXPECT_EQ(get(&Nodes::agree, "key", "abc"), "abc");
   use(1);
