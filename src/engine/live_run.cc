@@ -59,7 +59,9 @@ bool LiveRun::renew(Callback<void()> then) {
   writing_ = true;  // until the answer: what is written then bears the new epoch
   renewal_ = std::move(then);
   needs_.store.take_over(run_.id, run_.epoch, [self = self_](const Result<model::Run>& taken) {
-    if (*self != nullptr) (*self)->on_renewed(taken);
+    if (*self == nullptr) return;
+    if (!taken) (*self)->note_answer(taken.error());
+    (*self)->on_renewed(taken);
   });
   return true;
 }
@@ -270,6 +272,7 @@ void LiveRun::add_cancelled_end() {
 }
 
 void LiveRun::on_refused(const Error& why) {
+  note_answer(why);
   const bool name_is_taken = why.kind == ErrorKind::invalid && in_flight_.gate && in_flight_.gate->agui;
   // A conflict is another server's word, or the late fate of a write of this one: only the journal knows.
   if (why.kind == ErrorKind::unavailable || why.kind == ErrorKind::conflict) return be_unsure(why);

@@ -182,6 +182,7 @@ class LiveRun final : public harness::DispatchListener {
   void on_renewed(const Result<model::Run>& taken);
   // live_run_unsure.cc: what became of a write is read from the journal.
   void be_unsure(const Error& why);
+  void note_answer(const Error& why);
   void on_looked(const Result<store::JournalPage>& page);
   void conclude(const store::JournalPage& page);
   // Whoever works is told how far its account is on disk.
@@ -243,8 +244,7 @@ class LiveRun final : public harness::DispatchListener {
   Cancelling cancelling_;
   std::optional<wire::Ending> ending_;
   std::string_view problem_name_;
-  // The store's answer may come after this run is gone.
-  std::shared_ptr<LiveRun*> self_;
+  std::shared_ptr<LiveRun*> self_;  // the store's answer may come after this run is gone
 };
 
 }  // namespace sluice::engine

@@ -29,6 +29,11 @@ void LiveRun::be_unsure(const Error& why) {
   settle();
 }
 
+// That nothing was written is certain, too: what waits for room on the disk waits for as long as it takes.
+void LiveRun::note_answer(const Error& why) {
+  if (why.kind == ErrorKind::overloaded && std::exchange(doubted_, false)) needs_.owner.on_sure();
+}
+
 void LiveRun::settle() {
   if (!unsure_ || std::exchange(looking_, true)) return;
   needs_.store.journal(run_.id, run_.head, whole_batch, [self = self_](const Result<store::JournalPage>& page) {

@@ -358,6 +358,33 @@ TEST_F(EngineTest, A_full_disk_is_no_reason_to_reopen_the_store) {
       std::ranges::none_of(log.lines, [](const auto& line) { return line.find("fell silent") != std::string::npos; }));
 }
 
+// Says nothing of the next write, and then has no room for a while.
+struct FullDisk final : store::DatabaseWatch {
+  std::optional<store::Fault> on_write(model::NodeId) override {
+    if (std::exchange(is_silent, false)) return store::Fault::before_write;
+    return is_full ? std::optional(store::Fault::full) : std::nullopt;
+  }
+  bool reaches(model::NodeId) override { return true; }
+  int news_copies(model::NodeId) override { return 1; }
+  void on_moved(model::NodeId, const model::Run&) override {}
+  bool is_silent = true, is_full = true;
+};
+
+TEST_F(EngineTest, A_run_waits_for_room_on_the_disk_also_after_a_write_of_unknown_outcome) {
+  const auto run = send_ok(message("hello"));
+  FullDisk watch;
+  disk.be_watched(&watch);
+  agent_says("One ");
+  loop.advance({90'000});
+  ASSERT_EQ(dispatcher.working(), 1);
+  watch.is_full = false;
+  loop.advance({10'000});
+  agent_says("two.");
+  agent_finishes();
+  disk.be_watched(nullptr);
+  EXPECT_NE(stored_message(run.message_id).find(R"("content":"One two.")"), std::string::npos);
+}
+
 TEST_F(EngineTest, A_store_that_stays_silent_is_tried_with_growing_patience) {
   send_ok(message("hello"));
   for (int n = 0; n < 1'000; ++n) disk.fail_write(n, store::Fault::before_write);
