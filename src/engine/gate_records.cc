@@ -65,7 +65,7 @@ model::Approval approval_of(harness::Gate gate, const model::Run& run, model::Ap
   return approval;
 }
 
-GateRecords records_of(const model::Approval& approval, std::string actor, std::string detail, model::NoticeId notice) {
+GateRecords records_of(const model::Approval& approval, GateDeed deed, model::NoticeId notice) {
   const bool raised = approval.status == model::ApprovalStatus::pending;
   GateRecords records;
   records.approval = approval;
@@ -73,13 +73,13 @@ GateRecords records_of(const model::Approval& approval, std::string actor, std::
   model::AuditEntry entry{.tenant_id = approval.tenant_id};
   entry.action = action_of(approval);
   entry.subject = approval.id.text();
-  entry.actor = std::move(actor);
-  entry.detail = detail.empty() ? detail_of(approval) : std::move(detail);
-  entry.at = approval.updated_at;
+  entry.actor = std::move(deed.actor);
+  entry.detail = deed.detail.empty() ? detail_of(approval) : std::move(deed.detail);
+  entry.at = deed.at;
   records.audit.push_back(std::move(entry));
   model::Notice news{.id = notice, .tenant_id = approval.tenant_id};
   news.kind = raised ? "approval.required" : "approval.resolved";
-  news.created_at = approval.updated_at;
+  news.created_at = deed.at;
   news.body = notice_body(news, approval);
   records.notices.push_back(std::move(news));
   return records;

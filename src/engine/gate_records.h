@@ -31,8 +31,14 @@ std::optional<model::Problem> refusal_of_results(const model::Approval& approval
 model::Approval approval_of(harness::Gate gate, const model::Run& run, model::ApprovalId id, Timestamp now,
                             int64_t lifetime_seconds);
 
-// Of a client's gate only the approval. `detail` is JSON; empty: the run, and by what it was resolved.
-GateRecords records_of(const model::Approval& approval, std::string actor, std::string detail, model::NoticeId notice);
+// Who opened or closed it, and when by the clock of this server, which also delivers the news of it.
+struct GateDeed {
+  std::string actor;
+  std::string detail;  // JSON; empty: the run, and by what it was resolved
+  Timestamp at;
+};
+// Of a client's gate only the approval.
+GateRecords records_of(const model::Approval& approval, GateDeed deed, model::NoticeId notice);
 
 // Why it cannot be decided any more.
 model::Problem not_open(const model::Approval& approval);

@@ -20,7 +20,6 @@ LiveRun::LiveRun(Needs needs, model::Run run, model::Message message, std::strin
       message_(std::move(message)),
       request_id_(std::move(request_id)),
       accepted_us_(needs.loop.monotonic_us()),
-      told_at_(run_.created_at),
       cancelling_(needs.loop, run_.id),
       self_(std::make_shared<LiveRun*>(this)) {}
 
@@ -52,6 +51,11 @@ void LiveRun::add(model::EventKind kind, std::string body) {
 void LiveRun::hold_back_if_full() {
   const bool is_full = has_work() && is_too_much(pending_);
   if (std::exchange(held_back_, is_full) != is_full && has_work()) work_->hold_back(is_full);
+}
+
+void LiveRun::keep_opening(store::CommittedBatch opening) {
+  opening_ = std::move(opening);
+  told_at_ = opening_.back().event().at;
 }
 
 bool LiveRun::renew(Callback<void()> then) {

@@ -18,6 +18,7 @@
 #include "engine/launch.h"
 #include "engine/queue_board.h"
 #include "engine/run_batch.h"
+#include "engine/store_clock.h"
 #include "engine/tail.h"
 
 namespace sluice::engine {
@@ -60,6 +61,7 @@ class LiveRun final : public harness::DispatchListener {
     Owner& owner;
     store::Store& store;
     world::Loop& loop;
+    const StoreClock& clock;
     world::IdSource& ids;
     Figures& figures;
     const EngineOptions& options;
@@ -77,7 +79,7 @@ class LiveRun final : public harness::DispatchListener {
   std::string_view problem_name() const { return problem_name_; }  // of its end; empty before, and without one
 
   // The first events of a run accepted just now: its first reader need not ask the store for them.
-  void keep_opening(store::CommittedBatch opening) { opening_ = std::move(opening); }
+  void keep_opening(store::CommittedBatch opening);
   const store::CommittedBatch& opening() const { return opening_; }
   // Takes it over from itself, so that nobody can who was asked to; false: not now, it is being written.
   bool renew(Callback<void()> then);
@@ -94,8 +96,7 @@ class LiveRun final : public harness::DispatchListener {
   void keep_launch(Launch launch) { launch_ = std::make_unique<Launch>(std::move(launch)); }
   Launch* launch() { return launch_.get(); }
   std::unique_ptr<Launch> take_launch() { return std::move(launch_); }
-  // False when it is not held any more.
-  bool tell_place(Place place);
+  bool tell_place(Place place);  // false: it is not held any more
   void start();
   void end_hold();
 
@@ -126,8 +127,7 @@ class LiveRun final : public harness::DispatchListener {
   // From the gate until it is worked on again: what was kept for that is still there.
   bool at_gate() const { return at_gate_; }
   void note_checkpoint() { at_gate_ = true; }
-  // Null when nobody is asked for anything.
-  const model::Approval* open_approval() const { return gate_ ? &gate_->approval : nullptr; }
+  const model::Approval* open_approval() const { return gate_ ? &gate_->approval : nullptr; }  // null: there is none
 
   // The reader's fold stands at this run's head; from here on it gets what is written.
   void attach(JournalReading& reading, const wire::Fold& fold, const wire::View& view);

@@ -28,7 +28,7 @@ void LiveRun::on_gate(harness::Gate gate) {
   gate_ = std::make_unique<OpenGate>();
   gate_->keeps_box = gate.keeps_box;
   gate_->approval =
-      approval_of(std::move(gate), run_, needs_.ids.make<model::ApprovalId>(), needs_.loop.now(), lifetime);
+      approval_of(std::move(gate), run_, needs_.ids.make<model::ApprovalId>(), needs_.clock.now(), lifetime);
   add_records("server", "");
   add(model::EventKind::checkpoint, std::move(checkpoint));
   add(model::EventKind::gate, model::to_json(gate_->approval));
@@ -141,14 +141,14 @@ void LiveRun::resolve_gate(ApprovalStatus status, std::string by, std::string de
   approval.status = status;
   const auto actor = by == "expiry" || by == "cancel" || by == "failure" ? "server" : by;
   approval.resolved_by = std::move(by);
-  approval.resolved_at = approval.updated_at = needs_.loop.now();
+  approval.resolved_at = approval.updated_at = needs_.clock.now();
   add_records(actor, std::move(detail));
 }
 
 void LiveRun::add_records(std::string actor, std::string detail) {
   if (batch().gate) pending_.emplace_back();
-  batch().gate = std::make_unique<GateRecords>(
-      records_of(gate_->approval, std::move(actor), std::move(detail), needs_.ids.make<model::NoticeId>()));
+  batch().gate = std::make_unique<GateRecords>(records_of(
+      gate_->approval, {std::move(actor), std::move(detail), needs_.loop.now()}, needs_.ids.make<model::NoticeId>()));
 }
 
 void LiveRun::end_at_gate(Happening what, const model::Problem& problem) {

@@ -23,7 +23,8 @@ void Recovery::begin_look() {
   listing_ = true;
   engine_.needs_.store.unfinished_runs(while_alive([this](Result<store::UnfinishedRuns> found) {
     if (!found) return fail_look(found.error());
-    engine_.store_clock_.hear(found.value().now);
+    // The only server's clock is the store's, also when it is put right.
+    if (!engine_.peers_.alone()) engine_.store_clock_.hear(found.value().now);
     // Who lives is asked after that: a node that is not in the list then did not come meanwhile.
     engine_.peers_.ask(while_alive([this, runs = std::move(found.value().runs)](const Result<Unit>& heard) mutable {
       if (!heard) return fail_look(heard.error());

@@ -109,6 +109,8 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
 
 store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::optional<Place> held) {
   const auto now = needs_.loop.now();
+  // How long one that waits may do so is judged by it, by whichever server has it then.
+  const auto created_at = held ? store_clock_.now() : now;
   const auto conversation = conversation_of(send);
   const auto* made = std::get_if<model::Conversation>(&send.conversation);
   store::NewRun fresh;
@@ -118,15 +120,15 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::opti
   fresh.user_message.skill_ids = send.skill_ids;
   fresh.user_message.env = send.env;
   fresh.user_message.env_name = send.env_name;
-  fresh.user_message.created_at = now;
+  fresh.user_message.created_at = created_at;
   fresh.assistant_message = {.id = needs_.ids.make<model::MessageId>(), .conversation_id = conversation};
   fresh.assistant_message.role = model::Role::assistant;
   fresh.assistant_message.status = model::MessageStatus::in_progress;
-  fresh.assistant_message.created_at = now;
+  fresh.assistant_message.created_at = created_at;
   fresh.run = {.id = run, .tenant_id = send.tenant, .conversation_id = conversation};
   fresh.run.user_message_id = fresh.user_message.id;
   fresh.run.message_id = fresh.assistant_message.id;
-  fresh.run.created_at = now;
+  fresh.run.created_at = created_at;
   if (made != nullptr) fresh.conversation = *made;
   fresh.idempotency = send.idempotency;
   fresh.secrets = send.secrets;

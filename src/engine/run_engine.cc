@@ -58,7 +58,7 @@ std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options) {
 }
 
 LiveRun& RunEngine::enter(const model::Run& run, model::Message message, std::string request_id) {
-  const LiveRun::Needs needs{*this, needs_.store, needs_.loop, needs_.ids, run_figures_, options_};
+  const LiveRun::Needs needs{*this, needs_.store, needs_.loop, store_clock_, needs_.ids, run_figures_, options_};
   auto live = std::make_unique<LiveRun>(needs, run, std::move(message), std::move(request_id));
   auto& entered = *live;
   const bool fresh = live_.emplace(run.id, std::move(live)).second;

@@ -1,6 +1,6 @@
-// What time it is by the store's clock, which all servers that share the store read alike: what one of them wrote down
-// is compared with it when another one takes a run over. Between two answers of the store the time is counted by the
-// clock of this server that never jumps.
+// What time it is by the store's clock, which all servers that share the store read alike: by it one of them writes
+// down when an approval expires and since when a run waits, and by it another one judges that when it takes the run
+// over. Between two answers of the store the time is counted by the clock of this server that never jumps.
 #pragma once
 
 #include "world/world.h"
@@ -15,7 +15,7 @@ class StoreClock final {
     heard_ms_ = now.ms;
     heard_us_ = loop_.monotonic_us();
   }
-  // Before the store has told, the wall clock of this server is all there is.
+  // Before the store has told, and where this server is the only one, its wall clock is all there is.
   Timestamp now() const {
     if (heard_ms_ == 0) return loop_.now();
     return {heard_ms_ + (loop_.monotonic_us() - heard_us_) / 1'000};

@@ -246,6 +246,47 @@ TEST_F(TakeoverTest, I_12_a_run_that_is_taken_over_is_held_by_the_stores_clock_h
   EXPECT_EQ(stored_run(run).state, RunState::failed);
 }
 
+TEST_F(TakeoverTest, I_14_a_gate_that_is_taken_over_expires_by_the_stores_clock_however_wrong_the_writers_was) {
+  for (const int64_t wrong_ms : {wrong_by_ms, -wrong_by_ms}) {
+    SCOPED_TRACE(wrong_ms);
+    nodes.clear();
+    loop.settle();
+    start_nodes(2);
+    node(0).loop.be_ahead(wrong_ms);
+    const auto run = accepted_by(node(0), message_in(make_conversation(), "hello"));
+    auto raised = gate();
+    raised.lifetime_seconds = 900;
+    worker_of(node(0))->on_gate(std::move(raised));
+    loop.settle();
+    pass(300'000);
+    kill(0);
+    pass(2'500);
+    EXPECT_EQ(stored_run(run).node, node(1).id);
+    pass(590'000);
+    EXPECT_EQ(stored_run(run).state, RunState::parked) << "some seconds are left";
+    pass(10'000);
+    EXPECT_EQ(stored_run(run).state, RunState::failed);
+  }
+}
+
+TEST_F(TakeoverTest, I_12_a_run_that_is_taken_over_is_held_by_the_stores_clock_however_wrong_the_writers_was) {
+  options.max_running = 1;
+  start_nodes(2);
+  node(0).loop.be_ahead(-wrong_by_ms);
+  for (auto& each : nodes) accepted_by(*each, message_in(make_conversation(), "busy"));
+  auto what = message_in(make_conversation(), "wait");
+  what.hold = true;
+  const auto run = accepted_by(node(0), std::move(what));
+  pass(10'000);
+  kill(0);
+  pass(2'500);
+  EXPECT_EQ(stored_run(run).node, node(1).id);
+  pass(100'000);
+  EXPECT_EQ(stored_run(run).state, RunState::held);
+  pass(10'000);
+  EXPECT_EQ(stored_run(run).state, RunState::failed);
+}
+
 // ── writes of unknown outcome ────────────────────────────────────────────────────────────────────
 
 TEST_F(TakeoverTest, A_decision_that_is_written_late_is_not_taken_for_the_end_of_the_run) {
