@@ -8,6 +8,7 @@ namespace sluice::flow {
 namespace {
 
 constexpr Millis take_up_again{1'000};
+constexpr Millis recover_again{500};
 
 Error server_stops() {
   return {ErrorKind::unavailable, "the server stops; the next one goes on with the workflow run"};
@@ -91,6 +92,7 @@ void HouseFlows::recover(Callback<void(Result<Unit>)> done) {
     return needs_.loop.defer([done = std::move(done)]() mutable { done(Unit{}); });
   }
   auto take_all = [this, done = std::move(done)](const Result<std::vector<model::WorkflowRun>>& runs) mutable {
+    if (!runs && runs.error().kind == ErrorKind::overloaded) return recover_later(runs.error(), std::move(done));
     if (!runs) return done(Error(runs.error()).in("recover workflow runs"));
     if (runs.value().empty()) return done(Unit{});
     needs_.log.write(world::LogLevel::info, "taking up workflow runs",
@@ -105,6 +107,13 @@ void HouseFlows::recover(Callback<void(Result<Unit>)> done) {
     }
   };
   needs_.store.workflows().unfinished_runs(alive_.guard(std::move(take_all)));
+}
+
+void HouseFlows::recover_later(const Error& why, Callback<void(Result<Unit>)> done) {
+  needs_.log.write(world::LogLevel::warn, "unfinished workflow runs cannot be listed; trying again",
+                   {{"why", why.what}});
+  look_timer_ =
+      needs_.loop.after(recover_again, [this, done = std::move(done)]() mutable { recover(std::move(done)); });
 }
 
 void HouseFlows::take_up(model::WorkflowRun run, Callback<void(Result<Unit>)> done) {

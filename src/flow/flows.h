@@ -46,6 +46,7 @@ class HouseFlows final : public Flows, private Carrier::Owner, private LineReadi
   void on_asked_to_cancel(std::string_view body, Callback<void(std::string)> reply);
 
   // Takes up a run from its journal; `done` when it is under way, or cannot be.
+  void recover_later(const Error& why, Callback<void(Result<Unit>)> done);
   void take_up(model::WorkflowRun run, Callback<void(Result<Unit>)> done);
   void read_on(std::shared_ptr<model::WorkflowRun> run, std::shared_ptr<std::vector<std::string>> bodies,
                Callback<void(Result<Unit>)> done);

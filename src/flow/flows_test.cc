@@ -299,5 +299,23 @@ TEST_F(FlowsTest, A_server_that_stops_leaves_the_run_to_the_next_one) {
   EXPECT_EQ(status_of(run), "succeeded");
 }
 
+TEST_F(FlowsTest, A_database_that_is_busy_at_the_start_delays_it) {
+  const auto run = start_ok(definition_of(agents_block("a", "x")));
+  close_flows();
+  restart_server();
+  flows = make_flows({*store, *engine, client, loop, ids, log}, flow_options);
+  disk.refuse_reads(3);
+  std::optional<bool> recovered;
+  flows->recover([&](const Result<Unit>& done) { recovered = bool(done); });
+  loop.settle();
+  EXPECT_FALSE(recovered);
+  loop.advance({2'000});
+  EXPECT_EQ(recovered, true);
+  EXPECT_EQ(stored(run).status, model::WorkflowRunStatus::running);
+  agent_says("done");
+  agent_finishes();
+  EXPECT_EQ(stored(run).status, model::WorkflowRunStatus::succeeded);
+}
+
 }  // namespace flows_test
 }  // namespace sluice::flow
