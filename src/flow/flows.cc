@@ -161,7 +161,11 @@ void HouseFlows::take_up_later(model::TenantId tenant, model::WorkflowRunId id) 
   coming_[id] = needs_.loop.after(take_up_again, [this, tenant, id] {
     needs_.store.workflows().run(tenant, id, alive_.guard([this, tenant, id](const Result<model::WorkflowRun>& run) {
       if (!run) return take_up_later(tenant, id);
-      if (run.value().status == model::WorkflowRunStatus::running) return take_up(run.value(), [](Result<Unit>) {});
+      // Another server may have taken it over meanwhile.
+      const bool is_mine = !is_shared() || run.value().node == self();
+      if (is_mine && run.value().status == model::WorkflowRunStatus::running) {
+        return take_up(run.value(), [](Result<Unit>) {});
+      }
       coming_.erase(id);
       --at_once_[tenant];
       const auto [first, last] = readings_.equal_range(id);

@@ -14,7 +14,8 @@ class FlowNodesTest : public engine::NodesTest {
     start_nodes(2);
     for (auto& each : nodes) {
       each->dispatcher.resumable = true;
-      flows.push_back(make_flows({each->store, *each->engine, client, each->loop, ids, log}, {}));
+      flows.push_back(make_flows({each->store, *each->engine, client, each->loop, ids, log},
+                                 {.http_urls = {"http://api.example/v1"}}));
       flows.back()->recover([](const Result<Unit>& done) { ASSERT_TRUE(done); });
     }
     loop.settle();
@@ -22,9 +23,12 @@ class FlowNodesTest : public engine::NodesTest {
   ~FlowNodesTest() override { flows.clear(); }
 
   model::WorkflowRun start_at(std::size_t index) {
+    return start_at(index, definition_of(agents_block("a", "Begin.") + "," + agents_block("b", "Go on."),
+                                         R"({"from":"a","to":"b"})", R"(,"outputs":{"o":"{{blocks.b.response}}"})"));
+  }
+  model::WorkflowRun start_at(std::size_t index, std::string definition) {
     model::Workflow made{.id = ids.make<model::WorkflowId>(), .tenant_id = tenant.id, .name = "flow"};
-    made.definition = definition_of(agents_block("a", "Begin.") + "," + agents_block("b", "Go on."),
-                                    R"({"from":"a","to":"b"})", R"(,"outputs":{"o":"{{blocks.b.response}}"})");
+    made.definition = std::move(definition);
     store->workflows().create(made, [](const Result<Unit>& done) { ASSERT_TRUE(done); });
     model::WorkflowRun run;
     flows[index]->start({tenant.id, made, "{}"}, [&](RunOutcome outcome) {
@@ -79,6 +83,17 @@ TEST_F(FlowNodesTest, Nobody_takes_the_run_of_a_server_that_lives) {
   agent_answers(node(0), "one");
   agent_answers(node(0), "two");
   EXPECT_EQ(status_of(run), "succeeded");
+}
+
+TEST_F(FlowNodesTest, A_run_that_another_server_took_during_an_outage_is_carried_by_that_one_alone) {
+  client.answer_method("GET", net::FakeAnswer());
+  disk.fail_write(2, store::Fault::after_write);  // the one after the workflow and its run: that the block began
+  const auto run = start_at(0, definition_of(http_block("a", "GET")));
+  ASSERT_TRUE(client.requests_by_method.empty());
+  store->workflows().take_over(run.id, node(0).id, node(1).id,
+                               [](const Result<model::WorkflowRun>& taken) { ASSERT_TRUE(taken); });
+  pass(5'000);
+  EXPECT_EQ(client.requests_by_method.size(), 1U);
 }
 
 TEST_F(FlowNodesTest, B_2_a_run_is_cancelled_through_any_server) {
