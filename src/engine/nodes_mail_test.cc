@@ -125,6 +125,42 @@ TEST_F(NodesMailTest, A_decision_reaches_whoever_took_the_run_over) {
   EXPECT_EQ(stored_run(run).state, RunState::streaming);
 }
 
+// By a server that looked while the approval was still pending.
+TEST_F(NodesMailTest, A_decision_that_comes_again_by_mail_is_answered_as_at_first_and_counts_once) {
+  start_nodes(2);
+  accepted_by(node(0), message("hello"));
+  asks(node(0));
+  const auto made = decision();
+  const auto first = decide_on(node(1), made);
+  pass(1'000);
+  ASSERT_TRUE(counted(first));
+  const auto records = audited();
+  const auto run = last_approval().run_id;
+  auto& mailbox = node(1).store.nodes();
+  auto denied = made;
+  denied.approve = false;
+  std::vector<std::string> answers;
+  for (const auto& again : {made, denied}) {
+    mailbox.post({.id = ids.make<model::MailId>(),
+                  .run = run,
+                  .kind = std::string(mail::to_decide),
+                  .body = mail::to_json(again)},
+                 [](const Result<Unit>& posted) { ASSERT_TRUE(posted); });
+    // Given to whoever asks first, which the server itself does at its next beat.
+    loop.settle();
+    mailbox.answers([&](const Result<std::vector<store::MailAnswer>>& given) {
+      ASSERT_TRUE(given);
+      for (const auto& answer : given.value()) answers.push_back(answer.body);
+    });
+    loop.settle();
+  }
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0], mail::object_of("approval", made.approval.text()));
+  ASSERT_TRUE(mail::problem_in(answers[1]));
+  EXPECT_EQ(mail::problem_in(answers[1])->slug, model::Slug::approval_expired);
+  EXPECT_EQ(audited(), records);
+}
+
 TEST_F(NodesMailTest, A_decision_is_the_same_after_its_way) {
   Decision made{.tenant = tenant.id, .approval = ids.make<model::ApprovalId>(), .approve = true};
   made.resolved_by = "approver_key:apk_1";
@@ -293,6 +329,43 @@ TEST_F(NodesMailTest, S_2_an_answer_to_who_carried_the_run_before_an_outage_star
   pass(4'000);
   EXPECT_EQ(node(1).dispatcher.jobs.size(), 1U);
   EXPECT_EQ(node(1).dispatcher.working(), 1);
+}
+
+// Answers stand still from the moment at which this node takes a run over.
+struct StopAtTakeover final : store::DatabaseWatch {
+  StopAtTakeover(store::SimulatedDatabase& its_disk, model::NodeId taker) : disk(its_disk), by(taker) {}
+  std::optional<Fault> on_write(model::NodeId) override { return std::nullopt; }
+  bool reaches(model::NodeId) override { return true; }
+  int news_copies(model::NodeId) override { return 1; }
+  void on_moved(model::NodeId who, const model::Run& run) override {
+    if (who != by || run.epoch == model::Epoch{1} || std::exchange(has_stopped, true)) return;
+    disk.hold_answers(true);
+  }
+  store::SimulatedDatabase& disk;
+  const model::NodeId by;
+  bool has_stopped = false;
+};
+
+TEST_F(NodesMailTest, A_run_that_its_home_took_when_all_was_dropped_is_taken_up_all_the_same) {
+  start_nodes(2);
+  for (auto& each : nodes) each->dispatcher.resumable = true;
+  const auto where = make_conversation(sticky());
+  accepted_by(node(0), message_in(where, "first"));
+  finishes(node(0));
+  StopAtTakeover watch(disk, node(0).id);
+  disk.be_watched(&watch);
+  const auto second = accepted_by(node(1), message_in(where, "second"));
+  ASSERT_TRUE(watch.has_stopped) << "its home took it, and does not know yet";
+  pass(62'000);
+  EXPECT_EQ(node(0).dispatcher.working() + node(1).dispatcher.working(), 0);
+  disk.hold_answers(false);
+  pass(4'000);
+  EXPECT_EQ(stored_run(second).node, node(0).id);
+  EXPECT_EQ(node(0).dispatcher.working(), 1);
+  EXPECT_EQ(node(1).dispatcher.working(), 0);
+  finishes(node(0));
+  EXPECT_EQ(stored_run(second).state, RunState::completed);
+  disk.be_watched(nullptr);
 }
 
 TEST_F(NodesMailTest, A_sandbox_is_let_go_wherever_its_conversation_is_archived) {

@@ -358,6 +358,20 @@ TEST_F(EngineTest, A_full_disk_is_no_reason_to_reopen_the_store) {
       std::ranges::none_of(log.lines, [](const auto& line) { return line.find("fell silent") != std::string::npos; }));
 }
 
+TEST_F(EngineTest, I_19_a_key_whose_run_is_damaged_is_answered_with_a_problem) {
+  auto known = message("one");
+  known.idempotency = store::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "sha"};
+  send_ok(known);
+  agent_finishes();
+  for (const char* damage : {"UPDATE runs SET state = 'nonsense'", "DELETE FROM runs"}) {
+    SCOPED_TRACE(damage);
+    store::SimulatedServer(disk, loop, {}).connection()->run(damage);
+    EXPECT_EQ(send_refused(known), model::Slug::internal);
+  }
+  EXPECT_EQ(dispatcher.jobs.size(), 1U);
+  EXPECT_EQ(engine->capacity().running, 0);
+}
+
 // Says nothing of the next write, and then has no room for a while.
 struct FullDisk final : store::DatabaseWatch {
   std::optional<store::Fault> on_write(model::NodeId) override {
