@@ -1,6 +1,7 @@
 #include "tests/sim/checks.h"
 
 #include <algorithm>
+#include <ranges>
 #include <regex>
 
 #include "base/json.h"
@@ -106,6 +107,7 @@ void Checks::judge() {
     check_holds();
     check_fairness();
   }
+  check_sealing();
   needs_.verdict.count("runs", static_cast<int64_t>(told_.size()));
   for (const auto& [id, told] : told_) needs_.verdict.count("runs " + std::string(model::name_of(told.run.state)));
   needs_.verdict.count("approvals", static_cast<int64_t>(approvals_.size()));
@@ -204,6 +206,25 @@ void Checks::check_gates(const Told& told) {
     if (resumed[id] != (goes_on ? 1 : 0)) wrong("I-16", told, "went on as if " + id + " had been decided otherwise");
   }
   if (raised.size() != told.approvals.size()) wrong("I-14", told, "asked for approvals that there are no records of");
+}
+
+// A journal reads the same, from any position, when it is sealed.
+void Checks::check_sealing() {
+  const auto sealed = have<int>([&](auto done) { store_.tidy_up(loop_.now(), std::move(done)); });
+  needs_.verdict.count("journals sealed in the end", sealed);
+  for (const auto& [id, told] : told_) {
+    const model::Position middle{told.journal.size() / 2};
+    for (const auto after : {model::Position{}, middle}) {
+      const auto page =
+          have<store::JournalPage>([&](auto done) { store_.journal(id, after, 1 << 30, std::move(done)); });
+      const bool is_same =
+          std::ranges::equal(page.events, told.journal | std::views::drop(static_cast<std::ptrdiff_t>(after.value)),
+                             [](const auto& one, const auto& other) {
+                               return one.position() == other.position() && one.event() == other.event();
+                             });
+      if (!is_same) wrong("I-8", told, "reads otherwise when it is sealed, after " + std::to_string(after.value));
+    }
+  }
 }
 
 // ── what clients were told ──────────────────────────────────────────────────────────────────────

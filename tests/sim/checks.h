@@ -55,6 +55,7 @@ class Checks final {
   void check_cancellings();
   void check_holds();
   void check_fairness();
+  void check_sealing();
 
   Needs needs_;
   world::FakeLoop loop_;

@@ -32,6 +32,7 @@ Scene::Scene(const SceneOptions& options)
   const auto count = static_cast<std::size_t>(alone ? 1 : chance_.between(2, options_.servers_max));
   slots_.resize(count);
   for (std::size_t slot = 0; slot < count; ++slot) start_server(slot);
+  if (chance_.one_in(2)) tidy_up_later();
 }
 
 Scene::~Scene() {
@@ -196,6 +197,19 @@ void Scene::bury_dead() {
     const auto wait = quiet_ ? 1 : chance_.one_in(2) ? chance_.between(1, 50) : chance_.between(50, 4'000);
     slot.again = loop_.after({wait}, [this, number] { start_server(number); });
   }
+}
+
+// As each server does now and then, beside whatever else it writes.
+void Scene::tidy_up_later() {
+  tidying_ = loop_.after({chance_.between(200, 2'000)}, [this] {
+    auto at = ready();
+    if (!at.empty()) {
+      chance_.pick(at)->store().tidy_up(loop_.now(), [this](const Result<int>& sealed) {
+        if (sealed) verdict_.count("journals sealed beside work", sealed.value());
+      });
+    }
+    tidy_up_later();
+  });
 }
 
 // ── misfortunes ─────────────────────────────────────────────────────────────────────────────────
@@ -379,7 +393,8 @@ void Scene::check_attended() {
   for (const auto& [id, run] : runs_) {
     if (model::is_over(run.state)) continue;
     auto* server = server_of(run.node);
-    if (server != nullptr && (server->wrote_late || (server->is_ready() && server->engine().attends(id)))) continue;
+    const bool is_explained = server != nullptr && (server->wrote_late || server->was_refused);
+    if (is_explained || (server != nullptr && server->is_ready() && server->engine().attends(id))) continue;
     // Who could not take it over believes that another has, and looks again after half a minute.
     if (server == nullptr && was_refused) continue;
     verdict_.wrong("attended",
@@ -388,16 +403,15 @@ void Scene::check_attended() {
   }
 }
 
-// The periodic look had nothing to do, except after writes that a server was not told of.
+// The periodic look had nothing to do, except after writes whose outcome a server took for another.
 void Scene::check_looks() {
   auto lives = graves_;
   for (const auto& slot : slots_) lives.push_back(slot.server);
   for (const auto& server : lives) {
-    if (server == nullptr) continue;
-    const auto found = server->unattended_found();
-    if (found > 0) verdict_.count(server->wrote_late ? "runs unattended after a late write" : "runs unattended");
-    if (found == 0 || server->wrote_late) continue;
-    verdict_.wrong("attended", server->name() + " found runs by its periodic look, and no late write explains it");
+    if (server == nullptr || server->unattended_found() == 0) continue;
+    verdict_.count("runs unattended, explained");
+    if (server->wrote_late || server->was_refused) continue;
+    verdict_.wrong("attended", server->name() + " found runs by its periodic look, and no fault explains it");
   }
 }
 

@@ -61,6 +61,7 @@ class Scene final : private store::DatabaseWatch {
   void start_server(std::size_t slot);
   void step();
   void act();
+  void tidy_up_later();
   void misfortune();
   void trouble(Server& server, int64_t kind);
   void pass_time(int64_t ms);
@@ -107,6 +108,7 @@ class Scene final : private store::DatabaseWatch {
   std::unique_ptr<Clients> clients_;
   std::vector<Slot> slots_;
   std::vector<std::shared_ptr<Server>> graves_;
+  world::Timer tidying_;
   bool quiet_ = false;
   bool calm_ = true;  // no misfortune has happened that changes who waits for what
 
