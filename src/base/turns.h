@@ -30,8 +30,18 @@ class Turns final {
     ++size_;
   }
 
-  // The item whose turn it is. Only while there is one.
+  // Undoes a pop(): the item is the next one again, and so is its lane.
+  void push_front(const Lane& lane, Item item) {
+    auto found = index_.find(lane);
+    if (found == index_.end()) found = begin_lane(lane);
+    queues_.splice(queues_.begin(), queues_, found->second);
+    queues_.front().items.push_front(std::move(item));
+    ++size_;
+  }
+
+  // The item whose turn it is, and its lane. Only while there is one.
   const Item& front() const { return queues_.front().items.front(); }
+  const Lane& front_lane() const { return queues_.front().lane; }
   Item pop() { return take(queues_.begin()); }
 
   // The first in turn of a lane that `may(lane)` go; empty when there is none. The turn of others is not lost.

@@ -31,6 +31,22 @@ TEST(Turns, Items_of_one_tenant_keep_their_order) {
   EXPECT_EQ(drained(turns), (std::vector<std::string>{"a1", "b1", "a2", "b2", "a3"}));
 }
 
+TEST(Turns, Items_that_are_put_back_are_taken_again_as_if_they_had_never_been) {
+  Turns<char, std::string> turns;
+  for (const auto* item : {"a1", "a2", "a3"}) turns.push('a', item);
+  for (const auto* item : {"b1", "b2"}) turns.push('b', item);
+  turns.push('c', "c1");
+  std::vector<std::pair<char, std::string>> taken;
+  for (int i = 0; i < 4; ++i) {
+    const char lane = turns.front_lane();
+    taken.emplace_back(lane, turns.pop());
+  }
+  turns.push('d', "d1");
+  for (std::size_t at = taken.size(); at-- > 1;) turns.push_front(taken[at].first, taken[at].second);
+  EXPECT_EQ(turns.size(), 6U);
+  EXPECT_EQ(drained(turns), (std::vector<std::string>{"b1", "c1", "a2", "d1", "b2", "a3"}));
+}
+
 TEST(Turns, A_tenant_that_was_just_served_comes_after_one_that_waits) {
   Turns<char, std::string> turns;
   turns.push('a', "a1");

@@ -76,7 +76,8 @@ Result<Page<model::BagFile>> files(Connection& db, model::TenantId tenant, std::
 }  // namespace
 
 void SqlBags::create(std::vector<model::BagFile> made, int64_t tenant_bytes_max, Done<BagOutcome> done) {
-  desk_.write(std::move(done), [made = std::move(made), tenant_bytes_max](Connection& db) {
+  const auto whose = made.empty() ? model::TenantId{} : made.front().tenant_id;
+  desk_.write(whose, std::move(done), [made = std::move(made), tenant_bytes_max](Connection& db) {
     return store::create(db, made, tenant_bytes_max);
   });
 }
@@ -96,7 +97,7 @@ void SqlBags::files(model::TenantId tenant, std::optional<model::ConversationId>
 }
 
 void SqlBags::remove(model::TenantId tenant, model::FileId id, Timestamp at, Done<Unit> done) {
-  desk_.write(std::move(done), [tenant, id, at](Connection& db) -> Result<Unit> {
+  desk_.write(tenant, std::move(done), [tenant, id, at](Connection& db) -> Result<Unit> {
     execute(db, "UPDATE bag_files SET deleted_at = ? WHERE id = ? AND tenant_id = ? AND deleted_at IS NULL", at, id,
             tenant);
     if (db.change_count() == 0) return no_such("file");

@@ -15,10 +15,15 @@ class SqlDesk {
   SqlDesk(Writer& writer, Readers& readers, Readers& searchers)
       : writer_(writer), readers_(readers), searchers_(searchers) {}
 
-  // `attempt` is callable as Result<T>(Connection&), more than once.
+  // For the server itself. `attempt` is callable as Result<T>(Connection&), more than once.
   template <typename T, typename Attempt>
   void write(Done<T> done, Attempt attempt) {
-    writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::boundary, std::move(attempt), std::move(done)));
+    write(Ulid{}, std::move(done), std::move(attempt));
+  }
+  // A record of a tenant, or of another of those who take turns.
+  template <typename Kind, typename T, typename Attempt>
+  void write(Id<Kind> whose, Done<T> done, Attempt attempt) {
+    write(whose.ulid, std::move(done), std::move(attempt));
   }
   // For the server itself.
   template <typename T, typename Attempt>
@@ -37,6 +42,11 @@ class SqlDesk {
   }
 
  private:
+  template <typename T, typename Attempt>
+  void write(Ulid lane, Done<T> done, Attempt attempt) {
+    writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::boundary, std::move(attempt), std::move(done)),
+                   lane);
+  }
   template <typename T, typename Attempt>
   static void submit(Readers& readers, Ulid lane, Done<T> done, Attempt attempt) {
     readers.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)),

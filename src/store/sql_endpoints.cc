@@ -63,18 +63,19 @@ Result<Unit> remove_endpoint(Connection& db, model::TenantId tenant, model::Mode
 }  // namespace
 
 void SqlEndpoints::create(model::ModelEndpoint made, Done<Unit> done) {
-  desk_.write(std::move(done), [made = std::move(made)](Connection& db) { return create_endpoint(db, made); });
+  const auto whose = made.tenant_id;
+  desk_.write(whose, std::move(done), [made = std::move(made)](Connection& db) { return create_endpoint(db, made); });
 }
 
 void SqlEndpoints::update(model::TenantId tenant, model::ModelEndpointId id, EndpointPatch patch, Timestamp at,
                           Done<model::ModelEndpoint> done) {
-  desk_.write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
+  desk_.write(tenant, std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
     return update_endpoint(db, tenant, id, patch, at);
   });
 }
 
 void SqlEndpoints::remove(model::TenantId tenant, model::ModelEndpointId id, Done<Unit> done) {
-  desk_.write(std::move(done), [tenant, id](Connection& db) { return remove_endpoint(db, tenant, id); });
+  desk_.write(tenant, std::move(done), [tenant, id](Connection& db) { return remove_endpoint(db, tenant, id); });
 }
 
 void SqlEndpoints::find(model::TenantId tenant, std::string id_or_name, Done<model::ModelEndpoint> done) {

@@ -15,13 +15,14 @@ CommittedBatch SqlStore::committed(std::vector<model::RunEvent> events, model::P
 // ── tenants, keys, agents ──
 
 void SqlStore::create_tenant(model::Tenant tenant, model::Agent default_agent, Done<Unit> done) {
-  write(std::move(done), [tenant = std::move(tenant), agent = std::move(default_agent)](Connection& db) {
+  const auto whose = tenant.id;
+  write(whose, std::move(done), [tenant = std::move(tenant), agent = std::move(default_agent)](Connection& db) {
     return sql::create_tenant(db, tenant, agent);
   });
 }
 
 void SqlStore::update_tenant(model::TenantId id, TenantPatch patch, Timestamp at, Done<model::Tenant> done) {
-  write(std::move(done),
+  write(id, std::move(done),
         [id, patch = std::move(patch), at](Connection& db) { return sql::update_tenant(db, id, patch, at); });
 }
 
@@ -34,12 +35,14 @@ void SqlStore::tenants(PageQuery<model::TenantId> query, Done<Page<model::Tenant
 }
 
 void SqlStore::create_service_key(model::ServiceKey key, Done<Unit> done) {
-  write(std::move(done), [key = std::move(key)](Connection& db) { return sql::create_service_key(db, key); });
+  const auto whose = key.tenant_id;
+  write(whose, std::move(done), [key = std::move(key)](Connection& db) { return sql::create_service_key(db, key); });
 }
 
 void SqlStore::revoke_service_key(model::TenantId tenant, model::ServiceKeyId id, Timestamp at,
                                   Done<model::ServiceKey> done) {
-  write(std::move(done), [tenant, id, at](Connection& db) { return sql::revoke_service_key(db, tenant, id, at); });
+  write(tenant, std::move(done),
+        [tenant, id, at](Connection& db) { return sql::revoke_service_key(db, tenant, id, at); });
 }
 
 void SqlStore::service_keys(model::TenantId tenant, PageQuery<model::ServiceKeyId> query,
@@ -53,12 +56,14 @@ void SqlStore::find_service_key(std::string secret_sha256, Done<KeyHolder> done)
 }
 
 void SqlStore::create_approver_key(model::ApproverKey key, Done<Unit> done) {
-  write(std::move(done), [key = std::move(key)](Connection& db) { return sql::create_approver_key(db, key); });
+  const auto whose = key.tenant_id;
+  write(whose, std::move(done), [key = std::move(key)](Connection& db) { return sql::create_approver_key(db, key); });
 }
 
 void SqlStore::revoke_approver_key(model::TenantId tenant, model::ApproverKeyId id, Timestamp at,
                                    Done<model::ApproverKey> done) {
-  write(std::move(done), [tenant, id, at](Connection& db) { return sql::revoke_approver_key(db, tenant, id, at); });
+  write(tenant, std::move(done),
+        [tenant, id, at](Connection& db) { return sql::revoke_approver_key(db, tenant, id, at); });
 }
 
 void SqlStore::approver_keys(model::TenantId tenant, PageQuery<model::ApproverKeyId> query,
@@ -67,18 +72,19 @@ void SqlStore::approver_keys(model::TenantId tenant, PageQuery<model::ApproverKe
 }
 
 void SqlStore::create_agent(model::Agent agent, Done<Unit> done) {
-  write(std::move(done), [agent = std::move(agent)](Connection& db) { return sql::create_agent(db, agent); });
+  const auto whose = agent.tenant_id;
+  write(whose, std::move(done), [agent = std::move(agent)](Connection& db) { return sql::create_agent(db, agent); });
 }
 
 void SqlStore::update_agent(model::TenantId tenant, model::AgentId id, AgentPatch patch, Timestamp at,
                             Done<model::Agent> done) {
-  write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
+  write(tenant, std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
     return sql::update_agent(db, tenant, id, patch, at);
   });
 }
 
 void SqlStore::delete_agent(model::TenantId tenant, model::AgentId id, Done<Unit> done) {
-  write(std::move(done), [tenant, id](Connection& db) { return sql::delete_agent(db, tenant, id); });
+  write(tenant, std::move(done), [tenant, id](Connection& db) { return sql::delete_agent(db, tenant, id); });
 }
 
 void SqlStore::agent(model::TenantId tenant, model::AgentId id, Done<model::Agent> done) {
@@ -96,12 +102,14 @@ void SqlStore::agents(model::TenantId tenant, PageQuery<model::AgentId> query, D
 // ── conversations and messages ──
 
 void SqlStore::create_conversation(NewConversation made, Done<ConversationOutcome> done) {
-  write(std::move(done), [made = std::move(made)](Connection& db) { return sql::create_conversation(db, made); });
+  const auto whose = made.conversation.tenant_id;
+  write(whose, std::move(done),
+        [made = std::move(made)](Connection& db) { return sql::create_conversation(db, made); });
 }
 
 void SqlStore::update_conversation(model::TenantId tenant, model::ConversationId id, ConversationPatch patch,
                                    Timestamp at, Done<model::Conversation> done) {
-  write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
+  write(tenant, std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
     return sql::update_conversation(db, tenant, id, patch, at);
   });
 }

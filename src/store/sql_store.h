@@ -134,6 +134,10 @@ class SqlStore : public Store {
   void write(Done<T> done, Attempt attempt) {
     desk_.write(std::move(done), std::move(attempt));
   }
+  template <typename Kind, typename T, typename Attempt>
+  void write(Id<Kind> whose, Done<T> done, Attempt attempt) {
+    desk_.write(whose, std::move(done), std::move(attempt));
+  }
   template <typename T, typename Attempt>
   void read(Done<T> done, Attempt attempt) {
     desk_.read(std::move(done), std::move(attempt));

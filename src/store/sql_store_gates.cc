@@ -25,16 +25,18 @@ void SqlStore::approver_key(model::TenantId tenant, model::ApproverKeyId id, Don
 
 void SqlStore::put_secrets(std::vector<model::SealedSecret> secrets, std::vector<model::AuditEntry> audit,
                            Done<Unit> done) {
-  write(std::move(done), [secrets = std::move(secrets), audit = std::move(audit)](Connection& db) {
+  const auto whose = secrets.empty() ? model::TenantId{} : secrets.front().tenant_id;
+  write(whose, std::move(done), [secrets = std::move(secrets), audit = std::move(audit)](Connection& db) {
     return sql::put_secrets(db, secrets, audit);
   });
 }
 
 void SqlStore::delete_secret(model::TenantId tenant, model::SecretScope scope, Ulid owner, std::string alias,
                              std::vector<model::AuditEntry> audit, Done<Unit> done) {
-  write(std::move(done), [tenant, scope, owner, alias = std::move(alias), audit = std::move(audit)](Connection& db) {
-    return sql::delete_secret(db, tenant, scope, owner, alias, audit);
-  });
+  write(tenant, std::move(done),
+        [tenant, scope, owner, alias = std::move(alias), audit = std::move(audit)](Connection& db) {
+          return sql::delete_secret(db, tenant, scope, owner, alias, audit);
+        });
 }
 
 void SqlStore::secrets_of(model::TenantId tenant, model::SecretScope scope, Ulid owner,
@@ -56,7 +58,9 @@ void SqlStore::reseal(std::vector<Resealed> resealed, Done<int> done) {
 }
 
 void SqlStore::append_audit(std::vector<model::AuditEntry> entries, Done<Unit> done) {
-  write(std::move(done), [entries = std::move(entries)](Connection& db) { return sql::append_audit(db, entries); });
+  const auto whose = entries.empty() ? model::TenantId{} : entries.front().tenant_id.value_or(model::TenantId{});
+  write(whose, std::move(done),
+        [entries = std::move(entries)](Connection& db) { return sql::append_audit(db, entries); });
 }
 
 void SqlStore::audit(std::optional<model::TenantId> tenant, int64_t after, int limit,

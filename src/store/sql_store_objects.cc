@@ -6,18 +6,19 @@
 namespace sluice::store {
 
 void SqlStore::create_repository(model::Repository made, Done<Unit> done) {
-  write(std::move(done), [made = std::move(made)](Connection& db) { return sql::create_repository(db, made); });
+  const auto whose = made.tenant_id;
+  write(whose, std::move(done), [made = std::move(made)](Connection& db) { return sql::create_repository(db, made); });
 }
 
 void SqlStore::update_repository(model::TenantId tenant, model::RepositoryId id, RepositoryPatch patch, Timestamp at,
                                  Done<model::Repository> done) {
-  write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
+  write(tenant, std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
     return sql::update_repository(db, tenant, id, patch, at);
   });
 }
 
 void SqlStore::delete_repository(model::TenantId tenant, model::RepositoryId id, Done<Unit> done) {
-  write(std::move(done), [tenant, id](Connection& db) { return sql::delete_repository(db, tenant, id); });
+  write(tenant, std::move(done), [tenant, id](Connection& db) { return sql::delete_repository(db, tenant, id); });
 }
 
 void SqlStore::repository(model::TenantId tenant, model::RepositoryId id, Done<model::Repository> done) {
@@ -30,11 +31,12 @@ void SqlStore::repositories(model::TenantId tenant, PageQuery<model::RepositoryI
 }
 
 void SqlStore::put_skill(model::Skill made, Done<model::Skill> done) {
-  write(std::move(done), [made = std::move(made)](Connection& db) { return sql::put_skill(db, made); });
+  const auto whose = made.tenant_id;
+  write(whose, std::move(done), [made = std::move(made)](Connection& db) { return sql::put_skill(db, made); });
 }
 
 void SqlStore::delete_skill(model::TenantId tenant, model::SkillId id, Done<Unit> done) {
-  write(std::move(done), [tenant, id](Connection& db) { return sql::delete_skill(db, tenant, id); });
+  write(tenant, std::move(done), [tenant, id](Connection& db) { return sql::delete_skill(db, tenant, id); });
 }
 
 void SqlStore::skill(model::TenantId tenant, model::SkillId id, Done<model::Skill> done) {
@@ -46,18 +48,19 @@ void SqlStore::skills(model::TenantId tenant, PageQuery<model::SkillId> query, D
 }
 
 void SqlStore::create_environment(model::Environment made, Done<Unit> done) {
-  write(std::move(done), [made = std::move(made)](Connection& db) { return sql::create_environment(db, made); });
+  const auto whose = made.tenant_id;
+  write(whose, std::move(done), [made = std::move(made)](Connection& db) { return sql::create_environment(db, made); });
 }
 
 void SqlStore::update_environment(model::TenantId tenant, model::EnvironmentId id, EnvironmentPatch patch, Timestamp at,
                                   Done<model::Environment> done) {
-  write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
+  write(tenant, std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
     return sql::update_environment(db, tenant, id, patch, at);
   });
 }
 
 void SqlStore::delete_environment(model::TenantId tenant, model::EnvironmentId id, Done<Unit> done) {
-  write(std::move(done), [tenant, id](Connection& db) { return sql::delete_environment(db, tenant, id); });
+  write(tenant, std::move(done), [tenant, id](Connection& db) { return sql::delete_environment(db, tenant, id); });
 }
 
 void SqlStore::environment(model::TenantId tenant, model::EnvironmentId id, Done<model::Environment> done) {
@@ -76,13 +79,16 @@ void SqlStore::materials(model::TenantId tenant, MaterialNames names, Done<Found
 
 void SqlStore::create_execution(model::Execution made, std::string bearer_sha256,
                                 std::vector<model::OneTimeToken> tokens, Done<Unit> done) {
-  write(std::move(done), [made = std::move(made), bearer_sha256 = std::move(bearer_sha256), tokens = std::move(tokens)](
-                             Connection& db) { return sql::create_execution(db, made, bearer_sha256, tokens); });
+  const auto whose = made.tenant_id;
+  write(whose, std::move(done),
+        [made = std::move(made), bearer_sha256 = std::move(bearer_sha256), tokens = std::move(tokens)](Connection& db) {
+          return sql::create_execution(db, made, bearer_sha256, tokens);
+        });
 }
 
 void SqlStore::redeem(model::ExecutionId execution, model::TokenPurpose purpose, std::string token_sha256,
                       Timestamp now, Done<Redeemed> done) {
-  write(std::move(done), [execution, purpose, token_sha256 = std::move(token_sha256), now](Connection& db) {
+  write(execution, std::move(done), [execution, purpose, token_sha256 = std::move(token_sha256), now](Connection& db) {
     return sql::redeem(db, execution, purpose, token_sha256, now);
   });
 }
@@ -101,7 +107,8 @@ void SqlStore::execution_of_bearer(std::string bearer_sha256, Timestamp now, Don
 }
 
 void SqlStore::create_files(std::vector<model::RunFile> made, Done<Unit> done) {
-  write(std::move(done), [made = std::move(made)](Connection& db) { return sql::create_files(db, made); });
+  const auto whose = made.empty() ? model::TenantId{} : made.front().tenant_id;
+  write(whose, std::move(done), [made = std::move(made)](Connection& db) { return sql::create_files(db, made); });
 }
 
 void SqlStore::file(model::TenantId tenant, model::FileId id, Done<model::RunFile> done) {

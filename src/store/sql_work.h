@@ -1,6 +1,7 @@
 // An operation on its way through a thread: tried there, answered on the loop.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -50,11 +51,12 @@ class Operation final : public Work {
   std::optional<Result<T>> result_;
 };
 
-// Brings answers home. Dropped with the store, after which none arrives.
+// Brings answers home, in the order in which they were handed in. After some milliseconds of answers everything else
+// on the loop has its turn first. Dropped with the store, after which none arrives.
 class Postman {
  public:
-  explicit Postman(world::Loop& loop) : loop_(loop) {}
-  ~Postman() { *alive_ = false; }
+  explicit Postman(world::Loop& loop) : bag_(std::make_shared<Bag>(loop)) {}
+  ~Postman() { bag_->is_alive = false; }
   Postman(const Postman&) = delete;
   Postman& operator=(const Postman&) = delete;
 
@@ -62,18 +64,44 @@ class Postman {
   template <typename Works>
   void deliver(Works works) {
     if (works.empty()) return;
-    loop_.post([alive = alive_, works = std::move(works)]() mutable {
-      for (const auto& work : works) {
-        if (!*alive) return;  // an answer may be the end of the store
-        work->answer();
-      }
+    bag_->loop.post([bag = bag_, works = std::move(works)]() mutable {
+      if (!bag->is_alive) return;
+      bag->lists.emplace_back([works = std::move(works), next = std::size_t{0}](Bag& its, int64_t until_us) mutable {
+        // An answer may be the end of the store.
+        while (next < works.size() && its.is_alive) {
+          works[next++]->answer();
+          if (next < works.size() && its.is_alive && its.loop.monotonic_us() >= until_us) return false;
+        }
+        return true;
+      });
+      if (bag->lists.size() == 1) empty(bag);  // otherwise it will be emptied soon
     });
   }
 
  private:
-  world::Loop& loop_;
-  // Shared with the answers under way; read and written on the loop's thread only.
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  static constexpr int64_t turn_us = 5'000;
+
+  // Shared with what is under way; the loop's thread's own. The loop may be gone when the postman is.
+  struct Bag {
+    explicit Bag(world::Loop& its) : loop(its) {}
+    world::Loop& loop;
+    bool is_alive = true;
+    // What is answered until a time; true when all of a list are.
+    std::deque<Callback<bool(Bag&, int64_t)>> lists;
+  };
+  static void empty(const std::shared_ptr<Bag>& bag) {
+    if (!bag->is_alive) return;
+    const int64_t until_us = bag->loop.monotonic_us() + turn_us;
+    while (bag->lists.front()(*bag, until_us)) {
+      if (!bag->is_alive) return;
+      bag->lists.pop_front();
+      if (bag->lists.empty()) return;
+      if (bag->loop.monotonic_us() >= until_us) break;
+    }
+    bag->loop.post([bag] { empty(bag); });
+  }
+
+  std::shared_ptr<Bag> bag_;
 };
 
 }  // namespace sluice::store

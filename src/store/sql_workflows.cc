@@ -138,7 +138,8 @@ Result<WorkflowJournalPage> journal_of(Connection& db, model::WorkflowRunId id, 
 }  // namespace
 
 void SqlWorkflows::create(model::Workflow made, Done<Unit> done) {
-  desk_.write(std::move(done), [made = std::move(made)](Connection& db) -> Result<Unit> {
+  const auto whose = made.tenant_id;
+  desk_.write(whose, std::move(done), [made = std::move(made)](Connection& db) -> Result<Unit> {
     if (auto refused = refusal_of_name(db, made)) return *std::move(refused);
     if (auto refused = sql::refusal_of_count(db, "workflows", made.tenant_id, limits::workflows_per_tenant_max)) {
       return *std::move(refused);
@@ -151,21 +152,22 @@ void SqlWorkflows::create(model::Workflow made, Done<Unit> done) {
 
 void SqlWorkflows::update(model::TenantId tenant, model::WorkflowId id, WorkflowPatch patch, Timestamp at,
                           Done<model::Workflow> done) {
-  desk_.write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) -> Result<model::Workflow> {
-    auto found = workflow_of(db, tenant, id);
-    if (!found) return found;
-    auto& changed = found.value();
-    if (auto refused = refusal(patch, changed)) return *std::move(refused);
-    apply(patch, at, changed);
-    if (auto refused = refusal_of_name(db, changed)) return *std::move(refused);
-    execute(db, "UPDATE workflows SET name = ?, description = ?, definition = ?, updated_at = ? WHERE id = ?",
-            changed.name, changed.description, changed.definition, changed.updated_at, id);
-    return found;
-  });
+  desk_.write(
+      tenant, std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) -> Result<model::Workflow> {
+        auto found = workflow_of(db, tenant, id);
+        if (!found) return found;
+        auto& changed = found.value();
+        if (auto refused = refusal(patch, changed)) return *std::move(refused);
+        apply(patch, at, changed);
+        if (auto refused = refusal_of_name(db, changed)) return *std::move(refused);
+        execute(db, "UPDATE workflows SET name = ?, description = ?, definition = ?, updated_at = ? WHERE id = ?",
+                changed.name, changed.description, changed.definition, changed.updated_at, id);
+        return found;
+      });
 }
 
 void SqlWorkflows::remove(model::TenantId tenant, model::WorkflowId id, Done<Unit> done) {
-  desk_.write(std::move(done), [tenant, id](Connection& db) -> Result<Unit> {
+  desk_.write(tenant, std::move(done), [tenant, id](Connection& db) -> Result<Unit> {
     if (const auto found = workflow_of(db, tenant, id); !found) return found.error();
     execute(db, "DELETE FROM workflows WHERE id = ?", id);
     return Unit{};
@@ -187,11 +189,13 @@ void SqlWorkflows::workflows(model::TenantId tenant, PageQuery<model::WorkflowId
 }
 
 void SqlWorkflows::start_run(WorkflowAppend made, Done<model::WorkflowRun> done) {
-  desk_.write(std::move(done), [made = std::move(made)](Connection& db) { return start(db, made); });
+  const auto whose = made.run.tenant_id;
+  desk_.write(whose, std::move(done), [made = std::move(made)](Connection& db) { return start(db, made); });
 }
 
 void SqlWorkflows::append(WorkflowAppend append, Done<model::WorkflowRun> done) {
-  desk_.write(std::move(done), [append = std::move(append)](Connection& db) { return append_to(db, append); });
+  const auto whose = append.run.tenant_id;
+  desk_.write(whose, std::move(done), [append = std::move(append)](Connection& db) { return append_to(db, append); });
 }
 
 void SqlWorkflows::take_over(model::WorkflowRunId id, model::NodeId seen, model::NodeId by,

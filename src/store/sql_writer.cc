@@ -7,12 +7,16 @@ namespace sluice::store {
 namespace {
 
 constexpr std::size_t group_max = 2'000;  // so that a long queue is answered as it goes
-constexpr int64_t full_us = 5'000'000;    // how long a full disk is remembered, if nobody tries it again
+constexpr int64_t group_us = 20'000;      // after which a group takes no more works
+constexpr std::size_t tenant_waiting_max = WaitingWorks<Work>::waiting_max / 4;
+constexpr int64_t full_us = 5'000'000;  // how long a full disk is remembered, if nobody tries it again
 
 Error unknown_outcome(const std::string& cause) {
   return {ErrorKind::unavailable,
           "the database did not say whether it wrote; nothing is written until it is reopened (" + cause + ")"};
 }
+
+bool is_own(const WaitingWorks<Work>::Lane& lane) { return lane == WaitingWorks<Work>::Lane{}; }
 
 }  // namespace
 
@@ -25,6 +29,8 @@ Writer::Writer(WriteSide& side, Postman& postman, world::Metrics& metrics, const
       waiting_(postman, "too much is waiting to be written",
                &metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
       executor_(executors()) {
+  waiting_.bound_lanes(tenant_waiting_max, {ErrorKind::overloaded, "too much of this tenant is waiting to be written"});
+  waiting_.put_own_first();
   waiting_.notify(*executor_);
   executor_->start([this] { return turn(); });
 }
@@ -40,7 +46,10 @@ bool Writer::turn() {
   if (group[0]->work_class() == Work::Class::reopen) {
     reopen(*group[0]);
   } else {
+    const auto taken = group.size();
     commit(group);
+    const bool is_cut = group.size() < taken || taken == group_max;
+    if (is_cut && std::ranges::all_of(lanes_, is_own)) waiting_.let_lane_be_next();
   }
   postman_.deliver(std::move(group));
   rest(false);
@@ -51,9 +60,19 @@ bool Writer::turn() {
 WorkList Writer::take_group() {
   if (waiting_.is_idle()) rest(true);
   const auto is_reopening = [](const Work& work) { return work.work_class() == Work::Class::reopen; };
-  return waiting_.take(group_max, [&](const Work& work, const WorkList& group) {
+  const auto fits = [&](const Work& work, const WorkList& group) {
     return group.empty() || (!is_reopening(work) && !is_reopening(*group.back()));
-  });
+  };
+  return waiting_.take(group_max, fits, &lanes_);
+}
+
+// All but the first so many of the group that was taken.
+void Writer::put_back(WorkList& group, std::size_t begun) {
+  const auto from = group.begin() + static_cast<std::ptrdiff_t>(begun);
+  WorkList rest(std::move_iterator(from), std::move_iterator(group.end()));
+  group.erase(from, group.end());
+  waiting_.put_back(std::move(rest), std::span(lanes_).subspan(begun));
+  lanes_.resize(begun);
 }
 
 void Writer::commit(WorkList& group) {
@@ -97,9 +116,13 @@ std::optional<Writer::Mishap> Writer::try_commit(WorkList& group) {
   for (const auto& work : group) wanted = std::max(wanted, work->work_class());
   side_.begin(wanted);
   auto& db = side_.db();
-  for (const auto& work : group) {
-    if (db.failure()) break;
-    work->attempt(db);
+  const int64_t until_us = executor_->now_us() + group_us;
+  for (std::size_t at = 0; at < group.size() && !db.failure(); ++at) {
+    if (at > 0 && executor_->now_us() >= until_us) {
+      put_back(group, at);
+      break;
+    }
+    group[at]->attempt(db);
   }
   const bool while_committing = !db.failure();
   side_.commit();

@@ -1,5 +1,6 @@
 // What writes: one thread, as a rule. Whatever waits is committed together, at once: the commit under way
-// is the window in which the next group gathers.
+// is the window in which the next group gathers. A group ends after some milliseconds of work, so that nobody waits
+// long for another's work. The journals of runs, which are the server's own, go first; then tenants take turns.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,10 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  void submit(std::unique_ptr<Work> work) { waiting_.submit(std::move(work)); }
+  // `lane`: whose record it is, so that tenants take turns. All zero: the server's own, which goes before records.
+  void submit(std::unique_ptr<Work> work, WaitingWorks<Work>::Lane lane = {}) {
+    waiting_.submit(std::move(work), lane);
+  }
   // Nothing is written until it is reopened.
   bool broken() const { return broken_.load(std::memory_order_relaxed); }
   // Broken, or it had no room for the last group, moments ago: whether there is now shows when somebody writes.
@@ -47,6 +51,7 @@ class Writer {
 
   bool turn();
   WorkList take_group();
+  void put_back(WorkList& group, std::size_t begun);
   void commit(WorkList& group);
   std::optional<Mishap> try_commit(WorkList& group);
   void break_down(std::string cause);
@@ -65,6 +70,7 @@ class Writer {
   std::string broken_by_;  // the executor's own
 
   WaitingWorks<Work> waiting_;
+  std::vector<WaitingWorks<Work>::Lane> lanes_;  // of the group that was taken; the executor's own
   std::unique_ptr<Executor> executor_;
 };
 
