@@ -30,12 +30,13 @@ DebtFigures::DebtFigures(world::Metrics& metrics)
     : unsealed_runs_(metrics.gauge("sluice_store_unsealed_runs", "")),
       oldest_seconds_(metrics.gauge("sluice_store_unsealed_oldest_seconds", "")),
       expired_keys_(metrics.gauge("sluice_store_expired_keys", "")),
-      expired_executions_(metrics.gauge("sluice_store_expired_executions", "")) {}
+      expired_executions_(metrics.gauge("sluice_store_expired_executions", "")),
+      deleted_rows_(metrics.gauge("sluice_store_deleted_rows", "")) {}
 
 TidyDebt DebtFigures::read() const {
   return {.unsealed_runs = unsealed_runs_.value(),
           .oldest_seconds = oldest_seconds_.value(),
-          .expired_rows = expired_keys_.value() + expired_executions_.value()};
+          .expired_rows = expired_keys_.value() + expired_executions_.value() + deleted_rows_.value()};
 }
 
 }  // namespace sluice::app

@@ -10,7 +10,7 @@ namespace sluice::app {
 struct TidyDebt {
   int64_t unsealed_runs = 0;
   int64_t oldest_seconds = 0;  // since the first of these runs ended
-  int64_t expired_rows = 0;    // keys and executions
+  int64_t expired_rows = 0;    // keys, executions and the rows of deleted tables
 };
 
 inline constexpr Millis tidy_every{5'000};
@@ -30,6 +30,7 @@ class DebtFigures {
   const world::Gauge& oldest_seconds_;
   const world::Gauge& expired_keys_;
   const world::Gauge& expired_executions_;
+  const world::Gauge& deleted_rows_;
 };
 
 }  // namespace sluice::app

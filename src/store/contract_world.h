@@ -200,6 +200,7 @@ class StoreTeller {
   Store& part(void* /*of the store itself*/) { return *store_; }
   Bags& part(Bags* /*door*/) { return store_->bags(); }
   Workflows& part(Workflows* /*door*/) { return store_->workflows(); }
+  Tables& part(Tables* /*door*/) { return store_->tables(); }
   Nodes& part(Nodes* /*door*/) { return store_->nodes(); }
 
   WaitingLoop loop_;

@@ -9,6 +9,10 @@
 namespace sluice::store {
 namespace {
 
+// A deleted table belongs to no tenant until its rows are gone: no tenant finds it, and its name is its id, so that the
+// former name is free. Its rows are deleted by tidying up, in pieces: in one transaction, all writers would wait.
+constexpr model::TenantId nobody{};
+
 // `number` is what its rows refer to.
 struct NumberedTable {
   int64_t number = 0;
@@ -84,8 +88,7 @@ Result<model::Table> update_table(Connection& db, model::TenantId tenant, model:
 Result<Unit> remove_table(Connection& db, model::TenantId tenant, model::TableId id) {
   const auto found = table_of(db, tenant, id);
   if (!found) return no_such("table");
-  execute(db, "DELETE FROM user_rows WHERE table_number = ?", found->number);
-  execute(db, "DELETE FROM user_tables WHERE number = ?", found->number);
+  execute(db, "UPDATE user_tables SET tenant_id = ?, name = ? WHERE number = ?", nobody, id.text(), found->number);
   return Unit{};
 }
 
@@ -191,19 +194,42 @@ Result<FoundRows> query_rows(Connection& db, model::TenantId tenant, model::Tabl
 
 }  // namespace
 
+int64_t sql::count_deleted_rows(Connection& db) {
+  // A table counts as a row, so that one which has none left is not forgotten.
+  return find_number(db, "SELECT CAST(coalesce(sum(row_count + 1), 0) AS BIGINT) FROM user_tables WHERE tenant_id = ?",
+                     nobody)
+      .value_or(0);
+}
+
+int sql::drop_deleted_rows(Connection& db, int limit) {
+  const auto table = find_number(db, "SELECT number FROM user_tables WHERE tenant_id = ? LIMIT 1", nobody);
+  if (!table) return 0;
+  execute(db,
+          "DELETE FROM user_rows WHERE number IN "
+          "(SELECT number FROM user_rows WHERE table_number = ? ORDER BY number LIMIT ?)",
+          *table, limit);
+  const int count = db.change_count();
+  // The table says how many it has left, for whoever verifies the store meanwhile.
+  execute(db, "UPDATE user_tables SET row_count = row_count - ? WHERE number = ?", count, *table);
+  if (count == limit) return count;
+  execute(db, "DELETE FROM user_tables WHERE number = ?", *table);
+  return count + 1;
+}
+
 void SqlTables::create(model::Table made, Done<Unit> done) {
-  desk_.write(std::move(done), [made = std::move(made)](Connection& db) { return create_table(db, made); });
+  const auto whose = made.tenant_id;
+  desk_.write(whose, std::move(done), [made = std::move(made)](Connection& db) { return create_table(db, made); });
 }
 
 void SqlTables::update(model::TenantId tenant, model::TableId id, TablePatch patch, Timestamp at,
                        Done<model::Table> done) {
-  desk_.write(std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
+  desk_.write(tenant, std::move(done), [tenant, id, patch = std::move(patch), at](Connection& db) {
     return update_table(db, tenant, id, patch, at);
   });
 }
 
 void SqlTables::remove(model::TenantId tenant, model::TableId id, Done<Unit> done) {
-  desk_.write(std::move(done), [tenant, id](Connection& db) { return remove_table(db, tenant, id); });
+  desk_.write(tenant, std::move(done), [tenant, id](Connection& db) { return remove_table(db, tenant, id); });
 }
 
 void SqlTables::find(model::TenantId tenant, std::string id_or_name, Done<model::Table> done) {
@@ -236,19 +262,20 @@ void SqlTables::list(model::TenantId tenant, PageQuery<model::TableId> query, Do
 
 void SqlTables::insert(model::TenantId tenant, model::TableId table, std::vector<model::TableRow> rows,
                        Done<Unit> done) {
-  desk_.write(std::move(done),
+  desk_.write(tenant, std::move(done),
               [tenant, table, rows = std::move(rows)](Connection& db) { return insert_rows(db, tenant, table, rows); });
 }
 
 void SqlTables::change_row(model::TenantId tenant, model::TableId table, model::TableRowId row, std::string patch,
                            Timestamp at, Done<model::TableRow> done) {
-  desk_.write(std::move(done), [tenant, table, row, patch = std::move(patch), at](Connection& db) {
+  desk_.write(tenant, std::move(done), [tenant, table, row, patch = std::move(patch), at](Connection& db) {
     return change_row_of(db, tenant, table, row, patch, at);
   });
 }
 
 void SqlTables::remove_row(model::TenantId tenant, model::TableId table, model::TableRowId row, Done<Unit> done) {
-  desk_.write(std::move(done), [tenant, table, row](Connection& db) { return remove_row_of(db, tenant, table, row); });
+  desk_.write(tenant, std::move(done),
+              [tenant, table, row](Connection& db) { return remove_row_of(db, tenant, table, row); });
 }
 
 void SqlTables::rows(model::TenantId tenant, model::TableId table, PageQuery<model::TableRowId> query,

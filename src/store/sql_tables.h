@@ -40,4 +40,12 @@ inline ReadBounds query_bounds() {
           .refusal = {ErrorKind::denied, "too many questions about tables of this workspace are waiting"}};
 }
 
+namespace sql {
+
+// The rows of deleted tables, and these tables.
+int64_t count_deleted_rows(Connection& db);
+// So many of them at most; how many there were. A table goes with its last row.
+int drop_deleted_rows(Connection& db, int limit);
+
+}  // namespace sql
 }  // namespace sluice::store

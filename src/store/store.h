@@ -216,9 +216,9 @@ class Store : public Objects, public Gates, public Threads {
   virtual bool needs_reopening() const = 0;
   // Is it writable? For /readyz.
   virtual bool broken() const = 0;
-  // Seals finished journals, drops idempotency keys older than `now` less 24 hours and executions
-  // that expired before that, a bounded amount of it; says how many journals were sealed. Called now
-  // and then.
+  // Seals finished journals, drops idempotency keys older than `now` less 24 hours, executions that
+  // expired before that and the rows of deleted tables, a bounded amount of it; says how many journals were sealed.
+  // Called now and then.
   virtual void tidy_up(Timestamp now, Done<int> done) = 0;
 
  protected:

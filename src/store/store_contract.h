@@ -31,6 +31,8 @@ class StoreContract : public StoreTeller, public testing::TestWithParam<Backend>
 
   // May several servers use it at once?
   static bool is_shared() { return GetParam() == Backend::postgres; }
+  // A gauge of the server that is there; nothing of a simulated one.
+  int64_t figure(std::string_view name) { return metrics_.gauge(name, "").value(); }
   // The server dies and another one comes.
   void restart() {
     store_.reset();

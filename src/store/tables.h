@@ -35,7 +35,8 @@ class Tables {
   virtual void create(model::Table made, Answer<Unit> done) = 0;
   virtual void update(model::TenantId tenant, model::TableId id, TablePatch patch, Timestamp at,
                       Answer<model::Table> done) = 0;
-  virtual void remove(model::TenantId tenant, model::TableId id, Answer<Unit> done) = 0;  // with its rows
+  // With its rows, which tidying up deletes later: until then they are only invisible.
+  virtual void remove(model::TenantId tenant, model::TableId id, Answer<Unit> done) = 0;
   // By its id as text, or by its name.
   virtual void find(model::TenantId tenant, std::string id_or_name, Answer<model::Table> done) = 0;
   // Oldest first.

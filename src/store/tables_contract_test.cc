@@ -59,6 +59,38 @@ TEST_P(TablesContract, A_table_is_kept_found_by_id_and_name_changed_and_removed_
   EXPECT_EQ(kind_of(ask<FoundRows>(&Tables::query, tenant, made.id, model::TableQuery{})), ErrorKind::not_found);
 }
 
+TEST_P(TablesContract, A_deleted_table_is_invisible_at_once_and_its_rows_go_later) {
+  const auto tenant = make_tenant();
+  const auto gone = a_table(tenant, "cities");
+  ASSERT_TRUE(ask<Unit>(&Tables::create, gone));
+  const auto row = a_row(R"({"city":"Rome"})");
+  std::vector rows{row};
+  for (int i = 1; i < 250; ++i) rows.push_back(a_row("{}"));
+  ASSERT_TRUE(ask<Unit>(&Tables::insert, tenant, gone.id, rows));
+  ASSERT_TRUE(ask<Unit>(&Tables::remove, tenant, gone.id));
+  const auto expect_gone = [&] {
+    EXPECT_EQ(kind_of(ask<model::Table>(&Tables::find, tenant, gone.id.text())), ErrorKind::not_found);
+    EXPECT_EQ(kind_of(ask<Unit>(&Tables::remove, tenant, gone.id)), ErrorKind::not_found);
+    EXPECT_EQ(kind_of(ask<Unit>(&Tables::insert, tenant, gone.id, std::vector{a_row("{}")})), ErrorKind::not_found);
+    EXPECT_EQ(kind_of(ask<Unit>(&Tables::remove_row, tenant, gone.id, row.id)), ErrorKind::not_found);
+    EXPECT_EQ(kind_of(ask<FoundRows>(&Tables::query, tenant, gone.id, model::TableQuery{})), ErrorKind::not_found);
+    EXPECT_EQ(kind_of(ask<Page<model::TableRow>>(&Tables::rows, tenant, gone.id, PageQuery<model::TableRowId>{})),
+              ErrorKind::not_found);
+  };
+  expect_gone();
+  const auto next = a_table(tenant, "cities");
+  ASSERT_TRUE(ask<Unit>(&Tables::create, next)) << "the name is free";
+  ASSERT_TRUE(ask<Unit>(&Tables::insert, tenant, next.id, std::vector{a_row(R"({"city":"Oslo"})")}));
+  restart();
+  expect_gone();
+  get(&Store::tidy_up, Timestamp{60'000});
+  expect_gone();
+  const auto listed = ask<Page<model::Table>>(&Tables::list, tenant, PageQuery<model::TableId>{}).take();
+  EXPECT_EQ(ids_of(listed), std::vector{next.id});
+  EXPECT_EQ(ask<FoundRows>(&Tables::query, tenant, next.id, model::TableQuery{}).take().total, 1);
+  EXPECT_EQ(figure("sluice_store_deleted_rows"), 0);
+}
+
 TEST_P(TablesContract, Names_are_unique_within_a_tenant) {
   const auto tenant = make_tenant();
   const auto other = make_tenant();

@@ -5,6 +5,7 @@
 
 #include "store/sql_objects.h"
 #include "store/sql_rows.h"
+#include "store/sql_tables.h"
 
 namespace sluice::store {
 
@@ -15,6 +16,10 @@ constexpr int64_t slice_us = 10'000;        // how long one transaction of the w
 constexpr std::size_t damaged_max = 1'000;  // beyond it they are all looked at again
 constexpr int dropped_keys_max = 500;       // in one statement
 constexpr int dropped_executions_max = 100;
+constexpr int dropped_rows_max = 100;               // of tables
+constexpr int64_t round_dropped_rows_max = 10'000;  // so that journals are sealed meanwhile
+// Tenants delete their tables, so the rows are deleted in turn with what tenants write. No id is this one.
+constexpr Ulid deletion_lane{{1}};
 // A part is about one sealed row, counted as pages count, so that one of very short events has few thousand.
 constexpr std::size_t part_bytes = std::size_t{1024} * 1024;
 
@@ -84,6 +89,7 @@ void TidySide::measure(Connection& db, Timestamp now, std::string_view condition
   }
   backlog.expired_keys = count_expired(db, "idempotency_keys", "created_at", day_before(now_of_keys(db, now)));
   backlog.expired_executions = count_expired(db, "executions", "expires_at", day_before(now));
+  backlog.deleted_rows = sql::count_deleted_rows(db);
   plan.backlog = backlog;
 }
 
@@ -115,7 +121,9 @@ Tidying::Tidying(const TidySide& side, Writer& writer, Readers& readers, world::
                                   "Expired idempotency keys that wait to be dropped, counted up to 100,000.")),
       expired_executions_(
           metrics.gauge("sluice_store_expired_executions",
-                        "Expired executions that wait to be dropped with their tokens, counted up to 100,000.")) {}
+                        "Expired executions that wait to be dropped with their tokens, counted up to 100,000.")),
+      deleted_rows_(
+          metrics.gauge("sluice_store_deleted_rows", "Deleted tables that wait to be removed, and their rows.")) {}
 
 void Tidying::tidy_up(Timestamp now, Done<int> done) {
   auto round = std::make_shared<Round>(Round{.now = now, .plan = {}, .done = std::move(done)});
@@ -138,16 +146,33 @@ void Tidying::tidy_up(Timestamp now, Done<int> done) {
 
 void Tidying::drop_old(const std::shared_ptr<Round>& round) {
   auto& backlog = round->plan.backlog;
-  if (backlog.expired_keys == 0 && backlog.expired_executions == 0) return seal(round, 0);
+  if (backlog.expired_keys == 0 && backlog.expired_executions == 0) return drop_rows(round);
   Done<Dropped> then = [this, round](Result<Dropped> dropped) {
     if (!dropped) return round->done(std::move(dropped.error()));
     auto& left = round->plan.backlog;
     left.expired_keys = std::max<int64_t>(0, left.expired_keys - dropped.value().keys);
     left.expired_executions = std::max<int64_t>(0, left.expired_executions - dropped.value().executions);
-    seal(round, 0);
+    drop_rows(round);
   };
   write(std::move(then),
         [&side = side_, now = round->now](Connection& db) -> Result<Dropped> { return drop_slice(db, side, now); });
+}
+
+void Tidying::drop_rows(const std::shared_ptr<Round>& round) {
+  if (round->plan.backlog.deleted_rows == 0 || round->dropped_rows >= round_dropped_rows_max) return seal(round, 0);
+  Done<int64_t> then = [this, round](Result<int64_t> dropped) {
+    if (!dropped) return round->done(std::move(dropped.error()));
+    round->dropped_rows += dropped.value();
+    auto& left = round->plan.backlog.deleted_rows;
+    left = std::max<int64_t>(0, left - dropped.value());
+    if (dropped.value() == 0) return seal(round, 0);  // another server is at it
+    drop_rows(round);
+  };
+  const auto most = round_dropped_rows_max - round->dropped_rows;
+  const auto attempt = [&side = side_, most](Connection& db) -> Result<int64_t> {
+    return drop_rows_slice(db, side, most);
+  };
+  write(std::move(then), attempt, deletion_lane);
 }
 
 void Tidying::seal(const std::shared_ptr<Round>& round, std::size_t begin) {
@@ -176,6 +201,7 @@ void Tidying::show(const Backlog& backlog, Timestamp now) {
   unsealed_seconds_.set(std::max<int64_t>(0, now.ms - backlog.oldest_end.value_or(now).ms) / 1000);
   expired_keys_.set(backlog.expired_keys);
   expired_executions_.set(backlog.expired_executions);
+  deleted_rows_.set(backlog.deleted_rows);
 }
 
 // A statement at least of each kind, however slow they are, so that nothing waits for ever.
@@ -197,6 +223,18 @@ Tidying::Dropped Tidying::drop_slice(Connection& db, const TidySide& side, Times
     }
     if (db.failure() || monotonic_us() >= until_us) break;
   }
+  return dropped;
+}
+
+int64_t Tidying::drop_rows_slice(Connection& db, const TidySide& side, int64_t most) {
+  if (!side.may_tidy(db)) return 0;
+  int64_t dropped = 0;
+  const auto until_us = monotonic_us() + slice_us;
+  do {
+    const int count = sql::drop_deleted_rows(db, dropped_rows_max);
+    dropped += count;
+    if (count == 0) break;
+  } while (!db.failure() && dropped < most && monotonic_us() < until_us);
   return dropped;
 }
 

@@ -1,4 +1,5 @@
-// Tidies a store that is kept in a SQL database: seals the journals of runs that are over, and drops what is too old.
+// Tidies a store that is kept in a SQL database: seals the journals of runs that are over, drops what is too old, and
+// deletes the rows of deleted tables.
 //
 // Reading and packing is a reader's work and takes no lock. The writer, for which everything waits, moves what is
 // packed in slices of some milliseconds, each a transaction of its own, so that other operations have their turn in
@@ -22,6 +23,7 @@ struct Backlog {
   std::optional<Timestamp> oldest_end;  // when the first of them ended
   int64_t expired_keys = 0;
   int64_t expired_executions = 0;
+  int64_t deleted_rows = 0;  // of tables, and these tables; all of them are counted
 };
 
 // Some consecutive events of a journal, packed; the writer moves them all or none.
@@ -104,6 +106,7 @@ class Tidying {
     Done<int> done;
     int touched = 0;
     int64_t sealed = 0;
+    int64_t dropped_rows = 0;
   };
   struct Dropped {
     int64_t keys = 0;
@@ -116,14 +119,17 @@ class Tidying {
   };
 
   void drop_old(const std::shared_ptr<Round>& round);
+  void drop_rows(const std::shared_ptr<Round>& round);
   void seal(const std::shared_ptr<Round>& round, std::size_t begin);
   void finish(Round& round);
   void show(const Backlog& backlog, Timestamp now);
   static Dropped drop_slice(Connection& db, const TidySide& side, Timestamp now);
+  static int64_t drop_rows_slice(Connection& db, const TidySide& side, int64_t most);
   static Slice move_slice(Connection& db, const TidySide& side, const TidyPlan& plan, std::size_t begin);
   template <typename T, typename Attempt>
-  void write(Done<T> done, Attempt attempt) {
-    writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
+  void write(Done<T> done, Attempt attempt, Ulid lane = {}) {
+    writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)),
+                   lane);
   }
 
   const TidySide& side_;
@@ -135,6 +141,7 @@ class Tidying {
   world::Gauge& unsealed_seconds_;
   world::Gauge& expired_keys_;
   world::Gauge& expired_executions_;
+  world::Gauge& deleted_rows_;
 };
 
 }  // namespace sluice::store

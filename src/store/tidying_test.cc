@@ -121,6 +121,48 @@ TEST_F(TidyingTest, More_old_keys_than_one_slice_drops_are_dropped_in_several_ro
   EXPECT_EQ(left(), 0);
 }
 
+class DeletedTables : public TidyingTest {
+ public:
+  // Three tables of six thousand rows, all of them deleted: more than one round removes.
+  DeletedTables() {
+    fill();
+    open();
+    for (int number = 1; number <= 3; ++number) {
+      const model::Table table{.id = make_id<model::TableId>(), .tenant_id = tenant, .name = std::to_string(number)};
+      get(&Tables::create, table);
+      for (int i = 0; i < 6; ++i) {
+        std::vector<model::TableRow> rows;
+        for (int j = 0; j < 1'000; ++j) rows.push_back({.id = make_id<model::TableRowId>(), .cells = "{}"});
+        get(&Tables::insert, tenant, table.id, rows);
+      }
+      get(&Tables::remove, tenant, table.id);
+    }
+  }
+  int64_t left() const { return count("SELECT count(*) FROM user_rows"); }
+};
+
+TEST_F(DeletedTables, Rows_of_deleted_tables_are_removed_in_short_transactions_across_a_restart) {
+  EXPECT_EQ(left(), 18'000) << "whoever deletes a table does not wait for its rows";
+  const auto before = commits();
+  get(&Store::tidy_up, Timestamp{60'000});
+  EXPECT_EQ(left(), 8'000);
+  EXPECT_EQ(gauge("sluice_store_deleted_rows"), 8'002) << "and two tables";
+  EXPECT_GT(commits(), before);
+  open();
+  get(&Store::tidy_up, Timestamp{60'000});
+  EXPECT_EQ(left(), 0);
+  EXPECT_EQ(count("SELECT count(*) FROM user_tables"), 0);
+  EXPECT_EQ(gauge("sluice_store_deleted_rows"), 0);
+}
+
+TEST_F(DeletedTables, What_is_written_while_rows_are_removed_has_its_turn) {
+  std::vector<std::string> answered;
+  store().tidy_up({60'000}, [&](const auto&) { answered.emplace_back("tidied"); });
+  store().create_conversation({a_conversation(tenant), "", {}}, [&](const auto&) { answered.emplace_back("made"); });
+  ASSERT_TRUE(loop().run_until([&] { return answered.size() == 2; }));
+  EXPECT_EQ(answered, (std::vector<std::string>{"made", "tidied"}));
+}
+
 class Faults final : public Inspector {
  public:
   void on_damage(const Damage& damage) override { all += damage.table + " " + damage.id + ": " + damage.what + "\n"; }
@@ -128,6 +170,24 @@ class Faults final : public Inspector {
   void on_progress(std::string_view /*table*/, int64_t /*row_count*/) override {}
   std::string all;
 };
+
+TEST_F(DeletedTables, A_store_in_which_rows_of_deleted_tables_are_left_is_whole_and_can_be_carried) {
+  get(&Store::tidy_up, Timestamp{60'000});
+  ASSERT_EQ(left(), 8'000);
+  store_.reset();
+  Faults faults;
+  ASSERT_TRUE(verify_store(place, faults));
+  EXPECT_EQ(faults.all, "");
+  const auto other_path = folder.file("other.db");
+  ASSERT_TRUE(export_store(place, folder.file("a"), quiet));
+  ASSERT_TRUE(import_store("sqlite:" + other_path, folder.file("a"), quiet));
+  store_ = SqliteStore::open({.path = other_path}, 1, loop_, metrics).take();
+  get(&Store::tidy_up, Timestamp{60'000});
+  EXPECT_EQ(gauge("sluice_store_deleted_rows"), 0);
+  faults.all.clear();
+  ASSERT_TRUE(verify_store("sqlite:" + other_path, faults));
+  EXPECT_EQ(faults.all, "");
+}
 
 // As a server that stopped in the middle of sealing a long journal leaves it.
 class HalfSealed : public TidyingTest {

@@ -1,9 +1,11 @@
 """Two tenants on one server: what one of them makes the server's threads do does not hold up the other one."""
+import contextlib
 import json
 import select
+import sqlite3
 
 from http_client import PATIENCE_S
-from server_process import ServerTest
+from server_process import ServerTest, wait_until
 
 # A table that takes a while to look through, and a question that compares as much as is allowed.
 ROWS, ROW_BYTES, VALUES = 100, 20_000, 60
@@ -49,6 +51,37 @@ class Questions(TwoTenants):
             problem = self.assert_problem(answer, 429, "rate-limited")
             self.assertGreaterEqual(int(answer.header("retry-after")), 1)
             self.assertIn("tables of this workspace", problem["detail"])
+
+
+class Deletions(TwoTenants):
+    keeps_its_port = True
+    TABLES, ROWS, BATCHES = 12, 1_000, 3
+
+    def rows_left(self):
+        with contextlib.closing(sqlite3.connect(f"file:{self.server.data}/sluice.db?mode=ro", uri=True)) as store:
+            return store.execute("SELECT count(*) FROM user_rows").fetchone()[0]
+
+    def test_another_tenant_writes_while_one_deletes_its_tables_and_a_killed_server_removes_their_rows_later(self):
+        tables = f"/api/workspaces/{self.server.bootstrap['workspace_id']}/tables"
+        for i in range(self.TABLES):
+            self.client.post(tables, {"name": f"t{i}", "columns": [{"name": "text", "type": "text"}]})
+            for _ in range(self.BATCHES):
+                rows = {"rows": [{"text": "a" * 1_000}] * self.ROWS}
+                self.assertEqual(self.client.post(f"{tables}/t{i}/rows", rows).status, 201)
+        self.assertEqual(self.rows_left(), self.TABLES * self.ROWS * self.BATCHES)
+        asked = []
+        for i in range(self.TABLES):
+            connection = self.client.connect(patience_s=10 * PATIENCE_S)
+            self.addCleanup(connection.close)
+            connection.send(self.client.encode("DELETE", f"{tables}/t{i}"))
+            asked.append(connection)
+        self.assertEqual(self.other.post("/v1/conversations", {}).status, 201)
+        for connection in asked:
+            self.assertEqual(connection.response("DELETE").status, 204)
+        self.server.kill()
+        self.server.start()
+        self.assertEqual(self.client.get(tables).json()["data"], [], "they were gone at once")
+        wait_until(lambda: self.rows_left() == 0, "the rows are removed")
 
 
 class Answers(TwoTenants):
