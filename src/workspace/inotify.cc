@@ -16,13 +16,13 @@ constexpr uint32_t interest =
 
 }  // namespace
 
-Result<std::unique_ptr<Inotify>> Inotify::open(const world::Loop& loop) {
+Result<std::unique_ptr<Inotify>> Inotify::open(const world::Loop& loop, WatchBounds bounds) {
   OwnedFd fd(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!fd) {
     return Error{ErrorKind::overloaded, "inotify: " + std::string(std::strerror(errno)) +
                                             "; the user may have too many instances (fs.inotify.max_user_instances)"};
   }
-  return std::make_unique<Inotify>(std::move(fd), loop);
+  return std::make_unique<Inotify>(std::move(fd), loop, bounds);
 }
 
 int Inotify::add(int directory_fd, InotifyReader& reader, WatchedDirectory& directory) {

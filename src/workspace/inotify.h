@@ -26,10 +26,21 @@ class InotifyReader {
   virtual void on_inotify_overflow() = 0;
 };
 
+// How many directories are watched. A workspace may have as many as are left of `all`, so that the workspaces which
+// make the most share equally and there is always as much for the next one; and some, whatever the others have.
+struct WatchBounds {
+  std::size_t all = 4'096;
+  std::size_t of_each_at_least = 256;
+
+  bool has_room(std::size_t all_watched, std::size_t own) const {
+    return own < of_each_at_least || all_watched + own < all;
+  }
+};
+
 class Inotify final {
  public:
-  static Result<std::unique_ptr<Inotify>> open(const world::Loop& loop);
-  Inotify(OwnedFd fd, const world::Loop& loop) : fd_(std::move(fd)), loop_(loop) {}
+  static Result<std::unique_ptr<Inotify>> open(const world::Loop& loop, WatchBounds bounds);
+  Inotify(OwnedFd fd, const world::Loop& loop, WatchBounds bounds) : fd_(std::move(fd)), loop_(loop), bounds_(bounds) {}
 
   int fd() const { return fd_.get(); }
   void add_reader(InotifyReader& reader) { readers_.push_back(&reader); }
@@ -38,6 +49,8 @@ class Inotify final {
   // The watch' number, or -1 with errno set; the same as before for a directory that is watched already.
   // One may be watched under several names: it was moved, and the news of that come later.
   int add(int directory_fd, InotifyReader& reader, WatchedDirectory& directory);
+  // May somebody who has so many watches have another one?
+  bool has_room(std::size_t own) const { return bounds_.has_room(places_.size(), own); }
   void remove(int watch, const WatchedDirectory& directory);
 
   // Hands out what one read gives, and says what it leaves: there was nothing, or there is no more, or there is.
@@ -55,6 +68,7 @@ class Inotify final {
 
   const OwnedFd fd_;
   const world::Loop& loop_;
+  const WatchBounds bounds_;
   std::vector<InotifyReader*> readers_;
   std::unordered_map<int, std::vector<Place>> places_;
   int64_t known_until_us_ = 0;

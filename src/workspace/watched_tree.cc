@@ -64,11 +64,13 @@ Result<Unit> WatchedTree::begin() {
 }
 
 void WatchedTree::settle() {
-  constexpr int rounds_max = 10'000;  // against somebody who writes all the same
+  // Enough for what the kernel's queue holds (16,384 events); others who still write must not hold the loop.
+  constexpr int rounds_max = 100;
   for (int round = 0; round < rounds_max; ++round) {
     if (inotify_.read_some() == Inotify::Left::was_empty && errands_.empty()) break;
     look_around(looks_at_once);
   }
+  if (!errands_.empty()) note_overflow();  // the rest is looked at later, if anybody still watches
   tell();
 }
 
@@ -138,7 +140,8 @@ void WatchedTree::look_at(WatchedDirectory& directory, Look how) {
 bool WatchedTree::set_watch(WatchedDirectory& directory, int fd, Look how) {
   const int before = directory.watch;
   if (before >= 0 && how != Look::again) return true;
-  const bool room = before >= 0 || directory_count_ < rules_.directories_max;
+  const bool room = before >= 0 || (directory_count_ < rules_.directories_max &&
+                                    inotify_.has_room(static_cast<std::size_t>(directory_count_)));
   const int watch = room ? inotify_.add(fd, *this, directory) : (errno = ENOSPC, -1);
   if (watch < 0) {
     if (errno == ENOSPC && &directory != &root_ && !std::exchange(said_full_, true)) note_overflow();

@@ -93,4 +93,7 @@ class WatchedTree final : public Watching, public InotifyReader {
   world::Timer looking_;
 };
 
+// As make_watcher() in workspace.h, within these bounds.
+Result<std::unique_ptr<Watcher>> make_watcher(world::Reactor& reactor, world::Metrics& metrics, WatchBounds bounds);
+
 }  // namespace sluice::workspace

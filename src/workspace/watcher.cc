@@ -1,3 +1,5 @@
+#include <fstream>
+
 #include "workspace/inotify.h"
 #include "workspace/watched_tree.h"
 #include "workspace/workspace.h"
@@ -40,10 +42,22 @@ class InotifyWatcher final : public Watcher {
   world::Timer resting_;
 };
 
+// The kernel counts them by user: half of them is for the user's other programs.
+WatchBounds bounds_of_user() {
+  WatchBounds bounds;
+  std::size_t user_has = 0;
+  if (std::ifstream("/proc/sys/fs/inotify/max_user_watches") >> user_has) bounds.all = user_has / 2;
+  return bounds;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Watcher>> make_watcher(world::Reactor& reactor, world::Metrics& metrics) {
-  auto inotify = Inotify::open(reactor);
+  return make_watcher(reactor, metrics, bounds_of_user());
+}
+
+Result<std::unique_ptr<Watcher>> make_watcher(world::Reactor& reactor, world::Metrics& metrics, WatchBounds bounds) {
+  auto inotify = Inotify::open(reactor, bounds);
   if (!inotify) return std::move(inotify.error());
   return std::unique_ptr<Watcher>(std::make_unique<InotifyWatcher>(std::move(inotify.value()), reactor, metrics));
 }

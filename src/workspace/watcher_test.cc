@@ -239,6 +239,52 @@ TEST_F(WatcherTest, More_directories_than_allowed_are_an_overflow_and_the_others
   EXPECT_EQ(news.size(), 3u);
 }
 
+TEST_F(WatcherTest, Workspaces_with_many_directories_share_the_watches_and_leave_some_to_the_next) {
+  watcher = make_watcher(*reactor, metrics, {.all = 40, .of_each_at_least = 2}).take();
+  for (const auto* tree : {"w", "v"}) {
+    for (int i = 0; i < 60; ++i) make_directory(std::string(tree) + "/d" + std::to_string(i));
+  }
+  make_directory("u/d");
+  const auto& watched = metrics.gauge("sluice_watched_directories", "");
+  watch();
+  EXPECT_EQ(watched.value(), 20) << "one may have half of them";
+  EXPECT_EQ(settled(), "overflow");
+  const OwnedFd second_root = open_directory("v");
+  auto second = watcher->watch(second_root.get(), {}, [](const auto&) {}).take();
+  EXPECT_EQ(watched.value(), 30);
+  const OwnedFd third_root = open_directory("u");
+  std::vector<std::string> heard;
+  auto third = watcher
+                   ->watch(third_root.get(), {},
+                           [&](const std::vector<FileNews>& some) {
+                             for (const auto& one : some) heard.push_back(one.path);
+                           })
+                   .take();
+  write("u/d/f", "x");
+  third->settle();
+  EXPECT_EQ(heard, std::vector<std::string>{"d/f"});
+}
+
+TEST_F(WatcherTest, A_workspace_has_its_first_watches_whatever_others_have) {
+  watcher = make_watcher(*reactor, metrics, {.all = 0, .of_each_at_least = 2}).take();
+  for (const auto* name : {"w/a/f", "w/b/f"}) write(name, "x");
+  watch();
+  EXPECT_EQ(metrics.gauge("sluice_watched_directories", "").value(), 2);
+  EXPECT_EQ(settled(), "overflow");
+}
+
+TEST_F(WatcherTest, The_end_of_a_watch_does_not_wait_until_a_tree_without_end_is_looked_at) {
+  watcher = make_watcher(*reactor, metrics, {.all = 0, .of_each_at_least = 2}).take();
+  for (int i = 0; i < 14'000; ++i) make_directory("w/d" + std::to_string(i));
+  watch();
+  const auto& overflows = metrics.counter("sluice_file_news_overflows_total", "");
+  EXPECT_EQ(overflows.value(), 1u) << "not all have a watch";
+  watching->settle();
+  EXPECT_EQ(overflows.value(), 2u) << "not all were looked at";
+  watching->settle();
+  EXPECT_EQ(overflows.value(), 2u);
+}
+
 TEST_F(WatcherTest, More_news_than_allowed_are_an_overflow) {
   watch({.gather_ms = 10'000, .pending_max = 10});
   for (int i = 0; i < 20; ++i) write("w/f" + std::to_string(i), "x");
