@@ -81,6 +81,7 @@ inline constexpr std::size_t single_host_connections_max = 16;  // at once, of o
 
 // Runs.
 inline constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;         // a model that never stops talking
+inline constexpr std::size_t program_events_bytes_max = 128 * 1024 * 1024;  // an agent program that fills the journal
 inline constexpr std::size_t journal_event_overhead_bytes = 256;         // what a short event becomes on a wire
 inline constexpr std::size_t history_messages_max = 200;                 // replayed to the model
 inline constexpr std::size_t history_bytes_max = 4 * 1024 * 1024;        // the same, of large messages

@@ -138,6 +138,7 @@ class ProgramWork final : public harness::Work,
   void watch_silence();
   void look_for_silence();
   bool is_bounded(std::size_t more_bytes);
+  bool fits_journal(const harness::Heard& heard);
   void end_filler();
   std::string said() const;
 
@@ -206,6 +207,7 @@ class ProgramWork final : public harness::Work,
   std::vector<Break> breaks_;
   Paragraphs paragraphs_;
   std::size_t said_bytes_ = 0;
+  std::size_t event_bytes_ = 0;
   bool has_spoken_ = false;  // real words: no more filler
   std::string refusal_;      // what the policy last refused, as long as no words followed
   int64_t filler_count_ = 0;

@@ -24,7 +24,7 @@ void check_template(std::string_view text) {
 }
 
 void check_definition(json::Value definition) {
-  std::vector<model::FieldError> faults;
+  model::FieldErrors faults;
   const auto plan = flow::make_plan(definition, "/definition", faults);
   SLUICE_CHECK(plan.has_value() == faults.empty());
   for (const auto& fault : faults) SLUICE_CHECK(is_utf8(fault.message) && fault.pointer.starts_with("/definition"));

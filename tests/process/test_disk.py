@@ -92,10 +92,16 @@ class AReplay(DiskTest):
 
 
 class Floor(DiskTest):
-    flags = DiskTest.flags + ("--limits.disk_free_bytes_min", str(1 << 50))
+    keeps_its_port = True
 
-    def test_no_run_is_begun_while_the_disk_has_less_free_than_the_floor(self):
+    def test_nothing_is_begun_or_created_while_the_disk_has_less_free_than_the_floor(self):
         conversation = self.conversation()
+        self.server.stop()
+        self.server.flags += ["--limits.disk_free_bytes_min", str(1 << 50)]
+        self.server.start()
+        for path, body in (("/v1/conversations", {}), ("/v1/agents", {"name": "late"})):
+            refused = self.assert_problem(self.client.post(path, body), 503, "unavailable")
+            self.assertIn("limits.disk_free_bytes_min", refused["detail"])
         answer = self.client.post(f"/v1/conversations/{conversation}/messages", {"content": "say x"})
         problem = self.assert_problem(answer, 503, "unavailable")
         self.assertIn("limits.disk_free_bytes_min", problem["detail"])
