@@ -80,14 +80,14 @@ inline constexpr int64_t workflow_runs_at_once_max = 100;  // of one tenant: wor
 inline constexpr std::size_t single_host_connections_max = 16;  // at once, of one sandbox in which git runs
 
 // Runs.
-inline constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;         // a model that never stops talking
+inline constexpr std::size_t answer_bytes_max = 8 * 1024 * 1024;            // a model that never stops talking
 inline constexpr std::size_t program_events_bytes_max = 128 * 1024 * 1024;  // an agent program that fills the journal
-inline constexpr std::size_t journal_event_overhead_bytes = 256;         // what a short event becomes on a wire
-inline constexpr std::size_t history_messages_max = 200;                 // replayed to the model
-inline constexpr std::size_t history_bytes_max = 4 * 1024 * 1024;        // the same, of large messages
-inline constexpr std::size_t replay_turns_max = 20;                      // of it, to a runner elsewhere
-inline constexpr std::size_t provider_line_bytes_max = 4 * 1024 * 1024;  // an SSE line without end
-inline constexpr std::size_t runner_line_bytes_max = 64 * 1024 * 1024;   // the longest answer, every byte escaped
-inline constexpr std::size_t runner_steps_max = 1024;                    // at once: a runner that ends none of them
+inline constexpr std::size_t journal_event_overhead_bytes = 256;            // what a short event becomes on a wire
+inline constexpr std::size_t history_messages_max = 200;                    // replayed to the model
+inline constexpr std::size_t history_bytes_max = 4 * 1024 * 1024;           // the same, of large messages
+inline constexpr std::size_t replay_turns_max = 20;                         // of it, to a runner elsewhere
+inline constexpr std::size_t provider_line_bytes_max = 4 * 1024 * 1024;     // an SSE line without end
+inline constexpr std::size_t runner_line_bytes_max = 64 * 1024 * 1024;      // the longest answer, every byte escaped
+inline constexpr std::size_t runner_steps_max = 1024;                       // at once: a runner that ends none of them
 
 }  // namespace sluice::limits

@@ -193,10 +193,11 @@ bool ProgramWork::is_bounded(std::size_t more_bytes) {
   return false;
 }
 
-// The output and results of calls, log lines and names of sessions, which a program that was taken over can send without
-// end. An empty event costs something too.
+// The output and results of calls, log lines and names of sessions, which a program that was taken over can send
+// without end. An empty event costs something too.
 bool ProgramWork::fits_journal(const Heard& heard) {
-  event_bytes_ += limits::journal_event_overhead_bytes + heard.text.size() + heard.call.arguments.size() + heard.json.size();
+  event_bytes_ +=
+      limits::journal_event_overhead_bytes + heard.text.size() + heard.call.arguments.size() + heard.json.size();
   if (event_bytes_ <= limits::program_events_bytes_max) return true;
   fail(Slug::answer_too_large, "The agent program's events, with the output of its calls, are more than " +
                                    std::to_string(limits::program_events_bytes_max >> 20) + " MiB.");

@@ -70,11 +70,15 @@ TEST_F(TidyingTest, A_long_journal_is_sealed_part_by_part_in_short_transactions)
 TEST_F(TidyingTest, What_is_written_while_a_journal_is_read_and_packed_does_not_wait_for_it) {
   open();
   tenant = make_tenant();
-  long_run(8);
   std::vector<std::string> answered;
-  store().tidy_up({60'000}, [&](const auto&) { answered.emplace_back("tidied"); });
-  store().create_conversation({a_conversation(tenant), "", {}}, [&](const auto&) { answered.emplace_back("made"); });
-  ASSERT_TRUE(loop().run_until([&] { return answered.size() == 2; }));
+  // More than once: all may be tidied before a busy machine lets this thread ask for the conversation.
+  for (int tries = 0; tries < 20 && answered != std::vector<std::string>{"made", "tidied"}; ++tries) {
+    answered.clear();
+    long_run(8);
+    store().tidy_up({60'000}, [&](const auto&) { answered.emplace_back("tidied"); });
+    store().create_conversation({a_conversation(tenant), "", {}}, [&](const auto&) { answered.emplace_back("made"); });
+    ASSERT_TRUE(loop().run_until([&] { return answered.size() == 2; }));
+  }
   EXPECT_EQ(answered, (std::vector<std::string>{"made", "tidied"}));
 }
 

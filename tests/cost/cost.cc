@@ -24,7 +24,9 @@ using model::EventKind;
 // A run of the size that most have, accepted by a store.
 class Conversation {
  public:
-  Conversation(store::Store& store, world::Loop& loop) : ids_(loop, entropy_) {
+  // `wait` returns when `is_done` was called from the loop.
+  template <typename Wait>
+  Conversation(store::Store& store, world::Loop& loop, Callback<void()> is_done, Wait wait) : ids_(loop, entropy_) {
     run_.id = ids_.make<model::RunId>();
     run_.tenant_id = ids_.make<model::TenantId>();
     run_.conversation_id = ids_.make<model::ConversationId>();
@@ -32,7 +34,11 @@ class Conversation {
     run_.message_id = ids_.make<model::MessageId>();
     run_.agent_id = ids_.make<model::AgentId>();
     store.create_tenant({.id = run_.tenant_id}, {.id = run_.agent_id, .tenant_id = run_.tenant_id, .is_default = true},
-                        [](const Result<Unit>& made) { SLUICE_CHECK(made); });
+                        [is_done = std::move(is_done)](const Result<Unit>& made) mutable {
+                          SLUICE_CHECK(made);
+                          is_done();
+                        });
+    wait();
   }
   const model::Run& run() const { return run_; }
 
@@ -63,7 +69,8 @@ void fold(wire::Format format, int times) {
   world::FakeLoop loop;
   store::SimulatedDatabase disk;
   store::SimulatedStore store(disk, loop);
-  const Conversation conversation(store, loop);
+  const Conversation conversation(
+      store, loop, [] {}, [&] { loop.settle(); });
   std::vector<model::RunEvent> events = {{EventKind::accepted, {1'782'986'400'000}, R"({"request_id":"req_1"})"},
                                          {EventKind::started, {1'782'986'400'001}, ""}};
   for (int i = 0; i < told_at_once; ++i) events.push_back(delta(i));
@@ -135,9 +142,10 @@ void append(int times) {
   auto opened = store::open_sqlite({.path = folder + "/sluice.db"}, loop, metrics);
   SLUICE_CHECK(opened);
   auto& store = *opened.value();
-  const Conversation conversation(store, loop);
-  model::Position head{};
   const auto wait = [&] { loop.run(); };
+  const Conversation conversation(
+      store, loop, [&] { loop.stop(); }, wait);
+  model::Position head{};
   store.accept(conversation.with({delta(0)}), [&](Result<store::AcceptOutcome> outcome) {
     SLUICE_CHECK(outcome);
     head = std::get<store::Accepted>(outcome.value()).run.head;
