@@ -45,7 +45,7 @@ struct ApiOptions {
   std::function<std::string(const model::Agent&)> fault_of_model;
   bool has_sandbox = true;         // here, or at the runners elsewhere that carry runs
   Rate request_rate;               // of each key
-  Rate wrong_key_rate;             // of each address, past which a wrong key is told so no more
+  Rate wrong_key_rate;             // of each address, past which a wrong key is answered with 429
   int64_t leave_grace_ms = 2'000;  // how long a turn goes on that nobody reads
   // Files that people upload.
   int64_t upload_bytes_max = 100LL * 1000 * 1000;             // of one request

@@ -1,5 +1,5 @@
 // Which requests have a line of their own in the log. Clients without a key share one budget, and each tenant has one
-// with its sandboxes: whoever asks very often must not fill the disk of the server with log. Requests beyond a budget
+// with its sandboxes, so that very many requests do not fill the disk of the server with log. Requests beyond a budget
 // are counted, and the next line of the same budget says how many there were.
 #pragma once
 

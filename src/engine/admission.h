@@ -52,7 +52,7 @@ class Admission final {
   void confirm(model::RunId run);
   // It was under way before a restart: a seat without a slot.
   void enter(const Asking& asking);
-  // It was told this place before the restart (position 0: none), and may wait so long.
+  // The run was sent this place before the restart (position 0: none), and may wait so long.
   void hold_again(model::RunId run, Place told, Millis span);
 
   // ── runs that wait on other nodes ──

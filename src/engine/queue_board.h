@@ -1,7 +1,7 @@
 // Tells those who are held their places, which never get worse (I-12), at a price that does not
 // grow with the queue and never comes before a freed slot's next run: the first ten hear of every change
-// a moment later, the others a few at a time, those first whose place improved most. A place is told again when the
-// wait is at least twice what was told with it, so at most as often as a wait can double.
+// a moment later, the others a few at a time, those first whose place improved most. A place is sent again when the
+// wait is at least twice the one that was sent with it, so at most as often as a wait can double.
 #pragma once
 
 #include <compare>
@@ -39,14 +39,14 @@ class QueueBoard final {
   struct Improvement {
     model::RunId run;
     int64_t position;
-    double by;  // the greater, the sooner it is told
+    double by;  // the greater, the sooner it is sent
   };
 
   void tell_first();
   void tell_others();
   // Walks the whole queue.
   void find_improvements();
-  // What a run that was told a place has not heard yet; nothing when its place is much the same.
+  // The place to send to a run that was sent one before; nothing when it is much the same.
   std::optional<Place> news(Place told, int64_t position) const;
   // True when there was something to tell.
   bool tell(model::RunId run, int64_t position);

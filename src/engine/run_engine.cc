@@ -315,7 +315,7 @@ void RunEngine::drop_all(const Error& why) {
   claims_.drop();
 }
 
-// Not by a run: whoever wrote, or the store by itself, was not told what became of it.
+// A record, or the store itself, was written with an unknown outcome: no run is in doubt for that.
 void RunEngine::on_store_broken() { store_fell_silent({ErrorKind::unavailable, "the outcome of a write is unknown"}); }
 
 // Writes of runs whose outcome was not known are looked for in the journal.

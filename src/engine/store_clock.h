@@ -15,7 +15,7 @@ class StoreClock final {
     heard_ms_ = now.ms;
     heard_us_ = loop_.monotonic_us();
   }
-  // Before the store has told, and where this server is the only one, its wall clock is all there is.
+  // Before the store has said its time, and where this server is the only one, its wall clock is all there is.
   Timestamp now() const {
     if (heard_ms_ == 0) return loop_.now();
     return {heard_ms_ + (loop_.monotonic_us() - heard_us_) / 1'000};

@@ -1,5 +1,5 @@
-// Brings the store back to where it can be written. Whoever's write ended in an unknown way, a run's or a record's, or
-// whatever the store did by itself: a look every second finds that nothing is written until the store is reopened.
+// Reopens the store after a write of unknown outcome, because it refuses all writes until then. The write may have been
+// a run's, a record's or one of the store's own, so the store is asked every second whether it must be reopened.
 #pragma once
 
 #include "store/store.h"

@@ -24,7 +24,7 @@ bool is_cancelled(Connection& db, const std::optional<model::RunId>& id) {
   return run && model::is_cancelled(run->state);
 }
 
-// Just like that: whoever was not told whether it was made asks again.
+// Exactly so: a caller that does not know the outcome of its write repeats it.
 bool is_made(Connection& db, const model::RunFile& file) {
   const auto found = find_row<model::RunFile>(db, "SELECT * FROM files WHERE id = ?", file.id);
   return found && found->tenant_id == file.tenant_id && found->run_id == file.run_id &&

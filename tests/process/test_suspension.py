@@ -192,6 +192,7 @@ class ANodeThatLosesTheStoreAlone(SandboxNodes):
         ticks = stream.ticks()
         self.assertLessEqual(ticks[-1][0], int(done.split()[-1]) + 1)
         self.assertIn("run is carried on by another server", lonely.log())
+        wait_until(lambda: lonely.client().get("/readyz").status == 200, "it takes messages again", 2 * PATIENCE_S)
         answer = lonely.client().say(self.conversation(lonely.client()), "$ echo works again\nsay {{last}}",
                                      patience_s=4 * PATIENCE_S)
         self.assertIn(b"works again", answer[-1])

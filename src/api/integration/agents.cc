@@ -79,7 +79,7 @@ void hide_from_guests(const Asked& asked, model::Agent& agent) {
   }
 }
 
-// True when the caller was told.
+// True when the request was answered with a problem.
 bool refused_for_model(const Asked& asked, const model::Agent& agent) {
   const auto& fault_of = asked->surface().options.fault_of_model;
   auto fault = fault_of ? fault_of(agent) : std::string();
