@@ -78,7 +78,7 @@ class Lint:
         return self._run("shellcheck", "--external-sources", "--source-path=SCRIPTDIR", *scripts), f"{len(scripts)} scripts"
 
     def rules(self):
-        return self._run("/usr/bin/python3", "-B", "tests/tidy/house_test.py"), "the codebase's own rules"
+        return self._run("/usr/bin/python3", "-B", "tests/tidy/rules_test.py"), "the codebase's own rules"
 
     def openapi(self):
         return openapi_lint.judge(self.root), "openapi/openapi.yaml"

@@ -1,13 +1,13 @@
-"""The rules of the house that a machine can hold: who may know whom, how big a thing may grow, and
-what documents may say. faults(root) gives one sentence for each thing that is out of order."""
+"""The rules of the codebase that a program can check: which module may include which, how large files and functions
+may grow, and what documents may say. faults(root) yields one sentence for each violation."""
 import os
 import pathlib
 import re
 
 import source
 
-# A room may include the rooms named after it, and nothing else. From the ground up.
-ROOMS = {
+# Each module with the modules that it may include, in order of dependency.
+MODULES = {
     "base": "",
     "model": "base",
     "world": "base",
@@ -38,25 +38,25 @@ ROOMS = {
     "app": "base model world net store files sandbox workspace skills wire models mcp harness runner engine flow remote client station "
            "gates vault egress notices api cli",
 }
-DOORLESS = {"base", "http", "model"}  # all of their headers may be included singly
-SECOND_DOORS = {"engine/materials.h", "files/upkeep.h", "harness/dialect.h", "harness/envelope.h", "store/maintenance.h", "world/disk_room.h",
+WITHOUT_PUBLIC_HEADER = {"base", "http", "model"}  # each of their headers may be included from other modules
+FURTHER_PUBLIC_HEADERS = {"engine/materials.h", "files/upkeep.h", "harness/dialect.h", "harness/envelope.h", "store/maintenance.h", "world/disk_room.h",
                 "world/metrics.h", "world/shared_workers.h"}
-# What only tests may include: fakes, fixtures, the suites that several backends share.
+# Files that only tests may include: fakes, fixtures, and suites that several backends share.
 FOR_TESTS = re.compile(r"(^|/)(fake|simulated|contract)_[a-z_]+\.(h|cc)$|_(fixture|contract|test)\.(h|cc)$")
 
 LINES_MAX = {".h": 250, ".cc": 500, ".py": 500}
 FUNCTION_LINES_MAX = 60
 BANNED_PARTS = {"legacy", "v2", "manager", "helper", "helpers", "util", "utils"}
-FOREIGN = re.compile(r"(sqlite3|curl|CURL|SSL|EVP|BIO|X509|ZSTD)_")  # names that others gave
+FOREIGN = re.compile(r"(sqlite3|curl|CURL|SSL|EVP|BIO|X509|ZSTD)_")  # names of other libraries
 SLEEPS = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b")
-# Whatever proves that somebody is who he says: how long a comparison takes must not tell how near a guess was. Names
-# that end so, and what the functions give that make seals.
+# Names of values that prove an identity, and functions that compute seals. The time that a comparison of them takes must not
+# reveal how much of a guess was right.
 PROOF = r"(?:\w*(?:_mac|_key_sha256|_seal)|mac|csrf_token|admin_key|runner_key|service_key|hmac_sha256(?=\()|bearer_of)"
 TIMED = re.compile(rf"\b{PROOF}_?(?:\([^()]*\))*\)*\s*[!=]=|[!=]=\s*(?:[\w.:]|->)*\b{PROOF}_?\b(?!\.empty)|"
                    rf"\bCRYPTO_memcmp\b|\bmemcmp\([^;]*{PROOF}")
 COMPARES = "src/base/digest.cc"
 DISABLED = re.compile(r"\bDISABLED_\w+|\bGTEST_SKIP\b|unittest\.skip|\.skipTest\(")
-# Spelt in pieces, because this file is read too.
+# The patterns are spelt in pieces because this file is checked too.
 UNMENTIONABLE = [re.compile(p) for p in (r"\.\./" + "shared", "/work/" + "(main|shared)", "/far" + r"m/\w", "TODO" + r"\(now\)")]
 
 REQUIREMENTS = [*(f"I-{n}" for n in range(1, 26)), *(f"S-{n}" for n in range(1, 13)),
@@ -69,15 +69,15 @@ UNREAD = {".git", "build", "node_modules", "__pycache__", ".cache", "sluice-data
 def faults(root):
     root = pathlib.Path(root)
     found = []
-    for check in (includes_go_down, own_header_first, headers_are_doors, sizes, names_say_what_they_are, tests_are_honest,
-                  tests_have_a_namespace, proofs_are_not_timed, rooms_list_their_sources, stories_are_run,
+    for check in (includes_go_down, own_header_first, headers_say_what_they_are, sizes, names_say_what_they_are, tests_are_honest,
+                  tests_have_a_namespace, proofs_are_not_timed, modules_list_their_sources, process_tests_are_run,
                   documents_name_what_exists, nothing_unmentionable, requirements_are_tested):
         found += check(root)
     return found
 
 
 def walked(top):
-    """All files below a folder but for what builds and npm make: those come and go while one looks."""
+    """All files below a folder, except the output of builds and of npm, which may vanish during the walk."""
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(set(folders) - UNREAD)
         yield from (pathlib.Path(folder, name) for name in sorted(names) if name not in UNREAD)
@@ -96,26 +96,26 @@ def is_test(name):
 
 def includes_go_down(root):
     for name, text in files(root, ".h", ".cc", under=["src"]):
-        room = name.split("/")[1]
-        if room not in ROOMS:
-            yield f"{name}: {room} is no room; add it to ROOMS and to the drawing in docs/ARCHITECTURE.md"
+        module = name.split("/")[1]
+        if module not in MODULES:
+            yield f"{name}: {module} is not a module; add it to MODULES and to the drawing in docs/ARCHITECTURE.md"
             continue
         for header in source.includes(text):
             other = header.split("/")[0]
             if not (root / "src" / header).exists():
-                yield f'{name}: "{header}" is no header of ours; include the world outside with <>'
+                yield f'{name}: "{header}" is not a header of this codebase; include headers of others with <>'
             elif FOR_TESTS.search(header):
                 if not is_test(name):
                     yield f"{name}: {header} is for tests"
-            elif other == room:
+            elif other == module:
                 continue
-            elif not is_test(name) and other not in ROOMS[room].split():
-                yield f"{name}: {room} must not know {other}"
-            elif other not in DOORLESS and header != f"{other}/{other}.h" and header not in SECOND_DOORS:
-                yield f"{name}: enter {other} by {other}/{other}.h, not {header}"
+            elif not is_test(name) and other not in MODULES[module].split():
+                yield f"{name}: {module} must not include headers of {other}"
+            elif other not in WITHOUT_PUBLIC_HEADER and header != f"{other}/{other}.h" and header not in FURTHER_PUBLIC_HEADERS:
+                yield f"{name}: include {other}/{other}.h, the public header of {other}, instead of {header}"
 
 
-# A header that its own source includes first has been compiled alone.
+# A header that is its own source's first include is thereby compiled without other headers before it.
 def own_header_first(root):
     for name, text in files(root, ".cc", under=["src"]):
         stem = name[len("src/"):-len(".cc")]
@@ -124,10 +124,10 @@ def own_header_first(root):
             yield f'{name}: the first include must be "{stem}.h"'
 
 
-def headers_are_doors(root):
+def headers_say_what_they_are(root):
     for name, text in files(root, ".h"):
         if not text.startswith("//"):
-            yield f"{name}: open with a sentence that says what this is"
+            yield f"{name}: begin with a sentence that says what this is"
         if "\n#pragma once\n" not in text:
             yield f"{name}: no #pragma once"
 
@@ -143,7 +143,7 @@ def measures(root):
                     yield f"{name}:{function}", length, FUNCTION_LINES_MAX
 
 
-# What was too big when a limit was set may stay in ratchet.txt, and may only shrink.
+# Files and functions that were too large when a limit was introduced are listed in ratchet.txt and may only shrink.
 def sizes(root):
     ratchet = root / "tests/tidy/ratchet.txt"
     allowed = {}
@@ -155,11 +155,11 @@ def sizes(root):
         if known is None:
             yield f"{what}: {lines} lines; the most is {most}. Split it by noun"
         elif lines > known:
-            yield f"{what}: {lines} lines, and it was {known}: what is over the limit must not grow"
+            yield f"{what}: {lines} lines, and it was {known}: a file or function over the limit must not grow"
         elif lines < known:
             yield f"{what}: {lines} lines now. Lower its line in tests/tidy/ratchet.txt from {known}"
     for what in allowed:
-        yield f"{what}: within its limit now, or gone. Take it out of tests/tidy/ratchet.txt"
+        yield f"{what}: within its limit now, or deleted. Remove it from tests/tidy/ratchet.txt"
 
 
 def names_say_what_they_are(root):
@@ -180,10 +180,10 @@ def tests_are_honest(root):
         if match := SLEEPS.search(source.bare(text)):
             yield f"{name}: {match.group(0)}: tests do not sleep; move a fake clock, or wait for an event with a deadline"
         if match := DISABLED.search(text):
-            yield f"{name}: {match.group(0)}: a test that does not run is deleted or repaired"
+            yield f"{name}: {match.group(0)}: delete or repair tests that do not run"
 
 
-# Eight test files are compiled as one translation unit, so an unnamed namespace would be shared by all of them.
+# Eight test files are compiled as one translation unit and would share one unnamed namespace.
 def tests_have_a_namespace(root):
     for name, text in files(root, ".cc", under=["src"]):
         if not name.endswith("_test.cc"):
@@ -201,28 +201,28 @@ def proofs_are_not_timed(root):
             yield f"{name}: '{match.group(0)}': compare it with equal_in_constant_time() of base/digest.h"
 
 
-def rooms_list_their_sources(root):
-    for room in sorted(p for p in (root / "src").iterdir() if p.is_dir()):
-        cmake = room / "CMakeLists.txt"
+def modules_list_their_sources(root):
+    for module in sorted(p for p in (root / "src").iterdir() if p.is_dir()):
+        cmake = module / "CMakeLists.txt"
         listed = set(re.findall(r"[\w./-]+\.cc\b", cmake.read_text())) if cmake.exists() else set()
-        there = {str(p.relative_to(room)) for p in room.rglob("*.cc")}
+        there = {str(p.relative_to(module)) for p in module.rglob("*.cc")}
         for name in sorted(there - listed):
-            yield f"src/{room.name}/{name}: not listed in src/{room.name}/CMakeLists.txt, so nobody builds it"
+            yield f"src/{module.name}/{name}: not listed in src/{module.name}/CMakeLists.txt, so it is not built"
         for name in sorted(listed - there):
-            yield f"src/{room.name}/CMakeLists.txt: lists {name}, which does not exist"
+            yield f"src/{module.name}/CMakeLists.txt: lists {name}, which does not exist"
 
 
-def stories_are_run(root):
-    """A file of stories that no list names passes for ever."""
+def process_tests_are_run(root):
+    """A test file that is in no list never fails."""
     cmake = root / "tests/CMakeLists.txt"
     named = set(re.findall(r"[\w]+", cmake.read_text())) if cmake.exists() else set()
     for path in sorted((root / "tests/process").glob("test_*.py")):
         if not {path.stem, path.stem.removeprefix("test_"), path.stem.removeprefix("test_harness_")} & named:
-            yield f"tests/process/{path.name}: not listed in tests/CMakeLists.txt, so nobody runs it"
+            yield f"tests/process/{path.name}: not listed in tests/CMakeLists.txt, so it is not run"
 
 
 MEDIA = {"application", "text", "multipart"}
-MADE = {"build", "sluice-data", "DIR"}  # by building and running
+GENERATED = {"build", "sluice-data", "DIR"}  # by builds and runs
 
 
 def documents(root):
@@ -245,12 +245,12 @@ def documents_name_what_exists(root):
                 yield f"{name}: links to {target}, which does not exist"
         for word in re.findall(r"`((?:\./)?[\w.-]+(?:/[\w.*-]+)+/?)`", prose):
             word = word.removeprefix("./").rstrip("/")
-            if word.split("/")[0] in MEDIA | MADE or "/" + word in ignored:
+            if word.split("/")[0] in MEDIA | GENERATED or "/" + word in ignored:
                 continue
             if not exists(root, word):
                 yield f"{name}: names {word}, which does not exist"
         if match := re.search(r"\b[\w/]+\.(?:h|cc|py|md|txt|cmake|json|yaml):\d+|\blines? \d+\b", prose):
-            yield f"{name}: '{match.group(0)}': a line number is wrong after the next change; name the file only"
+            yield f"{name}: '{match.group(0)}': line numbers go stale; name only the file"
 
 
 def nothing_unmentionable(root):
@@ -272,4 +272,4 @@ def requirements_are_tested(root):
                      and not name.startswith("tests/tidy/"))
     for requirement in REQUIREMENTS:
         if not re.search(rf"\b{requirement}\b", tested):
-            yield f"no test names {requirement}: a requirement is proved by a test that says so"
+            yield f"no test names {requirement}: each requirement needs a test that names it"

@@ -1,4 +1,4 @@
-# What every room is built with, and how a room is declared.
+# Compiler flags of all modules, and the functions that declare modules and tests.
 
 add_library(sluice_flags INTERFACE)
 target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
@@ -31,7 +31,7 @@ target_compile_options(sluice_often PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
 
 # Most of what a compiler does is read headers: eight sources at once take little longer than one. So the unnamed
 # namespace of a source is shared by its module, and every test has a namespace of its own.
-option(SLUICE_JOINED "Compile several sources of a room at once" ON)
+option(SLUICE_JOINED "Compile several sources of a module at once" ON)
 # Sanitizers are built from nothing more often than again after a change, so more tests are joined there.
 if(SLUICE_SANITIZED)
   set(sluice_joined_tests 24)
@@ -43,28 +43,28 @@ endif()
 # wait for them.
 add_custom_target(tests)
 
-# sluice_room(NAME SOURCES a.cc … ALONE b.cc … DEPENDS room… LIBRARIES lib… TESTS a_test.cc … TEST_DEPENDS room…)
+# sluice_module(NAME SOURCES a.cc … ALONE b.cc … DEPENDS module… LIBRARIES lib… TESTS a_test.cc … TEST_DEPENDS module…)
 # ALONE: those of SOURCES that are never joined with others, because their private names are others' names too.
-function(sluice_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;ALONE;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS" ${ARGN})
-  set_source_files_properties(${ROOM_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  list(TRANSFORM ROOM_DEPENDS PREPEND sluice_)
-  list(TRANSFORM ROOM_TEST_DEPENDS PREPEND sluice_)
-  if(ROOM_SOURCES)
-    add_library(sluice_${name} STATIC ${ROOM_SOURCES})
-    target_link_libraries(sluice_${name} PUBLIC sluice_flags ${ROOM_DEPENDS} ${ROOM_LIBRARIES})
+function(sluice_module name)
+  cmake_parse_arguments(MODULE "" "" "SOURCES;ALONE;DEPENDS;LIBRARIES;TESTS;TEST_DEPENDS" ${ARGN})
+  set_source_files_properties(${MODULE_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  list(TRANSFORM MODULE_DEPENDS PREPEND sluice_)
+  list(TRANSFORM MODULE_TEST_DEPENDS PREPEND sluice_)
+  if(MODULE_SOURCES)
+    add_library(sluice_${name} STATIC ${MODULE_SOURCES})
+    target_link_libraries(sluice_${name} PUBLIC sluice_flags ${MODULE_DEPENDS} ${MODULE_LIBRARIES})
     target_precompile_headers(sluice_${name} REUSE_FROM sluice_often)
     set_target_properties(sluice_${name} PROPERTIES UNITY_BUILD ${SLUICE_JOINED} UNITY_BUILD_BATCH_SIZE 8)
   else()
     add_library(sluice_${name} INTERFACE)
-    target_link_libraries(sluice_${name} INTERFACE sluice_flags ${ROOM_DEPENDS} ${ROOM_LIBRARIES})
+    target_link_libraries(sluice_${name} INTERFACE sluice_flags ${MODULE_DEPENDS} ${MODULE_LIBRARIES})
   endif()
-  if(BUILD_TESTING AND ROOM_TESTS)
-    sluice_test(${name}_test SOURCES ${ROOM_TESTS} DEPENDS ${name} LIBRARIES ${ROOM_TEST_DEPENDS})
+  if(BUILD_TESTING AND MODULE_TESTS)
+    sluice_test(${name}_test SOURCES ${MODULE_TESTS} DEPENDS ${name} LIBRARIES ${MODULE_TEST_DEPENDS})
   endif()
 endfunction()
 
-# sluice_test(NAME SOURCES … DEPENDS room… LIBRARIES lib… [TIMEOUT seconds]): one program of GoogleTest tests.
+# sluice_test(NAME SOURCES … DEPENDS module… LIBRARIES lib… [TIMEOUT seconds]): one program of GoogleTest tests.
 function(sluice_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   if(NOT TEST_TIMEOUT)
