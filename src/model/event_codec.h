@@ -1,0 +1,52 @@
+// The only encoder and decoder between what events say (model/event.h) and the bodies that journals keep.
+//
+// Decoding never fails: a member that is missing or of another type is as in a struct that was just made, a member that
+// is not known is left out, and a body that should be a JSON object and is not becomes events::Unreadable. A surface
+// that shows bodies as they were written therefore takes them from the RunEvent. Any thread may call these functions.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "model/event.h"
+
+namespace sluice::model {
+
+EventKind kind_of(const EventData& data);
+// What the event says. Text, reasoning, filler, checkpoint and mark are views of its body.
+EventData decode(const RunEvent& event);
+// The event as it is kept.
+RunEvent encode(const EventData& data, Timestamp at);
+
+// Calls `visitor` with what the event says. `decoded` is called for what has to be decoded first: it returns the
+// EventData, so that it can be decoded once for several readers. Text costs neither a copy nor a decoding.
+template <typename Visitor, typename Decoded>
+void visit_event(const RunEvent& event, Visitor&& visitor, Decoded&& decoded) {
+  if (event.kind == EventKind::text) return visitor(events::Text{event.body});
+  if (event.kind == EventKind::reasoning) return visitor(events::Reasoning{event.body});
+  if (event.kind == EventKind::filler) return visitor(events::Filler{event.body});
+  if (event.kind == EventKind::checkpoint) return visitor(events::Checkpoint{event.body});
+  if (event.kind == EventKind::mark) return visitor(events::Mark{event.body});
+  std::visit(std::forward<Visitor>(visitor), std::forward<Decoded>(decoded)());
+}
+template <typename Visitor>
+void visit_event(const RunEvent& event, Visitor&& visitor) {
+  visit_event(event, std::forward<Visitor>(visitor), [&] { return decode(event); });
+}
+
+// Visitors out of lambdas.
+template <typename... Cases>
+struct Visitor : Cases... {
+  using Cases::operator()...;
+};
+template <typename... Cases>
+Visitor(Cases...) -> Visitor<Cases...>;
+
+std::string_view name_of(events::StepStatus status);  // "running"; empty for unknown, as the next
+std::string_view name_of(events::SubagentStatus status);
+
+// Cuts the text so far to what `replaced` keeps of it, at a character's border. False, and nothing is cut, when there
+// are not so many bytes.
+bool take_back(std::string& text, const events::Replaced& replaced);
+
+}  // namespace sluice::model
