@@ -77,7 +77,7 @@ Result<UnfinishedRuns> unfinished_runs(Connection& db) {
 }
 
 Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId node) {
-  Query query(db, "SELECT id FROM heads WHERE node = ? OR node NOT IN (SELECT id FROM nodes)", node);
+  Query query(db, "SELECT id FROM heads WHERE node = ? OR node NOT IN (SELECT id FROM nodes) ORDER BY run", node);
   std::vector<model::RunId> found;
   while (query.next()) query.read(found.emplace_back());
   return found;

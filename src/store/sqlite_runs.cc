@@ -224,6 +224,7 @@ Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId nod
   const bool is_told = node != model::NodeId{};
   std::string sql("SELECT runs.id FROM flights JOIN runs ON runs.number = flights.run");
   if (is_told) sql += " WHERE runs.node = ? OR runs.node NOT IN (SELECT id FROM nodes)";
+  sql += " ORDER BY flights.run";
   const auto value = value_of(node);
   Query query(db, sql, std::span(&value, is_told ? 1 : 0));
   std::vector<model::RunId> found;

@@ -198,8 +198,8 @@ class Store : public Objects, public Gates, public Threads {
                     Done<Page<model::Run>> done) = 0;
   // What recovery takes up.
   virtual void unfinished_runs(Done<UnfinishedRuns> done) = 0;
-  // Of these, those whose row names this node, which must be carrying them, or a node that is not in the list: somebody
-  // must take them up.
+  // Of these, oldest first, those whose row names this node, which must be carrying them, or a node that is not in the
+  // list: somebody must take them up.
   virtual void carried_runs(Done<std::vector<model::RunId>> done) = 0;
 
   // ── its other parts ──
