@@ -67,6 +67,8 @@ class Admission final {
 
   // ── a run goes on ──
   bool is_seated(model::RunId run) const;
+  // Since enter(), it has neither got a slot nor begun to wait for one.
+  bool has_only_entered(model::RunId run) const { return seats_.at(run).standing == Standing::entered; }
   // It goes on and needs a slot, before those who are held; in that of its conversation, if that has one. on_turn() may
   // come from inside.
   void come_back(model::RunId run);

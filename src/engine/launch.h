@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "engine/queue_board.h"
 #include "harness/harness.h"
 #include "store/store.h"
 
@@ -12,6 +13,7 @@ struct Launch {
   harness::Dispatch work;
   store::MaterialNames names;  // of what is still to be found for it
   model::Runtime runtime;      // of its conversation
+  Place told_place;            // in the queue, before a restart; position 0: none
   std::string started_body;    // of the `started` event, if that is still to be written
 };
 

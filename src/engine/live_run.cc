@@ -33,13 +33,40 @@ LiveRun::Batch& LiveRun::batch() {
   return pending_.empty() || !pending_.back().takes_more() ? pending_.emplace_back() : pending_.back();
 }
 
-bool LiveRun::happen(Happening what) {
+// ── its lifecycle ───────────────────────────────────────────────────────────────────────────────
+
+std::optional<Duty> LiveRun::happen(Happening what) {
   const auto row = step(run_.state, what);
-  if (!row) return false;
-  if (row->to != run_.state) batch().state = row->to;
+  if (!row) return std::nullopt;
+  needs_.owner.on_step(run_, *row);
+  if (row->to != run_.state) {
+    auto& carrier = batch();
+    carrier.state = row->to;
+    carrier.duty = row->then;
+  }
   run_.state = row->to;
   message_.status = model::message_status(run_.state);
-  return true;
+  return row->then;
+}
+
+void LiveRun::perform(Duty duty) {
+  SLUICE_CHECK(belongs_to(duty, run_.state));
+  switch (duty) {
+    case Duty::none: return;
+    case Duty::admit: return needs_.owner.admit(*this);
+    // A cancel, or an end, that came while this was being written has a duty of its own.
+    case Duty::launch: return run_.state == RunState::streaming ? needs_.owner.launch(*this) : void();
+    case Duty::resume: return run_.state == RunState::streaming ? needs_.owner.resume(*this) : void();
+    case Duty::park: return settle_in_park();
+    case Duty::interrupt: return stop_work();
+    case Duty::reap: return finish();
+  }
+}
+
+void LiveRun::restart() {
+  const auto duty = happen(Happening::server_restarted);
+  SLUICE_CHECK(duty.has_value() && pending_.empty());
+  perform(*duty);
 }
 
 void LiveRun::add(model::EventKind kind, std::string body) {
@@ -79,7 +106,7 @@ bool LiveRun::tell_place(Place place) {
 }
 
 void LiveRun::start() {
-  SLUICE_CHECK(happen(Happening::slot_freed) && happen(Happening::sandbox_ready));
+  SLUICE_CHECK(happen(Happening::slot_freed) == Duty::launch);
   add(model::EventKind::started, launch_->started_body);
 }
 
@@ -139,16 +166,18 @@ void LiveRun::on_event(model::RunEvent event) {
 }
 
 void LiveRun::on_finished(model::Usage usage) {
-  if (is_over(run_.state) || run_.state == RunState::finishing) return;
-  if (!happen(Happening::result)) return on_failed({.detail = "The agent ended while it was to wait for a human."});
+  if (is_over(run_.state)) return;
+  const auto duty = happen(Happening::result);
+  if (!duty) return on_failed({.detail = "The agent ended while it was to wait for a human."});
+  if (*duty != Duty::reap) return;  // it is being stopped, and ends with the proof of that
   message_.usage = usage;
   add(model::EventKind::completed, model::to_json(message_));
 }
 
 void LiveRun::on_failed(model::Problem problem) {
-  if (is_over(run_.state) || run_.state == RunState::finishing) return;
-  resolve_gate(model::ApprovalStatus::expired, "failure");
-  SLUICE_CHECK(happen(Happening::error));
+  if (is_over(run_.state)) return;
+  if (run_.state == RunState::parked) resolve_gate(model::ApprovalStatus::expired, "failure");
+  if (happen(Happening::error) != Duty::reap) return;  // it is being stopped, and ends with the proof of that
   close_steps("The run ended before the tool call did.");
   add(model::EventKind::failed, problem_json(problem));
 }
@@ -170,15 +199,10 @@ void LiveRun::cancel(Cancelling::Asker done) {
   });
   if (is_over(run_.state)) return;  // its end is being written; who asked hears of it then
   resolve_gate(model::ApprovalStatus::expired, "cancel");
-  SLUICE_CHECK(happen(Happening::cancel_requested));
-  if (is_over(run_.state)) add_cancelled_end();  // nobody worked on it
+  const auto duty = happen(Happening::cancel_requested);
+  SLUICE_CHECK(duty.has_value());
+  if (*duty == Duty::reap) add_cancelled_end();  // nothing worked on it
   mark_dirty();
-}
-
-void LiveRun::resume_cancelling() {
-  SLUICE_CHECK(run_.state == RunState::finishing);
-  cancelling_.note_written();
-  end_cancelled();
 }
 
 void LiveRun::wait_for_end(std::weak_ptr<EndWaiter> waiter) {
@@ -230,10 +254,8 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   acknowledge(done.events);
   if (done.gate) on_gate_written(*done.gate);
   if (*self == nullptr) return;
-  if (done.state && is_over(*done.state)) return finish();
-  if (done.state == RunState::finishing) stop_work();
-  if (done.state == RunState::parked) settle_in_park();
-  if (done.state == RunState::streaming && run_.state == RunState::streaming) needs_.owner.on_going(*this);
+  perform(done.duty);
+  if (*self == nullptr) return;
   for (auto& waiter : done.written) {
     waiter();
     if (*self == nullptr) return;
@@ -265,7 +287,7 @@ void LiveRun::stop_worker() {
 
 void LiveRun::end_cancelled() {
   work_.reset();
-  SLUICE_CHECK(happen(Happening::sandbox_lost));
+  SLUICE_CHECK(happen(Happening::work_stopped) == Duty::reap);
   add_cancelled_end();
 }
 

@@ -32,9 +32,12 @@ class LiveRun final : public harness::DispatchListener {
     virtual ~Owner() = default;
     // It has something to write; call flush() at the end of this turn.
     virtual void on_dirty(model::RunId run) = 0;
-    // That it goes on is on disk: it has been started, or was approved.
-    virtual void on_going(LiveRun& run) = 0;
-    // That it waits for a human is on disk.
+    // A row of the lifecycle table was taken; it is not on disk yet.
+    virtual void on_step(const model::Run& run, const Row& row) = 0;
+    // The duties of that name, called by perform().
+    virtual void admit(LiveRun& run) = 0;
+    virtual void launch(LiveRun& run) = 0;
+    virtual void resume(LiveRun& run) = 0;
     virtual void on_parked(LiveRun& run, bool keeps_box) = 0;
     // There is news for a webhook in the store.
     virtual void on_notice() = 0;
@@ -49,12 +52,8 @@ class LiveRun final : public harness::DispatchListener {
 
   struct Figures {
     explicit Figures(world::Metrics& metrics);
-    world::Histogram& first_event;
-    world::Histogram& resumed;
-    world::Counter& required;
-    world::Counter& approved;
-    world::Counter& denied;
-    world::Counter& expired;
+    world::Histogram &first_event, &resumed;
+    world::Counter &required, &approved, &denied, &expired;
   };
 
   struct Needs {
@@ -77,14 +76,13 @@ class LiveRun final : public harness::DispatchListener {
   int64_t accepted_us() const { return accepted_us_; }
   const std::string& request_id() const { return request_id_; }
   std::string_view problem_name() const { return problem_name_; }  // of its end; empty before, and without one
-
   // The first events of a run accepted just now: its first reader need not ask the store for them.
   void keep_opening(store::CommittedBatch opening);
   const store::CommittedBatch& opening() const { return opening_; }
   // Takes it over from itself, so that nobody can who was asked to; false: not now, it is being written.
   bool renew(Callback<void()> then);
   bool is_renewing() const { return static_cast<bool>(renewal_); }
-  // What the journal so far shows of its tool calls, and its last event's time: none that follows is earlier.
+  // Its tool calls by the journal so far, and its last event's time: none that follows is earlier.
   void remember_steps(OpenSteps steps, Timestamp at) { steps_ = std::move(steps), told_at_ = at; }
   // Its journal has a mark: whoever begins anew must take it back first.
   void remember_mark() { marked_ = true; }
@@ -92,9 +90,15 @@ class LiveRun final : public harness::DispatchListener {
   // How often it went on after a gate.
   void remember_resumed(int64_t count) { resumed_count_ = count; }
 
+  // ── its lifecycle ──
+  // Does what is due in the run's state, which is on disk: the only way to launch, resume, park, stop or end a run.
+  void perform(Duty duty);
+  // It was read from the store after a restart, and is in memory as it was: repeats the duty of its state.
+  void restart();
+
   // ── while it is held ──
   void keep_launch(Launch launch) { launch_ = std::make_unique<Launch>(std::move(launch)); }
-  Launch* launch() { return launch_.get(); }
+  Launch* launch() const { return launch_.get(); }
   std::unique_ptr<Launch> take_launch() { return std::move(launch_); }
   bool tell_place(Place place);  // false: it is not held any more
   void start();
@@ -113,8 +117,6 @@ class LiveRun final : public harness::DispatchListener {
   void suspend_work(bool suspended);
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
   void cancel(Cancelling::Asker done);
-  // The wish to cancel was on disk before a restart; nobody works on the run any more.
-  void resume_cancelling();
   void wait_for_end(std::weak_ptr<EndWaiter> waiter);
 
   // ── at a gate ──
@@ -170,9 +172,9 @@ class LiveRun final : public harness::DispatchListener {
 
   void mark_dirty();
   void hold_back_if_full();
-  // The one that what comes now belongs to.
   Batch& batch();
-  bool happen(Happening what);
+  // The duty that follows once it is on disk; nothing if it may not happen now.
+  std::optional<Duty> happen(Happening what);
   void add(model::EventKind kind, std::string body);
   void close_steps(std::string_view why);
   std::string problem_json(const model::Problem& problem);
@@ -187,7 +189,6 @@ class LiveRun final : public harness::DispatchListener {
   void conclude(const store::JournalPage& page);
   // Whoever works is told how far its account is on disk.
   void acknowledge(const std::vector<model::RunEvent>& written);
-  // Those who asked for something get no answer from here.
   void refuse_askers(const Error& why);
   void tell(const store::CommittedBatch& news);
   void tell_audience(Audience& audience, const store::CommittedBatch& news);
@@ -210,7 +211,6 @@ class LiveRun final : public harness::DispatchListener {
   void end_denied();
   void end_at_gate(Happening what, const model::Problem& problem);
   bool can_take_back(const Batch& refused) const;
-  // Whoever decided is to be told.
   Callback<void(DecideOutcome)> take_back(Undecided before);
   void on_gate_written(const GateRecords& written);
   void settle_in_park();

@@ -20,7 +20,7 @@ LiveRun::Figures::Figures(world::Metrics& metrics)
 void LiveRun::on_gate(harness::Gate gate) {
   work_over_ = !gate.keeps_box;
   at_gate_ = true;
-  if (!happen(Happening::gate_raised)) return;  // it is being cancelled; what was kept goes with its end
+  if (!happen(Happening::gate_raised).has_value()) return;  // it is being cancelled; what was kept goes with its end
   const auto& options = needs_.options;
   const auto lifetime = std::min(gate.lifetime_seconds > 0 ? gate.lifetime_seconds : options.approval_seconds,
                                  options.approval_seconds_max);
@@ -105,7 +105,7 @@ void LiveRun::end_denied() {
 }
 
 void LiveRun::resume() {
-  SLUICE_CHECK(happen(Happening::approved));
+  SLUICE_CHECK(happen(Happening::approved) == Duty::resume);
   std::string body;
   json::Writer writer(body);
   writer.begin_object().key("approval_id").string(gate_->approval.id.text());
@@ -152,7 +152,7 @@ void LiveRun::add_records(std::string actor, std::string detail) {
 }
 
 void LiveRun::end_at_gate(Happening what, const model::Problem& problem) {
-  SLUICE_CHECK(happen(what));
+  SLUICE_CHECK(happen(what) == Duty::reap);
   close_steps("The run ended at its gate.");
   add(model::EventKind::failed, problem_json(problem));
 }

@@ -162,6 +162,10 @@ void Recovery::take_up(const RunPast& past) {
     engine_.lose_to_other(*stale, {ErrorKind::conflict, "another server carried the run"});
   }
   std::erase_if(held_, [&](const Held& held) { return held.run == run.id; });
+  if (!step(run.state, Happening::server_restarted)) {
+    return engine_.needs_.log.write(world::LogLevel::error, "run is damaged",
+                                    {{"run", run.id.text()}, {"why", "no run is ever stored in its state"}});
+  }
   auto& live = engine_.enter(run, past.assistant_message, past.request_id);
   engine_.admission_.enter({run.id, run.tenant_id, run.conversation_id, past.limits});
   engine_.figures_.recovered.add();
@@ -170,25 +174,27 @@ void Recovery::take_up(const RunPast& past) {
   if (!past.checkpoint.empty()) live.note_checkpoint();
   if (!past.mark.empty()) live.remember_mark();
 
-  // Cancelling was on disk already: pressing the button again repeats its duty.
-  if (step(run.state, Happening::server_restarted)->then == Duty::interrupt) return live.resume_cancelling();
   if (auto why = obstacle(past); !why.empty()) {
     return live.fail(problem_of(model::Slug::run_interrupted, "The server restarted" + std::move(why)));
   }
   if (run.state == RunState::parked) {
     const auto& approval = *past.approval;
     const auto lifetime = approval.expires_at.ms - approval.created_at.ms;
-    engine_.admission_.park(run.id, false);
-    return live.reopen_gate(approval, {std::clamp<int64_t>(approval.expires_at.ms - engine_.store_clock_.now().ms, 0,
-                                                           std::max<int64_t>(0, lifetime))});
+    live.reopen_gate(approval, {std::clamp<int64_t>(approval.expires_at.ms - engine_.store_clock_.now().ms, 0,
+                                                    std::max<int64_t>(0, lifetime))});
   }
-  live.keep_launch(is_heard_on(past) ? past.to_hear_on() : past.to_launch());
-  if (run.state == RunState::held && engine_.admission_.begin_kept(run.id)) return;
-  if (run.state == RunState::held) return held_.push_back({run.created_at, run.id, past.told_place});
-  engine_.admission_.come_back(run.id);
+  if (run.state == RunState::held || run.state == RunState::streaming) {
+    live.keep_launch(is_heard_on(past) ? past.to_hear_on() : past.to_launch());
+  }
+  live.restart();
+}
+
+void Recovery::queue_later(const LiveRun& live) {
+  held_.push_back({live.run().created_at, live.run().id, live.launch()->told_place});
 }
 
 std::string Recovery::obstacle(const RunPast& past) const {
+  if (past.run.state == RunState::finishing) return "";  // nothing of it is to be continued
   if (past.damaged) return ", and what it had written of the run is damaged.";
   if (past.run.state == RunState::parked) return "";
   if (!past.agent) return ", and the run's agent no longer exists.";

@@ -36,6 +36,8 @@ class Recovery {
   // Runs that nobody carries are being looked for or taken up: they come before those that wait on other nodes.
   bool is_looking() const { return !looks_.empty(); }
   bool is_idle() const { return under_way_ == 0 && waiting_.empty() && looks_.empty(); }
+  // This run waits for a slot; it queues when all that wait are known.
+  void queue_later(const LiveRun& live);
   // Those who waited queue again, in their old order.
   void hold_again();
 

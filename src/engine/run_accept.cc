@@ -86,16 +86,18 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
   // The store is asked all the same where it may know a better answer: the key, or that the conversation is busy.
   if (refused && !send->idempotency && !admission_.run_of(conversation_of(*send))) return done(no_room(send->hold));
 
-  auto fresh = fresh_run(*send, run, answer == Admission::Answer::held ? std::optional(place) : std::nullopt);
+  const bool is_held = answer == Admission::Answer::held;
+  const auto first = *step(RunState::accepted, is_held ? Happening::pool_full : Happening::admitted);
+  auto fresh = fresh_run(*send, run, first, is_held ? std::optional(place) : std::nullopt);
   fresh.only_replay = refused;
   auto message = fresh.assistant_message;
-  auto on_answer = [this, send, run, message = std::move(message), life = life_,
+  auto on_answer = [this, send, run, message = std::move(message), first, life = life_,
                     done = std::move(done)](Result<store::AcceptOutcome> outcome) mutable {
     if (outcome && life != life_ && std::holds_alternative<store::Accepted>(outcome.value())) {
       return done(accepted_in_former_life(std::get<store::Accepted>(outcome.value()).run));
     }
     if (!outcome || !std::holds_alternative<store::Accepted>(outcome.value())) admission_.leave(run, false);
-    if (outcome) return done(on_accepted(*send, std::move(message), std::move(outcome).take()));
+    if (outcome) return done(on_accepted(*send, std::move(message), first.then, std::move(outcome).take()));
     if (outcome.error().kind == ErrorKind::unavailable) store_fell_silent(outcome.error());
     if (outcome.error().kind == ErrorKind::invalid) {
       return done(send->secrets.empty() ? name_taken(outcome.error(), "created") : too_many_secrets(outcome.error()));
@@ -107,7 +109,7 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
   needs_.store.accept(std::move(fresh), while_alive(std::move(on_answer)));
 }
 
-store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::optional<Place> held) {
+store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, const Row& first, std::optional<Place> held) {
   const auto now = needs_.loop.now();
   // How long one that waits may do so is judged by it, by whichever server has it then.
   const auto created_at = held ? store_clock_.now() : now;
@@ -126,6 +128,8 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::opti
   fresh.assistant_message.status = model::MessageStatus::in_progress;
   fresh.assistant_message.created_at = created_at;
   fresh.run = {.id = run, .tenant_id = send.tenant, .conversation_id = conversation};
+  on_step(fresh.run, first);
+  fresh.run.state = first.to;
   fresh.run.user_message_id = fresh.user_message.id;
   fresh.run.message_id = fresh.assistant_message.id;
   fresh.run.created_at = created_at;
@@ -143,19 +147,17 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, std::opti
     }
   }
   if (held) {
-    fresh.run.state = step(RunState::accepted, Happening::pool_full)->to;
     fresh.events.push_back({model::EventKind::accepted, now, accepted_body(send, made)});
     fresh.events.push_back({model::EventKind::queued, now, body_of(*held)});
   } else {
-    // Admitted, started and streaming in one write.
-    fresh.run.state = step(step(RunState::accepted, Happening::admitted)->to, Happening::sandbox_ready)->to;
+    // Accepted and started in one write.
     fresh.events.push_back({model::EventKind::accepted, now, accepted_body(send, nullptr)});
     fresh.events.push_back({model::EventKind::started, now, started_body(send)});
   }
   return fresh;
 }
 
-SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, store::AcceptOutcome outcome) {
+SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, Duty duty, store::AcceptOutcome outcome) {
   if (auto* replay = std::get_if<store::Replay>(&outcome)) {
     if (replay->run) return Sent{std::move(*replay->run), true};
     needs_.log.write(world::LogLevel::error, "the run of an idempotency key is missing",
@@ -180,7 +182,7 @@ SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, sto
     return problem;
   }
   if (std::holds_alternative<store::NotCreated>(outcome)) return no_room(send.hold);
-  return take_in(send, std::move(message), std::move(std::get<store::Accepted>(outcome)));
+  return take_in(send, std::move(message), duty, std::move(std::get<store::Accepted>(outcome)));
 }
 
 // All runs were dropped while this one was being written; it is taken up as they were.
@@ -190,7 +192,7 @@ SendOutcome RunEngine::accepted_in_former_life(const model::Run& run) {
   return Sent{run, false};
 }
 
-SendOutcome RunEngine::take_in(const Send& send, model::Message message, store::Accepted accepted) {
+SendOutcome RunEngine::take_in(const Send& send, model::Message message, Duty duty, store::Accepted accepted) {
   figures_.accepted.add();
   const auto run = accepted.run;
   auto& live = enter(run, std::move(message), send.request_id);
@@ -219,8 +221,7 @@ SendOutcome RunEngine::take_in(const Send& send, model::Message message, store::
   launch.runtime = accepted.conversation.runtime;
   if (run.state == RunState::held) launch.started_body = started_body(send);
   live.keep_launch(std::move(launch));
-  // One that is held may have got a slot while its acceptance was being written.
-  if (admission_.is_seated(run.id)) on_turn(run.id);
+  live.perform(duty);
   return Sent{run, false};
 }
 
@@ -238,7 +239,17 @@ void RunEngine::on_turn(model::RunId run) {
   auto* live = find(run);
   if (live == nullptr) return;
   if (live->run().state == RunState::held) return live->start();
-  if (live->run().state == RunState::streaming) begin_work(*live);
+  if (live->run().state == RunState::streaming) live->perform(Duty::launch);
+}
+
+void RunEngine::admit(LiveRun& run) {
+  const auto id = run.run().id;
+  if (admission_.has_only_entered(id)) {
+    if (!admission_.begin_kept(id)) recovery_->queue_later(run);
+    return;
+  }
+  // A slot may have become free while its acceptance was being written.
+  if (admission_.is_seated(id)) on_turn(id);
 }
 
 bool RunEngine::on_moved_up(model::RunId run, Place place) {

@@ -23,6 +23,7 @@ struct RunBatch {
   std::vector<model::RunEvent> events;
   std::size_t event_bytes = 0;  // of their bodies
   std::optional<RunState> state;
+  Duty duty = Duty::none;  // of that state: it is performed when this is on disk
   std::unique_ptr<GateRecords> gate;
   std::unique_ptr<Undecided> before;      // of a decision
   std::vector<Callback<void()>> written;  // who waits for it

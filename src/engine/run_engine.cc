@@ -76,6 +76,15 @@ LiveRun* RunEngine::find(model::RunId run) {
   return found == live_.end() ? nullptr : found->second.get();
 }
 
+void RunEngine::on_step(const model::Run& run, const Row& row) {
+  if (!needs_.log.wants(world::LogLevel::debug)) return;
+  needs_.log.write(world::LogLevel::debug, "run stepped",
+                   {{"run", run.id.text()},
+                    {"from", model::name_of(row.from)},
+                    {"when", name_of(row.when)},
+                    {"to", model::name_of(row.to)}});
+}
+
 void RunEngine::on_dirty(model::RunId run) {
   dirty_.push_back(run);
   if (dirty_.size() == 1) needs_.loop.defer(while_alive([this] { flush_dirty(); }));

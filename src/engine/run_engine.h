@@ -79,7 +79,10 @@ class RunEngine final : public Engine,
   };
 
   void on_dirty(model::RunId run) override;
-  void on_going(LiveRun& run) override;
+  void on_step(const model::Run& run, const Row& row) override;
+  void admit(LiveRun& run) override;
+  void launch(LiveRun& run) override;
+  void resume(LiveRun& run) override;
   void on_parked(LiveRun& run, bool keeps_box) override;
   void on_notice() override;
   void on_over(LiveRun& run) override;
@@ -135,20 +138,18 @@ class RunEngine final : public Engine,
   void stay_here(LiveRun& live, Launch launch);  // no node took it, and none can any more
 
   void accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done);
-  store::NewRun fresh_run(const Send& send, model::RunId run, std::optional<Place> held);
-  SendOutcome on_accepted(const Send& send, model::Message message, store::AcceptOutcome outcome);
-  SendOutcome take_in(const Send& send, model::Message message, store::Accepted accepted);
+  store::NewRun fresh_run(const Send& send, model::RunId run, const Row& first, std::optional<Place> held);
+  SendOutcome on_accepted(const Send& send, model::Message message, Duty duty, store::AcceptOutcome outcome);
+  SendOutcome take_in(const Send& send, model::Message message, Duty duty, store::Accepted accepted);
   SendOutcome accepted_in_former_life(const model::Run& run);
   model::Problem no_room(bool would_wait) const;
   LiveRun& enter(const model::Run& run, model::Message message, std::string request_id);
 
-  // It has a slot: hands it over with what was kept for that, or with what its journal says.
-  void begin_work(LiveRun& live);
   // What it needs could not be read, and that may pass: `then(live)` after a while, unless it is not to be begun any
   // more.
   void try_again(LiveRun& live, Callback<void(LiveRun&)> then);
   void read_on(LiveRun& live);
-  void launch(LiveRun& live, Launch launch);
+  void launch_with(LiveRun& live, Launch launch);
   void launch_here(LiveRun& live, Launch launch);
   // Finds what the run names, its secrets, and the history if the agent looks at it; then dispatches.
   void start_work(LiveRun& live, harness::Dispatch work, const store::MaterialNames& names);

@@ -1,12 +1,16 @@
-// The life of a run, as one table.
+// The life of a run, as one table: what may happen to a run in each state, the state that follows, and the duty that
+// the engine has once that state is on disk. Nothing else decides a state, and LiveRun::perform() is the only place
+// that performs duties, while the server runs and after a restart alike.
 //
-// What may happen to a run is a row below; what is not a row is refused. Nothing else in the house
-// decides a RunState. The rules under the table are checked by the compiler: a table that could
-// lose a run, or strand one, does not build.
+// What is not a row is refused. The rules under the table are checked by the compiler: a table that could lose a run,
+// or leave one without a way to its end, does not build. lifecycle_test.cc takes every row through the engine.
+// Values only, for any thread. It does not know who asks for a change or how it is written.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "model/model.h"
 
@@ -17,32 +21,31 @@ using model::run_state_count;
 using model::RunState;
 
 enum class Happening : uint8_t {
-  admitted,       // there is room for it
-  pool_full,      // there is none, and the caller would rather wait
-  slot_freed,     // its turn has come
-  hold_expired,   // it waited as long as it may
-  sandbox_ready,  // whoever works on it can begin
-  sandbox_lost,   // whoever worked on it is gone, proven
-  gate_raised,    // it needs a human
+  admitted,      // a slot is free for it
+  pool_full,     // no slot is free, and the caller would rather wait
+  slot_freed,    // its turn has come
+  hold_expired,  // it waited as long as it may
+  gate_raised,   // it needs a human, or a tool of its client
   approved,
   denied,
   gate_expired,
   result,  // the answer is complete
-  error,   // there will be none
+  error,   // there will be no answer: the agent failed, took longer than it may, or cannot be resumed
   cancel_requested,
-  runtime_cap,  // it took longer than it may
+  work_stopped,  // it is proven that nothing works on it any more
   server_restarted,
 };
-inline constexpr int happening_count = 15;
+inline constexpr int happening_count = 13;
 
-// What the engine owes the world once the new state is on disk. Every duty is safe to repeat,
-// because a crash between the disk and the duty makes the next server repeat it.
+// What the engine has to do once the new state is on disk. Every duty is safe to repeat, because a crash between the
+// write and the duty makes the next server repeat it.
 enum class Duty : uint8_t {
   none,
-  admit,      // ask for room
-  launch,     // hand the work to an agent
-  go_on,      // hand it on from where the journal ends
-  interrupt,  // stop whoever works on it
+  admit,      // let it wait for a slot, as long as it may
+  launch,     // hand the work to an agent, in the slot that it has
+  park,       // keep no more of it than a run needs that waits for a human
+  resume,     // get a slot if it has none, and continue from where the journal ends
+  interrupt,  // stop what works on it
   reap,       // leave nothing of it behind
 };
 
@@ -57,51 +60,37 @@ namespace table {
 using enum RunState;
 using enum Happening;
 
+// A run is `accepted` only in memory, until its first write; RunState::starting is part of the public enumeration, and
+// no run ever is in it.
 // clang-format off
 inline constexpr Row rows[] = {
     // from     when              to         then
-    {accepted,  admitted,         starting,  Duty::launch},
-    {accepted,  pool_full,        held,      Duty::none},
-    {accepted,  error,            failed,    Duty::none},
-    {accepted,  cancel_requested, cancelled, Duty::none},
-    {accepted,  runtime_cap,      failed,    Duty::none},
-    {accepted,  server_restarted, accepted,  Duty::admit},
+    {accepted,  admitted,         streaming, Duty::launch},
+    {accepted,  pool_full,        held,      Duty::admit},
 
-    {held,      slot_freed,       starting,  Duty::launch},
-    {held,      hold_expired,     failed,    Duty::none},
-    {held,      error,            failed,    Duty::none},
-    {held,      cancel_requested, cancelled, Duty::none},
-    {held,      runtime_cap,      failed,    Duty::none},
+    {held,      slot_freed,       streaming, Duty::launch},
+    {held,      hold_expired,     failed,    Duty::reap},
+    {held,      error,            failed,    Duty::reap},
+    {held,      cancel_requested, cancelled, Duty::reap},
     {held,      server_restarted, held,      Duty::admit},
 
-    {starting,  sandbox_ready,    streaming, Duty::go_on},
-    {starting,  sandbox_lost,     failed,    Duty::reap},
-    {starting,  error,            failed,    Duty::reap},
-    {starting,  cancel_requested, finishing, Duty::interrupt},
-    {starting,  runtime_cap,      failed,    Duty::reap},
-    {starting,  server_restarted, starting,  Duty::launch},
-
-    {streaming, gate_raised,      parked,    Duty::none},
+    {streaming, gate_raised,      parked,    Duty::park},
     {streaming, result,           completed, Duty::reap},
     {streaming, error,            failed,    Duty::reap},
-    {streaming, sandbox_lost,     failed,    Duty::reap},
     {streaming, cancel_requested, finishing, Duty::interrupt},
-    {streaming, runtime_cap,      failed,    Duty::reap},
-    {streaming, server_restarted, streaming, Duty::go_on},
+    {streaming, server_restarted, streaming, Duty::resume},
 
-    {parked,    approved,         streaming, Duty::go_on},
+    {parked,    approved,         streaming, Duty::resume},
     {parked,    denied,           failed,    Duty::reap},
     {parked,    gate_expired,     failed,    Duty::reap},
     {parked,    error,            failed,    Duty::reap},
     {parked,    cancel_requested, finishing, Duty::interrupt},
-    {parked,    runtime_cap,      failed,    Duty::reap},
-    {parked,    server_restarted, parked,    Duty::none},
+    {parked,    server_restarted, parked,    Duty::park},
 
-    {finishing, sandbox_lost,     cancelled, Duty::reap},
-    {finishing, result,           cancelled, Duty::reap},   // it answered while it was being stopped
-    {finishing, error,            cancelled, Duty::reap},
+    {finishing, work_stopped,     cancelled, Duty::reap},
+    {finishing, result,           finishing, Duty::none},   // it answered while it was being stopped
+    {finishing, error,            finishing, Duty::none},
     {finishing, cancel_requested, finishing, Duty::none},   // the second press of the button
-    {finishing, runtime_cap,      cancelled, Duty::reap},
     {finishing, server_restarted, finishing, Duty::interrupt},
 };
 // clang-format on
@@ -115,7 +104,37 @@ constexpr std::optional<Row> step(RunState from, Happening when) {
   return std::nullopt;
 }
 
+// Whether the duty belongs to a run in this state. A run that was to be launched, resumed or parked may have moved on
+// before the write was answered: a cancel and a decision are taken while the disk is busy.
+constexpr bool belongs_to(Duty duty, RunState state) {
+  switch (duty) {
+    case Duty::none: return true;
+    case Duty::admit: return state == RunState::held;
+    case Duty::launch:
+    case Duty::resume:
+    case Duty::park: return state != RunState::accepted && state != RunState::held;
+    case Duty::interrupt: return state == RunState::finishing;
+    case Duty::reap: return is_over(state);
+  }
+  return false;
+}
+
+constexpr std::string_view name_of(Happening what) {
+  constexpr std::array<std::string_view, happening_count> names = {
+      "admitted",     "pool_full", "slot_freed", "hold_expired",     "gate_raised",  "approved",        "denied",
+      "gate_expired", "result",    "error",      "cancel_requested", "work_stopped", "server_restarted"};
+  return names[static_cast<std::size_t>(what)];
+}
+
 namespace rules {
+
+constexpr RunState state_at(int number) { return static_cast<RunState>(number); }
+constexpr bool is_stored(RunState state) {
+  for (const Row& row : table::rows) {
+    if (row.to == state) return true;
+  }
+  return false;
+}
 
 constexpr bool each_pair_has_at_most_one_row() {
   int seen[run_state_count][happening_count] = {};
@@ -132,49 +151,78 @@ constexpr bool nothing_leaves_the_end() {
   return true;
 }
 
-// A run can be cancelled, can time out, and survives the server, wherever it stands.
+// Whatever stored state a run is in, it can be cancelled, can fail, and survives the server.
 constexpr bool no_state_strands_a_run() {
   for (int s = 0; s < run_state_count; ++s) {
-    const auto state = RunState(s);
-    if (is_over(state)) continue;
+    const auto state = state_at(s);
+    if (is_over(state) || !is_stored(state)) continue;
     const auto restarted = step(state, Happening::server_restarted);
-    if (!restarted || restarted->to != state) return false;
+    if (!restarted || restarted->to != state || restarted->then == Duty::none) return false;
     if (!step(state, Happening::cancel_requested)) return false;
-    const auto late = step(state, Happening::runtime_cap);
-    if (!late || !is_over(late->to)) return false;
+    const auto failed = step(state, Happening::error);
+    if (!failed || (!is_over(failed->to) && !step(failed->to, Happening::work_stopped))) return false;
   }
   return true;
 }
 
-// Two presses of the button end a run, or leave it to be ended by the proof that its work is gone.
+// A cancel ends a run that nothing works on; any other run is stopped, and ends with the proof that its work has.
 constexpr bool cancelling_leads_to_cancelled() {
   for (int s = 0; s < run_state_count; ++s) {
-    const auto state = RunState(s);
-    if (is_over(state)) continue;
+    const auto state = state_at(s);
+    if (is_over(state) || !is_stored(state)) continue;
     const auto pressed = step(state, Happening::cancel_requested);
     if (pressed->to == RunState::cancelled) continue;
-    const auto gone = step(pressed->to, Happening::sandbox_lost);
+    if (pressed->to != state && pressed->then != Duty::interrupt) return false;
+    const auto gone = step(pressed->to, Happening::work_stopped);
     if (!gone || gone->to != RunState::cancelled) return false;
   }
   return true;
 }
 
-// Whoever had hands leaves none behind.
-constexpr bool every_end_after_launch_reaps() {
+constexpr bool every_end_reaps_and_nothing_else_does() {
   for (const Row& row : table::rows) {
-    const bool had_hands = row.from != RunState::accepted && row.from != RunState::held;
-    if (is_over(row.to) && had_hands && row.then != Duty::reap) return false;
+    if (is_over(row.to) != (row.then == Duty::reap)) return false;
   }
   return true;
 }
 
-constexpr bool every_state_is_reached() {
+// A run that any agent may be at work on is launched or resumed when it begins to stream, and never otherwise.
+constexpr bool every_duty_belongs_to_its_state() {
+  for (const Row& row : table::rows) {
+    if (!belongs_to(row.then, row.to)) return false;
+    const bool is_worked_on = row.then == Duty::launch || row.then == Duty::resume;
+    if (is_worked_on != (row.to == RunState::streaming)) return false;
+    if ((row.then == Duty::park) != (row.to == RunState::parked)) return false;
+  }
+  return true;
+}
+
+// A server that died may have left the duty of the state undone, so the next one performs the same duty. Only a launch
+// is not repeated as it was: the work may have begun, and is resumed from the journal.
+constexpr bool a_restart_repeats_the_duty_of_the_state() {
+  for (const Row& row : table::rows) {
+    if (is_over(row.to) || row.to == row.from) continue;
+    const auto again = step(row.to, Happening::server_restarted)->then;
+    if (again != row.then && !(row.then == Duty::launch && again == Duty::resume)) return false;
+  }
+  return true;
+}
+
+// Duties are performed when a new state is on disk, so a row that changes no state has one only after a restart.
+constexpr bool only_changes_and_restarts_have_duties() {
+  for (const Row& row : table::rows) {
+    if (row.from == row.to && row.when != Happening::server_restarted && row.then != Duty::none) return false;
+  }
+  return true;
+}
+
+constexpr bool every_state_but_one_is_reached() {
   bool reached[run_state_count] = {true};
   for (int round = 0; round < run_state_count; ++round) {
     for (const Row& row : table::rows) reached[int(row.to)] |= reached[int(row.from)];
   }
-  for (const bool r : reached) {
-    if (!r) return false;
+  for (int s = 0; s < run_state_count; ++s) {
+    if (reached[s] == (state_at(s) == RunState::starting)) return false;
   }
   return true;
 }
@@ -191,8 +239,11 @@ static_assert(each_pair_has_at_most_one_row());
 static_assert(nothing_leaves_the_end());
 static_assert(no_state_strands_a_run());
 static_assert(cancelling_leads_to_cancelled());
-static_assert(every_end_after_launch_reaps());
-static_assert(every_state_is_reached());
+static_assert(every_end_reaps_and_nothing_else_does());
+static_assert(every_duty_belongs_to_its_state());
+static_assert(a_restart_repeats_the_duty_of_the_state());
+static_assert(only_changes_and_restarts_have_duties());
+static_assert(every_state_but_one_is_reached());
 static_assert(nothing_but_approval_leaves_a_park_alive());
 
 }  // namespace rules

@@ -214,6 +214,7 @@ Launch RunPast::to_launch() const {
   work.materials.variables = user_message.env.value_or(std::map<std::string, std::string>{});
   launch.names = materials_named(work.agent, conversation.repository_id, user_message);
   launch.runtime = conversation.runtime;
+  launch.told_place = told_place;
   launch.started_body = started_body;
   if (run.state == RunState::held || !checkpoint.empty()) return launch;
   work.resumed = true;

@@ -43,11 +43,12 @@ class Journalist final : public harness::Witness {
 
 // ── with its slot ───────────────────────────────────────────────────────────────────────────────
 
-void RunEngine::begin_work(LiveRun& live) {
+// With what was kept for that, or with what its journal says.
+void RunEngine::launch(LiveRun& run) {
   if (closed_) return;
-  const auto kept = live.take_launch();
-  if (!kept) return read_on(live);
-  launch(live, std::move(*kept));
+  const auto kept = run.take_launch();
+  if (!kept) return read_on(run);
+  launch_with(run, std::move(*kept));
 }
 
 void RunEngine::try_again(LiveRun& live, Callback<void(LiveRun&)> then) {
@@ -69,12 +70,12 @@ void RunEngine::read_on(LiveRun& live) {
     if (!past.value()->agent) {
       return still.fail(problem_of(model::Slug::agent_misconfigured, "The run's agent no longer exists."));
     }
-    launch(still, past.value()->to_launch());
+    launch_with(still, past.value()->to_launch());
   };
   read_past(needs_.store, needs_.log, live.run(), while_carried(live, std::move(go_on)));
 }
 
-void RunEngine::launch(LiveRun& live, Launch launch) {
+void RunEngine::launch_with(LiveRun& live, Launch launch) {
   const bool may_have_home =
       launch.runtime.mode == model::PlacementMode::sticky && needs_.dispatcher.keeps_boxes() && !peers_.alone();
   if (may_have_home) return find_home(live, std::move(launch));
@@ -98,12 +99,12 @@ void RunEngine::launch_here(LiveRun& live, Launch launch) {
   start_work(live, std::move(work), launch.names);
 }
 
-void RunEngine::on_going(LiveRun& run) {
+void RunEngine::resume(LiveRun& run) {
   const auto id = run.run().id;
   if (closed_) return let_go(run);
   if (!run.has_work() && !admission_.is_seated(id)) return admission_.come_back(id);
   admission_.unpark(id);
-  if (!run.has_work()) return begin_work(run);
+  if (!run.has_work()) return launch(run);
   refresh_secrets(run, [&run] {
     if (run.run().state == RunState::streaming && run.has_work()) run.go_on();
   });
