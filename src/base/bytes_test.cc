@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/digest.h"
+#include "base/utf8.h"
 
 namespace sluice {
 namespace bytes_test {
@@ -81,6 +82,16 @@ TEST(Nearest, Finds_what_was_meant_and_nothing_else) {
   EXPECT_FALSE(nearest("prompt", fields));
   EXPECT_FALSE(nearest("", fields));
   EXPECT_FALSE(nearest("content", {}));
+}
+
+TEST(Utf8, A_prefix_never_ends_inside_a_character) {
+  EXPECT_EQ(utf8_prefix_size("aé€", 9), 6U);
+  EXPECT_EQ(utf8_prefix_size("aé€", 6), 6U);
+  EXPECT_EQ(utf8_prefix_size("aé€", 5), 3U);
+  EXPECT_EQ(utf8_prefix_size("aé€", 3), 3U);
+  EXPECT_EQ(utf8_prefix_size("aé€", 2), 1U);
+  EXPECT_EQ(utf8_prefix_size("é", 1), 0U);
+  EXPECT_EQ(utf8_prefix_size("", 4), 0U);
 }
 
 TEST(Digest, Sha256_and_hmac_agree_with_the_published_vectors) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/render.h"
 
 namespace sluice::cli {
@@ -14,9 +15,7 @@ constexpr std::size_t line_bytes_max = 4096;  // of output; what was written bef
 std::string shortened(std::string text) {
   text = harmless(text.substr(0, text.find('\n')));
   if (text.size() <= args_bytes_max) return text;
-  std::size_t end = args_bytes_max;
-  while ((static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
-  return text.substr(0, end) + "…";
+  return text.substr(0, utf8_prefix_size(text, args_bytes_max)) + "…";
 }
 
 // Why a step failed comes after all that it printed.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/decisions.h"
 #include "cli/render.h"
 
@@ -19,9 +20,7 @@ int64_t number_of(json::Value object, std::string_view name) {
 std::string one_line(std::string_view text) {
   auto line = harmless(text.substr(0, text.find('\n')));
   if (line.size() <= filler_bytes_max) return line;
-  std::size_t end = filler_bytes_max;
-  while ((static_cast<unsigned char>(line[end]) & 0xC0u) == 0x80u) --end;
-  return line.substr(0, end) + "…";
+  return line.substr(0, utf8_prefix_size(line, filler_bytes_max)) + "…";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "cli/line_editor.h"
 
 namespace sluice::cli {
@@ -79,7 +80,7 @@ constexpr std::size_t lines_kept_max = 500;
 constexpr int key_interrupt = 3, key_end = 4, key_backspace = 8, key_delete = 127;
 
 void drop_last_character(std::string& line) {
-  while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xC0u) == 0x80u) line.pop_back();
+  while (!line.empty() && continues_utf8(line.back())) line.pop_back();
   if (!line.empty()) line.pop_back();
 }
 

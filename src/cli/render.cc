@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 namespace sluice::cli {
 namespace {
@@ -16,8 +17,7 @@ std::string cell(json::Value value) {
   if (utf8_length(text) <= cell_chars_max) return text;
   std::size_t end = 0;
   for (std::size_t count = 0; end < text.size(); ++end) {
-    const bool begins = (static_cast<unsigned char>(text[end]) & 0xC0u) != 0x80u;
-    if (begins && ++count == cell_chars_max) break;
+    if (!continues_utf8(text[end]) && ++count == cell_chars_max) break;
   }
   return text.substr(0, end) + "…";
 }
@@ -85,7 +85,7 @@ std::string overwritten(std::string_view line) {
   std::size_t column = 0;
   for (std::size_t at = 0, size = 1; at < line.size(); at += size) {
     size = 1;
-    while (at + size < line.size() && (static_cast<unsigned char>(line[at + size]) & 0xC0u) == 0x80u) ++size;
+    while (at + size < line.size() && continues_utf8(line[at + size])) ++size;
     if (line[at] == '\r') {
       column = 0;
     } else if (line[at] == '\b') {

@@ -14,6 +14,7 @@ class Held : public ProxyTest {
     world::Timer timer;
     in_loop([&] { timer = reactor->after({ms}, [&] { passed.set_value(); }); });
     passed.get_future().wait();
+    in_loop([&] { timer.cancel(); });
   }
   static std::string get(const std::string& host) {
     return "GET http://" + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n";

@@ -1,8 +1,9 @@
 #include "egress/lookups.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
+
+#include "world/worker_job.h"
 
 namespace sluice::egress {
 
@@ -79,14 +80,12 @@ void Lookups::begin(const Asker& asker, Waiting next) {
     tell(number, Error{ErrorKind::unavailable, "the name servers do not answer"});
   });
   open_[number] = {std::move(next.wanted), std::move(next.done), std::move(limit)};
-  // Shared by the two ends of the work, of which the second alone is sure to run after the first.
-  auto found = std::make_shared<std::optional<Result<std::vector<Address>>>>();
-  workers_.run([found, lookup = lookup_, host = std::move(next.host)] { found->emplace(lookup(host)); },
-               [this, here = std::weak_ptr(here_), found, asker, number] {
-                 if (here.expired()) return;
-                 on_returned(asker);
-                 tell(number, std::move(**found));
-               });
+  world::run_job<Result<std::vector<Address>>>(
+      workers_, here_, [lookup = lookup_, host = std::move(next.host)] { return lookup(host); },
+      [this, asker, number](Result<std::vector<Address>> found) {
+        on_returned(asker);
+        tell(number, std::move(found));
+      });
 }
 
 void Lookups::tell(uint64_t number, Result<std::vector<Address>> found) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 
 namespace sluice::flow {
 namespace {
@@ -51,9 +52,7 @@ Result<bool> holds(const ConditionBlock& condition, const Task& task) {
 model::BlockOutputs outputs_of(std::string text) {
   model::BlockOutputs outputs;
   if (text.size() > limits::block_output_bytes_max) {
-    auto end = limits::block_output_bytes_max;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a character
-    text.resize(end);
+    text.resize(utf8_prefix_size(text, limits::block_output_bytes_max));
     text += "\n[cut here: a block hands on at most " + std::to_string(limits::block_output_bytes_max) + " bytes]";
   } else if (const auto first = text.find_first_not_of(" \t\r\n");
              first != std::string::npos && (text[first] == '{' || text[first] == '[')) {

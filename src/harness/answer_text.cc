@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 
 namespace sluice::harness {
 
@@ -22,7 +23,7 @@ void AnswerText::add(std::string_view piece, std::vector<Heard>& heard) {
     return;
   }
   // Both are whole code points up to here, so that a cut inside one lies within this piece.
-  while (same > 0 && (piece[same] & 0xC0) == 0x80) --same;
+  while (same > 0 && continues_utf8(piece[same])) --same;
   matched_ += same;
   take_back(heard);
   tell(piece.substr(same), heard);

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 namespace sluice::harness {
 namespace {
@@ -66,7 +67,7 @@ std::string plain_words(std::string_view words) {
       continue;
     }
     std::size_t length = 1;  // of the code point: up to the next byte that begins one
-    while (at + length < words.size() && length < 4 && (words[at + length] & 0xC0) == 0x80) ++length;
+    while (at + length < words.size() && length < 4 && continues_utf8(words[at + length])) ++length;
     const auto point = words.substr(at, length);
     const bool control = length == 1 && static_cast<unsigned char>(point[0]) < ' ' && point[0] != '\n';
     plain += !is_utf8(point) ? "?" : control ? std::string_view(" ") : point;

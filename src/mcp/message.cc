@@ -1,6 +1,7 @@
 #include "mcp/message.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 
 namespace sluice::mcp {
 
@@ -37,9 +38,7 @@ std::string notification(std::string_view method, std::string_view params) {
 
 std::string cut(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return std::string(text);
-  auto end = bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return std::string(text.substr(0, end)) + "…";
+  return std::string(text.substr(0, utf8_prefix_size(text, bytes_max))) + "…";
 }
 
 }  // namespace sluice::mcp

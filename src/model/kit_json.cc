@@ -1,4 +1,5 @@
 // Agents' kits, and what comes with messages and answers, as JSON.
+#include "base/utf8.h"
 #include "model/json.h"
 
 namespace sluice::model {
@@ -235,10 +236,7 @@ bool take_back(std::string& told, std::string_view replaced_body) {
   const auto member = document ? document.value().root().find("kept_bytes") : std::nullopt;
   const auto kept = member ? member->integer() : std::nullopt;
   if (!kept || *kept < 0 || static_cast<uint64_t>(*kept) > told.size()) return false;
-  auto end = static_cast<std::size_t>(*kept);
-  const auto goes_on = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; };
-  while (end > 0 && end < told.size() && goes_on(told[end])) --end;
-  told.resize(end);
+  told.resize(utf8_prefix_size(told, static_cast<std::size_t>(*kept)));
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 
 namespace sluice::model {
 namespace {
@@ -132,9 +133,7 @@ static_assert(registry_is_in_order());
 // At most as long as a pointer or a message may be; it never ends within a character.
 std::string cut(std::string text) {
   if (text.size() <= limits::field_error_text_bytes_max) return text;
-  std::size_t end = limits::field_error_text_bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  text.resize(end);
+  text.resize(utf8_prefix_size(text, limits::field_error_text_bytes_max));
   return text + "…";
 }
 

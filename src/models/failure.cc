@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 namespace sluice::models {
 namespace {
@@ -72,9 +73,7 @@ std::string sane(std::string_view what) {
   if (!is_utf8(what)) return "an answer that is not UTF-8";
   auto text = without_keys(what);
   if (text.size() <= what_bytes_max) return text;
-  std::size_t length = what_bytes_max;
-  while ((static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
-  text.resize(length);
+  text.resize(utf8_prefix_size(text, what_bytes_max));
   return text + "…";
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace sluice::runner {
 namespace {
 
@@ -16,10 +18,7 @@ constexpr std::size_t phrase_bytes_max = 400;     // a small model that never st
 constexpr int64_t answer_ms_max = 10'000;
 
 std::string_view beginning_of(std::string_view text) {
-  if (text.size() <= message_bytes_max) return text;
-  std::size_t end = message_bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not inside a character
-  return text.substr(0, end);
+  return text.substr(0, utf8_prefix_size(text, message_bytes_max));
 }
 
 }  // namespace

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 namespace sluice::runner {
 namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
-
-bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
 // How many bytes the character has that begins with `byte`; 0 when none does.
 std::size_t length_of(char byte) {
@@ -25,7 +24,7 @@ std::size_t length_of(char byte) {
 std::size_t unfinished(std::string_view bytes) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, bytes.size()); ++back) {
     const char byte = bytes[bytes.size() - back];
-    if (continues(byte)) continue;
+    if (continues_utf8(byte)) continue;
     return length_of(byte) > back ? back : 0;
   }
   return 0;
@@ -52,7 +51,7 @@ std::string to_utf8(std::string_view bytes) {
 
 std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
-  while (bytes_max > 0 && continues(text[bytes_max])) --bytes_max;
+  while (bytes_max > 0 && continues_utf8(text[bytes_max])) --bytes_max;
   return text.substr(0, bytes_max);
 }
 
@@ -95,9 +94,9 @@ void Excerpt::append(std::string_view text) {
 std::string_view Excerpt::tail() const {
   std::size_t begin = tail_.size();
   for (std::size_t chars = 0; begin > 0 && chars < chars_max_ - chars_max_ / 2;) {
-    if (!continues(tail_[--begin])) ++chars;
+    if (!continues_utf8(tail_[--begin])) ++chars;
   }
-  while (begin < tail_.size() && continues(tail_[begin])) ++begin;
+  while (begin < tail_.size() && continues_utf8(tail_[begin])) ++begin;
   return std::string_view(tail_).substr(begin);
 }
 

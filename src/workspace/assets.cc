@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "base/utf8.h"
 #include "workspace/beneath.h"
 #include "workspace/workspace.h"
 
@@ -151,7 +152,7 @@ std::string lower(std::string_view text) {
 std::string sanitised(std::string_view name) {
   std::string out;
   for (const char c : name) {
-    if ((static_cast<unsigned char>(c) & 0xc0) == 0x80) continue;  // the rest of a character that is '_' already
+    if (continues_utf8(c)) continue;  // the rest of a character that is '_' already
     out += is_plain(c) ? c : '_';
   }
   out.erase(0, std::min(out.find_first_not_of('.'), out.size()));

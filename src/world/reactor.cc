@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "world/loop_thread.h"
 #include "world/timer_queue.h"
 #include "world/world.h"
 
@@ -33,14 +34,23 @@ class EpollReactor final : public Reactor {
   ~EpollReactor() override;
 
   // Looked up once a turn: fifty events of one burst need not ask fifty times.
-  Timestamp now() const override { return turn_began_ ? *turn_began_ : clock_now(); }
+  Timestamp now() const override {
+    thread_.check();
+    return turn_began_ ? *turn_began_ : clock_now();
+  }
   int64_t monotonic_us() const override { return clock_us(CLOCK_MONOTONIC); }
   Timer after(Millis delay, Callback<void()> then) override;
-  void defer(Callback<void()> then) override { deferred_.push_back(std::move(then)); }
+  void defer(Callback<void()> then) override {
+    thread_.check();
+    deferred_.push_back(std::move(then));
+  }
   void post(Callback<void()> then) override;
   std::unique_ptr<Watch> watch(int fd, Watch::Interest interest, Callback<void(Ready)> when) override;
   void run() override;
-  void stop() override { stopping_ = true; }
+  void stop() override {
+    thread_.check();
+    stopping_ = true;
+  }
 
   // Also says whether the kernel took it; for the inbox, before anything else runs.
   bool watch_inbox();
@@ -71,7 +81,8 @@ class EpollReactor final : public Reactor {
   std::optional<Timestamp> turn_began_;  // empty while nobody runs the loop
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
-  TimerQueue timers_;
+  LoopThread thread_;
+  TimerQueue timers_{thread_};
   std::vector<Callback<void()>> deferred_;
   std::vector<Callback<void()>> running_;  // kept for its capacity
 
@@ -83,6 +94,7 @@ class EpollReactor::EpollWatch final : public Watch {
  public:
   EpollWatch(EpollReactor& reactor, int fd, Interest interest, Callback<void(Ready)> when)
       : reactor_(reactor), fd_(fd), interest_(interest), when_(std::move(when)) {
+    reactor_.thread_.check();
     if (reactor_.free_slots_.empty()) {
       reactor_.free_slots_.push_back(static_cast<uint32_t>(reactor_.slots_.size()));
       reactor_.slots_.emplace_back();
@@ -95,6 +107,7 @@ class EpollReactor::EpollWatch final : public Watch {
   }
 
   ~EpollWatch() override {
+    reactor_.thread_.check();
     Slot& slot = reactor_.slots_[static_cast<uint32_t>(ticket_)];
     slot.watch = nullptr;
     ++slot.generation;
@@ -103,6 +116,7 @@ class EpollReactor::EpollWatch final : public Watch {
   }
 
   void want(Interest interest) override {
+    reactor_.thread_.check();
     if (interest.read == interest_.read && interest.write == interest_.write) return;
     interest_ = interest;
     SLUICE_CHECK(control(EPOLL_CTL_MOD));
@@ -174,6 +188,8 @@ EpollReactor::EpollWatch* EpollReactor::find(uint64_t ticket) const {
 }
 
 void EpollReactor::run() {
+  thread_.check();
+  thread_.begin();
   epoll_event events[256];
   while (!stopping_) {
     run_due_timers();
@@ -185,6 +201,7 @@ void EpollReactor::run() {
     for (int i = 0; i < count; ++i) handle(events[i]);
   }
   turn_began_.reset();
+  thread_.end();
   stopping_ = false;  // here and not above: a stop asked for before run() must not be lost
 }
 

@@ -5,6 +5,7 @@
 namespace sluice::world {
 
 Timer TimerQueue::add(int64_t due_us, Callback<void()> then) {
+  thread_.check();
   if (free_.empty()) {
     free_.push_back(static_cast<uint32_t>(slots_.size()));
     slots_.emplace_back();
@@ -18,6 +19,7 @@ Timer TimerQueue::add(int64_t due_us, Callback<void()> then) {
 }
 
 void TimerQueue::forget(uint64_t ticket) {
+  thread_.check();
   const auto slot = static_cast<uint32_t>(ticket);
   if (slot >= slots_.size() || slots_[slot].generation != ticket >> 32) return;
   // The callback may own other timers: it dies here, when the heap is whole again.

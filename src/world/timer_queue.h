@@ -6,13 +6,15 @@
 #include <optional>
 #include <vector>
 
+#include "world/loop_thread.h"
 #include "world/world.h"
 
 namespace sluice::world {
 
 class TimerQueue final : public Timer::Keeper {
  public:
-  TimerQueue() = default;
+  // `thread` is that of the loop whose timers these are.
+  explicit TimerQueue(const LoopThread& thread) : thread_(thread) {}
   TimerQueue(const TimerQueue&) = delete;
   TimerQueue& operator=(const TimerQueue&) = delete;
   ~TimerQueue() override { clear(); }
@@ -45,6 +47,7 @@ class TimerQueue final : public Timer::Keeper {
   void rise(std::size_t at);
   void sink(std::size_t at);
 
+  const LoopThread& thread_;
   std::vector<Node> heap_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "world/fake_world.h"
 #include "world/timer_queue.h"
+#include "world/worker_job.h"
 #include "world/world.h"
 
 namespace sluice::world {
@@ -201,7 +202,8 @@ TEST_F(ReactorTest, What_never_ran_is_let_go_with_the_loop) {
 
 TEST(TimerQueue, Gives_the_same_order_as_a_sorted_map_whatever_is_cancelled) {
   std::mt19937 random(7);
-  TimerQueue queue;
+  const LoopThread thread;
+  TimerQueue queue(thread);
   std::map<std::pair<int64_t, int>, Timer> expected;
   std::vector<int> fired, wanted;
   for (int step = 0; step < 5000; ++step) {
@@ -219,11 +221,31 @@ TEST(TimerQueue, Gives_the_same_order_as_a_sorted_map_whatever_is_cancelled) {
 }
 
 TEST(TimerQueue, A_cancelled_callback_may_own_other_timers) {
-  TimerQueue queue;
+  const LoopThread thread;
+  TimerQueue queue(thread);
   auto inner = std::make_unique<Timer>(queue.add(1, [] {}));
   Timer outer = queue.add(2, [kept = std::move(inner)] {});
   outer.cancel();
   EXPECT_EQ(queue.size(), 0u);
+}
+
+using LoopThreadDeathTest = ReactorTest;
+
+TEST_F(LoopThreadDeathTest, A_timer_that_another_thread_sets_on_a_running_loop_stops_the_program) {
+  reactor->post([this] {
+    std::thread([this] {
+      EXPECT_DEATH((void)reactor->after({1}, [] {}), "broken invariant");
+      EXPECT_DEATH(reactor->defer([] {}), "broken invariant");
+    }).join();
+    reactor->stop();
+  });
+  run_until_stopped();
+}
+
+TEST_F(ReactorTest, A_loop_that_does_not_run_may_be_prepared_by_any_thread) {
+  Timer timer;
+  std::thread([&] { timer = reactor->after({1}, [this] { reactor->stop(); }); }).join();
+  run_until_stopped();
 }
 
 TEST(Entropy, Does_not_repeat_itself_across_its_buffer) {
@@ -396,6 +418,31 @@ TEST(Workers, What_is_under_way_is_waited_for_and_its_answer_is_dropped) {
   EXPECT_TRUE(done);
   loop.settle();
   EXPECT_FALSE(answered);
+}
+
+TEST(WorkerJob, A_result_reaches_its_caller_or_is_discarded_when_the_caller_is_gone) {
+  auto reactor = make_reactor().take();
+  const auto workers = make_workers(*reactor, 1);
+  auto caller = std::make_shared<int>(0);
+  std::string done;
+  std::promise<int> discarded;
+  run_job<int>(
+      *workers, [] { return 1; }, [&](int result) { done += std::to_string(result); });
+  run_job<int>(
+      *workers, caller, [] { return 2; },
+      [&](int result) {
+        done += std::to_string(result);
+        caller.reset();
+      });
+  run_job<int>(
+      *workers, caller, [] { return 3; }, [&](int) { done += "after its caller"; },
+      [&](int result) {
+        discarded.set_value(result);
+        reactor->post([&] { reactor->stop(); });
+      });
+  reactor->run();
+  EXPECT_EQ(done, "12");
+  EXPECT_EQ(discarded.get_future().get(), 3);
 }
 
 TEST(FakeLog, Keeps_lines_that_can_be_read) {

@@ -40,7 +40,7 @@ MODULES = {
 }
 WITHOUT_PUBLIC_HEADER = {"base", "http", "model"}  # each of their headers may be included from other modules
 FURTHER_PUBLIC_HEADERS = {"engine/materials.h", "files/upkeep.h", "harness/dialect.h", "harness/envelope.h", "store/maintenance.h", "world/disk_room.h",
-                "world/metrics.h", "world/shared_workers.h"}
+                "world/metrics.h", "world/shared_workers.h", "world/worker_job.h"}
 # Files that only tests may include: fakes, fixtures, and suites that several backends share.
 FOR_TESTS = re.compile(r"(^|/)(fake|simulated|contract)_[a-z_]+\.(h|cc)$|_(fixture|contract|test)\.(h|cc)$")
 

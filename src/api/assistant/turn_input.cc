@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/fields.h"
+#include "base/utf8.h"
 
 namespace sluice::api::assistant {
 namespace {
@@ -91,7 +92,7 @@ std::string title_of(std::string_view message) {
   std::string title;
   std::size_t chars = 0;
   for (const char c : message) {
-    const bool begins_char = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    const bool begins_char = !continues_utf8(c);
     if (is_line_break(c) || (begins_char && ++chars > limits::chat_title_chars_max)) break;
     title += is_blank(c) ? ' ' : c;
   }
