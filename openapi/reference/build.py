@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the API reference, one HTML page that needs nothing from elsewhere, from openapi.yaml:
 
-    build.py OPENAPI_YAML OUT.pack     for the program: the page, and under which policy (src/api/assets.h reads it)
+    build.py OPENAPI_YAML OUT.pack     for the program: the page, and under which policy (src/api/answers/assets.h reads it)
     build.py OPENAPI_YAML OUT.html     the page alone
 
 It knows the part of OpenAPI 3.1 that openapi.yaml uses; whatever else stands there is an error, not left out."""

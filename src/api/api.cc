@@ -2,24 +2,25 @@
 
 #include <utility>
 
-#include "api/console/guard.h"
-#include "api/executions/redemption.h"
-#include "api/head_exchange.h"
-#include "api/request_context.h"
+#include "api/assistant/assistant.h"
+#include "api/console/console.h"
+#include "api/executions/executions.h"
+#include "api/operations/operations.h"
+#include "api/request/request_context.h"
+#include "api/request/services.h"
 #include "api/routes.h"
-#include "api/surface.h"
 
 namespace sluice::api {
 namespace {
 
-void refuse_nobody(const Asked& asked) {
-  if (!asked->header("Authorization") && !console::has_cookie(*asked)) {
-    return asked->problem(model::Slug::unauthenticated, "A key is needed: Authorization: Bearer …");
+void refuse_unknown(const RequestPtr& request) {
+  if (!request->header("Authorization") && !console::has_cookie(*request)) {
+    return request->problem(model::Slug::unauthenticated, "A key is needed: Authorization: Bearer …");
   }
   std::string_view detail = "This key is not known, or it was revoked.";
-  if (!asked->header("Authorization")) detail = "The session is over, or its key was revoked: log in again.";
-  if (asked->is_repeated("Authorization")) detail = "Authorization was given more than once.";
-  asked->turn_away(model::Slug::unauthenticated, detail);
+  if (!request->header("Authorization")) detail = "The session is over, or its key was revoked: log in again.";
+  if (request->is_repeated("Authorization")) detail = "Authorization was given more than once.";
+  request->turn_away(model::Slug::unauthenticated, detail);
 }
 
 std::string_view kind_wanted(Access access) {
@@ -42,11 +43,12 @@ std::string_view kind_wanted(Access access) {
 
 bool for_services(Access access) { return access != Access::admin && access != Access::metrics; }
 
-void refuse_kind(const Asked& asked) {
-  if (!asked->header("Authorization") && for_services(asked->route()->access)) {
-    return asked->problem(model::Slug::insufficient_scope, "Choose a tenant to act in first: PATCH /console/session.");
+void refuse_kind(const RequestPtr& request) {
+  if (!request->header("Authorization") && for_services(request->route()->access)) {
+    return request->problem(model::Slug::insufficient_scope,
+                            "Choose a tenant to act in first: PATCH /console/session.");
   }
-  asked->problem(model::Slug::insufficient_scope, kind_wanted(asked->route()->access));
+  request->problem(model::Slug::insufficient_scope, kind_wanted(request->route()->access));
 }
 
 bool writes(const Route& route) {
@@ -82,13 +84,13 @@ std::string name_of(const Guest& guest) {
 }
 
 // False: it was refused.
-bool may_use_workspace(const Asked& asked, const Guest& guest) {
-  const bool changes = writes(*asked->route());
+bool may_use_workspace(const RequestPtr& request, const Guest& guest) {
+  const bool changes = writes(*request->route());
   const auto least = changes ? model::WorkspaceUse::write : model::WorkspaceUse::read;
   if (guest.use >= least) return true;
-  asked->problem(model::Slug::insufficient_scope,
-                 changes ? "This sandbox may not change its workspace: the agent's `workspace` is not `write`."
-                         : "This sandbox may not use its workspace: the agent's `workspace` is `none`.");
+  request->problem(model::Slug::insufficient_scope,
+                   changes ? "This sandbox may not change its workspace: the agent's `workspace` is not `write`."
+                           : "This sandbox may not use its workspace: the agent's `workspace` is `none`.");
   return false;
 }
 
@@ -100,77 +102,68 @@ bool fills_disk(std::string_view operation) {
 }
 
 // False: it was refused.
-bool may_use_disk(const Asked& asked) {
-  auto* const disk = asked->surface().needs.disk;
-  if (disk == nullptr || !fills_disk(asked->route()->operation) || !disk->is_short()) return true;
+bool may_use_disk(const RequestPtr& request) {
+  auto* const disk = request->services().needs.disk;
+  if (disk == nullptr || !fills_disk(request->route()->operation) || !disk->is_short()) return true;
   constexpr int64_t mib = 1024 * 1024;
-  asked->problem({.slug = model::Slug::unavailable,
-                  .detail = "The server's disk has " + std::to_string(disk->free_bytes() / mib) +
-                            " MiB free, less than the " + std::to_string(disk->free_bytes_min() / mib) +
-                            " MiB below which nothing is created or uploaded (limits.disk_free_bytes_min); nothing was "
-                            "changed. Delete what is not needed any more, or have the operator make room.",
-                  .retry_after_seconds = 30});
+  request->problem(
+      {.slug = model::Slug::unavailable,
+       .detail = "The server's disk has " + std::to_string(disk->free_bytes() / mib) + " MiB free, less than the " +
+                 std::to_string(disk->free_bytes_min() / mib) +
+                 " MiB below which nothing is created or uploaded (limits.disk_free_bytes_min); nothing was "
+                 "changed. Delete what is not needed any more, or have the operator make room.",
+       .retry_after_seconds = 30});
   return false;
 }
 
 // Microseconds until it may ask; 0: now. A request is counted once, when all of it is there.
-int64_t wait_of(const Asked& asked, const Ulid& payer) {
-  if (asked->is_only_head()) return 0;
+int64_t wait_of(const RequestPtr& request, const Ulid& payer) {
+  if (request->is_only_head()) return 0;
   const std::string_view name(reinterpret_cast<const char*>(payer.bytes.data()), payer.bytes.size());
-  return asked->surface().requests.take(name, asked->surface().needs.loop.monotonic_us());
+  return request->services().requests.take(name, request->services().needs.loop.monotonic_us());
 }
 
-void admit_service(const Asked& asked, const Identity& identity) {
-  const auto holder = holder_of(identity, *asked->route());
-  if (holder == nullptr) return refuse_kind(asked);
-  if (const auto wait_us = wait_of(asked, payer_of(identity, *holder)); wait_us > 0) {
-    return asked->rate_limited(wait_us, "This key asks more often than it may (limits.requests_per_second).");
+void admit_service(const RequestPtr& request, const Identity& identity) {
+  const auto holder = holder_of(identity, *request->route());
+  if (holder == nullptr) return refuse_kind(request);
+  if (const auto wait_us = wait_of(request, payer_of(identity, *holder)); wait_us > 0) {
+    return request->rate_limited(wait_us, "This key asks more often than it may (limits.requests_per_second).");
   }
-  asked->exchange().trust_caller();
-  asked->exchange().charge_answers(asked->surface().answer_accounts.of(holder->tenant.id));
-  asked->set_holder(holder);
-  if (is_of_workspace(*asked->route()) && !asked->enter_workspace()) return asked->not_found();
+  request->exchange().trust_caller();
+  request->exchange().charge_answers(request->services().answer_accounts.of(holder->tenant.id));
+  request->set_holder(holder);
+  if (is_of_workspace(*request->route()) && !request->enter_workspace()) return request->not_found();
   if (const auto* guest = std::get_if<Guest>(&identity)) {
-    if (!may_use_workspace(asked, *guest)) return;
-    asked->set_guest(name_of(*guest), guest->run);
+    if (!may_use_workspace(request, *guest)) return;
+    request->set_guest(name_of(*guest), guest->run);
   }
-  if (writes(*asked->route()) && holder->tenant.status == model::TenantStatus::suspended) {
-    return asked->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
+  if (writes(*request->route()) && holder->tenant.status == model::TenantStatus::suspended) {
+    return request->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
   }
-  if (!may_use_disk(asked)) return;
-  asked->let_in(asked);
+  if (!may_use_disk(request)) return;
+  request->let_in(request);
 }
 
-void admit(const Asked& asked, Result<Identity> identity) {
-  if (!identity) return asked->fail(identity.error());
-  if (std::holds_alternative<Nobody>(identity.value())) return refuse_nobody(asked);
-  switch (asked->route()->access) {
+void admit(const RequestPtr& request, Result<Identity> identity) {
+  if (!identity) return request->fail(identity.error());
+  if (std::holds_alternative<Nobody>(identity.value())) return refuse_unknown(request);
+  switch (request->route()->access) {
     case Access::service:
     case Access::service_write:
     case Access::workspace:
     case Access::workspace_write:
-    case Access::workspace_guest: return admit_service(asked, identity.value());
+    case Access::workspace_guest: return admit_service(request, identity.value());
     case Access::admin:
     case Access::metrics:
-      if (!std::holds_alternative<Operator>(identity.value())) return refuse_kind(asked);
-      asked->exchange().trust_caller();
-      return asked->let_in(asked);
+      if (!std::holds_alternative<Operator>(identity.value())) return refuse_kind(request);
+      request->exchange().trust_caller();
+      return request->let_in(request);
     case Access::open:
     case Access::bearer:
     case Access::setup_token:
     case Access::run_token:
-    case Access::upload_token: return asked->let_in(asked);
+    case Access::upload_token: return request->let_in(request);
   }
-}
-
-// Somebody who uses the console.
-void admit_session(const Asked& asked) {
-  const auto session = console::session_of(*asked);
-  if (!session) return refuse_nobody(asked);
-  if (const auto fault = console::fault_of(*asked, *session); !fault.empty()) {
-    return asked->problem(model::Slug::csrf, fault);
-  }
-  console::identify(asked, *session, [asked](Result<Identity> identity) { admit(asked, std::move(identity)); });
 }
 
 // Every status that net refuses with.
@@ -189,73 +182,116 @@ model::Slug slug_of_refusal(int status) {
   }
 }
 
-class Surfaces final : public Api {
+// The exchange of a request of which only the head has arrived: it is refused, or welcomed, so that its body may
+// follow.
+class HeadExchange final : public net::Exchange {
  public:
-  Surfaces(ApiNeeds needs, ApiOptions options) : surface_(needs, std::move(options)) {}
+  using Verdict = Callback<void(std::optional<net::Response>)>;
+
+  HeadExchange(net::Request head, Verdict verdict) : head_(std::move(head)), verdict_(std::move(verdict)) {}
+
+  void welcome() { say(std::nullopt); }
+
+  const net::Request& request() const override { return head_; }
+  void respond(net::Response response) override { say(std::move(response)); }
+
+  // A refusal is one complete response.
+  void start(int, net::Headers) override { SLUICE_CHECK(false); }
+  void write(SharedBytes) override { SLUICE_CHECK(false); }
+  void finish() override { SLUICE_CHECK(false); }
+  void abort() override { SLUICE_CHECK(false); }
+  std::size_t unsent_bytes() const override { return 0; }
+  bool gone() const override { return false; }
+  void on_drained(Callback<void()>) override {}
+  void on_gone(Callback<void()>) override {}
+  void leave_at_half_close() override {}
+
+ private:
+  void say(std::optional<net::Response> answer) {
+    SLUICE_CHECK(verdict_);
+    std::exchange(verdict_, nullptr)(std::move(answer));
+  }
+
+  const net::Request head_;
+  Verdict verdict_;
+};
+
+class HttpApis final : public Api {
+ public:
+  HttpApis(const ApiNeeds& needs, const ApiOptions& options)
+      : turns_({needs.engine, needs.store, needs.loop, needs.log}, Millis{options.leave_grace_ms}),
+        console_pack_(options.console_pack.value_or(console::built_in_pack())),
+        console_(needs.loop, needs.entropy, options.console_session_root, console_pack_),
+        services_(needs, options, {turns_, console_, documents_}, routes()) {}
 
   void handle(std::shared_ptr<net::Exchange> exchange) override {
-    judge(std::make_shared<RequestContext>(surface_, std::move(exchange)));
+    judge(std::make_shared<RequestContext>(services_, std::move(exchange)));
   }
 
   void check_head(const net::Request& head, Callback<void(std::optional<net::Response>)> verdict) override {
     const auto exchange = std::make_shared<HeadExchange>(head, std::move(verdict));
-    const auto asked = std::make_shared<RequestContext>(surface_, exchange);
-    asked->set_only_head([exchange] { exchange->welcome(); });
-    judge(asked);
+    const auto request = std::make_shared<RequestContext>(services_, exchange);
+    request->set_only_head([exchange] { exchange->welcome(); });
+    judge(request);
   }
 
   net::Response refusal(int status, std::string_view detail) const override {
-    const std::string request_id = surface_.needs.ids.make<model::RequestId>().text();
-    auto& log = surface_.needs.log;
-    if (surface_.request_lines.take("", surface_.needs.loop.monotonic_us(), log)) {
+    const std::string request_id = services_.needs.ids.make<model::RequestId>().text();
+    auto& log = services_.needs.log;
+    if (services_.request_lines.take("", services_.needs.loop.monotonic_us(), log)) {
       log.write(world::LogLevel::info, "request refused",
                 {{"status", status}, {"detail", detail}, {"request_id", request_id}});
     }
     model::Problem problem{.slug = slug_of_refusal(status), .detail = std::string(detail)};
     if (status == 503) problem.retry_after_seconds = 1;
-    return problem_response(problem, {.base_url = surface_.options.public_base_url, .request_id = request_id});
+    return problem_response(problem, {.base_url = services_.options.public_base_url, .request_id = request_id});
   }
 
-  void adopt_unfinished() override { surface_.turns.adopt_unfinished(); }
+  void adopt_unfinished() override { turns_.adopt_unfinished(); }
 
   void begin_drain() override {
-    surface_.draining = true;
-    surface_.turns.close();
+    services_.draining = true;
+    turns_.close();
   }
 
   std::string make_console_url() override {
-    if (surface_.options.console_pack.empty()) return {};
-    return surface_.options.public_base_url + "/console/#code=" + surface_.console.codes.make();
+    if (console_pack_.empty()) return {};
+    return services_.options.public_base_url + "/console/#code=" + console_.codes.make();
   }
 
  private:
-  void judge(const Asked& asked) {
-    const net::Request& request = asked->request();
-    const Match matched = match(request.method, request.path);
-    asked->set_match(matched);
-    if (matched.route == nullptr) return answer_unmatched(asked, matched.known_path);
+  void judge(const RequestPtr& request) {
+    const Match matched = match(request->http().method, request->http().path);
+    request->set_match(matched);
+    if (matched.route == nullptr) return answer_unmatched(request, matched.known_path);
     if (matched.route->access == Access::open ||
-        (matched.route->access == Access::metrics && surface_.options.metrics_public)) {
-      return asked->let_in(asked);
+        (matched.route->access == Access::metrics && services_.options.metrics_public)) {
+      return request->let_in(request);
     }
     if (is_callback(matched.route->access)) {
-      return asked->is_only_head() ? executions::check_head(asked) : asked->let_in(asked);
+      return request->is_only_head() ? executions::check_head(request) : request->let_in(request);
     }
-    if (!asked->header("Authorization")) return admit_session(asked);
-    if (asked->is_repeated("Authorization")) return refuse_nobody(asked);
-    surface_.authentication.identify(asked->header("Authorization"),
-                                     [asked](Result<Identity> identity) { admit(asked, std::move(identity)); });
+    const auto then = [request](Result<Identity> identity) { admit(request, std::move(identity)); };
+    if (!request->header("Authorization")) return console::identify_session(request, then);
+    if (request->is_repeated("Authorization")) return refuse_unknown(request);
+    services_.authentication.identify(request->header("Authorization"), then);
   }
 
-  static void answer_unmatched(const Asked& asked, bool known_path) {
-    if (!known_path) return asked->problem(model::Slug::not_found, "There is no such path.");
-    if (asked->request().method == "OPTIONS") {
-      return asked->answer(204, "", "", {{"Allow", allowed_methods(asked->request().path)}});
+  static void answer_unmatched(const RequestPtr& request, bool known_path) {
+    if (!known_path) return request->problem(model::Slug::not_found, "There is no such path.");
+    if (request->http().method == "OPTIONS") {
+      return request->answer(204, "", "", {{"Allow", allowed_methods(request->http().path)}});
     }
-    asked->problem(model::Slug::method_not_allowed, "This path takes " + allowed_methods(asked->request().path) + ".");
+    const auto allowed = allowed_methods(request->http().path);
+    request->problem({.slug = model::Slug::method_not_allowed, .detail = "This path takes " + allowed + "."},
+                     {{"Allow", allowed}});
   }
 
-  Surface surface_;
+  assistant::Turns turns_;
+  const std::string_view console_pack_;
+  console::Console console_;
+  const operations::Documents documents_;
+  Services services_;
 };
 
 }  // namespace
@@ -267,8 +303,6 @@ std::size_t body_bytes_max_of(std::string_view method, std::string_view path) {
                                                                            : route->body_bytes_max;
 }
 
-std::unique_ptr<Api> make_api(ApiNeeds needs, ApiOptions options) {
-  return std::make_unique<Surfaces>(needs, std::move(options));
-}
+std::unique_ptr<Api> make_api(ApiNeeds needs, ApiOptions options) { return std::make_unique<HttpApis>(needs, options); }
 
 }  // namespace sluice::api

@@ -1,6 +1,6 @@
 #include "api/api_fixture.h"
+#include "api/request/traceparent.h"
 #include "api/routes.h"
-#include "api/traceparent.h"
 
 namespace sluice::api {
 namespace operations_test {

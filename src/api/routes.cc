@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <optional>
 
-#include "api/admin/handlers.h"
-#include "api/agui/handlers.h"
-#include "api/assistant/handlers.h"
-#include "api/bag_uploads.h"
-#include "api/console/handlers.h"
-#include "api/executions/handlers.h"
-#include "api/integration/handlers.h"
-#include "api/operations/handlers.h"
-#include "api/tables/handlers.h"
-#include "api/workflows/handlers.h"
+#include "api/admin/admin.h"
+#include "api/agui/agui.h"
+#include "api/assistant/assistant.h"
+#include "api/console/console.h"
+#include "api/executions/executions.h"
+#include "api/inputs/file_uploads.h"
+#include "api/integration/integration.h"
+#include "api/operations/operations.h"
+#include "api/tables/tables.h"
+#include "api/workflows/workflows.h"
 #include "base/limits.h"
 
 namespace sluice::api {
@@ -355,14 +355,14 @@ constexpr bool no_row_has_too_many_params() {
 }
 static_assert(no_row_has_too_many_params());
 
-bool fits(const Path& row, const Path& asked, PathParams& params) {
-  if (row.count != asked.count) return false;
+bool fits(const Path& row, const Path& path, PathParams& params) {
+  if (row.count != path.count) return false;
   std::size_t param_count = 0;
   for (std::size_t i = 0; i < row.count; ++i) {
     if (is_param(row.segments[i])) {
-      if (asked.segments[i].empty()) return false;
-      params[param_count++] = asked.segments[i];
-    } else if (row.segments[i] != asked.segments[i]) {
+      if (path.segments[i].empty()) return false;
+      params[param_count++] = path.segments[i];
+    } else if (row.segments[i] != path.segments[i]) {
       return false;
     }
   }
@@ -376,11 +376,11 @@ std::span<const Route> routes() { return table; }
 Match match(std::string_view method, std::string_view path) {
   const bool is_head = method == "HEAD";
   if (is_head) method = "GET";
-  const auto asked = split(without_depth(path));
-  if (!asked) return {};
+  const auto segments = split(without_depth(path));
+  if (!segments) return {};
   Match out;
   for (std::size_t i = 0; i < std::size(table); ++i) {
-    if (!fits(split_table[i], *asked, out.params)) continue;
+    if (!fits(split_table[i], *segments, out.params)) continue;
     out.known_path = true;
     if (table[i].method != method || (is_head && is_callback(table[i].access))) continue;
     out.route = &table[i];
@@ -390,12 +390,12 @@ Match match(std::string_view method, std::string_view path) {
 }
 
 std::string allowed_methods(std::string_view path) {
-  const auto asked = split(without_depth(path));
-  if (!asked) return {};
+  const auto segments = split(without_depth(path));
+  if (!segments) return {};
   std::string out;
   PathParams params;
   for (std::size_t i = 0; i < std::size(table); ++i) {
-    if (!fits(split_table[i], *asked, params) || out.find(table[i].method) != std::string::npos) continue;
+    if (!fits(split_table[i], *segments, params) || out.find(table[i].method) != std::string::npos) continue;
     out += table[i].method;
     out += table[i].method == "GET" && !is_callback(table[i].access) ? ", HEAD, " : ", ";
   }

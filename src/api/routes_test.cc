@@ -3,8 +3,7 @@
 #include <set>
 
 #include "api/api_fixture.h"
-#include "api/operations/handlers.h"
-#include "api/operations/reference.h"
+#include "api/operations/operations.h"
 
 namespace sluice::api {
 namespace routes_test {

@@ -3,7 +3,7 @@
 // signature is reached, too.
 #include <map>
 
-#include "api/integration/decisions.h"
+#include "api/inputs/decisions.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "tests/fuzz/pieces.h"
@@ -46,9 +46,9 @@ std::optional<Given> read(std::string_view text) {
   if (!document || document.value().root().kind() != json::Kind::object) return std::nullopt;
   Findings findings;
   const Fields fields(document.value().root(), "", names, findings);
-  Given out{.signature = integration::read_signature(fields)};
-  integration::read_note(fields);
-  for (auto& secret : integration::read_secrets(fields)) out.secrets.emplace(secret.alias, secret.value);
+  Given out{.signature = read_signature(fields)};
+  read_note(fields);
+  for (auto& secret : read_secrets(fields)) out.secrets.emplace(secret.alias, secret.value);
   for (const auto& error : findings.errors) SLUICE_CHECK(is_utf8(error.message) && is_utf8(error.pointer));
   if (!findings.errors.empty()) return std::nullopt;
   return out;

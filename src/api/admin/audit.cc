@@ -1,9 +1,9 @@
 // The chain of what was decided: read, and proven whole.
 #include <limits>
 
-#include "api/admin/handlers.h"
-#include "api/fields.h"
-#include "api/request_context.h"
+#include "api/admin/admin.h"
+#include "api/request/reading.h"
+#include "api/request/request_context.h"
 #include "base/bytes.h"
 #include "gates/gates.h"
 
@@ -30,17 +30,17 @@ std::string page_json(std::vector<model::AuditEntry> entries, std::size_t limit)
 // Walks the whole chain a page at a time. Kept alive by the answer it waits for.
 class Verification final : public std::enable_shared_from_this<Verification> {
  public:
-  explicit Verification(const Asked& asked) : asked_(asked) {}
+  explicit Verification(const RequestPtr& request) : request_(request) {}
 
   void read_page() {
-    asked_->store().audit(
+    request_->store().audit(
         {}, count_, page_rows,
         [self = shared_from_this()](const Result<std::vector<model::AuditEntry>>& page) { self->on_page(page); });
   }
 
  private:
   void on_page(const Result<std::vector<model::AuditEntry>>& page) {
-    if (!page) return asked_->fail(page.error());
+    if (!page) return request_->fail(page.error());
     const auto& entries = page.value();
     if (entries.empty()) return tell(std::nullopt);
     const auto broken = gates::first_broken_link(entries, head_);
@@ -59,19 +59,19 @@ class Verification final : public std::enable_shared_from_this<Verification> {
     writer.key("head_sha256");
     head_.empty() || first_broken ? writer.null() : writer.string(to_hex(head_));
     writer.end_object();
-    asked_->answer_json(200, std::move(out));
+    request_->answer_json(200, std::move(out));
   }
 
-  Asked asked_;
+  RequestPtr request_;
   int64_t count_ = 0;  // entries have numbers without gaps
   std::string head_;
 };
 
 }  // namespace
 
-void list_audit(const Asked& asked) {
+void list_audit(const RequestPtr& request) {
   Findings findings;
-  const Query query(asked, list_parameters, findings);
+  const Query query(request, list_parameters, findings);
   const auto limit = static_cast<int>(query.integer("limit", 1, limits::page_max).value_or(limits::page_default));
   const auto after = query.integer("after", 0, std::numeric_limits<int64_t>::max()).value_or(0);
   std::optional<model::TenantId> tenant;
@@ -79,13 +79,13 @@ void list_audit(const Asked& asked) {
     tenant = model::TenantId::parse(*given);
     if (!tenant) query.refuse("tenant_id", "is not the id of a tenant");
   }
-  if (refused(asked, findings)) return;
-  asked->store().audit(tenant, after, limit + 1, [asked, limit](Result<std::vector<model::AuditEntry>> entries) {
-    if (!entries) return asked->fail(entries.error());
-    asked->answer_json(200, page_json(std::move(entries).take(), static_cast<std::size_t>(limit)));
+  if (refused(request, findings)) return;
+  request->store().audit(tenant, after, limit + 1, [request, limit](Result<std::vector<model::AuditEntry>> entries) {
+    if (!entries) return request->fail(entries.error());
+    request->answer_json(200, page_json(std::move(entries).take(), static_cast<std::size_t>(limit)));
   });
 }
 
-void verify_audit(const Asked& asked) { std::make_shared<Verification>(asked)->read_page(); }
+void verify_audit(const RequestPtr& request) { std::make_shared<Verification>(request)->read_page(); }
 
 }  // namespace sluice::api::admin

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "api/integration/streaming.h"
+#include "api/answers/streaming.h"
 #include "base/limits.h"
 
 namespace sluice::api::agui {
@@ -20,59 +20,60 @@ Seen read_seen(std::string_view id, std::string_view run_id, std::string_view na
   return out;
 }
 
-void with_named_run(const Asked& asked, std::string thread_id, std::string run_id,
+void with_named_run(const RequestPtr& request, std::string thread_id, std::string run_id,
                     Callback<void(const store::AguiRun&)> then) {
-  auto found = [asked, then = std::move(then)](const Result<store::AguiRun>& named) mutable {
+  auto found = [request, then = std::move(then)](const Result<store::AguiRun>& named) mutable {
     if (named) return then(named.value());
-    if (named.error().kind != ErrorKind::not_found) return asked->fail(named.error());
-    asked->problem(model::Slug::not_found, "There is no AG-UI run of that name.");
+    if (named.error().kind != ErrorKind::not_found) return request->fail(named.error());
+    request->problem(model::Slug::not_found, "There is no AG-UI run of that name.");
   };
-  const auto tenant = asked->tenant().id;
-  if (thread_id.empty()) return asked->store().agui_run_named(tenant, std::move(run_id), std::move(found));
-  asked->store().agui_run(tenant, std::move(thread_id), std::move(run_id), std::move(found));
+  const auto tenant = request->tenant().id;
+  if (thread_id.empty()) return request->store().agui_run_named(tenant, std::move(run_id), std::move(found));
+  request->store().agui_run(tenant, std::move(thread_id), std::move(run_id), std::move(found));
 }
 
-void stream_named(const Asked& asked, const store::AguiRun& named, wire::Format format, int64_t after) {
-  asked->store().run(
-      asked->tenant().id, named.run, [asked, format, after, segment = named.segment](const Result<model::Run>& run) {
-        if (!run) return asked->fail(run.error());
-        integration::open_stream(asked, {.run = run.value(), .format = format, .after = after, .segment = segment});
-      });
+void stream_named(const RequestPtr& request, const store::AguiRun& named, wire::Format format, int64_t after) {
+  request->store().run(request->tenant().id, named.run,
+                       [request, format, after, segment = named.segment](const Result<model::Run>& run) {
+                         if (!run) return request->fail(run.error());
+                         open_stream(request,
+                                     {.run = run.value(), .format = format, .after = after, .segment = segment});
+                       });
 }
 
 namespace {
 
 constexpr std::string_view no_such_agent = "This tenant has no agent of that id or name.";
 
-void look_for_agent(const Asked& asked, std::string name, std::optional<model::AgentId> after,
+void look_for_agent(const RequestPtr& request, std::string name, std::optional<model::AgentId> after,
                     Callback<void(std::optional<model::AgentId>)> then) {
   const store::PageQuery<model::AgentId> query{.limit = limits::page_max, .starting_after = after};
-  asked->store().agents(
-      asked->tenant().id, query,
-      [asked, name = std::move(name), then = std::move(then)](const Result<store::Page<model::Agent>>& page) mutable {
-        if (!page) return asked->fail(page.error());
+  request->store().agents(
+      request->tenant().id, query,
+      [request, name = std::move(name), then = std::move(then)](const Result<store::Page<model::Agent>>& page) mutable {
+        if (!page) return request->fail(page.error());
         const auto& rows = page.value().rows;
         const auto found = std::ranges::find(rows, name, &model::Agent::name);
         if (found != rows.end()) return then(found->id);
-        if (!page.value().has_more) return asked->problem(model::Slug::not_found, no_such_agent);
-        look_for_agent(asked, std::move(name), rows.back().id, std::move(then));
+        if (!page.value().has_more) return request->problem(model::Slug::not_found, no_such_agent);
+        look_for_agent(request, std::move(name), rows.back().id, std::move(then));
       });
 }
 
 }  // namespace
 
-void with_agent_of_path(const Asked& asked, Callback<void(std::optional<model::AgentId>)> then) {
-  const auto given = asked->path_param(0);
+void with_agent_of_path(const RequestPtr& request, Callback<void(std::optional<model::AgentId>)> then) {
+  const auto given = request->path_param(0);
   if (given.empty()) return then(std::nullopt);
   const auto name = net::percent_decode(given);
-  if (!name) return asked->problem(model::Slug::not_found, no_such_agent);
+  if (!name) return request->problem(model::Slug::not_found, no_such_agent);
   const auto id = model::AgentId::parse(*name);
-  if (!id) return look_for_agent(asked, *name, std::nullopt, std::move(then));
-  asked->store().agent(asked->tenant().id, *id,
-                       [asked, then = std::move(then)](const Result<model::Agent>& agent) mutable {
-                         if (!agent) return asked->fail(agent.error());
-                         then(agent.value().id);
-                       });
+  if (!id) return look_for_agent(request, *name, std::nullopt, std::move(then));
+  request->store().agent(request->tenant().id, *id,
+                         [request, then = std::move(then)](const Result<model::Agent>& agent) mutable {
+                           if (!agent) return request->fail(agent.error());
+                           then(agent.value().id);
+                         });
 }
 
 }  // namespace sluice::api::agui

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "api/fields.h"
-#include "api/request_context.h"
+#include "api/request/fields.h"
+#include "api/request/request_context.h"
 #include "store/store.h"
 #include "wire/wire.h"
 
@@ -21,13 +21,13 @@ struct Seen {
 Seen read_seen(std::string_view id, std::string_view run_id, std::string_view name, Findings& findings);
 
 // Calls `then` with the run, or answers. An empty thread stands for any.
-void with_named_run(const Asked& asked, std::string thread_id, std::string run_id,
+void with_named_run(const RequestPtr& request, std::string thread_id, std::string run_id,
                     Callback<void(const store::AguiRun&)> then);
 
 // Streams it, from where the client is.
-void stream_named(const Asked& asked, const store::AguiRun& named, wire::Format format, int64_t after);
+void stream_named(const RequestPtr& request, const store::AguiRun& named, wire::Format format, int64_t after);
 
 // The agent that the path names by its id or its name, if it names one; answers when the tenant has no such agent.
-void with_agent_of_path(const Asked& asked, Callback<void(std::optional<model::AgentId>)> then);
+void with_agent_of_path(const RequestPtr& request, Callback<void(std::optional<model::AgentId>)> then);
 
 }  // namespace sluice::api::agui

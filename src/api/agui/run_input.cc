@@ -4,7 +4,8 @@
 #include <array>
 #include <charconv>
 
-#include "api/integration/kit_input.h"
+#include "api/inputs/kit_input.h"
+#include "api/request/reading.h"
 
 namespace sluice::api::agui {
 namespace {
@@ -56,8 +57,8 @@ void check_version(const Fields& fields) {
   }
 }
 
-Peer peer_of(const Asked& asked, const Fields& fields) {
-  if (fields.given("data") || asked->header("X-Run-Id")) return Peer::tanstack;
+Peer peer_of(const RequestPtr& request, const Fields& fields) {
+  if (fields.given("data") || request->header("X-Run-Id")) return Peer::tanstack;
   return fields.given("protocolVersion") && !fields.null("protocolVersion") ? Peer::current : Peer::old;
 }
 
@@ -160,7 +161,7 @@ void read_messages(const Fields& fields, json::Value root, RunInput& out) {
 void read_tools(const Fields& fields, RunInput& out) {
   const auto list = fields.objects("tools", tool_names, tools_max);
   for (const auto& tool : list.value_or(std::vector<Fields>{})) {
-    out.extras.client_tools.push_back(integration::read_host_tool(tool));
+    out.extras.client_tools.push_back(read_host_tool(tool));
   }
 }
 
@@ -178,7 +179,7 @@ void read_props(const Fields& fields, Findings& findings, json::Value root, RunI
   const auto props = root.find("forwardedProps");
   if (!props || props->kind() != json::Kind::object) return;
   const Fields inner(*props, fields.pointer("forwardedProps"), props_names, findings);
-  out.extras.session_id = integration::read_session_id(inner, "sessionId");
+  out.extras.session_id = read_session_id(inner, "sessionId");
   if (const auto on_capacity = inner.text("onCapacity", name_rule)) {
     if (*on_capacity != "hold" && *on_capacity != "reject") inner.refuse("onCapacity", "must be hold or reject");
     out.hold = *on_capacity == "hold";
@@ -186,7 +187,7 @@ void read_props(const Fields& fields, Findings& findings, json::Value root, RunI
   const auto options = props->find("modelOptions");
   if (out.extras.session_id || !options || options->kind() != json::Kind::object) return;
   const Fields deeper(*options, inner.pointer("modelOptions"), props_names, findings);
-  out.extras.session_id = integration::read_session_id(deeper, "sessionId");
+  out.extras.session_id = read_session_id(deeper, "sessionId");
 }
 
 void read_metadata(const Fields& entry, ResumeEntry& out) {
@@ -194,7 +195,7 @@ void read_metadata(const Fields& entry, ResumeEntry& out) {
   if (!metadata) return;
   const auto ours = metadata->object("sluice", sluice_names);
   const auto& holder = ours && ours->given("signature") ? *ours : *metadata;
-  if (holder.given("signature")) out.signature = integration::read_signature(holder);
+  if (holder.given("signature")) out.signature = read_signature(holder);
 }
 
 void read_payload(const Fields& entry, json::Value object, Findings& findings, ResumeEntry& out) {
@@ -206,9 +207,9 @@ void read_payload(const Fields& entry, json::Value object, Findings& findings, R
   if (payload->kind() != json::Kind::object || out.interrupt_id.starts_with(client_tool_prefix)) return;
   const Fields fields(*payload, entry.pointer("payload"), payload_names, findings);
   out.approved = fields.boolean("approved");
-  out.note = integration::read_note(fields);
-  out.secrets = integration::read_secrets(fields);
-  if (fields.given("signature") && !fields.null("signature")) out.signature = integration::read_signature(fields);
+  out.note = read_note(fields);
+  out.secrets = read_secrets(fields);
+  if (fields.given("signature") && !fields.null("signature")) out.signature = read_signature(fields);
   if (fields.given("editedArgs") && !fields.null("editedArgs")) {
     fields.refuse("editedArgs", "cannot be changed here: approve the call as it is, or deny it");
   }
@@ -237,13 +238,13 @@ void read_resume(const Fields& fields, json::Value root, Findings& findings, Run
 
 }  // namespace
 
-std::optional<RunInput> read_run_input(const Asked& asked) {
-  const auto body = read_body(asked);
+std::optional<RunInput> read_run_input(const RequestPtr& request) {
+  const auto body = read_body(request);
   if (!body) return std::nullopt;
   Findings findings;
   const auto root = body->root();
   const Fields fields(root, "", input_names, findings);
-  RunInput out{.peer = peer_of(asked, fields)};
+  RunInput out{.peer = peer_of(request, fields)};
   auto& names = out.extras.agui.emplace();
   names.thread_id = read_id(fields, "threadId", true);
   names.run_id = read_id(fields, "runId", true);
@@ -254,12 +255,12 @@ std::optional<RunInput> read_run_input(const Asked& asked) {
   read_context(fields, out);
   read_props(fields, findings, root, out);
   read_resume(fields, root, findings, out);
-  if (refused(asked, findings)) return std::nullopt;
+  if (refused(request, findings)) return std::nullopt;
   return out;
 }
 
-wire::Format format_for(const Asked& asked, Peer peer) {
-  const std::string_view accept = asked->header("Accept").value_or("");
+wire::Format format_for(const RequestPtr& request, Peer peer) {
+  const std::string_view accept = request->header("Accept").value_or("");
   const bool is_lines = accept.find("application/x-ndjson") != std::string_view::npos &&
                         accept.find("text/event-stream") == std::string_view::npos;
   switch (peer) {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "api/fields.h"
-#include "api/integration/decisions.h"
-#include "api/request_context.h"
+#include "api/inputs/decisions.h"
+#include "api/request/reading.h"
+#include "api/request/request_context.h"
 #include "wire/wire.h"
 
 namespace sluice::api::agui {
@@ -27,7 +27,7 @@ struct ResumeEntry {
   std::string payload;  // JSON, or the text itself where it is one
   bool has_payload = false;
   std::optional<gates::Signature> signature;
-  std::vector<integration::SecretInput> secrets;
+  std::vector<SecretInput> secrets;
   std::optional<std::string> note;
 };
 
@@ -44,10 +44,10 @@ struct RunInput {
 };
 
 // Empty when it was wrong and the caller has been told so.
-std::optional<RunInput> read_run_input(const Asked& asked);
+std::optional<RunInput> read_run_input(const RequestPtr& request);
 
 // In the form that the caller accepts: server-sent events, or one a line.
-wire::Format format_for(const Asked& asked, Peer peer);
+wire::Format format_for(const RequestPtr& request, Peer peer);
 
 // "client_tool_step_3" is what TanStack calls the wait for the call step_3.
 inline constexpr std::string_view client_tool_prefix = "client_tool_";

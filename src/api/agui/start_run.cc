@@ -1,13 +1,12 @@
 // POST: a new run, an answer to one that waits, or somebody who was cut off and comes back with the same words.
 #include <algorithm>
 
-#include "api/agui/earlier_prompt.h"
-#include "api/agui/handlers.h"
+#include "api/agui/agui.h"
 #include "api/agui/named_run.h"
 #include "api/agui/run_input.h"
-#include "api/agui/settled.h"
-#include "api/agui/thread_reading.h"
-#include "api/integration/message_input.h"
+#include "api/agui/threads.h"
+#include "api/inputs/message_input.h"
+#include "api/request/reading.h"
 
 namespace sluice::api::agui {
 namespace {
@@ -31,15 +30,15 @@ std::string call_id_of(const model::Approval& approval, const model::RequestedIt
 // Kept alive by the answer it waits for.
 class Starting final : public std::enable_shared_from_this<Starting> {
  public:
-  Starting(const Asked& asked, RunInput input, std::optional<model::AgentId> agent)
-      : asked_(asked), input_(std::move(input)), format_(format_for(asked, input_.peer)), agent_(agent) {}
+  Starting(const RequestPtr& request, RunInput input, std::optional<model::AgentId> agent)
+      : request_(request), input_(std::move(input)), format_(format_for(request, input_.peer)), agent_(agent) {}
 
   void begin() {
     Findings findings;
-    if (const auto last = asked_->header("Last-Event-ID")) {
+    if (const auto last = request_->header("Last-Event-ID")) {
       seen_ = read_seen(*last, input_.names().run_id, "Last-Event-ID", findings);
     }
-    if (!refused(asked_, findings)) find_run();
+    if (!refused(request_, findings)) find_run();
   }
 
  private:
@@ -47,39 +46,39 @@ class Starting final : public std::enable_shared_from_this<Starting> {
   auto found_or(Found found, Missing missing) {
     return [self = shared_from_this(), found, missing](auto result) {
       if (result) return found(*self, std::move(result).take());
-      if (result.error().kind != ErrorKind::not_found) return self->asked_->fail(result.error());
+      if (result.error().kind != ErrorKind::not_found) return self->request_->fail(result.error());
       missing(*self);
     };
   }
 
   // The same run again is the same stream again.
   void find_run() {
-    asked_->store().agui_run(
-        asked_->tenant().id, input_.names().thread_id, input_.names().run_id,
+    request_->store().agui_run(
+        request_->tenant().id, input_.names().thread_id, input_.names().run_id,
         found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
                  [](Starting& self) {
                    if (!self.seen_.is_named) return self.find_thread();
-                   self.asked_->problem(model::Slug::not_found,
-                                        "The thread has no run of that name to come back to. Leave Last-Event-ID out "
-                                        "to start it.");
+                   self.request_->problem(model::Slug::not_found,
+                                          "The thread has no run of that name to come back to. Leave Last-Event-ID out "
+                                          "to start it.");
                  }));
   }
 
-  void come_back(const store::AguiRun& named) { stream_named(asked_, named, format_, seen_.after); }
+  void come_back(const store::AguiRun& named) { stream_named(request_, named, format_, seen_.after); }
 
   void find_thread() {
-    asked_->store().thread(asked_->tenant().id, input_.names().thread_id,
-                           found_or([](Starting& self, model::ConversationId id) { self.find_conversation(id); },
-                                    [](Starting& self) { self.start_thread(); }));
+    request_->store().thread(request_->tenant().id, input_.names().thread_id,
+                             found_or([](Starting& self, model::ConversationId id) { self.find_conversation(id); },
+                                      [](Starting& self) { self.start_thread(); }));
   }
 
   void find_conversation(model::ConversationId id) {
-    asked_->store().conversation(
-        asked_->tenant().id, id, [self = shared_from_this()](const Result<model::Conversation>& conversation) {
-          if (!conversation) return self->asked_->fail(conversation.error());
+    request_->store().conversation(
+        request_->tenant().id, id, [self = shared_from_this()](const Result<model::Conversation>& conversation) {
+          if (!conversation) return self->request_->fail(conversation.error());
           const auto& agent = conversation.value().agent_id;
           if (self->agent_ && *self->agent_ != agent) {
-            return self->asked_->invalid("agent", "is not the thread's, which is " + agent.text());
+            return self->request_->invalid("agent", "is not the thread's, which is " + agent.text());
           }
           self->find_waiting(conversation.value().id);
         });
@@ -87,20 +86,20 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // Only the newest run of a conversation can be one that is not over.
   void find_waiting(model::ConversationId conversation) {
-    asked_->store().runs(asked_->tenant().id, {.conversation = conversation}, {.limit = 1},
-                         [self = shared_from_this(), conversation](const Result<store::Page<model::Run>>& page) {
-                           if (!page) return self->asked_->fail(page.error());
-                           const auto& rows = page.value().rows;
-                           if (!rows.empty() && rows[0].state == model::RunState::parked) {
-                             return self->find_approval(rows[0].id, conversation);
-                           }
-                           if (!self->says_something() && !rows.empty()) return self->show_thread(rows[0]);
-                           self->send(conversation);
-                         });
+    request_->store().runs(request_->tenant().id, {.conversation = conversation}, {.limit = 1},
+                           [self = shared_from_this(), conversation](const Result<store::Page<model::Run>>& page) {
+                             if (!page) return self->request_->fail(page.error());
+                             const auto& rows = page.value().rows;
+                             if (!rows.empty() && rows[0].state == model::RunState::parked) {
+                               return self->find_approval(rows[0].id, conversation);
+                             }
+                             if (!self->says_something() && !rows.empty()) return self->show_thread(rows[0]);
+                             self->send(conversation);
+                           });
   }
 
   void find_approval(model::RunId run, model::ConversationId conversation) {
-    asked_->store().open_approval(
+    request_->store().open_approval(
         run, found_or([](Starting& self, const model::Approval& approval) { self.answer(approval); },
                       [conversation](Starting& self) { self.send(conversation); }));
   }
@@ -108,23 +107,23 @@ class Starting final : public std::enable_shared_from_this<Starting> {
   // ── something that waits ──
   void answer(const model::Approval& approval) {
     if (input_.resume.empty() && input_.results.empty()) {
-      return asked_->problem(model::Slug::conversation_busy, "A run of this thread waits for an answer to " +
-                                                                 approval.id.text() +
-                                                                 ": resume it, or cancel it, before the next message.");
+      return request_->problem(model::Slug::conversation_busy,
+                               "A run of this thread waits for an answer to " + approval.id.text() +
+                                   ": resume it, or cancel it, before the next message.");
     }
     if (input_.prompt.empty()) return take_answer(approval);
     // The first event of the run that waits has the messages that began it.
-    asked_->store().journal(approval.run_id, {}, 1,
-                            [self = shared_from_this(), approval](const Result<store::JournalPage>& page) {
-                              if (!page) return self->asked_->fail(page.error());
-                              const auto& events = page.value().events;
-                              if (events.empty() || self->is_prompt_of(events.front().event())) {
-                                return self->take_answer(approval);
-                              }
-                              self->asked_->invalid("/messages",
-                                                    "ends with a message of the user that the run which waits does not "
-                                                    "know; send it when that run is over");
-                            });
+    request_->store().journal(
+        approval.run_id, {}, 1, [self = shared_from_this(), approval](const Result<store::JournalPage>& page) {
+          if (!page) return self->request_->fail(page.error());
+          const auto& events = page.value().events;
+          if (events.empty() || self->is_prompt_of(events.front().event())) {
+            return self->take_answer(approval);
+          }
+          self->request_->invalid("/messages",
+                                  "ends with a message of the user that the run which waits does not "
+                                  "know; send it when that run is over");
+        });
   }
 
   // Of a run that no AG-UI client began nothing is known; then it may be.
@@ -147,7 +146,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
   }
 
   void give_results(const model::Approval& approval) {
-    integration::DecisionInput decision{.approve = true};
+    DecisionInput decision{.approve = true};
     decision.answers.agui_run_id = input_.names().run_id;
     Findings findings;
     for (const auto& item : approval.requested_items) {
@@ -161,7 +160,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
       }
     }
     refuse_strangers(approval, findings);
-    if (refused(asked_, findings)) return;
+    if (refused(request_, findings)) return;
     hand_on(approval, std::move(decision));
   }
 
@@ -217,28 +216,29 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     if (findings.errors.empty() && ours == nullptr) {
       findings.refuse("/resume", "must answer every interrupt that waits: " + approval.id.text());
     }
-    if (refused(asked_, findings)) return;
-    if (!ours->signature && !asked_->tenant().agui_unsigned_approvals) {
-      return asked_->problem(model::Slug::approval_signature_invalid,
-                             "This tenant's approvals must be signed: put the signature into the entry's "
-                             "metadata.signature, or have the operator let answers count without one: sluice tenants "
-                             "update " +
-                                 asked_->tenant().id.text() + " --agui-unsigned-approvals yes");
+    if (refused(request_, findings)) return;
+    if (!ours->signature && !request_->tenant().agui_unsigned_approvals) {
+      return request_->problem(model::Slug::approval_signature_invalid,
+                               "This tenant's approvals must be signed: put the signature into the entry's "
+                               "metadata.signature, or have the operator let answers count without one: sluice tenants "
+                               "update " +
+                                   request_->tenant().id.text() + " --agui-unsigned-approvals yes");
     }
-    integration::DecisionInput decision{.approve = !ours->is_cancelled && *ours->approved,
-                                        .signature = ours->signature,
-                                        .secrets = ours->secrets,
-                                        .note = ours->note};
+    DecisionInput decision{.approve = !ours->is_cancelled && *ours->approved,
+                           .signature = ours->signature,
+                           .secrets = ours->secrets,
+                           .note = ours->note};
     if (ours->is_cancelled && !decision.note) decision.note = "The user declined to answer.";
     if (!decision.approve) decision.secrets.clear();
     decision.answers.agui_run_id = input_.names().run_id;
     hand_on(approval, std::move(decision));
   }
 
-  void hand_on(const model::Approval& approval, integration::DecisionInput decision) {
+  void hand_on(const model::Approval& approval, DecisionInput decision) {
     decision.answers.agui_thread_id = input_.names().thread_id;
-    integration::decide_on(
-        asked_, approval, std::move(decision), [self = shared_from_this()](const model::Approval&) { self->follow(); },
+    decide_on(
+        request_, approval, std::move(decision),
+        [self = shared_from_this()](const model::Approval&) { self->follow(); },
         [self = shared_from_this(), conversation = approval.conversation_id](const model::Problem& problem) {
           self->was_late(problem, conversation, look_count_max);
         });
@@ -246,29 +246,29 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // The same answer may be on its way from another connection: then it is that one's run, as soon as it is on disk.
   void was_late(const model::Problem& problem, model::ConversationId conversation, int looks_left) {
-    asked_->store().agui_run(asked_->tenant().id, input_.names().thread_id, input_.names().run_id,
-                             found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
-                                      [problem, conversation, looks_left](Starting& self) {
-                                        if (problem.slug != model::Slug::approval_expired)
-                                          return self.asked_->problem(problem);
-                                        if (looks_left == 0) return self.settle(conversation);
-                                        self.look_again_ = self.asked_->surface().needs.loop.after(
-                                            Millis{look_every_ms},
-                                            [me = self.shared_from_this(), problem, conversation, looks_left] {
-                                              me->was_late(problem, conversation, looks_left - 1);
-                                            });
-                                      }));
+    request_->store().agui_run(request_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                               found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
+                                        [problem, conversation, looks_left](Starting& self) {
+                                          if (problem.slug != model::Slug::approval_expired)
+                                            return self.request_->problem(problem);
+                                          if (looks_left == 0) return self.settle(conversation);
+                                          self.look_again_ = self.request_->services().needs.loop.after(
+                                              Millis{look_every_ms},
+                                              [me = self.shared_from_this(), problem, conversation, looks_left] {
+                                                me->was_late(problem, conversation, looks_left - 1);
+                                              });
+                                        }));
   }
 
   // Whatever was asked is answered already; the client is told how the thread stands.
   void settle(model::ConversationId conversation) {
-    read_thread(asked_, conversation, {.limit = settled_runs_max},
+    read_thread(request_, conversation, {.limit = settled_runs_max},
                 [self = shared_from_this()](const ThreadNow& now) { self->answer_settled(now.messages); });
   }
 
   void answer_settled(std::string_view messages) {
     const auto type = wire::is_sse(format_) ? "text/event-stream" : "application/x-ndjson";
-    asked_->answer(200, type, settled_stream(format_, input_.names(), messages));
+    request_->answer(200, type, settled_stream(format_, input_.names(), messages));
   }
 
   // ── nothing new ──
@@ -281,9 +281,9 @@ class Starting final : public std::enable_shared_from_this<Starting> {
       model::Problem problem{.slug = model::Slug::conversation_busy,
                              .detail = "The thread is answering a message: join that run by GET, or wait for its end."};
       problem.conflicting_resource_id = newest.id.text();
-      return asked_->problem(problem);
+      return request_->problem(problem);
     }
-    read_thread(asked_, newest.conversation_id, {.limit = settled_runs_max},
+    read_thread(request_, newest.conversation_id, {.limit = settled_runs_max},
                 [self = shared_from_this()](const ThreadNow& now) {
                   Findings findings;
                   for (const auto& result : self->input_.results) {
@@ -292,7 +292,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                     const bool is_known = now.messages.find(R"("toolCallId":)" + name) != std::string::npos;
                     if (!is_known) refuse_result(result, findings);
                   }
-                  if (!refused(self->asked_, findings)) self->answer_settled(now.messages);
+                  if (!refused(self->request_, findings)) self->answer_settled(now.messages);
                 });
   }
 
@@ -310,9 +310,9 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // The very same answer may have been quicker since the run was looked for.
   void find_answered(model::ConversationId conversation) {
-    asked_->store().agui_run(asked_->tenant().id, input_.names().thread_id, input_.names().run_id,
-                             found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
-                                      [conversation](Starting& self) { self.settle(conversation); }));
+    request_->store().agui_run(request_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                               found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
+                                        [conversation](Starting& self) { self.settle(conversation); }));
   }
 
   // Calls back with true when the thread asked for each of them once, and does not any more.
@@ -322,17 +322,17 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     if (name.starts_with(client_tool_prefix)) return are_settled(conversation, index + 1, std::move(then));
     const auto id = model::ApprovalId::parse(name);
     if (!id) return then(false);
-    asked_->store().approval(asked_->tenant().id, *id,
-                             [self = shared_from_this(), conversation, index,
-                              then = std::move(then)](const Result<model::Approval>& approval) mutable {
-                               if (!approval || approval.value().conversation_id != conversation) return then(false);
-                               self->are_settled(conversation, index + 1, std::move(then));
-                             });
+    request_->store().approval(request_->tenant().id, *id,
+                               [self = shared_from_this(), conversation, index,
+                                then = std::move(then)](const Result<model::Approval>& approval) mutable {
+                                 if (!approval || approval.value().conversation_id != conversation) return then(false);
+                                 self->are_settled(conversation, index + 1, std::move(then));
+                               });
   }
 
   // What was decided is on disk, and with it the name of the run that goes on.
   void follow() {
-    with_named_run(asked_, input_.names().thread_id, input_.names().run_id,
+    with_named_run(request_, input_.names().thread_id, input_.names().run_id,
                    [self = shared_from_this()](const store::AguiRun& named) { self->come_back(named); });
   }
 
@@ -340,10 +340,10 @@ class Starting final : public std::enable_shared_from_this<Starting> {
   void start_thread() {
     if (!says_something() && input_.results.empty()) return show_new_thread();
     model::Conversation conversation;
-    conversation.id = asked_->ids().make<model::ConversationId>();
-    conversation.tenant_id = asked_->tenant().id;
+    conversation.id = request_->ids().make<model::ConversationId>();
+    conversation.tenant_id = request_->tenant().id;
     conversation.agent_id = agent_.value_or(model::AgentId{});
-    conversation.created_at = conversation.updated_at = conversation.last_message_at = asked_->now();
+    conversation.created_at = conversation.updated_at = conversation.last_message_at = request_->now();
     send(std::move(conversation));
   }
 
@@ -358,7 +358,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // A message that the thread has already is to be answered anew, perhaps in other words.
   void find_replaced(model::ConversationId conversation) {
-    find_earlier_prompt(asked_, conversation, input_.prompt_id,
+    find_earlier_prompt(request_, conversation, input_.prompt_id,
                         [self = shared_from_this(), conversation](std::optional<model::MessageId> first) {
                           self->send_on(conversation, first);
                         });
@@ -372,15 +372,15 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     if (findings.errors.empty() && input_.prompt.empty()) {
       findings.refuse("/messages", "must end with a message of the user that says something");
     }
-    if (refused(asked_, findings)) return;
-    auto send = integration::send_of(asked_, {.content = input_.prompt}, std::move(conversation));
+    if (refused(request_, findings)) return;
+    auto send = send_of(request_, {.content = input_.prompt}, std::move(conversation));
     send.hold = input_.hold;
     send.extras = input_.extras;
     if (replaced) {
       send.extras.agui->replaces = replaced->text();
       send.extras.session_id.reset();  // it remembers what is replaced
     }
-    asked_->engine().send(std::move(send), [self = shared_from_this()](const engine::SendOutcome& outcome) {
+    request_->engine().send(std::move(send), [self = shared_from_this()](const engine::SendOutcome& outcome) {
       if (const auto* problem = std::get_if<model::Problem>(&outcome)) return self->look_again(*problem);
       self->come_back({.run = std::get<engine::Sent>(outcome).run.id});
     });
@@ -388,12 +388,12 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // Another request with the same words may have been quicker: then it is that one's run.
   void look_again(const model::Problem& problem) {
-    asked_->store().agui_run(asked_->tenant().id, input_.names().thread_id, input_.names().run_id,
-                             found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
-                                      [problem](Starting& self) { self.asked_->problem(problem); }));
+    request_->store().agui_run(request_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                               found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
+                                        [problem](Starting& self) { self.request_->problem(problem); }));
   }
 
-  Asked asked_;
+  RequestPtr request_;
   const RunInput input_;
   const wire::Format format_;
   const std::optional<model::AgentId> agent_;  // empty: the thread's, or else the default
@@ -403,11 +403,11 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
 }  // namespace
 
-void start_run(const Asked& asked) {
-  if (integration::refused_while_draining(asked)) return;
-  with_agent_of_path(asked, [asked](std::optional<model::AgentId> agent) {
-    auto input = read_run_input(asked);
-    if (input) std::make_shared<Starting>(asked, std::move(*input), agent)->begin();
+void start_run(const RequestPtr& request) {
+  if (refused_while_draining(request)) return;
+  with_agent_of_path(request, [request](std::optional<model::AgentId> agent) {
+    auto input = read_run_input(request);
+    if (input) std::make_shared<Starting>(request, std::move(*input), agent)->begin();
   });
 }
 

@@ -1,6 +1,6 @@
 // Files in chats (A-5, S-12): what comes in, what goes out, and to whom.
 #include "api/assistant/chat_fixture.h"
-#include "api/bag_uploads.h"
+#include "api/inputs/file_uploads.h"
 #include "base/bytes.h"
 #include "base/digest.h"
 

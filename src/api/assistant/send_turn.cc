@@ -1,8 +1,8 @@
 // POST: the next turn of a chat, or its first, which makes the chat.
-#include "api/assistant/handlers.h"
+#include "api/assistant/assistant.h"
+#include "api/assistant/chats.h"
 #include "api/assistant/turn_input.h"
-#include "api/assistant/turn_stream.h"
-#include "api/integration/message_input.h"
+#include "api/inputs/message_input.h"
 
 namespace sluice::api::assistant {
 namespace {
@@ -14,15 +14,15 @@ constexpr int tries_max = 3;
 // Kept alive by the answer it waits for.
 class TurnSending final : public std::enable_shared_from_this<TurnSending> {
  public:
-  TurnSending(const Asked& asked, TurnInput input) : asked_(asked), input_(std::move(input)) {
+  TurnSending(const RequestPtr& request, TurnInput input) : request_(request), input_(std::move(input)) {
     turn_.keep_on_disconnect = input_.keeps_on;
   }
 
   void begin() {
     if (!input_.chat) return begin_chat();
-    with_chat(asked_, *input_.chat, [self = shared_from_this()](const model::Conversation& chat) {
+    with_chat(request_, *input_.chat, [self = shared_from_this()](const model::Conversation& chat) {
       if (self->input_.agent && *self->input_.agent != chat.agent_id) {
-        return self->asked_->invalid("/agentId", "is not the chat's agent, which is " + chat.agent_id.text());
+        return self->request_->invalid("/agentId", "is not the chat's agent, which is " + chat.agent_id.text());
       }
       self->chat_ = chat;
       self->find_attachment();
@@ -31,12 +31,12 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
 
  private:
   void begin_chat() {
-    chat_.id = asked_->ids().make<model::ConversationId>();
-    chat_.tenant_id = asked_->tenant().id;
+    chat_.id = request_->ids().make<model::ConversationId>();
+    chat_.tenant_id = request_->tenant().id;
     chat_.agent_id = input_.agent.value_or(model::AgentId{});
     chat_.kind = model::ConversationKind::chat;
     chat_.title = title_of(input_.message);
-    chat_.created_at = chat_.updated_at = chat_.last_message_at = asked_->now();
+    chat_.created_at = chat_.updated_at = chat_.last_message_at = request_->now();
     find_attachment();
   }
 
@@ -44,19 +44,20 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
   void find_attachment() {
     const auto index = turn_.attachments.size();
     if (index == input_.attachments.size()) return find_agent();
-    asked_->store().bags().file(asked_->tenant().id, input_.attachments[index],
-                                [self = shared_from_this(), index](const Result<model::BagFile>& file) {
-                                  if (!file && file.error().kind != ErrorKind::not_found) {
-                                    return self->asked_->fail(file.error());
-                                  }
-                                  const bool fits = file && (!file.value().chat_id || self->is_own(file.value()));
-                                  if (!fits) {
-                                    return self->asked_->invalid("/attachmentIds/" + std::to_string(index),
-                                                                 "names no file of this chat, nor one without a chat");
-                                  }
-                                  self->attach(file.value());
-                                  self->find_attachment();
-                                });
+    request_->store().bags().file(request_->tenant().id, input_.attachments[index],
+                                  [self = shared_from_this(), index](const Result<model::BagFile>& file) {
+                                    if (!file && file.error().kind != ErrorKind::not_found) {
+                                      return self->request_->fail(file.error());
+                                    }
+                                    const bool fits = file && (!file.value().chat_id || self->is_own(file.value()));
+                                    if (!fits) {
+                                      return self->request_->invalid(
+                                          "/attachmentIds/" + std::to_string(index),
+                                          "names no file of this chat, nor one without a chat");
+                                    }
+                                    self->attach(file.value());
+                                    self->find_attachment();
+                                  });
   }
 
   bool is_own(const model::BagFile& file) const { return file.chat_id == chat_.id; }
@@ -70,40 +71,41 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
   void find_agent() {
     if (!input_.sandbox_url.empty()) return send(tries_max);
     auto found = [self = shared_from_this()](const Result<model::Agent>& agent) {
-      if (!agent && agent.error().kind != ErrorKind::not_found) return self->asked_->fail(agent.error());
+      if (!agent && agent.error().kind != ErrorKind::not_found) return self->request_->fail(agent.error());
       if (!agent) return self->refuse_agent();
       const auto& environment = agent.value().environment_id;
       environment ? self->find_sandbox(*environment) : self->send(tries_max);
     };
-    if (chat_.agent_id == model::AgentId{}) return asked_->store().default_agent(asked_->tenant().id, std::move(found));
-    asked_->store().agent(asked_->tenant().id, chat_.agent_id, std::move(found));
+    if (chat_.agent_id == model::AgentId{})
+      return request_->store().default_agent(request_->tenant().id, std::move(found));
+    request_->store().agent(request_->tenant().id, chat_.agent_id, std::move(found));
   }
 
   void find_sandbox(model::EnvironmentId environment) {
-    asked_->store().environment(asked_->tenant().id, environment,
-                                [self = shared_from_this()](const Result<model::Environment>& found) {
-                                  if (!found) return self->asked_->fail(found.error());
-                                  const auto& variables = found.value().variables;
-                                  const auto named = variables.find(std::string(sandbox_variable));
-                                  if (named == variables.end()) return self->send(tries_max);
-                                  const auto fault = fault_of_sandbox_url(self->asked_, named->second);
-                                  if (!fault.empty()) {
-                                    return self->asked_->invalid("/agentId", "SANDBOX_URL of its environment " + fault);
-                                  }
-                                  self->input_.sandbox_url = named->second;
-                                  self->send(tries_max);
-                                });
+    request_->store().environment(
+        request_->tenant().id, environment, [self = shared_from_this()](const Result<model::Environment>& found) {
+          if (!found) return self->request_->fail(found.error());
+          const auto& variables = found.value().variables;
+          const auto named = variables.find(std::string(sandbox_variable));
+          if (named == variables.end()) return self->send(tries_max);
+          const auto fault = fault_of_sandbox_url(self->request_, named->second);
+          if (!fault.empty()) {
+            return self->request_->invalid("/agentId", "SANDBOX_URL of its environment " + fault);
+          }
+          self->input_.sandbox_url = named->second;
+          self->send(tries_max);
+        });
   }
 
-  void refuse_agent() { asked_->invalid("/agentId", "names no agent of this workspace"); }
+  void refuse_agent() { request_->invalid("/agentId", "names no agent of this workspace"); }
 
   // ── it is all there ──
 
-  bool has_sandbox() const { return asked_->surface().options.has_sandbox || !input_.sandbox_url.empty(); }
+  bool has_sandbox() const { return request_->services().options.has_sandbox || !input_.sandbox_url.empty(); }
 
   void send(int tries_left) {
     if (!has_sandbox() && !turn_.attachments.empty()) {
-      return asked_->problem(
+      return request_->problem(
           model::Slug::runner_unavailable,
           "Files need a sandbox: this server has none, and no runner was named (sandboxUrl, SANDBOX_URL "
           "of the agent's environment, or runner.urls of the server). Nothing was created.");
@@ -112,41 +114,43 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
     turn_.created_at_ms = chat_.created_at.ms;
     std::variant<model::ConversationId, model::Conversation> chat = chat_.id;
     if (!input_.chat) chat = chat_;
-    auto send = integration::send_of(asked_, {.content = input_.message}, std::move(chat));
+    auto send = send_of(request_, {.content = input_.message}, std::move(chat));
     send.hold = input_.hold;
     send.extras.chat = turn_;
     send.extras.sandbox_url = input_.sandbox_url;
     // Without a sandbox nobody could use them, and there is still a model to talk to.
     if (has_sandbox()) send.extras.builtin_skills = {"tables", "files", "workflow_editor"};
-    asked_->engine().send(std::move(send), [self = shared_from_this(), tries_left](const engine::SendOutcome& outcome) {
-      if (const auto* problem = std::get_if<model::Problem>(&outcome)) return self->on_problem(*problem, tries_left);
-      open_turn_stream(self->asked_, {std::get<engine::Sent>(outcome).run, self->input_.keeps_on});
-    });
+    request_->engine().send(
+        std::move(send), [self = shared_from_this(), tries_left](const engine::SendOutcome& outcome) {
+          if (const auto* problem = std::get_if<model::Problem>(&outcome))
+            return self->on_problem(*problem, tries_left);
+          open_turn_stream(self->request_, {std::get<engine::Sent>(outcome).run, self->input_.keeps_on});
+        });
   }
 
   void on_problem(const model::Problem& problem, int tries_left) {
-    if (problem.slug == model::Slug::conversation_archived) return asked_->not_found();
+    if (problem.slug == model::Slug::conversation_archived) return request_->not_found();
     if (problem.slug == model::Slug::not_found) return refuse_agent();
     const auto run = model::RunId::parse(problem.conflicting_resource_id.value_or(""));
-    if (problem.slug != model::Slug::conversation_busy || !run) return asked_->problem(problem);
-    if (tries_left > 0 && asked_->surface().turns.is_left(*run)) return make_way(*run, tries_left);
-    asked_->store().run(
-        asked_->tenant().id, *run, [self = shared_from_this(), problem](const Result<model::Run>& running) {
+    if (problem.slug != model::Slug::conversation_busy || !run) return request_->problem(problem);
+    if (tries_left > 0 && request_->services().turns.is_left(*run)) return make_way(*run, tries_left);
+    request_->store().run(
+        request_->tenant().id, *run, [self = shared_from_this(), problem](const Result<model::Run>& running) {
           auto told = problem;
           if (running) {
             told.more = {{"streamId", running.value().id.text()}, {"messageId", running.value().message_id.text()}};
           }
-          self->asked_->problem(told);
+          self->request_->problem(told);
         });
   }
 
   // However that ends: it is over then.
   void make_way(model::RunId left, int tries_left) {
-    asked_->engine().cancel(asked_->tenant().id, left,
-                            [self = shared_from_this(), tries_left](const auto&) { self->send(tries_left - 1); });
+    request_->engine().cancel(request_->tenant().id, left,
+                              [self = shared_from_this(), tries_left](const auto&) { self->send(tries_left - 1); });
   }
 
-  Asked asked_;
+  RequestPtr request_;
   TurnInput input_;
   model::Conversation chat_;
   model::ChatTurn turn_;
@@ -154,9 +158,9 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
 
 }  // namespace
 
-void send_turn(const Asked& asked) {
-  if (integration::refused_while_draining(asked)) return;
-  if (auto input = read_turn(asked)) std::make_shared<TurnSending>(asked, *std::move(input))->begin();
+void send_turn(const RequestPtr& request) {
+  if (refused_while_draining(request)) return;
+  if (auto input = read_turn(request)) std::make_shared<TurnSending>(request, *std::move(input))->begin();
 }
 
 }  // namespace sluice::api::assistant

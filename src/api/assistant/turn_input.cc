@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/fields.h"
+#include "api/request/reading.h"
 #include "base/utf8.h"
 
 namespace sluice::api::assistant {
@@ -29,9 +29,9 @@ std::optional<OnCapacity> on_capacity_named(std::string_view name) {
   return std::nullopt;
 }
 
-void check_workspace(const Asked& asked, const Fields& fields) {
+void check_workspace(const RequestPtr& request, const Fields& fields) {
   const auto named = fields.text("workspaceId", name_rule);
-  const auto own = model::WorkspaceId{asked->tenant().id.ulid}.text();
+  const auto own = model::WorkspaceId{request->tenant().id.ulid}.text();
   if (named && *named != own) fields.refuse("workspaceId", "is not the workspace of your key, which is " + own);
 }
 
@@ -57,14 +57,14 @@ bool is_blank(char c) { return static_cast<unsigned char>(c) <= ' ' || c == '\x7
 
 }  // namespace
 
-std::string fault_of_sandbox_url(const Asked& asked, std::string_view url) {
+std::string fault_of_sandbox_url(const RequestPtr& request, std::string_view url) {
   if (!net::is_plain_url(url)) return "must be an http or https URL without credentials, query or fragment";
-  if (net::is_allowed(url, asked->surface().options.sandbox_urls)) return {};
+  if (net::is_allowed(url, request->services().options.sandbox_urls)) return {};
   return "is not among the runners that callers may name (the server's configuration, runner.sandbox_urls)";
 }
 
-std::optional<TurnInput> read_turn(const Asked& asked) {
-  const auto body = read_body(asked);
+std::optional<TurnInput> read_turn(const RequestPtr& request) {
+  const auto body = read_body(request);
   if (!body) return std::nullopt;
   Findings findings;
   const Fields fields(body->root(), "", names, findings);
@@ -73,17 +73,17 @@ std::optional<TurnInput> read_turn(const Asked& asked) {
   out.message = fields.text("message", message_rule).value_or("");
   out.chat = fields.id<model::ConversationId>("chatId", "a chat");
   out.agent = fields.id<model::AgentId>("agentId", "an agent");
-  check_workspace(asked, fields);
+  check_workspace(request, fields);
   out.attachments = read_attachments(fields);
   out.sandbox_url = fields.text("sandboxUrl", url_rule).value_or("");
   if (!out.sandbox_url.empty()) {
-    if (auto fault = fault_of_sandbox_url(asked, out.sandbox_url); !fault.empty()) {
+    if (auto fault = fault_of_sandbox_url(request, out.sandbox_url); !fault.empty()) {
       fields.refuse("sandboxUrl", std::move(fault));
     }
   }
   out.keeps_on = fields.word("onDisconnect", on_disconnect_named, "cancel, keep") == OnDisconnect::keep;
   out.hold = fields.word("onCapacity", on_capacity_named, "reject, hold") != OnCapacity::reject;
-  if (refused(asked, findings)) return std::nullopt;
+  if (refused(request, findings)) return std::nullopt;
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/request_context.h"
+#include "api/request/request_context.h"
 
 namespace sluice::api::assistant {
 
@@ -20,10 +20,10 @@ struct TurnInput {
 };
 
 // Empty when it was wrong and the caller has been told so.
-std::optional<TurnInput> read_turn(const Asked& asked);
+std::optional<TurnInput> read_turn(const RequestPtr& request);
 
 // What is wrong with that URL of a runner (S-8), in words that follow its name; empty: it may carry runs.
-std::string fault_of_sandbox_url(const Asked& asked, std::string_view url);
+std::string fault_of_sandbox_url(const RequestPtr& request, std::string_view url);
 
 // A chat that nobody has named is called by the first line of its first message.
 std::string title_of(std::string_view message);

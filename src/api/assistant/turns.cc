@@ -1,4 +1,4 @@
-#include "api/assistant/turns.h"
+#include "api/assistant/assistant.h"
 
 #include "base/json.h"
 

@@ -1,4 +1,5 @@
-// What the console remembers between two requests.
+// The console's own surface: its pages, and the sessions of the people who use them. Everything else that the pages
+// show comes from the other surfaces, which accept a session's cookie instead of a key.
 #pragma once
 
 #include <algorithm>
@@ -6,13 +7,35 @@
 #include <string>
 #include <string_view>
 
-#include "api/assets.h"
-#include "api/console/login_codes.h"
+#include "api/answers/assets.h"
 #include "api/console/session.h"
+#include "api/request/route.h"
 
 namespace sluice::api::console {
 
-// Sessions that were closed before their time; a restart forgets them, and so does a flood of others.
+// The pages that were packed into this program; empty if it was built without a console.
+std::string_view built_in_pack();
+
+void get_page(const RequestPtr& request);
+void get_asset(const RequestPtr& request);
+
+void open_session(const RequestPtr& request);
+void get_session(const RequestPtr& request);
+void update_session(const RequestPtr& request);
+void close_session(const RequestPtr& request);
+
+// For the operator: makes a code that opens the console once.
+void create_code(const RequestPtr& request);
+
+// Whether the request has a session's cookie, valid or not.
+bool has_cookie(const RequestContext& request);
+
+// The identity behind a session's cookie. An admin's session is the operator on the operator's routes, and elsewhere
+// acts for the tenant that it chose; Nobody if there is no valid session. Answers a request that was not made by a page
+// of this server; then `then` is not called.
+void identify_session(const RequestPtr& request, Callback<void(Result<Identity>)> then);
+
+// Sessions that were closed before they expired. Forgotten by a restart, and when very many others are closed.
 class ClosedSessions final {
  public:
   static constexpr std::size_t count_max = 10'000;
@@ -26,6 +49,7 @@ class ClosedSessions final {
   std::deque<Ulid> closed_;
 };
 
+// What the console remembers between two requests.
 struct Console {
   Console(world::Loop& loop, world::Entropy& entropy, std::string session_root, std::string_view pack)
       : seal(std::move(session_root)), codes(loop, entropy), assets(pack) {}

@@ -4,6 +4,7 @@
 // key's hash, and is looked up with every request like the key itself, so that a revoked key ends its sessions.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "base/time.h"
 #include "model/model.h"
 #include "net/net.h"
+#include "world/world.h"
 
 namespace sluice::api::console {
 
@@ -53,5 +55,28 @@ class SessionSeal final {
 // The session's cookie among those that were sent; empty when there is none, or more than one: then somebody else
 // has planted one of them.
 std::optional<std::string_view> find_cookie(const net::Headers& headers, std::string_view name);
+
+// In memory, as hashes: a restart forgets them.
+class LoginCodes final {
+ public:
+  static constexpr int64_t good_us = int64_t{3600} * 1'000'000;
+  static constexpr std::size_t count_max = 16;  // of more the oldest are forgotten
+
+  LoginCodes(world::Loop& loop, world::Entropy& entropy) : loop_(loop), entropy_(entropy) {}
+
+  std::string make();
+  // Is it good? From now on it is not.
+  bool spend(std::string_view code);
+
+ private:
+  struct Kept {
+    std::string sha256;
+    int64_t until_us;
+  };
+
+  world::Loop& loop_;
+  world::Entropy& entropy_;
+  std::deque<Kept> kept_;
+};
 
 }  // namespace sluice::api::console

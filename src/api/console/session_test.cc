@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "api/console/login_codes.h"
 #include "base/bytes.h"
 #include "world/fake_world.h"
 

@@ -1,6 +1,5 @@
 // Logging in, what a session may do, and what keeps others from using it.
 #include "api/api_fixture.h"
-#include "api/console/login_codes.h"
 #include "api/console/session.h"
 
 namespace sluice::api::console {

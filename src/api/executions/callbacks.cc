@@ -1,81 +1,80 @@
 // What a runner asks: env and config, once each, and the bundles of its skills.
-#include "api/downloads.h"
-#include "api/executions/handlers.h"
+#include "api/answers/downloads.h"
+#include "api/executions/executions.h"
 #include "api/executions/redemption.h"
-#include "api/zips.h"
 #include "skills/skills.h"
 
 namespace sluice::api::executions {
 namespace {
 
-void answer_secret(const Asked& asked, std::string body) {
-  asked->answer_json(200, std::move(body), {{"Cache-Control", "no-store"}});
+void answer_secret(const RequestPtr& request, std::string body) {
+  request->answer_json(200, std::move(body), {{"Cache-Control", "no-store"}});
 }
 
-void send_builtin(const Asked& asked, std::string_view sha256) {
+void send_builtin(const RequestPtr& request, std::string_view sha256) {
   for (auto& skill : skills::builtin_skills()) {
     if (skill.sha256 != sha256) continue;
-    return asked->answer(200, "application/gzip", std::move(skill.bundle), {{"X-Content-Type-Options", "nosniff"}});
+    return request->answer(200, "application/gzip", std::move(skill.bundle), {{"X-Content-Type-Options", "nosniff"}});
   }
-  asked->not_found();
+  request->not_found();
 }
 
 }  // namespace
 
-void get_env(const Asked& asked) {
-  if (!has_token(asked)) return;
-  redeem(asked, [asked](model::Execution execution) { answer_secret(asked, std::move(execution.env_json)); });
+void get_env(const RequestPtr& request) {
+  if (!has_token(request)) return;
+  redeem(request, [request](model::Execution execution) { answer_secret(request, std::move(execution.env_json)); });
 }
 
-void get_config(const Asked& asked) {
-  if (!has_token(asked)) return;
-  redeem(asked, [asked](const model::Execution& execution) {
-    answer_secret(asked, asked->surface().needs.mint.config_answer(execution));
+void get_config(const RequestPtr& request) {
+  if (!has_token(request)) return;
+  redeem(request, [request](const model::Execution& execution) {
+    answer_secret(request, request->services().needs.mint.config_answer(execution));
   });
 }
 
 // As they were when the execution was made: a skill that was replaced since has other bytes than
 // those that the runner was told to expect.
-void list_skills(const Asked& asked) {
-  with_bearer(asked, [asked](const model::Execution& execution) {
+void list_skills(const RequestPtr& request) {
+  with_bearer(request, [request](const model::Execution& execution) {
     const auto config = json::Document::parse(execution.config_json);
     const auto skills = config ? config.value().root().find("skills") : std::nullopt;
-    asked->answer_json(200, R"({"object":"list","data":)" + (skills ? skills->to_text() : "[]") +
-                                R"(,"has_more":false,"next_cursor":null})");
+    request->answer_json(200, R"({"object":"list","data":)" + (skills ? skills->to_text() : "[]") +
+                                  R"(,"has_more":false,"next_cursor":null})");
   });
 }
 
-void get_skill(const Asked& asked) {
-  with_bearer(asked, [asked](const model::Execution& execution) {
+void get_skill(const RequestPtr& request) {
+  with_bearer(request, [request](const model::Execution& execution) {
     const auto config = json::Document::parse(execution.config_json);
     const auto skills = config ? config.value().root().find("skills") : std::nullopt;
     model::Skill found{.tenant_id = execution.tenant_id};
     if (skills) {
       skills->each_element([&](json::Value skill) {
-        if (text_of(skill, "id") != asked->path_param(1)) return;
+        if (text_of(skill, "id") != request->path_param(1)) return;
         found.name = text_of(skill, "name");
         found.sha256 = text_of(skill, "sha256");
       });
     }
-    if (found.sha256.empty()) return asked->not_found();
-    if (asked->path_param(1).starts_with(skills::id_prefix)) return send_builtin(asked, found.sha256);
-    send_bundle(asked, found);
+    if (found.sha256.empty()) return request->not_found();
+    if (request->path_param(1).starts_with(skills::id_prefix)) return send_builtin(request, found.sha256);
+    send_bundle(request, found);
   });
 }
 
 // The files that the run's message brought along (A-5), under the names that /config has.
-void get_files(const Asked& asked) {
-  with_bearer(asked, [asked](const model::Execution& execution) {
+void get_files(const RequestPtr& request) {
+  with_bearer(request, [request](const model::Execution& execution) {
     const auto config = json::Document::parse(execution.config_json);
     const auto files = config ? config.value().root().find("files") : std::nullopt;
     const auto items = files && !files->is_null() ? files->find("items") : std::nullopt;
-    if (!items) return asked->not_found();
+    if (!items) return request->not_found();
     std::vector<ZippedFile> zipped;
     items->each_element([&](json::Value item) {
       const auto size = item.find("size");
       zipped.push_back({text_of(item, "name"), text_of(item, "sha256"), size ? size->integer().value_or(0) : 0});
     });
-    send_zip(asked, execution.tenant_id, std::move(zipped));
+    send_zip(request, execution.tenant_id, std::move(zipped));
   });
 }
 

@@ -1,7 +1,6 @@
-#include "api/executions/handlers.h"
-#include "api/integration/message_input.h"
-#include "api/integration/named_materials.h"
-#include "api/pages.h"
+#include "api/executions/executions.h"
+#include "api/answers/pages.h"
+#include "api/inputs/message_input.h"
 #include "base/digest.h"
 #include "engine/materials.h"
 
@@ -14,25 +13,25 @@ constexpr TextRule prompt_rule{
 
 struct ExecutionInput {
   model::AgentId agent;
-  integration::MessageInput message;
+  MessageInput message;
   bool upload = true;
 };
 
-std::optional<ExecutionInput> read_input(const Asked& asked) {
-  const auto body = read_body(asked);
+std::optional<ExecutionInput> read_input(const RequestPtr& request) {
+  const auto body = read_body(request);
   if (!body) return std::nullopt;
   Findings findings;
   const Fields fields(body->root(), "", create_names, findings);
   ExecutionInput out;
   out.agent = fields.id<model::AgentId>("agent_id", "an agent").value_or(model::AgentId{});
-  out.message = integration::read_materials(fields);
+  out.message = read_materials(fields);
   out.message.content = fields.text("prompt", prompt_rule).value_or("");
   out.upload = fields.boolean("upload").value_or(true);
-  if (refused(asked, findings)) return std::nullopt;
+  if (refused(request, findings)) return std::nullopt;
   return out;
 }
 
-void answer_minted(const Asked& asked, const MintedExecution& minted, const ExecutionInput& input) {
+void answer_minted(const RequestPtr& request, const MintedExecution& minted, const ExecutionInput& input) {
   std::string body;
   json::Writer writer(body);
   writer.begin_object().key("object").string("execution").key("id").string(minted.execution.id.text());
@@ -41,63 +40,63 @@ void answer_minted(const Asked& asked, const MintedExecution& minted, const Exec
   if (input.upload) writer.key("otp_upload").string(minted.otp_upload);
   if (!input.message.content.empty()) writer.key("prompt").string(input.message.content);
   writer.key("expires_at").string(to_rfc3339(minted.execution.expires_at)).end_object();
-  asked->answer_json(201, std::move(body), {{"Cache-Control", "no-store"}});
+  request->answer_json(201, std::move(body), {{"Cache-Control", "no-store"}});
 }
 
-void mint(const Asked& asked, const ExecutionInput& input, const harness::Dispatch& dispatch) {
-  auto minted = asked->surface().needs.mint.make(dispatch, asked->tenant().id);
+void mint(const RequestPtr& request, const ExecutionInput& input, const harness::Dispatch& dispatch) {
+  auto minted = request->services().needs.mint.make(dispatch, request->tenant().id);
   if (!input.upload) {
     std::erase_if(minted.hashed, [](const auto& token) { return token.purpose == model::TokenPurpose::upload; });
   }
-  asked->store().create_execution(minted.execution, sha256(minted.bearer), minted.hashed,
-                                  [asked, input, minted](const Result<Unit>& made) {
-                                    if (!made) return asked->fail(made.error());
-                                    answer_minted(asked, minted, input);
-                                  });
+  request->store().create_execution(minted.execution, sha256(minted.bearer), minted.hashed,
+                                    [request, input, minted](const Result<Unit>& made) {
+                                      if (!made) return request->fail(made.error());
+                                      answer_minted(request, minted, input);
+                                    });
 }
 
 // What the caller named is checked by the names it used, what the agent names comes on top.
-void gather(const Asked& asked, ExecutionInput input, model::Agent agent) {
-  auto named = integration::named_by(input.message, "");
-  integration::find_materials(asked, named, [asked, input = std::move(input), agent = std::move(agent)](auto) mutable {
+void gather(const RequestPtr& request, ExecutionInput input, model::Agent agent) {
+  auto named = named_by(input.message, "");
+  find_materials(request, named, [request, input = std::move(input), agent = std::move(agent)](auto) mutable {
     model::Message message;
     message.repository_id = input.message.repository_id;
     message.skill_ids = input.message.skill_ids;
     message.env_name = input.message.env_name;
     auto names = engine::materials_named(agent, std::nullopt, message);
-    asked->store().materials(
-        asked->tenant().id, std::move(names),
-        [asked, input = std::move(input), agent = std::move(agent)](Result<store::FoundMaterials> found) mutable {
-          if (!found) return asked->fail(found.error());
+    request->store().materials(
+        request->tenant().id, std::move(names),
+        [request, input = std::move(input), agent = std::move(agent)](Result<store::FoundMaterials> found) mutable {
+          if (!found) return request->fail(found.error());
           harness::Dispatch dispatch{.agent = std::move(agent), .prompt = input.message.content};
           if (input.message.env) dispatch.materials.variables = *input.message.env;
           engine::give(std::move(found).take(), dispatch.materials);
           dispatch.workspace.use = engine::workspace_use_of(dispatch.agent, dispatch.extras);
-          mint(asked, input, dispatch);
+          mint(request, input, dispatch);
         });
   });
 }
 
 }  // namespace
 
-void create_execution(const Asked& asked) {
-  auto input = read_input(asked);
+void create_execution(const RequestPtr& request) {
+  auto input = read_input(request);
   if (!input) return;
   const auto agent_id = input->agent;
-  store::Done<model::Agent> with_agent = [asked, input = std::move(*input)](Result<model::Agent> agent) mutable {
-    if (agent) return gather(asked, std::move(input), std::move(agent).take());
-    if (agent.error().kind != ErrorKind::not_found) return asked->fail(agent.error());
-    asked->invalid("/agent_id", "names no agent of this tenant");
+  store::Done<model::Agent> with_agent = [request, input = std::move(*input)](Result<model::Agent> agent) mutable {
+    if (agent) return gather(request, std::move(input), std::move(agent).take());
+    if (agent.error().kind != ErrorKind::not_found) return request->fail(agent.error());
+    request->invalid("/agent_id", "names no agent of this tenant");
   };
-  if (agent_id == model::AgentId{}) return asked->store().default_agent(asked->tenant().id, std::move(with_agent));
-  asked->store().agent(asked->tenant().id, agent_id, std::move(with_agent));
+  if (agent_id == model::AgentId{}) return request->store().default_agent(request->tenant().id, std::move(with_agent));
+  request->store().agent(request->tenant().id, agent_id, std::move(with_agent));
 }
 
-void list_files(const Asked& asked) {
-  const auto id = asked->path_id<model::ExecutionId>();
-  if (!id) return asked->not_found();
-  asked->store().files_of_execution(asked->tenant().id, *id, [asked](Result<std::vector<model::RunFile>> files) {
-    answer_all(asked, std::move(files));
+void list_files(const RequestPtr& request) {
+  const auto id = request->path_id<model::ExecutionId>();
+  if (!id) return request->not_found();
+  request->store().files_of_execution(request->tenant().id, *id, [request](Result<std::vector<model::RunFile>> files) {
+    answer_all(request, std::move(files));
   });
 }
 

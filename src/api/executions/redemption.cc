@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/executions/executions.h"
 #include "base/digest.h"
 
 namespace sluice::api::executions {
@@ -21,55 +22,56 @@ model::TokenPurpose purpose_of(Access access) {
 
 }  // namespace
 
-void refuse_token(const Asked& asked) {
+void refuse_token(const RequestPtr& request) {
   constexpr std::string_view detail = "This token is used, expired, of another execution, or none at all.";
-  if (!asked->header("Authorization")) return asked->problem(model::Slug::token_invalid, detail);
-  asked->turn_away(model::Slug::token_invalid, detail);
+  if (!request->header("Authorization")) return request->problem(model::Slug::token_invalid, detail);
+  request->turn_away(model::Slug::token_invalid, detail);
 }
 
-void refuse(const Asked& asked, const Error& error) {
-  error.kind == ErrorKind::denied ? refuse_token(asked) : asked->fail(error);
+void refuse(const RequestPtr& request, const Error& error) {
+  error.kind == ErrorKind::denied ? refuse_token(request) : request->fail(error);
 }
 
-bool has_token(const Asked& asked) {
-  const auto token = asked->header("Authorization").value_or("");
-  const bool fine = !token.empty() && token.size() <= token_chars_max && !asked->is_repeated("Authorization") &&
+bool has_token(const RequestPtr& request) {
+  const auto token = request->header("Authorization").value_or("");
+  const bool fine = !token.empty() && token.size() <= token_chars_max && !request->is_repeated("Authorization") &&
                     std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; }) &&
-                    asked->path_id<model::ExecutionId>().has_value();
-  if (!fine) refuse_token(asked);
+                    request->path_id<model::ExecutionId>().has_value();
+  if (!fine) refuse_token(request);
   return fine;
 }
 
-void check_head(const Asked& asked) {
-  const auto access = asked->route()->access;
+void check_head(const RequestPtr& request) {
+  const auto access = request->route()->access;
   if (access == Access::bearer) {
-    return with_bearer(asked, [asked](const model::Execution&) { asked->let_in(asked); });
+    return with_bearer(request, [request](const model::Execution&) { request->let_in(request); });
   }
-  if (!has_token(asked)) return;
-  asked->store().check_token(
-      *asked->path_id<model::ExecutionId>(), purpose_of(access), sha256(*asked->header("Authorization")), asked->now(),
-      [asked](const Result<Unit>& good) { good ? asked->let_in(asked) : refuse(asked, good.error()); });
+  if (!has_token(request)) return;
+  request->store().check_token(
+      *request->path_id<model::ExecutionId>(), purpose_of(access), sha256(*request->header("Authorization")),
+      request->now(),
+      [request](const Result<Unit>& good) { good ? request->let_in(request) : refuse(request, good.error()); });
 }
 
-void redeem(const Asked& asked, Callback<void(model::Execution)> then) {
-  const auto execution = asked->path_id<model::ExecutionId>();
-  asked->store().redeem(*execution, purpose_of(asked->route()->access), sha256(*asked->header("Authorization")),
-                        asked->now(), [asked, then = std::move(then)](Result<store::Redeemed> redeemed) mutable {
-                          if (!redeemed) return refuse(asked, redeemed.error());
-                          asked->exchange().trust_caller();
-                          then(std::move(redeemed.value().execution));
-                        });
+void redeem(const RequestPtr& request, Callback<void(model::Execution)> then) {
+  const auto execution = request->path_id<model::ExecutionId>();
+  request->store().redeem(*execution, purpose_of(request->route()->access), sha256(*request->header("Authorization")),
+                          request->now(), [request, then = std::move(then)](Result<store::Redeemed> redeemed) mutable {
+                            if (!redeemed) return refuse(request, redeemed.error());
+                            request->exchange().trust_caller();
+                            then(std::move(redeemed.value().execution));
+                          });
 }
 
-void with_bearer(const Asked& asked, Callback<void(model::Execution)> then) {
-  const auto wanted = asked->path_id<model::ExecutionId>();
-  if (!wanted || asked->is_repeated("Authorization")) return refuse_token(asked);
-  asked->surface().authentication.identify(
-      asked->header("Authorization"), [asked, wanted, then = std::move(then)](Result<Identity> identity) mutable {
-        if (!identity) return asked->fail(identity.error());
+void with_bearer(const RequestPtr& request, Callback<void(model::Execution)> then) {
+  const auto wanted = request->path_id<model::ExecutionId>();
+  if (!wanted || request->is_repeated("Authorization")) return refuse_token(request);
+  request->services().authentication.identify(
+      request->header("Authorization"), [request, wanted, then = std::move(then)](Result<Identity> identity) mutable {
+        if (!identity) return request->fail(identity.error());
         auto* guest = std::get_if<Guest>(&identity.value());
-        if (guest == nullptr || !guest->execution || guest->execution->id != *wanted) return refuse_token(asked);
-        asked->exchange().trust_caller();
+        if (guest == nullptr || !guest->execution || guest->execution->id != *wanted) return refuse_token(request);
+        request->exchange().trust_caller();
         then(*std::move(guest->execution));
       });
 }

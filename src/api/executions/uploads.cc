@@ -1,8 +1,8 @@
 // What a runner hands back: looked at whole before its token is spent, kept all or none (S-12).
-#include "api/executions/handlers.h"
+#include "api/executions/executions.h"
 #include "api/executions/redemption.h"
-#include "api/fields.h"
-#include "api/worker_job.h"
+#include "api/request/reading.h"
+#include "api/request/worker_job.h"
 #include "http/multipart.h"
 #include "workspace/workspace.h"
 
@@ -13,10 +13,10 @@ using Files = std::vector<workspace::Asset>;
 using Kept = std::vector<model::RunFile>;
 
 // The files under their names here; empty when something was wrong and the caller has been told so.
-std::optional<Files> read_files(const Asked& asked) {
-  const auto parts = http::read_multipart(asked->header("Content-Type").value_or(""), asked->request().body, {});
+std::optional<Files> read_files(const RequestPtr& request) {
+  const auto parts = http::read_multipart(request->header("Content-Type").value_or(""), request->http().body, {});
   if (!parts) {
-    asked->problem(model::Slug::malformed_request, "The body cannot be read: " + parts.error().what + ".");
+    request->problem(model::Slug::malformed_request, "The body cannot be read: " + parts.error().what + ".");
     return std::nullopt;
   }
   Findings findings;
@@ -36,7 +36,7 @@ std::optional<Files> read_files(const Asked& asked) {
   }
   auto admitted = workspace::admit_assets(std::move(given), {});
   for (auto& why : admitted.left_out) findings.refuse("/files", std::move(why));
-  if (refused(asked, findings)) return std::nullopt;
+  if (refused(request, findings)) return std::nullopt;
   return std::move(admitted.files);
 }
 
@@ -51,7 +51,7 @@ Result<Kept> keep(const Files& files, files::Contents& contents) {
   return kept;
 }
 
-void answer_kept(const Asked& asked, const Kept& files) {
+void answer_kept(const RequestPtr& request, const Kept& files) {
   std::string body;
   json::Writer writer(body);
   writer.begin_object().key("files").begin_array();
@@ -60,40 +60,40 @@ void answer_kept(const Asked& asked, const Kept& files) {
     writer.key("size").integer(file.size_bytes).key("sha256").string(file.sha256).end_object();
   }
   writer.end_array().end_object();
-  asked->answer_json(200, std::move(body));
+  request->answer_json(200, std::move(body));
 }
 
-void record(const Asked& asked, const model::Execution& execution, Kept files) {
+void record(const RequestPtr& request, const model::Execution& execution, Kept files) {
   for (auto& file : files) {
-    file.id = asked->ids().make<model::FileId>();
+    file.id = request->ids().make<model::FileId>();
     file.tenant_id = execution.tenant_id;
     file.run_id = execution.run_id;
     file.execution_id = execution.id;
-    file.created_at = asked->now();
+    file.created_at = request->now();
   }
-  asked->store().create_files(files, [asked, files](const Result<Unit>& made) {
-    if (!made) return refuse(asked, made.error());  // the run was cancelled since the token was redeemed
-    answer_kept(asked, files);
+  request->store().create_files(files, [request, files](const Result<Unit>& made) {
+    if (!made) return refuse(request, made.error());  // the run was cancelled since the token was redeemed
+    answer_kept(request, files);
   });
 }
 
 }  // namespace
 
-void take_results(const Asked& asked) {
-  if (!has_token(asked)) return;
-  if (!http::is_multipart(asked->header("Content-Type").value_or("")) || asked->header("Content-Encoding")) {
-    return asked->problem(model::Slug::unsupported_media_type, "The body must be multipart/form-data.");
+void take_results(const RequestPtr& request) {
+  if (!has_token(request)) return;
+  if (!http::is_multipart(request->header("Content-Type").value_or("")) || request->header("Content-Encoding")) {
+    return request->problem(model::Slug::unsupported_media_type, "The body must be multipart/form-data.");
   }
-  auto files = read_files(asked);
+  auto files = read_files(request);
   if (!files) return;
-  redeem(asked, [asked, files = std::move(*files)](model::Execution execution) mutable {
-    auto& contents = asked->surface().needs.contents;
+  redeem(request, [request, files = std::move(*files)](model::Execution execution) mutable {
+    auto& contents = request->services().needs.contents;
     const auto tenant = execution.tenant_id;
     on_worker<Kept>(
-        asked, tenant, [files = std::move(files), &contents] { return keep(files, contents); },
-        [asked, execution = std::move(execution)](Result<Kept> kept) {
-          if (!kept) return asked->fail(kept.error());
-          record(asked, execution, std::move(kept).take());
+        request, tenant, [files = std::move(files), &contents] { return keep(files, contents); },
+        [request, execution = std::move(execution)](Result<Kept> kept) {
+          if (!kept) return request->fail(kept.error());
+          record(request, execution, std::move(kept).take());
         });
   });
 }

@@ -1,14 +1,95 @@
 #include <algorithm>
 
-#include "api/integration/handlers.h"
-#include "api/integration/kit_input.h"
+#include "api/answers/rows.h"
+#include "api/inputs/kit_input.h"
+#include "api/inputs/message_input.h"
+#include "api/integration/integration.h"
 #include "api/integration/model_input.h"
-#include "api/integration/named_materials.h"
-#include "api/integration/policy_input.h"
-#include "api/rows.h"
+#include "gates/gates.h"
+#include "vault/vault.h"
 
 namespace sluice::api::integration {
 namespace {
+
+constexpr std::string_view rule_names[] = {"effect", "tool", "command", "file", "host", "reason", "secrets", "ports"};
+constexpr std::string_view subject_names[] = {"tool", "command", "file", "host"};
+constexpr std::size_t rules_max = 100;
+constexpr std::size_t ports_max = 32;
+constexpr TextRule pattern_rule{.chars_min = 1, .chars_max = 1'000};
+constexpr TextRule reason_rule{.chars_max = 500};
+
+// The member that says what the rule is about; empty when there is none or more than one.
+std::optional<std::string_view> subject_of(const Fields& rule) {
+  std::optional<std::string_view> out;
+  for (const auto name : subject_names) {
+    if (!rule.given(name) || rule.null(name)) continue;
+    if (out) {
+      rule.refuse(name, "must not stand beside " + std::string(*out) + "; make it two rules");
+      return std::nullopt;
+    }
+    out = name;
+  }
+  if (!out) rule.refuse_at("host", "one of tool, command, file and host is required");
+  return out;
+}
+
+void read_secret_aliases(const Fields& fields, model::PolicyRule& out) {
+  const auto aliases = fields.texts("secrets", vault::secrets_per_request_max);
+  if (!aliases || aliases->empty()) return;
+  if (out.subject != model::Subject::host || out.effect == model::Effect::deny) {
+    return fields.refuse("secrets", "belong to a host that is allowed or asked for");
+  }
+  for (std::size_t i = 0; i < aliases->size(); ++i) {
+    if ((*aliases)[i] != "*" && !model::is_alias((*aliases)[i])) {
+      fields.refuse_at("secrets/" + std::to_string(i), R"(must be an alias, ^[A-Z][A-Z0-9_]{0,63}$, or "*")");
+    }
+  }
+  out.secrets = *aliases;
+}
+
+void read_ports(const Fields& fields, model::PolicyRule& out) {
+  const auto ports = fields.integers("ports", 1, 65'535, ports_max);
+  if (!ports || ports->empty()) return;
+  if (out.subject != model::Subject::host || out.effect == model::Effect::deny) {
+    return fields.refuse("ports",
+                         "belong to a host that is allowed or asked for; a host that is denied is so on every port");
+  }
+  for (const auto port : *ports) out.ports.push_back(static_cast<uint16_t>(port));
+}
+
+model::PolicyRule read_rule(const Fields& fields) {
+  model::PolicyRule out;
+  // Elsewhere what is unknown is ignored; a rule that means less than its writer thinks is dangerous.
+  for (const auto& name : fields.names()) {
+    if (std::ranges::find(rule_names, name) == std::end(rule_names)) {
+      fields.refuse_at(name, "is no member of a rule: effect, tool, command, file, host, reason, secrets, ports");
+    }
+  }
+  fields.require("effect");
+  if (fields.given("effect") && !fields.null("effect")) {
+    out.effect = fields.word("effect", model::effect_named, "allow, ask, deny").value_or(out.effect);
+  }
+  out.reason = fields.text("reason", reason_rule).value_or("");
+  const auto subject = subject_of(fields);
+  if (!subject) return out;
+  out.subject = model::subject_named(*subject).value_or(out.subject);
+  read_secret_aliases(fields, out);
+  read_ports(fields, out);
+  auto pattern = fields.text(*subject, pattern_rule);
+  if (!pattern) return out;
+  out.pattern = std::move(*pattern);
+  if (const auto checked = gates::check_rule(out); !checked) fields.refuse(*subject, checked.error().what);
+  return out;
+}
+
+std::optional<model::Policy> read_policy(const Fields& fields) {
+  if (fields.null("policy")) return model::Policy{};
+  const auto rules = fields.objects("policy", rule_names, rules_max);
+  if (!rules) return std::nullopt;
+  model::Policy out;
+  for (const auto& rule : *rules) out.push_back(read_rule(rule));
+  return out;
+}
 
 constexpr std::string_view agent_names[] = {"name",           "system_prompt", "model",      "limits",     "skill_ids",
                                             "environment_id", "policy",        "is_default", "agent_type", "command",
@@ -31,8 +112,8 @@ std::optional<model::AgentLimits> read_limits(const Fields& fields) {
   return out;
 }
 
-void fail(const Asked& asked, const Error& error, const std::string& name) {
-  fail_to_name<model::Agent>(asked, &store::Store::agents, error, name);
+void fail(const RequestPtr& request, const Error& error, const std::string& name) {
+  fail_to_name<model::Agent>(request, &store::Store::agents, error, name);
 }
 
 std::optional<std::vector<model::SkillId>> read_skills(const Fields& fields) {
@@ -70,8 +151,8 @@ Named named_by_agent(const std::vector<model::SkillId>& skills,
 }
 
 // A sandbox sees how agents are made, but not what they show to others: a header or a variable may be a key.
-void hide_from_guests(const Asked& asked, model::Agent& agent) {
-  if (!asked->is_guest()) return;
+void hide_from_guests(const RequestPtr& request, model::Agent& agent) {
+  if (!request->is_guest()) return;
   for (auto& server : agent.kit.mcp_servers) {
     server.headers.clear();
     server.environment.clear();
@@ -80,20 +161,22 @@ void hide_from_guests(const Asked& asked, model::Agent& agent) {
 }
 
 // True when the request was answered with a problem.
-bool refused_for_model(const Asked& asked, const model::Agent& agent) {
-  const auto& fault_of = asked->surface().options.fault_of_model;
+bool refused_for_model(const RequestPtr& request, const model::Agent& agent) {
+  const auto& fault_of = request->services().options.fault_of_model;
   auto fault = fault_of ? fault_of(agent) : std::string();
   if (fault.empty()) return false;
-  asked->invalid("/model", std::move(fault));
+  request->invalid("/model", std::move(fault));
   return true;
 }
 
 }  // namespace
 
-void list_agents(const Asked& asked) { list_rows<model::Agent>(asked, &store::Store::agents, hide_from_guests); }
+void list_agents(const RequestPtr& request) {
+  list_rows<model::Agent>(request, &store::Store::agents, hide_from_guests);
+}
 
-void create_agent(const Asked& asked) {
-  const auto body = read_body(asked);
+void create_agent(const RequestPtr& request) {
+  const auto body = read_body(request);
   if (!body) return;
   Findings findings;
   const Fields fields(body->root(), "", agent_names, findings);
@@ -101,92 +184,93 @@ void create_agent(const Asked& asked) {
   fields.require("name");
   agent.name = fields.text("name", name_rule).value_or("");
   agent.system_prompt = fields.text("system_prompt", prompt_rule).value_or("");
-  auto its_model = read_model(asked, fields, Null::as_absent);
+  auto its_model = read_model(request, fields, Null::as_absent);
   agent.limits = read_limits(fields).value_or(model::AgentLimits{});
   agent.skill_ids = read_skills(fields).value_or(std::vector<model::SkillId>{});
   agent.environment_id = read_environment(fields).value_or(std::nullopt);
   agent.policy = read_policy(fields).value_or(model::Policy{});
-  agent.kit = read_kit(asked, fields, {});
+  agent.kit = read_kit(request, fields, {});
   agent.is_default = fields.boolean("is_default").value_or(false);
-  if (refused(asked, findings)) return;
+  if (refused(request, findings)) return;
 
-  agent.id = asked->ids().make<model::AgentId>();
-  agent.tenant_id = asked->tenant().id;
-  agent.created_at = agent.updated_at = asked->now();
+  agent.id = request->ids().make<model::AgentId>();
+  agent.tenant_id = request->tenant().id;
+  agent.created_at = agent.updated_at = request->now();
   auto named = named_by_agent(agent.skill_ids, agent.environment_id);
-  find_materials(asked, std::move(named), [asked, agent = std::move(agent), its_model](const auto&) {
-    resolve_model(asked, its_model, [asked, agent](const std::optional<model::ModelChoice>& choice) mutable {
-      agent.model = choice.value_or(asked->surface().options.default_model);
-      if (refused_for_model(asked, agent)) return;
-      asked->store().create_agent(agent, [asked, agent](const Result<Unit>& made) {
-        if (!made) return fail(asked, made.error(), agent.name);
-        asked->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
+  find_materials(request, std::move(named), [request, agent = std::move(agent), its_model](const auto&) {
+    resolve_model(request, its_model, [request, agent](const std::optional<model::ModelChoice>& choice) mutable {
+      agent.model = choice.value_or(request->services().options.default_model);
+      if (refused_for_model(request, agent)) return;
+      request->store().create_agent(agent, [request, agent](const Result<Unit>& made) {
+        if (!made) return fail(request, made.error(), agent.name);
+        request->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
       });
     });
   });
 }
 
-void get_agent(const Asked& asked) { get_row<model::Agent>(asked, &store::Store::agent, hide_from_guests); }
+void get_agent(const RequestPtr& request) { get_row<model::Agent>(request, &store::Store::agent, hide_from_guests); }
 
 namespace {
 
 // `before`: the agent as it is now, where the caller changes what it is made of.
-void patch_agent(const Asked& asked, model::AgentId id, const std::optional<model::Agent>& before) {
-  const auto body = read_body(asked);
+void patch_agent(const RequestPtr& request, model::AgentId id, const std::optional<model::Agent>& before) {
+  const auto body = read_body(request);
   if (!body) return;
   Findings findings;
   const Fields fields(body->root(), "", agent_names, findings);
   store::AgentPatch patch;
   patch.name = fields.text("name", name_rule, Null::refused);
   patch.system_prompt = fields.null("system_prompt") ? std::string() : fields.text("system_prompt", prompt_rule);
-  auto its_model = read_model(asked, fields, Null::refused);
+  auto its_model = read_model(request, fields, Null::refused);
   patch.limits = read_limits(fields);
   patch.skill_ids = read_skills(fields);
   patch.environment_id = read_environment(fields);
   patch.policy = read_policy(fields);
-  if (names_kit(fields) && before) patch.kit = read_kit(asked, fields, before->kit);
+  if (names_kit(fields) && before) patch.kit = read_kit(request, fields, before->kit);
   patch.is_default = fields.boolean("is_default", Null::refused);
   if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");
-  if (refused(asked, findings)) return;
+  if (refused(request, findings)) return;
 
   auto named = named_by_agent(patch.skill_ids.value_or(std::vector<model::SkillId>{}),
                               patch.environment_id.value_or(std::nullopt));
   // What runs with this model is looked at when the caller changes one of the two.
   auto after = fields.given("model") || fields.given("agent_type") ? before : std::nullopt;
   if (after && patch.kit) after->kit = *patch.kit;
-  find_materials(asked, std::move(named), [asked, id, patch = std::move(patch), its_model, after](const auto&) {
-    resolve_model(asked, its_model, [asked, id, patch, after](std::optional<model::ModelChoice> choice) mutable {
+  find_materials(request, std::move(named), [request, id, patch = std::move(patch), its_model, after](const auto&) {
+    resolve_model(request, its_model, [request, id, patch, after](std::optional<model::ModelChoice> choice) mutable {
       if (after && choice) after->model = *choice;
-      if (after && refused_for_model(asked, *after)) return;
+      if (after && refused_for_model(request, *after)) return;
       patch.model = std::move(choice);
       const std::string name = patch.name.value_or("");
-      asked->store().update_agent(asked->tenant().id, id, std::move(patch), asked->now(),
-                                  [asked, name](const Result<model::Agent>& agent) {
-                                    if (!agent) return fail(asked, agent.error(), name);
-                                    asked->answer_json(200, model::to_json(agent.value()));
-                                  });
+      request->store().update_agent(request->tenant().id, id, std::move(patch), request->now(),
+                                    [request, name](const Result<model::Agent>& agent) {
+                                      if (!agent) return fail(request, agent.error(), name);
+                                      request->answer_json(200, model::to_json(agent.value()));
+                                    });
     });
   });
 }
 
 }  // namespace
 
-void update_agent(const Asked& asked) {
-  const auto id = asked->path_id<model::AgentId>();
-  if (!id) return asked->not_found();
-  const auto body = read_body(asked);
+void update_agent(const RequestPtr& request) {
+  const auto id = request->path_id<model::AgentId>();
+  if (!id) return request->not_found();
+  const auto body = read_body(request);
   if (!body) return;
   Findings findings;
   const Fields fields(body->root(), "", agent_names, findings);
-  if (!names_kit(fields) && !fields.given("model")) return patch_agent(asked, *id, std::nullopt);
-  asked->store().agent(asked->tenant().id, *id, [asked, id = *id](const Result<model::Agent>& agent) {
-    if (!agent) return asked->fail(agent.error());
-    patch_agent(asked, id, agent.value());
+  if (!names_kit(fields) && !fields.given("model")) return patch_agent(request, *id, std::nullopt);
+  request->store().agent(request->tenant().id, *id, [request, id = *id](const Result<model::Agent>& agent) {
+    if (!agent) return request->fail(agent.error());
+    patch_agent(request, id, agent.value());
   });
 }
 
-void delete_agent(const Asked& asked) {
-  delete_row<model::Agent>(asked, &store::Store::delete_agent, "This is the default agent, or a conversation uses it.");
+void delete_agent(const RequestPtr& request) {
+  delete_row<model::Agent>(request, &store::Store::delete_agent,
+                           "This is the default agent, or a conversation uses it.");
 }
 
 }  // namespace sluice::api::integration

@@ -1,9 +1,11 @@
-#include "api/integration/handlers.h"
-#include "api/rows.h"
+#include "api/answers/rows.h"
+#include "api/inputs/decisions.h"
+#include "api/integration/integration.h"
 
 namespace sluice::api::integration {
 namespace {
 
+constexpr std::string_view decision_names[] = {"signature", "secrets", "note"};
 constexpr std::string_view list_parameters[] = {"conversation_id", "user_id",        "status",
                                                 "limit",           "starting_after", "ending_before"};
 
@@ -21,24 +23,58 @@ store::ApprovalFilter read_filter(const Query& query) {
   return out;
 }
 
-}  // namespace
-
-void list_approvals(const Asked& asked) {
+// Empty when it was wrong and the caller has been told so.
+std::optional<DecisionInput> read_decision(const RequestPtr& request, bool approve) {
+  // An assertion with a number that no clock has is a wrong assertion, and not a body that cannot be read.
+  const auto body = read_body(request, Numbers::saturated);
+  if (!body) return std::nullopt;
   Findings findings;
-  const Query query(asked, list_parameters, findings);
-  const auto page_query = read_page_query<model::ApprovalId>(query, findings);
-  auto filter = read_filter(query);
-  if (refused(asked, findings)) return;
-  const auto conversation = filter.conversation;
-  asked->store().approvals(asked->tenant().id, std::move(filter), page_query,
-                           [asked, page_query, conversation](const Result<store::Page<model::Approval>>& page) {
-                             if (!conversation) return answer_page(asked, page_query, page);
-                             answer_page_of(asked, page_query, page, [&](auto then) {
-                               asked->store().conversation(asked->tenant().id, *conversation, std::move(then));
-                             });
-                           });
+  const Fields fields(body->root(), "", decision_names, findings);
+  if (!fields.given("signature")) fields.require("signature");
+  DecisionInput out{.approve = approve, .signature = read_signature(fields), .note = read_note(fields)};
+  if (approve) {
+    out.secrets = read_secrets(fields);
+  } else if (fields.given("secrets") && !fields.null("secrets")) {
+    fields.refuse("secrets", "come with an approval; a denial needs none");
+  }
+  if (refused(request, findings)) return std::nullopt;
+  return out;
 }
 
-void get_approval(const Asked& asked) { get_row<model::Approval>(asked, &store::Store::approval); }
+void take_decision(const RequestPtr& request, bool approve) {
+  const auto id = request->path_id<model::ApprovalId>();
+  if (!id) return request->not_found();
+  auto input = read_decision(request, approve);
+  if (!input) return;
+  request->store().approval(
+      request->tenant().id, *id, [request, input = std::move(*input)](Result<model::Approval> approval) mutable {
+        if (!approval) return request->fail(approval.error());
+        decide_on(request, std::move(approval).take(), std::move(input),
+                  [request](const model::Approval& decided) { request->answer_json(200, model::to_json(decided)); });
+      });
+}
+
+}  // namespace
+
+void list_approvals(const RequestPtr& request) {
+  Findings findings;
+  const Query query(request, list_parameters, findings);
+  const auto page_query = read_page_query<model::ApprovalId>(query, findings);
+  auto filter = read_filter(query);
+  if (refused(request, findings)) return;
+  const auto conversation = filter.conversation;
+  request->store().approvals(request->tenant().id, std::move(filter), page_query,
+                             [request, page_query, conversation](const Result<store::Page<model::Approval>>& page) {
+                               if (!conversation) return answer_page(request, page_query, page);
+                               answer_page_of(request, page_query, page, [&](auto then) {
+                                 request->store().conversation(request->tenant().id, *conversation, std::move(then));
+                               });
+                             });
+}
+
+void get_approval(const RequestPtr& request) { get_row<model::Approval>(request, &store::Store::approval); }
+
+void approve_approval(const RequestPtr& request) { take_decision(request, true); }
+void deny_approval(const RequestPtr& request) { take_decision(request, false); }
 
 }  // namespace sluice::api::integration

@@ -1,14 +1,43 @@
-#include "api/integration/conversation_reading.h"
-#include "api/integration/event_request.h"
-#include "api/integration/handlers.h"
-#include "api/integration/message_input.h"
-#include "api/integration/named_materials.h"
-#include "api/integration/runtime_input.h"
-#include "api/integration/streaming.h"
-#include "api/pages.h"
+#include <algorithm>
+
+#include "api/answers/event_request.h"
+#include "api/answers/pages.h"
+#include "api/answers/streaming.h"
+#include "api/inputs/kit_input.h"
+#include "api/inputs/message_input.h"
+#include "api/integration/integration.h"
+#include "api/integration/lookups.h"
 
 namespace sluice::api::integration {
 namespace {
+
+constexpr std::string_view runtime_names[] = {"agent_type", "mode", "sticky_ttl_seconds"};
+
+std::optional<model::Runtime> read_runtime(const Fields& fields, const model::TenantLimits& limits,
+                                           const model::Runtime& before) {
+  if (fields.null("runtime")) return model::Runtime{.agent_type = before.agent_type};
+  const auto inner = fields.object("runtime", runtime_names);
+  if (!inner) return std::nullopt;
+  model::Runtime out = before;
+  const auto agent_type = inner->text("agent_type", name_rule);
+  if (agent_type && !model::is_agent_type(*agent_type)) {
+    inner->refuse("agent_type", "must be one of " + agent_type_words());
+  } else if (agent_type && !before.agent_type.empty() && *agent_type != before.agent_type) {
+    inner->refuse("agent_type", "is " + before.agent_type + " and cannot be changed: a session belongs to its program");
+  }
+  out.agent_type = agent_type.value_or(before.agent_type);
+  if (inner->null("mode")) {
+    out.mode = model::Runtime{}.mode;
+  } else {
+    out.mode = inner->word("mode", model::placement_mode_named, "pooled, sticky").value_or(before.mode);
+  }
+  const int64_t most = std::min(limits.max_sticky_ttl_seconds, model::sticky_ttl_seconds_max);
+  const auto ttl = inner->integer("sticky_ttl_seconds", model::sticky_ttl_seconds_min, most);
+  if (inner->null("sticky_ttl_seconds")) out.sticky_ttl_seconds = model::Runtime{}.sticky_ttl_seconds;
+  // One that nobody named gives way to a limit that was lowered since.
+  out.sticky_ttl_seconds = ttl.value_or(std::min(out.sticky_ttl_seconds, most));
+  return out;
+}
 
 constexpr std::string_view create_names[] = {"user_id", "title",   "metadata",        "agent_id",   "repository_id",
                                              "filler",  "runtime", "initial_message", "on_capacity"};
@@ -37,14 +66,14 @@ void refuse_secrets(const Fields& message) {
 }
 
 // Empty when it was wrong and the caller has been told so.
-std::optional<ConversationInput> read_conversation(const Asked& asked) {
-  const auto body = read_body(asked);
+std::optional<ConversationInput> read_conversation(const RequestPtr& request) {
+  const auto body = read_body(request);
   if (!body) return std::nullopt;
   Findings findings;
-  auto key = read_idempotency_key(asked, findings);
+  auto key = read_idempotency_key(request, findings);
   const Fields fields(body->root(), "", create_names, findings);
   ConversationInput out;
-  const Query query(asked, create_parameters, findings);
+  const Query query(request, create_parameters, findings);
   out.format = read_detail(query, wire::Format::ndjson);
   auto& conversation = out.conversation;
   conversation.user_id = fields.text("user_id", name_rule);
@@ -53,19 +82,19 @@ std::optional<ConversationInput> read_conversation(const Asked& asked) {
   conversation.agent_id = fields.id<model::AgentId>("agent_id", "an agent").value_or(model::AgentId{});
   conversation.repository_id = fields.text("repository_id", name_rule);
   conversation.filler_enabled = read_filler(fields);
-  conversation.runtime = read_runtime(fields, asked->tenant().limits, {}).value_or(model::Runtime{});
+  conversation.runtime = read_runtime(fields, request->tenant().limits, {}).value_or(model::Runtime{});
   if (const auto message = fields.object("initial_message", initial_message_names)) {
     out.initial_message = read_message_input(*message);
     out.hold = read_on_capacity(*message);
     refuse_secrets(*message);
   }
   out.hold |= read_on_capacity(fields);
-  if (refused(asked, findings)) return std::nullopt;
+  if (refused(request, findings)) return std::nullopt;
 
-  conversation.id = asked->ids().make<model::ConversationId>();
-  conversation.tenant_id = asked->tenant().id;
-  conversation.created_at = conversation.updated_at = conversation.last_message_at = asked->now();
-  out.idempotency = idempotency_of(asked, std::move(key), "createConversation");
+  conversation.id = request->ids().make<model::ConversationId>();
+  conversation.tenant_id = request->tenant().id;
+  conversation.created_at = conversation.updated_at = conversation.last_message_at = request->now();
+  out.idempotency = idempotency_of(request, std::move(key), "createConversation");
   return out;
 }
 
@@ -77,14 +106,14 @@ std::string id_in(std::string_view response_body) {
   return std::string(id ? id->string().value_or("") : "");
 }
 
-void refuse_agent(const Asked& asked) { asked->invalid("/agent_id", "names no agent of this tenant"); }
+void refuse_agent(const RequestPtr& request) { request->invalid("/agent_id", "names no agent of this tenant"); }
 
-void answer_created(const Asked& asked, std::string body, const Result<store::ConversationOutcome>& outcome) {
-  if (!outcome && outcome.error().kind == ErrorKind::not_found) return refuse_agent(asked);
-  if (!outcome) return asked->fail(outcome.error());
+void answer_created(const RequestPtr& request, std::string body, const Result<store::ConversationOutcome>& outcome) {
+  if (!outcome && outcome.error().kind == ErrorKind::not_found) return refuse_agent(request);
+  if (!outcome) return request->fail(outcome.error());
   if (std::holds_alternative<store::KeyConflict>(outcome.value())) {
-    return asked->problem(model::Slug::idempotency_key_conflict,
-                          "This Idempotency-Key was used within 24 hours for a request with another body.");
+    return request->problem(model::Slug::idempotency_key_conflict,
+                            "This Idempotency-Key was used within 24 hours for a request with another body.");
   }
   net::Headers headers;
   if (const auto* replay = std::get_if<store::Replay>(&outcome.value())) {
@@ -92,50 +121,50 @@ void answer_created(const Asked& asked, std::string body, const Result<store::Co
     headers.add("Idempotency-Replayed", "true");
   }
   headers.add("Location", location_of(id_in(body)));
-  asked->answer_json(201, std::move(body), std::move(headers));
+  request->answer_json(201, std::move(body), std::move(headers));
 }
 
-void create_plainly(const Asked& asked, ConversationInput input) {
+void create_plainly(const RequestPtr& request, ConversationInput input) {
   std::string body = model::to_json(input.conversation);
   store::NewConversation made{std::move(input.conversation), body, std::move(input.idempotency),
                               input.refusal.has_value()};
-  asked->store().create_conversation(
-      std::move(made), [asked, body = std::move(body),
+  request->store().create_conversation(
+      std::move(made), [request, body = std::move(body),
                         refusal = std::move(input.refusal)](const Result<store::ConversationOutcome>& outcome) mutable {
         const bool is_refused = outcome && std::holds_alternative<store::NotCreated>(outcome.value());
-        is_refused ? asked->problem(*refusal) : answer_created(asked, std::move(body), outcome);
+        is_refused ? request->problem(*refusal) : answer_created(request, std::move(body), outcome);
       });
 }
 
 // The engine finds the default agent itself.
-void create_with_message(const Asked& asked, ConversationInput input) {
-  auto send = send_of(asked, std::move(*input.initial_message), std::move(input.conversation));
+void create_with_message(const RequestPtr& request, ConversationInput input) {
+  auto send = send_of(request, std::move(*input.initial_message), std::move(input.conversation));
   send.idempotency = std::move(input.idempotency);
   send.refusal = std::move(input.refusal);
   send.hold = input.hold;
-  asked->engine().send(std::move(send), [asked, format = input.format](const engine::SendOutcome& outcome) {
+  request->engine().send(std::move(send), [request, format = input.format](const engine::SendOutcome& outcome) {
     if (const auto* problem = std::get_if<model::Problem>(&outcome)) {
-      return problem->slug == model::Slug::not_found ? refuse_agent(asked) : asked->problem(*problem);
+      return problem->slug == model::Slug::not_found ? refuse_agent(request) : request->problem(*problem);
     }
     const auto& sent = std::get<engine::Sent>(outcome);
-    open_stream(asked, {.run = sent.run, .format = format, .replayed = sent.replayed});
+    open_stream(request, {.run = sent.run, .format = format, .replayed = sent.replayed});
   });
 }
 
-void create(const Asked& asked, ConversationInput input) {
-  if (input.initial_message) return create_with_message(asked, std::move(input));
+void create(const RequestPtr& request, ConversationInput input) {
+  if (input.initial_message) return create_with_message(request, std::move(input));
   // The answer names the agent and what kind it is. One that is not there is the store's to refuse: a replay is told
   // even when the agent is gone since.
   const auto named = input.conversation.agent_id;
-  auto found = [asked, input = std::move(input)](const Result<model::Agent>& agent) mutable {
-    if (!agent && agent.error().kind != ErrorKind::not_found) return asked->fail(agent.error());
+  auto found = [request, input = std::move(input)](const Result<model::Agent>& agent) mutable {
+    if (!agent && agent.error().kind != ErrorKind::not_found) return request->fail(agent.error());
     auto& type = input.conversation.runtime.agent_type;
     if (agent) input.conversation.agent_id = agent.value().id;
     if (type.empty()) type = agent ? agent.value().kit.agent_type : model::AgentKit{}.agent_type;
-    create_plainly(asked, std::move(input));
+    create_plainly(request, std::move(input));
   };
-  if (named == model::AgentId{}) return asked->store().default_agent(asked->tenant().id, std::move(found));
-  asked->store().agent(asked->tenant().id, named, std::move(found));
+  if (named == model::AgentId{}) return request->store().default_agent(request->tenant().id, std::move(found));
+  request->store().agent(request->tenant().id, named, std::move(found));
 }
 
 std::optional<std::optional<bool>> read_filler_patch(const Fields& fields) {
@@ -146,40 +175,40 @@ std::optional<std::optional<bool>> read_filler_patch(const Fields& fields) {
 }
 
 // With what there is of its sandbox right now.
-std::string shown(const Asked& asked, model::Conversation conversation) {
-  conversation.sandbox = asked->engine().sandbox_of(conversation.id);
+std::string shown(const RequestPtr& request, model::Conversation conversation) {
+  conversation.sandbox = request->engine().sandbox_of(conversation.id);
   return model::to_json(conversation);
 }
 
-void update(const Asked& asked, model::ConversationId id, store::ConversationPatch patch) {
-  asked->store().update_conversation(asked->tenant().id, id, std::move(patch), asked->now(),
-                                     [asked](const Result<model::Conversation>& conversation) {
-                                       if (!conversation) return asked->fail(conversation.error());
-                                       asked->engine().conversation_changed(conversation.value());
-                                       asked->answer_json(200, shown(asked, conversation.value()));
-                                     });
+void update(const RequestPtr& request, model::ConversationId id, store::ConversationPatch patch) {
+  request->store().update_conversation(request->tenant().id, id, std::move(patch), request->now(),
+                                       [request](const Result<model::Conversation>& conversation) {
+                                         if (!conversation) return request->fail(conversation.error());
+                                         request->engine().conversation_changed(conversation.value());
+                                         request->answer_json(200, shown(request, conversation.value()));
+                                       });
 }
 
-void update_if_agent_is_there(const Asked& asked, model::ConversationId id, store::ConversationPatch patch) {
-  if (!patch.agent_id) return update(asked, id, std::move(patch));
+void update_if_agent_is_there(const RequestPtr& request, model::ConversationId id, store::ConversationPatch patch) {
+  if (!patch.agent_id) return update(request, id, std::move(patch));
   const auto agent = *patch.agent_id;
-  asked->store().agent(asked->tenant().id, agent,
-                       [asked, id, patch = std::move(patch)](const Result<model::Agent>& found) mutable {
-                         if (found) return update(asked, id, std::move(patch));
-                         if (found.error().kind == ErrorKind::not_found) return refuse_agent(asked);
-                         asked->fail(found.error());
-                       });
+  request->store().agent(request->tenant().id, agent,
+                         [request, id, patch = std::move(patch)](const Result<model::Agent>& found) mutable {
+                           if (found) return update(request, id, std::move(patch));
+                           if (found.error().kind == ErrorKind::not_found) return refuse_agent(request);
+                           request->fail(found.error());
+                         });
 }
 
 // Why the conversation may not become sticky.
-std::optional<model::Problem> refusal_of_sticky(const Asked& asked, const model::Runtime& wanted,
+std::optional<model::Problem> refusal_of_sticky(const RequestPtr& request, const model::Runtime& wanted,
                                                 const model::Runtime& before) {
   if (wanted.mode != model::PlacementMode::sticky || before.mode == model::PlacementMode::sticky) return std::nullopt;
-  return asked->engine().refusal_of_sticky(asked->tenant().id, asked->tenant().limits);
+  return request->engine().refusal_of_sticky(request->tenant().id, request->tenant().limits);
 }
 
 // `before` is there when the body has a `runtime`.
-void patch_conversation(const Asked& asked, model::ConversationId id, const json::Document& body,
+void patch_conversation(const RequestPtr& request, model::ConversationId id, const json::Document& body,
                         const model::Conversation* before) {
   Findings findings;
   const Fields fields(body.root(), "", update_names, findings);
@@ -191,94 +220,97 @@ void patch_conversation(const Asked& asked, model::ConversationId id, const json
   patch.metadata = fields.null("metadata") ? model::Metadata{} : fields.metadata("metadata");
   patch.status = fields.word("status", model::conversation_status_named, "active, archived");
   patch.agent_id = fields.id<model::AgentId>("agent_id", "an agent", Null::refused);
-  if (before != nullptr) patch.runtime = read_runtime(fields, asked->tenant().limits, before->runtime);
-  if (refused(asked, findings)) return;
+  if (before != nullptr) patch.runtime = read_runtime(fields, request->tenant().limits, before->runtime);
+  if (refused(request, findings)) return;
   if (patch.runtime) {
-    if (const auto refusal = refusal_of_sticky(asked, *patch.runtime, before->runtime)) return asked->problem(*refusal);
+    if (const auto refusal = refusal_of_sticky(request, *patch.runtime, before->runtime))
+      return request->problem(*refusal);
   }
   Named named{.names = {.repository = patch.repository_id.value_or(std::nullopt)}};
-  find_materials(asked, std::move(named), [asked, id, patch = std::move(patch)](const auto&) mutable {
-    update_if_agent_is_there(asked, id, std::move(patch));
+  find_materials(request, std::move(named), [request, id, patch = std::move(patch)](const auto&) mutable {
+    update_if_agent_is_there(request, id, std::move(patch));
   });
 }
 
 }  // namespace
 
-void create_conversation(const Asked& asked) {
-  auto input = read_conversation(asked);
-  if (!input || (input->initial_message && refused_while_draining(asked))) return;
+void create_conversation(const RequestPtr& request) {
+  auto input = read_conversation(request);
+  if (!input || (input->initial_message && refused_while_draining(request))) return;
   std::vector<Named> named = {{.names = {.repository = input->conversation.repository_id}}};
   if (input->initial_message) named.push_back(named_by(*input->initial_message, "/initial_message"));
-  check_materials(asked, std::move(named),
-                  [asked, input = std::move(*input)](std::optional<model::Problem> missing) mutable {
-                    input.refusal = refusal_of_sticky(asked, input.conversation.runtime, {});
+  check_materials(request, std::move(named),
+                  [request, input = std::move(*input)](std::optional<model::Problem> missing) mutable {
+                    input.refusal = refusal_of_sticky(request, input.conversation.runtime, {});
                     if (!input.refusal) input.refusal = std::move(missing);
-                    if (input.refusal && !input.idempotency) return asked->problem(*input.refusal);
-                    create(asked, std::move(input));
+                    if (input.refusal && !input.idempotency) return request->problem(*input.refusal);
+                    create(request, std::move(input));
                   });
 }
 
-void list_conversations(const Asked& asked) {
+void list_conversations(const RequestPtr& request) {
   Findings findings;
-  const Query query(asked, list_parameters, findings);
+  const Query query(request, list_parameters, findings);
   const auto page_query = read_page_query<model::ConversationId>(query, findings);
   store::ConversationFilter filter;
   if (const auto given = query.find("user_id")) filter.user_id = std::string(*given);
-  if (refused(asked, findings)) return;
-  asked->store().conversations(asked->tenant().id, std::move(filter), page_query,
-                               [asked, page_query](const Result<store::Page<model::Conversation>>& page) {
-                                 if (!page) return answer_page(asked, page_query, page);
-                                 auto rows = page.value();
-                                 for (auto& row : rows.rows) row.sandbox = asked->engine().sandbox_of(row.id);
-                                 asked->answer_json(200, page_json(rows, page_query));
-                               });
+  if (refused(request, findings)) return;
+  request->store().conversations(request->tenant().id, std::move(filter), page_query,
+                                 [request, page_query](const Result<store::Page<model::Conversation>>& page) {
+                                   if (!page) return answer_page(request, page_query, page);
+                                   auto rows = page.value();
+                                   for (auto& row : rows.rows) row.sandbox = request->engine().sandbox_of(row.id);
+                                   request->answer_json(200, page_json(rows, page_query));
+                                 });
 }
 
-void with_conversation(const Asked& asked, Callback<void(const model::Conversation&)> then) {
-  const auto id = asked->path_id<model::ConversationId>();
-  if (!id) return asked->not_found();
-  asked->store().conversation(asked->tenant().id, *id,
-                              [asked, then = std::move(then)](const Result<model::Conversation>& found) mutable {
-                                if (!found) return asked->fail(found.error());
-                                const auto& conversation = found.value();
-                                const bool is_deleted = conversation.kind == model::ConversationKind::chat &&
-                                                        conversation.status == model::ConversationStatus::archived;
-                                if (is_deleted) return asked->not_found();
-                                then(conversation);
-                              });
+void with_conversation(const RequestPtr& request, Callback<void(const model::Conversation&)> then) {
+  const auto id = request->path_id<model::ConversationId>();
+  if (!id) return request->not_found();
+  request->store().conversation(request->tenant().id, *id,
+                                [request, then = std::move(then)](const Result<model::Conversation>& found) mutable {
+                                  if (!found) return request->fail(found.error());
+                                  const auto& conversation = found.value();
+                                  const bool is_deleted = conversation.kind == model::ConversationKind::chat &&
+                                                          conversation.status == model::ConversationStatus::archived;
+                                  if (is_deleted) return request->not_found();
+                                  then(conversation);
+                                });
 }
 
-void get_conversation(const Asked& asked) {
-  with_conversation(
-      asked, [asked](const model::Conversation& conversation) { asked->answer_json(200, shown(asked, conversation)); });
-}
-
-void update_conversation(const Asked& asked) {
-  with_conversation(asked, [asked](const model::Conversation& before) {
-    const auto body = read_body(asked);
-    if (!body) return;
-    const bool is_chat = before.kind == model::ConversationKind::chat;
-    if (is_chat && body->root().find("status")) {
-      return asked->invalid("/status", "is not for chats: DELETE /api/assistant/chats/{id} deletes one and its files");
-    }
-    patch_conversation(asked, before.id, *body, body->root().find("runtime") ? &before : nullptr);
+void get_conversation(const RequestPtr& request) {
+  with_conversation(request, [request](const model::Conversation& conversation) {
+    request->answer_json(200, shown(request, conversation));
   });
 }
 
-void archive_conversation(const Asked& asked) {
-  with_conversation(asked, [asked](const model::Conversation& before) {
+void update_conversation(const RequestPtr& request) {
+  with_conversation(request, [request](const model::Conversation& before) {
+    const auto body = read_body(request);
+    if (!body) return;
+    const bool is_chat = before.kind == model::ConversationKind::chat;
+    if (is_chat && body->root().find("status")) {
+      return request->invalid("/status",
+                              "is not for chats: DELETE /api/assistant/chats/{id} deletes one and its files");
+    }
+    patch_conversation(request, before.id, *body, body->root().find("runtime") ? &before : nullptr);
+  });
+}
+
+void archive_conversation(const RequestPtr& request) {
+  with_conversation(request, [request](const model::Conversation& before) {
     if (before.kind == model::ConversationKind::chat) {
-      return asked->problem(model::Slug::resource_in_use,
-                            "This is a chat: DELETE /api/assistant/chats/{id} deletes it and its files.");
+      return request->problem(model::Slug::resource_in_use,
+                              "This is a chat: DELETE /api/assistant/chats/{id} deletes it and its files.");
     }
     store::ConversationPatch patch;
     patch.status = model::ConversationStatus::archived;
-    asked->store().update_conversation(asked->tenant().id, before.id, std::move(patch), asked->now(),
-                                       [asked](const Result<model::Conversation>& conversation) {
-                                         if (!conversation) return asked->fail(conversation.error());
-                                         asked->engine().conversation_changed(conversation.value());
-                                         asked->no_content();
-                                       });
+    request->store().update_conversation(request->tenant().id, before.id, std::move(patch), request->now(),
+                                         [request](const Result<model::Conversation>& conversation) {
+                                           if (!conversation) return request->fail(conversation.error());
+                                           request->engine().conversation_changed(conversation.value());
+                                           request->no_content();
+                                         });
   });
 }
 

@@ -1,9 +1,10 @@
 // Which requests left a run's sandbox, or were kept from it: the journal's `egress` events as a list.
 #include <limits>
 
-#include "api/fields.h"
-#include "api/integration/handlers.h"
-#include "api/integration/journal_walk.h"
+#include "api/answers/journal_walk.h"
+#include "api/integration/integration.h"
+#include "api/integration/lookups.h"
+#include "api/request/reading.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -49,18 +50,18 @@ class EgressPage {
 
 }  // namespace
 
-void list_run_egress(const Asked& asked) {
+void list_run_egress(const RequestPtr& request) {
   Findings findings;
-  const Query query(asked, list_parameters, findings);
+  const Query query(request, list_parameters, findings);
   const auto limit = query.integer("limit", 1, limits::page_max).value_or(limits::page_default);
   const auto after = query.integer("starting_after", 0, std::numeric_limits<int64_t>::max()).value_or(0);
-  if (refused(asked, findings)) return;
-  with_run(asked, [asked, limit, after](const model::Run& run) {
+  if (refused(request, findings)) return;
+  with_run(request, [request, limit, after](const model::Run& run) {
     const auto page = std::make_shared<EgressPage>(limit);
     walk_journal(
-        asked, run.id, {static_cast<uint64_t>(after)},
+        request, run.id, {static_cast<uint64_t>(after)},
         [page](const store::Committed& committed) { return page->see(committed); },
-        [asked, page](const model::Run&) { asked->answer_json(200, page->json()); });
+        [request, page](const model::Run&) { request->answer_json(200, page->json()); });
   });
 }
 

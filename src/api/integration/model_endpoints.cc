@@ -1,6 +1,6 @@
-#include "api/integration/handlers.h"
+#include "api/answers/pages.h"
+#include "api/integration/integration.h"
 #include "api/integration/model_input.h"
-#include "api/pages.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -8,19 +8,20 @@ namespace {
 constexpr std::string_view endpoint_names[] = {"name", "provider", "base_url", "key_alias", "models"};
 constexpr std::size_t models_max = 100;
 
-void with_endpoint(const Asked& asked, Callback<void(const model::ModelEndpoint&)> then) {
-  const auto name = net::percent_decode(asked->path_param(0));
-  if (!name) return asked->not_found();
-  asked->store().endpoints().find(asked->tenant().id, *name,
-                                  [asked, then = std::move(then)](const Result<model::ModelEndpoint>& found) mutable {
-                                    if (!found) return asked->fail(found.error());
-                                    then(found.value());
-                                  });
+void with_endpoint(const RequestPtr& request, Callback<void(const model::ModelEndpoint&)> then) {
+  const auto name = net::percent_decode(request->path_param(0));
+  if (!name) return request->not_found();
+  request->store().endpoints().find(
+      request->tenant().id, *name,
+      [request, then = std::move(then)](const Result<model::ModelEndpoint>& found) mutable {
+        if (!found) return request->fail(found.error());
+        then(found.value());
+      });
 }
 
-void fail(const Asked& asked, const Error& error) {
-  if (error.kind != ErrorKind::conflict) return asked->fail(error);
-  asked->problem(model::Slug::name_conflict, "Another model endpoint has this name.");
+void fail(const RequestPtr& request, const Error& error) {
+  if (error.kind != ErrorKind::conflict) return request->fail(error);
+  request->problem(model::Slug::name_conflict, "Another model endpoint has this name.");
 }
 
 std::optional<std::string> read_name(const Fields& fields) {
@@ -29,24 +30,24 @@ std::optional<std::string> read_name(const Fields& fields) {
   return name;
 }
 
-std::optional<std::string> read_provider(const Asked& asked, const Fields& fields) {
+std::optional<std::string> read_provider(const RequestPtr& request, const Fields& fields) {
   auto provider = fields.text("provider", name_rule, Null::refused);
-  if (provider) check_provider(asked, fields, *provider);
+  if (provider) check_provider(request, fields, *provider);
   return provider;
 }
 
 }  // namespace
 
-void list_model_endpoints(const Asked& asked) {
-  const auto query = read_page_query<model::ModelEndpointId>(asked);
+void list_model_endpoints(const RequestPtr& request) {
+  const auto query = read_page_query<model::ModelEndpointId>(request);
   if (!query) return;
-  asked->store().endpoints().list(
-      asked->tenant().id, *query,
-      [asked, query](const Result<store::Page<model::ModelEndpoint>>& page) { answer_page(asked, *query, page); });
+  request->store().endpoints().list(
+      request->tenant().id, *query,
+      [request, query](const Result<store::Page<model::ModelEndpoint>>& page) { answer_page(request, *query, page); });
 }
 
-void create_model_endpoint(const Asked& asked) {
-  const auto body = read_body(asked);
+void create_model_endpoint(const RequestPtr& request) {
+  const auto body = read_body(request);
   if (!body) return;
   Findings findings;
   const Fields fields(body->root(), "", endpoint_names, findings);
@@ -54,51 +55,52 @@ void create_model_endpoint(const Asked& asked) {
   fields.require("provider");
   model::ModelEndpoint made;
   made.name = read_name(fields).value_or("");
-  made.provider = read_provider(asked, fields).value_or("");
+  made.provider = read_provider(request, fields).value_or("");
   made.base_url = read_base_url(fields);
   made.key_alias = read_key_alias(fields);
   made.models = fields.texts("models", models_max).value_or(std::vector<std::string>{});
-  if (refused(asked, findings)) return;
-  made.id = asked->ids().make<model::ModelEndpointId>();
-  made.tenant_id = asked->tenant().id;
-  made.created_at = made.updated_at = asked->now();
-  asked->store().endpoints().create(made, [asked, made](const Result<Unit>& kept) {
-    if (!kept) return fail(asked, kept.error());
-    asked->created("/v1/model-endpoints/" + made.id.text(), model::to_json(made));
+  if (refused(request, findings)) return;
+  made.id = request->ids().make<model::ModelEndpointId>();
+  made.tenant_id = request->tenant().id;
+  made.created_at = made.updated_at = request->now();
+  request->store().endpoints().create(made, [request, made](const Result<Unit>& kept) {
+    if (!kept) return fail(request, kept.error());
+    request->created("/v1/model-endpoints/" + made.id.text(), model::to_json(made));
   });
 }
 
-void get_model_endpoint(const Asked& asked) {
-  with_endpoint(asked, [asked](const model::ModelEndpoint& found) { asked->answer_json(200, model::to_json(found)); });
+void get_model_endpoint(const RequestPtr& request) {
+  with_endpoint(request,
+                [request](const model::ModelEndpoint& found) { request->answer_json(200, model::to_json(found)); });
 }
 
-void update_model_endpoint(const Asked& asked) {
-  with_endpoint(asked, [asked](const model::ModelEndpoint& found) {
-    const auto body = read_body(asked);
+void update_model_endpoint(const RequestPtr& request) {
+  with_endpoint(request, [request](const model::ModelEndpoint& found) {
+    const auto body = read_body(request);
     if (!body) return;
     Findings findings;
     const Fields fields(body->root(), "", endpoint_names, findings);
     store::EndpointPatch patch;
     patch.name = read_name(fields);
-    patch.provider = read_provider(asked, fields);
+    patch.provider = read_provider(request, fields);
     if (fields.given("base_url")) patch.base_url.emplace(read_base_url(fields));
     if (fields.given("key_alias")) patch.key_alias.emplace(read_key_alias(fields));
     patch.models = fields.texts("models", models_max);
-    if (refused(asked, findings)) return;
-    asked->store().endpoints().update(asked->tenant().id, found.id, std::move(patch), asked->now(),
-                                      [asked](const Result<model::ModelEndpoint>& changed) {
-                                        if (!changed) return fail(asked, changed.error());
-                                        asked->answer_json(200, model::to_json(changed.value()));
-                                      });
+    if (refused(request, findings)) return;
+    request->store().endpoints().update(request->tenant().id, found.id, std::move(patch), request->now(),
+                                        [request](const Result<model::ModelEndpoint>& changed) {
+                                          if (!changed) return fail(request, changed.error());
+                                          request->answer_json(200, model::to_json(changed.value()));
+                                        });
   });
 }
 
-void delete_model_endpoint(const Asked& asked) {
-  with_endpoint(asked, [asked](const model::ModelEndpoint& found) {
-    asked->store().endpoints().remove(asked->tenant().id, found.id, [asked](const Result<Unit>& removed) {
-      if (removed) return asked->no_content();
-      if (removed.error().kind != ErrorKind::conflict) return asked->fail(removed.error());
-      asked->problem(model::Slug::resource_in_use, "An agent uses this model endpoint.");
+void delete_model_endpoint(const RequestPtr& request) {
+  with_endpoint(request, [request](const model::ModelEndpoint& found) {
+    request->store().endpoints().remove(request->tenant().id, found.id, [request](const Result<Unit>& removed) {
+      if (removed) return request->no_content();
+      if (removed.error().kind != ErrorKind::conflict) return request->fail(removed.error());
+      request->problem(model::Slug::resource_in_use, "An agent uses this model endpoint.");
     });
   });
 }

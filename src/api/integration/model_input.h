@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "api/fields.h"
-#include "api/request_context.h"
+#include "api/request/fields.h"
+#include "api/request/request_context.h"
 
 namespace sluice::api::integration {
 
@@ -15,13 +15,13 @@ struct ModelInput {
 };
 
 // The member `model`.
-std::optional<ModelInput> read_model(const Asked& asked, const Fields& fields, Null null);
-void check_provider(const Asked& asked, const Fields& model, const std::string& provider);
+std::optional<ModelInput> read_model(const RequestPtr& request, const Fields& fields, Null null);
+void check_provider(const RequestPtr& request, const Fields& model, const std::string& provider);
 std::optional<std::string> read_key_alias(const Fields& model);
 std::optional<std::string> read_base_url(const Fields& model);
 
 // Calls `then` with the choice, or tells the caller that there is no such endpoint, or no such model at it.
-void resolve_model(const Asked& asked, std::optional<ModelInput> input,
+void resolve_model(const RequestPtr& request, std::optional<ModelInput> input,
                    Callback<void(std::optional<model::ModelChoice>)> then);
 
 }  // namespace sluice::api::integration

@@ -1,6 +1,6 @@
-#include "api/integration/handlers.h"
+#include "api/answers/rows.h"
+#include "api/integration/integration.h"
 #include "api/integration/repository_rules.h"
-#include "api/rows.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -9,8 +9,8 @@ constexpr std::string_view repository_names[] = {"name", "url", "ref", "depth", 
 constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2048};
 constexpr int64_t depth_max = 1'000'000;
 
-void fail(const Asked& asked, const Error& error, const std::string& name) {
-  fail_to_name<model::Repository>(asked, &store::Store::repositories, error, name);
+void fail(const RequestPtr& request, const Error& error, const std::string& name) {
+  fail_to_name<model::Repository>(request, &store::Store::repositories, error, name);
 }
 
 // The text, if it is given and nothing is wrong with it.
@@ -31,10 +31,12 @@ std::optional<std::optional<std::string>> read_credential(const Fields& fields) 
 
 }  // namespace
 
-void list_repositories(const Asked& asked) { list_rows<model::Repository>(asked, &store::Store::repositories); }
+void list_repositories(const RequestPtr& request) {
+  list_rows<model::Repository>(request, &store::Store::repositories);
+}
 
-void create_repository(const Asked& asked) {
-  const auto body = read_body(asked);
+void create_repository(const RequestPtr& request) {
+  const auto body = read_body(request);
   if (!body) return;
   Findings findings;
   const Fields fields(body->root(), "", repository_names, findings);
@@ -46,23 +48,23 @@ void create_repository(const Asked& asked) {
   made.ref = checked(fields, "ref", name_rule, Null::as_absent, fault_of_ref).value_or("");
   made.depth = fields.integer("depth", 0, depth_max).value_or(made.depth);
   made.credential_alias = read_credential(fields).value_or(std::nullopt);
-  if (refused(asked, findings)) return;
+  if (refused(request, findings)) return;
 
-  made.id = asked->ids().make<model::RepositoryId>();
-  made.tenant_id = asked->tenant().id;
-  made.created_at = made.updated_at = asked->now();
-  asked->store().create_repository(made, [asked, made](const Result<Unit>& kept) {
-    if (!kept) return fail(asked, kept.error(), made.name);
-    asked->created("/v1/repositories/" + made.id.text(), model::to_json(made));
+  made.id = request->ids().make<model::RepositoryId>();
+  made.tenant_id = request->tenant().id;
+  made.created_at = made.updated_at = request->now();
+  request->store().create_repository(made, [request, made](const Result<Unit>& kept) {
+    if (!kept) return fail(request, kept.error(), made.name);
+    request->created("/v1/repositories/" + made.id.text(), model::to_json(made));
   });
 }
 
-void get_repository(const Asked& asked) { get_row<model::Repository>(asked, &store::Store::repository); }
+void get_repository(const RequestPtr& request) { get_row<model::Repository>(request, &store::Store::repository); }
 
-void update_repository(const Asked& asked) {
-  const auto id = asked->path_id<model::RepositoryId>();
-  if (!id) return asked->not_found();
-  const auto body = read_body(asked);
+void update_repository(const RequestPtr& request) {
+  const auto id = request->path_id<model::RepositoryId>();
+  if (!id) return request->not_found();
+  const auto body = read_body(request);
   if (!body) return;
   Findings findings;
   const Fields fields(body->root(), "", repository_names, findings);
@@ -72,18 +74,18 @@ void update_repository(const Asked& asked) {
   patch.ref = fields.null("ref") ? std::string() : checked(fields, "ref", name_rule, Null::as_absent, fault_of_ref);
   patch.depth = fields.integer("depth", 0, depth_max);
   patch.credential_alias = read_credential(fields);
-  if (refused(asked, findings)) return;
+  if (refused(request, findings)) return;
 
   const std::string name = patch.name.value_or("");
-  asked->store().update_repository(asked->tenant().id, *id, std::move(patch), asked->now(),
-                                   [asked, name](const Result<model::Repository>& changed) {
-                                     if (!changed) return fail(asked, changed.error(), name);
-                                     asked->answer_json(200, model::to_json(changed.value()));
-                                   });
+  request->store().update_repository(request->tenant().id, *id, std::move(patch), request->now(),
+                                     [request, name](const Result<model::Repository>& changed) {
+                                       if (!changed) return fail(request, changed.error(), name);
+                                       request->answer_json(200, model::to_json(changed.value()));
+                                     });
 }
 
-void delete_repository(const Asked& asked) {
-  delete_row<model::Repository>(asked, &store::Store::delete_repository, "Something still uses this repository.");
+void delete_repository(const RequestPtr& request) {
+  delete_row<model::Repository>(request, &store::Store::delete_repository, "Something still uses this repository.");
 }
 
 }  // namespace sluice::api::integration

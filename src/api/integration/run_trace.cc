@@ -2,10 +2,12 @@
 // folds of its journal, so they look the same while it runs and for ever after.
 #include <map>
 
-#include "api/integration/event_request.h"
-#include "api/integration/handlers.h"
-#include "api/integration/journal_walk.h"
-#include "api/integration/streaming.h"
+#include "api/answers/event_request.h"
+#include "api/answers/journal_walk.h"
+#include "api/answers/streaming.h"
+#include "api/integration/integration.h"
+#include "api/integration/lookups.h"
+#include "api/request/reading.h"
 #include "base/json.h"
 
 namespace sluice::api::integration {
@@ -72,55 +74,55 @@ std::string result_json(const model::Run& run, const std::optional<model::RunEve
 
 }  // namespace
 
-void stream_run_trace(const Asked& asked) {
+void stream_run_trace(const RequestPtr& request) {
   Findings findings;
-  const auto wanted = read_wanted_trace(asked, findings);
-  if (refused(asked, findings)) return;
-  with_run(asked, [asked, wanted](const model::Run& run) {
-    const auto open = [asked, wanted, run](Follows) {
-      open_stream(asked, {.run = run, .format = wanted.format, .after = wanted.after});
+  const auto wanted = read_wanted_trace(request, findings);
+  if (refused(request, findings)) return;
+  with_run(request, [request, wanted](const model::Run& run) {
+    const auto open = [request, wanted, run](Follows) {
+      open_stream(request, {.run = run, .format = wanted.format, .after = wanted.after});
     };
     if (wanted.after < 0) return open(Follows::something);
-    find_event(asked, run, wanted, open);
+    find_event(request, run, wanted, open);
   });
 }
 
-void get_run_steps(const Asked& asked) {
-  with_run(asked, [asked](const model::Run& run) {
+void get_run_steps(const RequestPtr& request) {
+  with_run(request, [request](const model::Run& run) {
     const auto steps = std::make_shared<Steps>();
     walk_journal(
-        asked, run.id, {},
+        request, run.id, {},
         [steps](const store::Committed& committed) {
           steps->see(committed.event());
           return true;
         },
-        [asked, steps](const model::Run&) { asked->answer_json(200, steps->json()); });
+        [request, steps](const model::Run&) { request->answer_json(200, steps->json()); });
   });
 }
 
-void get_run_timeline(const Asked& asked) {
-  with_run(asked, [asked](const model::Run& found) {
+void get_run_timeline(const RequestPtr& request) {
+  with_run(request, [request](const model::Run& found) {
     const auto fold = std::make_shared<wire::TimelineFold>(found.created_at);
     walk_journal(
-        asked, found.id, {},
+        request, found.id, {},
         [fold](const store::Committed& committed) {
           fold->apply(committed.event());
           return true;
         },
-        [asked, fold](const model::Run& run) { asked->answer_json(200, fold->json(run)); });
+        [request, fold](const model::Run& run) { request->answer_json(200, fold->json(run)); });
   });
 }
 
-void get_run_result(const Asked& asked) {
-  with_run(asked, [asked](const model::Run& found) {
+void get_run_result(const RequestPtr& request) {
+  with_run(request, [request](const model::Run& found) {
     const auto last = std::make_shared<std::optional<model::RunEvent>>();
     walk_journal(
-        asked, found.id, {},
+        request, found.id, {},
         [last](const store::Committed& committed) {
           if (model::is_terminal(committed.event().kind)) *last = committed.event();
           return true;
         },
-        [asked, last](const model::Run& run) { asked->answer_json(200, result_json(run, *last)); });
+        [request, last](const model::Run& run) { request->answer_json(200, result_json(run, *last)); });
   });
 }
 

@@ -1,8 +1,11 @@
 #include <algorithm>
 
-#include "api/integration/handlers.h"
-#include "api/pages.h"
-#include "api/run_cancel.h"
+#include "api/answers/downloads.h"
+#include "api/answers/pages.h"
+#include "api/answers/rows.h"
+#include "api/answers/streaming.h"
+#include "api/integration/integration.h"
+#include "api/integration/lookups.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -49,9 +52,20 @@ std::vector<model::RunState> read_states(const Query& query) {
 
 }  // namespace
 
-void list_runs(const Asked& asked) {
+void with_run(const RequestPtr& request, Callback<void(const model::Run&)> then) {
+  const auto id = request->path_id<model::RunId>();
+  if (!id) return request->not_found();
+  request->store().run(request->tenant().id, *id,
+                       [request, then = std::move(then)](const Result<model::Run>& run) mutable {
+                         if (!run) return request->fail(run.error());
+                         request->set_run(run.value().id);
+                         then(run.value());
+                       });
+}
+
+void list_runs(const RequestPtr& request) {
   Findings findings;
-  const Query query(asked, list_parameters, findings);
+  const Query query(request, list_parameters, findings);
   const auto page_query = read_page_query<model::RunId>(query, findings);
   const store::RunFilter filter{
       .conversation = read_id<model::ConversationId>(query, "conversation_id", "a conversation"),
@@ -59,31 +73,50 @@ void list_runs(const Asked& asked) {
       .states = read_states(query),
       .created_after = read_time(query, "created_after"),
       .created_before = read_time(query, "created_before")};
-  if (refused(asked, findings)) return;
-  asked->store().runs(
-      asked->tenant().id, filter, page_query,
-      [asked, page_query, conversation = filter.conversation](const Result<store::Page<model::Run>>& page) {
-        if (!conversation) return answer_page(asked, page_query, page);
-        answer_page_of(asked, page_query, page, [&](auto then) {
-          asked->store().conversation(asked->tenant().id, *conversation, std::move(then));
+  if (refused(request, findings)) return;
+  request->store().runs(
+      request->tenant().id, filter, page_query,
+      [request, page_query, conversation = filter.conversation](const Result<store::Page<model::Run>>& page) {
+        if (!conversation) return answer_page(request, page_query, page);
+        answer_page_of(request, page_query, page, [&](auto then) {
+          request->store().conversation(request->tenant().id, *conversation, std::move(then));
         });
       });
 }
 
-void get_run(const Asked& asked) {
-  const auto id = asked->path_id<model::RunId>();
-  if (!id) return asked->not_found();
-  asked->store().run(asked->tenant().id, *id, [asked](const Result<model::Run>& run) {
-    if (!run) return asked->fail(run.error());
-    asked->set_run(run.value().id);
-    asked->answer_json(200, model::to_json(run.value()));
+void get_run(const RequestPtr& request) {
+  const auto id = request->path_id<model::RunId>();
+  if (!id) return request->not_found();
+  request->store().run(request->tenant().id, *id, [request](const Result<model::Run>& run) {
+    if (!run) return request->fail(run.error());
+    request->set_run(run.value().id);
+    request->answer_json(200, model::to_json(run.value()));
   });
 }
 
-void cancel_run(const Asked& asked) {
-  const auto id = asked->path_id<model::RunId>();
-  if (!id) return asked->not_found();
-  cancel_run_of(asked, asked->tenant().id, *id);
+void cancel_run(const RequestPtr& request) {
+  const auto id = request->path_id<model::RunId>();
+  if (!id) return request->not_found();
+  cancel_run_of(request, request->tenant().id, *id);
+}
+
+void list_run_files(const RequestPtr& request) {
+  const auto id = request->path_id<model::RunId>();
+  if (!id) return request->not_found();
+  request->store().files_of_run(request->tenant().id, *id, [request](Result<std::vector<model::RunFile>> files) {
+    answer_all(request, std::move(files));
+  });
+}
+
+void get_file(const RequestPtr& request) { get_row<model::RunFile>(request, &store::Store::file); }
+
+void get_file_content(const RequestPtr& request) {
+  const auto id = request->path_id<model::FileId>();
+  if (!id) return request->not_found();
+  request->store().file(request->tenant().id, *id, [request](const Result<model::RunFile>& file) {
+    if (!file) return request->fail(file.error());
+    send_file(request, file.value());
+  });
 }
 
 }  // namespace sluice::api::integration

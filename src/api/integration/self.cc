@@ -1,5 +1,5 @@
-#include "api/integration/handlers.h"
-#include "api/request_context.h"
+#include "api/integration/integration.h"
+#include "api/request/request_context.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -27,21 +27,21 @@ std::string self_json(const store::KeyHolder& holder, const std::vector<model::A
   return out;
 }
 
-void collect_keys(const Asked& asked, std::vector<model::ApproverKey> keys) {
+void collect_keys(const RequestPtr& request, std::vector<model::ApproverKey> keys) {
   store::PageQuery<model::ApproverKeyId> query{.limit = limits::page_max};
   if (!keys.empty()) query.starting_after = keys.back().id;
-  asked->store().approver_keys(
-      asked->tenant().id, query,
-      [asked, keys = std::move(keys)](const Result<store::Page<model::ApproverKey>>& page) mutable {
-        if (!page) return asked->fail(page.error());
+  request->store().approver_keys(
+      request->tenant().id, query,
+      [request, keys = std::move(keys)](const Result<store::Page<model::ApproverKey>>& page) mutable {
+        if (!page) return request->fail(page.error());
         keys.insert(keys.end(), page.value().rows.begin(), page.value().rows.end());
-        if (page.value().has_more) return collect_keys(asked, std::move(keys));
-        asked->answer_json(200, self_json(asked->holder(), keys));
+        if (page.value().has_more) return collect_keys(request, std::move(keys));
+        request->answer_json(200, self_json(request->holder(), keys));
       });
 }
 
 }  // namespace
 
-void get_self(const Asked& asked) { collect_keys(asked, {}); }
+void get_self(const RequestPtr& request) { collect_keys(request, {}); }
 
 }  // namespace sluice::api::integration

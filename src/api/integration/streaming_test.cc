@@ -1,4 +1,4 @@
-#include "api/integration/streaming.h"
+#include "api/answers/streaming.h"
 
 #include "api/api_fixture.h"
 

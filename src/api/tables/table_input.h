@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/fields.h"
+#include "api/request/fields.h"
 #include "model/tables.h"
 
 namespace sluice::api::tables {

@@ -1,6 +1,6 @@
-#include "api/guest_deeds.h"
-#include "api/pages.h"
-#include "api/tables/handlers.h"
+#include "api/tables/tables.h"
+#include "api/answers/pages.h"
+#include "api/request/audit.h"
 #include "api/tables/table_input.h"
 
 namespace sluice::api::tables {
@@ -11,23 +11,23 @@ constexpr std::string_view patch_names[] = {"name", "add_columns"};
 constexpr std::string_view insert_names[] = {"rows"};
 
 // With the table that the path names by its id or its name.
-void with_table(const Asked& asked, Callback<void(const model::Table&)> then) {
-  const auto name = net::percent_decode(asked->path_param(0));
-  if (!name) return asked->not_found();
-  asked->store().tables().find(asked->tenant().id, *name,
-                               [asked, then = std::move(then)](const Result<model::Table>& table) mutable {
-                                 if (!table) return asked->fail(table.error());
-                                 then(table.value());
-                               });
+void with_table(const RequestPtr& request, Callback<void(const model::Table&)> then) {
+  const auto name = net::percent_decode(request->path_param(0));
+  if (!name) return request->not_found();
+  request->store().tables().find(request->tenant().id, *name,
+                                 [request, then = std::move(then)](const Result<model::Table>& table) mutable {
+                                   if (!table) return request->fail(table.error());
+                                   then(table.value());
+                                 });
 }
 
 // A store that says `invalid` says what is one too many.
-void fail(const Asked& asked, const Error& error, std::string pointer) {
+void fail(const RequestPtr& request, const Error& error, std::string pointer) {
   if (error.kind == ErrorKind::conflict) {
-    return asked->problem(model::Slug::name_conflict, "Another table has this name.");
+    return request->problem(model::Slug::name_conflict, "Another table has this name.");
   }
-  if (error.kind == ErrorKind::invalid) return asked->invalid(std::move(pointer), error.what);
-  asked->fail(error);
+  if (error.kind == ErrorKind::invalid) return request->invalid(std::move(pointer), error.what);
+  request->fail(error);
 }
 
 // What an entry of the audit chain says of a table's definition: its name, and columns that come.
@@ -43,10 +43,10 @@ std::string detail_of(const std::optional<std::string>& name, const std::vector<
 }
 
 // Of rows only the first change by a run is recorded, because there may be thousands.
-void record_rows(const Asked& asked, const model::Table& table, Callback<void()> then) {
+void record_rows(const RequestPtr& request, const model::Table& table, Callback<void()> then) {
   std::string detail;
   json::Writer(detail).begin_object().key("name").string(table.name).end_object();
-  record_guest_once(asked, "table.rows_changed", table.id.text(), std::move(detail), std::move(then));
+  record_sandbox_once(request, "table.rows_changed", table.id.text(), std::move(detail), std::move(then));
 }
 
 std::string list_json(const std::vector<model::TableRow>& rows) {
@@ -58,7 +58,7 @@ std::string list_json(const std::vector<model::TableRow>& rows) {
   return out + "]";
 }
 
-std::vector<model::TableRow> read_rows(const Asked& asked, json::Value body, const model::Table& table,
+std::vector<model::TableRow> read_rows(const RequestPtr& request, json::Value body, const model::Table& table,
                                        Findings& findings) {
   std::vector<model::TableRow> rows;
   const Fields fields(body, "", insert_names, findings);
@@ -70,10 +70,10 @@ std::vector<model::TableRow> read_rows(const Asked& asked, json::Value body, con
   }
   given->each_element([&](json::Value row) {
     const auto pointer = "/rows/" + std::to_string(rows.size());
-    rows.push_back({.id = asked->ids().make<model::TableRowId>(),
+    rows.push_back({.id = request->ids().make<model::TableRowId>(),
                     .cells = read_cells(row, pointer, table.columns, Cells::of_row, findings),
-                    .created_at = asked->now(),
-                    .updated_at = asked->now()});
+                    .created_at = request->now(),
+                    .updated_at = request->now()});
   });
   return rows;
 }
@@ -96,27 +96,28 @@ void check_cost(const model::TableQuery& query, const model::Table& table, Findi
 }
 
 // The store says `denied` of a question too many, and `invalid` of one that took too long.
-void fail_query(const Asked& asked, const Error& error) {
-  if (error.kind == ErrorKind::invalid) return asked->invalid("/filter", error.what);
-  if (error.kind != ErrorKind::denied) return asked->fail(error);
-  asked->problem({.slug = model::Slug::rate_limited,
-                  .detail = "Too many questions about tables of this workspace wait for their answer already. Send at "
-                            "most a few at once, and this one again.",
-                  .retry_after_seconds = 1});
+void fail_query(const RequestPtr& request, const Error& error) {
+  if (error.kind == ErrorKind::invalid) return request->invalid("/filter", error.what);
+  if (error.kind != ErrorKind::denied) return request->fail(error);
+  request->problem({.slug = model::Slug::rate_limited,
+                    .detail =
+                        "Too many questions about tables of this workspace wait for their answer already. Send at "
+                        "most a few at once, and this one again.",
+                    .retry_after_seconds = 1});
 }
 
 }  // namespace
 
-void list_tables(const Asked& asked) {
-  const auto query = read_page_query<model::TableId>(asked);
+void list_tables(const RequestPtr& request) {
+  const auto query = read_page_query<model::TableId>(request);
   if (!query) return;
-  asked->store().tables().list(
-      asked->tenant().id, *query,
-      [asked, query](const Result<store::Page<model::Table>>& page) { answer_page(asked, *query, page); });
+  request->store().tables().list(
+      request->tenant().id, *query,
+      [request, query](const Result<store::Page<model::Table>>& page) { answer_page(request, *query, page); });
 }
 
-void create_table(const Asked& asked) {
-  const auto body = read_body(asked);
+void create_table(const RequestPtr& request) {
+  const auto body = read_body(request);
   if (!body) return;
   Findings findings;
   const Fields fields(body->root(), "", table_names, findings);
@@ -127,25 +128,25 @@ void create_table(const Asked& asked) {
   if (model::TableId::parse(made.name)) fields.refuse("name", "must not look like the id of a table");
   made.columns = read_columns(fields, "columns");
   if (made.columns.empty() && findings.errors.empty()) fields.refuse("columns", "must name at least one column");
-  if (refused(asked, findings)) return;
-  made.id = asked->ids().make<model::TableId>();
-  made.tenant_id = asked->tenant().id;
-  made.created_at = made.updated_at = asked->now();
-  record_guest(asked, "table.created", made.id.text(), detail_of(made.name, made.columns), [asked, made] {
-    asked->store().tables().create(made, [asked, made](const Result<Unit>& kept) {
-      if (!kept) return fail(asked, kept.error(), "/name");
-      asked->created(asked->request().path + "/" + made.id.text(), model::to_json(made));
+  if (refused(request, findings)) return;
+  made.id = request->ids().make<model::TableId>();
+  made.tenant_id = request->tenant().id;
+  made.created_at = made.updated_at = request->now();
+  record_sandbox(request, "table.created", made.id.text(), detail_of(made.name, made.columns), [request, made] {
+    request->store().tables().create(made, [request, made](const Result<Unit>& kept) {
+      if (!kept) return fail(request, kept.error(), "/name");
+      request->created(request->http().path + "/" + made.id.text(), model::to_json(made));
     });
   });
 }
 
-void get_table(const Asked& asked) {
-  with_table(asked, [asked](const model::Table& table) { asked->answer_json(200, model::to_json(table)); });
+void get_table(const RequestPtr& request) {
+  with_table(request, [request](const model::Table& table) { request->answer_json(200, model::to_json(table)); });
 }
 
-void update_table(const Asked& asked) {
-  with_table(asked, [asked](const model::Table& table) {
-    const auto body = read_body(asked);
+void update_table(const RequestPtr& request) {
+  with_table(request, [request](const model::Table& table) {
+    const auto body = read_body(request);
     if (!body) return;
     Findings findings;
     const Fields fields(body->root(), "", patch_names, findings);
@@ -157,107 +158,108 @@ void update_table(const Asked& asked) {
       if (!patch.add_columns[i].required || table.row_count == 0) continue;
       fields.refuse_at("add_columns/" + std::to_string(i) + "/required", "must be false: there are rows without it");
     }
-    if (refused(asked, findings)) return;
+    if (refused(request, findings)) return;
     auto detail = detail_of(patch.name, patch.add_columns);
-    record_guest(asked, "table.updated", table.id.text(), std::move(detail),
-                 [asked, id = table.id, patch = std::move(patch)]() mutable {
-                   asked->store().tables().update(asked->tenant().id, id, std::move(patch), asked->now(),
-                                                  [asked](const Result<model::Table>& changed) {
-                                                    if (!changed) return fail(asked, changed.error(), "/add_columns");
-                                                    asked->answer_json(200, model::to_json(changed.value()));
-                                                  });
-                 });
+    record_sandbox(request, "table.updated", table.id.text(), std::move(detail),
+                   [request, id = table.id, patch = std::move(patch)]() mutable {
+                     request->store().tables().update(request->tenant().id, id, std::move(patch), request->now(),
+                                                      [request](const Result<model::Table>& changed) {
+                                                        if (!changed)
+                                                          return fail(request, changed.error(), "/add_columns");
+                                                        request->answer_json(200, model::to_json(changed.value()));
+                                                      });
+                   });
   });
 }
 
-void delete_table(const Asked& asked) {
-  with_table(asked, [asked](const model::Table& table) {
-    record_guest(asked, "table.deleted", table.id.text(), detail_of(table.name, {}), [asked, id = table.id] {
-      asked->store().tables().remove(asked->tenant().id, id, [asked](const Result<Unit>& removed) {
-        if (!removed) return asked->fail(removed.error());
-        asked->no_content();
+void delete_table(const RequestPtr& request) {
+  with_table(request, [request](const model::Table& table) {
+    record_sandbox(request, "table.deleted", table.id.text(), detail_of(table.name, {}), [request, id = table.id] {
+      request->store().tables().remove(request->tenant().id, id, [request](const Result<Unit>& removed) {
+        if (!removed) return request->fail(removed.error());
+        request->no_content();
       });
     });
   });
 }
 
-void list_rows(const Asked& asked) {
-  with_table(asked, [asked](const model::Table& table) {
-    const auto query = read_page_query<model::TableRowId>(asked);
+void list_rows(const RequestPtr& request) {
+  with_table(request, [request](const model::Table& table) {
+    const auto query = read_page_query<model::TableRowId>(request);
     if (!query) return;
-    asked->store().tables().rows(
-        asked->tenant().id, table.id, *query,
-        [asked, query](const Result<store::Page<model::TableRow>>& page) { answer_page(asked, *query, page); });
+    request->store().tables().rows(
+        request->tenant().id, table.id, *query,
+        [request, query](const Result<store::Page<model::TableRow>>& page) { answer_page(request, *query, page); });
   });
 }
 
-void insert_rows(const Asked& asked) {
-  with_table(asked, [asked](const model::Table& table) {
-    const auto body = read_body(asked);
+void insert_rows(const RequestPtr& request) {
+  with_table(request, [request](const model::Table& table) {
+    const auto body = read_body(request);
     if (!body) return;
     Findings findings;
-    auto rows = read_rows(asked, body->root(), table, findings);
-    if (refused(asked, findings)) return;
-    record_rows(asked, table, [asked, id = table.id, rows = std::move(rows)] {
-      asked->store().tables().insert(asked->tenant().id, id, rows, [asked, rows](const Result<Unit>& kept) {
-        if (!kept) return fail(asked, kept.error(), "/rows");
-        asked->answer_json(201, R"({"rows":)" + list_json(rows) + "}");
+    auto rows = read_rows(request, body->root(), table, findings);
+    if (refused(request, findings)) return;
+    record_rows(request, table, [request, id = table.id, rows = std::move(rows)] {
+      request->store().tables().insert(request->tenant().id, id, rows, [request, rows](const Result<Unit>& kept) {
+        if (!kept) return fail(request, kept.error(), "/rows");
+        request->answer_json(201, R"({"rows":)" + list_json(rows) + "}");
       });
     });
   });
 }
 
-void update_row(const Asked& asked) {
-  const auto row = asked->path_id<model::TableRowId>(1);
-  if (!row) return asked->not_found();
-  with_table(asked, [asked, row = *row](const model::Table& table) {
-    const auto body = read_body(asked);
+void update_row(const RequestPtr& request) {
+  const auto row = request->path_id<model::TableRowId>(1);
+  if (!row) return request->not_found();
+  with_table(request, [request, row = *row](const model::Table& table) {
+    const auto body = read_body(request);
     if (!body) return;
     Findings findings;
     auto patch = read_cells(body->root(), "", table.columns, Cells::of_change, findings);
-    if (refused(asked, findings)) return;
-    record_rows(asked, table, [asked, id = table.id, row, patch = std::move(patch)]() mutable {
-      asked->store().tables().change_row(asked->tenant().id, id, row, std::move(patch), asked->now(),
-                                         [asked](const Result<model::TableRow>& changed) {
-                                           if (!changed) return fail(asked, changed.error(), "");
-                                           asked->answer_json(200, model::to_json(changed.value()));
-                                         });
+    if (refused(request, findings)) return;
+    record_rows(request, table, [request, id = table.id, row, patch = std::move(patch)]() mutable {
+      request->store().tables().change_row(request->tenant().id, id, row, std::move(patch), request->now(),
+                                           [request](const Result<model::TableRow>& changed) {
+                                             if (!changed) return fail(request, changed.error(), "");
+                                             request->answer_json(200, model::to_json(changed.value()));
+                                           });
     });
   });
 }
 
-void delete_row(const Asked& asked) {
-  const auto row = asked->path_id<model::TableRowId>(1);
-  if (!row) return asked->not_found();
-  with_table(asked, [asked, row = *row](const model::Table& table) {
-    record_rows(asked, table, [asked, id = table.id, row] {
-      asked->store().tables().remove_row(asked->tenant().id, id, row, [asked](const Result<Unit>& removed) {
-        if (!removed) return asked->fail(removed.error());
-        asked->no_content();
+void delete_row(const RequestPtr& request) {
+  const auto row = request->path_id<model::TableRowId>(1);
+  if (!row) return request->not_found();
+  with_table(request, [request, row = *row](const model::Table& table) {
+    record_rows(request, table, [request, id = table.id, row] {
+      request->store().tables().remove_row(request->tenant().id, id, row, [request](const Result<Unit>& removed) {
+        if (!removed) return request->fail(removed.error());
+        request->no_content();
       });
     });
   });
 }
 
-void query_rows(const Asked& asked) {
-  with_table(asked, [asked](const model::Table& table) {
-    const auto body = read_body(asked);
+void query_rows(const RequestPtr& request) {
+  with_table(request, [request](const model::Table& table) {
+    const auto body = read_body(request);
     if (!body) return;
     Findings findings;
     auto query = read_query(body->root(), table.columns, findings);
     check_cost(query, table, findings);
-    if (refused(asked, findings)) return;
+    if (refused(request, findings)) return;
     const auto shown_before = query.offset;
-    asked->store().tables().query(asked->tenant().id, table.id, std::move(query),
-                                  [asked, shown_before](const Result<store::FoundRows>& found) {
-                                    if (!found) return fail_query(asked, found.error());
-                                    const auto& rows = found.value().rows;
-                                    const auto shown = shown_before + static_cast<int64_t>(rows.size());
-                                    std::string out = R"({"object":"list","data":)" + list_json(rows);
-                                    out += R"(,"total":)" + std::to_string(found.value().total) + R"(,"has_more":)";
-                                    out += shown < found.value().total ? "true}" : "false}";
-                                    asked->answer_json(200, std::move(out));
-                                  });
+    request->store().tables().query(request->tenant().id, table.id, std::move(query),
+                                    [request, shown_before](const Result<store::FoundRows>& found) {
+                                      if (!found) return fail_query(request, found.error());
+                                      const auto& rows = found.value().rows;
+                                      const auto shown = shown_before + static_cast<int64_t>(rows.size());
+                                      std::string out = R"({"object":"list","data":)" + list_json(rows);
+                                      out += R"(,"total":)" + std::to_string(found.value().total) + R"(,"has_more":)";
+                                      out += shown < found.value().total ? "true}" : "false}";
+                                      request->answer_json(200, std::move(out));
+                                    });
   });
 }
 

@@ -1,0 +1,177 @@
+#include "api/answers/downloads.h"
+
+#include <algorithm>
+
+#include "api/request/open_answers.h"
+#include "api/request/worker_job.h"
+#include "workspace/workspace.h"
+
+namespace sluice::api {
+namespace {
+
+constexpr std::size_t piece_bytes = 64 * 1024;
+
+// What a page may show. A browser that is told the type does not guess another (nosniff).
+constexpr std::string_view harmless_types[] = {"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"};
+
+// RFC 6266: a plain name for those who know no better, and the exact one (RFC 5987).
+std::string disposition(std::string_view how, std::string_view name) {
+  std::string plain;
+  std::string exact;
+  for (const char c : name) {
+    const bool is_word =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    plain += is_word ? c : '_';
+    if (is_word) {
+      exact += c;
+    } else {
+      constexpr std::string_view digits = "0123456789ABCDEF";
+      const auto byte = static_cast<unsigned char>(c);
+      exact += {'%', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  return std::string(how) + "; filename=\"" + plain + "\"; filename*=UTF-8''" + exact;
+}
+
+// Owned by OpenAnswers from the first byte to the last; the connection has weak pointers only.
+class Sending final : public OpenAnswer, public std::enable_shared_from_this<Sending> {
+ public:
+  Sending(RequestPtr request, files::Content content) : request_(std::move(request)), content_(std::move(content)) {}
+
+  void begin(net::Headers headers) {
+    request_->start_stream(std::move(headers));
+    request_->services().open_answers.keep(shared_from_this());
+    request_->exchange().on_drained([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->go_on();
+    });
+    request_->exchange().on_gone([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->leave();
+    });
+    if (request_->exchange().gone()) return leave();
+    go_on();
+  }
+
+ private:
+  void go_on() {
+    if (ended_ || writing_) return;
+    writing_ = true;  // a write may drain at once
+    auto& exchange = request_->exchange();
+    while (at_ < content_.bytes.size() && exchange.unsent_bytes() < limits::stream_unsent_bytes_max &&
+           !exchange.gone()) {
+      const auto piece = content_.bytes.substr(at_, piece_bytes);
+      at_ += piece.size();
+      exchange.write(std::make_shared<const std::string>(piece));
+    }
+    writing_ = false;
+    if (at_ < content_.bytes.size() || exchange.gone()) return;
+    ended_ = true;
+    exchange.finish();
+    request_->stream_ended("file");
+    request_->services().open_answers.let_go(*this);
+  }
+
+  void leave() {
+    if (std::exchange(ended_, true)) return;
+    request_->left_unanswered();
+    request_->services().open_answers.let_go(*this);
+  }
+
+  RequestPtr request_;
+  files::Content content_;
+  std::size_t at_ = 0;
+  bool writing_ = false;
+  bool ended_ = false;
+};
+
+struct Told {
+  std::string name;
+  std::string type;
+  std::string_view how = "attachment";
+  std::string etag;  // empty: none
+};
+
+void send(const RequestPtr& request, files::Content content, const Told& told) {
+  net::Headers headers{{"Content-Disposition", disposition(told.how, told.name)},
+                       {"X-Content-Type-Options", "nosniff"},
+                       {"Cache-Control", "private, no-store"},
+                       {"Content-Security-Policy", "sandbox; default-src 'none'"}};
+  if (!told.etag.empty()) headers.add("ETag", '"' + told.etag + '"');
+  if (content.bytes.size() <= limits::stream_unsent_bytes_max) {
+    return request->answer(200, told.type, std::string(content.bytes), std::move(headers));
+  }
+  headers.add("Content-Type", told.type);
+  std::make_shared<Sending>(request, std::move(content))->begin(std::move(headers));
+}
+
+void send_kept(const RequestPtr& request, model::TenantId tenant, const std::string& sha256, Told told) {
+  auto& contents = request->services().needs.contents;
+  told.etag = sha256;
+  on_worker<files::Content>(
+      request, tenant, [sha256, &contents] { return contents.open(sha256); },
+      [request, told = std::move(told)](Result<files::Content> content) {
+        // That the bytes of a record are gone is our fault, not the caller's.
+        if (!content) {
+          const bool lost = content.error().kind == ErrorKind::not_found;
+          return request->fail({lost ? ErrorKind::corrupt : content.error().kind, "read: " + content.error().what});
+        }
+        send(request, std::move(content).take(), told);
+      });
+}
+
+constexpr int64_t zip_bytes_max = 500LL * 1000 * 1000;
+
+// On a worker's thread.
+Result<files::Content> zip(const std::vector<ZippedFile>& files, const files::Contents& contents,
+                           const std::string& scratch_dir) {
+  std::vector<files::Content> open;
+  std::vector<workspace::ZipEntry> entries;
+  for (const auto& file : files) {
+    auto content = contents.open(file.sha256);
+    if (!content) return Error{ErrorKind::unavailable, "read " + file.name + ": " + content.error().what};
+    open.push_back(std::move(content).take());
+    entries.push_back({file.name, open.back().bytes});
+  }
+  const auto made = files::make_scratch(scratch_dir);
+  if (!made) return made.error();
+  if (auto written = workspace::write_zip(made.value().get(), entries); !written) return written.error();
+  return files::map_file(made.value().get(), "a zip");
+}
+
+}  // namespace
+
+void send_bundle(const RequestPtr& request, const model::Skill& skill) {
+  send_kept(request, skill.tenant_id, skill.sha256, {skill.name + ".tar.gz", "application/gzip"});
+}
+
+void send_file(const RequestPtr& request, const model::RunFile& file) {
+  send_kept(request, file.tenant_id, file.sha256, {file.name, std::string(model::media_type_of(file.name))});
+}
+
+void send_file(const RequestPtr& request, const model::BagFile& file, Shown shown) {
+  const bool harmless = std::ranges::find(harmless_types, file.type) != std::end(harmless_types);
+  const std::string_view how = shown == Shown::in_page && harmless ? "inline" : "attachment";
+  send_kept(request, file.tenant_id, file.sha256, {file.name, file.type, how});
+}
+
+void send_content(const RequestPtr& request, files::Content content, const std::string& name, std::string_view type) {
+  send(request, std::move(content), {name, std::string(type)});
+}
+
+void send_zip(const RequestPtr& request, model::TenantId tenant, std::vector<ZippedFile> files) {
+  int64_t bytes = 0;
+  for (const auto& file : files) bytes += file.size_bytes;
+  if (bytes > zip_bytes_max || files.size() > limits::bag_files_max) {
+    return request->problem(model::Slug::content_too_large,
+                            "A zip holds at most 500 files and 500 MB: get the files one by one.");
+  }
+  on_worker<files::Content>(
+      request, tenant,
+      [files = std::move(files), &contents = request->services().needs.contents,
+       scratch_dir = request->services().options.scratch_dir] { return zip(files, contents, scratch_dir); },
+      [request](Result<files::Content> made) {
+        if (!made) return request->fail(made.error());
+        send_content(request, std::move(made).take(), "files.zip", "application/zip");
+      });
+}
+
+}  // namespace sluice::api

@@ -1,0 +1,146 @@
+// Lists: cursors in, envelopes out.
+#pragma once
+
+#include <charconv>
+#include <string>
+#include <type_traits>
+
+#include "api/request/reading.h"
+#include "api/request/request_context.h"
+#include "store/store.h"
+
+namespace sluice::api {
+
+// Conversations move to the front of their list with each message, so their cursors have the time by which they were
+// listed, too: "con_….1782813720123". An id alone goes on from where its row is now.
+inline std::string cursor_of(model::ConversationId id, Timestamp last_message_at) {
+  return id.text() + '.' + std::to_string(last_message_at.ms);
+}
+inline std::string cursor_of(const model::Conversation& row) { return cursor_of(row.id, row.last_message_at); }
+template <typename Row>
+std::string cursor_of(const Row& row) {
+  return row.id.text();
+}
+
+// Takes the time off; false when what stands in its place is none.
+inline bool take_time(std::string_view& cursor, std::optional<Timestamp>& at) {
+  const auto dot = cursor.find('.');
+  if (dot == std::string_view::npos) return true;
+  const auto digits = cursor.substr(dot + 1);
+  cursor = cursor.substr(0, dot);
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), at.emplace().ms);
+  return failed == std::errc{} && end == digits.data() + digits.size() && at->ms >= 0;
+}
+
+template <typename AnyId>
+store::PageQuery<AnyId> read_page_query(const Query& query, Findings& findings) {
+  store::PageQuery<AnyId> out;
+  out.limit = static_cast<int>(query.integer("limit", 1, limits::page_max).value_or(limits::page_default));
+  const auto cursor = [&](std::string_view name) -> std::optional<AnyId> {
+    auto text = query.find(name);
+    if (!text) return std::nullopt;
+    bool is_good = true;
+    if constexpr (std::is_same_v<AnyId, model::ConversationId>) is_good = take_time(*text, out.cursor_at);
+    const auto id = is_good ? AnyId::parse(*text) : std::nullopt;
+    if (!id) query.refuse(name, "must be a next_cursor of this list, or the id of one of its rows");
+    return id;
+  };
+  out.starting_after = cursor("starting_after");
+  out.ending_before = cursor("ending_before");
+  if (query.find("starting_after") && query.find("ending_before")) {
+    findings.refuse("ending_before", "must not be given together with starting_after");
+  }
+  return out;
+}
+
+// The names that every list knows; a list with more has its own.
+inline constexpr std::string_view page_parameters[] = {"limit", "starting_after", "ending_before"};
+
+// The query of a list without filters; empty when it was wrong and the caller has been told so.
+template <typename AnyId>
+std::optional<store::PageQuery<AnyId>> read_page_query(const RequestPtr& request) {
+  Findings findings;
+  const Query query(request, page_parameters, findings);
+  auto page_query = read_page_query<AnyId>(query, findings);
+  if (refused(request, findings)) return std::nullopt;
+  return page_query;
+}
+
+inline void append_row(std::string& out, const store::StoredMessage& row) { out += row.json; }
+template <typename Row>
+void append_row(std::string& out, const Row& row) {
+  model::append_json(out, row);
+}
+
+// `next_cursor` names the row to go on from in the direction asked for.
+template <typename Row, typename AnyId>
+std::string page_json(const store::Page<Row>& page, const store::PageQuery<AnyId>& query) {
+  std::string out = R"({"object":"list","data":[)";
+  for (std::size_t i = 0; i < page.rows.size(); ++i) {
+    if (i > 0) out += ',';
+    append_row(out, page.rows[i]);
+  }
+  out += R"(],"has_more":)";
+  out += page.has_more ? "true" : "false";
+  out += R"(,"next_cursor":)";
+  if (page.has_more && !page.rows.empty()) {
+    const Row& last = query.ending_before ? page.rows.front() : page.rows.back();
+    out += '"' + cursor_of(last) + '"';
+  } else {
+    out += "null";
+  }
+  return out += '}';
+}
+
+template <typename AnyId>
+bool has_cursor(const store::PageQuery<AnyId>& query) {
+  return query.starting_after || query.ending_before;
+}
+
+template <typename AnyId>
+void refuse_cursor(const RequestPtr& request, const store::PageQuery<AnyId>& query) {
+  request->invalid(query.starting_after ? "starting_after" : "ending_before", "names no row of this list");
+}
+
+// Of a row that is as long as its caller made it.
+inline std::size_t bytes_of(const store::StoredMessage& row) { return row.json.size(); }
+template <typename Row>
+std::size_t bytes_of(const Row&) {
+  return 0;
+}
+
+// Answers with the page. Where the list itself cannot be missing, what is not found is the cursor.
+template <typename Row, typename AnyId>
+void answer_page(const RequestPtr& request, const store::PageQuery<AnyId>& query,
+                 const Result<store::Page<Row>>& page) {
+  if (page) {
+    std::size_t bytes = 0;
+    for (const auto& row : page.value().rows) bytes += bytes_of(row);
+    if (request->may_answer(bytes)) request->answer_json(200, page_json(page.value(), query));
+    return;
+  }
+  if (page.error().kind == ErrorKind::not_found && has_cursor(query)) return refuse_cursor(request, query);
+  request->fail(page.error());
+}
+
+// A list that is short enough to be told whole.
+template <typename Row>
+void answer_all(const RequestPtr& request, Result<std::vector<Row>> rows) {
+  if (!rows) return request->fail(rows.error());
+  using AnyId = decltype(Row::id);
+  request->answer_json(200, page_json(store::Page<Row>{std::move(rows).take()}, store::PageQuery<AnyId>{}));
+}
+
+// The same for a list of something that may be missing itself: `look` asks the store for that.
+template <typename Row, typename AnyId, typename Look>
+void answer_page_of(const RequestPtr& request, const store::PageQuery<AnyId>& query,
+                    const Result<store::Page<Row>>& page, Look look) {
+  if (page || page.error().kind != ErrorKind::not_found || !has_cursor(query)) {
+    return page ? answer_page(request, query, page) : request->fail(page.error());
+  }
+  look([request, query](const auto& whole) {
+    return whole ? refuse_cursor(request, query) : request->fail(whole.error());
+  });
+}
+
+}  // namespace sluice::api

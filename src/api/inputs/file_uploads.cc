@@ -1,0 +1,157 @@
+#include "api/inputs/file_uploads.h"
+
+#include "api/request/audit.h"
+#include "api/request/reading.h"
+#include "api/request/worker_job.h"
+#include "http/multipart.h"
+#include "workspace/workspace.h"
+
+namespace sluice::api {
+namespace {
+
+constexpr std::size_t name_bytes_max = 255;  // of a file's name on Linux
+
+// What a worker makes of a body.
+struct Reading {
+  std::string malformed;  // why it is none; empty: it is one
+  Findings findings;
+  BagFiles files;
+};
+
+std::string megabytes(int64_t bytes) {
+  if (bytes < 1'000'000) return std::to_string(bytes) + " bytes";
+  return std::to_string(bytes / 1'000'000) + " MB";
+}
+
+std::optional<model::BagFile> look_at(const http::Part& part, const std::vector<std::string>& extensions,
+                                      Findings& findings) {
+  if (part.name != "files" && part.name != "files[]") {
+    findings.refuse("/" + part.name, "is no part of this form: there are files");
+    return std::nullopt;
+  }
+  const auto name = clean_file_name(part.filename.value_or(""));
+  if (name.empty()) {
+    findings.refuse("/files", "each file needs a filename of at most 255 bytes");
+    return std::nullopt;
+  }
+  if (!workspace::has_extension_of(name, extensions)) {
+    findings.refuse("/files", name + " has an extension that is not allowed (files.extensions)");
+    return std::nullopt;
+  }
+  return model::BagFile{.name = name,
+                        .type = std::string(model::media_type_of(name)),
+                        .size_bytes = static_cast<int64_t>(part.bytes.size())};
+}
+
+// On a worker's thread.
+Result<Reading> read_and_keep(const std::string& content_type, const net::Body& body,
+                              const std::vector<std::string>& extensions, files::Contents& contents) {
+  Reading reading;
+  const auto parts = http::read_multipart(content_type, body, {.parts_max = bag_request_files_max});
+  if (!parts) {
+    reading.malformed = parts.error().what;
+    return reading;
+  }
+  for (const auto& part : parts.value()) {
+    if (auto file = look_at(part, extensions, reading.findings)) reading.files.push_back(*std::move(file));
+  }
+  if (parts.value().empty()) reading.findings.refuse("/files", "is missing: there is no file");
+  if (!reading.findings.errors.empty()) return reading;
+  for (std::size_t i = 0; i < reading.files.size(); ++i) {
+    auto sha256 = contents.put(parts.value()[i].bytes);
+    if (!sha256) return std::move(sha256.error()).in("keep " + reading.files[i].name);
+    reading.files[i].sha256 = std::move(sha256).take();
+  }
+  return reading;
+}
+
+void keep(const RequestPtr& request, const BagFiles& files, Callback<void(const BagFiles&)> then) {
+  const auto bytes_max = request->services().options.tenant_file_bytes_max;
+  request->store().bags().create(
+      files, bytes_max,
+      [request, files, bytes_max, then = std::move(then)](const Result<store::BagOutcome>& made) mutable {
+        if (!made) return request->fail(made.error());
+        switch (made.value()) {
+          case store::BagOutcome::kept: return then(files);
+          case store::BagOutcome::chat_archived: return request->not_found();
+          case store::BagOutcome::chat_full:
+            return request->invalid("/files", "the chat would have more than " + std::to_string(limits::bag_files_max) +
+                                                  " files: delete some");
+          case store::BagOutcome::tenant_full: break;
+        }
+        request->problem(model::Slug::content_too_large, "All files together may have " + megabytes(bytes_max) +
+                                                             " (files.tenant_bytes_max): delete some.");
+      });
+}
+
+void record(const RequestPtr& request, const BagPlace& place, BagFiles files, Callback<void(const BagFiles&)> then) {
+  std::vector<SandboxChange> deeds;
+  for (auto& file : files) {
+    file.id = request->ids().make<model::FileId>();
+    file.tenant_id = request->tenant().id;
+    file.chat_id = place.chat;
+    file.run_id = place.run;
+    file.source = place.source;
+    file.created_at = request->now();
+    deeds.push_back({file.id.text(), audit_detail_of(file)});
+  }
+  record_sandbox(
+      request, "file.uploaded", std::move(deeds),
+      [request, files = std::move(files), then = std::move(then)]() mutable { keep(request, files, std::move(then)); });
+}
+
+}  // namespace
+
+std::string clean_file_name(std::string_view given) {
+  std::string name;
+  for (const char c : given.substr(given.find_last_of("/\\") + 1)) {
+    name += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '_' : c;
+  }
+  // A leading dot would hide it, or lead upwards.
+  name.erase(0, std::min(name.find_first_not_of(". "), name.size()));
+  while (name.ends_with('.') || name.ends_with(' ')) name.pop_back();
+  return name.size() <= name_bytes_max ? name : "";
+}
+
+std::string audit_detail_of(const model::BagFile& file) {
+  std::string out;
+  json::Writer(out)
+      .begin_object()
+      .key("name")
+      .string(file.name)
+      .key("size_bytes")
+      .integer(file.size_bytes)
+      .end_object();
+  return out;
+}
+
+void take_files(const RequestPtr& request, BagPlace place, Callback<void(const BagFiles&)> then) {
+  const std::string content_type(request->header("Content-Type").value_or(""));
+  if (!http::is_multipart(content_type) || request->header("Content-Encoding")) {
+    return request->problem(model::Slug::unsupported_media_type, "The body must be multipart/form-data.");
+  }
+  const auto& options = request->services().options;
+  const auto& body = request->http().body;
+  if (static_cast<int64_t>(body.size()) > options.upload_bytes_max) {
+    return request->problem(model::Slug::content_too_large, "The files of one request may have " +
+                                                                megabytes(options.upload_bytes_max) +
+                                                                " together (files.upload_bytes_max).");
+  }
+  auto& contents = request->services().needs.contents;
+  on_worker<Reading>(
+      request, request->tenant().id,
+      [content_type, body, extensions = options.file_extensions, &contents] {
+        return read_and_keep(content_type, body, extensions, contents);
+      },
+      [request, place = std::move(place), then = std::move(then)](Result<Reading> reading) mutable {
+        if (!reading) return request->fail(reading.error());
+        auto& [malformed, findings, files] = reading.value();
+        if (!malformed.empty()) {
+          return request->problem(model::Slug::malformed_request, "The body cannot be read: " + malformed + ".");
+        }
+        if (refused(request, findings)) return;
+        record(request, place, std::move(files), std::move(then));
+      });
+}
+
+}  // namespace sluice::api
