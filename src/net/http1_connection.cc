@@ -125,7 +125,7 @@ void Http1Connection::dispatch() {
   phase_ = Phase::answering;
   phase_due_us_ = never;
   context_.figures.requests.add();
-  exchange_ = std::make_shared<Http1Exchange>(*this, std::move(request), is_http_1_0);
+  exchange_ = std::make_shared<Http1Exchange>(static_cast<Http1Carrier&>(*this), std::move(request), is_http_1_0);
   context_.handler(exchange_);
 }
 
@@ -203,7 +203,7 @@ void Http1Connection::flush() {
   if (phase_ == Phase::closed || outflow_.blocked()) return;
   if (had_something && exchange_) {
     const auto exchange = exchange_;
-    exchange->tell_drained();
+    exchange->on_sent();
   }
   // Who has said all, and was answered all of it, asks nothing more.
   if (phase_ == Phase::idle && half_closed_ && inbox_.empty()) phase_ = Phase::closing;

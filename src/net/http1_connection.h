@@ -16,7 +16,9 @@
 
 namespace sluice::net {
 
-class Http1Connection final : public Connection, public std::enable_shared_from_this<Http1Connection> {
+class Http1Connection final : public Connection,
+                              private Http1Carrier,
+                              public std::enable_shared_from_this<Http1Connection> {
  public:
   Http1Connection(ServerContext& context, std::unique_ptr<Transport> transport, Caller caller);
 
@@ -25,20 +27,8 @@ class Http1Connection final : public Connection, public std::enable_shared_from_
   void drain() override;
   void close() override;
 
-  // For the exchange.
-  ServerContext& context() { return context_; }
-  Outbox& outbox() { return outflow_.outbox(); }
-  // The exchange says: it is over if the client has said all it will.
-  void heed_half_close();
-  bool may_persist() const { return keep_alive_ && !half_closed_ && !context_.draining; }
-  void schedule_flush();
-  void show_key() { caller_.show_key(); }
-  void charge(std::shared_ptr<AnswerAccount> account) { caller_.charge(std::move(account), unread_bytes_); }
   const Caller& caller() const override { return caller_; }
   bool is_behind() const override { return unread_bytes_ > 0 && !flush_scheduled_; }
-  void end_answer(bool persists);
-  // `by_reset`: a plain end would look like the end of the body.
-  void abort_answer(bool by_reset);
 
  private:
   enum class Phase : uint8_t {
@@ -51,6 +41,17 @@ class Http1Connection final : public Connection, public std::enable_shared_from_
     closed,
   };
   static constexpr int64_t never = INT64_MAX;
+
+  // For the exchange.
+  ServerContext& context() override { return context_; }
+  Outbox& outbox() override { return outflow_.outbox(); }
+  bool may_persist() const override { return keep_alive_ && !half_closed_ && !context_.draining; }
+  void schedule_flush() override;
+  void heed_half_close() override;
+  void show_key() override { caller_.show_key(); }
+  void charge(std::shared_ptr<AnswerAccount> account) override { caller_.charge(std::move(account), unread_bytes_); }
+  void end_answer(bool persists) override;
+  void abort_answer(bool by_reset) override;
 
   void on_ready(world::Ready ready);
   void read_input();

@@ -1,9 +1,7 @@
 #include "net/http1_exchange.h"
 
-#include "net/http1_connection.h"
-
 namespace sluice::net {
-Http1Exchange::Http1Exchange(Http1Connection& connection, Request request, bool is_http_1_0)
+Http1Exchange::Http1Exchange(Http1Carrier& connection, Request request, bool is_http_1_0)
     : connection_(&connection),
       request_(std::move(request)),
       is_http_1_0_(is_http_1_0),
@@ -98,7 +96,7 @@ void Http1Exchange::leave_at_half_close() {
 
 void Http1Exchange::detach() {
   connection_ = nullptr;
-  // They often hold this exchange.
+  // The callbacks often own this exchange, so they are destroyed last.
   const auto drained = std::move(on_drained_);
   const auto left = std::move(on_gone_);
 }
@@ -110,9 +108,9 @@ void Http1Exchange::lose_peer() {
   if (then) then();
 }
 
-void Http1Exchange::tell_drained() {
+void Http1Exchange::on_sent() {
   if (!on_drained_) return;
-  // It may end the answer, or put another in its place, while it runs.
+  // The callback may end the answer, or replace itself, while it runs.
   auto then = std::move(on_drained_);
   then();
   if (connection_ != nullptr && !on_drained_) on_drained_ = std::move(then);

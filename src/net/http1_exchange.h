@@ -1,17 +1,34 @@
-// One request on an HTTP/1 connection, and how its answer is spelt: heads, chunks, and what HEAD and
-// HTTP/1.0 leave out.
+// One request on an HTTP/1 connection, and the format of its answer: heads, chunks, and what HEAD and HTTP/1.0 leave
+// out. Used on the loop's thread.
 #pragma once
 
 #include "net/http_head.h"
 #include "net/net.h"
+#include "net/outbox.h"
+#include "net/server_context.h"
 
 namespace sluice::net {
 
-class Http1Connection;
+// What an exchange needs of the connection that carries it.
+class Http1Carrier {
+ public:
+  virtual ~Http1Carrier() = default;
+  virtual ServerContext& context() = 0;
+  virtual Outbox& outbox() = 0;
+  virtual bool may_persist() const = 0;
+  virtual void schedule_flush() = 0;
+  // The exchange ends as soon as the client has sent everything that it will send.
+  virtual void heed_half_close() = 0;
+  virtual void show_key() = 0;
+  virtual void charge(std::shared_ptr<AnswerAccount> account) = 0;
+  virtual void end_answer(bool persists) = 0;
+  // `by_reset`: a plain end would look like the end of the body.
+  virtual void abort_answer(bool by_reset) = 0;
+};
 
 class Http1Exchange final : public Exchange, public std::enable_shared_from_this<Http1Exchange> {
  public:
-  Http1Exchange(Http1Connection& connection, Request request, bool is_http_1_0);
+  Http1Exchange(Http1Carrier& connection, Request request, bool is_http_1_0);
 
   const Request& request() const override { return request_; }
   void respond(Response response) override;
@@ -28,17 +45,17 @@ class Http1Exchange final : public Exchange, public std::enable_shared_from_this
   void charge_answers(std::shared_ptr<AnswerAccount> account) override;
   bool leaves_at_half_close() const { return leaves_at_half_close_; }
 
-  // The connection says: the answer is complete.
+  // Called by the connection when the answer is complete.
   void detach();
-  // The connection says: nobody will read the rest.
+  // Called by the connection when the client is gone.
   void lose_peer();
-  // The connection says: all that was written has been sent.
-  void tell_drained();
+  // Called by the connection when everything that was written has been sent.
+  void on_sent();
 
  private:
   void write_head(int status, Framing framing, std::size_t length, const Headers& headers, std::string_view body);
 
-  Http1Connection* connection_;  // null once the answer is complete or the peer is gone
+  Http1Carrier* connection_;  // null once the answer is complete or the peer is gone
   const Request request_;
   Callback<void()> on_drained_;
   Callback<void()> on_gone_;
@@ -46,7 +63,7 @@ class Http1Exchange final : public Exchange, public std::enable_shared_from_this
   const bool is_http_1_0_;
   const bool is_head_;
   bool started_ = false;
-  bool bodiless_ = false;  // whatever is written, no body is sent
+  bool bodiless_ = false;  // no body is sent, whatever is written
   bool persists_ = true;   // the connection serves another request after this
   bool gone_ = false;
   bool leaves_at_half_close_ = false;

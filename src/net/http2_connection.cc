@@ -104,7 +104,7 @@ void Http2Connection::on_request(Http2Stream& stream) {
   context_.figures.requests.add();
   Request request = stream.take_request();
   request.peer = caller_.address();
-  stream.exchange = std::make_shared<Http2Exchange>(*this, stream, std::move(request));
+  stream.exchange = std::make_shared<Http2Exchange>(static_cast<Http2Carrier&>(*this), stream, std::move(request));
   context_.handler(stream.exchange);
 }
 
@@ -166,14 +166,14 @@ void Http2Connection::answer(Http2Stream& stream, Response response) {
   } else if (has_body) {
     stream.outbox.add_shared(take_body(response));
   }
-  start_answer(stream, response.status, response.headers,
-               has_body ? Http2Session::BodyOf::outbox : Http2Session::BodyOf::none,
-               has_length ? std::optional(length) : std::nullopt);
+  send_head(stream, response.status, response.headers,
+            has_body ? Http2Session::BodyOf::outbox : Http2Session::BodyOf::none,
+            has_length ? std::optional(length) : std::nullopt);
   end_answer(stream);
 }
 
-void Http2Connection::start_answer(Http2Stream& stream, int status, const Headers& headers, Http2Session::BodyOf body,
-                                   std::optional<std::size_t> length) {
+void Http2Connection::send_head(Http2Stream& stream, int status, const Headers& headers, Http2Session::BodyOf body,
+                                std::optional<std::size_t> length) {
   // Nothing more will follow, though the handler may not know.
   if (body == Http2Session::BodyOf::none) stream.ending = Http2Stream::Ending::finish;
   session_.submit(stream, {.status = status,
@@ -248,12 +248,12 @@ void Http2Connection::flush() {
     if (outflow_.outbox().empty()) break;
     if (!outflow_.send(*transport_, context_)) return close();
   } while (!outflow_.blocked());
-  tell_drained();
+  report_sent();
   if (phase_ == Phase::open && session_.is_over() && outflow_.outbox().empty()) end_gently();
 }
 
-void Http2Connection::tell_drained() {
-  for (const auto& exchange : std::exchange(drained_, {})) exchange->tell_drained();
+void Http2Connection::report_sent() {
+  for (const auto& exchange : std::exchange(drained_, {})) exchange->on_sent();
 }
 
 // ── the end ─────────────────────────────────────────────────────────────────────────────────────

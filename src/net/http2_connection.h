@@ -18,6 +18,7 @@
 namespace sluice::net {
 
 class Http2Connection final : public Connection,
+                              private Http2Carrier,
                               private Http2Session::Listener,
                               public std::enable_shared_from_this<Http2Connection> {
  public:
@@ -28,15 +29,6 @@ class Http2Connection final : public Connection,
   void drain() override;
   void close() override;
 
-  // For the exchanges.
-  void answer(Http2Stream& stream, Response response);
-  void start_answer(Http2Stream& stream, int status, const Headers& headers, Http2Session::BodyOf body,
-                    std::optional<std::size_t> length = {});
-  void on_written(Http2Stream& stream);
-  void end_answer(Http2Stream& stream);
-  void abort_answer(Http2Stream& stream);
-  void show_key() { caller_.show_key(); }
-  void charge(std::shared_ptr<AnswerAccount> account) { caller_.charge(std::move(account), unread_bytes_); }
   const Caller& caller() const override { return caller_; }
   bool is_behind() const override { return unread_bytes_ > 0 && !flush_scheduled_; }
 
@@ -47,6 +39,17 @@ class Http2Connection final : public Connection,
     closed,
   };
   static constexpr int64_t never = INT64_MAX;
+
+  // For the exchanges.
+  void answer(Http2Stream& stream, Response response) override;
+  void start_answer(Http2Stream& stream, int status, const Headers& headers, Http2Session::BodyOf body) override {
+    send_head(stream, status, headers, body);
+  }
+  void on_written(Http2Stream& stream) override;
+  void end_answer(Http2Stream& stream) override;
+  void abort_answer(Http2Stream& stream) override;
+  void show_key() override { caller_.show_key(); }
+  void charge(std::shared_ptr<AnswerAccount> account) override { caller_.charge(std::move(account), unread_bytes_); }
 
   void on_begun(Http2Stream& stream) override;
   void on_head(Http2Stream& stream) override;
@@ -60,6 +63,8 @@ class Http2Connection final : public Connection,
 
   void on_ready(world::Ready ready);
   void read_input();
+  void send_head(Http2Stream& stream, int status, const Headers& headers, Http2Session::BodyOf body,
+                 std::optional<std::size_t> length = {});
   void refuse(Http2Stream& stream, int status, std::string_view detail);
   void turn_away(Http2Stream& stream, Response response);
   void admit(Http2Stream& stream);
@@ -69,7 +74,7 @@ class Http2Connection final : public Connection,
 
   void schedule_flush();
   void flush();
-  void tell_drained();
+  void report_sent();
   void end_gently();
   void lose_exchanges();
 
@@ -85,7 +90,7 @@ class Http2Connection final : public Connection,
   std::unique_ptr<world::Watch> watch_;
   Http2Session session_;
   Outflow outflow_;
-  std::vector<std::shared_ptr<Http2Exchange>> drained_;  // to be told when this turn's frames are sent
+  std::vector<std::shared_ptr<Http2Exchange>> drained_;  // whose callbacks run when this turn's frames are sent
 
   // One timer for the connection and all streams: when it fires it looks what is due by then.
   world::Timer timer_;

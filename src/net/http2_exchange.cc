@@ -1,11 +1,10 @@
 #include "net/http2_exchange.h"
 
-#include "net/http2_connection.h"
 #include "net/http_head.h"
 
 namespace sluice::net {
 
-Http2Exchange::Http2Exchange(Http2Connection& connection, Http2Stream& stream, Request request)
+Http2Exchange::Http2Exchange(Http2Carrier& connection, Http2Stream& stream, Request request)
     : connection_(&connection), stream_(&stream), request_(std::move(request)) {}
 
 void Http2Exchange::respond(Response response) {
@@ -64,7 +63,7 @@ void Http2Exchange::charge_answers(std::shared_ptr<AnswerAccount> account) {
 void Http2Exchange::detach() {
   connection_ = nullptr;
   stream_ = nullptr;
-  // They often hold this exchange.
+  // The callbacks often own this exchange, so they are destroyed last.
   const auto drained = std::move(on_drained_);
   const auto left = std::move(on_gone_);
 }
@@ -76,9 +75,9 @@ void Http2Exchange::lose_peer() {
   if (then) then();
 }
 
-void Http2Exchange::tell_drained() {
+void Http2Exchange::on_sent() {
   if (!on_drained_) return;
-  // It may end the answer, or put another in its place, while it runs.
+  // The callback may end the answer, or replace itself, while it runs.
   auto then = std::move(on_drained_);
   then();
   if (connection_ != nullptr && !on_drained_) on_drained_ = std::move(then);
