@@ -20,10 +20,10 @@ constexpr world::SharedWorkers::Options shared_work = {.at_once_max = 8, .of_par
 constexpr int resolver_count = egress::lookups_at_once_max;  // they wait for others most of the time
 constexpr int64_t mib = 1024 * 1024;
 
-std::optional<std::pair<std::string, runner::GitCredential>> parse_credential(const std::string& text) {
+std::optional<std::pair<std::string, sessions::GitCredential>> parse_credential(const std::string& text) {
   std::istringstream words(text);
   std::string alias, rest;
-  runner::GitCredential made;
+  sessions::GitCredential made;
   if (!(words >> alias >> made.host >> made.username >> made.password) || words >> rest) return std::nullopt;
   return std::pair(std::move(alias), std::move(made));
 }
@@ -31,8 +31,8 @@ std::optional<std::pair<std::string, runner::GitCredential>> parse_credential(co
 // Of a box as its owner sees it outside: as root somebody else, otherwise ourselves.
 uint32_t owner_uid(const sandbox::SandboxOptions& boxes) { return geteuid() == 0 ? boxes.host_uid : geteuid(); }
 
-runner::HandsOptions hands_options(const Config& config, const sandbox::SandboxOptions& boxes) {
-  runner::HandsOptions options;
+sessions::SessionOptions hands_options(const Config& config, const sandbox::SandboxOptions& boxes) {
+  sessions::SessionOptions options;
   options.state_dir = boxes.state_dir;
   options.owner_uid = owner_uid(boxes);
   options.tool_result_chars_max = static_cast<std::size_t>(config.integer("tools.result_chars_max"));
@@ -98,7 +98,7 @@ void log_programs(const sandbox::SandboxOptions& boxes, world::Log& log) {
 }
 
 // One for each box: small, because what asks is in that box.
-runner::ServeBridge bridge_server(world::Reactor& reactor, world::Metrics& metrics) {
+sessions::ServeBridge bridge_server(world::Reactor& reactor, world::Metrics& metrics) {
   return [&reactor, &metrics](OwnedFd listener, net::Handler handler) {
     net::ServerOptions options;
     options.connections_max = 64;
@@ -207,7 +207,7 @@ Result<std::unique_ptr<Hands>> Hands::open(const Config& config, const std::stri
     runner_needs.serve_bridge = bridge_server(needs.reactor, needs.metrics);
   }
   auto running = runner_options(config);
-  running.hands = hands_options(config, options);
+  running.sessions = hands_options(config, options);
   if (hands->sandbox_) {
     log_programs(options, needs.log);
     running.programs.find = [options](const std::string& agent_type) { return place_of(agent_type, options); };

@@ -23,7 +23,7 @@ struct HandsNeeds {
   world::Entropy& entropy;
   world::Log& log;
   world::Metrics& metrics;
-  runner::SignWebhook sign_webhook = nullptr;  // none: no tool is called by webhook
+  tools::SignWebhook sign_webhook = nullptr;  // none: no tool is called by webhook
 };
 
 sandbox::SandboxOptions sandbox_options(const Config& config, const std::string& data_dir);

@@ -209,7 +209,7 @@ Result<Unit> check_providers(const Config& config) {
 Result<Unit> check_urls(const Config& config) {
   for (const auto* key : {"models.agent_base_urls", "tools.urls", "runner.sandbox_urls", "workflows.http_urls"}) {
     for (const auto& url : config.list(key)) {
-      if (runner::is_agent_base_url_rule(url)) continue;
+      if (inference::is_agent_base_url_rule(url)) continue;
       return wrong(std::string(key) + ": \"" + url + "\" must be * or the beginning of a URL, such as " +
                    "https://models.example or http://127.0.0.1:11434/v1");
     }

@@ -121,13 +121,13 @@ std::vector<FoundProgram> look_for_programs(const sandbox::SandboxOptions& boxes
   return all;
 }
 
-std::optional<runner::ProgramOptions::Place> place_of(const std::string& agent_type,
-                                                      const sandbox::SandboxOptions& boxes) {
+std::optional<programs::ProgramOptions::Place> place_of(const std::string& agent_type,
+                                                        const sandbox::SandboxOptions& boxes) {
   const auto* const program = harness::find_program(agent_type);
   if (program == nullptr) return std::nullopt;
   auto found = look_for(*program, boxes, environment_path());
   if (!found.is_usable()) return std::nullopt;
-  return runner::ProgramOptions::Place{std::move(found.in_box), std::move(found.folder)};
+  return programs::ProgramOptions::Place{std::move(found.in_box), std::move(found.folder)};
 }
 
 }  // namespace sluice::app

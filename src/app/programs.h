@@ -48,7 +48,7 @@ FoundProgram look_for(const harness::Program& program, const sandbox::SandboxOpt
 std::vector<FoundProgram> look_for_programs(const sandbox::SandboxOptions& boxes);
 
 // For a run of an agent of this type; empty: sandboxes see no such program.
-std::optional<runner::ProgramOptions::Place> place_of(const std::string& agent_type,
-                                                      const sandbox::SandboxOptions& boxes);
+std::optional<programs::ProgramOptions::Place> place_of(const std::string& agent_type,
+                                                        const sandbox::SandboxOptions& boxes);
 
 }  // namespace sluice::app

@@ -320,7 +320,7 @@ std::function<std::string(const model::Agent&)> Serving::fault_of_model() const 
   auto options = runner_options(config_);
   for (auto& [name, provider] : options.providers) provider.api_key.clear();
   return [options = std::move(options)](const model::Agent& agent) {
-    return runner::fault_of_program_model(options, agent);
+    return programs::fault_of_program_model(options, agent);
   };
 }
 

@@ -200,7 +200,7 @@ TEST_F(EgressStory, A_command_that_changes_something_and_ends_while_a_human_thin
   loop.settle();
   ASSERT_TRUE(heard.gate);
   put(box().changes() + "/a.txt", "late");
-  pass(options.hands.tool_timeout_ms);
+  pass(options.sessions.tool_timeout_ms);
   approve({{.alias = "TOKEN", .value = "very-hidden"}});
   EXPECT_EQ(commands.size(), 1u);
   EXPECT_NE(heard.text().find("It had changed files (a.txt) by then"), std::string::npos) << heard.text();
@@ -229,7 +229,7 @@ TEST_F(EgressStory, A_command_that_ends_while_a_human_thinks_is_run_again) {
   way().ask({.host = "a.example", .method = "GET", .alias = "TOKEN"});
   loop.settle();
   ASSERT_TRUE(heard.gate);
-  pass(options.hands.tool_timeout_ms);
+  pass(options.sessions.tool_timeout_ms);
   approve({{.alias = "TOKEN", .value = "very-hidden"}});
   EXPECT_EQ(commands.size(), 2u);
   EXPECT_EQ(heard.text(), "reached");

@@ -3,11 +3,11 @@
 
 #include <fcntl.h>
 
-#include "runner/hands_fixture.h"
+#include "runner/session_fixture.h"
 
 namespace sluice::runner {
 
-class GateStory : public HandsTest {
+class GateStory : public SessionTest {
  protected:
   GateStory() {
     secrets = std::make_shared<vault::Secrets>();
@@ -55,7 +55,7 @@ class GateStory : public HandsTest {
   }
 
   // All that was told, but for the phases of boxes.
-  std::vector<std::string> story() const {
+  std::vector<std::string> events() const {
     std::vector<std::string> told;
     for (const auto& event : heard.events) {
       const bool is_phase = event.kind == model::EventKind::log && event.body.find("\"phase\"") != std::string::npos;

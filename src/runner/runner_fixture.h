@@ -17,6 +17,15 @@
 
 namespace sluice::runner {
 
+// Tests of all modules below are written over these fixtures.
+using namespace runs;
+using namespace inference;
+using namespace sessions;
+using namespace tools;
+using namespace agents;
+using namespace native;
+using namespace programs;
+
 struct HeardDispatch final : harness::DispatchListener {
   std::vector<model::RunEvent> events;
   std::optional<model::Usage> usage;

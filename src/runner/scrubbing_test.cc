@@ -1,6 +1,6 @@
 // The value of a secret is in nothing that is told, shown or handed back: I-17.
 #include "runner/gate_fixture.h"
-#include "runner/repository_fetch.h"
+#include "sessions/sessions.h"
 
 namespace sluice::runner {
 namespace scrubbing_test {
@@ -135,11 +135,11 @@ TEST_F(Scrubbing, A_key_that_is_not_on_file_or_bound_elsewhere_is_said_so) {
 }
 
 TEST_F(Scrubbing, A_repository_s_credential_may_be_a_secret) {
-  options.hands.repository_urls = {"https://git.example/"};
+  options.sessions.repository_urls = {"https://git.example/"};
   const harness::RepositoryUse repository{
       .id = "rep_1", .url = "https://git.example/app.git", .credential_alias = "TOKEN"};
   const auto header = [&] {
-    const auto plan = clone_commands(repository, options.hands, secrets.get());
+    const auto plan = clone_commands(repository, options.sessions, secrets.get());
     return plan ? plan.value()[0].environment.at("GIT_CONFIG_VALUE_0") : plan.error().what;
   };
   EXPECT_EQ(header(), "Authorization: Basic eC1hY2Nlc3MtdG9rZW46aHVudGVyMi1odW50ZXIy") << "x-access-token:…";

@@ -1,7 +1,7 @@
 // Work that stands still because this server may have lost its run: nothing begins, nothing is lost, no time counts.
 #include "egress/fake_egress.h"
 #include "runner/gate_fixture.h"
-#include "runner/run_context.h"
+#include "runs/runs.h"
 
 namespace sluice::runner {
 namespace suspension_test {
@@ -151,17 +151,17 @@ TEST(RunClient, Begins_what_was_asked_meanwhile_in_order_unless_it_was_dropped) 
   world::FakeLoop loop;
   net::FakeClient net(loop);
   RunClient client(net);
-  Deaf deaf;
+  Deaf silent;
   for (int i = 0; i < 3; ++i) net.answer(FakeAnswer::whole(200, "ok"));
-  const auto early = client.call({.url = "http://early/"}, deaf);
+  const auto early = client.call({.url = "http://early/"}, silent);
   client.hold(true);
-  const auto first = client.call({.url = "http://first/"}, deaf);
-  auto dropped = client.call({.url = "http://dropped/"}, deaf);
-  const auto last = client.call({.url = "http://last/"}, deaf);
+  const auto first = client.call({.url = "http://first/"}, silent);
+  auto dropped = client.call({.url = "http://dropped/"}, silent);
+  const auto last = client.call({.url = "http://last/"}, silent);
   dropped.reset();
   loop.settle();
   EXPECT_EQ(net.requests.size(), 1U);
-  EXPECT_TRUE(deaf.ended) << "what had begun is heard to its end";
+  EXPECT_TRUE(silent.ended) << "what had begun is heard to its end";
   client.hold(false);
   loop.settle();
   ASSERT_EQ(net.requests.size(), 3U);

@@ -27,7 +27,14 @@ MODULES = {
     "sandbox": "base world",
     "workspace": "base world",
     "skills": "base workspace",
-    "runner": "base model world net models mcp harness sandbox workspace gates vault egress",
+    "runs": "base model world net models harness sandbox workspace gates vault",
+    "inference": "base model world net models vault runs",
+    "sessions": "base model world net harness sandbox workspace gates vault egress runs",
+    "tools": "base model world net models mcp harness sandbox workspace gates vault egress runs sessions",
+    "agents": "base model world net runs inference sessions tools",
+    "native": "base model world net models harness vault egress runs inference sessions tools agents",
+    "programs": "base model world net models harness sandbox gates vault egress runs inference sessions tools agents",
+    "runner": "base model world net models harness sandbox workspace vault egress runs inference sessions tools agents native programs",
     "engine": "base model world store wire harness vault gates",
     "flow": "base model world net store wire harness engine",
     "remote": "base model world net store harness",
@@ -35,7 +42,8 @@ MODULES = {
     "station": "base model world http net harness workspace",
     "api": "base model world http net store files workspace skills wire harness engine flow gates vault notices",
     "cli": "base model world net client gates",
-    "app": "base model world net store files sandbox workspace skills wire models mcp harness runner engine flow remote client station "
+    "app": "base model world net store files sandbox workspace skills wire models mcp harness runs inference sessions tools agents "
+           "native programs runner engine flow remote client station "
            "gates vault egress notices api cli",
 }
 WITHOUT_PUBLIC_HEADER = {"base", "http", "model"}  # each of their headers may be included from other modules

@@ -1,0 +1,18 @@
+// What an agent program is told: who it is and where it works, and what is wanted of it. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "harness/harness.h"
+
+namespace sluice::programs {
+
+// Added to the program's own: the agent's system prompt, `place` (where it works), and what the client said of its
+// situation.
+std::string program_system_prompt(const harness::Dispatch& dispatch, std::string_view place);
+
+// The message; before it, for a program that has no session to remember them by, the last turns of the conversation.
+std::string program_prompt(const harness::Dispatch& dispatch, bool has_session);
+
+}  // namespace sluice::programs

@@ -1,0 +1,69 @@
+#include "runs/event_output.h"
+
+#include <utility>
+
+#include "harness/envelope.h"
+
+namespace sluice::runs {
+
+using model::EventKind;
+
+EventOutput::EventOutput(world::Loop& loop, SharedSecrets secrets, harness::DispatchListener& listener)
+    : loop_(loop), secrets_(std::move(secrets)), listener_(listener), words_(secrets_) {}
+
+void EventOutput::speak(EventKind kind, std::string text) {
+  if (speaking_ != kind) {
+    const auto alive = lifeline_.watch();
+    flush();
+    if (alive.expired()) return;
+    speaking_ = kind;
+  }
+  say(kind, words_.push(std::move(text)));
+}
+
+void EventOutput::flush() {
+  if (!speaking_) return;
+  const auto kind = *std::exchange(speaking_, std::nullopt);
+  say(kind, words_.finish());
+}
+
+void EventOutput::say(EventKind kind, std::string text) {
+  if (text.empty() || has_diverged_) return;
+  if (kind != EventKind::filler && !replay_.is_over()) {
+    const auto rest = kind == EventKind::text ? replay_.text(text) : replay_.reasoning(text);
+    has_diverged_ = !rest;
+    if (!rest || rest->empty()) return;
+    text = std::string(*rest);
+  }
+  give({.kind = kind, .at = loop_.now(), .body = std::move(text)});
+}
+
+void EventOutput::emit(EventKind kind, std::string body) {
+  const auto alive = lifeline_.watch();
+  flush();
+  if (alive.expired()) return;
+  give({.kind = kind, .at = loop_.now(), .body = scrubbed_json(secrets_, std::move(body))});
+}
+
+void EventOutput::emit_phase(std::string_view phase, std::string_view words, int64_t duration_ms) {
+  const auto alive = lifeline_.watch();
+  flush();
+  if (alive.expired()) return;
+  give(harness::phase_event(phase, scrubbed(std::string(words)), duration_ms, loop_.now()));
+}
+
+void EventOutput::give(model::RunEvent event) {
+  if (is_paused_) return waiting_.push_back(std::move(event));
+  listener_.on_event(std::move(event));
+}
+
+void EventOutput::go_on() {
+  is_paused_ = false;
+  const auto alive = lifeline_.watch();
+  for (auto& event : std::exchange(waiting_, {})) {
+    listener_.on_event(std::move(event));
+    if (alive.expired()) return;
+  }
+}
+
+}  // namespace sluice::runs

@@ -1,0 +1,63 @@
+// All that a run tells, in order and without the values of secrets.
+//
+// Words of the model (text, reasoning, filler) are streams: what may be the beginning of a value waits for
+// more, but never longer than until something else is told.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/harness.h"
+#include "model/model.h"
+#include "runs/lifeline.h"
+#include "runs/replay.h"
+#include "runs/scrubbed_text.h"
+#include "world/world.h"
+
+namespace sluice::runs {
+
+class EventOutput {
+ public:
+  // `loop` and `listener` must outlive this. The listener may drop this whenever it is
+  // called.
+  EventOutput(world::Loop& loop, SharedSecrets secrets, harness::DispatchListener& listener);
+
+  // What was told in a life before this one, and is not told again.
+  void skip(Replay replay) { replay_ = std::move(replay); }
+  const Replay& replay() const { return replay_; }
+  // The model did not say again what it said.
+  bool has_diverged() const { return has_diverged_; }
+
+  void speak(model::EventKind kind, std::string text);
+  // `body` is JSON.
+  void emit(model::EventKind kind, std::string body);
+  void emit_phase(std::string_view phase, std::string_view words, int64_t duration_ms);
+  // What was held back: nothing more of it comes for now.
+  void flush();
+
+  // While a human is waited for, nothing is told; what there was is told afterwards, in its order.
+  void pause() { is_paused_ = true; }
+  void go_on();
+
+  std::string scrubbed(std::string text) const { return runs::scrubbed(secrets_, std::move(text)); }
+
+ private:
+  void say(model::EventKind kind, std::string text);
+  void give(model::RunEvent event);
+
+  world::Loop& loop_;
+  const SharedSecrets secrets_;
+  harness::DispatchListener& listener_;
+  Replay replay_;
+  bool has_diverged_ = false;
+  std::optional<model::EventKind> speaking_;  // whose words `words_` may hold back
+  ScrubbedText words_;
+  bool is_paused_ = false;
+  std::vector<model::RunEvent> waiting_;
+  Lifeline lifeline_;
+};
+
+}  // namespace sluice::runs

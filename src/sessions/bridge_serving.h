@@ -1,0 +1,16 @@
+// How the runner comes by a server of HTTP for a box's listener.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "net/net.h"
+
+namespace sluice::sessions {
+
+// Answers HTTP on a listening socket; given by whoever has a reactor.
+using ServeBridge = std::function<Result<std::unique_ptr<net::Server>>(OwnedFd listener, net::Handler handler)>;
+
+}  // namespace sluice::sessions

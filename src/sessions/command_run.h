@@ -1,0 +1,82 @@
+// A command in a box, from its start to its end: what it prints becomes text without secrets, gathered turn by
+// turn, and bounded, so that a flood costs no memory.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/callback.h"
+#include "runs/runs.h"
+#include "sandbox/sandbox.h"
+#include "world/world.h"
+
+namespace sluice::sessions {
+
+class CommandListener {
+ public:
+  virtual ~CommandListener() = default;
+  // Valid UTF-8; at most CommandBounds::told_bytes_max of it altogether, and then once how it was cut.
+  virtual void on_printed(sandbox::Stream stream, std::string text) = 0;
+  // The last that is heard. `printed`: both streams as they came, as much as CommandBounds allow.
+  virtual void on_ended(sandbox::Exit exit, std::string printed) = 0;
+};
+
+struct CommandBounds {
+  std::size_t kept_chars_max = 0;     // of `printed`
+  std::size_t emitted_bytes_max = 0;  // 0: on_printed() is not called
+  bool emits_only_cut = false;        // on_printed() is called at the end, if `printed` had to leave something out
+};
+
+// `bash` is `sh` in a box that has no bash.
+//
+// Dropping it kills the command, unless it is a background one, and nothing is heard any more.
+class CommandRun final : private sandbox::ProcessListener {
+ public:
+  // `box`, `loop` and `listener` must outlive this. No callback comes from inside. What is printed is scrubbed.
+  CommandRun(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, runs::SharedSecrets secrets,
+             world::Loop& loop, CommandListener& listener);
+
+  // Tells now what was gathered. False when the listener dropped this.
+  bool emit();
+
+ private:
+  struct Piece {
+    sandbox::Stream stream;
+    std::string text;
+  };
+
+  void on_output(sandbox::Stream stream, std::string_view bytes) override;
+  void on_exit(sandbox::Exit exit) override;
+
+  void take(sandbox::Stream stream, std::string text);
+  void gather(sandbox::Stream stream, std::string_view text);
+  void emit_later();
+
+  const CommandBounds bounds_;
+  sandbox::Box& box_;
+  world::Loop& loop_;
+  CommandListener& listener_;
+  runs::Utf8Stream out_;
+  runs::Utf8Stream err_;
+  runs::ScrubbedText scrubbed_out_;
+  runs::ScrubbedText scrubbed_err_;
+  runs::Excerpt excerpt_;
+  std::vector<Piece> gathered_;
+  std::size_t told_bytes_ = 0;
+  bool is_cut_ = false;
+  bool is_emitting_ = false;  // at the end of this turn
+  runs::Lifeline lifeline_;
+  std::optional<sandbox::Command> otherwise_;  // when there is no bash inside
+  std::unique_ptr<sandbox::Process> process_;
+};
+
+// How a command ended, for a person: "exit code 2". Empty if it ended well.
+std::string exit_words(const sandbox::Exit& exit, int64_t timeout_ms);
+// What it printed, and how it ended.
+std::string outcome_words(const sandbox::Exit& exit, std::string printed, int64_t timeout_ms);
+
+}  // namespace sluice::sessions

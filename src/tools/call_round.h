@@ -1,0 +1,108 @@
+// The tool calls of one round, answered one after another, each told as a step (S-9). Before a call is carried out the
+// agent's policy is asked; where a human must be, the round waits. It waits too for what the client carries out itself:
+// for all such calls that follow each other at once.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/harness.h"
+#include "model/model.h"
+#include "models/models.h"
+#include "runs/runs.h"
+#include "sessions/sessions.h"
+#include "tools/ask_tools.h"
+#include "tools/call_state.h"
+#include "tools/options.h"
+#include "tools/sandbox_tools.h"
+#include "tools/tool_policy.h"
+#include "tools/toolbox.h"
+
+namespace sluice::tools {
+
+class CallRoundListener {
+ public:
+  virtual ~CallRoundListener() = default;
+  virtual void on_call_event(model::EventKind kind, std::string body) = 0;
+  // The round waits until go_on(), of this or of another that begins with its state().
+  virtual void on_call_waits(ApprovalRequest request) = 0;
+  // The last that is heard: one for each call, in their order.
+  virtual void on_answered(std::vector<models::ToolResult> results) = 0;
+};
+
+class CallRound final : private sessions::CommandListener, private HostCallListener {
+ public:
+  struct Needs {
+    const Context& context;
+    const harness::Dispatch& dispatch;
+    sessions::SandboxSession* session;  // null: there are none
+    Toolbox& toolbox;
+    int& step_count;  // steps are numbered on from it, so that a run's ids are unique
+  };
+  // All needs and `listener` must outlive this.
+  CallRound(Needs needs, CallState state, CallRoundListener& listener);
+
+  // The listener is called from inside, and may drop this whenever it is called.
+  void begin() { next(); }
+  // A human agreed to what the call that waits asked for, or the client gave results.
+  void go_on(const std::vector<model::ClientResult>& results);
+  // A request of the box waits at its way out.
+  void hear(egress::Question question);
+  // The run ends here: the step that is running has failed. The listener may drop this.
+  void break_off(const std::string& why);
+
+  // While it waits. The command is broken off: its box goes away. So may the toolbox.
+  void let_go();
+  // What the command that waits changed in the workspace.
+  void note_changed(const std::vector<std::string>& paths);
+  const CallState& state() const { return state_; }
+
+ private:
+  void on_printed(sandbox::Stream stream, std::string text) override;
+  void on_ended(sandbox::Exit exit, std::string printed) override;
+  void on_host_custom(std::string_view name, std::string_view value) override;
+  void on_host_output(std::string_view text) override;
+  void on_host_answer(runs::ToolAnswer answer) override { this->answer(std::move(answer)); }
+
+  void next();
+  void begin_call();
+  void begin_asking();
+  void obey_policy();
+  void carry_out();
+  void carry_out_in_box();
+  void ask_client();
+  void take_client_results(const std::vector<model::RequestedItem>& items,
+                           const std::vector<model::ClientResult>& results);
+  // False when the listener dropped this.
+  bool tell_unknown(const std::vector<model::RequestedItem>& items, const std::vector<model::ClientResult>& results);
+  void repeat_or_tell(Asked asked, const std::vector<model::RequestedItem>& items);
+  void run_again();
+  void look_at_questions();
+  void wait(Asked asked, ApprovalRequest request);
+  void answer(runs::ToolAnswer answer);
+  // False when the listener dropped this.
+  bool record(runs::ToolAnswer answer);
+  bool end_step(const runs::ToolAnswer& answer);
+  bool emit(model::EventKind kind, std::string body);
+  const models::ToolCall& call() const { return state_.calls[state_.results.size()]; }
+  bool is_host_call() const { return needs_.toolbox.has(call().name); }
+  bool is_waiting() const { return state_.asked != Asked::nothing; }
+  std::string clean(std::string text) const { return runs::scrubbed(needs_.dispatch.secrets, std::move(text)); }
+
+  const Needs needs_;
+  CallRoundListener& listener_;
+
+  CallState state_;
+  int64_t began_us_ = 0;  // of the step, or since it last waited
+  ToolPlan plan_;
+  int64_t sent_before_ = 0;                 // for good, before the command began
+  std::deque<egress::Question> questions_;  // the first is the one that is asked
+  runs::Lifeline lifeline_;
+  std::unique_ptr<sessions::CommandRun> run_;
+  std::unique_ptr<HostCall> host_call_;
+};
+
+}  // namespace sluice::tools

@@ -1,0 +1,52 @@
+#include "tools/host_call_output.h"
+
+#include <utility>
+
+#include "runs/runs.h"
+
+namespace sluice::tools {
+namespace {
+
+constexpr std::size_t name_bytes_max = 128;
+
+}  // namespace
+
+HostCallOutput::HostCallOutput(const Context& context, runs::SharedSecrets secrets, HostCallListener& listener)
+    : options_(context.limits), secrets_(std::move(secrets)), listener_(listener), printed_(secrets_) {}
+
+bool HostCallOutput::custom(std::string_view name, std::string_view value) {
+  name = runs::utf8_prefix(name, name_bytes_max);
+  const bool has_prefix = name.find_first_of(".:") != std::string_view::npos;
+  const auto alive = lifeline_.watch();
+  listener_.on_host_custom(has_prefix ? std::string(name) : "tool." + std::string(name), value);
+  return !alive.expired();
+}
+
+bool HostCallOutput::output(std::string text) { return print(printed_.push(std::move(text))); }
+
+bool HostCallOutput::print(std::string text) {
+  if (text.empty() || is_cut_) return true;
+  const auto fits = runs::utf8_prefix(text, options_.tool_output_bytes_max - printed_bytes_).size();
+  printed_bytes_ += fits;
+  if (fits < text.size()) {
+    is_cut_ = true;
+    text.resize(fits);
+    text += "\n… output cut: more than " + std::to_string(options_.tool_output_bytes_max) + " bytes …\n";
+  }
+  const auto alive = lifeline_.watch();
+  listener_.on_host_output(text);
+  return !alive.expired();
+}
+
+void HostCallOutput::answer(runs::ToolAnswer answer) {
+  if (!print(printed_.finish())) return;
+  auto text = runs::scrubbed(secrets_, runs::to_utf8(answer.text));
+  if (!listener_.takes_whole_answer()) {
+    runs::Excerpt excerpt(options_.tool_result_chars_max);
+    excerpt.append(text);
+    text = excerpt.text();
+  }
+  listener_.on_host_answer({.text = std::move(text), .failed = answer.failed});
+}
+
+}  // namespace sluice::tools

@@ -1,0 +1,90 @@
+// A script of run_script at work in the box.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "runs/runs.h"
+#include "sandbox/sandbox.h"
+#include "tools/options.h"
+#include "tools/script_report.h"
+#include "tools/script_tool.h"
+#include "tools/toolbox.h"
+
+namespace sluice::tools {
+
+class ScriptRun final : public HostCall, private sandbox::ProcessListener {
+ public:
+  struct Needs {
+    const Context& context;
+    const harness::Dispatch& dispatch;
+    sessions::SandboxSession& session;
+    Toolbox& toolbox;
+  };
+  // All must outlive it.
+  ScriptRun(Needs needs, models::ToolCall call, HostCallListener& listener);
+  ~ScriptRun() override;
+
+ private:
+  // A call of a tool that the script waits for.
+  class External;
+  struct Wanted {
+    int64_t id = 0;
+    std::string tool;
+    std::string args;  // JSON
+  };
+
+  void begin();
+  void start();
+  void on_output(sandbox::Stream stream, std::string_view bytes) override;
+  void on_exit(sandbox::Exit exit) override;
+
+  // False when the listener dropped this, or when it is over.
+  bool take(const std::string& line);
+  bool want(json::Value call);
+  bool turn_down(const Wanted& wanted);
+  bool refuse(const Wanted& wanted, std::string_view words);
+  bool call_next();
+  bool call_now(Wanted wanted);
+  // Why the call is not made; empty: it is.
+  std::string refusal_of(const Wanted& wanted) const;
+  void take_answer(int64_t id, runs::ToolAnswer answer);
+  // False when the script had to be stopped for it.
+  bool send_answer(int64_t id, std::string_view text, bool failed);
+
+  ScriptError error_of(const sandbox::Exit& exit) const;
+  bool leave_calls();
+  void end();
+  void break_off(std::string words);
+
+  const Needs needs_;
+  const ScriptOptions& options_;
+  const models::ToolCall call_;
+  ScriptReport report_;
+  Script script_;
+  runs::TextLines lines_;
+  runs::Utf8Stream printed_;
+  runs::Excerpt last_words_;
+  std::map<int64_t, std::unique_ptr<External>> calls_;
+  std::deque<Wanted> queue_;
+  int64_t call_count_ = 0;
+  std::optional<std::string> result_;  // JSON
+  std::optional<ScriptError> error_;
+  runs::Lifeline lifeline_;
+  std::unique_ptr<sandbox::Process> process_;
+};
+
+// `context`, `dispatch`, `session` and `toolbox` must outlive it. Calls of the toolbox obey the agent's policy as the
+// model's own do; one that would have to be asked for, and a tool of the client, are refused. No callback comes from
+// inside.
+[[nodiscard]] std::unique_ptr<HostCall> run_script(const Context& context, const harness::Dispatch& dispatch,
+                                                   sessions::SandboxSession& session, Toolbox& toolbox,
+                                                   const models::ToolCall& call, HostCallListener& listener);
+
+}  // namespace sluice::tools
