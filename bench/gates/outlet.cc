@@ -67,8 +67,8 @@ OwnedFd listen_somewhere() {
   return fd;
 }
 
-egress::Guest make_guest(const std::string& secret) {
-  egress::Guest guest;
+egress::RunAccess make_guest(const std::string& secret) {
+  egress::RunAccess guest;
   model::PolicyRule rule{.effect = model::Effect::allow, .subject = model::Subject::host, .pattern = "*.bench.test"};
   guest.secrets = std::make_shared<vault::Secrets>();
   if (!secret.empty()) {
@@ -79,9 +79,9 @@ egress::Guest make_guest(const std::string& secret) {
   return guest;
 }
 
-class Deaf final : public egress::OutletListener {
+class Deaf final : public egress::SandboxProxyListener {
  public:
-  void on_passage(egress::Passage) override {}
+  void on_request(egress::RequestRecord) override {}
   void on_question(egress::Question question) override { die("it asks about " + question.host); }
 };
 

@@ -146,7 +146,7 @@ Result<egress::EgressOptions> egress_options(const Config& config, const std::st
   egress::EgressOptions options;
   options.ca_dir = std::filesystem::absolute(data_dir) / "egress";
   options.upstream_ca_file = config.text("egress.ca_file");
-  options.house_certificate_file = config.text("server.tls_cert");
+  options.own_certificate_file = config.text("server.tls_cert");
   options.private_addresses = config.list("egress.private_addresses");
   options.plaintext_secrets = config.boolean("egress.plaintext_secrets");
   options.connect_ms_max = config.integer("egress.connect_seconds") * 1000;

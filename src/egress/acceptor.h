@@ -1,4 +1,4 @@
-// Accepts what comes through a sandbox's listener.
+// Accepts the connections that arrive at a sandbox's listener. Used on the loop's thread only.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace sluice::egress {
 
 class Acceptor final {
  public:
-  static constexpr int accepts_per_turn_max = 64;  // what else the loop has to do comes in between
+  static constexpr int accepts_per_turn_max = 64;  // so that other work of the loop is not delayed
 
   // `admit` gets each connection, nonblocking, from the loop; never from inside the constructor.
   Acceptor(world::Reactor& reactor, OwnedFd listener_fd, Callback<void(OwnedFd)> admit);

@@ -161,7 +161,7 @@ OpenSslPtr<X509> Authority::blank_certificate(EVP_PKEY* key, const std::string& 
   BIGNUM* const number = BN_bin2bn(serial.data(), static_cast<int>(serial.size()), nullptr);
   BN_to_ASN1_INTEGER(number, X509_get_serialNumber(out.get()));
   BN_free(number);
-  X509_gmtime_adj(X509_getm_notBefore(out.get()), -3600);  // boxes may have clocks that are behind
+  X509_gmtime_adj(X509_getm_notBefore(out.get()), -3600);  // sandboxes may have clocks that are behind
   X509_gmtime_adj(X509_getm_notAfter(out.get()), static_cast<long>(days * 24 * 3600));
   X509_set_pubkey(out.get(), key);
   // A common name holds 64 bytes; who verifies looks at the alternative name.

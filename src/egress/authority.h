@@ -1,5 +1,5 @@
-// The certificate authority of this installation: made once, kept in files, and trusted by boxes only.
-// It signs a short-lived certificate for each host whose connections are looked into.
+// The certificate authority of this installation: created once, stored in files, and trusted by sandboxes only. It
+// signs a short-lived certificate for each host whose connections are decrypted. Used on the loop's thread only.
 #pragma once
 
 #include <map>
@@ -15,14 +15,15 @@ namespace sluice::egress {
 
 class Authority {
  public:
-  // Reads ca.pem and ca.key from `directory`, or makes them; writes ca-bundle.pem, which is the system's authorities,
+  // Reads ca.pem and ca.key from `directory`, or creates them; writes ca-bundle.pem, which is the system's authorities,
   // those of `upstream_ca_file` (unless empty) and our own.
   static Result<std::unique_ptr<Authority>> open(const std::string& directory, const std::string& upstream_ca_file,
                                                  const world::Loop& loop, world::Entropy& entropy,
                                                  world::Histogram& mint_time);
 
   const std::string& bundle_file() const { return bundle_file_; }
-  // What a server that pretends to be `host` needs. Made when it is first asked for, and again before it expires.
+  // The context of a server that presents itself as `host`. Its certificate is made at the first call and again before
+  // it expires.
   SSL_CTX* context_for(const Destination& host);
 
  private:

@@ -88,7 +88,7 @@ TEST_F(AuthorityTest, Keeps_what_it_signed_until_it_grows_old) {
 }
 
 TEST(Egress, Tells_commands_where_the_proxy_is_and_whom_to_trust) {
-  const auto environment = box_environment();
+  const auto environment = proxy_environment();
   EXPECT_EQ(environment.at("https_proxy"), "http://127.0.0.1:3128");
   EXPECT_EQ(environment.at("NO_PROXY"), "localhost,127.0.0.1,::1");
   EXPECT_EQ(environment.at("NODE_EXTRA_CA_CERTS"), "/etc/ssl/certs/ca-certificates.crt");

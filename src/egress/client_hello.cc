@@ -79,7 +79,7 @@ bool read_server_name(std::string_view extension, ClientHello& out) {
   Reader names(reader.vector(2));
   const auto type = names.take(1);
   const auto name = names.vector(2);
-  // More than one name, or another kind of name, nobody sends.
+  // No client sends more than one name, or another kind of name.
   if (names.is_short() || reader.is_short() || !names.at_end() || !reader.at_end() || number(type) != 0) return false;
   if (out.server_name) return false;
   out.server_name = std::string(name);

@@ -1,4 +1,4 @@
-// The first words of a TLS client, read without answering them: which host it asks for. Pure.
+// The first message of a TLS client, parsed without answering it, to see which host the client asks for. Pure.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ struct ClientHello {
     incomplete,  // more must come
     hello,
     other,      // this is not TLS
-    malformed,  // it begins as TLS does, and goes on in a way that two readers could understand differently
+    malformed,  // it begins as TLS does, but two parsers could understand the rest differently
   };
   Kind kind = Kind::incomplete;
   std::optional<std::string> server_name;  // of a hello that has one
@@ -21,7 +21,8 @@ struct ClientHello {
 // `bytes` are all that the client has sent so far.
 ClientHello read_client_hello(std::string_view bytes);
 
-// Why a tunnel to `host` at `port` must not carry what begins so; empty: it may. Not to be asked of an incomplete one.
+// The reason why a tunnel to `host` at `port` must not carry a connection that begins so; empty if it may. `hello` must
+// not be incomplete.
 std::string fault_of(const ClientHello& hello, std::string_view host, bool is_address, int port);
 
 }  // namespace sluice::egress

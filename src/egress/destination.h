@@ -1,4 +1,4 @@
-// Where a request from a sandbox wants to go, and what it is answered if nobody can tell without doubt. Pure.
+// The destination of a request from a sandbox, and the refusal if it is not unambiguous. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace sluice::egress {
 
-// Of requests from sandboxes, and of answers.
+// Limits for requests from sandboxes and for responses.
 inline constexpr http::HeadLimits head_limits{
     .line_bytes_max = 64 * 1024, .header_bytes_max = 64 * 1024, .header_count_max = 200, .head_bytes_max = 64 * 1024};
 
-// What the sandbox is answered instead.
+// The response of the proxy instead.
 struct Refusal {
   int status = 400;
   std::string words;
 };
 
-// Of a request whose head cannot be accepted.
+// The refusal of a request whose head is malformed.
 Refusal refusal_of(const http::Fault& fault);
 
-// Which addresses a name may lead to.
+// Which addresses a name may resolve to.
 enum class Reach : uint8_t {
   sandbox,      // what a sandbox may reach: public ones, and those that the operator opened
   public_only,  // chosen by a tenant for the server: public ones
@@ -37,10 +37,10 @@ struct Destination {
   bool tls = false;
   bool is_address = false;  // a literal one
   Reach reach = Reach::sandbox;
-  bool is_house = false;  // our own server, which has a certificate of its own
+  bool is_own_server = false;  // our own server, which has a certificate of its own
   bool operator==(const Destination&) const = default;
 
-  // As a Host field has it: with the port unless it is the scheme's own.
+  // The value of a Host field: with the port unless it is the scheme's default.
   std::string authority() const;
 };
 
@@ -52,11 +52,11 @@ struct Target {
 
 // As http::parse_authority() does.
 std::optional<Refusal> parse_authority(std::string_view text, int default_port, Destination& out);
-// Of CONNECT: the port must be there.
+// For CONNECT, whose target must have a port.
 std::optional<Refusal> parse_connect(const http::RequestHead& head, Destination& out);
-// Of any other request to a proxy, with its Host field, which must say the same.
+// For other requests to a proxy; the Host field must agree with the target.
 std::optional<Refusal> parse_absolute(const http::RequestHead& head, Target& out);
-// Of a request inside a connection to `to`.
+// For a request inside a decrypted connection to `to`.
 std::optional<Refusal> parse_origin(const http::RequestHead& head, const Destination& to, Target& out);
 
 }  // namespace sluice::egress

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "egress/resolver.h"
+
 namespace sluice::egress {
 namespace {
 
@@ -19,19 +21,20 @@ bool leads_home(int fd, const Address& address) {
 
 }  // namespace
 
-Dial::Dial(House& house, const Asker& asker, Destination to, Security security, Done done)
-    : house_(house),
+Dial::Dial(SharedState& shared, const Requester& requester, Destination to, Security security, Done done)
+    : shared_(shared),
       to_(std::move(to)),
       security_(security),
       done_(std::move(done)),
       self_(std::make_shared<Dial*>(this)),
-      deadline_us_(house.reactor.monotonic_us() + house.options.connect_ms_max * 1000) {
-  deadline_ = house_.reactor.after({house_.options.connect_ms_max}, [this] {
-    give_up(to_.host + " did not answer within " + std::to_string(house_.options.connect_ms_max) + " ms");
+      deadline_us_(shared.reactor.monotonic_us() + shared.options.connect_ms_max * 1000) {
+  deadline_ = shared_.reactor.after({shared_.options.connect_ms_max}, [this] {
+    give_up(to_.host + " did not answer within " + std::to_string(shared_.options.connect_ms_max) + " ms");
   });
-  house_.resolver->resolve(asker, self_, to_, [weak = std::weak_ptr(self_)](Result<std::vector<Address>> addresses) {
-    if (const auto self = weak.lock()) (*self)->on_resolved(std::move(addresses));
-  });
+  shared_.resolver->resolve(requester, self_, to_,
+                            [weak = std::weak_ptr(self_)](Result<std::vector<Address>> addresses) {
+                              if (const auto self = weak.lock()) (*self)->on_resolved(std::move(addresses));
+                            });
 }
 
 Dial::~Dial() = default;
@@ -53,14 +56,14 @@ void Dial::try_next() {
       last_fault_ = std::strerror(errno);
       continue;
     }
-    if (to_.reach == Reach::sandbox && leads_home(fd.get(), address) && !house_.resolver->is_opened(address)) {
+    if (to_.reach == Reach::sandbox && leads_home(fd.get(), address) && !shared_.resolver->is_opened(address)) {
       return finish(Error{ErrorKind::denied, to_.host + " leads to this machine, which no sandbox may reach"});
     }
-    stream_ = std::make_unique<Stream>(house_.reactor, std::move(fd), Stream::State::connecting);
+    stream_ = std::make_unique<Stream>(shared_.reactor, std::move(fd), Stream::State::connecting);
     stream_->on_change([this] { on_change(); });
-    const int64_t left_ms = std::max<int64_t>(1, (deadline_us_ - house_.reactor.monotonic_us()) / 1000);
+    const int64_t left_ms = std::max<int64_t>(1, (deadline_us_ - shared_.reactor.monotonic_us()) / 1000);
     const auto share = static_cast<int64_t>(addresses_.size() - next_ + 1);
-    attempt_ = house_.reactor.after({left_ms / share}, [this] {
+    attempt_ = shared_.reactor.after({left_ms / share}, [this] {
       last_fault_ = "no answer";
       try_next();
     });
@@ -82,7 +85,7 @@ void Dial::on_change() {
   attempt_.cancel();
   if (security_ == Security::plain || secured_) return finish(std::move(stream_));
   secured_ = true;
-  stream_->secure(house_.tls->connect(to_, stream_->fd()));
+  stream_->secure(shared_.tls->connect(to_, stream_->fd()));
   if (stream_->state() != Stream::State::handshaking) on_change();
 }
 

@@ -1,5 +1,6 @@
-// A connection being made: resolve, check, connect to exactly what was checked (the next address when
-// one does not answer), then TLS if it is wanted. Dropping it gives up.
+// A connection attempt to a host: resolves the name, checks its addresses, connects to exactly the address that was
+// checked (to the next one if it does not answer), and does the TLS handshake if wanted. Used on the loop's thread
+// only; destroying it cancels the attempt.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,7 @@
 
 #include "base/callback.h"
 #include "base/result.h"
-#include "egress/house.h"
+#include "egress/shared_state.h"
 #include "egress/stream.h"
 
 namespace sluice::egress {
@@ -17,10 +18,10 @@ enum class Security : uint8_t { plain, tls };
 
 class Dial final {
  public:
-  // `denied`: the address must not be reached. `unavailable`: it did not work, in words. Comes from the loop and may
-  // drop this.
+  // Fails with `denied` if the address is not allowed, `unavailable` with a reason otherwise. Called from the loop; it
+  // may destroy this.
   using Done = Callback<void(Result<std::unique_ptr<Stream>>)>;
-  Dial(House& house, const Asker& asker, Destination to, Security security, Done done);
+  Dial(SharedState& shared, const Requester& requester, Destination to, Security security, Done done);
   ~Dial();
 
  private:
@@ -30,11 +31,11 @@ class Dial final {
   void give_up(std::string words) { finish(Error{ErrorKind::unavailable, std::move(words)}); }
   void finish(Result<std::unique_ptr<Stream>> result);
 
-  House& house_;
+  SharedState& shared_;
   const Destination to_;
   const Security security_;
   Done done_;
-  std::shared_ptr<Dial*> self_;  // a resolution under way looks here whether anybody still waits
+  std::shared_ptr<Dial*> self_;  // expires with this, so that a lookup under way is dropped
   std::vector<Address> addresses_;
   std::size_t next_ = 0;
   std::string last_fault_ = "no address";

@@ -1,8 +1,7 @@
-// One request from a box and the answer to it, both on their way through.
+// One request from a sandbox and its response. Used on the loop's thread only.
 //
-// Nothing is sent before the whole head, and a body that fits a buffer, have their secrets; a longer
-// body streams and is cut off where an alias in it must not go. The answer may begin before the body
-// has ended.
+// Nothing is sent before all secrets are inserted into the head, and into the body if it fits a buffer. A longer body
+// streams, and is cut off at an alias that may not go to this host. The response may begin before the body has ended.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +11,12 @@
 #include <string_view>
 
 #include "base/callback.h"
-#include "egress/arrival.h"
 #include "egress/dial.h"
-#include "egress/errand.h"
-#include "egress/premises.h"
+#include "egress/response_filter.h"
+#include "egress/session.h"
 #include "egress/stream.h"
 #include "egress/substitution.h"
+#include "egress/upstream_request.h"
 
 namespace sluice::egress {
 
@@ -25,27 +24,27 @@ class Exchange final {
  public:
   enum class Fate : uint8_t {
     going,
-    asks,     // for missing_alias()
-    kept,     // over; the box's connection can take another request
-    closing,  // over; the box's connection ends once all is sent
-    broken,   // over, and the box must see that it broke
+    asks,     // waits for the secret missing_alias()
+    kept,     // over; the sandbox's connection can take another request
+    closing,  // over; the sandbox's connection is closed once all is sent
+    broken,   // over; the sandbox must see that the connection broke
   };
 
   // `wake` is called from the loop when step() may get further. `client` outlives this.
-  Exchange(Premises& premises, Stream& client, Errand errand, Callback<void()> wake);
+  Exchange(Session& session, Stream& client, UpstreamRequest request, Callback<void()> wake);
 
-  // As far as it goes now.
+  // Moves as many bytes as possible now.
   Fate step();
   const std::string& missing_alias() const { return missing_; }
   model::SecretPlace missing_place() const { return missing_place_; }
-  // The answer to that question.
+  // The missing secret may be there now.
   void look_again();
   void refuse(std::string_view words) { answer(403, words, Kept::from_leaving); }
-  // Nothing moved for too long.
+  // No bytes moved for too long.
   void time_out();
 
-  // What is to be told of it so far.
-  Passage passage() const;
+  // The record so far.
+  RequestRecord record() const;
 
  private:
   enum class Stage : uint8_t { head, collecting, waiting, dialing, dialed, talking, over };
@@ -60,42 +59,42 @@ class Exchange final {
   bool move_answer();
   void on_upstream_gone();
   void on_answered();
-  void welcome_body();
-  // False: it waits or is refused.
+  void send_continue();
+  // False if the body waits for a secret or was refused.
   bool take_body(std::size_t bytes_max);
   bool stopped_by(const Substitution& result);
   void answer(int status, std::string_view words, Kept kept);
   void end(Fate fate);
 
-  Premises& premises_;
+  Session& session_;
   Stream& client_;
-  const Errand errand_;
+  const UpstreamRequest request_;
   Callback<void()> wake_;
   Judge judge_;
   Stage stage_ = Stage::head;
   Fate fate_ = Fate::going;
   std::string missing_;
   model::SecretPlace missing_place_ = model::place_header;
-  bool looked_ = false;  // for it, after the answer
+  bool looked_ = false;  // for it again, after look_again()
 
-  http::Headers fields_;  // with their secrets
+  http::Headers fields_;  // with secrets inserted
   std::string query_;
   http::BodyReader reader_;
   BodySubstitution substitution_;
-  std::string body_;  // on its way, with its secrets
+  std::string body_;  // not sent yet, with secrets inserted
   bool body_taken_ = false;
   http::BodyPlan sent_plan_;
   bool looks_through_ = false;
-  bool may_grow_ = false;    // secrets may be put in
-  bool whole_only_ = false;  // a secret may go to this host: no part of an answer of its may be asked for
-  bool welcomed_body_ = false;
+  bool may_grow_ = false;    // secrets may be inserted
+  bool whole_only_ = false;  // a secret may go to this host, so no part of a response may be requested
+  bool sent_continue_ = false;
 
   std::unique_ptr<Dial> dial_;
   std::unique_ptr<Stream> upstream_;
   bool from_pool_ = false;
-  std::optional<Arrival> arrival_;
+  std::optional<ResponseFilter> response_;
   std::vector<std::string> aliases_;
-  Passage passage_;
+  RequestRecord record_;
 };
 
 }  // namespace sluice::egress

@@ -1,10 +1,10 @@
-// A way out of boxes for tests: nothing leaves; what a box would have sent is what the test says.
+// An egress proxy for tests: nothing leaves, and the test says what a sandbox would have sent.
 //
 //   FakeEgress egress;
-//   …the runner opens an outlet and serves a guest…
-//   FakeWay& way = egress.way();
-//   const uint64_t number = way.ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN"});
-//   EXPECT_TRUE(way.settled.at(number).go_on);
+//   …the runner opens a proxy and serves a run…
+//   FakeProxy& proxy = egress.proxy();
+//   const uint64_t number = proxy.ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN"});
+//   EXPECT_TRUE(proxy.settled.at(number).go_on);
 #pragma once
 
 #include <cstdint>
@@ -21,25 +21,25 @@
 
 namespace sluice::egress {
 
-// One outlet as its test sees it; lives on when the outlet is dropped.
-struct FakeWay {
+// One proxy as the test sees it; it outlives the proxy.
+struct FakeProxy {
   struct Answer {
     bool go_on = false;
     std::string words;
   };
 
   OwnedFd listener_fd;
-  std::optional<Guest> guest;          // empty: nobody's
-  OutletListener* listener = nullptr;  // of that guest
-  std::vector<model::RunId> served;    // every guest there was
-  int gate_closings = 0;
+  std::optional<RunAccess> access;           // empty: it refuses all requests
+  SandboxProxyListener* listener = nullptr;  // of that run
+  std::vector<model::RunId> served;          // every run so far
+  int refusals = 0;
   bool held = false;
-  std::map<uint64_t, Answer> settled;  // by the question's number
-  int64_t sent_for_good = 0;           // of this guest; set back by the next
-  std::vector<Passage> under_way;      // what break_off() gives
+  std::map<uint64_t, Answer> settled;    // by the question's number
+  int64_t sent_for_good = 0;             // of this run; set to 0 by the next
+  std::vector<RequestRecord> under_way;  // what break_off() returns
   bool dropped = false;
 
-  // A request meets a gate. Gives the question's number.
+  // A request waits for an answer. Returns the number of its question.
   uint64_t ask(Question question) {
     SLUICE_CHECK(listener != nullptr);
     question.number = ++asked_;
@@ -47,53 +47,53 @@ struct FakeWay {
     return asked_;
   }
   // A request is over.
-  void pass(Passage passage) {
+  void pass(RequestRecord record) {
     SLUICE_CHECK(listener != nullptr);
-    if (passage.refused.empty() && passage.method != "GET" && passage.method != "HEAD" && passage.method != "OPTIONS") {
+    if (record.refused.empty() && record.method != "GET" && record.method != "HEAD" && record.method != "OPTIONS") {
       ++sent_for_good;
     }
-    listener->on_passage(std::move(passage));
+    listener->on_request(std::move(record));
   }
 
  private:
   uint64_t asked_ = 0;
 };
 
-class FakeOutlet final : public Outlet {
+class FakeSandboxProxy final : public SandboxProxy {
  public:
-  explicit FakeOutlet(std::shared_ptr<FakeWay> way) : way_(std::move(way)) {}
-  ~FakeOutlet() override {
-    way_->dropped = true;
+  explicit FakeSandboxProxy(std::shared_ptr<FakeProxy> proxy) : proxy_(std::move(proxy)) {}
+  ~FakeSandboxProxy() override {
+    proxy_->dropped = true;
     forget();
   }
-  void serve(Guest guest, OutletListener& listener) override {
-    way_->served.push_back(guest.run);
-    way_->guest = std::move(guest);
-    way_->listener = &listener;
-    way_->sent_for_good = 0;
+  void serve(RunAccess access, SandboxProxyListener& listener) override {
+    proxy_->served.push_back(access.run);
+    proxy_->access = std::move(access);
+    proxy_->listener = &listener;
+    proxy_->sent_for_good = 0;
   }
-  std::vector<Passage> break_off() override { return std::exchange(way_->under_way, {}); }
-  void hold(bool held) override { way_->held = held; }
-  void close_gate() override {
-    ++way_->gate_closings;
+  std::vector<RequestRecord> break_off() override { return std::exchange(proxy_->under_way, {}); }
+  void hold(bool held) override { proxy_->held = held; }
+  void refuse_all() override {
+    ++proxy_->refusals;
     forget();
   }
   void settle(uint64_t number, bool go_on, std::string_view words) override {
-    way_->settled[number] = {.go_on = go_on, .words = std::string(words)};
+    proxy_->settled[number] = {.go_on = go_on, .words = std::string(words)};
   }
-  int64_t sent_for_good() const override { return way_->sent_for_good; }
+  int64_t sent_for_good() const override { return proxy_->sent_for_good; }
 
  private:
   void forget() {
-    way_->guest.reset();
-    way_->listener = nullptr;
+    proxy_->access.reset();
+    proxy_->listener = nullptr;
   }
-  std::shared_ptr<FakeWay> way_;  // shared with the test, which looks at it after the outlet is gone
+  std::shared_ptr<FakeProxy> proxy_;  // shared with the test, which looks at it after the proxy is gone
 };
 
-class FakeSingleHostWay final : public SingleHostWay {
+class FakeSingleHostProxy final : public SingleHostProxy {
  public:
-  FakeSingleHostWay(OwnedFd listener_fd, std::optional<Error> fault)
+  FakeSingleHostProxy(OwnedFd listener_fd, std::optional<Error> fault)
       : listener_fd_(std::move(listener_fd)), fault_(std::move(fault)) {}
   const std::optional<Error>& fault() const override { return fault_; }
 
@@ -104,26 +104,26 @@ class FakeSingleHostWay final : public SingleHostWay {
 
 class FakeEgress final : public Egress {
  public:
-  std::unique_ptr<Outlet> open(OwnedFd listener_fd) override {
-    ways.push_back(std::make_shared<FakeWay>());
-    ways.back()->listener_fd = std::move(listener_fd);
-    return std::make_unique<FakeOutlet>(ways.back());
+  std::unique_ptr<SandboxProxy> open(OwnedFd listener_fd) override {
+    proxies.push_back(std::make_shared<FakeProxy>());
+    proxies.back()->listener_fd = std::move(listener_fd);
+    return std::make_unique<FakeSandboxProxy>(proxies.back());
   }
-  std::unique_ptr<SingleHostWay> open_single_host(OwnedFd listener_fd, SingleHost to) override {
+  std::unique_ptr<SingleHostProxy> open_single_host(OwnedFd listener_fd, SingleHost to) override {
     single_hosts.push_back(std::move(to));
-    return std::make_unique<FakeSingleHostWay>(std::move(listener_fd), single_host_fault);
+    return std::make_unique<FakeSingleHostProxy>(std::move(listener_fd), single_host_fault);
   }
   const std::string& ca_bundle_file() const override { return bundle_file; }
 
-  // The outlet that was opened last.
-  FakeWay& way() {
-    SLUICE_CHECK(!ways.empty());
-    return *ways.back();
+  // The proxy that was opened last.
+  FakeProxy& proxy() {
+    SLUICE_CHECK(!proxies.empty());
+    return *proxies.back();
   }
 
-  std::vector<std::shared_ptr<FakeWay>> ways;  // in the order they were opened
-  std::vector<SingleHost> single_hosts;        // the same
-  std::optional<Error> single_host_fault;      // of all that are opened from now on
+  std::vector<std::shared_ptr<FakeProxy>> proxies;  // in the order they were opened
+  std::vector<SingleHost> single_hosts;             // in the order they were opened
+  std::optional<Error> single_host_fault;           // of all single-host proxies opened from now on
   std::string bundle_file = "/etc/ssl/certs/ca-certificates.crt";
 };
 

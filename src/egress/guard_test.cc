@@ -1,4 +1,4 @@
-// What a box could try with time and with parts, and what is told of requests that others end.
+// What a sandbox could try with time and with parts, and what is told of requests that others end.
 #include "egress/proxy_fixture.h"
 
 namespace sluice::egress {
@@ -84,7 +84,7 @@ TEST_F(ProxyTest, I_17_A_coding_in_a_second_field_is_seen) {
     Ledger ledger;
     Upstream upstream(ledger.answering("HTTP/1.1 200 OK\r\n" + fields + "Content-Length: 2\r\n\r\nok"),
                       certificate_of("api.test"));
-    if (!outlet) start();
+    if (!proxy) start();
     Client client = connect_tls(upstream);
     client.say(get(at("api.test", upstream), ""));
     EXPECT_EQ(client.hear_answer().status, 502) << fields;
@@ -104,10 +104,10 @@ TEST_F(ProxyTest, A_tunnel_leads_to_the_host_that_it_names_and_to_no_other_behin
     return client.start_tls(name, options.upstream_ca_file);
   };
   EXPECT_FALSE(through_tunnel("other.test"));
-  const auto passage = ear.passage();
-  EXPECT_EQ(passage.host, "blind.test");
-  EXPECT_NE(passage.refused.find("asks for another host"), std::string::npos) << passage.refused;
-  EXPECT_EQ(passage.sent_bytes, 0);
+  const auto record = recorded.record();
+  EXPECT_EQ(record.host, "blind.test");
+  EXPECT_NE(record.refused.find("asks for another host"), std::string::npos) << record.refused;
+  EXPECT_EQ(record.sent_bytes, 0);
 }
 
 // Through a tunnel goes whatever the sandbox likes: a shell on another machine, or plain requests to another of its
@@ -120,7 +120,7 @@ TEST_F(ProxyTest, I_17_A_tunnel_leads_to_no_port_that_no_rule_names) {
     client.say("CONNECT blind.test:" + std::to_string(port) + " HTTP/1.1\r\n\r\n");
     EXPECT_EQ(client.hear_answer("CONNECT").status, 403) << port;
   }
-  EXPECT_NE(ear.passage(1).refused.find("names port 22 of it"), std::string::npos) << ear.passage(1).refused;
+  EXPECT_NE(recorded.record(1).refused.find("names port 22 of it"), std::string::npos) << recorded.record(1).refused;
   EXPECT_EQ(upstream.connections(), 0);
 }
 
@@ -134,7 +134,7 @@ TEST_F(ProxyTest, I_17_A_plain_request_leads_to_no_port_that_no_rule_names) {
     client.say("GET http://" + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
     EXPECT_EQ(client.hear_answer().status, 403) << host;
   }
-  EXPECT_NE(ear.passage(1).refused.find("names port 6379 of it"), std::string::npos) << ear.passage(1).refused;
+  EXPECT_NE(recorded.record(1).refused.find("names port 6379 of it"), std::string::npos) << recorded.record(1).refused;
   EXPECT_EQ(upstream.connections(), 0);
   Client client = connect();
   const auto host = at("blind.test", named);
@@ -199,22 +199,22 @@ TEST_F(ProxyTest, I_17_What_is_broken_off_is_told_of) {
   EXPECT_EQ(tunnel.hear(4), "ping");
   Client asking = connect();
   asking.say("GET http://asked.test/ HTTP/1.1\r\nHost: asked.test\r\n\r\n");
-  ear.question();
-  std::vector<Passage> passages;
-  std::vector<Passage> again;
+  recorded.question();
+  std::vector<RequestRecord> records;
+  std::vector<RequestRecord> again;
   in_loop([&] {
-    passages = outlet->break_off();
-    again = outlet->break_off();
+    records = proxy->break_off();
+    again = proxy->break_off();
   });
   EXPECT_TRUE(tunnel.is_over());
-  ASSERT_EQ(passages.size(), 2u);
-  EXPECT_EQ(passages[0].method, "CONNECT");
-  EXPECT_EQ(passages[0].host, "blind.test");
-  EXPECT_EQ(passages[0].status, 0);
-  EXPECT_EQ(passages[0].sent_bytes, 4);
-  EXPECT_EQ(passages[0].received_bytes, 4);
-  EXPECT_EQ(passages[1].host, "asked.test");
-  EXPECT_EQ(passages[1].method, "GET");
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].method, "CONNECT");
+  EXPECT_EQ(records[0].host, "blind.test");
+  EXPECT_EQ(records[0].status, 0);
+  EXPECT_EQ(records[0].sent_bytes, 4);
+  EXPECT_EQ(records[0].received_bytes, 4);
+  EXPECT_EQ(records[1].host, "asked.test");
+  EXPECT_EQ(records[1].method, "GET");
   EXPECT_TRUE(again.empty());
 }
 

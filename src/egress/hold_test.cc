@@ -7,7 +7,7 @@ namespace hold_test {
 class Held : public ProxyTest {
  protected:
   void hold(bool held) {
-    in_loop([&] { outlet->hold(held); });
+    in_loop([&] { proxy->hold(held); });
   }
   void pass(int64_t ms) {
     std::promise<void> passed;

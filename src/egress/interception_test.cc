@@ -37,10 +37,10 @@ TEST_F(ProxyTest, I_17_A_secret_reaches_the_host_it_is_for_and_never_the_box) {
   EXPECT_EQ(ledger.at(0).field("Authorization"), "Bearer " + value);
   EXPECT_EQ(ledger.at(0).field("Accept-Encoding"), "identity");
   EXPECT_EQ(ledger.at(0).request.target, "/x?k=" + value);
-  const Passage passage = ear.passage();
-  EXPECT_EQ(passage.aliases, std::vector<std::string>{"TOKEN"});
-  EXPECT_EQ(passage.host, "api.test");
-  EXPECT_EQ(passage.method, "GET");
+  const RequestRecord record = recorded.record();
+  EXPECT_EQ(record.aliases, std::vector<std::string>{"TOKEN"});
+  EXPECT_EQ(record.host, "api.test");
+  EXPECT_EQ(record.method, "GET");
 }
 
 TEST_F(ProxyTest, I_17_Echoes_in_base64_and_in_a_URL_are_found_too) {
@@ -104,9 +104,9 @@ TEST_F(ProxyTest, I_17_An_alias_that_may_not_go_to_a_host_is_refused_and_nothing
     EXPECT_EQ(client.hear_answer().status, 403) << request;
   }
   EXPECT_EQ(ledger.size(), 0u);
-  EXPECT_EQ(ear.passage(0).refused, "the secret ELSEWHERE may not be sent to api.test");
-  EXPECT_EQ(ear.passage(0).aliases.size(), 0u);
-  EXPECT_EQ(ear.passage(3).status, 403);
+  EXPECT_EQ(recorded.record(0).refused, "the secret ELSEWHERE may not be sent to api.test");
+  EXPECT_EQ(recorded.record(0).aliases.size(), 0u);
+  EXPECT_EQ(recorded.record(3).status, 403);
   for (const auto& line : log.lines) EXPECT_EQ(line.find("for-another-host"), std::string::npos);
 }
 
@@ -141,14 +141,14 @@ TEST_F(ProxyTest, I_17_A_request_waits_for_a_secret_that_is_not_on_file) {
   start();
   Client client = connect_tls(upstream);
   client.say(get(at("api.test", upstream), "X: {{secret:LATER}}\r\n"));
-  const Question question = ear.question();
+  const Question question = recorded.question();
   EXPECT_EQ(question.alias, "LATER");
   EXPECT_EQ(question.host, "api.test");
   EXPECT_EQ(ledger.size(), 0u);
   settle(question.number, true, {{.alias = "LATER", .value = "came-in-the-end"}});
   EXPECT_EQ(client.hear_answer().status, 200);
   EXPECT_EQ(ledger.at(0).field("X"), "came-in-the-end");
-  EXPECT_EQ(ear.passage().aliases, std::vector<std::string>{"LATER"});
+  EXPECT_EQ(recorded.record().aliases, std::vector<std::string>{"LATER"});
 }
 
 TEST_F(ProxyTest, I_17_A_request_whose_secret_never_comes_is_refused) {
@@ -158,12 +158,12 @@ TEST_F(ProxyTest, I_17_A_request_whose_secret_never_comes_is_refused) {
   Client client = connect_tls(upstream);
   const std::string host = at("api.test", upstream);
   client.say(post(host, "", "x {{secret:LATER}} y"));
-  EXPECT_EQ(ear.question(0).place, model::place_body);
-  settle(ear.question(0).number, true);
+  EXPECT_EQ(recorded.question(0).place, model::place_body);
+  settle(recorded.question(0).number, true);
   EXPECT_EQ(client.hear_answer().status, 403) << "looked for again, and not there";
   client = connect_tls(upstream);
   client.say(post(host, "", "x {{secret:LATER}} y"));
-  settle(ear.question(1).number, false, {}, "no such secret");
+  settle(recorded.question(1).number, false, {}, "no such secret");
   EXPECT_EQ(client.hear_answer().body, "sluice: no such secret\n");
   EXPECT_EQ(ledger.size(), 0u);
 }
@@ -230,13 +230,13 @@ TEST_F(ProxyTest, I_17_A_host_that_takes_no_secrets_is_not_looked_into) {
   EXPECT_EQ(client.hear_answer().status, 200);
   EXPECT_EQ(ledger.at(0).field("X"), "{{secret:TOKEN}}");
   client.hang_up();
-  const Passage passage = ear.passage();
-  EXPECT_EQ(passage.method, "CONNECT");
-  EXPECT_EQ(passage.status, 200);
-  EXPECT_GT(passage.sent_bytes, 0);
-  EXPECT_GT(passage.received_bytes, 0);
+  const RequestRecord record = recorded.record();
+  EXPECT_EQ(record.method, "CONNECT");
+  EXPECT_EQ(record.status, 200);
+  EXPECT_GT(record.sent_bytes, 0);
+  EXPECT_GT(record.received_bytes, 0);
   int64_t count = 0;
-  in_loop([&] { count = outlet->sent_for_good(); });
+  in_loop([&] { count = proxy->sent_for_good(); });
   EXPECT_EQ(count, 1);
 }
 
@@ -246,7 +246,7 @@ TEST_F(ProxyTest, A_client_that_does_not_trust_us_is_told_of) {
   Client client = connect_tls(upstream, "api.test", directory / "upstream/ca.pem");
   EXPECT_FALSE(client.is_secure);
   client.hang_up();
-  EXPECT_NE(ear.passage().refused.find("may not trust"), std::string::npos);
+  EXPECT_NE(recorded.record().refused.find("may not trust"), std::string::npos);
 }
 
 }  // namespace interception_test

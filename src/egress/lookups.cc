@@ -11,8 +11,8 @@ Lookups::Lookups(Lookup lookup, world::Loop& loop, world::Workers& workers)
     : lookup_(std::move(lookup)), loop_(loop), workers_(workers) {}
 Lookups::~Lookups() = default;
 
-void Lookups::look_up(const Asker& asker, std::weak_ptr<const void> wanted, std::string host, Done done) {
-  auto& its = sandbox_of(asker);
+void Lookups::look_up(const Requester& requester, std::weak_ptr<const void> wanted, std::string host, Done done) {
+  auto& its = sandbox_of(requester);
   std::erase_if(its.waiting, [](const Waiting& one) { return one.wanted.expired(); });
   if (its.waiting.size() >= lookups_waiting_max) {
     return loop_.defer([done = std::move(done)]() mutable {
@@ -23,20 +23,20 @@ void Lookups::look_up(const Asker& asker, std::weak_ptr<const void> wanted, std:
   begin_some();
 }
 
-std::deque<Lookups::Tenant>::iterator Lookups::tenant_of(const Asker& asker) {
-  const void* const unknown = asker.tenant.empty() ? asker.sandbox : nullptr;
-  return std::ranges::find_if(tenants_,
-                              [&](const Tenant& one) { return one.name == asker.tenant && one.unknown == unknown; });
+std::deque<Lookups::Tenant>::iterator Lookups::tenant_of(const Requester& requester) {
+  const void* const unknown = requester.tenant.empty() ? requester.sandbox : nullptr;
+  return std::ranges::find_if(
+      tenants_, [&](const Tenant& one) { return one.name == requester.tenant && one.unknown == unknown; });
 }
 
-Lookups::Sandbox& Lookups::sandbox_of(const Asker& asker) {
-  auto tenant = tenant_of(asker);
+Lookups::Sandbox& Lookups::sandbox_of(const Requester& requester) {
+  auto tenant = tenant_of(requester);
   if (tenant == tenants_.end())
-    tenant = tenants_.insert(tenants_.end(),
-                             Tenant{.name = asker.tenant, .unknown = asker.tenant.empty() ? asker.sandbox : nullptr});
+    tenant = tenants_.insert(tenants_.end(), Tenant{.name = requester.tenant,
+                                                    .unknown = requester.tenant.empty() ? requester.sandbox : nullptr});
   auto& all = tenant->sandboxes;
-  const auto its = std::ranges::find(all, asker.sandbox, &Sandbox::who);
-  return its != all.end() ? *its : all.emplace_back(Sandbox{.who = asker.sandbox});
+  const auto its = std::ranges::find(all, requester.sandbox, &Sandbox::who);
+  return its != all.end() ? *its : all.emplace_back(Sandbox{.who = requester.sandbox});
 }
 
 void Lookups::begin_some() {
@@ -65,42 +65,42 @@ bool Lookups::begin_one(Tenant& tenant) {
     its->waiting.pop_front();
     its->is_at_work = true;
     ++tenant.at_work;
-    const Asker asker{tenant.name, its->who};
+    const Requester requester{tenant.name, its->who};
     std::rotate(its, its + 1, tenant.sandboxes.end());
-    begin(asker, std::move(next));
+    begin(requester, std::move(next));
     return true;
   }
   return false;
 }
 
-void Lookups::begin(const Asker& asker, Waiting next) {
+void Lookups::begin(const Requester& requester, Waiting next) {
   ++at_work_;
   const uint64_t number = ++last_number_;
   auto limit = loop_.after({lookup_ms_max}, [this, number] {
-    tell(number, Error{ErrorKind::unavailable, "the name servers do not answer"});
+    answer(number, Error{ErrorKind::unavailable, "the name servers do not answer"});
   });
   open_[number] = {std::move(next.wanted), std::move(next.done), std::move(limit)};
   world::run_job<Result<std::vector<Address>>>(
       workers_, here_, [lookup = lookup_, host = std::move(next.host)] { return lookup(host); },
-      [this, asker, number](Result<std::vector<Address>> found) {
-        on_returned(asker);
-        tell(number, std::move(found));
+      [this, requester, number](Result<std::vector<Address>> found) {
+        on_returned(requester);
+        answer(number, std::move(found));
       });
 }
 
-void Lookups::tell(uint64_t number, Result<std::vector<Address>> found) {
+void Lookups::answer(uint64_t number, Result<std::vector<Address>> found) {
   auto open = open_.extract(number);
   if (open.empty() || open.mapped().wanted.expired()) return;
   open.mapped().limit.cancel();
   open.mapped().done(std::move(found));
 }
 
-void Lookups::on_returned(const Asker& asker) {
+void Lookups::on_returned(const Requester& requester) {
   --at_work_;
-  const auto tenant = tenant_of(asker);
+  const auto tenant = tenant_of(requester);
   --tenant->at_work;
   auto& sandboxes = tenant->sandboxes;
-  const auto its = std::ranges::find(sandboxes, asker.sandbox, &Sandbox::who);
+  const auto its = std::ranges::find(sandboxes, requester.sandbox, &Sandbox::who);
   its->is_at_work = false;
   // Those that came while it was at work have their turn first.
   std::rotate(its, its + 1, sandboxes.end());

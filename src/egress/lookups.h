@@ -1,5 +1,5 @@
-// Names that are looked up for sandboxes, in turn: a name whose server is silent holds up a thread for seconds, and one
-// tenant may have many sandboxes that ask for many of them. A tenant holds at most lookups_of_tenant_max threads and a
+// The queue of name lookups for sandboxes. A name whose server is silent occupies a thread for seconds, and one tenant
+// may have many sandboxes that look up many of them. A tenant holds at most lookups_of_tenant_max threads and a
 // sandbox one; tenants take turns, and so do the sandboxes of each. A lookup without an answer after lookup_ms_max is
 // given up, and its thread counts as the tenant's until the system's resolver lets go of it. A caller that gave up
 // leaves the queue. Called from the loop's thread.
@@ -28,9 +28,9 @@ inline constexpr std::size_t lookups_waiting_max = 64;                 // of one
 inline constexpr int lookups_of_tenant_max = lookups_at_once_max / 2;  // under way, of all its sandboxes
 inline constexpr int64_t lookup_ms_max = 2'000;                        // once it is under way
 
-// For which sandbox of which tenant a name is looked up.
-struct Asker {
-  std::string tenant;  // empty: not known, and the sandbox has turns of its own
+// The sandbox, and its tenant, for which a name is looked up.
+struct Requester {
+  std::string tenant;  // empty: not known; the sandbox then takes turns by itself
   const void* sandbox = nullptr;
 };
 
@@ -44,9 +44,9 @@ class Lookups final {
   Lookups(const Lookups&) = delete;
   Lookups& operator=(const Lookups&) = delete;
 
-  // `wanted` is what waits for the answer: once it is gone the lookup is dropped. `done` comes from the loop, never
-  // from inside this call; not after this is gone.
-  void look_up(const Asker& asker, std::weak_ptr<const void> wanted, std::string host, Done done);
+  // The lookup is dropped once `wanted` has expired. `done` is called from the loop, never from inside this call, and
+  // not after this is destroyed.
+  void look_up(const Requester& requester, std::weak_ptr<const void> wanted, std::string host, Done done);
 
  private:
   struct Waiting {
@@ -65,20 +65,20 @@ class Lookups final {
     int at_work = 0;
     std::deque<Sandbox> sandboxes;  // in the order of their turns
   };
-  // A lookup under way whose caller has not been answered.
+  // A lookup under way whose caller still waits.
   struct Open {
     std::weak_ptr<const void> wanted;
     Done done;
     world::Timer limit;
   };
 
-  std::deque<Tenant>::iterator tenant_of(const Asker& asker);
-  Sandbox& sandbox_of(const Asker& asker);
+  std::deque<Tenant>::iterator tenant_of(const Requester& requester);
+  Sandbox& sandbox_of(const Requester& requester);
   void begin_some();
   bool begin_one(Tenant& tenant);
-  void begin(const Asker& asker, Waiting next);
-  void on_returned(const Asker& asker);
-  void tell(uint64_t number, Result<std::vector<Address>> found);
+  void begin(const Requester& requester, Waiting next);
+  void on_returned(const Requester& requester);
+  void answer(uint64_t number, Result<std::vector<Address>> found);
 
   Lookup lookup_;
   world::Loop& loop_;
@@ -87,7 +87,8 @@ class Lookups final {
   int at_work_ = 0;
   std::map<uint64_t, Open> open_;
   uint64_t last_number_ = 0;
-  std::shared_ptr<const bool> here_ = std::make_shared<bool>(true);  // a lookup may come back after this is gone
+  std::shared_ptr<const bool> here_ =
+      std::make_shared<bool>(true);  // expires with this, because a lookup may return later
 };
 
 }  // namespace sluice::egress

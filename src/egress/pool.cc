@@ -5,7 +5,7 @@
 namespace sluice::egress {
 
 std::unique_ptr<Stream> Pool::take(const Destination& to) {
-  // The one that was used last is the likeliest to be still there.
+  // The connection that was used last is the likeliest to be still open.
   const auto at = std::find_if(idle_.rbegin(), idle_.rend(), [&](const Idle& idle) { return idle.to == to; });
   if (at == idle_.rend()) return nullptr;
   auto stream = std::move(at->stream);
@@ -17,7 +17,7 @@ void Pool::put(const Destination& to, std::unique_ptr<Stream> stream) {
   if (stream->state() != Stream::State::open || stream->ended() || !stream->input().empty()) return;
   if (idle_.size() == count_max) idle_.pop_front();
   const uint64_t number = ++last_number_;
-  // Whatever is said now was asked for by nobody: an end, or an answer to poison the next request with.
+  // Bytes that arrive now answer no request: the end of the connection, or an attempt to poison the next response.
   stream->on_change([this, number, it = stream.get()] {
     if (it->state() != Stream::State::open || it->ended() || !it->input().empty()) drop(number);
   });

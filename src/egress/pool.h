@@ -1,5 +1,5 @@
-// Connections to the world that the next request may use: a few, for a while, each for one outlet only,
-// so that what one guest's upstream remembers of a connection is never another guest's.
+// Idle upstream connections that the next request may use. Each session has its own pool, so that what an upstream
+// server associates with a connection never applies to another run. Used on the loop's thread only.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Pool final {
  public:
   explicit Pool(world::Reactor& reactor) : reactor_(reactor) {}
 
-  // Null when there is none.
+  // Null if none is idle.
   std::unique_ptr<Stream> take(const Destination& to);
   void put(const Destination& to, std::unique_ptr<Stream> stream);
   void clear() { idle_.clear(); }
@@ -34,7 +34,7 @@ class Pool final {
   void drop(uint64_t number);
 
   world::Reactor& reactor_;
-  std::list<Idle> idle_;  // the longest idle first
+  std::list<Idle> idle_;  // least recently used first
   uint64_t last_number_ = 0;
 };
 

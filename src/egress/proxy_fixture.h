@@ -1,5 +1,5 @@
 // For tests of the proxy as a whole: an egress on a loop of its own, an upstream that says what the test
-// tells it to, and a client in the place of the box. Real sockets and real TLS, all on loopback. Waits
+// tells it to, and a client in the place of the sandbox. Real sockets and real TLS, all on loopback. Waits
 // end with an event or, after ten seconds, with a failure.
 #pragma once
 
@@ -20,7 +20,7 @@
 #include "egress/authority.h"
 #include "egress/destination.h"
 #include "egress/egress.h"
-#include "egress/house.h"
+#include "egress/shared_state.h"
 #include "egress/upstream_fixture.h"
 #include "egress/wire_fixture.h"
 #include "http/body.h"
@@ -29,15 +29,15 @@
 namespace sluice::egress {
 
 // Hears everything, and lets the test's thread wait for it.
-class Ear final : public OutletListener {
+class RecordingListener final : public SandboxProxyListener {
  public:
-  void on_passage(Passage passage) override { add(passages_, std::move(passage)); }
+  void on_request(RequestRecord record) override { add(records_, std::move(record)); }
   void on_question(Question question) override { add(questions_, std::move(question)); }
-  Passage passage(std::size_t index = 0) { return wait(passages_, index); }
+  RequestRecord record(std::size_t index = 0) { return wait(records_, index); }
   Question question(std::size_t index = 0) { return wait(questions_, index); }
-  std::size_t passage_count() {
+  std::size_t record_count() {
     const std::lock_guard lock(mutex_);
-    return passages_.size();
+    return records_.size();
   }
   std::size_t question_count() {
     const std::lock_guard lock(mutex_);
@@ -63,7 +63,7 @@ class Ear final : public OutletListener {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Passage> passages_;
+  std::vector<RequestRecord> records_;
   std::vector<Question> questions_;
 };
 
@@ -95,7 +95,7 @@ class ProxyTest : public testing::Test {
   ~ProxyTest() override {
     if (thread_.joinable()) {
       in_loop([&] {
-        outlet.reset();
+        proxy.reset();
         egress.reset();
       });
       reactor->post([&] { reactor->stop(); });
@@ -122,8 +122,8 @@ class ProxyTest : public testing::Test {
     thread_ = std::thread([this] { reactor->run(); });
     in_loop([&] {
       egress = make_egress_with(lookup, options, *reactor, *workers, *chance_of_system, log, metrics).take();
-      outlet = egress->open(std::move(listener));
-      outlet->serve({.policy = policy, .secrets = secrets, .workspace = workspace}, ear);
+      proxy = egress->open(std::move(listener));
+      proxy->serve({.policy = policy, .secrets = secrets, .workspace = workspace}, recorded);
     });
   }
   void in_loop(Callback<void()> work) {
@@ -139,12 +139,12 @@ class ProxyTest : public testing::Test {
     in_loop([&] {
       for (auto& secret : supplied) on_file.push_back(std::move(secret));
       secrets->replace(on_file);
-      outlet->settle(number, go_on, words);
+      proxy->settle(number, go_on, words);
     });
   }
 
   Client connect() { return Client(port); }
-  // Through CONNECT, and then TLS as a box would do it.
+  // Through CONNECT, and then TLS as a sandbox would do it.
   Client connect_tls(const Upstream& upstream, const std::string& host = "api.test", const std::string& ca_file = "") {
     Client client(port);
     const std::string at = host + ":" + std::to_string(upstream.port());
@@ -179,11 +179,11 @@ class ProxyTest : public testing::Test {
   std::unique_ptr<world::Workers> workers = world::make_workers(*reactor, 2);
   std::unique_ptr<world::Entropy> chance_of_system = world::make_system_entropy();
   world::FakeLog log;
-  Ear ear;
+  RecordingListener recorded;
   OwnedFd listener;
   uint16_t port = 0;
   std::unique_ptr<Egress> egress;
-  std::unique_ptr<Outlet> outlet;
+  std::unique_ptr<SandboxProxy> proxy;
 
  private:
   std::thread thread_;

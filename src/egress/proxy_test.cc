@@ -22,13 +22,13 @@ TEST_F(ProxyTest, I_17_A_request_to_an_allowed_host_goes_there_and_is_told_of) {
   EXPECT_EQ(heard.field("Host"), at("other.test", upstream));
   EXPECT_EQ(heard.field("X-Kept"), "yes");
   EXPECT_EQ(heard.field("Proxy-Connection"), "(none)");
-  const Passage passage = ear.passage();
-  EXPECT_EQ(passage.host, "other.test");
-  EXPECT_EQ(passage.port, upstream.port());
-  EXPECT_EQ(passage.method, "GET");
-  EXPECT_EQ(passage.status, 200);
-  EXPECT_EQ(passage.received_bytes, 2);
-  EXPECT_EQ(passage.refused, "");
+  const RequestRecord record = recorded.record();
+  EXPECT_EQ(record.host, "other.test");
+  EXPECT_EQ(record.port, upstream.port());
+  EXPECT_EQ(record.method, "GET");
+  EXPECT_EQ(record.status, 200);
+  EXPECT_EQ(record.received_bytes, 2);
+  EXPECT_EQ(record.refused, "");
 }
 
 TEST_F(ProxyTest, I_17_A_host_that_no_rule_allows_is_refused_with_words_and_not_reached) {
@@ -40,7 +40,7 @@ TEST_F(ProxyTest, I_17_A_host_that_no_rule_allows_is_refused_with_words_and_not_
   const Heard answer = client.hear_answer();
   EXPECT_EQ(answer.status, 403);
   EXPECT_NE(answer.body.find("this sandbox may not reach denied.test"), std::string::npos) << answer.body;
-  EXPECT_NE(ear.passage().refused, "");
+  EXPECT_NE(recorded.record().refused, "");
   // The connection is still good.
   client.say(get(at("other.test", upstream)));
   EXPECT_EQ(client.hear_answer().status, 200);
@@ -100,7 +100,7 @@ TEST_F(ProxyTest, I_17_A_name_that_leads_to_a_private_address_is_refused) {
     EXPECT_EQ(answer.status, 403);
     EXPECT_NE(answer.body.find("which no sandbox may reach"), std::string::npos) << answer.body;
   }
-  EXPECT_EQ(ear.passage(1).refused.substr(0, 18), "other.test leads t");
+  EXPECT_EQ(recorded.record(1).refused.substr(0, 18), "other.test leads t");
   EXPECT_EQ(upstream.connections(), 0);
 }
 
@@ -150,7 +150,7 @@ TEST_F(ProxyTest, A_host_that_cannot_be_found_or_reached_is_a_bad_gateway) {
   const Heard answer = client.hear_answer();
   EXPECT_EQ(answer.status, 502);
   EXPECT_NE(answer.body.find("other.test cannot be reached: Connection refused"), std::string::npos) << answer.body;
-  EXPECT_EQ(ear.passage(1).status, 502);
+  EXPECT_EQ(recorded.record(1).status, 502);
 }
 
 TEST_F(ProxyTest, Port_25_is_closed) {
@@ -210,7 +210,7 @@ TEST_F(ProxyTest, I_17_A_host_that_must_be_asked_for_waits_for_a_human) {
   start();
   Client client = connect();
   client.say(get(at("asked.test", upstream)));
-  const Question question = ear.question();
+  const Question question = recorded.question();
   EXPECT_EQ(question.host, "asked.test");
   EXPECT_EQ(question.method, "GET");
   EXPECT_EQ(question.alias, "");
@@ -220,7 +220,7 @@ TEST_F(ProxyTest, I_17_A_host_that_must_be_asked_for_waits_for_a_human) {
   EXPECT_EQ(client.hear_answer().status, 200);
   client.say(get(at("asked.test", upstream)));
   EXPECT_EQ(client.hear_answer().status, 200) << "allowed once is allowed for this guest";
-  EXPECT_EQ(ear.question_count(), 1u);
+  EXPECT_EQ(recorded.question_count(), 1u);
 }
 
 TEST_F(ProxyTest, I_17_A_human_who_says_no_is_quoted) {
@@ -229,11 +229,11 @@ TEST_F(ProxyTest, I_17_A_human_who_says_no_is_quoted) {
   start();
   Client client = connect();
   client.say("CONNECT " + at("asked.test", upstream) + " HTTP/1.1\r\n\r\n");
-  settle(ear.question().number, false, {}, "not this one");
+  settle(recorded.question().number, false, {}, "not this one");
   const Heard answer = client.hear_answer("CONNECT");
   EXPECT_EQ(answer.status, 403);
   EXPECT_EQ(answer.body, "sluice: not this one\n");
-  EXPECT_EQ(ear.passage().refused, "not this one");
+  EXPECT_EQ(recorded.record().refused, "not this one");
   EXPECT_EQ(upstream.connections(), 0);
 }
 
@@ -241,9 +241,9 @@ TEST_F(ProxyTest, A_client_that_leaves_while_it_waits_is_told_of) {
   start();
   Client client = connect();
   client.say(get("asked.test"));
-  ear.question();
+  recorded.question();
   client.hang_up();
-  EXPECT_EQ(ear.passage().status, 0);
+  EXPECT_EQ(recorded.record().status, 0);
 }
 
 TEST_F(ProxyTest, Nobodys_outlet_lets_nothing_out) {
@@ -253,7 +253,7 @@ TEST_F(ProxyTest, Nobodys_outlet_lets_nothing_out) {
   Client before = connect();
   before.say(get(at("other.test", upstream)));
   EXPECT_EQ(before.hear_answer().status, 200);
-  in_loop([&] { outlet->close_gate(); });
+  in_loop([&] { proxy->refuse_all(); });
   EXPECT_TRUE(before.is_over());
   Client after = connect();
   after.say(get(at("other.test", upstream)));
@@ -280,11 +280,11 @@ TEST_F(ProxyTest, Counts_what_cannot_be_undone) {
   client.say(get(host));
   client.hear_answer();
   int64_t count = -1;
-  in_loop([&] { count = outlet->sent_for_good(); });
+  in_loop([&] { count = proxy->sent_for_good(); });
   EXPECT_EQ(count, 0);
   client.say("DELETE http://" + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
   client.hear_answer();
-  in_loop([&] { count = outlet->sent_for_good(); });
+  in_loop([&] { count = proxy->sent_for_good(); });
   EXPECT_EQ(count, 1);
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "egress/premises.h"
 #include "egress/proxy_fixture.h"
+#include "egress/session.h"
 
 namespace sluice::egress {
 namespace refusals_test {
@@ -31,35 +31,35 @@ class RefusalsTest : public ProxyTest {
 };
 
 TEST_F(RefusalsTest, Refused_requests_beyond_the_first_are_reported_as_a_sum_when_the_guest_is_done) {
-  options.single_passages_max = 10;
+  options.single_records_max = 10;
   start();
   Client client = connect();
   ask(client, "denied.test", 200);
-  std::vector<Passage> last;
-  in_loop([&] { last = outlet->break_off(); });
+  std::vector<RequestRecord> last;
+  in_loop([&] { last = proxy->break_off(); });
   ASSERT_EQ(last.size(), 1u);
   EXPECT_EQ(last[0].host, "denied.test");
   EXPECT_EQ(last[0].more, 190);
   EXPECT_EQ(last[0].more_refused, 190);
   EXPECT_NE(last[0].refused.find("no rule of the agent's policy allows it"), std::string::npos);
-  EXPECT_EQ(ear.passage(9).more, 0);
-  EXPECT_EQ(ear.passage_count(), 10u);
+  EXPECT_EQ(recorded.record(9).more, 0);
+  EXPECT_EQ(recorded.record_count(), 10u);
   EXPECT_EQ(lines("egress refused "), 10);
   EXPECT_EQ(lines("egress summed up"), 1);
   EXPECT_NE(metrics.to_text().find("sluice_egress_requests_total{outcome=\"refused\"} 200"), std::string::npos);
 }
 
 TEST_F(RefusalsTest, Sums_are_reported_while_the_guest_goes_on) {
-  options.single_passages_max = 0;
+  options.single_records_max = 0;
   options.sum_ms = 20;
   start();
   Client client = connect();
   ask(client, "denied.test", 3);
   int64_t told = 0;
   for (std::size_t i = 0; told < 3; ++i) {
-    const Passage passage = ear.passage(i);
-    ASSERT_GT(passage.more, 0);
-    told += passage.more;
+    const RequestRecord record = recorded.record(i);
+    ASSERT_GT(record.more, 0);
+    told += record.more;
   }
   EXPECT_EQ(told, 3);
 }
@@ -116,10 +116,10 @@ TEST_F(RefusalsTest, A_client_that_does_not_read_its_answers_gets_no_more_of_the
   options.refusals_at_once = 1'000'000;
   start();
   UnixSockets sockets(directory / "proxy");
-  std::unique_ptr<Outlet> by_unix;
+  std::unique_ptr<SandboxProxy> by_unix;
   in_loop([&] {
     by_unix = egress->open(std::move(sockets.listener));
-    by_unix->serve({.policy = policy}, ear);
+    by_unix->serve({.policy = policy}, recorded);
   });
   OwnedFd fd = sockets.connect();
   const std::string request = "GET http://denied.test/ HTTP/1.1\r\nHost: denied.test\r\n\r\n";
@@ -150,32 +150,32 @@ TEST_F(RefusalsTest, A_guest_has_a_bounded_number_of_open_questions_whether_thei
     client.say("GET http://" + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
     return client;
   };
-  for (std::size_t i = 0; i < Premises::questions_max; ++i) {
+  for (std::size_t i = 0; i < Session::questions_max; ++i) {
     Client client = ask_for(i);
-    EXPECT_EQ(ear.question(i).host, "h" + std::to_string(i) + ".test");
+    EXPECT_EQ(recorded.question(i).host, "h" + std::to_string(i) + ".test");
   }  // it leaves
-  Client beyond = ask_for(Premises::questions_max);
+  Client beyond = ask_for(Session::questions_max);
   EXPECT_EQ(beyond.hear_answer().status, 403);
   Client again = ask_for(0);
   Client other = ask_for(1'000);
   EXPECT_EQ(other.hear_answer().status, 403);  // by then the one before was judged, too
-  EXPECT_EQ(ear.question_count(), Premises::questions_max)
+  EXPECT_EQ(recorded.question_count(), Session::questions_max)
       << "who comes again waits for the answer to the same question";
-  settle(ear.question(0).number, false);
+  settle(recorded.question(0).number, false);
   EXPECT_EQ(again.hear_answer().status, 403);
   Client next = ask_for(1'000);
-  EXPECT_EQ(ear.question(Premises::questions_max).host, "h1000.test") << "there is room for one more";
+  EXPECT_EQ(recorded.question(Session::questions_max).host, "h1000.test") << "there is room for one more";
 }
 
 TEST_F(RefusalsTest, Requests_that_fail_are_slowed_down_as_refused_ones_are) {
   options.refusals_at_once = 10;
   options.refusals_per_second = 1;
-  const auto house = std::make_shared<House>(options, *reactor, log, metrics);
-  Premises premises(house);
-  for (int i = 0; i < 100; ++i) premises.tell({.host = "api.test", .status = 200, .received_bytes = 5});
-  EXPECT_EQ(premises.pause_ms(), 0);
-  for (int i = 0; i < 100; ++i) premises.tell({.host = "api.test", .status = 502});
-  EXPECT_GT(premises.pause_ms(), 0);
+  const auto shared = std::make_shared<SharedState>(options, *reactor, log, metrics);
+  Session session(shared);
+  for (int i = 0; i < 100; ++i) session.report({.host = "api.test", .status = 200, .received_bytes = 5});
+  EXPECT_EQ(session.pause_ms(), 0);
+  for (int i = 0; i < 100; ++i) session.report({.host = "api.test", .status = 502});
+  EXPECT_GT(session.pause_ms(), 0);
 }
 
 }  // namespace refusals_test

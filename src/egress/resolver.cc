@@ -43,7 +43,7 @@ Result<std::unique_ptr<Resolver>> Resolver::make(const std::map<std::string, std
   std::unique_ptr<Resolver> out(new Resolver(std::move(lookup), reactor, workers));
   for (const auto& [host, text] : host_addresses) {
     const auto address = parse_address(text);
-    if (!address) return Error{ErrorKind::invalid, "the address of " + host + " is none: " + text};
+    if (!address) return Error{ErrorKind::invalid, "the address of " + host + " is invalid: " + text};
     out->known_.emplace(http::lower_case(host), *address);
   }
   for (const auto& text : private_addresses) {
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Resolver>> Resolver::make(const std::map<std::string, std
   return out;
 }
 
-void Resolver::resolve(const Asker& asker, std::weak_ptr<const void> wanted, const Destination& to, Done done) {
+void Resolver::resolve(const Requester& requester, std::weak_ptr<const void> wanted, const Destination& to, Done done) {
   std::optional<Address> known;
   if (const auto at = known_.find(to.host); at != known_.end()) known = at->second;
   if (to.is_address) known = parse_address(to.host);
@@ -63,7 +63,7 @@ void Resolver::resolve(const Asker& asker, std::weak_ptr<const void> wanted, con
     if (known) all.push_back(*known);
     return reactor_.defer([result = checked(to, all), done = std::move(done)]() mutable { done(std::move(result)); });
   }
-  lookups_.look_up(asker, std::move(wanted), to.host,
+  lookups_.look_up(requester, std::move(wanted), to.host,
                    [this, to, done = std::move(done)](const Result<std::vector<Address>>& found) mutable {
                      if (!found) return done(Error{ErrorKind::unavailable, found.error().what});
                      done(checked(to, found.value()));

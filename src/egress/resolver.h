@@ -1,5 +1,6 @@
-// Names to addresses, and only to those that a box may reach: what is connected to is exactly what was
-// checked, so a name that answers differently the second time gains nothing.
+// Resolves names to the addresses that a sandbox may reach. The caller connects to exactly the addresses that were
+// checked here, so a name server that answers differently the second time gains nothing. Used on the loop's thread
+// only.
 #pragma once
 
 #include <map>
@@ -16,23 +17,22 @@
 
 namespace sluice::egress {
 
-// Gives up on a server that is silent for two seconds.
+// Asks the system's name servers; gives up on a server that is silent for two seconds. Called on a worker thread.
 Result<std::vector<Address>> look_up_in_dns(const std::string& host);
 
 class Resolver {
  public:
-  // `invalid`, in words, when an address or a range is none.
+  // Fails with `invalid` and a reason if an address or a range cannot be parsed.
   static Result<std::unique_ptr<Resolver>> make(const std::map<std::string, std::string>& host_addresses,
                                                 const std::vector<std::string>& private_addresses, Lookup lookup,
                                                 world::Reactor& reactor, world::Workers& workers);
 
-  // The addresses that may be reached. `denied` when there are some, but none of that kind; `unavailable` when there
-  // are none. Never answers from inside the call.
-  // `wanted` is what waits for the answer: `done` is not called once it is gone.
+  // Returns the addresses that may be reached. Fails with `denied` if the name has only others, `unavailable` if it has
+  // none. `done` is never called from inside the call, nor after `wanted` has expired.
   using Done = Callback<void(Result<std::vector<Address>>)>;
-  void resolve(const Asker& asker, std::weak_ptr<const void> wanted, const Destination& to, Done done);
+  void resolve(const Requester& requester, std::weak_ptr<const void> wanted, const Destination& to, Done done);
 
-  // Did the operator open this address, though it is private?
+  // True if the operator allowed this address although it is private.
   bool is_opened(const Address& address) const;
 
  private:

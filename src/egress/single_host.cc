@@ -1,67 +1,111 @@
-#include "egress/single_host.h"
-
+#include <list>
+#include <memory>
+#include <optional>
 #include <utility>
 
+#include "base/fd.h"
 #include "base/limits.h"
+#include "base/result.h"
 #include "egress/acceptor.h"
+#include "egress/dial.h"
+#include "egress/egress.h"
+#include "egress/shared_state.h"
 #include "egress/socks.h"
+#include "egress/stream.h"
+#include "egress/tunnel.h"
 
 namespace sluice::egress {
 namespace {
 
-class ListeningWay final : public SingleHostWay {
+// One connection, from its first byte to its last.
+class SingleHostConnection final {
  public:
-  ListeningWay(std::shared_ptr<House> house, OwnedFd listener_fd, SingleHost to)
-      : house_(std::move(house)),
+  struct Owner {
+    Requester requester;                           // whose turn a lookup is
+    Callback<void(std::optional<Error>)> on_dial;  // how it went
+    Callback<void()> on_over;                      // once, perhaps from inside a callback of this: drop it later
+  };
+  // All must outlive this.
+  SingleHostConnection(SharedState& shared, const SingleHost& to, OwnedFd fd, Owner owner);
+
+ private:
+  enum class Phase : uint8_t { greeting, request, dialing, tunnelling, lingering, over };
+
+  void pump();
+  // True: there may be more to do at once.
+  bool advance();
+  bool take_greeting();
+  bool take_request();
+  void dial();
+  void on_dialed(Result<std::unique_ptr<Stream>> dialed);
+  void refuse(SocksReply reply);
+  void enter(Phase phase, int64_t patience_ms);
+  void watch_idleness();
+  void end();
+
+  SharedState& shared_;
+  const SingleHost& to_;
+  Owner owner_;
+  Stream client_;
+  Phase phase_ = Phase::greeting;
+  int64_t moved_us_ = 0;  // when anything last happened
+  std::unique_ptr<Dial> dial_;
+  std::unique_ptr<Tunnel> tunnel_;
+  world::Timer timer_;
+  world::Timer lifetime_;
+};
+
+class ListeningSingleHostProxy final : public SingleHostProxy {
+ public:
+  ListeningSingleHostProxy(std::shared_ptr<SharedState> shared, OwnedFd listener_fd, SingleHost to)
+      : shared_(std::move(shared)),
         to_(std::move(to)),
-        acceptor_(house_->reactor, std::move(listener_fd), [this](OwnedFd fd) { admit(std::move(fd)); }) {}
-  ~ListeningWay() override { house_->figures.connections.add(-static_cast<int64_t>(passages_.size())); }
+        acceptor_(shared_->reactor, std::move(listener_fd), [this](OwnedFd fd) { admit(std::move(fd)); }) {}
+  ~ListeningSingleHostProxy() override { shared_->metrics.connections.add(-static_cast<int64_t>(connections_.size())); }
 
   const std::optional<Error>& fault() const override { return fault_; }
 
  private:
-  using Passages = std::list<std::unique_ptr<SingleHostPassage>>;
+  using Connections = std::list<std::unique_ptr<SingleHostConnection>>;
 
   // One too many is closed: git tells that it could not connect.
   void admit(OwnedFd fd) {
-    if (passages_.size() >= limits::single_host_connections_max) return;
-    house_->figures.connections.add(1);
-    const auto at = passages_.emplace(passages_.end());
-    *at = std::make_unique<SingleHostPassage>(
-        *house_, to_, std::move(fd),
-        SingleHostPassage::Owner{.asker = {to_.tenant, this},
-                                 .on_dial = [this](std::optional<Error> fault) { fault_ = std::move(fault); },
-                                 .on_over = [this, at] { bury(at); }});
+    if (connections_.size() >= limits::single_host_connections_max) return;
+    shared_->metrics.connections.add(1);
+    const auto at = connections_.emplace(connections_.end());
+    *at = std::make_unique<SingleHostConnection>(
+        *shared_, to_, std::move(fd),
+        SingleHostConnection::Owner{.requester = {to_.tenant, this},
+                                    .on_dial = [this](std::optional<Error> fault) { fault_ = std::move(fault); },
+                                    .on_over = [this, at] { retire(at); }});
   }
-  void bury(Passages::iterator passage) {
-    house_->figures.connections.add(-1);
-    buried_.splice(buried_.end(), passages_, passage);
-    if (buried_.size() == 1) burial_ = house_->reactor.after({0}, [this] { buried_.clear(); });
+  void retire(Connections::iterator connection) {
+    shared_->metrics.connections.add(-1);
+    closed_.splice(closed_.end(), connections_, connection);
+    if (closed_.size() == 1) removal_ = shared_->reactor.after({0}, [this] { closed_.clear(); });
   }
 
-  const std::shared_ptr<House> house_;
+  const std::shared_ptr<SharedState> shared_;
   const SingleHost to_;
   std::optional<Error> fault_;
-  Passages passages_;
-  Passages buried_;  // until nobody can be inside of them
-  world::Timer burial_;
+  Connections connections_;
+  Connections closed_;  // destroyed later, because one of them may be the caller
+  world::Timer removal_;
   Acceptor acceptor_;
 };
 
-}  // namespace
-
-SingleHostPassage::SingleHostPassage(House& house, const SingleHost& to, OwnedFd fd, Owner owner)
-    : house_(house), to_(to), owner_(std::move(owner)), client_(house.reactor, std::move(fd), Stream::State::open) {
+SingleHostConnection::SingleHostConnection(SharedState& shared, const SingleHost& to, OwnedFd fd, Owner owner)
+    : shared_(shared), to_(to), owner_(std::move(owner)), client_(shared.reactor, std::move(fd), Stream::State::open) {
   client_.on_change([this] { pump(); });
-  // However lively it is: whoever waits for git waits no longer.
-  lifetime_ = house_.reactor.after({to_.lifetime_ms_max}, [this] { end(); });
-  enter(Phase::greeting, house_.options.head_ms_max);
+  // A limit even for a connection that moves bytes: the caller of git waits no longer.
+  lifetime_ = shared_.reactor.after({to_.lifetime_ms_max}, [this] { end(); });
+  enter(Phase::greeting, shared_.options.head_ms_max);
   if (!to_.asks_by_socks) dial();
 }
 
-void SingleHostPassage::pump() {
+void SingleHostConnection::pump() {
   if (phase_ == Phase::over) return;
-  moved_us_ = house_.reactor.monotonic_us();
+  moved_us_ = shared_.reactor.monotonic_us();
   do {
     while (phase_ != Phase::over && advance()) {
     }
@@ -70,7 +114,7 @@ void SingleHostPassage::pump() {
   if (client_.state() == Stream::State::broken) end();
 }
 
-bool SingleHostPassage::advance() {
+bool SingleHostConnection::advance() {
   if (client_.state() == Stream::State::broken) return end(), false;
   switch (phase_) {
     case Phase::greeting: return take_greeting();
@@ -86,7 +130,7 @@ bool SingleHostPassage::advance() {
   }
 }
 
-bool SingleHostPassage::take_greeting() {
+bool SingleHostConnection::take_greeting() {
   const auto read = read_socks_greeting(client_.input().substr(0, socks_bytes_max));
   if (read.kind == SocksRead::Kind::malformed || client_.ended()) return end(), false;
   if (read.kind == SocksRead::Kind::incomplete) return false;
@@ -96,7 +140,7 @@ bool SingleHostPassage::take_greeting() {
   return true;
 }
 
-bool SingleHostPassage::take_request() {
+bool SingleHostConnection::take_request() {
   const auto read = read_socks_request(client_.input().substr(0, socks_bytes_max));
   if (read.kind == SocksRead::Kind::malformed || client_.ended()) return end(), false;
   if (read.kind == SocksRead::Kind::incomplete) return false;
@@ -112,10 +156,10 @@ bool SingleHostPassage::take_request() {
   return true;
 }
 
-void SingleHostPassage::dial() {
+void SingleHostConnection::dial() {
   phase_ = Phase::dialing;
   timer_.cancel();  // the dial has a deadline of its own
-  dial_ = std::make_unique<Dial>(house_, owner_.asker,
+  dial_ = std::make_unique<Dial>(shared_, owner_.requester,
                                  Destination{.host = to_.name,
                                              .port = to_.port,
                                              .is_address = parse_address(to_.name).has_value(),
@@ -124,7 +168,7 @@ void SingleHostPassage::dial() {
                                  [this](Result<std::unique_ptr<Stream>> dialed) { on_dialed(std::move(dialed)); });
 }
 
-void SingleHostPassage::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
+void SingleHostConnection::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
   const auto dial = std::move(dial_);  // this is called by it
   if (!dialed) {
     const bool is_denied = dialed.error().kind == ErrorKind::denied;
@@ -135,43 +179,46 @@ void SingleHostPassage::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
   owner_.on_dial(std::nullopt);
   if (to_.asks_by_socks) client_.write(socks_answer(SocksReply::done));
   tunnel_ = std::make_unique<Tunnel>(client_, std::move(dialed).take(), std::nullopt, [this] { pump(); });
-  enter(Phase::tunnelling, house_.options.idle_ms_max);
+  enter(Phase::tunnelling, shared_.options.idle_ms_max);
   pump();
 }
 
-void SingleHostPassage::refuse(SocksReply reply) {
+void SingleHostConnection::refuse(SocksReply reply) {
   if (to_.asks_by_socks) client_.write(socks_answer(reply));
   client_.end_writing();
   enter(Phase::lingering, linger_ms_max);
 }
 
-void SingleHostPassage::enter(Phase phase, int64_t patience_ms) {
+void SingleHostConnection::enter(Phase phase, int64_t patience_ms) {
   phase_ = phase;
-  moved_us_ = house_.reactor.monotonic_us();
-  timer_ = house_.reactor.after({patience_ms}, [this] { phase_ == Phase::tunnelling ? watch_idleness() : end(); });
+  moved_us_ = shared_.reactor.monotonic_us();
+  timer_ = shared_.reactor.after({patience_ms}, [this] { phase_ == Phase::tunnelling ? watch_idleness() : end(); });
 }
 
-void SingleHostPassage::watch_idleness() {
-  const int64_t left_ms = house_.options.idle_ms_max - (house_.reactor.monotonic_us() - moved_us_) / 1000;
+void SingleHostConnection::watch_idleness() {
+  const int64_t left_ms = shared_.options.idle_ms_max - (shared_.reactor.monotonic_us() - moved_us_) / 1000;
   if (left_ms <= 0) return end();
-  timer_ = house_.reactor.after({left_ms}, [this] { watch_idleness(); });
+  timer_ = shared_.reactor.after({left_ms}, [this] { watch_idleness(); });
 }
 
-void SingleHostPassage::end() {
+void SingleHostConnection::end() {
   if (phase_ == Phase::over) return;
   phase_ = Phase::over;
   timer_.cancel();
   lifetime_.cancel();
   dial_.reset();
   if (tunnel_) {
-    house_.figures.sent_bytes.add(static_cast<uint64_t>(tunnel_->sent_bytes()));
-    house_.figures.received_bytes.add(static_cast<uint64_t>(tunnel_->received_bytes()));
+    shared_.metrics.sent_bytes.add(static_cast<uint64_t>(tunnel_->sent_bytes()));
+    shared_.metrics.received_bytes.add(static_cast<uint64_t>(tunnel_->received_bytes()));
   }
   owner_.on_over();
 }
 
-std::unique_ptr<SingleHostWay> make_single_host_way(std::shared_ptr<House> house, OwnedFd listener_fd, SingleHost to) {
-  return std::make_unique<ListeningWay>(std::move(house), std::move(listener_fd), std::move(to));
+}  // namespace
+
+std::unique_ptr<SingleHostProxy> make_single_host_proxy(std::shared_ptr<SharedState> shared, OwnedFd listener_fd,
+                                                        SingleHost to) {
+  return std::make_unique<ListeningSingleHostProxy>(std::move(shared), std::move(listener_fd), std::move(to));
 }
 
 }  // namespace sluice::egress

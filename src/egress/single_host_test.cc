@@ -40,7 +40,7 @@ class SingleHostTest : public ProxyTest {
   }
 
   uint16_t door_port = 0;
-  std::unique_ptr<SingleHostWay> way;
+  std::unique_ptr<SingleHostProxy> way;
 };
 
 TEST_F(SingleHostTest, Bytes_go_both_ways_to_the_host_that_is_asked_for) {

@@ -63,7 +63,7 @@ SocksRead read_socks_request(std::string_view bytes) {
 
 std::string socks_welcome() { return {static_cast<char>(version), no_authentication}; }
 
-// Which address of ours the connection comes from is nobody's business in there: 0.0.0.0:0.
+// The address of ours that the connection comes from is not disclosed: 0.0.0.0:0.
 std::string socks_answer(SocksReply reply) {
   std::string answer = {static_cast<char>(version), static_cast<char>(reply), 0, static_cast<char>(kind_v4)};
   answer.append(4 + port_bytes, '\0');

@@ -76,14 +76,14 @@ void Stream::on_ready(world::Ready ready) {
     if (state_ == State::open) flush();
   }
   arrange();
-  if (!tell_) return;
+  if (!on_change_) return;
   bool dropped = false;
   dropped_ = &dropped;
-  auto tell = std::move(tell_);
-  tell();
+  auto on_change = std::move(on_change_);
+  on_change();
   if (dropped) return;
   dropped_ = nullptr;
-  if (!tell_) tell_ = std::move(tell);
+  if (!on_change_) on_change_ = std::move(on_change);
 }
 
 void Stream::finish_connecting() {

@@ -16,7 +16,7 @@
 
 namespace sluice::egress {
 
-inline constexpr std::size_t buffer_bytes_max = 256 * 1024;  // of each side: past it, who sends must wait
+inline constexpr std::size_t buffer_bytes_max = 256 * 1024;  // of each side; beyond it the sender must wait
 
 // Bytes in at the back and out at the front.
 class ByteQueue {
@@ -46,7 +46,7 @@ class Stream final {
   Stream& operator=(const Stream&) = delete;
 
   // Called from the loop when there may be something new; may drop this.
-  void on_change(Callback<void()> tell) { tell_ = std::move(tell); }
+  void on_change(Callback<void()> changed) { on_change_ = std::move(changed); }
   // From here on under TLS: a handshake, then open (or broken).
   void secure(OpenSslPtr<SSL> session);
 
@@ -101,8 +101,8 @@ class Stream final {
   bool finished_ = false;
   bool hung_up_ = false;     // the kernel would say so again and again
   bool tls_writes_ = false;  // TLS has something of its own to send
-  Callback<void()> tell_;
-  bool* dropped_ = nullptr;  // set while tell_ runs
+  Callback<void()> on_change_;
+  bool* dropped_ = nullptr;  // set while on_change_ runs
   std::unique_ptr<world::Watch> watch_;
   world::Timer again_;  // for bytes that the kernel does not know of
 };

@@ -30,7 +30,7 @@ TEST_F(ProxyTest, A_large_answer_streams_through_whole) {
   const Heard answer = client.hear_answer();
   EXPECT_EQ(answer.field("Content-Length"), std::to_string(large)) << "nothing to look for: the framing stays";
   EXPECT_TRUE(answer.body == body);
-  EXPECT_EQ(ear.passage().received_bytes, static_cast<int64_t>(large));
+  EXPECT_EQ(recorded.record().received_bytes, static_cast<int64_t>(large));
 }
 
 TEST_F(ProxyTest, I_17_A_large_answer_is_scrubbed_as_it_streams) {
@@ -63,7 +63,7 @@ TEST_F(ProxyTest, I_17_A_large_request_streams_with_its_secrets) {
   EXPECT_EQ(client.hear_answer().status, 200);
   EXPECT_EQ(ledger.at(0).field("Transfer-Encoding"), "chunked");
   EXPECT_TRUE(ledger.at(0).body == half + "s3cr3t-value-of-token" + half);
-  EXPECT_EQ(ear.passage().sent_bytes, static_cast<int64_t>(body.size()));
+  EXPECT_EQ(recorded.record().sent_bytes, static_cast<int64_t>(body.size()));
 }
 
 TEST_F(ProxyTest, I_17_A_large_request_is_cut_off_before_an_alias_that_must_not_go) {
@@ -77,7 +77,7 @@ TEST_F(ProxyTest, I_17_A_large_request_is_cut_off_before_an_alias_that_must_not_
              "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
   const Heard answer = client.hear_answer();
   EXPECT_EQ(answer.status, 403);
-  EXPECT_EQ(ear.passage().refused, "the secret ELSEWHERE may not be sent to api.test");
+  EXPECT_EQ(recorded.record().refused, "the secret ELSEWHERE may not be sent to api.test");
   EXPECT_FALSE(ledger.at(0).complete) << "what was cut off does not look whole";
 }
 
@@ -92,7 +92,7 @@ TEST_F(ProxyTest, I_17_A_large_request_waits_in_the_middle_for_its_secret) {
     client.say("PUT / HTTP/1.1\r\nHost: " + at("api.test", upstream) +
                "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
   });
-  settle(ear.question().number, true, {{.alias = "LATER", .value = "came-in-the-end"}});
+  settle(recorded.question().number, true, {{.alias = "LATER", .value = "came-in-the-end"}});
   sender.join();
   EXPECT_EQ(client.hear_answer().status, 200);
   EXPECT_TRUE(ledger.at(0).body == half + "came-in-the-end" + half);
@@ -109,7 +109,7 @@ TEST_F(ProxyTest, A_thousand_requests_share_one_connection_on_either_side) {
     ASSERT_EQ(client.hear_answer().status, 200) << i;
   }
   EXPECT_EQ(upstream.connections(), 1);
-  EXPECT_EQ(ear.passage(999).status, 200);
+  EXPECT_EQ(recorded.record(999).status, 200);
 }
 
 TEST_F(ProxyTest, A_connection_that_died_in_the_pool_is_replaced) {
@@ -144,7 +144,7 @@ TEST_F(ProxyTest, A_client_that_leaves_in_the_middle_takes_the_upstream_with_it)
   client.hear(100'000);
   client.hang_up();
   EXPECT_EQ(gone.get_future().wait_for(test_patience), std::future_status::ready);
-  EXPECT_EQ(ear.passage().status, 0);
+  EXPECT_EQ(recorded.record().status, 0);
 }
 
 TEST_F(ProxyTest, An_answer_that_breaks_off_looks_broken) {
@@ -158,7 +158,7 @@ TEST_F(ProxyTest, An_answer_that_breaks_off_looks_broken) {
   client.say("GET http://" + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
   const Heard answer = client.hear_answer();
   EXPECT_FALSE(answer.complete);
-  EXPECT_EQ(ear.passage().status, 0);
+  EXPECT_EQ(recorded.record().status, 0);
 }
 
 TEST_F(ProxyTest, A_tunnel_carries_both_ways_and_ends_one_way_at_a_time) {
@@ -175,8 +175,8 @@ TEST_F(ProxyTest, A_tunnel_carries_both_ways_and_ends_one_way_at_a_time) {
   client.say(question);
   client.end_saying();
   EXPECT_TRUE(client.hear_all() == question);
-  EXPECT_EQ(ear.passage().sent_bytes, static_cast<int64_t>(large));
-  EXPECT_EQ(ear.passage().received_bytes, static_cast<int64_t>(large));
+  EXPECT_EQ(recorded.record().sent_bytes, static_cast<int64_t>(large));
+  EXPECT_EQ(recorded.record().received_bytes, static_cast<int64_t>(large));
 }
 
 TEST_F(ProxyTest, Answers_without_a_body_leave_the_connection_in_step) {

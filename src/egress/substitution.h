@@ -1,6 +1,6 @@
-// `{{secret:ALIAS}}` in what a box sends, replaced by the value: in header fields, in the query, in
-// Basic credentials and in bodies that come in pieces. Nowhere else. Pure: who may have which value is
-// for a Judge to say.
+// Replaces `{{secret:ALIAS}}` in requests from sandboxes by the secret's value: in header fields, in the query, in
+// Basic credentials and in bodies that arrive in pieces, nowhere else. Pure; the Judge decides which value may go
+// where.
 #pragma once
 
 #include <cstdint>
@@ -16,43 +16,44 @@ namespace sluice::egress {
 
 struct Verdict {
   enum class Kind : uint8_t { go, text, missing, refused };
-  Kind kind = Kind::refused;  // text: it is not meant for us, and stays
+  Kind kind = Kind::refused;  // text: it is not a reference to a secret, and stays
   std::string value;          // go
   std::string words;          // refused: why
 };
 
 using Judge = std::function<Verdict(std::string_view alias, model::SecretPlace place)>;
 
-// How it went; when not `done`, nothing of what was made may be sent.
+// The outcome. Unless it is `done`, the output must not be sent.
 struct Substitution {
   enum class Kind : uint8_t { done, missing, refused };
   Kind kind = Kind::done;
   std::string alias;                               // missing, refused
   std::string words;                               // refused
-  model::SecretPlace place = model::place_header;  // missing: where it stands
+  model::SecretPlace place = model::place_header;  // where a missing alias stands
 };
 
-// How a value must be spelt where it is put.
+// How a value must be encoded where it is inserted.
 enum class Quoting : uint8_t {
   none,
-  url,   // percent-encoded; there the alias is also found when its braces and colon are
+  url,   // percent-encoded; the alias is also found if its braces and colon are percent-encoded
   json,  // inside a JSON string
 };
 
-// Quoting of a body, by its Content-Type.
+// The quoting of a body with this Content-Type.
 Quoting quoting_of(std::optional<std::string_view> content_type);
 
-// The head with its values in place; `target` is for the query, with its '?'.
+// Inserts values into the fields and into `query`, which includes its '?'.
 Substitution substitute_head(http::Headers& fields, std::string& query, const Judge& judge);
-// Does an alias stand here, in either spelling? For places where none may.
+// True if the text contains a reference to a secret in either encoding; for places where none is allowed.
 bool mentions_secret(std::string_view text);
 
-// A body in pieces: holds back what may be the beginning of an alias, and stops at one that waits.
+// Substitution in a body that arrives in pieces: it holds back what may be the beginning of an alias, and stops at an
+// alias whose value is missing.
 class BodySubstitution {
  public:
   BodySubstitution(Quoting quoting, Judge judge) : quoting_(quoting), judge_(std::move(judge)) {}
 
-  // Appends to `out` what can go. After `missing`, call again (with nothing) when it may be there.
+  // Appends to `out` what can be sent. After `missing`, call again with an empty piece when the value may be there.
   Substitution push(std::string_view piece, std::string& out);
   // The body is complete.
   Substitution finish(std::string& out);

@@ -50,22 +50,22 @@ OpenSslPtr<SSL_CTX> make_server_context() {
   return context;
 }
 
-Result<std::unique_ptr<Tls>> Tls::make(const std::string& ca_file, const std::string& house_certificate_file) {
+Result<std::unique_ptr<Tls>> Tls::make(const std::string& ca_file, const std::string& own_certificate_file) {
   auto client = make_client_context(ca_file);
   if (!client) return client.error();
-  auto house = make_client_context(ca_file);
-  if (!house) return house.error();
+  auto shared = make_client_context(ca_file);
+  if (!shared) return shared.error();
   OpenSslPtr<X509> certificate;
-  if (!house_certificate_file.empty()) {
-    const OpenSslPtr<BIO> file(BIO_new_file(house_certificate_file.c_str(), "r"));
+  if (!own_certificate_file.empty()) {
+    const OpenSslPtr<BIO> file(BIO_new_file(own_certificate_file.c_str(), "r"));
     if (file) certificate.reset(PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr));
     if (!certificate) {
       return Error{ErrorKind::invalid,
-                   "the certificate in " + house_certificate_file + " cannot be read: " + openssl_words()};
+                   "the certificate in " + own_certificate_file + " cannot be read: " + openssl_words()};
     }
-    SSL_CTX_set_cert_verify_callback(house.value().get(), verify_house, certificate.get());
+    SSL_CTX_set_cert_verify_callback(shared.value().get(), verify_house, certificate.get());
   }
-  return std::unique_ptr<Tls>(new Tls(std::move(client).take(), std::move(certificate), std::move(house).take()));
+  return std::unique_ptr<Tls>(new Tls(std::move(client).take(), std::move(certificate), std::move(shared).take()));
 }
 
 OpenSslPtr<SSL> Tls::accept(SSL_CTX* context, int fd) const {
@@ -75,7 +75,7 @@ OpenSslPtr<SSL> Tls::accept(SSL_CTX* context, int fd) const {
 }
 
 OpenSslPtr<SSL> Tls::connect(const Destination& to, int fd) const {
-  OpenSslPtr<SSL> out = sessions_.make(to.is_house ? house_.get() : client_.get(), fd);
+  OpenSslPtr<SSL> out = sessions_.make(to.is_own_server ? shared_.get() : client_.get(), fd);
   SSL_set_connect_state(out.get());
   if (to.is_address) {
     SLUICE_CHECK(X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(out.get()), to.host.c_str()) == 1);

@@ -47,7 +47,7 @@ void Tunnel::look_at_first_words() {
                : fault_of(hello, asks_for_->host, asks_for_->is_address, asks_for_->port);
 }
 
-// What one side ends, the other is told once it has got everything.
+// When one side ends, the other side gets the end after all bytes.
 std::size_t Tunnel::move(Stream& from, Stream& to) {
   const std::size_t count = std::min(from.input().size(), to.room());
   to.write(from.input().substr(0, count));

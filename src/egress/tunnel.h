@@ -1,6 +1,6 @@
-// Bytes both ways, unseen, until both sides have said all they had to say. Only what the client says first is looked
-// at: a TLS client must ask for the host that the tunnel leads to, or one allowed name would open every host behind the
-// same address.
+// Copies bytes both ways, without decrypting them, until both sides have closed. Only the client's first bytes are
+// inspected: a TLS client must ask for the host that the tunnel leads to, otherwise one allowed name would open every
+// host behind the same address. Used on the loop's thread only.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace sluice::egress {
 
 class Tunnel final {
  public:
-  // `client` outlives this. `asks_for`: what a TLS client must ask for; empty: nothing is looked at. `wake` is called
-  // from the loop when step() may get further.
+  // `client` must outlive this. A TLS client must ask for `asks_for`; if it is empty nothing is inspected. `wake` is
+  // called from the loop when step() can move more.
   Tunnel(Stream& client, std::unique_ptr<Stream> upstream, std::optional<Destination> asks_for, Callback<void()> wake);
 
-  // As far as it goes now. False: it is over.
+  // Moves as many bytes as possible now. False: the tunnel is over.
   bool step();
-  // Why it was broken off before anything was sent; empty: it was not.
+  // The reason why it was refused before anything was sent; empty otherwise.
   const std::string& fault() const { return fault_; }
   int64_t sent_bytes() const { return sent_bytes_; }
   int64_t received_bytes() const { return received_bytes_; }

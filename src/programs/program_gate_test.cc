@@ -410,19 +410,19 @@ TEST_F(StickyProgramTest, A_program_that_is_resumed_while_the_journal_is_full_is
 TEST_F(StickyProgramTest, I_16_A_request_that_needs_a_human_waits_at_the_way_out) {
   ask_about(Subject::host, "example.com", "outside");
   begin("hello");
-  const auto host = way_out.way().ask({.host = "example.com", .method = "GET", .reason = "outside"});
-  const auto secret = way_out.way().ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN"});
+  const auto host = way_out.proxy().ask({.host = "example.com", .method = "GET", .reason = "outside"});
+  const auto secret = way_out.proxy().ask({.host = "api.example.com", .method = "GET", .alias = "TOKEN"});
   loop.settle();
   ASSERT_TRUE(heard.gate);
   EXPECT_EQ(heard.gate->reason, "outside");
-  EXPECT_TRUE(way_out.way().settled.empty());
+  EXPECT_TRUE(way_out.proxy().settled.empty());
   approve();
-  EXPECT_TRUE(way_out.way().settled.at(host).go_on);
+  EXPECT_TRUE(way_out.proxy().settled.at(host).go_on);
   ASSERT_TRUE(heard.gate);
   EXPECT_EQ(heard.gate->items[0].alias, "TOKEN");
   secrets->replace({{.alias = "TOKEN", .value = "token-value"}});
   approve();
-  EXPECT_TRUE(way_out.way().settled.at(secret).go_on);
+  EXPECT_TRUE(way_out.proxy().settled.at(secret).go_on);
   finish();
   EXPECT_TRUE(heard.usage);
 }

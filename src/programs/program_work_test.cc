@@ -190,7 +190,7 @@ TEST_F(ProgramWorkTest, A_program_that_waits_to_be_seen_when_it_is_stopped_is_no
 TEST_F(ProgramWorkTest, H_2_The_program_has_a_placeholder_for_its_key_which_goes_to_the_models_host_only) {
   begin("hello");
   EXPECT_EQ(process().command.environment.at("KEY"), "{{secret:SLUICE_MODEL_KEY}}");
-  const auto& guest = *way_out.way().guest;
+  const auto& guest = *way_out.proxy().access;
   EXPECT_EQ(gates::rule_on_host(guest.policy, "api.anthropic.com").effect, model::Effect::allow);
   EXPECT_TRUE(gates::host_takes_secrets(guest.policy, "api.anthropic.com"));
   const auto* const key_of_model = guest.secrets->find("SLUICE_MODEL_KEY");
@@ -207,11 +207,11 @@ TEST_F(ProgramWorkTest, H_2_The_program_has_a_placeholder_for_its_key_which_goes
 TEST_F(ProgramWorkTest, A_policy_that_asks_about_every_host_does_not_ask_about_the_models) {
   ask_about(model::Subject::host, "*");
   begin("hello");
-  const auto of_model = way_out.way().ask({.host = "api.anthropic.com", .method = "CONNECT"});
-  const auto of_other = way_out.way().ask({.host = "example.com", .method = "CONNECT"});
-  EXPECT_TRUE(way_out.way().settled.at(of_model).go_on);
-  EXPECT_FALSE(way_out.way().settled.at(of_other).go_on) << "pooled: the request cannot wait without its box";
-  EXPECT_NE(way_out.way().settled.at(of_other).words.find("sticky"), std::string::npos);
+  const auto of_model = way_out.proxy().ask({.host = "api.anthropic.com", .method = "CONNECT"});
+  const auto of_other = way_out.proxy().ask({.host = "example.com", .method = "CONNECT"});
+  EXPECT_TRUE(way_out.proxy().settled.at(of_model).go_on);
+  EXPECT_FALSE(way_out.proxy().settled.at(of_other).go_on) << "pooled: the request cannot wait without its box";
+  EXPECT_NE(way_out.proxy().settled.at(of_other).words.find("sticky"), std::string::npos);
   finish();
 }
 

@@ -16,7 +16,7 @@ class EgressStory : public GateStory {
       return commands.size() == 1 || hangs ? FakeResult{.hangs = true} : FakeResult{.out = "reached"};
     };
   }
-  egress::FakeWay& way() { return way_out.way(); }
+  egress::FakeProxy& way() { return way_out.proxy(); }
   // Its request went through: the command that hangs ends well.
   void end_command() {
     if (!keeps_box) return;
@@ -38,11 +38,11 @@ INSTANTIATE_TEST_SUITE_P(Placements, EgressGate, testing::Values(Placement::pool
 TEST_P(EgressGate, A_box_is_served_as_its_run_s_guest) {
   agent.policy = {{.subject = model::Subject::host, .pattern = "api.example.com"}};
   begin("$ curl\n");
-  ASSERT_TRUE(way().guest);
-  EXPECT_EQ(way().guest->run, last.run);
-  EXPECT_EQ(way().guest->policy, agent.policy);
-  EXPECT_EQ(way().guest->secrets, secrets);
-  for (const auto& [name, value] : egress::box_environment()) EXPECT_EQ(box().request.environment.at(name), value);
+  ASSERT_TRUE(way().access);
+  EXPECT_EQ(way().access->run, last.run);
+  EXPECT_EQ(way().access->policy, agent.policy);
+  EXPECT_EQ(way().access->secrets, secrets);
+  for (const auto& [name, value] : egress::proxy_environment()) EXPECT_EQ(box().request.environment.at(name), value);
   way().pass({.host = "api.example.com", .port = 443, .method = "GET", .status = 200});
   ASSERT_EQ(heard.bodies(EventKind::egress).size(), 1u);
   EXPECT_NE(heard.bodies(EventKind::egress)[0].find(R"("host":"api.example.com")"), std::string::npos);
@@ -52,9 +52,9 @@ TEST_P(EgressGate, S_4_A_box_reaches_its_workspace_and_has_no_token_of_it) {
   auto dispatch = dispatch_of("$ curl\n");
   dispatch.workspace = {"http://127.0.0.1:8080/api/workspaces/wsp_1", "asbx_1"};
   begin(std::move(dispatch));
-  ASSERT_TRUE(way().guest && way().guest->workspace);
-  EXPECT_EQ(way().guest->workspace->base_url, "http://127.0.0.1:8080/api/workspaces/wsp_1");
-  EXPECT_EQ(way().guest->workspace->token, "asbx_1");
+  ASSERT_TRUE(way().access && way().access->workspace);
+  EXPECT_EQ(way().access->workspace->base_url, "http://127.0.0.1:8080/api/workspaces/wsp_1");
+  EXPECT_EQ(way().access->workspace->token, "asbx_1");
   EXPECT_EQ(box().request.environment.at("SLUICE_WORKSPACE_URL"), "http://workspace.sluice");
   for (const auto& [name, value] : box().request.environment) {
     EXPECT_EQ(value.find("asbx_"), std::string::npos) << name;
@@ -63,8 +63,8 @@ TEST_P(EgressGate, S_4_A_box_reaches_its_workspace_and_has_no_token_of_it) {
 
 TEST_P(EgressGate, A_box_without_a_workspace_is_told_of_none) {
   begin("$ curl\n");
-  ASSERT_TRUE(way().guest);
-  EXPECT_FALSE(way().guest->workspace);
+  ASSERT_TRUE(way().access);
+  EXPECT_FALSE(way().access->workspace);
   EXPECT_FALSE(box().request.environment.contains("SLUICE_WORKSPACE_URL"));
 }
 

@@ -28,7 +28,7 @@ TEST_F(Sticky, I_21_The_box_and_its_processes_stay_between_messages) {
   send("call bash {\"command\":\"serve\",\"background\":true}\nwrite a.txt: one");
   auto* const first = &box();
   EXPECT_FALSE(first->killed);
-  EXPECT_EQ(way_out.way().gate_closings, 1) << "nothing leaves it while it is nobody's";
+  EXPECT_EQ(way_out.proxy().refusals, 1) << "nothing leaves it while it is nobody's";
   first->say(2, sandbox::Stream::out, "still here");
   loop.settle();
   materials.variables = {{"MODE", "two"}};
@@ -38,8 +38,8 @@ TEST_F(Sticky, I_21_The_box_and_its_processes_stay_between_messages) {
   EXPECT_EQ(sandbox->opened, 1);
   EXPECT_EQ(commands.size(), 3u) << "the setup script ran once";
   EXPECT_EQ(commands.back().environment.at("MODE"), "two");
-  EXPECT_EQ(way_out.ways.size(), 1u);
-  EXPECT_EQ(way_out.way().served.size(), 2u);
+  EXPECT_EQ(way_out.proxies.size(), 1u);
+  EXPECT_EQ(way_out.proxy().served.size(), 2u);
   EXPECT_TRUE(heard.bodies(EventKind::output).empty()) << "what an earlier message's process prints is not this one's";
 }
 

@@ -25,12 +25,12 @@ TEST_F(Suspension, A_command_at_work_stands_still_and_goes_on) {
   ASSERT_EQ(commands.size(), 1U);
   suspend(true);
   EXPECT_TRUE(box().frozen);
-  EXPECT_TRUE(way_out.way().held);
+  EXPECT_TRUE(way_out.proxy().held);
   pass(60'000);
   EXPECT_FALSE(heard.is_over());
   suspend(false);
   EXPECT_FALSE(box().frozen);
-  EXPECT_FALSE(way_out.way().held);
+  EXPECT_FALSE(way_out.proxy().held);
   box().end(box().commands.size() - 1, {});
   loop.settle();
   EXPECT_EQ(heard.text(), "Done.");

@@ -98,7 +98,7 @@ void LiveSandbox::run_in_background(std::string step_id, sandbox::Command comman
       std::make_unique<Background>(*this, std::move(step_id), std::move(command), std::move(secrets)));
 }
 
-void LiveSandbox::serve(egress::Guest guest) {
+void LiveSandbox::serve(egress::RunAccess guest) {
   if (outlet_) outlet_->serve(std::move(guest), *this);
 }
 
@@ -108,7 +108,7 @@ void LiveSandbox::suspend(bool suspended) {
   if (outlet_) outlet_->hold(suspended);
 }
 
-void LiveSandbox::on_passage(egress::Passage passage) {
+void LiveSandbox::on_request(egress::RequestRecord passage) {
   if (user_ != nullptr) user_->on_sandbox_passage(std::move(passage));
 }
 
@@ -118,7 +118,7 @@ void LiveSandbox::on_question(egress::Question question) {
 }
 
 void LiveSandbox::leave() {
-  if (outlet_) outlet_->close_gate();
+  if (outlet_) outlet_->refuse_all();
   user_ = nullptr;
 }
 

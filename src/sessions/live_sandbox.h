@@ -27,7 +27,7 @@ class SandboxUser {
   virtual void on_sandbox_files(std::vector<workspace::FileNews> news) = 0;
   // By a command in the background.
   virtual void on_sandbox_printed(const std::string& step_id, sandbox::Stream stream, std::string text) = 0;
-  virtual void on_sandbox_passage(egress::Passage passage) = 0;
+  virtual void on_sandbox_passage(egress::RequestRecord passage) = 0;
   virtual void on_sandbox_question(egress::Question question) = 0;
   // It ended by itself. May drop the box.
   virtual void on_sandbox_lost(std::string what) = 0;
@@ -36,7 +36,7 @@ class SandboxUser {
 // Directories that are not watched and not compared: what the options say, and where agent programs keep their state.
 std::vector<std::string> ignored_directories(const SessionOptions& options);
 
-class LiveSandbox final : private egress::OutletListener {
+class LiveSandbox final : private egress::SandboxProxyListener {
  public:
   // `host` and the user must outlive this, or leave it.
   LiveSandbox(const Host& host, SandboxUser& user);
@@ -45,7 +45,7 @@ class LiveSandbox final : private egress::OutletListener {
   void open(sandbox::BoxRequest request, Callback<void(Result<Unit>)> then);
   sandbox::Box* box() const { return box_.box(); }
   // Null: there is none.
-  egress::Outlet* outlet() const { return outlet_.get(); }
+  egress::SandboxProxy* outlet() const { return outlet_.get(); }
   // Null: what runs inside reaches no tools of the host.
   Bridge* bridge() const { return bridge_.get(); }
   // `unavailable` when its files cannot be watched.
@@ -53,7 +53,7 @@ class LiveSandbox final : private egress::OutletListener {
   void settle_files();
   void run_in_background(std::string step_id, sandbox::Command command, runs::SharedSecrets secrets);
   // From now on its requests are this guest's.
-  void serve(egress::Guest guest);
+  void serve(egress::RunAccess guest);
 
   // Its processes stop where they are, and no request of theirs leaves; also if it is not open yet.
   void suspend(bool suspended);
@@ -81,7 +81,7 @@ class LiveSandbox final : private egress::OutletListener {
  private:
   class Background;
 
-  void on_passage(egress::Passage passage) override;
+  void on_request(egress::RequestRecord passage) override;
   void on_question(egress::Question question) override;
   void open_bridge();
   void hear_lost(std::string what);
@@ -94,7 +94,7 @@ class LiveSandbox final : private egress::OutletListener {
   SandboxHandle box_;
   std::unique_ptr<workspace::Watching> watching_;
   std::vector<std::unique_ptr<Background>> background_;
-  std::unique_ptr<egress::Outlet> outlet_;
+  std::unique_ptr<egress::SandboxProxy> outlet_;
   std::unique_ptr<Bridge> bridge_;
   runs::Lifeline lifeline_;
 };

@@ -76,7 +76,7 @@ class RepositoryFetch final : private CommandListener {
   runs::Lifeline lifeline_;
   FileWork file_work_;
   SandboxHandle box_;
-  std::unique_ptr<egress::SingleHostWay> door_;  // null before the sandbox is open
+  std::unique_ptr<egress::SingleHostProxy> door_;  // null before the sandbox is open
   std::unique_ptr<CommandRun> run_;
 };
 

@@ -225,8 +225,8 @@ void SandboxSession::fetch_skills() {
       });
 }
 
-egress::Guest SandboxSession::guest() const {
-  egress::Guest guest{dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_, {}, {}};
+egress::RunAccess SandboxSession::guest() const {
+  egress::RunAccess guest{dispatch_.run, dispatch_.agent.policy, dispatch_.secrets, model_host_, {}, {}};
   guest.tenant = tenant_of(dispatch_);
   const auto& workspace = dispatch_.workspace;
   if (!workspace.base_url.empty()) guest.workspace = {workspace.base_url, workspace.token};
@@ -238,7 +238,7 @@ sandbox::BoxRequest SandboxSession::box_request() const {
   request.layers.insert(request.layers.end(), layers_.begin(), layers_.end());
   request.binds.insert(request.binds.end(), binds_.begin(), binds_.end());
   if (host_.egress != nullptr) {
-    request.environment = egress::box_environment();
+    request.environment = egress::proxy_environment();
     if (!dispatch_.workspace.base_url.empty()) {
       request.environment["SLUICE_WORKSPACE_URL"] = "http://" + std::string(egress::workspace_host);
     }
@@ -357,7 +357,9 @@ void SandboxSession::on_sandbox_printed(const std::string& step_id, sandbox::Str
   emit(EventKind::output, runs::printed_body(step_id, stream, text));
 }
 
-void SandboxSession::on_sandbox_passage(egress::Passage passage) { emit(EventKind::egress, egress::to_json(passage)); }
+void SandboxSession::on_sandbox_passage(egress::RequestRecord passage) {
+  emit(EventKind::egress, egress::to_json(passage));
+}
 
 void SandboxSession::on_sandbox_files(std::vector<workspace::FileNews> news) {
   file_report_.trim(news);

@@ -111,7 +111,7 @@ class SandboxSession final : private CommandListener, private SandboxUser {
 
   void on_sandbox_files(std::vector<workspace::FileNews> news) override;
   void on_sandbox_printed(const std::string& step_id, sandbox::Stream stream, std::string text) override;
-  void on_sandbox_passage(egress::Passage passage) override;
+  void on_sandbox_passage(egress::RequestRecord passage) override;
   void on_sandbox_question(egress::Question question) override { listener_.on_session_question(std::move(question)); }
   void on_sandbox_lost(std::string what) override { lose(what); }
 
@@ -150,7 +150,7 @@ class SandboxSession final : private CommandListener, private SandboxUser {
   void fail(model::Slug slug, std::string detail);
   void fail_keeping(const std::string& why);
   void fail_undead(const std::string& why);
-  egress::Guest guest() const;
+  egress::RunAccess guest() const;
   sandbox::BoxRequest box_request() const;
   LayerWork layer_work() const;
   bool keeps_box() const;

@@ -1,8 +1,8 @@
 // Requests from a box: what the proxy lets through means the same to whoever reads it next, and a body
 // is the same body however its bytes are cut.
 #include "base/check.h"
-#include "egress/errand.h"
 #include "egress/substitution.h"
+#include "egress/upstream_request.h"
 #include "http/body.h"
 #include "http/head_parser.h"
 #include "tests/fuzz/pieces.h"
@@ -42,23 +42,23 @@ class Body {
   bool refused_ = false;
 };
 
-void check_departure(const Errand& errand) {
-  http::Headers fields = errand.head.headers;
-  std::string query = errand.target.query;
+void check_departure(const UpstreamRequest& request) {
+  http::Headers fields = request.head.headers;
+  std::string query = request.target.query;
   if (substitute_head(fields, query, judge).kind != Substitution::Kind::done) return;
   const std::string sent =
-      upstream_head({.errand = errand, .fields = fields, .query = query, .body = errand.body, .identity = true});
+      upstream_head({.request = request, .fields = fields, .query = query, .body = request.body, .identity = true});
   http::HeadParser<http::RequestHead> parser(unbounded);
   SLUICE_CHECK(parser.feed(sent) == sent.size() && parser.done());
   const http::RequestHead& head = parser.head();
-  SLUICE_CHECK(head.method == errand.head.method && head.headers.count("Host") == 1);
+  SLUICE_CHECK(head.method == request.head.method && head.headers.count("Host") == 1);
   SLUICE_CHECK(head.headers.count("Connection") == 0 && head.headers.count("Accept-Encoding") == 1);
   http::BodyPlan plan;
   SLUICE_CHECK(!http::plan_body(head, plan));
-  SLUICE_CHECK(plan.framing == errand.body.framing && plan.length == errand.body.length);
+  SLUICE_CHECK(plan.framing == request.body.framing && plan.length == request.body.length);
   Target target;
-  SLUICE_CHECK(!parse_origin(head, errand.target.to, target));
-  SLUICE_CHECK(target.path == errand.target.path);
+  SLUICE_CHECK(!parse_origin(head, request.target.to, target));
+  SLUICE_CHECK(target.path == request.target.path);
 }
 
 }  // namespace
@@ -74,12 +74,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     if (!parse_connect(head, to)) SLUICE_CHECK(!to.host.empty() && to.port > 0);
     return 0;
   }
-  Errand errand;
-  if (read_errand(std::move(head), nullptr, errand)) return 0;
-  check_departure(errand);
-  Body whole(errand.body);
+  UpstreamRequest request;
+  if (read_request(std::move(head), nullptr, request)) return 0;
+  check_departure(request);
+  Body whole(request.body);
   whole.feed(text.substr(end));
-  Body cut(errand.body);
+  Body cut(request.body);
   fuzz::each_piece(text.substr(end), [&](std::string_view piece) { cut.feed(piece); });
   SLUICE_CHECK(whole.told() == cut.told());
   return 0;

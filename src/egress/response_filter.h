@@ -1,7 +1,7 @@
-// The way back: an answer as the box gets it, without the values of its secrets. Pure.
+// An upstream response as the sandbox gets it, without the values of secrets. Pure.
 //
-// With secrets in reach an answer is looked through, and gets a framing that does not need its length
-// beforehand; without, it keeps the framing it had.
+// If the run has secrets, the response is scrubbed and gets a framing that does not need its length beforehand;
+// otherwise it keeps its framing.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,32 @@
 
 namespace sluice::egress {
 
-class Arrival {
+class ResponseFilter {
  public:
   struct Terms {
     std::string method;
     int client_minor_version = 1;
     bool keeps_client = true;
-    // A secret may go to the host, or have gone there before: a part of an answer, or a compressed one, could hold
-    // a value that nobody finds.
+    // A secret may go to the host, or has gone there before: a partial or compressed response could contain a value
+    // that the scrubber cannot find, and is refused.
     bool whole_only = false;
-    std::shared_ptr<const vault::Scrubber> scrubber;  // null: there is nothing to look for
+    std::shared_ptr<const vault::Scrubber> scrubber;  // null: nothing to scrub
   };
-  explicit Arrival(Terms terms) : terms_(std::move(terms)) {}
+  explicit ResponseFilter(Terms terms) : terms_(std::move(terms)) {}
 
-  // Takes from the front of `bytes`, and appends to `out` what the box is sent.
+  // Consumes from the front of `bytes` and appends to `out` what the sandbox is sent.
   void feed(std::string_view& bytes, std::string& out);
-  // The other side sends no more.
+  // Upstream sends no more.
   void end(std::string& out);
 
-  bool begun() const { return begun_; }  // its head has gone to the box
+  bool begun() const { return begun_; }  // its head was sent to the sandbox
   bool done() const { return stage_ == Stage::done; }
   bool failed() const { return stage_ == Stage::failed; }
   const std::string& fault() const { return fault_; }
 
   int status() const { return status_; }
   int64_t payload_bytes() const { return payload_bytes_; }
-  // Once it is done: may either connection be used again?
+  // Once it is done: whether either connection can be used again.
   bool keeps_client() const { return terms_.keeps_client; }
   bool keeps_upstream() const { return keeps_upstream_; }
 
@@ -66,7 +66,7 @@ class Arrival {
   int status_ = 0;
   int64_t payload_bytes_ = 0;
   bool keeps_upstream_ = false;
-  http::Framing framing_ = http::Framing::none;  // towards the box
+  http::Framing framing_ = http::Framing::none;  // towards the sandbox
   http::HeadParser<http::ResponseHead> parser_{head_limits};
   std::optional<http::BodyReader> reader_;
   std::optional<vault::ScrubStream> scrub_;

@@ -1,11 +1,11 @@
-#include "egress/arrival.h"
+#include "egress/response_filter.h"
 
 #include "http/text.h"
 
 namespace sluice::egress {
 namespace {
 
-// The first coding that changes the body, in whichever of the fields it stands; empty: there is none.
+// The first content coding other than identity; empty if there is none.
 std::string coding_of(const http::Headers& fields) {
   for (const http::Header& field : fields.all()) {
     if (!http::same_word(field.name, "Content-Encoding")) continue;
@@ -18,7 +18,7 @@ std::string coding_of(const http::Headers& fields) {
 
 }  // namespace
 
-void Arrival::feed(std::string_view& bytes, std::string& out) {
+void ResponseFilter::feed(std::string_view& bytes, std::string& out) {
   while (stage_ == Stage::head && !bytes.empty()) take_head(bytes, out);
   while (stage_ == Stage::body) {
     const std::string_view payload = reader_->next(bytes);
@@ -30,7 +30,7 @@ void Arrival::feed(std::string_view& bytes, std::string& out) {
   if (stage_ == Stage::body && reader_->done()) finish(out);
 }
 
-void Arrival::end(std::string& out) {
+void ResponseFilter::end(std::string& out) {
   if (stage_ == Stage::head) fail("it closed the connection without an answer");
   if (stage_ != Stage::body) return;
   reader_->end();
@@ -38,7 +38,7 @@ void Arrival::end(std::string& out) {
   finish(out);
 }
 
-void Arrival::take_head(std::string_view& bytes, std::string& out) {
+void ResponseFilter::take_head(std::string_view& bytes, std::string& out) {
   bytes.remove_prefix(parser_.feed(bytes));
   if (const auto& fault = parser_.fault()) {
     const bool is_long = fault->kind == http::Fault::Kind::large_headers || fault->kind == http::Fault::Kind::long_line;
@@ -50,7 +50,7 @@ void Arrival::take_head(std::string_view& bytes, std::string& out) {
   on_head(std::move(head), out);
 }
 
-void Arrival::on_head(http::ResponseHead head, std::string& out) {
+void ResponseFilter::on_head(http::ResponseHead head, std::string& out) {
   if (head.status == 101) return fail("it wants to speak another protocol, which nobody asked for");
   if (head.status < 200) return pass_on_interim(std::move(head), out);
   const bool is_part = head.status == 206 || (head.status < 300 && head.headers.count("Content-Range") > 0);
@@ -77,8 +77,8 @@ void Arrival::on_head(http::ResponseHead head, std::string& out) {
   if (terms_.scrubber) scrub_.emplace(terms_.scrubber);
 }
 
-// "100 Continue" was for us; others, such as "103 Early Hints", are for whoever knows of HTTP/1.1.
-void Arrival::pass_on_interim(http::ResponseHead head, std::string& out) {
+// "100 Continue" was meant for the proxy; others, such as "103 Early Hints", are passed to clients of HTTP/1.1.
+void ResponseFilter::pass_on_interim(http::ResponseHead head, std::string& out) {
   if (head.status == 100 || terms_.client_minor_version == 0) return;
   head.headers.remove_hop_by_hop();
   head.headers.remove("Content-Length");
@@ -88,7 +88,7 @@ void Arrival::pass_on_interim(http::ResponseHead head, std::string& out) {
   out += "\r\n";
 }
 
-void Arrival::choose_framing(http::BodyPlan plan) {
+void ResponseFilter::choose_framing(http::BodyPlan plan) {
   framing_ = plan.framing;
   const bool as_it_was =
       plan.framing == http::Framing::none || (plan.framing == http::Framing::length && !terms_.scrubber);
@@ -96,10 +96,10 @@ void Arrival::choose_framing(http::BodyPlan plan) {
   if (framing_ == http::Framing::until_close) terms_.keeps_client = false;
 }
 
-void Arrival::append_head(http::ResponseHead head, bool bodiless, std::string& out) {
+void ResponseFilter::append_head(http::ResponseHead head, bool bodiless, std::string& out) {
   head.headers.remove_hop_by_hop();
   head.headers.remove("Transfer-Encoding");
-  // Of an answer without a body the length is what the body would have had.
+  // In a response without a body the length is the one that the body would have had.
   if ((!bodiless && framing_ != http::Framing::length) || head.status == 204) head.headers.remove("Content-Length");
   out += "HTTP/1.1 " + std::to_string(head.status) + " " + clean(head.reason) + "\r\n";
   append_fields(head.headers, out);
@@ -108,13 +108,13 @@ void Arrival::append_head(http::ResponseHead head, bool bodiless, std::string& o
   out += "\r\n";
 }
 
-void Arrival::append_fields(const http::Headers& fields, std::string& out) const {
+void ResponseFilter::append_fields(const http::Headers& fields, std::string& out) const {
   for (const http::Header& field : fields.all()) {
     out.append(clean(field.name)).append(": ").append(clean(field.value)).append("\r\n");
   }
 }
 
-void Arrival::append_payload(std::string_view payload, std::string& out) {
+void ResponseFilter::append_payload(std::string_view payload, std::string& out) {
   std::string clean_payload;
   if (scrub_) {
     clean_payload = scrub_->push(payload);
@@ -127,7 +127,7 @@ void Arrival::append_payload(std::string_view payload, std::string& out) {
   }
 }
 
-void Arrival::finish(std::string& out) {
+void ResponseFilter::finish(std::string& out) {
   if (scrub_) {
     const std::string rest = scrub_->finish();
     framing_ == http::Framing::chunked ? http::append_chunk(out, rest) : void(out.append(rest));
@@ -136,12 +136,12 @@ void Arrival::finish(std::string& out) {
   stage_ = Stage::done;
 }
 
-void Arrival::fail(std::string_view fault) {
+void ResponseFilter::fail(std::string_view fault) {
   stage_ = Stage::failed;
   fault_ = fault;
 }
 
-std::string Arrival::clean(const std::string& text) const {
+std::string ResponseFilter::clean(const std::string& text) const {
   return terms_.scrubber ? terms_.scrubber->scrub(text) : text;
 }
 

@@ -1,4 +1,4 @@
-#include "egress/errand.h"
+#include "egress/upstream_request.h"
 
 #include <array>
 
@@ -8,7 +8,7 @@
 
 namespace sluice::egress {
 
-std::optional<Refusal> read_errand(http::RequestHead head, const Destination* inside, Errand& out) {
+std::optional<Refusal> read_request(http::RequestHead head, const Destination* inside, UpstreamRequest& out) {
   if (auto refusal = inside != nullptr ? parse_origin(head, *inside, out.target) : parse_absolute(head, out.target)) {
     return refusal;
   }
@@ -35,26 +35,26 @@ std::optional<Refusal> read_errand(http::RequestHead head, const Destination* in
 
 bool changes_things(std::string_view method) { return method != "GET" && method != "HEAD" && method != "OPTIONS"; }
 
-std::string upstream_head(const Departure& departure) {
-  const Errand& errand = departure.errand;
-  http::Headers fields = departure.fields;
+std::string upstream_head(const OutgoingHead& head) {
+  const UpstreamRequest& request = head.request;
+  http::Headers fields = head.fields;
   fields.remove_hop_by_hop();
   constexpr std::array<std::string_view, 4> ours = {"Host", "Content-Length", "Transfer-Encoding", "Expect"};
   for (const auto name : ours) fields.remove(name);
-  if (errand.forwarding) {
+  if (request.forwarding) {
     for (const auto name : {"Authorization", "Cookie"}) fields.remove(name);
-    fields.add("Authorization", errand.forwarding->authorization);
+    fields.add("Authorization", request.forwarding->authorization);
   }
-  if (departure.identity) fields.remove("Accept-Encoding");
-  std::string out = errand.head.method + " ";
-  if (errand.forwarding) out += errand.forwarding->base_path;
-  out += errand.target.path + departure.query + " HTTP/1.1\r\nHost: " + errand.leads_to().authority() + "\r\n";
+  if (head.identity) fields.remove("Accept-Encoding");
+  std::string out = request.head.method + " ";
+  if (request.forwarding) out += request.forwarding->base_path;
+  out += request.target.path + head.query + " HTTP/1.1\r\nHost: " + request.leads_to().authority() + "\r\n";
   for (const http::Header& field : fields.all()) out.append(field.name).append(": ").append(field.value).append("\r\n");
-  if (departure.identity) out += "Accept-Encoding: identity\r\n";
-  if (departure.body.framing == http::Framing::chunked) {
+  if (head.identity) out += "Accept-Encoding: identity\r\n";
+  if (head.body.framing == http::Framing::chunked) {
     out += "Transfer-Encoding: chunked\r\n";
-  } else if (departure.body.framing == http::Framing::length || errand.head.headers.count("Content-Length") > 0) {
-    out += "Content-Length: " + std::to_string(departure.body.length) + "\r\n";
+  } else if (head.body.framing == http::Framing::length || request.head.headers.count("Content-Length") > 0) {
+    out += "Content-Length: " + std::to_string(head.body.length) + "\r\n";
   }
   return out += "\r\n";
 }

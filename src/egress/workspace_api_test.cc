@@ -1,5 +1,5 @@
-// The way to the workspace's API, and what a box can and cannot do with it.
-#include "egress/workspace_door.h"
+// The way to the workspace's API, and what a sandbox can and cannot do with it.
+#include "egress/workspace_api.h"
 
 #include <openssl/pem.h>
 
@@ -8,7 +8,7 @@
 #include "egress/proxy_fixture.h"
 
 namespace sluice::egress {
-namespace workspace_door_test {
+namespace workspace_api_test {
 
 constexpr std::string_view bearer = "asbx_run_of_this_test.with-a-mac";
 
@@ -39,11 +39,11 @@ TEST_F(WorkspaceDoorTest, S_4_A_request_reaches_the_workspace_with_a_bearer_that
   EXPECT_EQ(heard.field("Host"), "127.0.0.1:" + std::to_string(upstream.port()));
   EXPECT_EQ(heard.field("Authorization"), "Bearer " + std::string(bearer));
   EXPECT_EQ(heard.field("Accept"), "application/json");
-  const Passage passage = ear.passage();
-  EXPECT_EQ(passage.host, "workspace.sluice");
-  EXPECT_EQ(passage.port, 80);
-  EXPECT_EQ(passage.status, 200);
-  EXPECT_EQ(passage.aliases, std::vector<std::string>{});
+  const RequestRecord record = recorded.record();
+  EXPECT_EQ(record.host, "workspace.sluice");
+  EXPECT_EQ(record.port, 80);
+  EXPECT_EQ(record.status, 200);
+  EXPECT_EQ(record.aliases, std::vector<std::string>{});
 }
 
 TEST_F(WorkspaceDoorTest, What_the_box_says_of_who_it_is_is_dropped) {
@@ -95,7 +95,7 @@ TEST_F(WorkspaceDoorTest, A_rule_that_denies_it_by_name_is_obeyed_and_one_with_a
   lead_to(upstream);
   EXPECT_EQ(ask("/tables").status, 200);
   policy.push_back(rule(model::Effect::deny, "Workspace.Sluice."));
-  in_loop([&] { outlet->serve({.policy = policy, .secrets = secrets, .workspace = workspace}, ear); });
+  in_loop([&] { proxy->serve({.policy = policy, .secrets = secrets, .workspace = workspace}, recorded); });
   const Heard answer = ask("/tables");
   EXPECT_EQ(answer.status, 403);
   EXPECT_NE(answer.body.find("Not here"), std::string::npos) << answer.body;
@@ -109,12 +109,12 @@ TEST_F(WorkspaceDoorTest, A_rule_that_asks_for_it_by_name_has_a_human_asked_once
   lead_to(upstream);
   Client client = connect();
   client.say("GET http://workspace.sluice/tables HTTP/1.1\r\nHost: workspace.sluice\r\n\r\n");
-  const Question question = ear.question();
+  const Question question = recorded.question();
   EXPECT_EQ(question.host, "workspace.sluice");
   settle(question.number, true);
   EXPECT_EQ(client.hear_answer().status, 200);
   EXPECT_EQ(ask("/tables").status, 200);
-  EXPECT_EQ(ear.question_count(), 1u);
+  EXPECT_EQ(recorded.question_count(), 1u);
 }
 
 TEST_F(WorkspaceDoorTest, It_is_reached_by_that_name_on_that_port_and_in_the_clear_only) {
@@ -180,7 +180,7 @@ TEST_F(WorkspaceDoorTest, What_names_a_secret_is_kept_as_it_stands) {
       "{{secret:TOKEN}}");
   EXPECT_EQ(client.hear_answer("POST").status, 200);
   EXPECT_EQ(ledger.at(0).body, "{{secret:TOKEN}}");
-  EXPECT_EQ(ear.question_count(), 0u);
+  EXPECT_EQ(recorded.question_count(), 0u);
 }
 
 TEST_F(WorkspaceDoorTest, Without_a_workspace_the_name_leads_nowhere) {
@@ -200,7 +200,7 @@ TEST_F(WorkspaceDoorTest, A_server_with_TLS_is_known_by_its_certificate_under_an
   ASSERT_TRUE(out != nullptr);
   PEM_write_X509(out, SSL_CTX_get0_certificate(context));
   std::fclose(out);
-  options.house_certificate_file = file;
+  options.own_certificate_file = file;
   options.upstream_ca_file = "";
   lead_to(upstream, "https://");
   EXPECT_EQ(ask("/tables").status, 200);
@@ -229,5 +229,5 @@ TEST(Forwarding, A_URL_is_taken_apart_and_what_is_none_refused) {
   EXPECT_FALSE(forwarding_to("http://a/x", ""));
 }
 
-}  // namespace workspace_door_test
+}  // namespace workspace_api_test
 }  // namespace sluice::egress

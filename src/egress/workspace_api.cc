@@ -1,4 +1,4 @@
-#include "egress/workspace_door.h"
+#include "egress/workspace_api.h"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ Result<Forwarding> forwarding_to(std::string_view base_url, std::string_view tok
   const auto is_odd = [](unsigned char c) { return c <= ' ' || c >= 0x7f || c == '?' || c == '#'; };
   if (std::ranges::any_of(rest, is_odd) || token.empty() || std::ranges::any_of(token, is_odd)) return no_url();
   if (parse_authority(authority, out.to.tls ? 443 : 80, out.to)) return no_url();
-  out.to.is_house = true;
+  out.to.is_own_server = true;
   out.to.reach = Reach::anywhere;
   out.base_path = rest;
   out.authorization = "Bearer " + std::string(token);

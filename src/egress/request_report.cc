@@ -1,4 +1,4 @@
-#include "egress/passage_report.h"
+#include "egress/request_report.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,35 +11,35 @@ constexpr int64_t second_us = 1'000'000;
 
 }  // namespace
 
-bool PassageReport::is_single(const Passage& passage) {
+bool RequestReport::is_single(const RequestRecord& record) {
   if (count_ < single_max_) return ++count_, true;
-  auto at = sums_.find(passage.host);
+  auto at = sums_.find(record.host);
   if (at == sums_.end()) {
-    const std::string host = sums_.size() < hosts_max ? passage.host : std::string(other_hosts);
+    const std::string host = sums_.size() < hosts_max ? record.host : std::string(other_hosts);
     at = sums_.try_emplace(host).first;
     at->second.host = host;
   }
-  Passage& sum = at->second;
+  RequestRecord& sum = at->second;
   ++sum.more;
-  sum.sent_bytes += passage.sent_bytes;
-  sum.received_bytes += passage.received_bytes;
-  for (const auto& alias : passage.aliases) {
+  sum.sent_bytes += record.sent_bytes;
+  sum.received_bytes += record.received_bytes;
+  for (const auto& alias : record.aliases) {
     if (sum.aliases.size() < aliases_max && std::ranges::find(sum.aliases, alias) == sum.aliases.end()) {
       sum.aliases.push_back(alias);
     }
   }
-  if (!passage.refused.empty()) {
+  if (!record.refused.empty()) {
     ++sum.more_refused;
-    sum.refused = passage.refused;
+    sum.refused = record.refused;
   }
   return false;
 }
 
-std::vector<Passage> PassageReport::take_sums() {
-  std::vector<Passage> passages;
-  for (auto& [host, sum] : sums_) passages.push_back(std::move(sum));
+std::vector<RequestRecord> RequestReport::take_sums() {
+  std::vector<RequestRecord> records;
+  for (auto& [host, sum] : sums_) records.push_back(std::move(sum));
   sums_.clear();
-  return passages;
+  return records;
 }
 
 bool LineBudget::take(int64_t now_us) {

@@ -1,20 +1,22 @@
-#include "egress/visit.h"
+#include "egress/connection.h"
 
 #include <algorithm>
 
+#include "egress/authority.h"
+
 namespace sluice::egress {
-Visit::Visit(Premises& premises, OwnedFd fd, Callback<void()> on_over)
-    : premises_(premises),
-      client_(premises.house().reactor, std::move(fd), Stream::State::open),
+Connection::Connection(Session& session, OwnedFd fd, Callback<void()> on_over)
+    : session_(session),
+      client_(session.shared().reactor, std::move(fd), Stream::State::open),
       on_over_(std::move(on_over)) {
   client_.on_change([this] { pump(); });
   moved_us_ = now_us();
   enter(Phase::head);
 }
 
-Visit::~Visit() { premises_.forget(*this); }
+Connection::~Connection() { session_.forget(*this); }
 
-void Visit::pump() {
+void Connection::pump() {
   if (phase_ == Phase::over) return;
   moved_us_ = now_us();
   do {
@@ -22,18 +24,18 @@ void Visit::pump() {
     }
     if (phase_ == Phase::over) return;
   } while (client_.settle());
-  if (client_.state() == Stream::State::broken) leave();
+  if (client_.state() == Stream::State::broken) abandon();
 }
 
-bool Visit::advance() {
-  if (client_.state() == Stream::State::broken) return leave(), false;
+bool Connection::advance() {
+  if (client_.state() == Stream::State::broken) return abandon(), false;
   switch (phase_) {
     case Phase::head: return take_head();
     case Phase::asking:
       // A request whose sender is gone is not worth a human's time.
-      if (client_.ended()) leave();
+      if (client_.ended()) abandon();
       return false;
-    case Phase::greeting: return greet();
+    case Phase::handshaking: return shake_hands();
     case Phase::exchanging: return exchange();
     case Phase::tunnelling: return tunnel();
     case Phase::lingering:
@@ -47,7 +49,7 @@ bool Visit::advance() {
 // ── heads ──
 
 // A client that does not read its answers gets no more of them.
-bool Visit::take_head() {
+bool Connection::take_head() {
   if (client_.room() == 0) return false;
   client_.consume(parser_.feed(client_.input()));
   const auto fault = parser_.fault();
@@ -65,7 +67,7 @@ bool Visit::take_head() {
   if (fault) {
     const Refusal refusal = refusal_of(*fault);
     answer(refusal.status, refusal.words, false);
-  } else if (const auto pause_ms = premises_.pause_ms(); pause_ms > 0) {
+  } else if (const auto pause_ms = session_.pause_ms(); pause_ms > 0) {
     pause(std::move(head), pause_ms);
   } else {
     on_head(std::move(head));
@@ -74,11 +76,11 @@ bool Visit::take_head() {
 }
 
 // Before it is judged: a sandbox that is refused again and again asks slowly, on however many connections.
-void Visit::pause(http::RequestHead head, int64_t pause_ms) {
+void Connection::pause(http::RequestHead head, int64_t pause_ms) {
   paused_ = std::move(head);
   enter(Phase::pausing);
-  timer_ = premises_.house().reactor.after({pause_ms}, [this] {
-    if (const auto more_ms = premises_.pause_ms(); more_ms > 0) return pause(std::move(paused_), more_ms);
+  timer_ = session_.shared().reactor.after({pause_ms}, [this] {
+    if (const auto more_ms = session_.pause_ms(); more_ms > 0) return pause(std::move(paused_), more_ms);
     on_head(std::move(paused_));
     pump();
   });
@@ -86,25 +88,25 @@ void Visit::pause(http::RequestHead head, int64_t pause_ms) {
 
 // However slowly the rest comes, it must come before long: a head of which there is always one byte more would keep
 // its connection for good.
-void Visit::begin_head() {
+void Connection::begin_head() {
   head_has_begun_ = true;
   began_us_ = now_us();
   connects_ = false;
-  errand_ = {};
-  timer_ = premises_.house().reactor.after({patience_ms()}, [this] { on_timer(); });
+  request_ = {};
+  timer_ = session_.shared().reactor.after({patience_ms()}, [this] { on_timer(); });
 }
 
-void Visit::on_head(http::RequestHead head) {
+void Connection::on_head(http::RequestHead head) {
   if (head.method == "CONNECT") return on_connect(std::move(head));
   const std::string its_method = head.method;
-  const auto refusal = read_errand(std::move(head), inside_ ? &*inside_ : nullptr, errand_);
+  const auto refusal = read_request(std::move(head), inside_ ? &*inside_ : nullptr, request_);
   if (!refusal) return judge();
-  errand_.head.method = its_method;
-  errand_.keeps_client = false;
+  request_.head.method = its_method;
+  request_.keeps_client = false;
   answer(refusal->status, refusal->words, true);
 }
 
-void Visit::on_connect(http::RequestHead head) {
+void Connection::on_connect(http::RequestHead head) {
   connects_ = true;
   connect_to_ = {};
   if (inside_) return answer(400, "a CONNECT inside a CONNECT", false);
@@ -122,10 +124,10 @@ void Visit::on_connect(http::RequestHead head) {
   judge();
 }
 
-void Visit::judge() {
-  const Premises::Ruling ruling = premises_.rule_on(destination());
+void Connection::judge() {
+  const Session::Ruling ruling = session_.rule_on(destination());
   if (ruling.effect != model::Effect::deny && (connects_ || !destination().tls)) {
-    if (const auto refusal = premises_.refusal_of_port(destination(), connects_); !refusal.empty())
+    if (const auto refusal = session_.refusal_of_port(destination(), connects_); !refusal.empty())
       return answer(403, refusal, true);
   }
   switch (ruling.effect) {
@@ -135,48 +137,48 @@ void Visit::judge() {
   }
 }
 
-void Visit::go_on() {
-  if (connects_) return premises_.takes_secrets(connect_to_) ? look_into() : dial();
+void Connection::go_on() {
+  if (connects_) return session_.takes_secrets(connect_to_) ? decrypt() : dial();
   if (destination().host == workspace_host) {
-    if (const auto refusal = check_workspace_path(errand_.target.path)) {
+    if (const auto refusal = check_workspace_path(request_.target.path)) {
       return answer(refusal->status, refusal->words, true);
     }
-    errand_.forwarding = premises_.workspace_door();
+    request_.forwarding = session_.workspace_api();
   }
   spent_.reset();
-  exchange_ = std::make_unique<Exchange>(premises_, client_, std::move(errand_), [this] { pump(); });
-  errand_ = {};
+  exchange_ = std::make_unique<Exchange>(session_, client_, std::move(request_), [this] { pump(); });
+  request_ = {};
   enter(Phase::exchanging);
 }
 
 // ── questions ──
 
-void Visit::ask(std::string alias, std::string reason) {
+void Connection::ask(std::string alias, std::string reason) {
   enter(Phase::asking);
-  const Passage about = exchange_ ? exchange_->passage() : Passage{};
-  const auto refusal = premises_.ask({.host = exchange_ ? about.host : destination().host,
-                                      .method = exchange_ ? about.method : method(),
-                                      .alias = std::move(alias),
-                                      .reason = std::move(reason),
-                                      .place = exchange_ ? exchange_->missing_place() : model::place_header},
-                                     *this);
+  const RequestRecord about = exchange_ ? exchange_->record() : RequestRecord{};
+  const auto refusal = session_.ask({.host = exchange_ ? about.host : destination().host,
+                                     .method = exchange_ ? about.method : method(),
+                                     .alias = std::move(alias),
+                                     .reason = std::move(reason),
+                                     .place = exchange_ ? exchange_->missing_place() : model::place_header},
+                                    *this);
   if (!refusal.empty()) return after_answer(false, refusal);
-  const int64_t patience = premises_.house().options.question_ms_max;
+  const int64_t patience = session_.shared().options.question_ms_max;
   if (patience <= 0) return;
-  question_timer_ = premises_.house().reactor.after({patience}, [this] {
-    premises_.forget(*this);
+  question_timer_ = session_.shared().reactor.after({patience}, [this] {
+    session_.forget(*this);
     on_settled(false, "nobody answered in time whether this request may go on");
   });
 }
 
-void Visit::on_settled(bool goes_on, std::string_view words) {
+void Connection::on_settled(bool goes_on, std::string_view words) {
   if (phase_ != Phase::asking) return;
   question_timer_.cancel();
   after_answer(goes_on, words.empty() ? "a human was asked and said no" : words);
   pump();
 }
 
-void Visit::after_answer(bool goes_on, std::string_view words) {
+void Connection::after_answer(bool goes_on, std::string_view words) {
   if (exchange_) {
     enter(Phase::exchanging);
     goes_on ? exchange_->look_again() : exchange_->refuse(words);
@@ -189,20 +191,20 @@ void Visit::after_answer(bool goes_on, std::string_view words) {
 
 // ── CONNECT ──
 
-void Visit::look_into() {
+void Connection::decrypt() {
   if (!client_.input().empty()) return answer(400, "bytes came before the CONNECT was answered", true);
   client_.write("HTTP/1.1 200 Connection established\r\n\r\n");
   secured_ = false;
-  enter(Phase::greeting);
+  enter(Phase::handshaking);
 }
 
-bool Visit::greet() {
+bool Connection::shake_hands() {
   if (!secured_) {
     static_cast<void>(client_.settle());  // whether it left is asked next
     if (client_.unsent() > 0 || client_.state() != Stream::State::open) return false;
     secured_ = true;
-    House& house = premises_.house();
-    client_.secure(house.tls->accept(house.authority->context_for(connect_to_), client_.fd()));
+    SharedState& shared = session_.shared();
+    client_.secure(shared.tls->accept(shared.authority->context_for(connect_to_), client_.fd()));
   }
   if (client_.state() != Stream::State::open) return client_.state() == Stream::State::broken;
   inside_ = connect_to_;
@@ -210,19 +212,19 @@ bool Visit::greet() {
   return true;
 }
 
-void Visit::dial() {
+void Connection::dial() {
   enter(Phase::dialing);
-  dial_ = std::make_unique<Dial>(premises_.house(), premises_.asker(), connect_to_, Security::plain,
+  dial_ = std::make_unique<Dial>(session_.shared(), session_.requester(), connect_to_, Security::plain,
                                  [this](Result<std::unique_ptr<Stream>> dialed) { on_dialed(std::move(dialed)); });
 }
 
-void Visit::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
+void Connection::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
   const auto dial = std::move(dial_);  // this is called by it
   if (!dialed) {
     const bool denied = dialed.error().kind == ErrorKind::denied;
     answer(denied ? 403 : 502, dialed.error().what, denied);
   } else {
-    premises_.count_sent_for_good();
+    session_.count_sent_for_good();
     client_.write("HTTP/1.1 200 Connection established\r\n\r\n");
     tunnel_ = std::make_unique<Tunnel>(client_, std::move(dialed).take(), connect_to_, [this] { pump(); });
     enter(Phase::tunnelling);
@@ -232,24 +234,24 @@ void Visit::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
 
 // ── what goes through ──
 
-bool Visit::tunnel() {
-  if (premises_.is_held()) return false;
+bool Connection::tunnel() {
+  if (session_.is_held()) return false;
   if (tunnel_->step()) return false;
-  tell({.status = 200,
-        .sent_bytes = tunnel_->sent_bytes(),
-        .received_bytes = tunnel_->received_bytes(),
-        .refused = tunnel_->fault()});
+  report({.status = 200,
+          .sent_bytes = tunnel_->sent_bytes(),
+          .received_bytes = tunnel_->received_bytes(),
+          .refused = tunnel_->fault()});
   end();
   return false;
 }
 
-bool Visit::exchange() {
+bool Connection::exchange() {
   const Exchange::Fate fate = exchange_->step();
   if (fate == Exchange::Fate::going) return false;
   if (fate == Exchange::Fate::asks) return ask(exchange_->missing_alias(), ""), true;
-  Passage passage = exchange_->passage();
-  if (fate == Exchange::Fate::broken) passage.status = 0;
-  tell(std::move(passage));
+  RequestRecord record = exchange_->record();
+  if (fate == Exchange::Fate::broken) record.status = 0;
+  report(std::move(record));
   spent_ = std::move(exchange_);
   if (fate == Exchange::Fate::kept) {
     client_.rest();
@@ -262,75 +264,75 @@ bool Visit::exchange() {
 
 // ── ends ──
 
-void Visit::answer(int status, std::string_view words, bool refused) {
-  const bool keeps = !connects_ && errand_.keeps_client && errand_.body.framing == http::Framing::none;
+void Connection::answer(int status, std::string_view words, bool refused) {
+  const bool keeps = !connects_ && request_.keeps_client && request_.body.framing == http::Framing::none;
   client_.write(own_answer(status, words, keeps, method()));
-  Passage passage{.status = status};
-  if (refused) passage.refused = words;
+  RequestRecord record{.status = status};
+  if (refused) record.refused = words;
   if (destination().host.empty()) {
-    premises_.house().figures.malformed.add();
-    premises_.note_refusal();
+    session_.shared().metrics.malformed.add();
+    session_.note_refusal();
   } else {
-    tell(std::move(passage));
+    report(std::move(record));
   }
   keeps ? enter(Phase::head) : close();
 }
 
 // Fills in what it does not say: of the CONNECT, or of the head at hand.
-Passage Visit::completed(Passage passage) const {
-  if (passage.host.empty()) {
-    passage.host = destination().host;
-    passage.port = destination().port;
-    passage.method = method();
+RequestRecord Connection::completed(RequestRecord record) const {
+  if (record.host.empty()) {
+    record.host = destination().host;
+    record.port = destination().port;
+    record.method = method();
   }
-  passage.duration_ms = (now_us() - began_us_) / 1000;
-  return passage;
+  record.duration_ms = (now_us() - began_us_) / 1000;
+  return record;
 }
 
-std::optional<Passage> Visit::unfinished() const {
-  Passage passage;
+std::optional<RequestRecord> Connection::unfinished() const {
+  RequestRecord record;
   switch (phase_) {
-    case Phase::greeting: break;
+    case Phase::handshaking: break;
     case Phase::tunnelling:
-      passage.sent_bytes = tunnel_->sent_bytes();
-      passage.received_bytes = tunnel_->received_bytes();
+      record.sent_bytes = tunnel_->sent_bytes();
+      record.received_bytes = tunnel_->received_bytes();
       break;
     case Phase::asking:
     case Phase::dialing:
     case Phase::exchanging:
-      if (exchange_) passage = exchange_->passage();
-      passage.status = 0;
+      if (exchange_) record = exchange_->record();
+      record.status = 0;
       break;
     default: return std::nullopt;
   }
-  return completed(std::move(passage));
+  return completed(std::move(record));
 }
 
-void Visit::close() {
+void Connection::close() {
   client_.end_writing();
   enter(Phase::lingering);
 }
 
-// The box is gone.
-void Visit::leave() {
+// The sandbox closed the connection.
+void Connection::abandon() {
   switch (phase_) {
-    case Phase::greeting:
-      tell({.refused = "the TLS handshake with the client in the sandbox failed (" + client_.fault() +
-                       "): it may not trust this installation's authority"});
+    case Phase::handshaking:
+      report({.refused = "the TLS handshake with the client in the sandbox failed (" + client_.fault() +
+                         "): it may not trust this installation's authority"});
       break;
     case Phase::tunnelling:
-      tell({.status = 200, .sent_bytes = tunnel_->sent_bytes(), .received_bytes = tunnel_->received_bytes()});
+      report({.status = 200, .sent_bytes = tunnel_->sent_bytes(), .received_bytes = tunnel_->received_bytes()});
       break;
     default:
-      if (auto passage = unfinished()) premises_.tell(*std::move(passage));
+      if (auto record = unfinished()) session_.report(*std::move(record));
   }
   end();
 }
 
-void Visit::end() {
+void Connection::end() {
   if (phase_ == Phase::over) return;
   phase_ = Phase::over;
-  premises_.forget(*this);
+  session_.forget(*this);
   timer_.cancel();
   question_timer_.cancel();
   on_over_();
@@ -338,28 +340,28 @@ void Visit::end() {
 
 // ── time ──
 
-void Visit::enter(Phase phase) {
+void Connection::enter(Phase phase) {
   phase_ = phase;
   head_has_begun_ = false;
-  timer_ = premises_.house().reactor.after({patience_ms()}, [this] { on_timer(); });
+  timer_ = session_.shared().reactor.after({patience_ms()}, [this] { on_timer(); });
 }
 
-int64_t Visit::patience_ms() const {
+int64_t Connection::patience_ms() const {
   switch (phase_) {
     case Phase::head:
-      return head_has_begun_ ? premises_.house().options.head_ms_max : premises_.house().options.idle_ms_max;
-    case Phase::greeting: return premises_.house().options.connect_ms_max;
+      return head_has_begun_ ? session_.shared().options.head_ms_max : session_.shared().options.idle_ms_max;
+    case Phase::handshaking: return session_.shared().options.connect_ms_max;
     case Phase::lingering: return linger_ms_max;
-    default: return premises_.house().options.idle_ms_max;
+    default: return session_.shared().options.idle_ms_max;
   }
 }
 
-void Visit::on_timer() {
+void Connection::on_timer() {
   const int64_t since_us = head_has_begun_ ? began_us_ : moved_us_;
   const int64_t left_ms = patience_ms() - (now_us() - since_us) / 1000;
   const bool waits_for_others = phase_ == Phase::asking || phase_ == Phase::dialing;  // who have deadlines of their own
   if (left_ms > 0 || waits_for_others) {
-    timer_ = premises_.house().reactor.after({std::max<int64_t>(left_ms, head_has_begun_ ? 1 : 1'000)},
+    timer_ = session_.shared().reactor.after({std::max<int64_t>(left_ms, head_has_begun_ ? 1 : 1'000)},
                                              [this] { on_timer(); });
     return;
   }
@@ -368,7 +370,7 @@ void Visit::on_timer() {
   } else if (head_has_begun_) {
     answer(408, "the rest of the request's head did not come", false);
   } else {
-    return leave();
+    return abandon();
   }
   pump();
 }

@@ -1,15 +1,17 @@
 // What is reported of a sandbox that never stops asking.
-#include "egress/passage_report.h"
+#include "egress/request_report.h"
 
 #include <gtest/gtest.h>
 
 namespace sluice::egress {
-namespace passage_report_test {
+namespace request_report_test {
 
-Passage refused(std::string host) { return {.host = std::move(host), .method = "GET", .status = 403, .refused = "no"}; }
+RequestRecord refused(std::string host) {
+  return {.host = std::move(host), .method = "GET", .status = 403, .refused = "no"};
+}
 
-TEST(PassageReport, The_first_requests_are_reported_one_by_one_and_the_rest_as_a_sum_for_each_host) {
-  PassageReport report(2);
+TEST(RequestReport, The_first_requests_are_reported_one_by_one_and_the_rest_as_a_sum_for_each_host) {
+  RequestReport report(2);
   EXPECT_TRUE(report.is_single(refused("a.test")));
   EXPECT_TRUE(report.is_single(refused("a.test")));
   EXPECT_FALSE(report.has_sums());
@@ -29,13 +31,13 @@ TEST(PassageReport, The_first_requests_are_reported_one_by_one_and_the_rest_as_a
   EXPECT_FALSE(report.is_single(refused("a.test"))) << "the first ones are the run's first ones";
 }
 
-TEST(PassageReport, Names_that_a_sandbox_makes_up_are_summed_up_together) {
-  PassageReport report(0);
+TEST(RequestReport, Names_that_a_sandbox_makes_up_are_summed_up_together) {
+  RequestReport report(0);
   for (int i = 0; i < 1'000; ++i) EXPECT_FALSE(report.is_single(refused("h" + std::to_string(i) + ".test")));
   const auto sums = report.take_sums();
-  EXPECT_EQ(sums.size(), PassageReport::hosts_max + 1);
-  EXPECT_EQ(sums.front().host, PassageReport::other_hosts);
-  EXPECT_EQ(sums.front().more, 1'000 - static_cast<int64_t>(PassageReport::hosts_max));
+  EXPECT_EQ(sums.size(), RequestReport::hosts_max + 1);
+  EXPECT_EQ(sums.front().host, RequestReport::other_hosts);
+  EXPECT_EQ(sums.front().more, 1'000 - static_cast<int64_t>(RequestReport::hosts_max));
 }
 
 TEST(LineBudget, Lines_are_written_at_once_and_then_at_a_rate_and_the_others_are_counted) {
@@ -65,5 +67,5 @@ TEST(SharedLineBudget, One_tenant_leaves_lines_for_others) {
   EXPECT_EQ(budget.take_left_out(), 0);
 }
 
-}  // namespace passage_report_test
+}  // namespace request_report_test
 }  // namespace sluice::egress

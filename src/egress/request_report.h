@@ -1,5 +1,5 @@
-// How one guest's requests are reported. The first ones are reported one by one, the rest as one sum for each host: a
-// sandbox that asks all day must not fill the disk with what it was refused. Pure.
+// How the requests of one run are reported and logged. The first ones are reported one by one, later ones as one sum
+// for each host, so that a sandbox that repeats a refused request all day does not fill the disk. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,33 +13,33 @@
 
 namespace sluice::egress {
 
-class PassageReport final {
+class RequestReport final {
  public:
-  // Hosts beyond these are summed up under `other_hosts`: a sandbox may make up as many names as it likes.
+  // Further hosts are summed up under `other_hosts`, because a sandbox can invent any number of names.
   static constexpr std::size_t hosts_max = 16;
   static constexpr std::string_view other_hosts = "*";
 
-  explicit PassageReport(int64_t single_max) : single_max_(single_max) {}
+  explicit RequestReport(int64_t single_max) : single_max_(single_max) {}
 
-  // True: the passage is reported by itself. False: it was added to the sums.
-  bool is_single(const Passage& passage);
+  // True if the record is reported by itself, false if it was added to the sums.
+  bool is_single(const RequestRecord& record);
   bool has_sums() const { return !sums_.empty(); }
-  // One passage for each host, with `more` set; the sums begin anew.
-  std::vector<Passage> take_sums();
+  // One record for each host, with `more` set; the sums start again at 0.
+  std::vector<RequestRecord> take_sums();
 
  private:
   int64_t single_max_;
   int64_t count_ = 0;
-  std::map<std::string, Passage, std::less<>> sums_;
+  std::map<std::string, RequestRecord, std::less<>> sums_;
 };
 
-// Whether one more line may be written to the log: some at once, then so many a second. Pure.
+// Limits lines of the log: a burst, then a rate. Pure.
 class LineBudget final {
  public:
   LineBudget(int64_t at_once, int64_t per_second) : at_once_(at_once), per_second_(per_second), left_(at_once) {}
 
   bool take(int64_t now_us);
-  // Lines that were refused since this was last asked.
+  // How many lines were refused since the last call.
   int64_t take_left_out();
 
  private:
@@ -50,20 +50,20 @@ class LineBudget final {
   int64_t left_out_ = 0;
 };
 
-// The same for tenants, each of which has a part of it only. Pure.
+// A LineBudget that tenants share; each of them can use a part of it only. Pure.
 class SharedLineBudget final {
  public:
   struct Share {
     int64_t at_once;
     int64_t per_second;
   };
-  // Those beyond have one part together.
+  // Further tenants share one part.
   static constexpr std::size_t tenants_max = 1'000;
 
   SharedLineBudget(Share all, Share each) : all_(all.at_once, all.per_second), each_(each) {}
 
   bool take(const std::string& tenant, int64_t now_us);
-  // Lines that were refused since this was last asked, of all tenants.
+  // How many lines of all tenants were refused since the last call.
   int64_t take_left_out();
 
  private:
