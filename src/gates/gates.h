@@ -33,7 +33,7 @@ Ruling rule_on_tool(const model::Policy& policy, std::string_view tool);
 // is not seen here: the sandbox bounds it. A ruling costs a bounded number of steps (gates/steps.h); past them it is
 // `ask` as well, so that no command can hold up the event loop.
 Ruling rule_on_command(const model::Policy& policy, std::string_view command);
-// `path` inside the box, made absolute and free of dot segments by this.
+// `path` inside the sandbox, made absolute and free of dot segments by this.
 Ruling rule_on_file(const model::Policy& policy, std::string_view path);
 Ruling rule_on_host(const model::Policy& policy, std::string_view host);
 

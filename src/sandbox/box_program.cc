@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "sandbox/line.h"
+#include "sandbox/packet_socket.h"
 
 __asm__(
     ".section .rodata\n"
@@ -43,9 +43,9 @@ OwnedFd make_file_in_memory() {
 Result<StartedProgram> start_box_program(std::string face) {
   const OwnedFd file = make_file_in_memory();
   if (!file) return failed("keep the box program in memory", errno);
-  auto made = Line::make_pair();
-  if (!made) return failed("make a line to the box program", errno);
-  Line::Pair line = *std::move(made);
+  auto made = PacketSocket::make_pair();
+  if (!made) return failed("make a socket to the box program", errno);
+  PacketSocket::Pair socket = *std::move(made);
   const std::string path = "/proc/self/fd/" + std::to_string(file.get());
   std::string name = "sluice-box";
   char* arguments[] = {name.data(), face.empty() ? nullptr : face.data(), nullptr};
@@ -56,7 +56,7 @@ Result<StartedProgram> start_box_program(std::string face) {
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
   posix_spawn_file_actions_adddup2(&actions, 0, 1);
   posix_spawn_file_actions_adddup2(&actions, 0, 2);
-  posix_spawn_file_actions_adddup2(&actions, line.theirs.get(), box::server_descriptor);
+  posix_spawn_file_actions_adddup2(&actions, socket.theirs.get(), box::server_descriptor);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -71,7 +71,7 @@ Result<StartedProgram> start_box_program(std::string face) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return failed("start the box program", error);
-  started.line = std::move(line.ours);
+  started.socket = std::move(socket.ours);
   return started;
 }
 

@@ -1,4 +1,4 @@
-// The program that works inside and around boxes (box/), carried in this one and started from memory.
+// The program that works inside and around sandboxes (sandbox/), carried in this one and started from memory.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@ namespace sluice::sandbox {
 
 struct StartedProgram {
   pid_t process = -1;
-  OwnedFd line;
+  OwnedFd socket;
 };
 
 // Never forks this process, which may be large and has secrets in its memory. `face`: see box/main.cc.

@@ -1,8 +1,8 @@
 // A real sandbox spoken to in sentences: what the driver contract and the hostile tests are told with.
 //
 //   BoxStory story({.driver = "namespaces"});
-//   auto box = story.open();
-//   EXPECT_EQ(story.run(*box, sh("echo hi")).out, "hi\n");
+//   auto sandbox = story.open();
+//   EXPECT_EQ(story.run(*sandbox, sh("echo hi")).out, "hi\n");
 //
 // Everything waits for an event, with a deadline, and says what it waited for.
 #pragma once
@@ -78,7 +78,7 @@ class BoxStory final {
              std::chrono::milliseconds limit = std::chrono::seconds(240));
   void nudge() { reactor_->stop(); }
 
-  // A directory below state_dir with these files, of the box's user: what a layer is made of.
+  // A directory below state_dir with these files, of the sandbox's user: what a layer is made of.
   std::string directory(std::string_view name, const std::vector<std::pair<std::string, std::string>>& files);
 
  private:
@@ -97,7 +97,7 @@ std::vector<std::string> drivers_here();
 std::string marker();
 // Host processes whose command line contains `marker`, this one apart.
 std::vector<int> processes_with(std::string_view marker);
-// The process 1 of the box that host process `pid` lives in; 0: none.
+// The process 1 of the sandbox that host process `pid` lives in; 0: none.
 int init_of(int pid);
 
 }  // namespace sluice::sandbox

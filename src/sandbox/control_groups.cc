@@ -184,7 +184,7 @@ void find_controllers(Machine& machine) {
   }
 }
 
-GroupHome::GroupHome(Machine& machine, const std::vector<GroupLimit>& limits)
+GroupDirectories::GroupDirectories(Machine& machine, const std::vector<GroupLimit>& limits)
     : is_unified_(machine.control_groups == ControlGroups::unified) {
   for (const auto& [controller, parent] : std::map(machine.controllers)) {
     const bool is_needed =
@@ -205,19 +205,19 @@ GroupHome::GroupHome(Machine& machine, const std::vector<GroupLimit>& limits)
   if (machine.controllers.empty()) machine.control_groups = ControlGroups::none;
 }
 
-GroupHome::~GroupHome() { remove(); }
+GroupDirectories::~GroupDirectories() { remove(); }
 
-void GroupHome::remove() {
+void GroupDirectories::remove() {
   for (const auto& [controller, path] : paths_) remove_group(path);
   paths_.clear();
 }
 
-std::string GroupHome::directory(const std::string& controller) const {
+std::string GroupDirectories::directory(const std::string& controller) const {
   const auto found = paths_.find(controller);
   return found == paths_.end() ? "" : found->second;
 }
 
-std::vector<OwnedFd> GroupHome::open() const {
+std::vector<OwnedFd> GroupDirectories::open() const {
   std::vector<OwnedFd> opened;
   for (const auto& controller : controllers_) {
     if (is_unified_ && !opened.empty()) break;
@@ -226,10 +226,10 @@ std::vector<OwnedFd> GroupHome::open() const {
   return opened;
 }
 
-int64_t GroupHome::memory_kills(uint64_t seat) const {
+int64_t GroupDirectories::memory_kills(uint64_t slot) const {
   const auto found = paths_.find("memory");
   if (found == paths_.end()) return 0;
-  const fs::path group = fs::path(found->second) / ("s" + std::to_string(seat));
+  const fs::path group = fs::path(found->second) / ("s" + std::to_string(slot));
   std::istringstream words(read_text(group / (is_unified_ ? "memory.events" : "memory.oom_control")));
   for (std::string word; words >> word;) {
     int64_t count = 0;

@@ -1,8 +1,8 @@
-// The kernel's control groups as far as boxes need them: where ours can be made, who left some
-// behind, and whether memory ran out in one.
+// The kernel's control groups for sandboxes: where groups can be made, which ones a dead server left behind, and
+// whether memory ran out in one. Used on the loop's thread.
 //
-// All of a server's groups lie in one of its own, `sluice-PID.START.NUMBER`; START is when process
-// PID began, so that a group tells whether its server still lives, whoever has its number now.
+// All groups of a server lie in one of its own, `sluice-PID.START.NUMBER`. START is the start time of process PID, so
+// that the name identifies the server even if another process has its PID now.
 #pragma once
 
 #include <sys/types.h>
@@ -21,25 +21,25 @@ namespace sluice::sandbox {
 // Fills in Machine::control_groups and Machine::controllers.
 void find_controllers(Machine& machine);
 
-// Of one Sandbox; goes away with it.
-class GroupHome final {
+// The control groups of one Sandbox. Removed with it.
+class GroupDirectories final {
  public:
-  GroupHome() = default;
-  // Makes the directory in every hierarchy that has one of `limits` to keep. What cannot be made is
-  // taken out of `machine`.
-  GroupHome(Machine& machine, const std::vector<GroupLimit>& limits);
-  ~GroupHome();
-  GroupHome(GroupHome&&) = default;
-  GroupHome& operator=(GroupHome&&) = default;
+  GroupDirectories() = default;
+  // Makes a directory in every hierarchy that enforces one of `limits`. A controller for which that fails is removed
+  // from `machine`.
+  GroupDirectories(Machine& machine, const std::vector<GroupLimit>& limits);
+  ~GroupDirectories();
+  GroupDirectories(GroupDirectories&&) = default;
+  GroupDirectories& operator=(GroupDirectories&&) = default;
 
   const std::vector<std::string>& controllers() const { return controllers_; }
-  // Where the groups of that controller are made; empty: nowhere.
+  // The directory in which groups of that controller are made; empty: none.
   std::string directory(const std::string& controller) const;
-  // One a hierarchy, in the order of controllers().
+  // One descriptor for each hierarchy, in the order of controllers().
   std::vector<OwnedFd> open() const;
-  // How often the kernel killed something in the group of that seat for want of memory.
-  int64_t memory_kills(uint64_t seat) const;
-  // Kills who is left and removes it all.
+  // How often the kernel killed a process in the group of that slot because memory ran out.
+  int64_t memory_kills(uint64_t slot) const;
+  // Kills the processes that are left and removes all groups.
   void remove();
 
  private:
@@ -48,18 +48,18 @@ class GroupHome final {
   bool is_unified_ = false;
 };
 
-// What the names of all groups of that server begin with.
+// The prefix of the names of all groups of that server.
 std::string group_prefix(pid_t server);
 
-// Is a group of that name one of ours, and its server gone? Any other may be in use at this moment,
+// True if a group of that name was made by a Sluice server that is gone. Any other may be in use at this moment,
 // even an empty one: its server, or a runtime for it, may be about to make a group in there.
 bool is_left_behind(std::string_view name);
 
-// Who is to be killed of those that a group's cgroup.procs lists: neither this process, nor 0, as which a process of
+// The processes to kill of those that a group's cgroup.procs lists: neither this process, nor 0, as which a process of
 // another pid namespace is listed. To kill 0 would be to kill the whole process group of this server.
 std::vector<pid_t> processes_to_kill(std::string_view listed);
 
-// Groups of servers that are gone. Returns how many.
+// Removes groups of servers that are gone. Returns how many.
 int reap_left_groups(const Machine& machine);
 
 }  // namespace sluice::sandbox

@@ -1,4 +1,4 @@
-// Commands in a box: what is promised of their output, input, end and surroundings.
+// Commands in a sandbox: what is promised of their output, input, end and surroundings.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -222,7 +222,7 @@ TEST_P(DriverCommands, A_paused_flood_of_a_gigabyte_waits_comes_in_pieces_and_co
   EXPECT_LT(resident() - before, 64L << 20);
 }
 
-// S-2: what a box changed is seen from outside, also when it is dead, and the layers never know.
+// S-2: what a sandbox changed is seen from outside, also when it is dead, and the layers never know.
 TEST_P(DriverCommands, Layers_are_seen_topmost_first_and_never_written) {
   BoxStory story(options());
   const std::string low =

@@ -15,7 +15,7 @@ inline SandboxOptions options_for(const std::string& driver) {
   SandboxOptions options;
   options.driver = driver.substr(0, driver.find('_'));
   if (driver.starts_with("oci_")) options.oci_runtime = driver.substr(4);
-  options.warm_target = 0;  // a box is what its own test made of it
+  options.warm_target = 0;  // a sandbox is what its own test made of it
   return options;
 }
 

@@ -1,4 +1,4 @@
-// What every driver owes of a box's way out: a listener that only the server has, and certificates to trust.
+// What every driver owes of a sandbox's way out: a listener that only the server has, and certificates to trust.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -83,7 +83,7 @@ class EgressContract : public DriverContract {
  protected:
   EgressContract() {
     std::string pattern = fs::temp_directory_path() / "sluice-egress-XXXXXX";
-    directory = mkdtemp(pattern.data());  // nobody else may enter it: the file is seen in boxes all the same
+    directory = mkdtemp(pattern.data());  // nobody else may enter it: the file is seen in sandboxes all the same
     std::ofstream(directory / "bundle.pem") << "authorities\n";
   }
   ~EgressContract() override { fs::remove_all(directory); }

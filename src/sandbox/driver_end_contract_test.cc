@@ -1,4 +1,4 @@
-// Ends: of commands, of boxes, of the server. What is said to be dead is looked for from outside.
+// Ends: of commands, of sandboxes, of the server. What is said to be dead is looked for from outside.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// A frozen box: every process in it stops, and goes on where it was.
+// A frozen sandbox: every process in it stops, and goes on where it was.
 #include <algorithm>
 #include <fstream>
 #include <iterator>

@@ -1,4 +1,4 @@
-// Limits: each is met at its place and told by its cause, and the box goes on.
+// Limits: each is met at its place and told by its cause, and the sandbox goes on.
 #include "sandbox/driver_contract.h"
 
 namespace sluice::sandbox {
@@ -116,7 +116,7 @@ TEST(OpenSandbox, A_runtime_that_is_not_there_is_named) {
   EXPECT_NE(opened.error().what.find("no-such-runtime"), std::string::npos) << opened.error().what;
 }
 
-// A claim of a warm box is the same box, only sooner.
+// A claim of a warm sandbox is the same sandbox, only sooner.
 TEST(WarmBoxes, Are_used_once_and_are_fresh) {
   SandboxOptions options = options_for("namespaces");
   options.warm_target = 1;

@@ -1,4 +1,4 @@
-// A command of FakeSandbox's boxes: says and does what its test tells it to.
+// A command of FakeSandbox's sandboxes: says and does what its test tells it to.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct FakeResult {
   std::string out;
   std::string err;
   Exit exit;
-  bool hangs = false;  // does not end by itself: until FakeBox::end(), stop(), its timeout or the box's end
+  bool hangs = false;  // does not end by itself: until FakeBox::end(), stop(), its timeout or the sandbox's end
   int64_t takes_ms = 0;
 };
 

@@ -1,8 +1,8 @@
-// A sandbox for tests: commands are answered by a script, boxes have real directories, and what can
+// A sandbox for tests: commands are answered by a script, sandboxes have real directories, and what can
 // go wrong goes wrong when the test says so.
 //
 //   FakeSandbox sandbox(loop, directory);
-//   sandbox.script = [](FakeBox& box, const Command& command) { return FakeResult{.out = "hi\n"}; };
+//   sandbox.script = [](FakeBox& sandbox, const Command& command) { return FakeResult{.out = "hi\n"}; };
 #pragma once
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ namespace sluice::sandbox {
 class FakeBox;
 class FakeSandbox;
 
-// Opened by FakeSandbox. A test finds it in FakeSandbox::boxes for as long as its owner keeps it.
+// Opened by FakeSandbox. A test finds it in FakeSandbox::sandboxes for as long as its owner keeps it.
 class FakeBox final : public Box {
  public:
   FakeBox(FakeSandbox& sandbox, world::Loop& loop, BoxRequest asked, std::string directory);
@@ -51,7 +51,7 @@ class FakeBox final : public Box {
   bool egress_taken = false;
   bool bridge_taken = false;
 
-  // The box goes away under whoever uses it.
+  // The sandbox is lost while it is used.
   void lose(std::string what) {
     loop_.defer([this, alive = std::weak_ptr(alive_), what = std::move(what)]() mutable {
       if (alive.expired() || killed) return;
@@ -124,7 +124,7 @@ class FakeSandbox final : public Sandbox {
 
   // ── for the test ──
   std::function<FakeResult(FakeBox&, const Command&)> script;  // none: commands end at once, silent, with 0
-  std::function<OwnedFd(FakeBox&)> egress_listener;            // what a box gives out, once; none: an empty one
+  std::function<OwnedFd(FakeBox&)> egress_listener;            // what a sandbox gives out, once; none: an empty one
   std::function<OwnedFd(FakeBox&)> bridge_listener;            // likewise
   int warm = 0;                                                // what warm_available() says
   std::optional<Error> open_fails_with;                        // the next open only

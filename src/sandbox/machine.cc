@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 7> host_entries = {"bin", "lib", "lib32", "lib64", "libx32", "sbin", "usr"};
-// What a box gets of its own, whatever an image has there.
+// What a sandbox gets of its own, whatever an image has there.
 constexpr std::array<std::string_view, 9> own_entries = {"dev",    "home", "opt", "proc",     "run",
                                                          "skills", "sys",  "tmp", "workspace"};
 
@@ -74,9 +74,9 @@ std::vector<std::string> etc_entries() {
 }
 
 // Of the host only the last directory is bound; of an image all that is in it. Links are not followed: in the tree of
-// boxes they would lead elsewhere.
-CertificatePlace find_certificates(const std::string& image) {
-  CertificatePlace place;
+// sandboxes they would lead elsewhere.
+CertificateLocation find_certificates(const std::string& image) {
+  CertificateLocation place;
   std::error_code ignored;
   const fs::path whole(certificates_path);
   if (image.empty()) {

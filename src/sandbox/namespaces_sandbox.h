@@ -1,4 +1,5 @@
-// The driver `namespaces`: boxes of the kernel's own making, with nothing between us and it.
+// The driver `namespaces`: the sandboxes are forked by a process of Sluice itself, the zygote, and kept warm ahead of
+// requests. Used on the loop's thread only. What happens inside one sandbox is up to BoxSupervisor.
 #pragma once
 
 #include <deque>
@@ -7,19 +8,20 @@
 #include <string>
 #include <vector>
 
-#include "sandbox/cell.h"
-#include "sandbox/namespaces_box.h"
+#include "sandbox/box_handle.h"
+#include "sandbox/box_supervisor.h"
 #include "sandbox/plan.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/zygote_process.h"
 
 namespace sluice::sandbox {
 
-class NamespacesSandbox final : public Sandbox, private CellKeeper {
+class NamespacesSandbox final : public Sandbox, private BoxSupervisorListener, private ZygoteListener {
  public:
-  static Result<std::unique_ptr<Sandbox>> open(SandboxOptions options, world::Reactor& reactor, world::Log& log,
-                                               world::Metrics& metrics);
-  NamespacesSandbox(SandboxOptions options, Machine machine, GroupHome groups, world::Reactor& reactor, world::Log& log,
-                    world::Metrics& metrics);
+  // Starts the zygote and waits until it is ready.
+  Result<Unit> start();
+  NamespacesSandbox(SandboxOptions options, Machine machine, GroupDirectories groups, world::Reactor& reactor,
+                    world::Log& log, world::Metrics& metrics);
   ~NamespacesSandbox() override;
 
   std::string_view driver() const override { return "namespaces"; }
@@ -30,25 +32,24 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   void close(Callback<void()> done) override;
 
  private:
-  static constexpr Millis zygote_end_patience = {2'000};
   using Done = Callback<void(Result<std::unique_ptr<Box>>)>;
 
-  // Those that live or die. Finds nothing once the Sandbox is gone.
-  class Cells final : public CellFinder {
+  // The sandboxes that are alive or dying. Finds none once the Sandbox is destroyed.
+  class Boxes final : public BoxFinder {
    public:
-    explicit Cells(world::Reactor& reactor) : reactor_(reactor) {}
-    Cell* find(uint32_t number) override {
+    explicit Boxes(world::Reactor& reactor) : reactor_(reactor) {}
+    BoxSupervisor* find(uint32_t number) override {
       const auto found = map.find(number);
       return found == map.end() ? nullptr : found->second.get();
     }
     world::Reactor& reactor() override { return reactor_; }
-    std::map<uint32_t, std::unique_ptr<Cell>> map;
+    std::map<uint32_t, std::unique_ptr<BoxSupervisor>> map;
 
    private:
     world::Reactor& reactor_;
   };
 
-  // A request that a box is being built or claimed for.
+  // A request that a sandbox is being built or claimed for.
   struct Opening {
     Plan plan;
     std::string name;
@@ -56,12 +57,12 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
     int64_t asked_us = 0;
     bool warm = false;
     uint64_t ticket = 0;
-    int attempts_left = 2;    // for boxes that vanish before they are handed out
+    int attempts_left = 2;    // for sandboxes that vanish before the caller gets them
     world::Timer retry = {};  // of the next attempt
   };
 
-  struct Figures {
-    explicit Figures(world::Metrics& metrics);
+  struct SandboxMetrics {
+    explicit SandboxMetrics(world::Metrics& metrics);
     world::Gauge& warm;
     world::Gauge& warm_target;
     world::Gauge& live;
@@ -70,29 +71,19 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
     world::Histogram& open_seconds;
   };
 
-  // The first one, which is waited for.
-  Result<Unit> start_zygote();
-  // What it answers when it is ready comes on this line.
-  Result<OwnedFd> launch_zygote();
-  void listen(OwnedFd line);
-  Result<Unit> take_prepared(const Packet& answer);
-  void heard(Packet packet);
-  // Of a box that was given up before it was born.
+  void on_zygote_packet(Packet packet) override;
+  void on_zygote_lost() override;
+  void on_zygote_launched() override;
+  void on_zygote_ready() override;
+  void on_zygote_broken() override;
+  // Kills a sandbox that was given up before its first process was reported.
   void kill_unwanted(const Packet& built);
-  void on_zygote_gone();
-  void replace_zygote();
-  void on_prepared(const Packet& answer);
-  void be_broken(const std::string& why);
-  void bury_zygote();
-  // It is dead, or does not die.
-  void on_zygote_buried();
-  void end_zygote(Millis patience);
-  void bury(uint64_t seat);
-  // Null when no descriptor is left for its line.
-  Cell* build(const Plan& plan);
+  void remove_groups(uint64_t slot);
+  // Null if no descriptor is left for its socket.
+  BoxSupervisor* build(const Plan& plan);
   void fail(Done done, Error error);
   int64_t ms_since(int64_t monotonic_us) const { return (reactor_.monotonic_us() - monotonic_us) / 1000; }
-  void claim(Cell& cell, Opening opening);
+  void claim(BoxSupervisor& box, Opening opening);
   void retry(Opening opening);
   void order(Opening opening);
   // While another zygote is started.
@@ -101,52 +92,44 @@ class NamespacesSandbox final : public Sandbox, private CellKeeper {
   void refill();
   void refill_after(Millis delay);
   void forget(uint32_t number);
-  void give_up_unborn(const std::string& why);
+  void forget_removals();
+  void give_up_unstarted(const std::string& why);
   void end_zygote_if_empty();
-  // What does not die is left to the kernel.
+  // Leaves to the kernel the sandboxes that do not die.
   void abandon_undead();
   void finish_close();
   std::string make_upper(uint32_t number) const;
 
-  void on_ready(Cell& cell) override;
-  void on_claimed(Cell& cell, Shown shown) override;
-  void on_lost(Cell& cell, Loss loss, const std::string& what) override;
-  void on_dead(Cell& cell) override;
-  void on_struck(Cell& cell) override { note(log_, "sandbox killed", cell, cell.age_ms()); }
-  void on_overdue(Cell& cell, const std::string& what) override;
+  void on_ready(BoxSupervisor& box) override;
+  void on_claimed(BoxSupervisor& box, WorkspaceDirectories shown) override;
+  void on_lost(BoxSupervisor& box, Loss loss, const std::string& what) override;
+  void on_dead(BoxSupervisor& box) override;
+  void on_killed(BoxSupervisor& box) override { note(log_, "sandbox killed", box, box.age_ms()); }
+  void on_overdue(BoxSupervisor& box, const std::string& what) override;
   bool has_built_since(int64_t monotonic_us) const override { return last_built_us_ >= monotonic_us; }
 
   const SandboxOptions options_;
   const Machine machine_;
-  GroupHome groups_;
+  GroupDirectories groups_;
   world::Reactor& reactor_;
   world::Log& log_;
-  Figures figures_;
+  SandboxMetrics metrics_;
   const std::vector<Ability> abilities_;
-  std::string staging_;
-  Plan warm_plan_;
-  pid_t zygote_ = -1;
-  uint64_t zygotes_ = 0;  // that there were
-  OwnedFd zygote_pidfd_;
-  std::unique_ptr<world::Watch> zygote_death_;
-  world::Timer zygote_timer_;  // until it must be dead, or ready
-  std::unique_ptr<Line> line_;
-  bool is_prepared_ = false;              // the zygote builds boxes
   std::vector<uint32_t> without_zygote_;  // openings that wait for one
   uint32_t next_box_ = 1;
   uint64_t next_ticket_ = 1;
   int64_t last_built_us_ = -1;
-  const std::shared_ptr<Cells> cells_;   // shared with the boxes that callers hold
-  std::map<uint64_t, uint32_t> graves_;  // seat -> box, whose groups are being removed
+  const std::shared_ptr<Boxes> boxes_;     // shared with the handles that callers hold
+  std::map<uint64_t, uint32_t> removals_;  // slot -> sandbox, whose groups are being removed
   std::map<uint32_t, Opening> openings_;
-  std::deque<Cell*> warm_;       // built, and nobody's
-  std::deque<Cell*> unclaimed_;  // being built for nobody yet
+  std::deque<BoxSupervisor*> warm_;       // built, not claimed
+  std::deque<BoxSupervisor*> unclaimed_;  // being built, for no request yet
   int refill_failures_ = 0;
   world::Timer refill_timer_;
   world::Timer close_timer_;
-  std::string broken_;  // why nothing can be opened any more
   bool closing_ = false;
   std::vector<Callback<void()>> when_closed_;
+  ZygoteProcess zygote_;  // last: it calls this
 };
 
 }  // namespace sluice::sandbox

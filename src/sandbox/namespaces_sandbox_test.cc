@@ -33,9 +33,9 @@ Traces traces() {
     for (const auto& group : fs::directory_iterator(hierarchy.path(), ignored)) {
       const std::string name = group.path().filename();
       if (name.starts_with("sluice-" + std::to_string(getpid()) + ".")) found.groups.insert(group.path());
-      for (const auto& seat : fs::directory_iterator(group.path(), ignored)) {
-        if (name.starts_with("sluice-" + std::to_string(getpid()) + ".") && seat.is_directory(ignored)) {
-          found.groups.insert(seat.path());
+      for (const auto& slot : fs::directory_iterator(group.path(), ignored)) {
+        if (name.starts_with("sluice-" + std::to_string(getpid()) + ".") && slot.is_directory(ignored)) {
+          found.groups.insert(slot.path());
         }
       }
     }
@@ -158,7 +158,7 @@ TEST(NamespacesSandbox, Outlives_its_zygote_but_the_boxes_do_not) {
   EXPECT_EQ(story.run(*next, sh("echo on")).out, "on\n");
 }
 
-// S-2, S-10: nothing of a box is left, however many there were.
+// S-2, S-10: nothing of a sandbox is left, however many there were.
 TEST(NamespacesSandbox, A_thousand_sandboxes_leave_nothing) {
   const Traces before = traces();
   BoxStory story({.warm_target = 8});
@@ -190,7 +190,7 @@ TEST(NamespacesSandbox, A_thousand_sandboxes_leave_nothing) {
   EXPECT_EQ(after.descriptors, before.descriptors + 2) << "two are of the story's own loop";
 }
 
-// A server in a process of its own opens a box, runs something in it that never ends, says so
+// A server in a process of its own opens a sandbox, runs something in it that never ends, says so
 // through the pipe, and is killed.
 void die_and_leave_nothing(const std::function<void()>& become) {
   int ready[2];

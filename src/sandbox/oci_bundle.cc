@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/json.h"
-#include "sandbox/line.h"
+#include "sandbox/packet_socket.h"
 
 namespace sluice::sandbox {
 namespace {
@@ -23,7 +23,7 @@ std::vector<Mount> steps_of(const Plan& plan) {
   std::vector<Mount> steps = {{.kind = MountKind::directory, .target = "/dev"}};
   for (Mount mount : plan.mounts) {
     if (is_left_to_runtime(mount)) continue;
-    // Mounted by a root that the box's user is not.
+    // Mounted by a root that the sandbox's user is not.
     if (mount.kind == MountKind::tmpfs && mount.target == home_path) {
       mount.options += ",uid=" + std::to_string(plan.user.outside) + ",gid=" + std::to_string(plan.group.outside);
     }
@@ -114,7 +114,7 @@ void write_process(json::Writer& to, const Plan& plan) {
 }
 
 void write_id_map(json::Writer& to, std::string_view key, const IdMap& user) {
-  // A runtime must be the root of its box for a moment; nobody becomes it later.
+  // A runtime must be the root of its sandbox for a moment; nobody becomes it later.
   to.key(key).begin_array();
   to.begin_object()
       .key("containerID")
@@ -191,7 +191,7 @@ void write_paths(json::Writer& to, const Plan& plan, std::string_view key, Mount
   write_strings(to, key, paths);
 }
 
-std::string config_of(const Plan& plan, const OciPlace& place) {
+std::string config_of(const Plan& plan, const OciLayout& place) {
   std::string text;
   json::Writer to(text);
   to.begin_object().key("ociVersion").string("1.0.2");
@@ -214,9 +214,9 @@ std::string config_of(const Plan& plan, const OciPlace& place) {
 
 }  // namespace
 
-OciBundle make_bundle(const Plan& plan, const OciPlace& place) { return {steps_of(plan), config_of(plan, place)}; }
+OciBundle make_bundle(const Plan& plan, const OciLayout& place) { return {steps_of(plan), config_of(plan, place)}; }
 
-std::string launch_order(const Plan& plan, const OciPlace& place, const std::vector<std::string>& hides,
+std::string launch_order(const Plan& plan, const OciLayout& place, const std::vector<std::string>& hides,
                          const std::vector<std::string>& command) {
   const OciBundle bundle = make_bundle(plan, place);
   Payload order;

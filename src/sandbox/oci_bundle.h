@@ -1,8 +1,8 @@
 // A plan in the words of an OCI runtime: config.json, and the steps that lay out the root it names.
 //
 // Pure. The steps are carried out, and the runtime started, by the box program in a mount namespace
-// of its own (box/launch.cc): the host never sees a box's mounts, and no directory of the server
-// needs to be opened to the box's user. What is left to the runtime is what runtimes are trusted
+// of its own (box/launch.cc): the host never sees a sandbox's mounts, and no directory of the server
+// needs to be opened to the sandbox's user. What is left to the runtime is what runtimes are trusted
 // for: namespaces, control groups, /dev, /proc, capabilities, the filter.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace sluice::sandbox {
 
-struct OciPlace {
+struct OciLayout {
   std::string stage = "/mnt";  // a directory anybody may pass through; covered in that namespace only
   std::string cgroups_path;    // empty: the runtime is told nothing of control groups
 };
@@ -23,11 +23,11 @@ struct OciBundle {
   std::string config;        // config.json
 };
 
-OciBundle make_bundle(const Plan& plan, const OciPlace& place);
+OciBundle make_bundle(const Plan& plan, const OciLayout& place);
 
 // What the box program is told before it turns into the runtime: `command`, with what is mounted at
 // `hides` out of its sight.
-std::string launch_order(const Plan& plan, const OciPlace& place, const std::vector<std::string>& hides,
+std::string launch_order(const Plan& plan, const OciLayout& place, const std::vector<std::string>& hides,
                          const std::vector<std::string>& command);
 
 }  // namespace sluice::sandbox

@@ -84,7 +84,7 @@ TEST(OciBundle, Is_what_was_reviewed) {
   EXPECT_EQ(now, std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-json::Document config_of(const Plan& plan, const OciPlace& place) {
+json::Document config_of(const Plan& plan, const OciLayout& place) {
   return json::Document::parse(make_bundle(plan, place).config).take();
 }
 

@@ -1,18 +1,27 @@
-#include "sandbox/oci_driver.h"
-
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "sandbox/box_handle.h"
 #include "sandbox/box_program.h"
+#include "sandbox/box_supervisor.h"
+#include "sandbox/drivers.h"
 #include "sandbox/machine.h"
 #include "sandbox/oci_bundle.h"
+#include "sandbox/oci_runtime.h"
+#include "sandbox/plan.h"
+#include "sandbox/sandbox.h"
 
 namespace sluice::sandbox {
 namespace {
@@ -21,12 +30,12 @@ namespace fs = std::filesystem;
 
 constexpr Millis reap_patience = {30'000};  // for all that an earlier server left
 constexpr int attempts_max = 3;
-constexpr Millis birth_patience = {30'000};    // a runtime is no zygote: it starts programs and moves groups
-constexpr Millis runtime_patience = {10'000};  // to clean up, once its box is dead or given up
+constexpr Millis beginning_patience = {30'000};  // a runtime is no zygote: it starts programs and moves groups
+constexpr Millis runtime_patience = {10'000};    // to clean up, once its sandbox is dead or given up
 
 Error unavailable(std::string what) { return {ErrorKind::unavailable, std::move(what)}; }
 
-// The last line of what the runtime wrote down, which is why it gave up.
+// The last line of the runtime's log: the reason why it gave up.
 std::string last_line(const std::string& path) {
   std::ifstream file(path);
   std::string last;
@@ -36,11 +45,100 @@ std::string last_line(const std::string& path) {
   return last;
 }
 
+// The driver `oci`: sandboxes made by crun, runc or another OCI runtime, for machines where those are
+// what an operator trusts. Needs root. What runs inside, and how it is spoken to, is the same as
+// with `namespaces` (box_supervisor.h); a sandbox is always built when it is requested.
+//
+// The runtime stays as the parent of its container. When it has ended, and the container's first
+// process with it, nothing is left: that is the proof of a sandbox's death.
+class OciSandbox final : public Sandbox, public BoxSupervisorListener {
+ public:
+  OciSandbox(SandboxOptions options, Machine machine, GroupDirectories groups, OciRuntime runtime,
+             world::Reactor& reactor, world::Log& log);
+  ~OciSandbox() override;
+
+  std::string_view driver() const override { return "oci"; }
+  const std::vector<Ability>& abilities() const override { return abilities_; }
+  int warm_available() const override { return 0; }
+  uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) override;
+  void give_up(uint64_t ticket) override;
+  void close(Callback<void()> done) override;
+
+ private:
+  using Done = Callback<void(Result<std::unique_ptr<Box>>)>;
+
+  // A request that a sandbox is being built for.
+  struct Opening {
+    BoxRequest request;
+    int attempts_left = 0;
+    uint64_t ticket = 0;
+    Done done;  // until it is answered
+  };
+
+  // Its runtime's process, and the sandbox in it.
+  struct Container {
+    std::unique_ptr<BoxSupervisor> box;
+    pid_t runtime = -1;
+    OwnedFd runtime_pidfd;
+    std::unique_ptr<world::Watch> runtime_end;  // null: it has ended
+    world::Timer runtime_patience;              // after its sandbox
+    bool init_ended = false;
+    WorkspaceDirectories shown;
+    std::map<std::string, std::string> environment;
+    Opening opening;
+  };
+
+  struct Containers final : BoxFinder {
+    explicit Containers(world::Reactor& loop) : reactor_of_all(loop) {}
+    BoxSupervisor* find(uint32_t number) override;
+    world::Reactor& reactor() override { return reactor_of_all; }
+    std::map<uint32_t, Container> map;
+    world::Reactor& reactor_of_all;
+  };
+
+  void attempt(Opening opening);
+  Result<Unit> launch(uint32_t number, const Plan& plan, Container& container);
+  void fail(Done done, Error error);
+  void on_runtime_ended(uint32_t number);
+  void end_runtime(Container& container);
+  void forget_later(uint32_t number);
+  void forget_if_dead(uint32_t number);
+  // What does not die is left to the kernel.
+  void abandon_undead();
+  void close_if_empty();
+  void remove_groups();
+  std::string id_of(uint32_t number) const { return "box-" + std::to_string(number); }
+  std::string log_of(uint32_t number) const { return runtime_.state_dir + "/" + id_of(number) + ".log"; }
+
+  void on_ready(BoxSupervisor& box) override;
+  void on_claimed(BoxSupervisor& box, WorkspaceDirectories shown) override;
+  void on_lost(BoxSupervisor& box, Loss loss, const std::string& what) override;
+  void on_dead(BoxSupervisor& box) override;
+  void on_killed(BoxSupervisor& box) override { note(log_, "sandbox killed", box, box.age_ms()); }
+  void on_overdue(BoxSupervisor& box, const std::string& what) override;
+  bool has_built_since(int64_t) const override { return false; }
+
+  const SandboxOptions options_;
+  const Machine machine_;
+  GroupDirectories groups_;
+  const OciRuntime runtime_;
+  world::Reactor& reactor_;
+  world::Log& log_;
+  const std::vector<Ability> abilities_;
+  const std::shared_ptr<Containers> containers_;  // shared with sandboxes, which may outlive the Sandbox
+  uint32_t next_number_ = 1;
+  uint64_t next_ticket_ = 1;
+  bool closing_ = false;
+  bool groups_removed_ = false;
+  world::Timer close_timer_;
+  std::vector<Callback<void()>> when_closed_;
+};
+
 }  // namespace
 
-Cell* OciSandbox::Containers::find(uint32_t number) {
+BoxSupervisor* OciSandbox::Containers::find(uint32_t number) {
   const auto found = map.find(number);
-  return found == map.end() ? nullptr : found->second.cell.get();
+  return found == map.end() ? nullptr : found->second.box.get();
 }
 
 std::vector<Ability> oci_abilities(const SandboxOptions& options, const Machine& machine) {
@@ -51,7 +149,7 @@ std::vector<Ability> oci_abilities(const SandboxOptions& options, const Machine&
   return list;
 }
 
-Result<std::unique_ptr<Sandbox>> OciSandbox::open(SandboxOptions options, world::Reactor& reactor, world::Log& log) {
+Result<std::unique_ptr<Sandbox>> open_oci_sandbox(SandboxOptions options, world::Reactor& reactor, world::Log& log) {
   if (!options.state_dir.starts_with('/')) {
     return Error{ErrorKind::invalid, "the sandbox's state directory must be absolute, not '" + options.state_dir + "'"};
   }
@@ -69,16 +167,16 @@ Result<std::unique_ptr<Sandbox>> OciSandbox::open(SandboxOptions options, world:
   reap_left_groups(machine);
   const auto first = make_plan(options, {}, machine);
   if (!first) return first.error();
-  GroupHome groups(machine, first.value().group_limits);
+  GroupDirectories groups(machine, first.value().group_limits);
   const std::string memory = groups.directory("memory");
   if (!memory.empty()) runtime.value().groups_path = path_in_hierarchy(memory, machine.control_groups);
   reap_groups_elsewhere(runtime.value(), machine);
-  prctl(PR_SET_DUMPABLE, 0);  // a box that got out must not look into the server
+  prctl(PR_SET_DUMPABLE, 0);  // a sandbox that got out must not look into the server
   return std::unique_ptr<Sandbox>(std::make_unique<OciSandbox>(
       std::move(options), std::move(machine), std::move(groups), std::move(runtime).take(), reactor, log));
 }
 
-OciSandbox::OciSandbox(SandboxOptions options, Machine machine, GroupHome groups, OciRuntime runtime,
+OciSandbox::OciSandbox(SandboxOptions options, Machine machine, GroupDirectories groups, OciRuntime runtime,
                        world::Reactor& reactor, world::Log& log)
     : options_(std::move(options)),
       machine_(std::move(machine)),
@@ -90,7 +188,7 @@ OciSandbox::OciSandbox(SandboxOptions options, Machine machine, GroupHome groups
       containers_(std::make_shared<Containers>(reactor)) {}
 
 OciSandbox::~OciSandbox() {
-  // Without its line a box ends, and its runtime cleans up after it.
+  // Without its socket a sandbox ends, and its runtime cleans up after it.
   containers_->map.clear();
   remove_groups();
 }
@@ -119,8 +217,8 @@ void OciSandbox::attempt(Opening opening) {
     return fail(std::move(opening.done), std::move(launched.error()));
   }
   container.opening = std::move(opening);
-  container.cell->name = container.opening.request.name;
-  note(log_, "sandbox ordered", *container.cell, 0);
+  container.box->name = container.opening.request.name;
+  note(log_, "sandbox ordered", *container.box, 0);
   containers_->map.emplace(number, std::move(container));
 }
 
@@ -128,15 +226,15 @@ void OciSandbox::give_up(uint64_t ticket) {
   for (auto& [number, container] : containers_->map) {
     if (!container.opening.done || container.opening.ticket != ticket) continue;
     fail(std::exchange(container.opening.done, nullptr), unavailable("the sandbox is not wanted any more"));
-    note(log_, "sandbox given up", *container.cell, container.cell->age_ms());
-    container.cell->kill();
+    note(log_, "sandbox given up", *container.box, container.box->age_ms());
+    container.box->kill();
     return forget_later(number);
   }
 }
 
 Result<Unit> OciSandbox::launch(uint32_t number, const Plan& plan, Container& container) {
   const std::string groups = runtime_.groups_path.empty() ? "" : runtime_.groups_path + "/s" + std::to_string(number);
-  const OciPlace place = {.cgroups_path = groups};
+  const OciLayout place = {.cgroups_path = groups};
   auto started = start_box_program("launch");
   if (!started) return started.error();
   container.runtime = started.value().process;
@@ -146,10 +244,10 @@ Result<Unit> OciSandbox::launch(uint32_t number, const Plan& plan, Container& co
   const auto command = runtime_.run_command(id_of(number), place.stage + "/bundle", log_of(number));
   Packet order = {{.verb = box::Verb::build, .number = number}, {}, {}};
   order.payload = launch_order(plan, place, runtime_.hides, command);
-  const bool is_sent = Line::send_at_once(started.value().line.get(), std::move(order));
-  container.cell =
-      std::make_unique<Cell>(number, reactor_, *this, groups_,
-                             Cell::Birth{.line = std::move(started.value().line), .patience = birth_patience});
+  const bool is_sent = PacketSocket::send_at_once(started.value().socket.get(), std::move(order));
+  container.box = std::make_unique<BoxSupervisor>(
+      number, reactor_, *this, groups_,
+      BoxSupervisor::Beginning{.socket = std::move(started.value().socket), .patience = beginning_patience});
   if (is_sent) return Unit{};
   kill(container.runtime, SIGKILL);
   waitpid(container.runtime, nullptr, 0);
@@ -157,24 +255,26 @@ Result<Unit> OciSandbox::launch(uint32_t number, const Plan& plan, Container& co
   return unavailable("tell the runtime what to build: " + std::string(std::strerror(errno)));
 }
 
-// First its workspace, while it is being laid out; then the box itself, from inside.
-void OciSandbox::on_claimed(Cell& cell, Shown shown) { containers_->map.at(cell.number()).shown = std::move(shown); }
-
-void OciSandbox::on_ready(Cell& cell) {
-  Container& container = containers_->map.at(cell.number());
-  if (!container.opening.done) return;
-  note(log_, "sandbox opened", cell, cell.age_ms());
-  cell.claim("", container.environment);
-  std::exchange(container.opening.done, nullptr)(std::unique_ptr<Box>(
-      std::make_unique<NamespacesBox>(containers_, cell.number(), std::move(container.shown), false)));
+// The workspace comes first, while it is being laid out; then the sandbox is ready.
+void OciSandbox::on_claimed(BoxSupervisor& box, WorkspaceDirectories shown) {
+  containers_->map.at(box.number()).shown = std::move(shown);
 }
 
-void OciSandbox::on_lost(Cell& cell, Loss, const std::string& what) {
-  // Its runtime may have ended before its line did: then nobody else would say that it is to be forgotten.
-  forget_later(cell.number());
-  Opening& opening = containers_->map.at(cell.number()).opening;
+void OciSandbox::on_ready(BoxSupervisor& box) {
+  Container& container = containers_->map.at(box.number());
+  if (!container.opening.done) return;
+  note(log_, "sandbox opened", box, box.age_ms());
+  box.claim("", container.environment);
+  std::exchange(container.opening.done, nullptr)(
+      std::unique_ptr<Box>(std::make_unique<BoxHandle>(containers_, box.number(), std::move(container.shown), false)));
+}
+
+void OciSandbox::on_lost(BoxSupervisor& box, Loss, const std::string& what) {
+  // Its runtime may have ended before the socket was closed, and then no other event removes it from the map.
+  forget_later(box.number());
+  Opening& opening = containers_->map.at(box.number()).opening;
   if (opening.done) {
-    const std::string complaint = last_line(log_of(cell.number()));
+    const std::string complaint = last_line(log_of(box.number()));
     const std::string why = complaint.empty() ? what : runtime_.name + ": " + complaint;
     const std::string& name = opening.request.name;
     if (!closing_ && opening.attempts_left-- > 0 && lost_its_group(complaint)) {
@@ -184,30 +284,30 @@ void OciSandbox::on_lost(Cell& cell, Loss, const std::string& what) {
     log_.write(world::LogLevel::error, "sandbox not opened", {{"sandbox", name}, {"why", why}});
     return std::exchange(opening.done, nullptr)(unavailable(why));
   }
-  if (cell.lost) std::exchange(cell.lost, nullptr)(what);
+  if (box.lost) std::exchange(box.lost, nullptr)(what);
 }
 
-void OciSandbox::on_dead(Cell& cell) {
-  note(log_, "sandbox ended", cell, cell.age_ms());
-  containers_->map.at(cell.number()).init_ended = true;
-  forget_if_dead(cell.number());
+void OciSandbox::on_dead(BoxSupervisor& box) {
+  note(log_, "sandbox ended", box, box.age_ms());
+  containers_->map.at(box.number()).init_ended = true;
+  forget_if_dead(box.number());
 }
 
-void OciSandbox::on_overdue(Cell& cell, const std::string& what) {
-  log_.write(world::LogLevel::error, "sandbox not proven dead", {{"sandbox", id_of(cell.number())}, {"why", what}});
-  cell.answer_killers(unavailable(what));
+void OciSandbox::on_overdue(BoxSupervisor& box, const std::string& what) {
+  log_.write(world::LogLevel::error, "sandbox not proven dead", {{"sandbox", id_of(box.number())}, {"why", what}});
+  box.report_dead(unavailable(what));
 }
 
-// The map is empty once we are gone.
+// The map is empty once this is destroyed.
 void OciSandbox::forget_later(uint32_t number) {
   reactor_.defer([this, kept = containers_, number] {
     if (kept->map.contains(number)) forget_if_dead(number);
   });
 }
 
-// Nothing of its box is left for it to wait for.
+// Its sandbox is gone, so the runtime has nothing to wait for.
 void OciSandbox::end_runtime(Container& container) {
-  container.cell->wait_for_proof("its runtime to end");
+  container.box->wait_for_proof("its runtime to end");
   container.runtime_patience =
       reactor_.after(runtime_patience, [this, pid = container.runtime, pidfd = container.runtime_pidfd.get()] {
         log_.write(world::LogLevel::warn, "runtime killed", {{"runtime", runtime_.name}, {"pid", int64_t{pid}}});
@@ -225,18 +325,18 @@ void OciSandbox::on_runtime_ended(uint32_t number) {
 
 void OciSandbox::forget_if_dead(uint32_t number) {
   Container& container = containers_->map.at(number);
-  Cell& cell = *container.cell;
+  BoxSupervisor& box = *container.box;
   if (container.runtime_end) {
-    if (cell.is_dying() && (container.init_ended || !cell.is_born())) end_runtime(container);
+    if (box.is_dying() && (container.init_ended || !box.has_process())) end_runtime(container);
     return;
   }
-  if (cell.is_born() && !container.init_ended) return cell.kill();
-  // Of a box that never came up the line tells.
-  if (!cell.is_dying()) return;
+  if (box.has_process() && !container.init_ended) return box.kill();
+  // A sandbox that never came up is dying once its socket is closed.
+  if (!box.is_dying()) return;
   std::error_code ignored;
   fs::remove(log_of(number), ignored);
-  note(log_, "sandbox gone", cell, cell.age_ms());
-  reactor_.defer([dead = std::move(container.cell)] { dead->answer_killers(Unit{}); });
+  note(log_, "sandbox gone", box, box.age_ms());
+  reactor_.defer([dead = std::move(container.box)] { dead->report_dead(Unit{}); });
   if (container.opening.done) fail(std::move(container.opening.done), unavailable("the sandbox is closing"));
   containers_->map.erase(number);
   close_if_empty();
@@ -246,7 +346,7 @@ void OciSandbox::close(Callback<void()> done) {
   when_closed_.push_back(std::move(done));
   closing_ = true;
   for (auto& [number, container] : containers_->map) {
-    container.cell->kill();
+    container.box->kill();
     forget_later(number);
   }
   close_timer_ = reactor_.after({2 * end_patience.value + runtime_patience.value}, [this] { abandon_undead(); });
@@ -259,7 +359,7 @@ void OciSandbox::abandon_undead() {
   auto undead = std::exchange(containers_->map, {});
   for (auto& [number, container] : undead) {
     if (container.opening.done) fail(std::move(container.opening.done), unavailable("the sandbox is closing"));
-    container.cell->answer_killers(unavailable("the sandbox is closing"));
+    container.box->report_dead(unavailable("the sandbox is closing"));
   }
   close_if_empty();
 }
@@ -268,10 +368,10 @@ void OciSandbox::close_if_empty() {
   if (!closing_ || !containers_->map.empty()) return;
   close_timer_.cancel();
   remove_groups();
-  for (auto& tell : std::exchange(when_closed_, {})) reactor_.defer(std::move(tell));
+  for (auto& done : std::exchange(when_closed_, {})) reactor_.defer(std::move(done));
 }
 
-// Once: afterwards another Sandbox of this process may have groups of the same name.
+// Only once, because afterwards another Sandbox of this process may have groups of the same name.
 void OciSandbox::remove_groups() {
   if (std::exchange(groups_removed_, true)) return;
   groups_.remove();

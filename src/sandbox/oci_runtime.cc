@@ -129,7 +129,7 @@ void remove_left_groups(const OciRuntime& runtime) {
   }
 }
 
-// What lies where GroupHome makes its groups is its to reap.
+// What lies where GroupDirectories makes its groups is its to reap.
 void reap_groups_elsewhere(const OciRuntime& runtime, const Machine& machine) {
   if (runtime.groups_path.size() < 2) return;
   const std::string parent = fs::path(runtime.groups_path).parent_path();

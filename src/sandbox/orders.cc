@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sandbox/line.h"
+#include "sandbox/packet_socket.h"
 
 namespace sluice::sandbox {
 namespace {
@@ -64,7 +64,7 @@ std::string prepare_order(const Plan& plan, const Machine& machine, const Site& 
                           const std::vector<std::string>& controllers) {
   Payload payload;
   payload.number(machine.is_root ? 1 : 0).number(machine.uid).number(machine.gid);
-  payload.number(site.seats).number(site.first_seat).number(site.owner).number(site.user_count);
+  payload.number(site.slots).number(site.first_slot).number(site.owner).number(site.user_count);
   payload.text(site.staging).text(site.state_dir).text(site.harness_dir);
   payload.number(machine.control_groups == ControlGroups::unified ? 1 : 0).number(plan.group_limits.size());
   for (const auto& limit : plan.group_limits) {

@@ -1,4 +1,5 @@
-// A plan as the box program is told it (box/protocol.h): what for all boxes, what for one, what at its claim.
+// Encodes a plan as orders to the box program (box/protocol.h): once for all sandboxes, for each one, and at its claim.
+// Pure.
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@ struct Site {
   std::string staging;      // an empty directory of ours that the zygote mounts its tree on
   std::string state_dir;    // real, without links
   std::string harness_dir;  // empty: none
-  uint64_t seats = 0;       // to keep waiting
-  uint64_t first_seat = 1;
+  uint64_t slots = 0;       // to keep waiting
+  uint64_t first_slot = 1;
   uint64_t owner = 0;  // of what is in state_dir and harness_dir, on disk
   uint64_t user_count = 0;
 };

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "sandbox/box_story_fixture.h"
-#include "sandbox/cell.h"
+#include "sandbox/box_supervisor.h"
 
 namespace sluice::sandbox {
 namespace patience_test {

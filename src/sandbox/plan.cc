@@ -145,7 +145,7 @@ void plan_opt(const SandboxOptions& options, const Machine& machine, Mounts& mou
 }
 
 // After all else of the root, over which it lies.
-void plan_certificates(const SandboxOptions& options, const CertificatePlace& place, Mounts& mounts) {
+void plan_certificates(const SandboxOptions& options, const CertificateLocation& place, Mounts& mounts) {
   if (options.ca_bundle_file.empty()) return;
   constexpr uint8_t flags = flag_read_only | shut | flag_noexec;
   const bool opens_directory = !place.is_file && !place.directory.empty();

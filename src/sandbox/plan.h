@@ -1,4 +1,4 @@
-// How a box is built, decided before anything is done.
+// How a sandbox is built, decided before anything is done.
 //
 // make_plan() is pure: it turns what was asked, and what is known of the machine, into lists that
 // can be printed, reviewed, compared and refused. What carries a plan out (the box program, an OCI
@@ -17,7 +17,7 @@
 
 namespace sluice::sandbox {
 
-// Something at the top of the tree that boxes see: "usr" is a directory, "bin" a link to "usr/bin".
+// Something at the top of the tree that sandboxes see: "usr" is a directory, "bin" a link to "usr/bin".
 struct RootEntry {
   std::string name;
   std::string link;  // empty: a directory, or a file
@@ -25,9 +25,9 @@ struct RootEntry {
 
 // What the root has on the way to certificates_path. Nothing can be made in a directory of it, so that where the file
 // is missing the deepest directory is laid out anew, from its own entries, with the file among them.
-struct CertificatePlace {
+struct CertificateLocation {
   bool is_file = false;            // it is there: another can lie over it
-  std::string directory;           // the deepest that is bound into boxes; empty: none
+  std::string directory;           // the deepest that is bound into sandboxes; empty: none
   std::vector<RootEntry> entries;  // of that directory, but for what is in the way
 };
 
@@ -49,17 +49,17 @@ struct Machine {
   std::vector<RootEntry> root;                     // of the image, or of the host
   std::vector<RootEntry> opt;                      // of opt_source(), but for programs_path
   std::vector<std::string> etc;                    // what exists of etc_paths()
-  CertificatePlace certificates;                   // where SandboxOptions::ca_bundle_file is to lie
+  CertificateLocation certificates;                // where SandboxOptions::ca_bundle_file is to lie
 };
 
-// The directory that boxes see as /opt, entry by entry, so that programs_path can be among them; empty: none. An
+// The directory that sandboxes see as /opt, entry by entry, so that programs_path can be among them; empty: none. An
 // image's own, or the host's if it is one of extra_paths.
 std::string opt_source(const SandboxOptions& options);
 
-// Names below /etc that a box made of the host's directories gets as they are.
+// Names below /etc that a sandbox made of the host's directories gets as they are.
 std::span<const std::string_view> etc_paths();
 
-// When a step is taken: once for all boxes, for each box ahead of time, or when it is claimed.
+// When a step is taken: once for all sandboxes, for each sandbox ahead of time, or when it is claimed.
 enum class Stage : uint8_t { root, box, claim };
 
 enum class MountKind : uint8_t {
@@ -92,7 +92,7 @@ struct IdMap {
   bool operator==(const IdMap&) const = default;
 };
 
-// /workspace: an overlay whose upper layer is the box's own.
+// /workspace: an overlay whose upper layer is the sandbox's own.
 struct WorkspaceOverlay {
   std::vector<std::string> layers;  // of the host, topmost first
   bool upper_on_tmpfs = true;       // else in a directory below state_dir, where nothing bounds it
@@ -161,7 +161,7 @@ struct Plan {
   std::span<const SyscallRule> syscalls;
 };
 
-// Whose the box's user is inside, and where things are.
+// Whose the sandbox's user is inside, and where things are.
 inline constexpr uint32_t box_uid = 1000;
 inline constexpr uint32_t box_gid = 1000;
 inline constexpr std::string_view workspace_path = "/workspace";

@@ -1,13 +1,13 @@
-// Boxes: each a Linux sandbox of its own in which commands run, watched from outside, and which is
-// proven dead when it ends.
+// Sandboxes: isolated Linux environments in which commands run. The server supervises each from outside, and proves
+// that no process is left when it ends.
 //
-// A box is built from a plan (sandbox/plan.h: pure, printable) by a driver. Inside there is one
-// program of ours, the shim, which starts commands and reaps them; it knows no token, no key and no
-// model. Commands' output comes out through pipes that this side made, so the shim never touches it
-// and a full pipe stops the command, not the server.
+// `Sandbox` opens sandboxes with a driver; a `Box` is one of them; a `Process` is one command in it. A sandbox is built
+// from a plan (plan.h). Inside runs one small program of ours, which starts commands and reaps them; it knows no token,
+// no key and no model. The output of a command comes through pipes that the server made, so that this program never
+// touches it, and a full pipe stops the command and not the server.
 //
-// Called from the loop's thread; answers come on the loop's thread, never from inside the call.
-// Not its business: what a command means (runner), what is in the workspace (workspace).
+// Called from the loop's thread; callbacks come on the loop's thread, never from inside the call. This module neither
+// knows what a command means (runner) nor what is in the workspace (workspace). README.md shows the flow.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@
 
 namespace sluice::sandbox {
 
-// What one box may use. 0 where a limit is not wanted.
+// Limits of one sandbox. 0: no limit.
 struct Limits {
   int64_t memory_bytes_max = 2LL << 30;
   int64_t processes_max = 512;
   int64_t cpu_seconds_max = 3600;  // of one process
-  int64_t cpu_percent_max = 0;     // of one core, for the whole box
+  int64_t cpu_percent_max = 0;     // of one core, for the whole sandbox
   int64_t open_files_max = 4096;   // of one process
   int64_t file_bytes_max = 1LL << 30;
   int64_t workspace_bytes_max = 1LL << 30;
@@ -38,20 +38,20 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-// A directory of the host that is seen inside, read-only.
+// A directory of the host that is mounted read-only.
 struct Bind {
   std::string from;  // absolute, below SandboxOptions::state_dir or harness_dir
   std::string to;    // "/skills/NAME", "/opt/harness/NAME"
 };
 
 struct BoxRequest {
-  std::string name;                 // whose it is: for people, logs and leftovers
+  std::string name;                 // of its owner, for people and logs
   std::vector<std::string> layers;  // of /workspace, topmost first: directories below state_dir, never written to
   std::vector<Bind> binds;
   std::map<std::string, std::string> environment;  // of every command
 };
 
-// A door in the box's own loopback that this side answers: made before anything in the box runs.
+// Ports on the sandbox's own loopback that the server listens on before any process runs inside.
 inline constexpr uint16_t egress_port = 3128;
 inline constexpr uint16_t bridge_port = 3129;
 
@@ -60,19 +60,19 @@ enum class ExitCause : uint8_t {
   exited,         // by itself: code
   killed,         // by a signal: code is its number
   timed_out,      // Command::timeout_ms
-  stopped,        // by Process::stop() or the box's end
-  out_of_memory,  // the box's memory limit
+  stopped,        // by Process::stop() or the end of the sandbox
+  out_of_memory,  // the sandbox's memory limit
   cpu_limit,      // cpu_seconds_max
   file_limit,     // file_bytes_max
   not_started,    // no such program, no such directory: Exit::what says
-  box_lost,       // the box went away under it
+  box_lost,       // the sandbox was lost while it ran
 };
 std::string_view name_of(ExitCause cause);
 
 struct Exit {
   ExitCause cause = ExitCause::exited;
   int code = 0;
-  std::string what;  // for people, where the cause alone does not tell
+  std::string what;  // for people, if the cause alone does not explain it
   int64_t cpu_ms = 0;
   int64_t memory_bytes_peak = 0;
 };
@@ -81,11 +81,11 @@ struct Exit {
 // the shim's own (sandbox/shim_tools.h), which run like any other command.
 struct Command {
   std::vector<std::string> argv;
-  std::map<std::string, std::string> environment;  // on top of the box's
+  std::map<std::string, std::string> environment;  // in addition to that of the sandbox
   std::string directory = "/workspace";
-  std::string input;         // its standard input; then end of file
-  bool keeps_input = false;  // after `input` its standard input stays open: for Process::write()
-  int64_t timeout_ms = 0;    // 0: none. At the time the whole process group is killed.
+  std::string input;         // standard input, followed by end of file
+  bool keeps_input = false;  // standard input stays open after `input`, for Process::write()
+  int64_t timeout_ms = 0;    // 0: none. When it has passed, the whole process group is killed.
   bool background =
       false;  // on_exit comes when argv[0]'s process ends, as always; but dropping the Process leaves it running
 };
@@ -95,20 +95,19 @@ enum class Stream : uint8_t { out, err };
 class ProcessListener {
  public:
   virtual ~ProcessListener() = default;
-  // As it comes, in pieces of at most 64 KiB; bytes, not text. All of it comes before on_exit(),
-  // unless something that the command left behind holds the pipe open: then on_exit() comes first
-  // and ends it.
+  // Called as output arrives, in pieces of at most 64 KiB; bytes, not text. All of it comes before on_exit(), unless a
+  // process that the command left behind holds the pipe open: then on_exit() comes first, and no output after it.
   virtual void on_output(Stream stream, std::string_view bytes) = 0;
   virtual void on_exit(Exit exit) = 0;
 };
 
-// A command at work. Dropping it kills its process group (not a background one); nothing is heard then.
+// A running command. Destroying it kills its process group, unless it is a background command; no callback comes then.
 class Process {
  public:
   virtual ~Process() = default;
   virtual void stop() = 0;              // SIGTERM, SIGKILL after a second
-  virtual void pause(bool paused) = 0;  // reads no more output until told otherwise
-  // Of a command that keeps its input: more of it, in order, held here while the pipe is full; then its end. Neither
+  virtual void pause(bool paused) = 0;  // true: reads no output until it is called with false
+  // Appends to the input of a command that keeps it, buffered here while the pipe is full, or ends the input. Neither
   // has an effect once the command is over or has closed its input.
   virtual void write(std::string_view bytes) = 0;
   virtual void close_input() = 0;
@@ -117,42 +116,42 @@ class Process {
 
 class Box {
  public:
-  // Kills what is inside, if kill() was not called; the proof is then the Sandbox's business.
+  // Kills all processes inside if kill() was not called; the Sandbox then proves their death.
   virtual ~Box() = default;
 
   // `listener` must outlive the Process. No callback comes from inside start().
   [[nodiscard]] virtual std::unique_ptr<Process> start(Command command, ProcessListener& listener) = 0;
 
-  // The workspace as the box sees it, and what it changed (an overlay's upper layer): directory
-  // descriptors that stay good for as long as the Box lives, also after kill().
+  // The workspace as the sandbox sees it, and its changes (the upper layer of an overlay): directory descriptors that are
+  // valid for as long as the Box exists, also after kill().
   virtual int workspace_fd() const = 0;
   virtual int changes_fd() const = 0;
 
   virtual bool was_warm() const = 0;
 
-  // Accepts what is sent to 127.0.0.1:egress_port inside; nonblocking. Once; empty the second time. While
-  // nobody has taken it, connections wait.
+  // The nonblocking listener of 127.0.0.1:egress_port inside. Empty at the second call. Connections wait until the
+  // listener has been taken.
   virtual OwnedFd take_egress_listener() = 0;
-  // The same for 127.0.0.1:bridge_port.
+  // The listener of 127.0.0.1:bridge_port, in the same way.
   virtual OwnedFd take_bridge_listener() = 0;
 
-  // Called once, if the box ends without kill().
+  // Called once, if the sandbox ends without kill().
   virtual void on_lost(Callback<void(std::string what)> then) = 0;
 
-  // Frozen: all processes inside stop where they are, commands that are started begin when it is thawed, and the time
-  // of Command::timeout_ms stands still. What is stopped, dropped or killed ends all the same.
+  // While frozen, all processes inside stand still, commands that are started begin when it is thawed, and
+  // Command::timeout_ms does not pass. Commands and sandboxes that are stopped or killed end nevertheless.
   virtual void freeze(bool frozen) = 0;
 
-  // Kills everything inside at once; `done` when it is proven that no process is left, or with the reason why that
-  // could not be proven within half a minute.
+  // Kills all processes inside at once. `done` is called when it is proven that none is left, or with the reason why
+  // that could not be proven within half a minute.
   virtual void kill(Callback<void(Result<Unit>)> done) = 0;
 };
 
-// What this machine can do, found out by trying. Printed by `sluice doctor`.
+// A feature of this machine that sandboxes use, found out by trying. Printed by `sluice doctor`.
 struct Ability {
   std::string name;  // "user namespaces"
   bool there = false;
-  std::string means;  // what is lost without it, or how it is done instead
+  std::string means;  // what is missing without it, or what replaces it
 };
 
 class Sandbox {
@@ -160,48 +159,48 @@ class Sandbox {
   virtual ~Sandbox() = default;
   virtual std::string_view driver() const = 0;  // "namespaces", "oci"
   virtual const std::vector<Ability>& abilities() const = 0;
-  // Boxes that are built and not claimed.
+  // How many sandboxes are built and not claimed.
   virtual int warm_available() const = 0;
 
-  // A box nobody has used before: warm if one is waiting, else built. Each `done` is called once, in the worst case
-  // with an error that says what was waited for. Returns a ticket for give_up().
+  // Opens a sandbox that was never used before: a warm one if there is one, otherwise it is built. Each `done` is called
+  // once, in the worst case with an error that says what did not happen in time. Returns a ticket for give_up().
   virtual uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) = 0;
 
-  // The caller does not want that box any more: what was begun for it is killed, and `done` is called with an error
-  // soon, whatever state the box is in. Has no effect once `done` was called.
+  // Cancels open(): what was started for it is killed, and `done` is called with an error soon, whatever state the
+  // sandbox is in. Has no effect once `done` was called.
   virtual void give_up(uint64_t ticket) = 0;
 
-  // Kills every box and proves it; `done` then. Nothing can be opened any more.
+  // Kills every sandbox, and calls `done` when that is proven. No sandbox can be opened after this.
   virtual void close(Callback<void()> done) = 0;
 };
 
-// Users below 600,100,000 are given to people for their containers (SUB_UID_MAX of login.defs), those up to
-// 1,879,048,191 by systemd to its own, and those up to 2,000,200,000 to people of a directory (SSSD). Programs may
-// count them signed.
+// User ids below 600,100,000 are assigned to people's containers (SUB_UID_MAX of login.defs), those up to 1,879,048,191
+// to systemd's own, and those up to 2,000,200,000 to people of a directory (SSSD). Programs may treat ids as signed.
 inline constexpr uint32_t host_uid_default = 2'100'000'000;
 
 struct SandboxOptions {
   std::string driver = "namespaces";
-  std::string state_dir;                 // layers, bundles: what requests may name lies below it
-  std::string harness_dir;               // agent programs: what binds may name too; empty: none
-  std::string root;                      // an image directory; empty: made of the host's own /usr, /bin, /lib, /etc …
-  std::string ca_bundle_file;            // lies over /etc/ssl/certs/ca-certificates.crt in every box; empty: the host's
-  std::vector<std::string> extra_paths;  // more of the host's directories, read-only, at their own place
+  std::string state_dir;       // layers and bundles that requests name lie below it
+  std::string harness_dir;     // agent programs, which binds may name too; empty: none
+  std::string root;            // an image directory; empty: the host's own /usr, /bin, /lib, /etc …
+  std::string ca_bundle_file;  // mounted over /etc/ssl/certs/ca-certificates.crt in every sandbox; empty: the host's
+  std::vector<std::string> extra_paths;  // further directories of the host, mounted read-only at the same path
   Limits limits;
-  int warm_target = 2;                   // 0: none is built ahead
-  uint32_t host_uid = host_uid_default;  // as root: whose files are that boxes may write; the next are counted from it
-  uint32_t host_uid_count = 4096;        // users outside that boxes take turns at, after that; 0: it is the user of all
-  std::string oci_runtime;               // "crun", "runc"; empty: whichever is there
+  int warm_target = 2;  // 0: none is built ahead of requests
+  uint32_t host_uid =
+      host_uid_default;            // as root: the owner of files that sandboxes may write, and the first of host_uid_count
+  uint32_t host_uid_count = 4096;  // further users, of which each sandbox gets one; 0: all sandboxes have host_uid
+  std::string oci_runtime;         // "crun", "runc"; empty: the first that is installed
 };
 
-// Starts what it needs and reaps what an earlier life left. `unavailable` when this machine cannot
-// do it, with what is missing and what to do.
+// Starts the driver and removes what an earlier server left behind. Fails with `unavailable` if this machine lacks a
+// feature, with what is missing and what to do.
 Result<std::unique_ptr<Sandbox>> open_sandbox(SandboxOptions options, world::Reactor& reactor, world::Log& log,
                                               world::Metrics& metrics);
 
-// The plan of a box as text, for people: `sluice sandbox plan`.
+// The plan of a sandbox as text, for people: `sluice sandbox plan`.
 std::string describe_plan(const SandboxOptions& options, const BoxRequest& request);
-// What this machine can do, without starting anything that stays.
+// The abilities of this machine. Starts no process that stays.
 std::vector<Ability> probe_abilities(const SandboxOptions& options);
 
 }  // namespace sluice::sandbox

@@ -1,4 +1,4 @@
-// The shim's own commands: what an agent does to files, done inside the box, with the box's eyes.
+// The shim's own commands: what an agent does to files, done inside the sandbox, with the sandbox's eyes.
 //
 // They are started like any program (Command::argv) and bound by the same limits. Relative paths are
 // of /workspace. Exit code 0: done, standard output has the answer, and standard error may say that

@@ -197,7 +197,7 @@ class ScrubStream {
   std::unique_ptr<State> state_;
 };
 
-// ── what a run's box is to the workspace's API ──
+// ── what a run's sandbox is to the workspace's API ──
 struct BoxOwner {
   model::TenantId tenant;
   model::RunId run;

@@ -1,4 +1,4 @@
-// S-12: what comes back from a box, and what does not.
+// S-12: what comes back from a sandbox, and what does not.
 #include <algorithm>
 
 #include "workspace/tree_fixture.h"

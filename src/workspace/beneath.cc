@@ -136,7 +136,7 @@ OwnedFd open_locked(int directory, const std::string& name) {
 
 std::optional<PlainFile> open_plain_file(int directory, const std::string& name) {
   // Opening a device can do things; looking first leaves that to whoever swaps a name in between,
-  // and a box has no devices to swap.
+  // and a sandbox has no devices to swap.
   const auto before = stat_beneath(directory, name);
   if (!before) return std::nullopt;
   if (!S_ISREG(before->st_mode)) return errno = EINVAL, std::nullopt;

@@ -1,4 +1,4 @@
-// What is in a box's workspace, seen from outside: layers and their changes, the diff, files that
+// What is in a sandbox's workspace, seen from outside: layers and their changes, the diff, files that
 // come back, bundles that go in, and the watch on all of it.
 //
 // The tree belongs to whoever works inside and may be hostile at every instant: links that point

@@ -80,7 +80,7 @@ HostBait::HostBait() {
   std::string pattern = fs::temp_directory_path() / "sluice-bait-XXXXXX";
   directory_ = mkdtemp(pattern.data());
   canary_ = "canary-" + std::to_string(getpid()) + "-of-the-host";
-  fs::permissions(directory_, fs::perms(0755));  // only the box is to be in the way
+  fs::permissions(directory_, fs::perms(0755));  // only the sandbox is to be in the way
   for (const char* name : {"other", "data"}) fs::create_directories(directory_ / name);
   for (const char* name : {"secret", "other/file", "data/bootstrap.json"}) std::ofstream(directory_ / name) << canary_;
   setenv("SLUICE_BAIT", canary_.c_str(), 1);

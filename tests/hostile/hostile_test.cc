@@ -1,4 +1,4 @@
-// A hostile program in a box: one test for each attack and driver. Prints what became of each, which
+// A hostile program in a sandbox: one test for each attack and driver. Prints what became of each, which
 // tests/hostile/table turns into a table.
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -47,7 +47,7 @@ std::string install_probe(BoxStory& story) {
   return directory;
 }
 
-// Memory of the whole box is bounded by a control group; without one each process has its own bound.
+// Memory of the whole sandbox is bounded by a control group; without one each process has its own bound.
 // An OCI runtime has no word for a bound on inotify.
 bool is_owed(std::string_view probe, BoxStory& story) {
   if (probe == "inotify_exhaustion") return story.sandbox().driver() == "namespaces";

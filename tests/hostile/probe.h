@@ -17,7 +17,7 @@ struct Verdict {
   std::string how;
 };
 
-// KEY=VALUE arguments: where the host keeps what is not to be reached, and what the box's limits are.
+// KEY=VALUE arguments: where the host keeps what is not to be reached, and what the sandbox's limits are.
 class Facts {
  public:
   explicit Facts(std::span<char*> arguments);

@@ -1,4 +1,4 @@
-// Attacks on the host's files, and on the root that the box sees.
+// Attacks on the host's files, and on the root that the sandbox sees.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Attacks by appetite: each must end at the box's limit and not before half of it, or it proves nothing.
+// Attacks by appetite: each must end at the sandbox's limit and not before half of it, or it proves nothing.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
@@ -55,7 +55,7 @@ Verdict descriptor_exhaustion(const Facts& facts) {
   return error == EMFILE ? resisted("EMFILE after " + std::to_string(count)) : broken("no EMFILE");
 }
 
-// Watches are counted for the user that made the box's namespace: the server.
+// Watches are counted for the user that made the sandbox's namespace: the server.
 Verdict inotify_exhaustion(const Facts&) {
   constexpr int fair = 64;
   int count = 0;
@@ -160,7 +160,7 @@ Verdict memory_bomb(const Facts& facts) {
       [&] { return eat(bytes) ? escaped("had " + std::to_string(bytes) + " bytes") : resisted("mmap: ENOMEM"); });
 }
 
-// Each within its own limit, all together beyond the box's.
+// Each within its own limit, all together beyond the sandbox's.
 Verdict memory_by_many(const Facts& facts) {
   const long bytes = facts.number("memory_bytes_max") / 2;
   std::array<int, 2> ends{};

@@ -209,7 +209,7 @@ Verdict network_interfaces(const Facts&) {
   if (fd < 0) return sum;
   ifreq request = {};
   std::strcpy(request.ifr_name, "lo");
-  // As it is: where there is no box, taking lo down would cut the machine off from itself.
+  // As it is: where there is no sandbox, taking lo down would cut the machine off from itself.
   if (ioctl(fd, SIOCGIFFLAGS, &request) == 0) add(sum, judge("lo's flags", ioctl(fd, SIOCSIFFLAGS, &request)));
   add(sum, opens("/dev/net/tun", O_RDWR));
   close(fd);

@@ -1,4 +1,4 @@
-// Attacks that try to become more than the box's user is.
+// Attacks that try to become more than the sandbox's user is.
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>

@@ -1,4 +1,4 @@
-// Attacks on other processes: the box's own process 1, and whatever lives outside.
+// Attacks on other processes: the sandbox's own process 1, and whatever lives outside.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -78,7 +78,7 @@ Verdict init_pidfd_getfd(const Facts&) {
   return sum;
 }
 
-// '?' where the box does not even show it.
+// '?' where the sandbox does not even show it.
 char state_of_init() {
   const std::string line = contents("/proc/1/stat");
   const auto end = line.rfind(')');

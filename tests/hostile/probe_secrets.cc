@@ -1,4 +1,4 @@
-// Looks for a secret that the server's process knows and the box must not. It is told backwards, so
+// Looks for a secret that the server's process knows and the sandbox must not. It is told backwards, so
 // that the probe's own memory does not hold what it looks for.
 #include <dirent.h>
 #include <fcntl.h>

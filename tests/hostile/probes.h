@@ -1,5 +1,5 @@
-// What a hostile program in a box tries: one row an attack. The program (probe.cc) makes them, the
-// test (hostile_test.cc) sends it into a box of each driver, one test a row.
+// What a hostile program in a sandbox tries: one row an attack. The program (probe.cc) makes them, the
+// test (hostile_test.cc) sends it into a sandbox of each driver, one test a row.
 #pragma once
 
 #include <array>
@@ -112,7 +112,7 @@ inline constexpr std::array<ProbeRow, 105> probe_rows = {{
     // Devices.
     {"device_create", "mknod a disk or memory device"},
     {"device_nodes", "open any device but the harmless ones"},
-    // Limits. Each must end at its limit, and the box must answer afterwards.
+    // Limits. Each must end at its limit, and the sandbox must answer afterwards.
     {"fork_bomb", "fork without end"},
     {"descriptor_exhaustion", "open files without end"},
     {"inotify_exhaustion", "take all inotify instances of the server's user"},

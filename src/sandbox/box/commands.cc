@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "sandbox/box/line.h"
+#include "sandbox/box/messages.h"
 
 namespace sluice::sandbox::box {
 namespace {

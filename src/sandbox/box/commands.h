@@ -1,12 +1,12 @@
-// What a box's init does once the box is claimed: it starts commands, reaps whatever dies, and tells.
+// The init process of a claimed sandbox: it starts commands, reaps dead processes, and reports to the server.
 #pragma once
 
-#include "sandbox/box/line.h"
+#include "sandbox/box/messages.h"
 
 namespace sluice::sandbox::box {
 
-// Serves until the line ends; then the box ends with its init. By its first order the server shows that it has what was
-// kept for it.
+// Serves until the socket is closed; then the sandbox ends with its init. By its first order the server shows that it
+// has what was kept for it.
 int serve_commands(int line, Kept& kept);
 
 // The shim's own tools, "@read" and the like. True if `name` is one; run_tool then gives its exit code.

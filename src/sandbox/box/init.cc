@@ -21,11 +21,11 @@
 #include <initializer_list>
 
 #include "sandbox/box/commands.h"
-#include "sandbox/box/doors.h"
+#include "sandbox/box/listeners.h"
 #include "sandbox/box/steps.h"
 #include "sandbox/box/zygote.h"
 
-// While a box waits, /workspace is a tmpfs with upper, work, lower, harness and state in it, covered by an
+// While a sandbox waits, /workspace is a tmpfs with upper, work, lower, harness and state in it, covered by an
 // overlay of an empty lower layer. Init works in that tmpfs, below the cover, where no path leads. A
 // claim without layers finds its workspace ready; one with layers lays a second overlay on top.
 namespace sluice::sandbox::box {
@@ -112,16 +112,17 @@ void set_limits(Reader& fields) {
   }
 }
 
-// What a box takes of these is counted for its user outside too. Where that is the user of all boxes, or the server's
-// own, whose watcher would be left without, each must be content with little: root has 128 instances by default. And a
-// second lock on what the filter refuses. The kernel goes by who writes, so that the zygote's /proc will do.
+// What a sandbox takes of these is counted for its user outside too. Where that is the user of all sandboxes, or the
+// server's own, whose watcher would be left without, each must be content with little: root has 128 instances by
+// default. And a second lock on what the filter refuses. The kernel goes by who writes, so that the zygote's /proc will
+// do.
 void bound_tables(bool is_own_user) {
   write_file("/proc/sys/user/max_inotify_instances", is_own_user ? "64" : "8", is_own_user ? 2 : 1);
   write_file("/proc/sys/user/max_inotify_watches", is_own_user ? "65536" : "8192", is_own_user ? 5 : 4);
   write_file("/proc/sys/user/max_user_namespaces", "0", 1);
 }
 
-bool build(const Zygote& zygote, Message& order, int (&doors)[door_count], Trouble& trouble) {
+bool build(const Zygote& zygote, Message& order, int (&listeners)[listener_count], Trouble& trouble) {
   Reader fields(order.payload, order.head.payload_bytes);
   fields.number();
   const uint64_t uid = fields.number();
@@ -133,7 +134,7 @@ bool build(const Zygote& zygote, Message& order, int (&doors)[door_count], Troub
   sethostname(hostname, strlen(hostname));
   bound_tables(zygote.user_count > 0);
   raise_loopback();
-  if (!open_doors(doors, trouble)) return false;
+  if (!open_listeners(listeners, trouble)) return false;
 
   // Mounts that came along from the zygote are locked to each other; a copy of them has one top that is ours.
   if (mount(tree_path, tree_path, nullptr, MS_BIND | MS_REC, nullptr) != 0) return trouble.say("bind the tree");
@@ -187,7 +188,7 @@ bool claim(const Zygote& zygote, Message& order, int (&shown)[2], Trouble& troub
 void be_init(const Zygote& zygote, Message& order, int go) {
   char byte = 0;
   if (order.descriptor_count < 1 || read(go, &byte, 1) != 1) _exit(1);
-  // One descriptor from here on: what a box could inherit is what is open now.
+  // One descriptor from here on: what a sandbox could inherit is what is open now.
   constexpr int line = server_descriptor;
   const int wanted = fcntl(order.descriptors[0], F_DUPFD_CLOEXEC, 100);
   if (wanted < 0 || dup3(wanted, line, O_CLOEXEC) < 0) _exit(1);
@@ -195,10 +196,10 @@ void be_init(const Zygote& zygote, Message& order, int go) {
   prctl(PR_SET_NAME, "sluice-init");
 
   Trouble trouble;
-  int doors[door_count] = {-1, -1};
-  if (!build(zygote, order, doors, trouble)) give_up(line, trouble);
+  int listeners[listener_count] = {-1, -1};
+  if (!build(zygote, order, listeners, trouble)) give_up(line, trouble);
   Kept kept;
-  if (!hand_over(line, {.verb = Verb::ready, .a = door_count}, doors, door_count, kept)) {
+  if (!hand_over(line, {.verb = Verb::ready, .a = listener_count}, listeners, listener_count, kept)) {
     trouble.say("hand over the sandbox's listeners");
     give_up(line, trouble);
   }

@@ -16,8 +16,8 @@
 #include <initializer_list>
 
 #include "sandbox/box/commands.h"
-#include "sandbox/box/doors.h"
-#include "sandbox/box/line.h"
+#include "sandbox/box/listeners.h"
+#include "sandbox/box/messages.h"
 #include "sandbox/box/steps.h"
 
 namespace sluice::sandbox::box {
@@ -49,7 +49,7 @@ bool copy_program(const char* to) {
 
 bool make_owned(char* path, uid_t owner) { return make_directories(path) && chown(path, owner, owner) == 0; }
 
-// The upper layer is outside the root, so that a box sees its workspace only.
+// The upper layer is outside the root, so that a sandbox sees its workspace only.
 bool lay_workspace(Stage& stage, Reader& fields, Trouble& trouble) {
   const char* const room = fields.text();
   const char* const overlay = fields.text();
@@ -104,7 +104,7 @@ bool lay_out(Stage& stage, Reader& fields, Trouble& trouble) {
 }
 
 // Shows the server the workspace and its changes, then turns into the runtime, which leaves the line
-// to the box.
+// to the sandbox.
 bool launch(Message& order, Trouble& trouble) {
   Reader fields(order.payload, order.head.payload_bytes);
   Stage stage;
@@ -136,24 +136,24 @@ int run_launch() {
 }
 
 int run_guest() {
-  // The runtime gave this process the box's own user: without this, commands could look into it.
+  // The runtime gave this process the sandbox's own user: without this, commands could look into it.
   prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_NAME, "sluice-init");
   fcntl(server_descriptor, F_SETFD, FD_CLOEXEC);
   close_range(server_descriptor + 1, ~0u, 0);
   // The pid that the server knows it by is not ours to tell; a descriptor is the same to both.
-  int shown[1 + door_count] = {static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0))};
+  int shown[1 + listener_count] = {static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0))};
   if (shown[0] < 0) return 1;
-  int doors[door_count] = {-1, -1};
+  int listeners[listener_count] = {-1, -1};
   Trouble trouble;
-  if (!open_doors(doors, trouble)) {
+  if (!open_listeners(listeners, trouble)) {
     send_failure(server_descriptor, {.verb = Verb::failed}, trouble.what);
     return 1;
   }
-  memcpy(shown + 1, doors, sizeof doors);
-  const Head ready = {.verb = Verb::ready, .a = door_count};
+  memcpy(shown + 1, listeners, sizeof listeners);
+  const Head ready = {.verb = Verb::ready, .a = listener_count};
   // Numbers would be of no use: the pidfd by which the server could take them is among what is refused.
-  if (!send(server_descriptor, ready, shown, 1 + door_count)) {
+  if (!send(server_descriptor, ready, shown, 1 + listener_count)) {
     trouble.say("hand over the sandbox's listeners");
     send_failure(server_descriptor, {.verb = Verb::failed}, trouble.what);
     return 1;

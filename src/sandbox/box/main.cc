@@ -4,7 +4,7 @@
 #include "sandbox/box/zygote.h"
 
 // Started by the server from memory, with its socket as descriptor 3. As the zygote it bears every
-// other process of a box; under an OCI runtime it is first what starts the runtime, then its guest.
+// other process of a sandbox; under an OCI runtime it is first what starts the runtime, then its guest.
 int main(int argc, char** argv) {
   using namespace sluice::sandbox::box;
   const char* const face = argc > 1 ? argv[1] : "";

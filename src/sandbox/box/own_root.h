@@ -9,7 +9,7 @@
 // and both are seen through one overlay more.
 #pragma once
 
-#include "sandbox/box/line.h"
+#include "sandbox/box/messages.h"
 
 namespace sluice::sandbox::box {
 

@@ -42,8 +42,8 @@ bool enter_namespaces(bool is_root, uint64_t uid, uint64_t gid, Trouble& trouble
   return true;
 }
 
-// Below the staging directory: the tree of boxes, the state directory, the agent programs, and a proc, without which
-// the kernel lets no user namespace mount its own.
+// Below the staging directory: the tree of sandboxes, the state directory, the agent programs, and a proc, without
+// which the kernel lets no user namespace mount its own.
 bool furnish(const char* staging, const char* state, const char* harness, Reader& steps, Trouble& trouble) {
   char path[PATH_MAX];
   const auto below = [&](const char* name) {
@@ -94,7 +94,7 @@ const char* spare_directory(const char* staging, const char* state) {
   return path;
 }
 
-// `trouble` says what all boxes share all the same; empty: nothing.
+// `trouble` says what all sandboxes share all the same; empty: nothing.
 void prepare_tree(Zygote& zygote, const char* spare, Trouble& trouble) {
   zygote.own_root = {.tree = tree_path, .work = work_path, .spare = spare, .is_mapped = !zygote.is_root};
   zygote.has_own_root = prepare_own_root(zygote.own_root, trouble);
@@ -122,7 +122,7 @@ bool prepare(Zygote& zygote, Message& message, Trouble& trouble, Trouble& shared
   const uint64_t uid = fields.number();
   const uint64_t gid = fields.number();
   zygote.seat_target = fields.number();
-  zygote.first_seat = fields.number();
+  zygote.first_slot = fields.number();
   zygote.owner = fields.number();
   zygote.user_count = fields.number();
   const char* const staging = fields.text();

@@ -1,7 +1,7 @@
 // Carries out the steps of a plan, one after the other, without opinions.
 #pragma once
 
-#include "sandbox/box/line.h"
+#include "sandbox/box/messages.h"
 
 namespace sluice::sandbox::box {
 

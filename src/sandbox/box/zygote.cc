@@ -22,11 +22,11 @@ struct Yard {
   Zygote zygote;
   uint64_t next_seat = 1;
   struct Parked {
-    uint64_t seat;
+    uint64_t slot;
     int line;
   } parked[seats_max];
   int parked_count = 0;
-  uint64_t* graves = nullptr;  // seats whose groups could not be removed yet
+  uint64_t* graves = nullptr;  // slots whose groups could not be removed yet
   std::size_t grave_count = 0;
   std::size_t grave_room = 0;
 };
@@ -34,20 +34,20 @@ struct Yard {
 void park_seat(Yard& yard) {
   int lines[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lines) != 0) return;
-  const uint64_t seat = yard.next_seat++;
+  const uint64_t slot = yard.next_seat++;
   const pid_t child = fork();
   if (child == 0) {
     close(lines[0]);
     for (int i = 0; i < yard.parked_count; ++i) close(yard.parked[i].line);
     Message none;
-    be_seat(yard.zygote, seat, lines[1], none);
+    be_seat(yard.zygote, slot, lines[1], none);
   }
   close(lines[1]);
   if (child < 0) {
     close(lines[0]);
     return;
   }
-  yard.parked[yard.parked_count++] = {seat, lines[0]};
+  yard.parked[yard.parked_count++] = {slot, lines[0]};
 }
 
 void fill_seats(Yard& yard) {
@@ -68,9 +68,9 @@ void build(Yard& yard, Message& order) {
     close(first.line);
     if (sent) return;
   }
-  const uint64_t seat = yard.next_seat++;
+  const uint64_t slot = yard.next_seat++;
   const pid_t child = fork();
-  if (child == 0) be_seat(yard.zygote, seat, -1, order);
+  if (child == 0) be_seat(yard.zygote, slot, -1, order);
   if (child < 0) {
     Trouble trouble;
     trouble.say("fork");
@@ -81,30 +81,30 @@ void build(Yard& yard, Message& order) {
 
 // True when its groups are gone and the server was told so. A group whose last process has just died can be busy for a
 // moment.
-bool bury(const Yard& yard, uint64_t seat) {
+bool remove_groups(const Yard& yard, uint64_t slot) {
   char name[32];
-  name_seat(name, seat);
+  name_slot(name, slot);
   bool gone = true;
   for (int i = 0; i < yard.zygote.group_count; ++i) {
     if (unlinkat(yard.zygote.groups[i], name, AT_REMOVEDIR) != 0 && errno != ENOENT) gone = false;
   }
-  return gone && send(yard.zygote.line, Head{.verb = Verb::buried, .a = static_cast<int64_t>(seat)});
+  return gone && send(yard.zygote.line, Head{.verb = Verb::groups_removed, .a = static_cast<int64_t>(slot)});
 }
 
-void bury_or_remember(Yard& yard, uint64_t seat) {
-  if (bury(yard, seat)) return;
+void bury_or_remember(Yard& yard, uint64_t slot) {
+  if (remove_groups(yard, slot)) return;
   if (yard.grave_count == yard.grave_room) {
     yard.grave_room = yard.grave_room * 2 + 16;
     yard.graves = static_cast<uint64_t*>(realloc(yard.graves, yard.grave_room * sizeof(uint64_t)));
     if (yard.graves == nullptr) abort();
   }
-  yard.graves[yard.grave_count++] = seat;
+  yard.graves[yard.grave_count++] = slot;
 }
 
 void revisit_graves(Yard& yard) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < yard.grave_count; ++i) {
-    if (!bury(yard, yard.graves[i])) yard.graves[kept++] = yard.graves[i];
+    if (!remove_groups(yard, yard.graves[i])) yard.graves[kept++] = yard.graves[i];
   }
   yard.grave_count = kept;
 }
@@ -149,7 +149,7 @@ int serve(Yard& yard, int signals) {
       return 0;
     }
     if (message.head.verb == Verb::build) build(yard, message);
-    if (message.head.verb == Verb::bury) bury_or_remember(yard, static_cast<uint64_t>(message.head.a));
+    if (message.head.verb == Verb::remove_groups) bury_or_remember(yard, static_cast<uint64_t>(message.head.a));
     release(message);
     fill_seats(yard);
   }
@@ -157,8 +157,8 @@ int serve(Yard& yard, int signals) {
 
 }  // namespace
 
-void name_seat(char (&name)[32], uint64_t seat) {
-  snprintf(name, sizeof name, "s%llu", static_cast<unsigned long long>(seat));
+void name_slot(char (&name)[32], uint64_t slot) {
+  snprintf(name, sizeof name, "s%llu", static_cast<unsigned long long>(slot));
 }
 
 int run_zygote() {
@@ -174,7 +174,7 @@ int run_zygote() {
     send_failure(yard.zygote.line, {.verb = Verb::build_failed}, trouble.what);
     return 1;
   }
-  yard.next_seat = yard.zygote.first_seat;
+  yard.next_seat = yard.zygote.first_slot;
   sigset_t children;
   sigemptyset(&children);
   sigaddset(&children, SIGCHLD);

@@ -1,18 +1,18 @@
-// The zygote: the small process from which boxes are born.
+// The zygote: the small process from which sandboxes are forked.
 //
 // To fork a large server costs milliseconds and copies its secrets; so the server starts this
-// program first, and it makes the tree that all boxes share, in a mount namespace of its own. For
-// each box it forks a *seat*, which goes into the box's control groups (that takes milliseconds of
-// waiting, so a few seats are kept waiting), lays the tree out with inodes of the box's own, and then
-// bears the box's init as the zygote's child.
+// program first, and it makes the tree that all sandboxes share, in a mount namespace of its own. For
+// each sandbox it forks a *slot*, which goes into the sandbox's control groups (that takes milliseconds of
+// waiting, so a few slots are kept waiting), lays the tree out with inodes of the sandbox's own, and then
+// bears the sandbox's init as the zygote's child.
 //
 // When the server is gone, however it went, its socket ends here; the zygote ends, and the kernel
-// kills its children, each of which is the init of a box and takes the box along.
+// kills its children, each of which is the init of a sandbox and takes the sandbox along.
 #pragma once
 
 #include <linux/filter.h>
 
-#include "sandbox/box/line.h"
+#include "sandbox/box/messages.h"
 #include "sandbox/box/own_root.h"
 
 namespace sluice::sandbox::box {
@@ -37,39 +37,40 @@ struct Zygote {
   int line = server_descriptor;
   bool is_root = false;
   uint64_t seat_target = 0;
-  uint64_t first_seat = 1;
-  uint64_t owner = 0;       // of the server's files, on disk
-  uint64_t user_count = 0;  // users that boxes take turns at, from owner + 1 on; 0: the order for a box names its user
+  uint64_t first_slot = 1;
+  uint64_t owner = 0;  // of the server's files, on disk
+  uint64_t user_count =
+      0;  // users that sandboxes take turns at, from owner + 1 on; 0: the order for a sandbox names its user
   sock_fprog filter{};
   bool has_harness = false;
   OwnRoot own_root;
-  bool has_own_root = false;  // false: boxes share the inodes of `tree_path`
+  bool has_own_root = false;  // false: sandboxes share the inodes of `tree_path`
   bool groups_are_unified = false;
-  int groups[groups_max];  // directories that a box's own groups are made in
+  int groups[groups_max];  // directories that a sandbox's own groups are made in
   int group_count = 0;
   GroupLimit group_limits[group_limits_max];
   int group_limit_count = 0;
 };
 
-// Makes the shared tree and moves into it. `message` is kept: the zygote points into it. `shared` says what boxes have
-// in common with the host and each other although they should not; empty: nothing.
+// Makes the shared tree and moves into it. `message` is kept: the zygote points into it. `shared` says what sandboxes
+// have in common with the host and each other although they should not; empty: nothing.
 bool prepare(Zygote& zygote, Message& message, Trouble& trouble, Trouble& shared);
 
 // Serves until the server is gone.
 int run_zygote();
 
-// Never returns: bears one box and ends. Waits at `line` for the order if there is one; else has it.
-[[noreturn]] void be_seat(const Zygote& zygote, uint64_t seat, int line, Message& order);
+// Never returns: bears one sandbox and ends. Waits at `line` for the order if there is one; else has it.
+[[noreturn]] void be_seat(const Zygote& zygote, uint64_t slot, int line, Message& order);
 
-// Never returns: is the first process of a box. `go` is read once the id maps are written.
+// Never returns: is the first process of a sandbox. `go` is read once the id maps are written.
 [[noreturn]] void be_init(const Zygote& zygote, Message& order, int go);
 
-// The user outside of the box that is born from that seat.
-inline uint64_t user_of_seat(const Zygote& zygote, uint64_t seat) {
-  return zygote.owner + 1 + seat % zygote.user_count;
+// The user outside of the sandbox that is born from that slot.
+inline uint64_t user_of_seat(const Zygote& zygote, uint64_t slot) {
+  return zygote.owner + 1 + slot % zygote.user_count;
 }
 
-// "s12": the name of a seat's groups.
-void name_seat(char (&name)[32], uint64_t seat);
+// "s12": the name of a slot's groups.
+void name_slot(char (&name)[32], uint64_t slot);
 
 }  // namespace sluice::sandbox::box

@@ -1,10 +1,8 @@
-#include "sandbox/sandbox.h"
+#include "sandbox/drivers.h"
 
 #include <array>
 
 #include "sandbox/machine.h"
-#include "sandbox/namespaces_sandbox.h"
-#include "sandbox/oci_driver.h"
 #include "sandbox/plan.h"
 
 namespace sluice::sandbox {
@@ -18,8 +16,8 @@ std::string_view name_of(ExitCause cause) {
 
 Result<std::unique_ptr<Sandbox>> open_sandbox(SandboxOptions options, world::Reactor& reactor, world::Log& log,
                                               world::Metrics& metrics) {
-  if (options.driver == "namespaces") return NamespacesSandbox::open(std::move(options), reactor, log, metrics);
-  if (options.driver == "oci") return OciSandbox::open(std::move(options), reactor, log);
+  if (options.driver == "namespaces") return open_namespaces_sandbox(std::move(options), reactor, log, metrics);
+  if (options.driver == "oci") return open_oci_sandbox(std::move(options), reactor, log);
   return Error{ErrorKind::invalid, "there is no sandbox driver '" + options.driver + "': use namespaces or oci"};
 }
 

@@ -1,4 +1,4 @@
-#include "sandbox/box/line.h"
+#include "sandbox/box/messages.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>

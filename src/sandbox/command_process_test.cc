@@ -1,4 +1,4 @@
-#include "sandbox/running.h"
+#include "sandbox/command_process.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "world/world.h"
 
 namespace sluice::sandbox {
-namespace running_test {
+namespace command_process_test {
 
 // A real loop whose watches note whether their descriptor was still open when they were dropped.
 class WatchfulReactor final : public world::Reactor {
@@ -76,12 +76,12 @@ class RunningTest : public testing::Test {
 
 // Worker threads open files all the time: a number that was closed is theirs a moment later.
 TEST_F(RunningTest, the_watch_of_a_pipe_is_dropped_before_the_pipe_is_closed_at_end_of_file) {
-  auto running = std::make_shared<Running>(reactor, listener, command, nullptr);
-  auto theirs = running->open_pipes();
+  auto process = std::make_shared<CommandProcess>(reactor, listener, command, nullptr);
+  auto theirs = process->open_pipes();
   ASSERT_TRUE(theirs);
   ASSERT_EQ(write(theirs->out.get(), "done", 4), 4);
   theirs.reset();
-  running->on_exited({.cause = ExitCause::exited});
+  process->on_exited({.cause = ExitCause::exited});
   reactor.run();
 
   EXPECT_EQ(listener.output, "done");
@@ -93,15 +93,15 @@ TEST_F(RunningTest, the_watch_of_a_pipe_is_dropped_before_the_pipe_is_closed_at_
 TEST_F(RunningTest, the_watch_of_a_pipe_is_dropped_before_the_pipe_is_closed_when_the_sandbox_ends) {
   command.keeps_input = true;
   command.input = std::string(1 << 20, 'x');  // more than the pipe takes, so that the input is watched too
-  auto running = std::make_shared<Running>(reactor, listener, command, nullptr);
-  const auto theirs = running->open_pipes();
+  auto process = std::make_shared<CommandProcess>(reactor, listener, command, nullptr);
+  const auto theirs = process->open_pipes();
   ASSERT_TRUE(theirs);
-  running->end({.cause = ExitCause::box_lost});
+  process->end({.cause = ExitCause::box_lost});
 
   ASSERT_TRUE(listener.exit);
   EXPECT_EQ(reactor.dropped_count, 3);
   EXPECT_EQ(reactor.dropped_after_close_count, 0);
 }
 
-}  // namespace running_test
+}  // namespace command_process_test
 }  // namespace sluice::sandbox

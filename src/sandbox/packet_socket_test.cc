@@ -1,5 +1,5 @@
 // What becomes of a packet that cannot be sent: it is tried again, or the line ends; it is never lost in silence.
-#include "sandbox/line.h"
+#include "sandbox/packet_socket.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "world/world.h"
 
 namespace sluice::sandbox {
-namespace line_test {
+namespace packet_socket_test {
 
 // A real loop that notes whether anybody waited to be able to write.
 class NotingReactor final : public world::Reactor {
@@ -72,8 +72,8 @@ class NoDescriptors final {
 
 class LineTest : public testing::Test {
  protected:
-  Line line_to(Line::Pair& pair) {
-    return Line(
+  PacketSocket line_to(PacketSocket::Pair& pair) {
+    return PacketSocket(
         reactor, std::move(pair.ours), [](Packet) {}, [this] { end(); });
   }
   void end() {
@@ -89,32 +89,32 @@ class LineTest : public testing::Test {
 };
 
 TEST_F(LineTest, a_packet_that_the_kernel_refuses_for_good_ends_the_line) {
-  auto pair = *Line::make_pair();
+  auto pair = *PacketSocket::make_pair();
   const int smallest = 1;
   ASSERT_EQ(setsockopt(pair.ours.get(), SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest), 0);
-  Line line = line_to(pair);
-  line.send(packet_of(box::inline_bytes_max));
+  PacketSocket socket = line_to(pair);
+  socket.send(packet_of(box::inline_bytes_max));
   EXPECT_FALSE(ended) << "not from inside the call";
   reactor.run();
   EXPECT_TRUE(ended);
   Packet none;
-  EXPECT_FALSE(Line::receive_at_once(pair.theirs.get(), none, 20'000)) << "the other end sees that it is over";
+  EXPECT_FALSE(PacketSocket::receive_at_once(pair.theirs.get(), none, 20'000)) << "the other end sees that it is over";
 }
 
 #if !__has_feature(undefined_behavior_sanitizer)
 TEST_F(LineTest, a_packet_for_which_no_descriptor_is_left_is_sent_once_there_is_one) {
-  auto pair = *Line::make_pair();
-  Line line = line_to(pair);
+  auto pair = *PacketSocket::make_pair();
+  PacketSocket socket = line_to(pair);
   {
     const NoDescriptors shortage;
-    line.send(packet_of(box::inline_bytes_max + 1));
-    line.send(packet_of(3));
+    socket.send(packet_of(box::inline_bytes_max + 1));
+    socket.send(packet_of(3));
   }
   EXPECT_EQ(reactor.writes_wanted, 0) << "the line could be written to all the time: waiting for that would spin";
   world::Timer look;
   Packet first;
   std::function<void()> look_again = [&] {
-    if (Line::receive_at_once(pair.theirs.get(), first, 0)) return reactor.stop();
+    if (PacketSocket::receive_at_once(pair.theirs.get(), first, 0)) return reactor.stop();
     look = reactor.after({5}, [&] { look_again(); });
   };
   look_again();
@@ -122,20 +122,20 @@ TEST_F(LineTest, a_packet_for_which_no_descriptor_is_left_is_sent_once_there_is_
   EXPECT_EQ(first.head.payload_is_apart, 1U);
   EXPECT_EQ(first.descriptors.size(), 1U);
   Packet second;
-  EXPECT_TRUE(Line::receive_at_once(pair.theirs.get(), second, 20'000)) << "in their order, and none is lost";
+  EXPECT_TRUE(PacketSocket::receive_at_once(pair.theirs.get(), second, 20'000)) << "in their order, and none is lost";
   EXPECT_EQ(second.payload, "xxx");
 }
 
 TEST_F(LineTest, a_line_on_which_nothing_can_be_sent_for_ten_seconds_ends) {
-  auto pair = *Line::make_pair();
-  Line line = line_to(pair);
+  auto pair = *PacketSocket::make_pair();
+  PacketSocket socket = line_to(pair);
   const NoDescriptors shortage;
-  line.send(packet_of(box::inline_bytes_max + 1));
+  socket.send(packet_of(box::inline_bytes_max + 1));
   reactor.passed_us = 10'000'000;
   reactor.run();
   EXPECT_TRUE(ended);
 }
 #endif
 
-}  // namespace line_test
+}  // namespace packet_socket_test
 }  // namespace sluice::sandbox

@@ -1,4 +1,4 @@
-#include "sandbox/line.h"
+#include "sandbox/packet_socket.h"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -53,26 +53,27 @@ Payload& Payload::text(std::string_view bytes) {
   return *this;
 }
 
-std::optional<Line::Pair> Line::make_pair() {
+std::optional<PacketSocket::Pair> PacketSocket::make_pair() {
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::nullopt;
   return Pair{OwnedFd(ends[0]), OwnedFd(ends[1])};
 }
 
-Line::Line(world::Reactor& reactor, OwnedFd line, Callback<void(Packet)> heard, Callback<void()> ended)
-    : reactor_(reactor), line_(std::move(line)), heard_(std::move(heard)), ended_(std::move(ended)) {
-  watch_ = reactor.watch(line_.get(), {.read = true}, [this](world::Ready ready) { on_ready(ready); });
+PacketSocket::PacketSocket(world::Reactor& reactor, OwnedFd socket, Callback<void(Packet)> on_packet,
+                           Callback<void()> ended)
+    : reactor_(reactor), socket_(std::move(socket)), on_packet_(std::move(on_packet)), ended_(std::move(ended)) {
+  watch_ = reactor.watch(socket_.get(), {.read = true}, [this](world::Ready ready) { on_ready(ready); });
 }
 
-void Line::send(Packet packet) {
+void PacketSocket::send(Packet packet) {
   waiting_.push_back(std::move(packet));
   if (waiting_.size() == 1) flush();
 }
 
-void Line::flush() {
+void PacketSocket::flush() {
   Outcome outcome = Outcome::done;
   while (!waiting_.empty() && outcome == Outcome::done) {
-    outcome = put(line_.get(), waiting_.front());
+    outcome = put(socket_.get(), waiting_.front());
     if (outcome != Outcome::done) break;
     waiting_.pop_front();
     short_since_us_ = -1;
@@ -83,30 +84,30 @@ void Line::flush() {
   if (outcome == Outcome::broken) give_up();
 }
 
-void Line::try_again() {
+void PacketSocket::try_again() {
   const int64_t now_us = reactor_.monotonic_us();
   if (short_since_us_ < 0) short_since_us_ = now_us;
   if (now_us - short_since_us_ >= shortage_us_max) return give_up();
   again_ = reactor_.after(again_pause, [this] { flush(); });
 }
 
-// Both sides read the end: neither waits for what was lost. Not told from inside send().
-void Line::give_up() {
+// Both sides read the end, so that neither waits for a lost packet. `ended` is never called from inside send().
+void PacketSocket::give_up() {
   waiting_.clear();
   again_.cancel();
-  shutdown(line_.get(), SHUT_RDWR);
+  shutdown(socket_.get(), SHUT_RDWR);
 }
 
-void Line::on_ready(world::Ready ready) {
+void PacketSocket::on_ready(world::Ready ready) {
   if (ready.writable) flush();
   if (watch_ && (ready.readable || ready.hung_up)) read();
 }
 
-void Line::read() {
+void PacketSocket::read() {
   const std::weak_ptr<int> alive = alive_;
   for (int i = 0; i < 16 && !alive.expired(); ++i) {
     Packet packet;
-    const Outcome outcome = get(line_.get(), packet);
+    const Outcome outcome = get(socket_.get(), packet);
     if (outcome == Outcome::later) return;
     if (outcome == Outcome::broken) {
       watch_.reset();
@@ -114,13 +115,13 @@ void Line::read() {
       ended();
       return;
     }
-    auto heard = std::move(heard_);  // it must outlive its own call, which may drop us
-    heard(std::move(packet));
-    if (!alive.expired()) heard_ = std::move(heard);
+    auto on_packet = std::move(on_packet_);  // it must outlive its own call, which may drop us
+    on_packet(std::move(packet));
+    if (!alive.expired()) on_packet_ = std::move(on_packet);
   }
 }
 
-Line::Outcome Line::put(int line, const Packet& packet) {
+PacketSocket::Outcome PacketSocket::put(int socket, const Packet& packet) {
   box::Head head = packet.head;
   head.payload_bytes = static_cast<uint32_t>(packet.payload.size());
   std::array<int, box::descriptors_max> numbers{};
@@ -150,14 +151,14 @@ Line::Outcome Line::put(int line, const Packet& packet) {
   }
   ssize_t put = 0;
   do {
-    put = sendmsg(line, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    put = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (put < 0 && errno == EINTR);
   if (put >= 0) return Outcome::done;
   if (errno == EAGAIN) return Outcome::later;
   return errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS ? Outcome::again : Outcome::broken;
 }
 
-Line::Outcome Line::get(int line, Packet& packet) {
+PacketSocket::Outcome PacketSocket::get(int socket, Packet& packet) {
   std::array<char, sizeof(box::Head) + 4096> bytes;  // the box program has little to say
   alignas(cmsghdr) char control[control_bytes];
   iovec piece = {bytes.data(), bytes.size()};
@@ -166,7 +167,7 @@ Line::Outcome Line::get(int line, Packet& packet) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  const ssize_t got = recvmsg(line, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Outcome::later;
   if (got < static_cast<ssize_t>(sizeof(box::Head))) return Outcome::broken;
   take_descriptors(message, packet);
@@ -175,11 +176,11 @@ Line::Outcome Line::get(int line, Packet& packet) {
   return Outcome::done;
 }
 
-bool Line::send_at_once(int line, Packet packet) { return put(line, packet) == Outcome::done; }
+bool PacketSocket::send_at_once(int socket, Packet packet) { return put(socket, packet) == Outcome::done; }
 
-bool Line::receive_at_once(int line, Packet& packet, int deadline_ms) {
-  pollfd waiting = {line, POLLIN, 0};
-  return poll(&waiting, 1, deadline_ms) == 1 && get(line, packet) == Outcome::done;
+bool PacketSocket::receive_at_once(int socket, Packet& packet, int deadline_ms) {
+  pollfd waiting = {socket, POLLIN, 0};
+  return poll(&waiting, 1, deadline_ms) == 1 && get(socket, packet) == Outcome::done;
 }
 
 }  // namespace sluice::sandbox

@@ -1,4 +1,4 @@
-#include "sandbox/running.h"
+#include "sandbox/command_process.h"
 
 #include <fcntl.h>
 
@@ -30,7 +30,7 @@ void never_block(const OwnedFd& fd) { fcntl(fd.get(), F_SETFL, O_NONBLOCK); }
 
 }  // namespace
 
-Running::Running(world::Reactor& reactor, ProcessListener& listener, Command& command, Signal signal)
+CommandProcess::CommandProcess(world::Reactor& reactor, ProcessListener& listener, Command& command, Signal signal)
     : reactor_(reactor),
       listener_(&listener),
       background_(command.background),
@@ -41,7 +41,7 @@ Running::Running(world::Reactor& reactor, ProcessListener& listener, Command& co
   watch_deadline();
 }
 
-void Running::watch_deadline() {
+void CommandProcess::watch_deadline() {
   counted_from_us_ = reactor_.monotonic_us();
   if (left_us_ <= 0) return;
   deadline_ = reactor_.after({(left_us_ + 999) / 1'000}, [this] {
@@ -50,7 +50,7 @@ void Running::watch_deadline() {
   });
 }
 
-void Running::freeze(bool frozen) {
+void CommandProcess::freeze(bool frozen) {
   if (is_over_ || exit_ || left_us_ == 0 || std::exchange(frozen_, frozen) == frozen) return;
   if (!frozen) return watch_deadline();
   deadline_.cancel();
@@ -58,7 +58,7 @@ void Running::freeze(bool frozen) {
   left_us_ = std::max<int64_t>(1, left_us_ - (reactor_.monotonic_us() - counted_from_us_));
 }
 
-std::optional<TheirEnds> Running::open_pipes() {
+std::optional<TheirEnds> CommandProcess::open_pipes() {
   TheirEnds theirs;
   if (!make_pipe(theirs.in, in_.fd) || !make_pipe(out_.fd, theirs.out) || !make_pipe(err_.fd, theirs.err)) return {};
   for (const auto* pipe : {&in_, &out_, &err_}) never_block(pipe->fd);
@@ -67,7 +67,7 @@ std::optional<TheirEnds> Running::open_pipes() {
   return theirs;
 }
 
-void Running::watch_output() {
+void CommandProcess::watch_output() {
   for (const Stream stream : {Stream::out, Stream::err}) {
     Pipe& pipe = pipe_of(stream);
     if (!pipe.fd) continue;
@@ -76,7 +76,7 @@ void Running::watch_output() {
   }
 }
 
-void Running::write_input() {
+void CommandProcess::write_input() {
   const auto keep = shared_from_this();
   while (input_done_ < input_.size()) {
     const ssize_t put = ::write(in_.fd.get(), input_.data() + input_done_, input_.size() - input_done_);
@@ -98,25 +98,25 @@ void Running::write_input() {
   in_.watch.reset();
 }
 
-void Running::drop_input() {
+void CommandProcess::drop_input() {
   in_.close();
   input_ = {};
   input_done_ = 0;
 }
 
-void Running::write(std::string_view bytes) {
+void CommandProcess::write(std::string_view bytes) {
   if (!in_.fd || !keeps_input_) return;
   if (input_done_ > input_.size() / 2) input_.erase(0, std::exchange(input_done_, 0));
   input_ += bytes;
   if (!in_.watch) write_input();
 }
 
-void Running::close_input() {
+void CommandProcess::close_input() {
   if (!in_.fd || !std::exchange(keeps_input_, false)) return;
   if (!in_.watch) write_input();
 }
 
-void Running::read(Stream stream, int pieces_max) {
+void CommandProcess::read(Stream stream, int pieces_max) {
   const auto keep = shared_from_this();
   std::array<char, piece_bytes_max> piece;
   for (int i = 0; i < pieces_max; ++i) {
@@ -132,11 +132,11 @@ void Running::read(Stream stream, int pieces_max) {
   }
 }
 
-void Running::pause(bool paused) {
+void CommandProcess::pause(bool paused) {
   if (paused == paused_) return;
   paused_ = paused;
   if (paused) {
-    // Not merely told to want nothing: a hang-up would be heard again and again.
+    // Removed, because a watch without interest would still report the hang-up again and again.
     out_.watch.reset();
     err_.watch.reset();
     return;
@@ -149,14 +149,14 @@ void Running::pause(bool paused) {
   }
 }
 
-void Running::stop() {
+void CommandProcess::stop() {
   if (is_over_ || exit_) return;
   if (!cause_) cause_ = ExitCause::stopped;
   kill(SIGTERM);
   patience_ = reactor_.after(stop_patience, [this] { kill(SIGKILL); });
 }
 
-void Running::drop() {
+void CommandProcess::drop() {
   listener_ = nullptr;
   if (background_ || is_over_) return;
   // Nobody hears of its end: no need to wait for it here.
@@ -164,7 +164,7 @@ void Running::drop() {
   end({});
 }
 
-void Running::on_exited(Exit exit) {
+void CommandProcess::on_exited(Exit exit) {
   if (is_over_) return;
   exit_ = std::move(exit);
   deadline_.cancel();
@@ -177,18 +177,18 @@ void Running::on_exited(Exit exit) {
   finish_if_drained();
 }
 
-void Running::finish_if_drained() {
+void CommandProcess::finish_if_drained() {
   if (exit_ && !out_.fd && !err_.fd) finish();
 }
 
-void Running::finish() {
+void CommandProcess::finish() {
   const auto keep = shared_from_this();
   read(Stream::out, pieces_at_end_max);
   if (!is_over_) read(Stream::err, pieces_at_end_max);
   if (!is_over_ && !paused_) end(std::move(*exit_));
 }
 
-void Running::end(Exit exit) {
+void CommandProcess::end(Exit exit) {
   const auto keep = shared_from_this();
   if (std::exchange(is_over_, true)) return;
   drop_input();

@@ -26,11 +26,11 @@ bool write_at(int directory, const char* name, const char* text) {
   return put;
 }
 
-// Makes the box's groups and sits down in them: whoever is born here stays here. In the unified
+// Makes the sandbox's groups and enters them: all processes that are forked here stay in them. In the unified
 // hierarchy a child can be born into a group (`birth_group`), which spares the wait of moving.
-bool enter_groups(const Zygote& zygote, uint64_t seat, int& birth_group, Trouble& trouble) {
+bool enter_groups(const Zygote& zygote, uint64_t slot, int& birth_group, Trouble& trouble) {
   char name[32];
-  name_seat(name, seat);
+  name_slot(name, slot);
   for (int i = 0; i < zygote.group_count; ++i) {
     if (mkdirat(zygote.groups[i], name, 0755) != 0) return trouble.say("make control group %s", name);
     const int group = openat(zygote.groups[i], name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -62,8 +62,8 @@ bool write_map(pid_t process, const char* file, uint64_t inside, uint64_t outsid
   return write_file(path, map, static_cast<std::size_t>(bytes));
 }
 
-// The kernel counts what is taken inside a user namespace for who made it too. As root's, all boxes together would be
-// held to what root may have, and root with them.
+// The kernel counts what is taken inside a user namespace for who made it too. As root's, all sandboxes together would
+// be held to what root may have, and root with them.
 class MadeBy final {
  public:
   MadeBy(const Zygote& zygote, uint64_t user) : is_other_(zygote.is_root) {
@@ -88,15 +88,15 @@ long clone_for(const Zygote& zygote, uint64_t user, clone_args& how) {
   return syscall(SYS_clone3, &how, sizeof how);
 }
 
-// What differs from box to box before there is an order for one.
-bool arrange_mounts(const Zygote& zygote, uint64_t seat, Trouble& trouble) {
+// What differs from sandbox to sandbox before there is an order for one.
+bool arrange_mounts(const Zygote& zygote, uint64_t slot, Trouble& trouble) {
   if (zygote.user_count == 0 && !zygote.has_own_root) return true;
   if (unshare(CLONE_NEWNS) != 0) return trouble.say("unshare the mount namespace");
-  if (zygote.user_count > 0 && !exchange_owner(zygote, user_of_seat(zygote, seat), trouble)) return false;
+  if (zygote.user_count > 0 && !exchange_owner(zygote, user_of_seat(zygote, slot), trouble)) return false;
   return !zygote.has_own_root || lay_own_root(zygote.own_root, trouble);
 }
 
-bool bear(const Zygote& zygote, uint64_t seat, int birth_group, Message& order, Trouble& trouble) {
+bool bear(const Zygote& zygote, uint64_t slot, int birth_group, Message& order, Trouble& trouble) {
   Reader fields(order.payload, order.head.payload_bytes);
   int pidfd = -1;
   clone_args how{};
@@ -108,7 +108,7 @@ bool bear(const Zygote& zygote, uint64_t seat, int birth_group, Message& order, 
   }
   uint64_t user[2] = {fields.number(), fields.number()};
   uint64_t group[2] = {fields.number(), fields.number()};
-  if (zygote.user_count > 0) user[1] = group[1] = user_of_seat(zygote, seat);
+  if (zygote.user_count > 0) user[1] = group[1] = user_of_seat(zygote, slot);
 
   int go[2];
   if (pipe2(go, O_CLOEXEC) != 0) return trouble.say("pipe");
@@ -123,25 +123,25 @@ bool bear(const Zygote& zygote, uint64_t seat, int birth_group, Message& order, 
       !write_map(process, "gid_map", group[0], zygote.is_root ? group[1] : 0)) {
     return trouble.say("write id maps");
   }
-  const Head built = {.verb = Verb::built, .number = order.head.number, .a = process, .b = static_cast<int64_t>(seat)};
+  const Head built = {.verb = Verb::built, .number = order.head.number, .a = process, .b = static_cast<int64_t>(slot)};
   if (!send(zygote.line, built, &pidfd, 1)) return trouble.say("hand over the sandbox's first process");
   return write(go[1], "", 1) == 1 || trouble.say("start the sandbox's first process");
 }
 
 }  // namespace
 
-void be_seat(const Zygote& zygote, uint64_t seat, int line, Message& order) {
+void be_seat(const Zygote& zygote, uint64_t slot, int line, Message& order) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  prctl(PR_SET_NAME, "sluice-seat");
+  prctl(PR_SET_NAME, "sluice-slot");
   prctl(PR_SET_DUMPABLE, 1);  // else our files in /proc, and our child's id maps, are the machine's root's
   write_file("/proc/self/oom_score_adj", "300", 3);  // when memory runs out, boxes go first
   Trouble trouble;
   int birth_group = -1;
-  bool good = enter_groups(zygote, seat, birth_group, trouble) && arrange_mounts(zygote, seat, trouble);
+  bool good = enter_groups(zygote, slot, birth_group, trouble) && arrange_mounts(zygote, slot, trouble);
   if (line >= 0 && receive(line, order) == Received::end) _exit(0);
-  good = good && bear(zygote, seat, birth_group, order, trouble);
+  good = good && bear(zygote, slot, birth_group, order, trouble);
   if (good) _exit(0);
-  const Head failed = {.verb = Verb::build_failed, .number = order.head.number, .b = static_cast<int64_t>(seat)};
+  const Head failed = {.verb = Verb::build_failed, .number = order.head.number, .b = static_cast<int64_t>(slot)};
   send_failure(zygote.line, failed, trouble.what);
   _exit(1);
 }

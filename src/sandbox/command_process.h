@@ -1,4 +1,5 @@
-// A command at work, from outside: its three pipes, its time, and how it ended.
+// A running command as the server sees it: its three pipes, its timeout, and how it ended. Used on the loop's thread
+// only.
 #pragma once
 
 #include <sys/types.h>
@@ -19,15 +20,16 @@ struct TheirEnds {
   OwnedFd in, out, err;
 };
 
-// Shared by the box, which hears of its end, and by the Process that the caller holds; either may go first.
-class Running final : public std::enable_shared_from_this<Running> {
+// Shared by the BoxSupervisor, which is informed of its end, and by the Process that the caller holds, because either
+// may be destroyed first.
+class CommandProcess final : public std::enable_shared_from_this<CommandProcess> {
  public:
-  // How it reaches its process group, for as long as the box has a line.
+  // Sends a signal to its process group while the sandbox is connected.
   using Signal = Callback<void(int signal)>;
 
-  Running(world::Reactor& reactor, ProcessListener& listener, Command& command, Signal signal);
+  CommandProcess(world::Reactor& reactor, ProcessListener& listener, Command& command, Signal signal);
 
-  // Makes the pipes and begins to watch them; empty when there are no descriptors left.
+  // Makes the pipes and begins to watch them; empty if no descriptors are left.
   std::optional<TheirEnds> open_pipes();
 
   void stop();
@@ -35,18 +37,18 @@ class Running final : public std::enable_shared_from_this<Running> {
   void write(std::string_view bytes);
   void close_input();
   std::size_t unwritten_bytes() const { return input_.size() - input_done_; }
-  void freeze(bool frozen);  // its time stands still, or goes on
-  void drop();               // by the caller: nothing is heard from here on
+  void freeze(bool frozen);  // stops and continues its timeout
+  void drop();               // by the caller: no callback comes after this
 
-  // By the box: the command is over. Output that is still in the pipes comes first.
+  // Called by the supervisor when the command is over. Output that is still in the pipes is delivered first.
   void on_exited(Exit exit);
-  // Ends it here and now, whatever is in the pipes: for a box that is no more.
+  // Ends it at once, whatever is in the pipes, because the sandbox is gone.
   void end(Exit exit);
-  // The next signals go nowhere.
-  void forget_line() { signal_ = nullptr; }
+  // Further signals have no effect.
+  void forget_socket() { signal_ = nullptr; }
 
   bool is_over() const { return is_over_; }
-  // What was done to it before it ended, if anything was.
+  // The reason for which it was ended, if it did not end by itself.
   std::optional<ExitCause> cause() const { return cause_; }
 
  private:
@@ -73,15 +75,15 @@ class Running final : public std::enable_shared_from_this<Running> {
   Pipe& pipe_of(Stream stream) { return stream == Stream::out ? out_ : err_; }
 
   world::Reactor& reactor_;
-  ProcessListener* listener_;  // null: nobody listens
+  ProcessListener* listener_;  // null after drop()
   const bool background_;
   Signal signal_;
-  bool keeps_input_;   // its end is not in sight: close_input() tells
-  std::string input_;  // what the pipe has not taken, and before it what it has
+  bool keeps_input_;   // its input stays open until close_input()
+  std::string input_;  // what was given; the pipe has taken the first input_done_ bytes
   std::size_t input_done_ = 0;
   Pipe in_, out_, err_;
   bool paused_ = false;
-  bool waited_ = false;  // for whoever holds the pipes open after the command's end
+  bool waited_ = false;  // for processes that hold the pipes open after the command's end
   bool is_over_ = false;
   std::optional<ExitCause> cause_;
   std::optional<Exit> exit_;

@@ -1,4 +1,4 @@
-#include "sandbox/box/doors.h"
+#include "sandbox/box/listeners.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -28,12 +28,12 @@ int listen_on(int port, Trouble& trouble) {
 
 }  // namespace
 
-bool open_doors(int (&doors)[door_count], Trouble& trouble) {
-  doors[0] = listen_on(egress_port, trouble);
-  if (doors[0] < 0) return false;
-  doors[1] = listen_on(bridge_port, trouble);
-  if (doors[1] >= 0) return true;
-  close(doors[0]);
+bool open_listeners(int (&listeners)[listener_count], Trouble& trouble) {
+  listeners[0] = listen_on(egress_port, trouble);
+  if (listeners[0] < 0) return false;
+  listeners[1] = listen_on(bridge_port, trouble);
+  if (listeners[1] >= 0) return true;
+  close(listeners[0]);
   return false;
 }
 

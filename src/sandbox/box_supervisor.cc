@@ -1,4 +1,4 @@
-#include "sandbox/cell.h"
+#include "sandbox/box_supervisor.h"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -10,7 +10,7 @@
 namespace sluice::sandbox {
 namespace {
 
-// A shell tells of its child's death by signal with 128 and the signal's number.
+// A shell reports that a signal killed its child by the exit code 128 plus the signal's number.
 bool ended_by(int status, int signal) {
   return (WIFSIGNALED(status) && WTERMSIG(status) == signal) ||
          (WIFEXITED(status) && WEXITSTATUS(status) == 128 + signal);
@@ -39,18 +39,19 @@ std::string why_not_started(const box::Head& head, const std::string& program, c
 
 }  // namespace
 
-Cell::Cell(uint32_t number, world::Reactor& reactor, CellKeeper& keeper, const GroupHome& groups, Birth birth)
-    : number_(number), reactor_(reactor), keeper_(keeper), groups_(groups), began_us_(reactor.monotonic_us()) {
-  line_ = std::make_unique<Line>(
-      reactor_, std::move(birth.line), [this](Packet packet) { heard(std::move(packet)); },
+BoxSupervisor::BoxSupervisor(uint32_t number, world::Reactor& reactor, BoxSupervisorListener& listener,
+                             const GroupDirectories& groups, Beginning beginning)
+    : number_(number), reactor_(reactor), listener_(listener), groups_(groups), began_us_(reactor.monotonic_us()) {
+  socket_ = std::make_unique<PacketSocket>(
+      reactor_, std::move(beginning.socket), [this](Packet packet) { on_packet(std::move(packet)); },
       [this] { fail(Loss::vanished, "its first process ended"); });
-  wait_for(birth.patience, "its first process to be started");
+  wait_for(beginning.patience, "its first process to be started");
 }
 
-Cell::~Cell() { end_commands({.cause = ExitCause::box_lost}); }
+BoxSupervisor::~BoxSupervisor() { end_commands({.cause = ExitCause::box_lost}); }
 
-void Cell::on_built(Packet packet) {
-  seat_ = static_cast<uint64_t>(packet.head.b);
+void BoxSupervisor::on_built(Packet packet) {
+  slot_ = static_cast<uint64_t>(packet.head.b);
   if (packet.descriptors.empty()) return fail(Loss::refused, "the zygote sent no descriptor of it");
   pidfd_ = std::move(packet.descriptors[0]);
   death_ = reactor_.watch(pidfd_.get(), {.read = true}, [this](world::Ready) {
@@ -60,37 +61,37 @@ void Cell::on_built(Packet packet) {
     if (alive.expired()) return;
     patience_.cancel();
     overdue_ = false;
-    keeper_.on_dead(*this);
+    listener_.on_dead(*this);
   });
   if (dying_) {
     wait_for(end_patience, "its processes to end");
-    return strike();
+    return kill_processes();
   }
   wait_for(opening_patience, "its first process to get ready");
   const std::weak_ptr<int> alive = alive_;
   for (auto& said : std::exchange(early_, {})) {
-    heard(std::move(said));
+    on_packet(std::move(said));
     if (alive.expired()) return;
   }
 }
 
-void Cell::on_build_failed(uint64_t seat, Loss loss, const std::string& what) {
-  seat_ = seat;
+void BoxSupervisor::on_build_failed(uint64_t slot, Loss loss, const std::string& what) {
+  slot_ = slot;
   const std::weak_ptr<int> alive = alive_;
   fail(loss, what);
-  if (!alive.expired()) keeper_.on_dead(*this);
+  if (!alive.expired()) listener_.on_dead(*this);
 }
 
-void Cell::claim(std::string order, std::map<std::string, std::string> environment) {
+void BoxSupervisor::claim(std::string order, std::map<std::string, std::string> environment) {
   environment_ = std::move(environment);
   claiming_ = true;
   if (ready_ && !shown_) wait_for(opening_patience, "its first process to lay out the workspace");
-  line_->send({{.verb = box::Verb::claim}, {}, std::move(order)});
+  socket_->send({{.verb = box::Verb::claim}, {}, std::move(order)});
 }
 
-void Cell::heard(Packet packet) {
+void BoxSupervisor::on_packet(Packet packet) {
   if (dying_) return;
-  if (!early_.empty() || (packet.head.numbered_count > 0 && !is_born())) return early_.push_back(std::move(packet));
+  if (!early_.empty() || (packet.head.numbered_count > 0 && !has_process())) return early_.push_back(std::move(packet));
   if (packet.head.numbered_count > 0 && !take_numbered(packet)) {
     return fail(
         Loss::refused,
@@ -103,7 +104,7 @@ void Cell::heard(Packet packet) {
       if (packet.descriptors.size() != 2) return fail(Loss::refused, "its workspace was not shown");
       shown_ = true;
       if (ready_) patience_.cancel();
-      return keeper_.on_claimed(*this, {std::move(packet.descriptors[0]), std::move(packet.descriptors[1])});
+      return listener_.on_claimed(*this, {std::move(packet.descriptors[0]), std::move(packet.descriptors[1])});
     case box::Verb::failed: return fail(Loss::refused, packet.payload);
     case box::Verb::exited: return on_command_exited(packet.head);
     case box::Verb::not_started: return on_command_not_started(packet.head);
@@ -111,7 +112,7 @@ void Cell::heard(Packet packet) {
   }
 }
 
-bool Cell::take_numbered(Packet& packet) const {
+bool BoxSupervisor::take_numbered(Packet& packet) const {
   const std::size_t count = packet.head.numbered_count;
   errno = EINVAL;
   if (count > box::descriptors_max || packet.payload.size() != count * sizeof(uint64_t)) return false;
@@ -125,190 +126,190 @@ bool Cell::take_numbered(Packet& packet) const {
   return true;
 }
 
-void Cell::on_init_ready(Packet packet) {
-  constexpr std::size_t listener_count = box::door_count;
+void BoxSupervisor::on_init_ready(Packet packet) {
+  constexpr std::size_t listener_count = box::listener_count;
   const bool is_whole = packet.head.a == static_cast<int64_t>(listener_count) &&
-                        packet.descriptors.size() == listener_count + (is_born() ? 0 : 1);
+                        packet.descriptors.size() == listener_count + (has_process() ? 0 : 1);
   if (is_whole) {
     bridge_listener = std::move(packet.descriptors.back());
     packet.descriptors.pop_back();
     egress_listener = std::move(packet.descriptors.back());
     packet.descriptors.pop_back();
   }
-  // Nobody but an OCI runtime saw this one born: it brings the descriptor of itself,
-  // and its groups have its number.
+  // A sandbox that an OCI runtime started was not reported by a zygote: it brings the descriptor of itself, and its
+  // groups have its number.
   packet.head.b = number_;
-  if (!is_born() && !packet.descriptors.empty()) on_built(std::move(packet));
+  if (!has_process() && !packet.descriptors.empty()) on_built(std::move(packet));
   if (!is_whole) return fail(Loss::refused, "its listeners did not arrive");
   ready_ = true;
   patience_.cancel();
   if (claiming_) wait_for(opening_patience, "its first process to lay out the workspace");
-  keeper_.on_ready(*this);
+  listener_.on_ready(*this);
 }
 
-void Cell::fail(Loss loss, const std::string& what) {
+void BoxSupervisor::fail(Loss loss, const std::string& what) {
   if (dying_ || std::exchange(failed_, true)) return;
   const std::weak_ptr<int> alive = alive_;
-  strike();
+  kill_processes();
   end_commands({.cause = ExitCause::box_lost, .what = what});
-  if (!alive.expired()) keeper_.on_lost(*this, loss, what);
+  if (!alive.expired()) listener_.on_lost(*this, loss, what);
 }
 
-void Cell::kill() {
+void BoxSupervisor::kill() {
   if (std::exchange(overdue_, false)) wait_for(patience_span_, std::move(awaited_));
   if (!dying_) {
     reactor_.defer([this, alive = std::weak_ptr(alive_)] {
       if (!alive.expired()) end_commands({.cause = ExitCause::stopped, .code = SIGKILL});
     });
   }
-  strike();
+  kill_processes();
 }
 
-void Cell::wait_for(Millis patience, std::string what) {
+void BoxSupervisor::wait_for(Millis patience, std::string what) {
   patience_span_ = patience;
   awaited_ = std::move(what);
   patience_ = reactor_.after(patience, [this] { on_patience_over(); });
 }
 
-void Cell::on_patience_over() {
+void BoxSupervisor::on_patience_over() {
   const std::string what = "waited " + std::to_string(patience_span_.value / 1000) + " s for " + awaited_;
-  if (dying_ && !is_born() && !proving_) return keeper_.on_dead(*this);
+  if (dying_ && !has_process() && !proving_) return listener_.on_dead(*this);
   if (dying_) {
     overdue_ = true;
-    return keeper_.on_overdue(*this, what);
+    return listener_.on_overdue(*this, what);
   }
-  constexpr int64_t birth_us_max = 60'000'000;
+  constexpr int64_t beginning_us_max = 60'000'000;
   const int64_t now_us = reactor_.monotonic_us();
-  if (!is_born() && now_us - began_us_ < birth_us_max &&
-      keeper_.has_built_since(now_us - patience_span_.value * 1000)) {
+  if (!has_process() && now_us - began_us_ < beginning_us_max &&
+      listener_.has_built_since(now_us - patience_span_.value * 1000)) {
     return wait_for(patience_span_, std::move(awaited_));
   }
   fail(Loss::vanished, what);
 }
 
-void Cell::answer_killers(const Result<Unit>& proof) {
+void BoxSupervisor::report_dead(const Result<Unit>& proof) {
   for (auto& done : std::exchange(when_dead, {})) done(proof);
 }
 
-void Cell::wait_for_end(uint32_t command) {
+void BoxSupervisor::wait_for_end(uint32_t command) {
   if (!commands_.contains(command)) return;
   ends_[command] = reactor_.after(end_patience, [this] {
     fail(Loss::vanished, "waited " + std::to_string(end_patience.value / 1000) + " s for a killed command to end");
   });
 }
 
-void Cell::strike() {
+void BoxSupervisor::kill_processes() {
   if (!std::exchange(dying_, true)) {
-    keeper_.on_struck(*this);
-    wait_for(is_born() ? end_patience : opening_patience, "its processes to end");
+    listener_.on_killed(*this);
+    wait_for(has_process() ? end_patience : opening_patience, "its processes to end");
   }
   egress_listener.reset();
   bridge_listener.reset();
-  // Without its line an init that is not born yet ends as soon as it looks.
+  // Without its socket an init that has not started yet ends as soon as it reads from it.
   if (pidfd_) syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
-  for (const auto& [command, running] : commands_) running->forget_line();
-  if (line_) reactor_.defer([line = std::move(line_)] {});
+  for (const auto& [command, process] : commands_) process->forget_socket();
+  if (socket_) reactor_.defer([socket = std::move(socket_)] {});
 }
 
-void Cell::end_commands(const Exit& exit) {
+void BoxSupervisor::end_commands(const Exit& exit) {
   ends_.clear();
   unsent_.clear();
-  for (auto& [command, running] : std::exchange(commands_, {})) running->end(exit);
+  for (auto& [command, process] : std::exchange(commands_, {})) process->end(exit);
 }
 
-std::shared_ptr<Running> Cell::start(Command command, ProcessListener& listener) {
+std::shared_ptr<CommandProcess> BoxSupervisor::start(Command command, ProcessListener& listener) {
   const uint32_t id = next_command_++;
   const std::weak_ptr<int> alive = alive_;
-  auto running = std::make_shared<Running>(reactor_, listener, command, [this, alive, id](int number) {
-    if (!alive.expired() && line_) signal(id, number);
+  auto process = std::make_shared<CommandProcess>(reactor_, listener, command, [this, alive, id](int number) {
+    if (!alive.expired() && socket_) signal(id, number);
   });
   const auto fails = [&](Exit exit) {
-    reactor_.defer([running, exit = std::move(exit)]() mutable { running->end(std::move(exit)); });
-    return running;
+    reactor_.defer([process, exit = std::move(exit)]() mutable { process->end(std::move(exit)); });
+    return process;
   };
-  if (dying_ || !line_) return fails({.cause = ExitCause::box_lost, .what = "the box has ended"});
+  if (dying_ || !socket_) return fails({.cause = ExitCause::box_lost, .what = "the box has ended"});
   if (command.argv.empty())
     return fails({.cause = ExitCause::not_started, .code = 127, .what = "no command was given"});
-  auto ends = running->open_pipes();
+  auto ends = process->open_pipes();
   if (!ends) return fails({.cause = ExitCause::not_started, .code = 127, .what = "the server has no descriptors left"});
   Packet packet = {{.verb = box::Verb::start, .number = id}, {}, start_order(command, environment_)};
   packet.descriptors.push_back(std::move(ends->in));
   packet.descriptors.push_back(std::move(ends->out));
   packet.descriptors.push_back(std::move(ends->err));
-  commands_[id] = running;
+  commands_[id] = process;
   wanted_[id] = {command.argv[0], command.directory};
-  running->freeze(frozen_);
+  process->freeze(frozen_);
   if (frozen_) {
     unsent_.emplace(id, std::move(packet));
   } else {
-    line_->send(std::move(packet));
+    socket_->send(std::move(packet));
   }
-  return running;
+  return process;
 }
 
-void Cell::signal(uint32_t command, int number) {
+void BoxSupervisor::signal(uint32_t command, int number) {
   if (unsent_.erase(command) == 0) {
-    line_->send({{.verb = box::Verb::signal, .number = command, .a = number}, {}, {}});
+    socket_->send({{.verb = box::Verb::signal, .number = command, .a = number}, {}, {}});
     if (number == SIGKILL) wait_for_end(command);
     return;
   }
   // It has not begun, and never will.
   wanted_.erase(command);
-  reactor_.defer([running = take_command(command), number] {
-    if (running) running->end({.cause = running->cause().value_or(ExitCause::stopped), .code = number});
+  reactor_.defer([process = take_command(command), number] {
+    if (process) process->end({.cause = process->cause().value_or(ExitCause::stopped), .code = number});
   });
 }
 
-void Cell::freeze(bool frozen) {
-  if (dying_ || !line_ || std::exchange(frozen_, frozen) == frozen) return;
-  line_->send({{.verb = box::Verb::freeze, .a = frozen ? 1 : 0}, {}, {}});
-  for (const auto& [command, running] : commands_) running->freeze(frozen);
+void BoxSupervisor::freeze(bool frozen) {
+  if (dying_ || !socket_ || std::exchange(frozen_, frozen) == frozen) return;
+  socket_->send({{.verb = box::Verb::freeze, .a = frozen ? 1 : 0}, {}, {}});
+  for (const auto& [command, process] : commands_) process->freeze(frozen);
   if (frozen) return;
-  for (auto& [command, packet] : std::exchange(unsent_, {})) line_->send(std::move(packet));
+  for (auto& [command, packet] : std::exchange(unsent_, {})) socket_->send(std::move(packet));
 }
 
-std::shared_ptr<Running> Cell::take_command(uint32_t command) {
+std::shared_ptr<CommandProcess> BoxSupervisor::take_command(uint32_t command) {
   ends_.erase(command);
   const auto found = commands_.extract(command);
   return found ? std::move(found.mapped()) : nullptr;
 }
 
-void Cell::on_command_exited(const box::Head& head) {
+void BoxSupervisor::on_command_exited(const box::Head& head) {
   wanted_.erase(head.number);
-  const auto running = take_command(head.number);
-  if (running) running->on_exited(exit_of(head, *running));
+  const auto process = take_command(head.number);
+  if (process) process->on_exited(exit_of(head, *process));
 }
 
-void Cell::on_command_not_started(const box::Head& head) {
+void BoxSupervisor::on_command_not_started(const box::Head& head) {
   const Wanted wanted = std::exchange(wanted_[head.number], {});
   wanted_.erase(head.number);
-  const auto running = take_command(head.number);
-  if (!running) return;
-  running->end(
+  const auto process = take_command(head.number);
+  if (!process) return;
+  process->end(
       {.cause = ExitCause::not_started, .code = 127, .what = why_not_started(head, wanted.program, wanted.directory)});
 }
 
-void note(world::Log& log, std::string_view event, const Cell& cell, int64_t ms) {
+void note(world::Log& log, std::string_view event, const BoxSupervisor& box, int64_t ms) {
   log.write(world::LogLevel::debug, event,
-            {{"sandbox", cell.name},
-             {"number", int64_t{cell.number()}},
-             {"seat", static_cast<int64_t>(cell.seat())},
+            {{"sandbox", box.name},
+             {"number", int64_t{box.number()}},
+             {"slot", static_cast<int64_t>(box.slot())},
              {"ms", ms}});
 }
 
-Exit Cell::exit_of(const box::Head& head, const Running& running) {
+Exit BoxSupervisor::exit_of(const box::Head& head, const CommandProcess& process) {
   const auto status = static_cast<int>(head.a);
   Exit exit{.cpu_ms = head.b / 1000, .memory_bytes_peak = head.c};
   exit.cause = WIFSIGNALED(status) ? ExitCause::killed : ExitCause::exited;
   exit.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-  if (running.cause()) {
-    exit.cause = *running.cause();
+  if (process.cause()) {
+    exit.cause = *process.cause();
   } else if (ended_by(status, SIGXCPU)) {
     exit.cause = ExitCause::cpu_limit;
   } else if (ended_by(status, SIGXFSZ)) {
     exit.cause = ExitCause::file_limit;
-  } else if (status != 0 && groups_.memory_kills(seat_) > memory_kills_) {
-    memory_kills_ = groups_.memory_kills(seat_);
+  } else if (status != 0 && groups_.memory_kills(slot_) > memory_kills_) {
+    memory_kills_ = groups_.memory_kills(slot_);
     exit.cause = ExitCause::out_of_memory;
   }
   return exit;
