@@ -1,5 +1,5 @@
-// Addresses, and which of them nobody else may lead this server or a sandbox to: those that are ours, our network's or
-// our cloud's. Pure.
+// Addresses, and which of them a third party may not lead this server or a sandbox to: those that are ours, our
+// network's or our cloud's. Pure.
 #pragma once
 
 #include <netinet/in.h>

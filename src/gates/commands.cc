@@ -77,7 +77,7 @@ class Judge final {
     const auto parts = take_apart(line);
     doubtful_ = doubtful_ || parts.doubtful;
     for (const auto& command : parts.commands) judge_command(command, depth);
-    // A document is text, unless whoever reads it runs it.
+    // A document is text, unless its reader executes it.
     for (const auto& text : parts.documents) {
       if (!steps_.spend(text.size() * steps_per_byte_read)) return;
       for (const auto& command : take_apart(text).commands) judge_words(command, Sure::no);
@@ -183,7 +183,7 @@ class Judge final {
     return text;
   }
 
-  // Commands that are told as text.
+  // Commands that are given as text.
   void look_inside(const Words& words, const std::string& name, int depth) {
     if (is_among(shells, name)) return look_inside_shell(words, depth);
     if (name == "eval") return judge_text(put_together("", words, 1), depth);

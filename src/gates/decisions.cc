@@ -54,7 +54,7 @@ bool ed25519_signed(std::string_view public_key, std::string_view payload, std::
 }
 
 Result<Unit> check_key(const DecisionClaim& claim, const model::ApproverKey& key) {
-  // Of another tenant's key not even its existence is told.
+  // Not even the existence of another tenant's key is disclosed.
   if (key.tenant_id != claim.approval.tenant_id || key.id.text() != claim.signature.key_id) {
     return denied("signature.key_id is no approver key of this tenant");
   }

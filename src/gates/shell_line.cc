@@ -133,7 +133,7 @@ class Reader final {
   void read_escape() {
     if (at_end()) return doubt();
     const char c = text_[at_++];
-    if (c == '\n') return;  // the line goes on
+    if (c == '\n') return;  // the line continues
     frame_->is_quoted = true;
     put(c);
   }
@@ -285,7 +285,7 @@ class Reader final {
     end_word();
     if (frame_->target != Target::none) doubt();
     frame_->target = Target::none;
-    // One shell goes on with the command after `&>` and its file; to another, `&` ended it.
+    // One shell continues the command after `&>` and its file; to another, `&` ended it.
     if (frame_->words.size() > std::exchange(frame_->words_before_both, std::string::npos)) doubt();
     if (frame_->words.empty()) return;
     // Its patterns end in parentheses that nothing opened: they would be taken for the end of the substitution.

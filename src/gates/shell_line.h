@@ -15,7 +15,7 @@ using Words = std::vector<std::string>;  // without quotes, and without redirect
 
 struct ShellLine {
   std::vector<Words> commands;
-  std::vector<std::string> documents;  // lines of here-documents: text, unless somebody runs them
+  std::vector<std::string> documents;  // lines of here-documents: text, unless a shell runs them
   bool doubtful = false;
 };
 

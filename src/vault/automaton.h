@@ -3,7 +3,7 @@
 // Its states are numbered in the order of a walk through the sorted spellings, so that a state's first child is the
 // state after it and a long spelling costs a few bytes a character. Of a spelling longer than `head_bytes_max` only
 // the head is in the automaton; the tail is compared as the text goes on. So the automaton stays small, no more than
-// a head is ever held back, and who tells most of a long value does not get it told.
+// a head is ever held back, and a text with most of a long value does not get through.
 #pragma once
 
 #include <array>

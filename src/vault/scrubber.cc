@@ -57,7 +57,7 @@ class ScrubStream::Pass {
   using Automaton = Scrubber::Automaton;
 
   const Automaton& automaton;
-  std::string held;    // read, not yet told
+  std::string held;    // read, not yet emitted
   std::size_t at = 0;  // how much of `held` the automaton has seen
   Automaton::State state = Automaton::root;
   const Automaton::Pattern* found = nullptr;  // a match that an earlier or a longer one may still replace
@@ -67,8 +67,8 @@ class ScrubStream::Pass {
   std::optional<Tails::Cursor> base64_tail;
   int64_t tail_steps = 0;
   // What is left out if it directly follows the match before, and is not itself the beginning of one. The digit before
-  // a match, which holds up to four bits of the value too, is told: to know it in time, the last letter of every piece
-  // would have to be held back, for any may come before a value.
+  // a match, which holds up to four bits of the value too, is emitted: to know it in time, the last letter of every
+  // piece would have to be held back, for any may come before a value.
   bool drops_digit = false;
   std::size_t drops_padding = 0;
 
@@ -76,31 +76,31 @@ class ScrubStream::Pass {
 
   std::string push(std::string_view piece) {
     held += piece;
-    std::string told;
+    std::string output;
     std::size_t from = 0;
     while (at < held.size()) {
       if (state == Automaton::root && !found && !in_tail()) at = automaton.skip(held, at);
-      if (at < held.size()) read(told, from);
+      if (at < held.size()) read(output, from);
     }
     const auto open_at = in_tail() ? from : at - automaton.depth_of(state);
-    tell(told, from, found ? std::min(found_at, open_at) : open_at);
+    emit(output, from, found ? std::min(found_at, open_at) : open_at);
     held.erase(0, from);
     at -= from;
     found_at -= found ? from : 0;
-    return told;
+    return output;
   }
 
   std::string finish() {
-    std::string told;
+    std::string output;
     std::size_t from = 0;
-    while (found || at < held.size()) found ? settle(told, from) : read(told, from);
-    tell(told, from, held.size());
+    while (found || at < held.size()) found ? settle(output, from) : read(output, from);
+    emit(output, from, held.size());
     held.clear();
     leave_tail();
     at = 0;
     state = Automaton::root;
     expect_residue(Spelling::Residue::none);
-    return told;
+    return output;
   }
 
  private:
@@ -120,7 +120,7 @@ class ScrubStream::Pass {
     drops_padding = residue == Spelling::Residue::none ? 0 : padding_max;
   }
 
-  void tell(std::string& told, std::size_t& from, std::size_t to) {
+  void emit(std::string& output, std::size_t& from, std::size_t to) {
     while (from < to && (drops_digit || drops_padding > 0)) {
       const bool is_padding = held[from] == '=';
       if (is_padding ? drops_padding == 0 : !(drops_digit && is_base64_digit(held[from]))) {
@@ -132,27 +132,27 @@ class ScrubStream::Pass {
       ++from;
     }
     if (to <= from) return;
-    told.append(held, from, to - from);
+    output.append(held, from, to - from);
     from = to;
   }
 
   // One byte further.
-  void read(std::string& told, std::size_t& from) {
+  void read(std::string& output, std::size_t& from) {
     if (in_tail()) return read_tail(from);
     state = automaton.step(state, held[at]);
     ++at;
     const auto start = at - automaton.depth_of(state);
-    if (found && start > found_at) return settle(told, from);
+    if (found && start > found_at) return settle(output, from);
     const auto* match = automaton.match_in(state);
     if (!match) return;
     if (const auto match_at = at - match->size; !found || match_at <= found_at) {
       found = match;
       found_at = match_at;
-      if (match_at == start && automaton.is_leaf(state)) settle(told, from);
+      if (match_at == start && automaton.is_leaf(state)) settle(output, from);
     }
   }
 
-  // The line ends between `from` and `at` are told if the tail does not go on after them.
+  // The line ends between `from` and `at` are emitted if the tail does not go on after them.
   void read_tail(std::size_t& from) {
     const char byte = held[at];
     const bool goes_on = follow(tail, byte);
@@ -176,10 +176,10 @@ class ScrubStream::Pass {
     expect_residue(residue);
   }
 
-  // What was found is final. Reading goes on right after it.
-  void settle(std::string& told, std::size_t& from) {
-    tell(told, from, found_at);
-    told += automaton.placeholder_of(*found);
+  // What was found is final. Reading continues right after it.
+  void settle(std::string& output, std::size_t& from) {
+    emit(output, from, found_at);
+    output += automaton.placeholder_of(*found);
     from = at = found_at + found->size;
     leave_tail();
     if (found->tails) tail.emplace(*found->tails);
@@ -206,18 +206,18 @@ ScrubStream::ScrubStream(ScrubStream&&) noexcept = default;
 ScrubStream& ScrubStream::operator=(ScrubStream&&) noexcept = default;
 
 std::string ScrubStream::push(std::string_view piece) {
-  std::string told(piece);
-  for (auto& pass : state_->passes) told = pass.push(told);
-  return told;
+  std::string output(piece);
+  for (auto& pass : state_->passes) output = pass.push(output);
+  return output;
 }
 
 std::string ScrubStream::finish() {
-  std::string told;
+  std::string output;
   for (auto& pass : state_->passes) {
-    told = pass.push(told);
-    told += pass.finish();
+    output = pass.push(output);
+    output += pass.finish();
   }
-  return told;
+  return output;
 }
 
 bool ScrubStream::holds_back() const {
@@ -233,8 +233,8 @@ int64_t ScrubStream::tail_steps() const {
 std::string Scrubber::scrub(std::string_view text) const {
   if (is_idle()) return std::string(text);
   ScrubStream stream(std::shared_ptr<const Scrubber>(std::shared_ptr<void>(), this));
-  auto told = stream.push(text);
-  return told += stream.finish();
+  auto output = stream.push(text);
+  return output += stream.finish();
 }
 
 }  // namespace sluice::vault

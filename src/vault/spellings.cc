@@ -84,10 +84,10 @@ constexpr std::array<JsonWay, 12> json_ways = {{
     {"<>&", false, false, false},              // Go
     {"<>&=\'", false, false, false},           // Java's Gson
     {"<>&\'+`\x7f", false, true, true},        // .NET
-    {"<>&\'+`\x7f", false, false, true},       // .NET, told to leave letters alone
+    {"<>&\'+`\x7f", false, false, true},       // .NET, set to leave letters alone
     {"<>&\'+`\x7f", false, true, true, true},  // the same, after another hand
     {"<>&\'", false, false, true},             // Newtonsoft
-    {"<>&\'", true, true, true, true},         // PHP, told to be safe in HTML
+    {"<>&\'", true, true, true, true},         // PHP, set to be safe in HTML
     {"<>&", false, true, false, true},         // Django
 }};
 
@@ -203,7 +203,7 @@ std::string_view without_edges(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-// A key of many lines is often told with other line ends, indented or in part.
+// A key of many lines is often printed with other line ends, indented or in part.
 std::vector<std::string_view> lines_of(std::string_view value) {
   std::vector<std::string_view> lines;
   if (value.find('\n') == std::string_view::npos) return lines;

@@ -18,11 +18,11 @@ class Spelling final {
  public:
   bool at_end() const { return at_ >= end_ && pending_at_ == pending_.size(); }
   char peek();              // the next character; not at the end
-  char take();              // the same, and goes on to the one after it
+  char take();              // the same, and moves on to the one after it
   bool take_if(char byte);  // if it is this one; not at the end
   std::string rest();       // all that are left
 
-  // What may follow it that holds a few of its bits or tells its length: a digit of base64, and padding.
+  // What may follow it that holds a few of its bits or shows its length: a digit of base64, and padding.
   enum class Residue : uint8_t { none, padding, digit };
   Residue residue() const { return residue_; }
   bool is_base64() const { return way_ == Way::base64; }

@@ -36,7 +36,7 @@ bool Tails::follow(uint32_t node, Spelling& tail) {
   for (;;) {
     const bool is_leaf = nodes_[node].size == to_end;
     const bool over = is_leaf ? text.at_end() : size == nodes_[node].size;
-    if (over && is_leaf && !tail.at_end()) nodes_[node].size = size;  // it goes on after what ends here
+    if (over && is_leaf && !tail.at_end()) nodes_[node].size = size;  // it continues after what ends here
     if (!over && (tail.at_end() || text.peek() != tail.peek())) split(node, size, text);
     if (tail.at_end()) {
       auto& its = nodes_[node];

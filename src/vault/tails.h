@@ -25,9 +25,9 @@ class Tails final {
    public:
     explicit Cursor(const Tails& tails) : tails_(&tails) {}
 
-    // If one of them goes on with it; else this is as it was.
+    // If one of them continues with it; otherwise this does not change.
     bool take_if(char byte);
-    // None goes on from here.
+    // True if none continues from here.
     bool is_over() const;
     // The greatest of those that end here.
     Spelling::Residue residue() const;

@@ -1,7 +1,7 @@
 // Secrets: sealed on disk, opened only in memory, and found wherever they must not be.
 //
 // Here are the key that seals, the set of secrets that one run may use, and the scrubber that takes
-// their values out of whatever is about to be told. Values leave this room only towards the egress
+// their values out of everything that is about to be sent. Values leave this module only towards the egress
 // proxy and the model's own endpoint.
 // Not its business: rows (store), who may supply a secret (api), where one may be sent (egress, gates).
 #pragma once
@@ -24,8 +24,8 @@
 namespace sluice::vault {
 
 inline constexpr std::size_t value_bytes_min = 4;  // shorter ones cannot be scrubbed without hiding common words
-// What is scrubbed can be guessed by whoever is shown what comes of a guess, so that a new value is not a number that
-// is found by trying. Shorter ones that are on file go on being used and scrubbed.
+// A scrubbed value can be guessed by a caller who sees the result of each guess, so that a new value is not a number
+// that is found by trying. Shorter ones that are on file go on being used and scrubbed.
 inline constexpr std::size_t supplied_bytes_min = 8;
 inline constexpr std::size_t value_bytes_max = 64 * 1024;
 inline constexpr std::size_t secrets_per_request_max = 50;
@@ -124,7 +124,7 @@ class Scrubbers {
   // For whom it is.
   struct Asker {
     model::TenantId tenant;
-    // False: nobody waits for it any more, so that it is not built. None: it is always wanted.
+    // False: no caller waits for it any more, so that it is not built. Null: it is always wanted.
     std::function<bool()> is_wanted;
     // A run that stands still holds what it has. It waits only for a while, or two of them could wait for each other.
     bool stands_still = false;
@@ -183,7 +183,7 @@ class ScrubStream {
   ScrubStream(ScrubStream&&) noexcept;
   ScrubStream& operator=(ScrubStream&&) noexcept;
 
-  // What can be told now; perhaps nothing.
+  // Returns the text that can be sent now, which may be empty.
   std::string push(std::string_view piece);
   // The rest: nothing more comes.
   std::string finish();

@@ -135,7 +135,7 @@ OwnedFd open_locked(int directory, const std::string& name) {
 }  // namespace
 
 std::optional<PlainFile> open_plain_file(int directory, const std::string& name) {
-  // Opening a device can do things; looking first leaves that to whoever swaps a name in between,
+  // Opening a device can do things; looking first leaves that to a process that swaps a name in between,
   // and a sandbox has no devices to swap.
   const auto before = stat_beneath(directory, name);
   if (!before) return std::nullopt;

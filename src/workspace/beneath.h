@@ -1,7 +1,7 @@
-// Steps inside a tree that belongs to somebody hostile: one name at a time, by descriptor, never
+// Steps inside a tree that belongs to a hostile user: one name at a time, by descriptor, never
 // through a link, and never waiting for a pipe.
 //
-// Wherever a path is built for opening it again, whoever works in the tree may have put a link there
+// Wherever a path is built for opening it again, a process that works in the tree may have put a link there
 // in between. So trees are walked by descriptors: each name is one part, and opened beneath its parent.
 #pragma once
 

@@ -10,7 +10,7 @@ namespace sluice::workspace {
 namespace {
 
 // No IN_ATTRIB, which every unlink and every unpacked file's time stamp causes, and no
-// IN_CLOSE_WRITE: who wrote has been told by IN_MODIFY.
+// IN_CLOSE_WRITE: a write was reported by IN_MODIFY.
 constexpr uint32_t interest =
     IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR | IN_EXCL_UNLINK;
 
@@ -74,7 +74,7 @@ void Inotify::hand_out(const inotify_event& event) {
     return;
   }
   const std::string_view name = event.len > 0 ? std::string_view(event.name) : "";
-  // By number, and looked up each time: whoever hears of it may add directories, and remove any.
+  // By number, and looked up each time: a listener may add directories, and remove any.
   for (std::size_t i = 0; found != places_.end() && i < found->second.size(); ++i) {
     const Place place = found->second[i];
     place.reader->on_inotify(*place.directory, event.mask, name);

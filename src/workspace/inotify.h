@@ -22,7 +22,7 @@ class InotifyReader {
  public:
   virtual ~InotifyReader() = default;
   virtual void on_inotify(WatchedDirectory& directory, uint32_t mask, std::string_view name) = 0;
-  // The kernel dropped events of somebody.
+  // The kernel dropped events of one of the listeners.
   virtual void on_inotify_overflow() = 0;
 };
 
@@ -49,7 +49,7 @@ class Inotify final {
   // The watch' number, or -1 with errno set; the same as before for a directory that is watched already.
   // One may be watched under several names: it was moved, and the news of that come later.
   int add(int directory_fd, InotifyReader& reader, WatchedDirectory& directory);
-  // May somebody who has so many watches have another one?
+  // True if a listener that has so many watches may have another one.
   bool has_room(std::size_t own) const { return bounds_.has_room(places_.size(), own); }
   void remove(int watch, const WatchedDirectory& directory);
 

@@ -22,7 +22,7 @@ class LayeredDirectory final {
     struct stat about {};
   };
 
-  LayeredDirectory() = default;  // that of nobody: nothing is in it
+  LayeredDirectory() = default;  // without a tree: it is empty
   static Result<LayeredDirectory> open(const Layers& layers);
   static Result<LayeredDirectory> open(int directory);
   // `directory` on top of the layers.
@@ -37,7 +37,7 @@ class LayeredDirectory final {
 
   // Nothing of that name below these layers may be seen through.
   bool is_opaque() const { return opaque_; }
-  // Of the topmost; undefined for nobody's.
+  // Of the topmost layer; undefined without a tree.
   int top() const { return parts_.front().get(); }
   bool is_nobodys() const { return parts_.empty(); }
 

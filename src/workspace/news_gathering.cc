@@ -44,7 +44,7 @@ void NewsGathering::note(Kind kind, std::string path, int64_t since_us, int64_t 
   const auto known = latest_.find(path);
   if (known == latest_.end()) return append(kind, std::move(path), since_us);
   Pending& before = news_[known->second];
-  if (!before.is_told) return append(kind, std::move(path), since_us);
+  if (!before.is_reported) return append(kind, std::move(path), since_us);
   switch (kind) {
     case Kind::created:
       if (before.kind == Kind::deleted) before.kind = Kind::changed;
@@ -55,9 +55,9 @@ void NewsGathering::note(Kind kind, std::string path, int64_t since_us, int64_t 
     case Kind::deleted:
       if (before.kind == Kind::changed) before.kind = Kind::deleted;
       if (before.kind != Kind::created) break;
-      // Short-lived, or only read late? Where that cannot be told, both are.
+      // Short-lived, or only read late? If that is unknown, both are.
       if (now_us - before.since_us > gather_us_) return append(kind, std::move(path), since_us);
-      before.is_told = false;
+      before.is_reported = false;
       break;
     case Kind::overflow: break;
   }
@@ -77,7 +77,7 @@ void NewsGathering::note_overflow() {
 std::vector<FileNews> NewsGathering::take() {
   std::vector<FileNews> out;
   for (auto& pending : news_) {
-    if (pending.is_told) out.push_back({.kind = pending.kind, .path = in_utf8(std::move(pending.path))});
+    if (pending.is_reported) out.push_back({.kind = pending.kind, .path = in_utf8(std::move(pending.path))});
   }
   news_.clear();
   latest_.clear();

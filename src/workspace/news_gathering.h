@@ -1,4 +1,4 @@
-// What became known of a workspace's files and was not told yet: for each path, what it comes to.
+// Changes of a workspace's files that were not reported yet: for each path, their sum.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class NewsGathering final {
     FileNews::Kind kind = FileNews::Kind::changed;
     std::string path;
     int64_t since_us = 0;
-    bool is_told = true;  // false: it came and went, and nobody needs to know
+    bool is_reported = true;  // false: it was created and deleted in between
   };
   void append(FileNews::Kind kind, std::string path, int64_t since_us);
 

@@ -8,7 +8,7 @@
 
 namespace sluice::workspace {
 
-// libgit2 counts how often it was begun; whoever writes patches holds one of these.
+// libgit2 counts how often it was begun; code that writes patches holds one of these.
 class GitSession final {
  public:
   GitSession();
@@ -29,7 +29,7 @@ struct FileVersion {
   bool is_text() const;
 };
 
-// Either side may be missing, not both. Of what is no text, or not to be shown, only the name is told.
+// Either side may be missing, not both. Only the name is written of a file that is no text or not to be shown.
 enum class Show : uint8_t { lines, name_only };
 std::string patch_of(const std::string& path, const std::optional<FileVersion>& before,
                      const std::optional<FileVersion>& after, Show show);

@@ -47,7 +47,7 @@ class Remover final {
   }
 
   bool enter(OwnedFd fd, std::string name) {
-    if (fchmod(fd.get(), 0700) != 0) return false;  // whoever made it may have forbidden it to themselves
+    if (fchmod(fd.get(), 0700) != 0) return false;  // its owner may have removed their own permissions
     auto names = list_names(fd.get(), SIZE_MAX);
     if (!names) return false;
     levels_.push_back({.fd = std::move(fd), .name = std::move(name), .left = std::move(*names)});

@@ -128,8 +128,8 @@ void WatchedTree::look_around(int directories_max) {
 void WatchedTree::look_at(WatchedDirectory& directory, Look how) {
   const std::string& path = directory.path;
   const OwnedFd fd = open_beneath(root_fd_, path.empty() ? "." : path, O_RDONLY | O_DIRECTORY);
-  if (!fd) return;  // it went, and its parent's events will say so; or nobody can read it
-  // The watch first: what comes after it is told by the kernel, what came before is found below.
+  if (!fd) return;  // it is gone, as its parent's events will say; or it cannot be read
+  // The watch first: what comes after it is reported by the kernel, what came before is found below.
   if (!set_watch(directory, fd.get(), how)) return;
   const Listing listing = list(fd.get());
   if (how == Look::again) forget_missing(directory, listing);

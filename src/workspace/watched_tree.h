@@ -26,8 +26,8 @@ struct WatchFigures {
   world::Counter& overflows;
 };
 
-// Inotify tells of a directory only from when it is watched on; whatever was put into it before
-// that is found by looking after the watch is set. What is seen both ways is told once, because it is
+// Inotify reports changes of a directory only from when it is watched on; files that were put into it before
+// that is found by looking after the watch is set. A change that is seen both ways is reported once, because it is
 // known then.
 class WatchedTree final : public Watching, public InotifyReader {
  public:
@@ -83,7 +83,7 @@ class WatchedTree final : public Watching, public InotifyReader {
 
   WatchedDirectory root_;
   int directory_count_ = 0;
-  bool said_full_ = false;  // not all directories are watched, and that was told
+  bool said_full_ = false;  // not all directories are watched, and that was logged
   std::deque<Errand> errands_;
   NewsGathering gathering_;
   int64_t began_ns_ = 0;  // of the files' clock

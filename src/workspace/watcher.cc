@@ -26,7 +26,7 @@ class InotifyWatcher final : public Watcher {
   }
 
  private:
-  // Woken for each of ten thousand files, this would take the processor from whoever writes them.
+  // Woken for each of ten thousand files, this would take the processor from the process that writes them.
   static constexpr Millis rest{10};
 
   void read() {

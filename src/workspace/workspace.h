@@ -1,7 +1,7 @@
 // What is in a sandbox's workspace, seen from outside: layers and their changes, the diff, files that
 // come back, bundles that go in, and the watch on all of it.
 //
-// The tree belongs to whoever works inside and may be hostile at every instant: links that point
+// The tree belongs to the processes inside and may be hostile at every instant: links that point
 // out, pipes that never end, names that are no text, files that change while they are read. So
 // nothing here follows a link or opens what is not a plain file (openat2 with RESOLVE_BENEATH and
 // RESOLVE_NO_SYMLINKS).
@@ -89,7 +89,7 @@ struct Assets {
 // What was written under assets/, sub-directories included, in the order of their paths: of an overlay's
 // upper directory, so that what earlier runs left there does not come back once more.
 Result<Assets> collect_assets(int changes_fd, const AssetRules& rules);
-// The same rules for files that somebody else collected: does not trust their names.
+// The same rules for files that another party collected: their names are not trusted.
 Assets admit_assets(std::vector<Asset> given, const AssetRules& rules);
 
 // Whether the name's extension is one of these, or of the built-in list where there are none.
@@ -119,7 +119,7 @@ struct BundleLimits {
 };
 // A gzipped tar: the same files give the same bytes, whatever their order.
 Result<std::string> pack_bundle(std::vector<BundleFile> files, const BundleLimits& limits);
-// `invalid`, in words for whoever sent it: links, devices, absolute paths, "..", the same path twice,
+// `invalid`, with a reason for the sender: links, devices, absolute paths, "..", the same path twice,
 // a file where a directory is, too much of anything.
 Result<std::vector<BundleFile>> read_bundle(std::string_view tar_gz, const BundleLimits& limits);
 // Writes the files below `into`, which must not exist; on failure nothing is left there.
@@ -142,10 +142,10 @@ struct FileNews {
 
 struct WatchRules {
   std::vector<std::string> ignored = {".git", "node_modules"};  // names of directories, anywhere
-  std::string draft_prefix = ".sluice-edit-";  // files on their way to another name, of which nothing is told
-  int64_t gather_ms = 20;                      // changes of one path within it are told once
+  std::string draft_prefix = ".sluice-edit-";  // files on their way to another name, which are not reported
+  int64_t gather_ms = 20;                      // changes of one path within it are reported once
   int directories_max = 20'000;                // more: overflow, and the rest is not watched
-  std::size_t pending_max = 50'000;            // paths waiting to be told; more: overflow
+  std::size_t pending_max = 50'000;            // paths waiting to be reported; more: overflow
 };
 
 // Dropping it stops the watch.
@@ -153,7 +153,7 @@ class Watching {
  public:
   virtual ~Watching() = default;
   // Tells at once what is known but was still being gathered, and what the kernel holds ready: for
-  // the end, when nobody writes any more.
+  // the end, when no process writes any more.
   virtual void settle() = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t fresh_us = 1'000'000;
 constexpr int64_t part_of_disk = 20;
 constexpr int64_t floor_bytes_max = 1LL << 30;
-constexpr Millis look_every{5'000};  // for those who read the figures while nobody asks
+constexpr Millis look_every{5'000};  // for metrics, while no request asks
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// A world for tests: time stands still until it is told to move, chance is a counter, and the log
+// A world for tests: time stands still until the test moves it, chance is a counter, and the log
 // is a list that can be read. One thread, no sockets; the same seed gives the same story.
 #pragma once
 
@@ -80,7 +80,7 @@ class FakeWorkers final : public Workers {
   std::vector<std::pair<Callback<void()>, Callback<void()>>> held_;
 };
 
-// Counts up: unpredictable to nobody.
+// Counts up, so that its values are predictable.
 class FakeEntropy final : public Entropy {
  public:
   void fill(std::span<uint8_t> out) override;

@@ -92,7 +92,7 @@ class StderrLog final : public Log {
     return format_ == LogFormat::json ? json_line(level, event, fields) : human_line(level, event, fields);
   }
 
-  // A log that nobody reads is no reason to stop: false where a write would wait for a reader. The
+  // A log without a reader is no reason to stop: false where a write would wait for a reader. The
   // descriptor is shared with others, so it is not ours to make non-blocking; but a pipe that is ready
   // takes PIPE_BUF bytes at once.
   bool put(std::string_view line) {

@@ -83,12 +83,16 @@ std::string Metrics::to_text() const {
   std::stable_sort(sorted.begin(), sorted.end(), [](const Entry* a, const Entry* b) { return a->name < b->name; });
 
   std::string out;
-  std::string_view told;
+  std::string_view last_name;
   for (const Entry* entry : sorted) {
-    if (entry->name != told) {
-      told = entry->name;
-      out.append("# HELP ").append(told).append(" ").append(entry->help).append("\n");
-      out.append("# TYPE ").append(told).append(" ").append(type_names[static_cast<int>(entry->type)]).append("\n");
+    if (entry->name != last_name) {
+      last_name = entry->name;
+      out.append("# HELP ").append(last_name).append(" ").append(entry->help).append("\n");
+      out.append("# TYPE ")
+          .append(last_name)
+          .append(" ")
+          .append(type_names[static_cast<int>(entry->type)])
+          .append("\n");
     }
     switch (entry->type) {
       case Type::counter:

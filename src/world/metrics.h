@@ -31,7 +31,7 @@ class Gauge {
   std::atomic<int64_t> value_{0};
 };
 
-// Times in microseconds, told in seconds.
+// Observed in microseconds, exposed in seconds.
 class Histogram {
  public:
   static constexpr std::array<int64_t, 14> bounds_us = {100,       250,        500,        1'000,      2'500,

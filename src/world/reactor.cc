@@ -78,7 +78,7 @@ class EpollReactor final : public Reactor {
   const int epoll_fd_;
   const int inbox_fd_;
   bool stopping_ = false;
-  std::optional<Timestamp> turn_began_;  // empty while nobody runs the loop
+  std::optional<Timestamp> turn_began_;  // empty while the loop does not run
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
   LoopThread thread_;

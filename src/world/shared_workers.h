@@ -22,7 +22,7 @@ class SharedWorkers final {
     int of_party_max = 2;  // of them, of one party
   };
 
-  // `pool` must outlive this, and nobody else should use it.
+  // `pool` must outlive this, and no other code should use it.
   SharedWorkers(Workers& pool, Options options);
   ~SharedWorkers();
   SharedWorkers(const SharedWorkers&) = delete;
