@@ -13,9 +13,8 @@ constexpr int looks_since_beat_max = 3;
 
 Claims::Claims(Needs needs)
     : needs_(needs),
-      claimed_(
-          needs.metrics.counter("sluice_runs_claimed_total", "Runs that waited on other servers and got a slot here.")),
-      self_(std::make_shared<Claims*>(this)) {}
+      claimed_(needs.metrics.counter("sluice_runs_claimed_total",
+                                     "Runs that waited on other servers and got a slot here.")) {}
 
 // ── what waits elsewhere ────────────────────────────────────────────────────────────────────────
 
@@ -37,15 +36,14 @@ void Claims::look() {
     return;
   }
   looking_ = true;
-  auto found = [this, self = self_, life = life_](const Result<std::vector<store::HeldElsewhere>>& held) {
-    if (*self == nullptr || life != life_) return;
+  auto found = [this](const Result<std::vector<store::HeldElsewhere>>& held) {
     looking_ = false;
     const bool looks_again = std::exchange(looks_again_, false);
     if (!held || !needs_.host.may_claim()) return;  // the next beat looks again
     needs_.admission.set_elsewhere(held.value());
     if (looks_again) look_if_free();
   };
-  needs_.nodes.held_elsewhere(std::move(found));
+  needs_.nodes.held_elsewhere(since_drop_.guard(std::move(found)));
 }
 
 // ── claims ──────────────────────────────────────────────────────────────────────────────────────
@@ -54,9 +52,9 @@ void Claims::want(const store::HeldRun& run) {
   wanted_.push_back(run);
   if (wanted_.size() > 1 || claiming_) return;
   // Those whose turn comes at the same moment are claimed together.
-  needs_.loop.defer([this, self = self_] {
-    if (*self != nullptr && !claiming_) claim_wanted();
-  });
+  needs_.loop.defer(lifetime_.guard([this] {
+    if (!claiming_) claim_wanted();
+  }));
 }
 
 void Claims::claim_wanted() {
@@ -66,13 +64,12 @@ void Claims::claim_wanted() {
   std::vector<store::HeldRun> asked(wanted_.begin(), wanted_.begin() + count);
   wanted_.erase(wanted_.begin(), wanted_.begin() + count);
   claiming_ = true;
-  auto answered = [this, self = self_, life = life_, asked](const Result<std::vector<model::Run>>& claimed) {
-    if (*self == nullptr) return;
-    if (life == life_) return on_answer(asked, claimed);
+  auto answered = [this, watch = since_drop_.watch(), asked](const Result<std::vector<model::Run>>& claimed) {
+    if (!watch.is_over()) return on_answer(asked, claimed);
     if (!claimed) return;
     for (const auto& run : claimed.value()) needs_.host.on_claimed(run, true);
   };
-  needs_.nodes.claim(asked, std::move(answered));
+  needs_.nodes.claim(asked, lifetime_.guard(std::move(answered)));
 }
 
 void Claims::on_answer(const std::vector<store::HeldRun>& asked, const Result<std::vector<model::Run>>& claimed) {
@@ -97,7 +94,7 @@ void Claims::on_answer(const std::vector<store::HeldRun>& asked, const Result<st
 }
 
 void Claims::drop() {
-  ++life_;
+  since_drop_.begin_anew();
   claiming_ = looking_ = looks_again_ = false;
   wanted_.clear();
   needs_.admission.forgo_all();

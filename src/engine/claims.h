@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "engine/admission.h"
 
 namespace sluice::engine {
@@ -30,7 +31,6 @@ class Claims final {
     world::Metrics& metrics;
   };
   explicit Claims(Needs needs);
-  ~Claims() { *self_ = nullptr; }
   Claims(const Claims&) = delete;
   Claims& operator=(const Claims&) = delete;
 
@@ -55,8 +55,8 @@ class Claims final {
   bool looking_ = false;
   bool looks_again_ = false;
   int looks_since_beat_ = 0;  // after others were quicker
-  uint64_t life_ = 0;         // grows when everything is dropped
-  std::shared_ptr<Claims*> self_;
+  Lifetime since_drop_;       // begins anew when everything is dropped
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::engine

@@ -12,21 +12,13 @@ constexpr Millis answer_pause{20};
 }  // namespace
 
 JournalReading::JournalReading(Needs needs, const model::Run& run, const wire::View& view, Reader& reader)
-    : needs_(needs),
-      run_(run.id),
-      view_(view),
-      reader_(reader),
-      fold_(view, run),
-      self_(std::make_shared<JournalReading*>(this)) {
-  needs_.loop.defer([self = self_] {
-    if (*self != nullptr) (*self)->go_on();
-  });
+    : needs_(needs), run_(run.id), view_(view), reader_(reader), fold_(view, run) {
+  needs_.loop.defer(lifetime_.guard([this] { go_on(); }));
 }
 
 JournalReading::~JournalReading() {
-  *self_ = nullptr;
   if (mode_ != Mode::live) return;
-  if (auto* run = needs_.runs.find(run_)) run->detach(*this);
+  if (auto* run = needs_.live.find(run_)) run->detach(*this);
 }
 
 void JournalReading::more() { go_on(); }
@@ -60,21 +52,21 @@ void JournalReading::go_on() {
 }
 
 bool JournalReading::join_live_run() {
-  auto* run = needs_.runs.find(run_);
+  auto* run = needs_.live.find(run_);
   if (run == nullptr) return false;
   const auto& opening = run->opening();
   if (fold_.at() == model::Position{} && run->run().head.value == opening.size()) {
     std::string lines;
     for (const auto& committed : opening) fold_.apply(committed, lines);
-    const auto self = self_;
+    const auto watch = lifetime_.watch();
     if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
-    if (*self == nullptr) return true;
+    if (watch.is_over()) return true;
     if (fold_.ended()) return end(fold_), true;
   }
-  if (fold_.at() > run->run().head) needs_.runs.suspect(run_);
+  if (fold_.at() > run->run().head) needs_.remote.suspect(run_);
   if (fold_.at() != run->run().head) return false;
-  if (needs_.runs.is_left_to_next_server(run_)) {
-    lose({ErrorKind::unavailable, "the server stops; the next one goes on with the run"});
+  if (needs_.draining.leaves(run_)) {
+    lose(Draining::why());
     return true;
   }
   mode_ = Mode::live;
@@ -86,9 +78,8 @@ bool JournalReading::join_live_run() {
 void JournalReading::read_page() {
   page_under_way_ = true;
   news_came_ = false;
-  needs_.store.journal(run_, fold_.at(), page_bytes, [self = self_](Result<store::JournalPage> page) {
-    if (*self != nullptr) (*self)->on_page(std::move(page));
-  });
+  needs_.store.journal(run_, fold_.at(), page_bytes,
+                       lifetime_.guard([this](Result<store::JournalPage> page) { on_page(std::move(page)); }));
 }
 
 void JournalReading::on_page(Result<store::JournalPage> page) {
@@ -99,11 +90,11 @@ void JournalReading::on_page(Result<store::JournalPage> page) {
   }
   std::string lines;
   for (const auto& committed : page.value().events) fold_.apply(committed, lines);
-  const auto self = self_;
+  const auto watch = lifetime_.watch();
   if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
-  if (*self == nullptr) return;
+  if (watch.is_over()) return;
   if (fold_.ended()) return end(fold_);
-  const auto* live = needs_.runs.find(run_);
+  const auto* live = needs_.live.find(run_);
   // The journal has what the server was not told of yet: it will be, or settles it.
   if (live != nullptr && page.value().events.empty() && fold_.at() > live->run().head) {
     again_ = needs_.loop.after(answer_pause, [this] { go_on(); });
@@ -118,7 +109,7 @@ void JournalReading::on_page(Result<store::JournalPage> page) {
 }
 
 bool JournalReading::wait_for_news() {
-  if (!tail_) tail_ = needs_.runs.follow(run_, [this] { on_news(); });
+  if (!tail_) tail_ = needs_.remote.follow(run_, [this] { on_news(); });
   return tail_ != nullptr;
 }
 

@@ -5,30 +5,19 @@
 
 #include <memory>
 
-#include "engine/engine.h"
-#include "engine/tail.h"
+#include "base/lifetime.h"
+#include "engine/draining.h"
+#include "engine/live_runs.h"
+#include "engine/remote_runs.h"
 
 namespace sluice::engine {
-
-class LiveRun;
-
-// Where a reading finds the run, if it is live.
-class LiveRuns {
- public:
-  virtual ~LiveRuns() = default;
-  virtual LiveRun* find(model::RunId run) = 0;
-  // The server stops, and what comes next of the run does not come from this one.
-  virtual bool is_left_to_next_server(model::RunId run) const = 0;
-  // Calls `look` when somebody else may have written to it; null where there is nobody else.
-  virtual std::unique_ptr<Tail> follow(model::RunId run, Callback<void()> look) = 0;
-  // Its journal is ahead of what is live here: somebody else may be writing it.
-  virtual void suspect(model::RunId run) = 0;
-};
 
 class JournalReading final : public Reading {
  public:
   struct Needs {
-    LiveRuns& runs;
+    const LiveRuns& live;
+    RemoteRuns& remote;
+    const Draining& draining;
     store::Store& store;
     world::Loop& loop;
     world::Counter& violations;  // of AG-UI's rules, in streams that ended here
@@ -70,9 +59,7 @@ class JournalReading final : public Reading {
   bool news_came_ = false;  // since the page that is under way was asked for
   std::unique_ptr<Tail> tail_;
   world::Timer again_;
-
-  // Answers and deferred calls may come after this reading is gone.
-  std::shared_ptr<JournalReading*> self_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::engine

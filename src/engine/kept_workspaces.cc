@@ -9,23 +9,14 @@ constexpr Millis look_at_all_every{600'000};
 
 }  // namespace
 
-// Calls `then` unless this has gone by then.
-template <typename F>
-auto KeptWorkspaces::while_here(F then) {
-  return [here = std::weak_ptr(here_), then = std::move(then)](auto&&... args) mutable {
-    if (!here.expired()) then(std::forward<decltype(args)>(args)...);
-  };
-}
-
 KeptWorkspaces::KeptWorkspaces(store::Store& store, harness::Dispatcher& dispatcher, world::Loop& loop,
                                FindRun find_run)
     : store_(store), dispatcher_(dispatcher), loop_(loop), find_run_(std::move(find_run)) {}
-KeptWorkspaces::~KeptWorkspaces() = default;
 
 void KeptWorkspaces::look_at_all() {
   again_ = loop_.after(look_at_all_every, [this] { look_at_all(); });
   if (!unseen_.empty()) return;  // the last look is still under way
-  dispatcher_.list_workspaces(while_here([this](const std::vector<harness::KeptWorkspace>& kept) {
+  dispatcher_.list_workspaces(lifetime_.guard([this](const std::vector<harness::KeptWorkspace>& kept) {
     if (!unseen_.empty()) return;
     unseen_.assign(kept.begin(), kept.end());
     look_at_next();
@@ -52,7 +43,7 @@ void KeptWorkspaces::on_run_over(model::ConversationId conversation) {
 void KeptWorkspaces::look_at(const harness::KeptWorkspace& kept, Callback<void()> then) {
   store_.find_conversation(
       kept.conversation,
-      while_here([this, kept, then = std::move(then)](const Result<model::Conversation>& found) mutable {
+      lifetime_.guard([this, kept, then = std::move(then)](const Result<model::Conversation>& found) mutable {
         judge(kept, found, std::move(then));
       }));
 }
@@ -70,17 +61,17 @@ void KeptWorkspaces::judge(const harness::KeptWorkspace& kept, const Result<mode
     return then();
   }
   // A run may wait for a human until the conversation is taken out of the archive again.
-  find_run_(
-      tenant, id,
-      while_here([this, kept, tenant, then = std::move(then)](const Result<std::optional<model::RunId>>& run) mutable {
-        if (run && !run.value()) {
-          dispatcher_.remove_workspace(kept.conversation);
-        } else {
-          after_run_.insert(kept.conversation);
-          if (kept.bytes > 0) dispatcher_.count_workspace(kept, tenant);
-        }
-        then();
-      }));
+  find_run_(tenant, id,
+            lifetime_.guard(
+                [this, kept, tenant, then = std::move(then)](const Result<std::optional<model::RunId>>& run) mutable {
+                  if (run && !run.value()) {
+                    dispatcher_.remove_workspace(kept.conversation);
+                  } else {
+                    after_run_.insert(kept.conversation);
+                    if (kept.bytes > 0) dispatcher_.count_workspace(kept, tenant);
+                  }
+                  then();
+                }));
 }
 
 }  // namespace sluice::engine

@@ -7,6 +7,7 @@
 #include <functional>
 #include <unordered_set>
 
+#include "base/lifetime.h"
 #include "harness/harness.h"
 #include "store/store.h"
 #include "world/world.h"
@@ -19,7 +20,6 @@ class KeptWorkspaces final {
   using FindRun = std::function<void(model::TenantId tenant, model::ConversationId conversation,
                                      Callback<void(Result<std::optional<model::RunId>>)> done)>;
   KeptWorkspaces(store::Store& store, harness::Dispatcher& dispatcher, world::Loop& loop, FindRun find_run);
-  ~KeptWorkspaces();
   KeptWorkspaces(const KeptWorkspaces&) = delete;
   KeptWorkspaces& operator=(const KeptWorkspaces&) = delete;
 
@@ -32,8 +32,6 @@ class KeptWorkspaces final {
   void look_at_next();
   void look_at(const harness::KeptWorkspace& kept, Callback<void()> then);
   void judge(const harness::KeptWorkspace& kept, const Result<model::Conversation>& found, Callback<void()> then);
-  template <typename F>
-  auto while_here(F then);
 
   store::Store& store_;
   harness::Dispatcher& dispatcher_;
@@ -42,7 +40,7 @@ class KeptWorkspaces final {
   std::deque<harness::KeptWorkspace> unseen_;            // of the look at all that is under way
   std::unordered_set<model::ConversationId> after_run_;  // archived while a run was under way
   world::Timer again_;
-  std::shared_ptr<const bool> here_ = std::make_shared<bool>(true);  // answers may come after this is gone
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::engine

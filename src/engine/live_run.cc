@@ -20,10 +20,7 @@ LiveRun::LiveRun(Needs needs, model::Run run, model::Message message, std::strin
       message_(std::move(message)),
       request_id_(std::move(request_id)),
       accepted_us_(needs.loop.monotonic_us()),
-      cancelling_(needs.loop, run_.id),
-      self_(std::make_shared<LiveRun*>(this)) {}
-
-LiveRun::~LiveRun() { *self_ = nullptr; }
+      cancelling_(needs.loop, run_.id) {}
 
 void LiveRun::mark_dirty() {
   if (!std::exchange(dirty_, true)) needs_.owner.on_dirty(run_.id);
@@ -38,7 +35,7 @@ LiveRun::Batch& LiveRun::batch() {
 std::optional<Duty> LiveRun::happen(Happening what) {
   const auto row = step(run_.state, what);
   if (!row) return std::nullopt;
-  needs_.owner.on_step(run_, *row);
+  needs_.duties.on_step(run_, *row);
   if (row->to != run_.state) {
     auto& carrier = batch();
     carrier.state = row->to;
@@ -53,10 +50,10 @@ void LiveRun::perform(Duty duty) {
   SLUICE_CHECK(belongs_to(duty, run_.state));
   switch (duty) {
     case Duty::none: return;
-    case Duty::admit: return needs_.owner.admit(*this);
+    case Duty::admit: return needs_.duties.admit(*this);
     // A cancel, or an end, that came while this was being written has a duty of its own.
-    case Duty::launch: return run_.state == RunState::streaming ? needs_.owner.launch(*this) : void();
-    case Duty::resume: return run_.state == RunState::streaming ? needs_.owner.resume(*this) : void();
+    case Duty::launch: return run_.state == RunState::streaming ? needs_.duties.launch(*this) : void();
+    case Duty::resume: return run_.state == RunState::streaming ? needs_.duties.resume(*this) : void();
     case Duty::park: return settle_in_park();
     case Duty::interrupt: return stop_work();
     case Duty::reap: return finish();
@@ -89,11 +86,10 @@ bool LiveRun::renew(Callback<void()> then) {
   if (writing_) return false;
   writing_ = true;  // until the answer: what is written then bears the new epoch
   renewal_ = std::move(then);
-  needs_.store.take_over(run_.id, run_.epoch, [self = self_](const Result<model::Run>& taken) {
-    if (*self == nullptr) return;
-    if (!taken) (*self)->note_answer(taken.error());
-    (*self)->on_renewed(taken);
-  });
+  needs_.store.take_over(run_.id, run_.epoch, lifetime_.guard([this](const Result<model::Run>& taken) {
+    if (!taken) note_answer(taken.error());
+    on_renewed(taken);
+  }));
   return true;
 }
 
@@ -205,8 +201,8 @@ void LiveRun::cancel(Cancelling::Asker done) {
   mark_dirty();
 }
 
-void LiveRun::wait_for_end(std::weak_ptr<EndWaiter> waiter) {
-  std::erase_if(waiters_, [](const auto& left) { return left.expired(); });
+void LiveRun::wait_for_end(Ref<EndWaiter> waiter) {
+  std::erase_if(waiters_, [](const auto& left) { return left.get() == nullptr; });
   waiters_.push_back(std::move(waiter));
 }
 
@@ -234,9 +230,9 @@ void LiveRun::flush() {
     append.notices = in_flight_.gate->notices;
     append.agui = in_flight_.gate->agui;
   }
-  needs_.store.append(std::move(append), [self = self_](Result<store::CommittedBatch> written) {
-    if (*self != nullptr) (*self)->on_written(std::move(written));
-  });
+  needs_.store.append(std::move(append), lifetime_.guard([this](Result<store::CommittedBatch> written) {
+    on_written(std::move(written));
+  }));
   hold_back_if_full();
 }
 
@@ -248,17 +244,17 @@ void LiveRun::on_written(Result<store::CommittedBatch> written) {
   run_.head.value += written.value().size();
   auto done = std::exchange(in_flight_, {});
 
-  const auto self = self_;
+  const auto watch = lifetime_.watch();
   tell(written.value());
-  if (*self == nullptr) return;
+  if (watch.is_over()) return;
   acknowledge(done.events);
   if (done.gate) on_gate_written(*done.gate);
-  if (*self == nullptr) return;
+  if (watch.is_over()) return;
   perform(done.duty);
-  if (*self == nullptr) return;
+  if (watch.is_over()) return;
   for (auto& waiter : done.written) {
     waiter();
-    if (*self == nullptr) return;
+    if (watch.is_over()) return;
   }
   flush();
 }
@@ -279,10 +275,7 @@ void LiveRun::stop_work() {
 // Before the wish is on disk, too: a server that dies then leaves a run whose work was lost, which the next one ends.
 void LiveRun::stop_worker() {
   if (std::exchange(stopping_, true)) return;
-  work_->stop([self = self_] {
-    if (*self == nullptr) return;
-    (*self)->cancelling_.is_written() ? (*self)->end_cancelled() : (*self)->work_.reset();
-  });
+  work_->stop(lifetime_.guard([this] { cancelling_.is_written() ? end_cancelled() : work_.reset(); }));
 }
 
 void LiveRun::end_cancelled() {
@@ -377,11 +370,11 @@ void LiveRun::tell(const store::CommittedBatch& news) {
     first_told_ = true;
     needs_.figures.first_event.observe_us(needs_.loop.monotonic_us() - accepted_us_);
   }
-  const auto self = self_;
+  const auto watch = lifetime_.watch();
   telling_ = true;
   for (std::size_t i = 0; i < audiences_.size(); ++i) {
     tell_audience(*audiences_[i], news);
-    if (*self == nullptr) return;
+    if (watch.is_over()) return;
   }
   telling_ = false;
   forget_empty_audiences();
@@ -403,11 +396,11 @@ void LiveRun::tell_audience(Audience& audience, const store::CommittedBatch& new
   lines.reserve(size);
   for (const auto& committed : news) audience.fold.apply(committed, lines);
   const auto shared = std::make_shared<const std::string>(std::move(lines));
-  const auto self = self_;
+  const auto watch = lifetime_.watch();
   // By index: a reader may leave, and take others with it, while it is being told.
   for (std::size_t i = 0; i < readings.size() && !shared->empty(); ++i) {
     if (readings[i] != nullptr) readings[i]->deliver(shared);
-    if (*self == nullptr) return;
+    if (watch.is_over()) return;
   }
   // What they wanted to see is over, and the run is not.
   if (audience.fold.ended() && !ending_) {
@@ -417,10 +410,10 @@ void LiveRun::tell_audience(Audience& audience, const store::CommittedBatch& new
 
 template <typename Farewell>
 bool LiveRun::dismiss(Audience& audience, Farewell farewell) {
-  const auto self = self_;
+  const auto watch = lifetime_.watch();
   for (std::size_t i = 0; i < audience.readings.size(); ++i) {
     if (auto* reading = std::exchange(audience.readings[i], nullptr)) farewell(*reading, audience.fold);
-    if (*self == nullptr) return false;
+    if (watch.is_over()) return false;
   }
   return true;
 }
@@ -438,13 +431,13 @@ void LiveRun::dismiss_readers(Farewell farewell) {
 void LiveRun::finish() {
   SLUICE_CHECK(ending_.has_value());
   work_.reset();
-  const auto self = self_;
+  const auto watch = lifetime_.watch();
   dismiss_readers([](JournalReading& reading, const wire::Fold& fold) { reading.end(fold); });
-  for (auto& weak : std::exchange(waiters_, {})) {
-    if (const auto waiter = weak.lock()) waiter->done(*ending_);
+  for (const auto& ref : std::exchange(waiters_, {})) {
+    if (auto* waiter = ref.get()) waiter->answer(*ending_);
   }
   cancelling_.answer(run_);
-  SLUICE_CHECK(*self != nullptr);
+  SLUICE_CHECK(!watch.is_over());
   needs_.owner.on_over(*this);
 }
 
@@ -452,8 +445,8 @@ void LiveRun::let_go(const Error& why) {
   work_.reset();
   secrets_.reset();
   dismiss_readers([&why](JournalReading& reading, const wire::Fold&) { reading.lose(why); });
-  for (auto& weak : std::exchange(waiters_, {})) {
-    if (const auto waiter = weak.lock()) waiter->done(why);
+  for (const auto& ref : std::exchange(waiters_, {})) {
+    if (auto* waiter = ref.get()) waiter->answer(why);
   }
 }
 
@@ -462,7 +455,7 @@ void LiveRun::abandon(const Error& why) {
   refuse_askers(why);
 }
 
-std::vector<std::weak_ptr<EndWaiter>> LiveRun::hand_on(const Error& why) {
+std::vector<Ref<EndWaiter>> LiveRun::hand_on(const Error& why) {
   work_.reset();
   dismiss_readers([](JournalReading& reading, const wire::Fold& fold) { reading.go_on_alone(fold); });
   refuse_askers(why);

@@ -1,11 +1,8 @@
-// One run that is not over, in memory: what its agent says is gathered, written, and only then
-// folded for whoever reads along.
+// One run that is not over, in memory: what its agent reports is gathered, written, and only then folded for readers.
 //
-// At most one append is under way; what comes meanwhile makes the next one, so a slow disk makes
-// larger batches, not a longer queue. Everything here is a fold of the journal plus what is not
-// written yet; dropping a LiveRun loses nothing that anyone was told.
-//
-// While it waits for a human (live_run_gate.cc) little of it is left: there may be ten thousand.
+// At most one append is under way; what comes meanwhile makes the next one, so a slow disk makes larger batches, not a
+// longer queue. Everything here is a fold of the journal plus what is not written yet; dropping a LiveRun loses nothing
+// that was sent to anyone. While it waits for a human (live_run_gate.cc) little of it is left: there may be ten thousand.
 #pragma once
 
 #include <memory>
@@ -13,13 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "engine/cancelling.h"
+#include "engine/end_waiter.h"
 #include "engine/engine.h"
 #include "engine/launch.h"
 #include "engine/queue_board.h"
 #include "engine/run_batch.h"
 #include "engine/store_clock.h"
-#include "engine/tail.h"
 
 namespace sluice::engine {
 
@@ -32,13 +30,6 @@ class LiveRun final : public harness::DispatchListener {
     virtual ~Owner() = default;
     // It has something to write; call flush() at the end of this turn.
     virtual void on_dirty(model::RunId run) = 0;
-    // A row of the lifecycle table was taken; it is not on disk yet.
-    virtual void on_step(const model::Run& run, const Row& row) = 0;
-    // The duties of that name, called by perform().
-    virtual void admit(LiveRun& run) = 0;
-    virtual void launch(LiveRun& run) = 0;
-    virtual void resume(LiveRun& run) = 0;
-    virtual void on_parked(LiveRun& run, bool keeps_box) = 0;
     // There is news for a webhook in the store.
     virtual void on_notice() = 0;
     // The terminal event is on disk and told. The owner drops the run.
@@ -50,6 +41,18 @@ class LiveRun final : public harness::DispatchListener {
     virtual void on_lost(LiveRun& run, const Error& why) = 0;
   };
 
+  // The duties of the lifecycle that need more than the run itself, called by perform().
+  class Duties {
+   public:
+    virtual ~Duties() = default;
+    // A row of the lifecycle table was taken; it is not on disk yet.
+    virtual void on_step(const model::Run& run, const Row& row) = 0;
+    virtual void admit(LiveRun& run) = 0;
+    virtual void launch(LiveRun& run) = 0;
+    virtual void resume(LiveRun& run) = 0;
+    virtual void park(LiveRun& run, bool keeps_box) = 0;
+  };
+
   struct Figures {
     explicit Figures(world::Metrics& metrics);
     world::Histogram &first_event, &resumed;
@@ -58,6 +61,7 @@ class LiveRun final : public harness::DispatchListener {
 
   struct Needs {
     Owner& owner;
+    Duties& duties;
     store::Store& store;
     world::Loop& loop;
     const StoreClock& clock;
@@ -68,10 +72,9 @@ class LiveRun final : public harness::DispatchListener {
 
   // `message` is the assistant message as the journal so far makes it.
   LiveRun(Needs needs, model::Run run, model::Message message, std::string request_id);
-  ~LiveRun() override;
 
   const model::Run& run() const { return run_; }
-  std::shared_ptr<LiveRun*> self() const { return self_; }  // null once it is gone
+  Ref<LiveRun> ref() { return lifetime_.ref(*this); }
   const model::Message& message() const { return message_; }
   int64_t accepted_us() const { return accepted_us_; }
   const std::string& request_id() const { return request_id_; }
@@ -117,13 +120,11 @@ class LiveRun final : public harness::DispatchListener {
   void suspend_work(bool suspended);
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
   void cancel(Cancelling::Asker done);
-  void wait_for_end(std::weak_ptr<EndWaiter> waiter);
+  void wait_for_end(Ref<EndWaiter> waiter);
 
   // ── at a gate ──
   void decide(Decision decision, Callback<void(DecideOutcome)> done);
-  // The gate was open before a restart, and is for so long.
   void reopen_gate(model::Approval approval, Millis left);
-  // The approved one goes on, by the Work that waited.
   void go_on();
   bool waits_for(model::ApprovalId id) const { return gate_ && gate_->approval.id == id; }
   // From the gate until it is worked on again: what was kept for that is still there.
@@ -144,7 +145,7 @@ class LiveRun final : public harness::DispatchListener {
   // Nothing more will be written here: readers and waiters are told so.
   void abandon(const Error& why);
   // The same, but another node goes on with it: its readers read on alone, and those who wait are given back.
-  std::vector<std::weak_ptr<EndWaiter>> hand_on(const Error& why);
+  std::vector<Ref<EndWaiter>> hand_on(const Error& why);
 
   void on_event(model::RunEvent event) override;
   void on_finished(model::Usage usage) override;
@@ -182,12 +183,10 @@ class LiveRun final : public harness::DispatchListener {
   void on_refused(const Error& why);
   void repeat(const Error& why, bool name_is_taken);
   void on_renewed(const Result<model::Run>& taken);
-  // live_run_unsure.cc: what became of a write is read from the journal.
   void be_unsure(const Error& why);
   void note_answer(const Error& why);
   void on_looked(const Result<store::JournalPage>& page);
   void conclude(const store::JournalPage& page);
-  // Whoever works is told how far its account is on disk.
   void acknowledge(const std::vector<model::RunEvent>& written);
   void refuse_askers(const Error& why);
   void tell(const store::CommittedBatch& news);
@@ -240,11 +239,11 @@ class LiveRun final : public harness::DispatchListener {
   std::shared_ptr<vault::Secrets> secrets_;
   std::unique_ptr<harness::Work> work_;
   std::vector<std::unique_ptr<Audience>> audiences_;
-  std::vector<std::weak_ptr<EndWaiter>> waiters_;
+  std::vector<Ref<EndWaiter>> waiters_;
   Cancelling cancelling_;
   std::optional<wire::Ending> ending_;
   std::string_view problem_name_;
-  std::shared_ptr<LiveRun*> self_;  // the store's answer may come after this run is gone
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::engine

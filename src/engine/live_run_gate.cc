@@ -187,7 +187,7 @@ void LiveRun::settle_in_park() {
   store::CommittedBatch().swap(opening_);
   pending_.shrink_to_fit();
   message_.content.shrink_to_fit();
-  needs_.owner.on_parked(*this, keeps_box);
+  needs_.duties.park(*this, keeps_box);
 }
 
 void LiveRun::go_on() {

@@ -36,9 +36,8 @@ void LiveRun::note_answer(const Error& why) {
 
 void LiveRun::settle() {
   if (!unsure_ || std::exchange(looking_, true)) return;
-  needs_.store.journal(run_.id, run_.head, whole_batch, [self = self_](const Result<store::JournalPage>& page) {
-    if (*self != nullptr) (*self)->on_looked(page);
-  });
+  needs_.store.journal(run_.id, run_.head, whole_batch,
+                       lifetime_.guard([this](const Result<store::JournalPage>& page) { on_looked(page); }));
 }
 
 void LiveRun::on_looked(const Result<store::JournalPage>& page) {
@@ -78,9 +77,9 @@ void LiveRun::on_renewed(const Result<model::Run>& taken) {
   if (taken) {
     run_.epoch = taken.value().epoch;
     if (std::exchange(doubted_, false)) needs_.owner.on_sure();
-    const auto self = self_;
+    const auto watch = lifetime_.watch();
     std::exchange(renewal_, nullptr)();
-    if (*self != nullptr) flush();
+    if (!watch.is_over()) flush();
     return;
   }
   const auto& why = taken.error();

@@ -28,14 +28,12 @@ Peers::Peers(Needs needs, const EngineOptions& options)
       options_(options),
       figures_(needs.metrics),
       alone_(needs.nodes.self() == model::NodeId{}),
-      liveness_({needs.nodes.self(), options.beat_ms, options.dead_ms}),
-      self_(std::make_shared<Peers*>(this)) {
+      liveness_({needs.nodes.self(), options.beat_ms, options.dead_ms}) {
   figures_.alive.set(1);
   if (!alone_) needs_.nodes.tell(this);
 }
 
 Peers::~Peers() {
-  *self_ = nullptr;
   if (!alone_) needs_.nodes.tell(nullptr);
 }
 
@@ -55,21 +53,21 @@ void Peers::ask(Callback<void(Result<Unit>)> done) {
 
 void Peers::beat() {
   if (under_way_ || left_) return;
-  const auto self = self_;
+  const auto life = lifetime_.watch();
   check_cut_off();
-  if (*self == nullptr || under_way_ || left_) return;
+  if (life.is_over() || under_way_ || left_) return;
   under_way_ = true;
   asked_ = std::exchange(waiting_, {});
   needs_.nodes.beat(needs_.host.own_figures(), forget_ms,
-                    [self = self_, sent_ms = now_ms()](Result<std::vector<store::SeenNode>> seen) {
-                      if (*self != nullptr) (*self)->on_answer(sent_ms, std::move(seen));
-                    });
+                    lifetime_.guard([this, sent_ms = now_ms()](Result<std::vector<store::SeenNode>> seen) {
+                      on_answer(sent_ms, std::move(seen));
+                    }));
 }
 
 void Peers::on_answer(int64_t sent_ms, Result<std::vector<store::SeenNode>> seen) {
   under_way_ = false;
   if (left_) return;
-  const auto self = self_;
+  const auto life = lifetime_.watch();
   auto asked = std::exchange(asked_, {});
   if (!seen) {
     figures_.missed.add();
@@ -77,9 +75,9 @@ void Peers::on_answer(int64_t sent_ms, Result<std::vector<store::SeenNode>> seen
     beat_in(options_.beat_ms / 4);
     check_cut_off();
     for (auto& done : asked) {
-      if (*self != nullptr) done(seen.error());
+      if (!life.is_over()) done(seen.error());
     }
-    if (*self != nullptr) needs_.host.on_beat_failed(seen.error());
+    if (!life.is_over()) needs_.host.on_beat_failed(seen.error());
     return;
   }
   liveness_.on_answer(sent_ms, now_ms(), std::move(seen).take());
@@ -92,17 +90,17 @@ void Peers::on_answer(int64_t sent_ms, Result<std::vector<store::SeenNode>> seen
     // Those who asked hear so, or they would wait for ever: recovery takes up no run while it waits.
     const Error late{ErrorKind::overloaded, "the store said too late which nodes live"};
     for (auto& done : asked) {
-      if (*self != nullptr) done(late);
+      if (!life.is_over()) done(late);
     }
     return;
   }
   const bool back = std::exchange(was_cut_off_, false);
   for (auto& done : asked) {
-    if (*self != nullptr) done(Unit{});
+    if (!life.is_over()) done(Unit{});
   }
-  if (*self != nullptr && back) needs_.host.on_back();
-  if (*self != nullptr && orphans) needs_.host.on_orphans();
-  if (*self != nullptr) needs_.host.on_beat();
+  if (!life.is_over() && back) needs_.host.on_back();
+  if (!life.is_over() && orphans) needs_.host.on_orphans();
+  if (!life.is_over()) needs_.host.on_beat();
 }
 
 void Peers::beat_in(int64_t span_ms) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "engine/engine.h"
 #include "engine/liveness.h"
 
@@ -107,7 +108,7 @@ class Peers final : private store::NodeNews {
   world::Timer beat_timer_;
   world::Timer watch_timer_;
   world::Timer leave_timer_;
-  std::shared_ptr<Peers*> self_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::engine

@@ -1,25 +1,26 @@
 #include "engine/postbox.h"
 
+#include "base/check.h"
+#include "engine/mail_words.h"
+#include "engine/problems.h"
+
 namespace sluice::engine {
 
-Postbox::Postbox(Host& host, store::Nodes& nodes, world::Loop& loop, world::IdSource& ids)
-    : host_(host), nodes_(nodes), loop_(loop), ids_(ids), self_(std::make_shared<Postbox*>(this)) {}
-
-Postbox::~Postbox() { *self_ = nullptr; }
-
-// ── what it asks ────────────────────────────────────────────────────────────────────────────────
+// ── requests of this node ────────────────────────────────────────────────────────────────────────────────
 
 void Postbox::ask(store::Mail mail, Millis patience, Answered done) {
   const auto id = mail.id = ids_.make<model::MailId>();
-  auto& asked = asked_[id];
+  const auto [entry, is_fresh] = asked_.try_emplace(id);
+  SLUICE_CHECK(is_fresh);
+  auto& asked = entry->second;
   asked.done = std::move(done);
   asked.patience = loop_.after(patience, [this, id] {
     nodes_.withdraw(id, [](const Result<Unit>&) {});
     settle(id, Error{ErrorKind::unavailable, "no answer came in time"});
   });
-  nodes_.post(std::move(mail), while_alive([this, id](const Result<Unit>& posted) {
-                if (!posted) settle(id, Error{ErrorKind::overloaded, posted.error().what});
-              }));
+  nodes_.post(std::move(mail), lifetime_.guard([this, id](const Result<Unit>& posted) {
+    if (!posted) settle(id, Error{ErrorKind::overloaded, posted.error().what});
+  }));
 }
 
 void Postbox::settle(model::MailId id, Result<std::string> answer) {
@@ -33,37 +34,37 @@ void Postbox::settle(model::MailId id, Result<std::string> answer) {
 
 void Postbox::look_for_answers() {
   if (asked_.empty() || std::exchange(fetching_, true)) return;
-  nodes_.answers(while_alive([this](Result<std::vector<store::MailAnswer>> answers) {
+  nodes_.answers(lifetime_.guard([this](Result<std::vector<store::MailAnswer>> answers) {
     fetching_ = false;
     if (!answers) return;
-    const auto self = self_;
+    const auto watch = lifetime_.watch();
     for (auto& answer : answers.value()) {
-      if (*self != nullptr) settle(answer.id, std::move(answer.body));
+      if (!watch.is_over()) settle(answer.id, std::move(answer.body));
     }
   }));
 }
 
-// ── what it is asked ────────────────────────────────────────────────────────────────────────────
+// ── requests of others ────────────────────────────────────────────────────────────────────────────
 
 void Postbox::look() {
   look_for_answers();
   looks_again_ = looking_;
   if (std::exchange(looking_, true)) return;
-  nodes_.inbox(while_alive([this, look = ++looks_](const Result<std::vector<store::Mail>>& mails) {
-    const auto self = self_;
+  nodes_.inbox(lifetime_.guard([this, look = ++looks_](const Result<std::vector<store::Mail>>& mails) {
+    const auto watch = lifetime_.watch();
     looking_ = false;
     on_inbox(look, mails);
-    if (*self != nullptr && std::exchange(looks_again_, false)) this->look();
+    if (!watch.is_over() && std::exchange(looks_again_, false)) this->look();
   }));
 }
 
 void Postbox::on_inbox(uint64_t look, const Result<std::vector<store::Mail>>& mails) {
   if (!mails) return;
-  const auto self = self_;
+  const auto watch = lifetime_.watch();
   for (const auto& mail : mails.value()) {
-    if (*self != nullptr) receive(mail);
+    if (!watch.is_over()) receive(mail);
   }
-  if (*self == nullptr) return;
+  if (watch.is_over()) return;
   // A list that was asked for before the answer was written may still have shown the letter.
   std::erase_if(received_,
                 [&](const auto& entry) { return entry.second.settled_at && *entry.second.settled_at < look; });
@@ -75,22 +76,30 @@ void Postbox::receive(const store::Mail& mail) {
     if (found->second.reply && !found->second.settled_at) write_reply(mail.id);
     return;
   }
-  host_.on_mail(mail, while_alive([this, id = mail.id](std::optional<std::string> reply) {
-                  if (!reply) return void(received_.erase(id));
-                  received_[id].reply = std::move(reply);
-                  write_reply(id);
-                }));
+  handle(mail, lifetime_.guard([this, id = mail.id](std::optional<std::string> reply) {
+    if (!reply) return void(received_.erase(id));
+    received_[id].reply = std::move(reply);
+    write_reply(id);
+  }));
+}
+
+void Postbox::handle(const store::Mail& mail, Reply reply) {
+  const auto handler = handlers_.find(mail.kind);
+  if (handler != handlers_.end()) return handler->second(mail, std::move(reply));
+  // Of a later version: the node that asks does without.
+  reply(mail::problem_answer(problem_of(model::Slug::unavailable, "This server does not know what it is asked.")));
 }
 
 void Postbox::write_reply(model::MailId id) {
   auto& received = received_.at(id);
+  SLUICE_CHECK(received.reply.has_value());
   if (std::exchange(received.writing, true)) return;
-  nodes_.answer(id, *received.reply, while_alive([this, id](const Result<Unit>& answered) {
-                  auto& known = received_.at(id);
-                  known.writing = false;
-                  const bool nobody_waits = !answered && answered.error().kind == ErrorKind::not_found;
-                  if (answered || nobody_waits) known.settled_at = looks_;
-                }));
+  nodes_.answer(id, *received.reply, lifetime_.guard([this, id](const Result<Unit>& answered) {
+    auto& known = received_.at(id);
+    known.writing = false;
+    const bool is_withdrawn = !answered && answered.error().kind == ErrorKind::not_found;
+    if (answered || is_withdrawn) known.settled_at = looks_;
+  }));
 }
 
 }  // namespace sluice::engine

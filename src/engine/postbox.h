@@ -1,5 +1,7 @@
-// Mail between nodes: what this one is asked, and what it asks. Every letter is acted on once here, however often the
-// store shows it, and its answer is written until the store has it.
+// Mail between nodes that share the store: requests of this node, and answers to those of others. Every letter is acted
+// on once here, however often the store shows it, and its answer is written until the store has it.
+//
+// Called from the loop's thread. It knows nothing of what the letters say; a handler answers those of its kind.
 #pragma once
 
 #include <functional>
@@ -7,8 +9,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/callback.h"
+#include "base/lifetime.h"
 #include "store/store.h"
 #include "world/world.h"
 
@@ -16,20 +21,19 @@ namespace sluice::engine {
 
 class Postbox final {
  public:
-  class Host {
-   public:
-    // Empty: not now; the letter comes again.
-    using Reply = Callback<void(std::optional<std::string>)>;
-    virtual ~Host() = default;
-    virtual void on_mail(const store::Mail& mail, Reply reply) = 0;
-  };
+  // Empty: not now; the letter comes again.
+  using Reply = Callback<void(std::optional<std::string>)>;
+  using Handler = Callback<void(const store::Mail& mail, Reply reply)>;
   using Answered = Callback<void(Result<std::string>)>;
 
-  Postbox(Host& host, store::Nodes& nodes, world::Loop& loop, world::IdSource& ids);
-  ~Postbox();
+  Postbox(store::Nodes& nodes, world::Loop& loop, world::IdSource& ids) : nodes_(nodes), loop_(loop), ids_(ids) {}
   Postbox(const Postbox&) = delete;
   Postbox& operator=(const Postbox&) = delete;
 
+  // Letters of this kind are answered by `handler`, the last one that was given.
+  void answer(std::string_view kind, Handler handler) {
+    handlers_.insert_or_assign(std::string(kind), std::move(handler));
+  }
   // `done` gets the answer; `overloaded` when it could not be sent, `unavailable` when none came in time.
   void ask(store::Mail mail, Millis patience, Answered done);
   // Something may have come.
@@ -48,28 +52,22 @@ class Postbox final {
 
   void on_inbox(uint64_t look, const Result<std::vector<store::Mail>>& mails);
   void receive(const store::Mail& mail);
+  void handle(const store::Mail& mail, Reply reply);
   void write_reply(model::MailId id);
   void look_for_answers();
   void settle(model::MailId id, Result<std::string> answer);
 
-  template <typename F>
-  auto while_alive(F then) {
-    return [self = self_, then = std::move(then)](auto&&... args) mutable {
-      if (*self != nullptr) then(std::forward<decltype(args)>(args)...);
-    };
-  }
-
-  Host& host_;
   store::Nodes& nodes_;
   world::Loop& loop_;
   world::IdSource& ids_;
+  std::unordered_map<std::string, Handler> handlers_;
   std::map<model::MailId, Received> received_;
   std::map<model::MailId, Asked> asked_;
   uint64_t looks_ = 0;
   bool looking_ = false;
   bool looks_again_ = false;
   bool fetching_ = false;
-  std::shared_ptr<Postbox*> self_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::engine

@@ -1,9 +1,9 @@
-// Takes up the runs that nobody carries: after a restart those that the last server left, later those of nodes that
-// died or left. Each is fenced from its former writer by a new epoch, its journal is folded into what was told, and the
-// duty of its state is repeated.
+// Recovers the runs that no living node carries: after a restart those that the last server left, later those of nodes
+// that died or left. Each is fenced from its former writer by a new epoch, its journal is folded into what was sent,
+// and the duty of its state is performed again.
 //
-// Recovering twice is recovering once: a run already live here is left alone, and so is one that somebody else was
-// quicker to take.
+// Recovering twice is recovering once: a run that is live here already is left alone, and so is one that another server
+// was quicker to take. Called from the loop's thread.
 #pragma once
 
 #include <deque>
@@ -11,81 +11,106 @@
 #include <string>
 #include <vector>
 
-#include "engine/run_engine.h"
+#include "base/lifetime.h"
+#include "engine/admission.h"
+#include "engine/live_runs.h"
+#include "engine/peers.h"
+#include "engine/postbox.h"
 #include "engine/run_past.h"
 
 namespace sluice::engine {
 
-class Recovery {
+class Recovery final {
  public:
-  explicit Recovery(RunEngine& engine) : engine_(engine), self_(std::make_shared<Recovery*>(this)) {}
-  ~Recovery() { *self_ = nullptr; }
+  class Host {
+   public:
+    virtual ~Host() = default;
+    virtual LiveRun& enter(const model::Run& run, model::Message message, std::string request_id) = 0;
+    virtual void lose_to_other(LiveRun& run, const Error& why) = 0;
+    virtual void store_fell_silent(const Error& why) = 0;
+  };
+  struct Figures {
+    explicit Figures(world::Metrics& metrics);
+    world::Counter& recovered;
+    world::Counter& taken_over;
+  };
+  struct Needs {
+    Host& host;
+    const LiveRuns& live;
+    Admission& admission;
+    Peers& peers;
+    Postbox& postbox;
+    StoreClock& clock;
+    Figures& figures;
+    store::Store& store;
+    harness::Dispatcher& dispatcher;
+    world::Loop& loop;
+    world::Log& log;
+    const EngineOptions& options;
+  };
+  explicit Recovery(Needs needs) : needs_(needs) {}
   Recovery(const Recovery&) = delete;
   Recovery& operator=(const Recovery&) = delete;
 
-  enum class Whose : uint8_t {
-    mine_too,  // nobody's, and those of this node that it dropped
-    nobodys,
+  enum class Scope : uint8_t {
+    own_too,  // runs that no living node carries, and those of this node that it dropped
+    orphans,  // only the former
   };
   // `done` when every run of these is live again or over. One look after the other.
-  void look(Whose whose, Callback<void(Result<Unit>)> done);
-  // This one, whoever carries it.
+  void look(Scope scope, Callback<void(Result<Unit>)> done);
+  // This one, whichever node carries it.
   void take(const model::Run& run);
   // It was taken over just now.
   void adopt(const model::Run& taken);
-  // Runs that nobody carries are being looked for or taken up: they come before those that wait on other nodes.
+  // Runs that no node carries are being looked for or recovered: they come before those that wait on other nodes.
   bool is_looking() const { return !looks_.empty(); }
   bool is_idle() const { return under_way_ == 0 && waiting_.empty() && looks_.empty(); }
   // This run waits for a slot; it queues when all that wait are known.
   void queue_later(const LiveRun& live);
-  // Those who waited queue again, in their old order.
+  // Runs that waited queue again, in their old order.
   void hold_again();
 
  private:
   struct Look {
-    Whose whose;
+    Scope scope;
     Callback<void(Result<Unit>)> done;
   };
-  void begin_look();
-  void fail_look(const Error& why);
-  void on_unfinished(std::vector<model::Run> runs);
-  bool is_wanted(const model::Run& run) const;
-  void take_next();
-  void take_over(const model::Run& run);
-  void on_taken(const model::Run& run, Result<model::Run> taken);
-  void read_up(const model::Run& run, Callback<void()> then);
-  void take_up(const RunPast& past);
-  // The reason why it cannot be carried on; empty: it can.
-  std::string obstacle(const RunPast& past) const;
-  bool is_heard_on(const RunPast& past) const;
-  void one_done();
-  // This run cannot be taken up: later, not at all, or nothing can.
-  void stumble(const model::Run& run, const Error& why);
-  void give_up(const Error& why);
-
-  template <typename F>
-  auto while_alive(F then) {
-    return [self = self_, then = std::move(then)](auto&&... args) mutable {
-      if (*self != nullptr) then(std::forward<decltype(args)>(args)...);
-    };
-  }
-
-  RunEngine& engine_;
-  std::deque<model::Run> waiting_;
   struct Held {
     Timestamp created_at;
     model::RunId run;
     Place told_place;
     auto operator<=>(const Held&) const = default;
   };
+
+  void begin_look();
+  void fail_look(const Error& why);
+  void on_unfinished(std::vector<model::Run> runs);
+  bool is_wanted(const model::Run& run) const;
+  void take_next();
+  void end_look();
+  void take_over(const model::Run& run);
+  void on_taken(const model::Run& run, Result<model::Run> taken);
+  void read(const model::Run& run, Callback<void()> then);
+  void recover(const RunPast& past);
+  void prepare(LiveRun& live, const RunPast& past) const;
+  // The reason why it cannot be carried on; empty if it can.
+  std::string obstacle(const RunPast& past) const;
+  bool can_reattach(const RunPast& past) const;
+  void one_done();
+  // This run cannot be recovered: later, not at all, or nothing can.
+  void put_off(const model::Run& run, const Error& why);
+  void give_up(const Error& why);
+
+  Needs needs_;
+  std::deque<model::Run> waiting_;
   std::vector<Held> held_;  // they queue again when all are known, in their old order
   int under_way_ = 0;
-  int stumbled_ = 0;  // of them: waiting for room on the disk
+  int put_off_ = 0;  // of them: waiting for room on the disk
   world::Timer again_;
   world::Timer look_again_;
   std::deque<Look> looks_;  // the first is under way
   bool listing_ = false;    // it does not know yet what there is
-  std::shared_ptr<Recovery*> self_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::engine

@@ -1,31 +1,15 @@
 #include "engine/run_engine.h"
 
-#include <algorithm>
-
 #include "base/check.h"
+#include "engine/mail_words.h"
 #include "engine/problems.h"
-#include "engine/recovery.h"
 
 namespace sluice::engine {
-namespace {
-
-constexpr std::size_t looked_at_once = 64;
-constexpr Millis look_again{500};
-// For so long those who work are kept while the store says nothing: a database that fails over takes less.
-constexpr Millis silence_max{60'000};
-
-Error server_stops() { return {ErrorKind::unavailable, "the server stops; the next one goes on with the run"}; }
-
-}  // namespace
 
 RunEngine::Figures::Figures(world::Metrics& metrics)
-    : live(metrics.gauge("sluice_runs_live", "Runs that are not over.")),
-      accepted(metrics.counter("sluice_runs_accepted_total", "Messages accepted.")),
-      completed(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="completed")")),
+    : completed(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="completed")")),
       failed(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="failed")")),
       cancelled(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="cancelled")")),
-      recovered(metrics.counter("sluice_runs_recovered_total", "Runs taken up again after a restart.")),
-      taken_over(metrics.counter("sluice_runs_taken_over_total", "Runs taken over from other servers.")),
       duration(metrics.histogram("sluice_run_seconds", "From acceptance to the end.")),
       violations(metrics.counter("sluice_agui_violations_total",
                                  "Events that would have broken AG-UI's rules, by the streams that had them.")) {}
@@ -35,69 +19,188 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
       options_(std::move(options)),
       figures_(needs.metrics),
       run_figures_(needs.metrics),
-      admission_({*this, needs.loop, needs.metrics, needs.dispatcher}, options_),
-      claims_({*this, admission_, needs.store.nodes(), needs.loop, needs.log, needs.metrics}),
+      recovery_figures_(needs.metrics),
       store_clock_(needs.loop),
-      peers_({*this, needs.store.nodes(), needs.loop, needs.log, needs.metrics}, options_),
-      postbox_(*this, needs.store.nodes(), needs.loop, needs.ids),
-      tails_(needs.loop),
+      live_(needs.loop, needs.metrics),
+      launcher_({*this, live_, admission_, cluster_, recoveries_, homes_, secrets_, suspension_, retries_, draining_,
+                 needs.store, needs.dispatcher, needs.storeroom, needs.loop, needs.log}),
+      admission_({launcher_, needs.loop, needs.metrics, needs.dispatcher}, options_),
+      draining_(admission_, needs.loop),
+      postbox_(needs.store.nodes(), needs.loop, needs.ids),
+      suspension_({live_, needs.loop, needs.log, needs.metrics}),
+      outage_({*this, live_, needs.store, needs.loop, needs.log}),
+      cluster_({*this, recoveries_, live_, admission_, suspension_, outage_, draining_, postbox_, needs.store,
+                needs.loop, needs.log, needs.metrics},
+               options_),
+      recoveries_({{*this, live_, admission_, cluster_.peers(), postbox_, store_clock_, recovery_figures_, needs.store,
+                    needs.dispatcher, needs.loop, needs.log, options_},
+                   outage_,
+                   draining_,
+                   needs.metrics}),
+      secrets_({live_, needs.store, needs.loop, needs.log, needs.sealer, needs.workers}),
+      retries_(needs.loop),
+      homes_({*this, cluster_, recoveries_, admission_, retries_, postbox_, needs.dispatcher, needs.store}),
+      acceptance_({*this, live_, admission_, recoveries_, launcher_, needs.store, store_clock_, needs.loop, needs.ids,
+                   needs.log, needs.metrics, needs.disk}),
+      end_waiters_({live_, cluster_, draining_, needs.store, needs.loop}),
+      requests_({live_, postbox_, needs.store, cluster_.alone()}),
+      leftovers_({needs.dispatcher, needs.store, needs.loop, live_, cluster_.alone()}),
       kept_workspaces_(needs.store, needs.dispatcher, needs.loop,
                        [this](model::TenantId tenant, model::ConversationId conversation,
                               Callback<void(Result<std::optional<model::RunId>>)> done) {
                          run_of(tenant, conversation, std::move(done));
-                       }),
-      store_watch_({*this, needs.store, needs.loop, needs.log}),
-      suspension_({[this](model::RunId run) { return find(run); }, needs.loop, needs.log, needs.metrics}),
-      unattended_({*this, needs.store, needs.loop, needs.log, needs.metrics}),
-      self_(std::make_shared<RunEngine*>(this)) {}
+                       }) {
+  for (const auto kind : {mail::conversation_changed, mail::secrets_changed}) {
+    postbox_.answer(
+        kind, [this](const store::Mail& mail, Postbox::Reply reply) { on_change_elsewhere(mail, std::move(reply)); });
+  }
+}
 
-RunEngine::~RunEngine() { *self_ = nullptr; }
+// Runs go first: what works on them may still use the rest.
+RunEngine::~RunEngine() { live_.take_all(); }
 
 std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options) {
   return std::make_unique<RunEngine>(needs, std::move(options));
 }
 
+// ── requests ────────────────────────────────────────────────────────────────────────────────────
+
+void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
+  acceptance_.send(std::move(send), std::move(done));
+}
+
+std::optional<model::Problem> RunEngine::refusal_now() const {
+  if (draining_.has_begun()) return unavailable("The server is stopping; nothing was created.");
+  if (outage_.is_on()) return unavailable("The store is being reopened; nothing was created.");
+  if (!cluster_.peers().takes_part()) return unavailable("The server cannot reach the store; nothing was created.");
+  return std::nullopt;
+}
+
+std::unique_ptr<Reading> RunEngine::read(const model::Run& run, const wire::View& view, Reader& reader) {
+  return std::make_unique<JournalReading>(
+      JournalReading::Needs{live_, cluster_, draining_, needs_.store, needs_.loop, figures_.violations}, run, view,
+      reader);
+}
+
+std::unique_ptr<Waiting> RunEngine::wait_for_end(const model::Run& run, Callback<void(Result<wire::Ending>)> done) {
+  return end_waiters_.wait(run, std::move(done));
+}
+
+void RunEngine::cancel(model::TenantId tenant, model::RunId run, RunRequests::Cancelled done) {
+  requests_.cancel(tenant, run, std::move(done));
+}
+
+void RunEngine::decide(Decision decision, RunRequests::Decided done) {
+  requests_.decide(std::move(decision), std::move(done));
+}
+
+void RunEngine::run_of(model::TenantId tenant, model::ConversationId conversation,
+                       Callback<void(Result<std::optional<model::RunId>>)> done) {
+  cluster_.run_of(tenant, conversation, std::move(done));
+}
+
+bool RunEngine::attends(model::RunId run) const { return live_.find(run) != nullptr || admission_.knows(run); }
+
+model::SandboxNow RunEngine::sandbox_of(model::ConversationId conversation) const {
+  auto now = admission_.sandbox_of(conversation);
+  if (now.state != model::SandboxState::parked) return now;
+  const auto* live = live_.find(*admission_.run_of(conversation));
+  const auto* approval = live == nullptr ? nullptr : live->open_approval();
+  if (approval != nullptr) now.expires_at = approval->expires_at;
+  return now;
+}
+
+std::optional<model::Problem> RunEngine::refusal_of_sticky(model::TenantId tenant,
+                                                           const model::TenantLimits& limits) const {
+  if (!needs_.dispatcher.keeps_boxes()) {
+    auto problem = problem_of(model::Slug::validation_error, "The conversation cannot be placed like this here.");
+    problem.errors.push_back({"/runtime/mode", "This server has no sandboxes of its own to keep."});
+    return problem;
+  }
+  if (admission_.may_pin(tenant, limits)) return std::nullopt;
+  auto problem = problem_of(model::Slug::capacity_exhausted, "No more conversations may keep their sandbox right now.");
+  problem.retry_after_seconds = admission_.retry_hint_seconds();
+  return problem;
+}
+
+// ── changes ─────────────────────────────────────────────────────────────────────────────────────
+
+void RunEngine::conversation_changed(const model::Conversation& conversation) {
+  cluster_.tell_others(mail::conversation_changed,
+                       mail::object_of(conversation.tenant_id, "conversation", conversation.id.text()));
+  apply_change(conversation);
+}
+
+void RunEngine::apply_change(const model::Conversation& conversation) {
+  admission_.conversation_changed(conversation);
+  if (conversation.status == model::ConversationStatus::archived) kept_workspaces_.on_archived(conversation.id);
+  const auto run = admission_.run_of(conversation.id);
+  auto* live = run ? live_.find(*run) : nullptr;
+  if (live != nullptr && live->launch() != nullptr) live->launch()->runtime = conversation.runtime;
+}
+
+void RunEngine::secrets_changed(model::TenantId tenant) {
+  cluster_.tell_others(mail::secrets_changed, mail::object_of("tenant", tenant.text()));
+  secrets_.refresh_all(tenant);
+}
+
+void RunEngine::on_change_elsewhere(const store::Mail& mail, Postbox::Reply reply) {
+  const auto tenant = model::TenantId::parse(mail::text_in(mail.body, "tenant"));
+  const auto conversation = model::ConversationId::parse(mail::text_in(mail.body, "conversation"));
+  reply("{}");
+  if (tenant && mail.kind == mail::secrets_changed) secrets_.refresh_all(*tenant);
+  if (!tenant || !conversation) return;
+  needs_.store.conversation(*tenant, *conversation, lifetime_.guard([this](const Result<model::Conversation>& found) {
+    if (found) apply_change(found.value());
+  }));
+}
+
+// ── nodes ───────────────────────────────────────────────────────────────────────────────────────
+
+bool RunEngine::is_gone(model::NodeId node) const { return may_be_taken(cluster_.peers().fate_of(node), false); }
+
+void RunEngine::ask_node(model::NodeId node, std::string kind, std::string body,
+                         Callback<void(Result<std::string>)> done) {
+  constexpr Millis patience{10'000};
+  postbox_.ask({.to = node, .kind = std::move(kind), .body = std::move(body)}, patience, std::move(done));
+}
+
+void RunEngine::answer_nodes(std::string kind, NodeAnswerer answerer) {
+  postbox_.answer(kind, [answerer = std::move(answerer)](const store::Mail& mail, Postbox::Reply reply) mutable {
+    answerer(mail.body, [reply = std::move(reply)](std::string answer) mutable { reply(std::move(answer)); });
+  });
+}
+
+void RunEngine::lose_to_other(LiveRun& run, const Error& why) {
+  const auto id = run.run().id;
+  needs_.log.write(world::LogLevel::info, "run is carried on by another server", {{"run", id.text()}});
+  const auto lost = live_.take(id);
+  suspension_.forget(id);
+  // It is stopped before its slot is given away, so that nothing of it acts beside the run that gets the slot.
+  const auto waiters = lost->hand_on(why);
+  for (const auto& waiter : waiters) end_waiters_.look_for_end(waiter);
+  admission_.forsake(id);
+  leftovers_.watch({id, lost->run().conversation_id});
+  note_left();
+}
+
+// ── live runs ───────────────────────────────────────────────────────────────────────────────────
+
 LiveRun& RunEngine::enter(const model::Run& run, model::Message message, std::string request_id) {
-  const LiveRun::Needs needs{*this, needs_.store, needs_.loop, store_clock_, needs_.ids, run_figures_, options_};
-  auto live = std::make_unique<LiveRun>(needs, run, std::move(message), std::move(request_id));
-  auto& entered = *live;
-  const bool fresh = live_.emplace(run.id, std::move(live)).second;
-  SLUICE_CHECK(fresh);
-  figures_.live.set(static_cast<int64_t>(live_.size()));
-  // Who read it from afar reads it here.
-  if (!tails_.empty()) needs_.loop.defer(while_alive([this, id = run.id] { tails_.wake(id); }));
+  const LiveRun::Needs needs{*this,        launcher_,  needs_.store, needs_.loop,
+                             store_clock_, needs_.ids, run_figures_, options_};
+  auto& entered = live_.add(std::make_unique<LiveRun>(needs, run, std::move(message), std::move(request_id)));
+  cluster_.wake_followers(run.id);
   return entered;
 }
 
-// ── runs tell the engine ────────────────────────────────────────────────────────────────────────
-
-LiveRun* RunEngine::find(model::RunId run) {
-  const auto found = live_.find(run);
-  return found == live_.end() ? nullptr : found->second.get();
-}
-
-void RunEngine::on_step(const model::Run& run, const Row& row) {
-  if (!needs_.log.wants(world::LogLevel::debug)) return;
-  needs_.log.write(world::LogLevel::debug, "run stepped",
-                   {{"run", run.id.text()},
-                    {"from", model::name_of(row.from)},
-                    {"when", name_of(row.when)},
-                    {"to", model::name_of(row.to)}});
-}
-
-void RunEngine::on_dirty(model::RunId run) {
-  dirty_.push_back(run);
-  if (dirty_.size() == 1) needs_.loop.defer(while_alive([this] { flush_dirty(); }));
-}
-
-void RunEngine::flush_dirty() {
-  for (const auto& run : std::exchange(dirty_, {})) {
-    if (auto* live = find(run)) live->flush();
-  }
+void RunEngine::on_notice() {
+  if (needs_.noticed != nullptr && *needs_.noticed) (*needs_.noticed)();
 }
 
 void RunEngine::on_over(LiveRun& run) {
   const auto& record = run.run();
+  SLUICE_CHECK(is_over(record.state));
   auto& ended = record.state == RunState::completed ? figures_.completed
                 : record.state == RunState::failed  ? figures_.failed
                                                     : figures_.cancelled;
@@ -111,340 +214,100 @@ void RunEngine::on_over(LiveRun& run) {
                       {"tenant", record.tenant_id.text()},
                       {"request_id", run.request_id()}});
   }
-  const auto id = record.id;
-  const auto conversation = record.conversation_id;
-  const auto epoch = record.epoch;
-  const bool at_gate = run.at_gate();
+  const auto over = live_.take(record.id);
+  suspension_.forget(record.id);
+  // A node that had the run before, or the work that was stopped, may have kept something for a gate that was never
+  // written.
   const bool was_stopped = record.state == RunState::cancelled;
-  live_.erase(id);
-  suspension_.forget(id);
-  // Somebody who had the run before, or was stopped, may have kept something for a gate that was never written.
-  if (at_gate || was_stopped || epoch > model::Epoch{1}) needs_.dispatcher.forget_parked(id, conversation);
-  admission_.leave(id, true);
-  kept_workspaces_.on_run_over(conversation);
+  if (run.at_gate() || was_stopped || record.epoch > model::Epoch{1}) {
+    needs_.dispatcher.forget_parked(record.id, record.conversation_id);
+  }
+  admission_.leave(record.id, true);
+  kept_workspaces_.on_run_over(record.conversation_id);
   note_left();
-}
-
-void RunEngine::note_left() {
-  figures_.live.set(static_cast<int64_t>(live_.size()));
-  if (draining_ && drained_ && !admission_.anyone_at_work()) return end_drain();
-  if (peers_.held_elsewhere() && !admission_.lists_elsewhere()) claims_.look_if_free();
 }
 
 void RunEngine::on_unsure(LiveRun& run, const Error& why) {
   needs_.log.write(world::LogLevel::warn, "it is not known whether the run was written",
                    {{"run", run.run().id.text()}, {"why", why.what}});
-  store_fell_silent(why);
+  outage_.begin(why);
 }
 
 void RunEngine::on_lost(LiveRun& run, const Error& why) {
-  if (why.kind == ErrorKind::conflict && !peers_.alone()) return lose_to_other(run, why);
-  needs_.log.write(world::LogLevel::error, "run cannot be written", {{"run", run.run().id.text()}, {"why", why.what}});
-  // Fenced out: another server carries it on. Corrupt: a human must look. Either way not ours to tell.
-  auto lost = std::move(live_.extract(run.run().id).mapped());
-  suspension_.forget(lost->run().id);
+  if (why.kind == ErrorKind::conflict && !cluster_.alone()) return lose_to_other(run, why);
+  const auto id = run.run().id;
+  needs_.log.write(world::LogLevel::error, "run cannot be written", {{"run", id.text()}, {"why", why.what}});
+  // Fenced out: another server carries it. Corrupt: an operator must look. Either way its end is not known here.
+  const auto lost = live_.take(id);
+  suspension_.forget(id);
   lost->abandon(why);
-  admission_.forsake(lost->run().id);
+  admission_.forsake(id);
   note_left();
 }
 
-// ── readers ─────────────────────────────────────────────────────────────────────────────────────
-
-std::unique_ptr<Reading> RunEngine::read(const model::Run& run, const wire::View& view, Reader& reader) {
-  return std::make_unique<JournalReading>(JournalReading::Needs{*this, needs_.store, needs_.loop, figures_.violations},
-                                          run, view, reader);
+void RunEngine::note_left() {
+  if (draining_.may_end()) return end_drain();
+  if (cluster_.peers().held_elsewhere() && !admission_.lists_elsewhere()) cluster_.claims().look_if_free();
 }
 
-namespace {
+// ── recovery ────────────────────────────────────────────────────────────────────────────────────
 
-class EndWaiting final : public Waiting {
- public:
-  explicit EndWaiting(std::shared_ptr<EndWaiter> waiter) : waiter_(std::move(waiter)) {}
-
- private:
-  std::shared_ptr<EndWaiter> waiter_;
-};
-
-}  // namespace
-
-std::unique_ptr<Waiting> RunEngine::wait_for_end(const model::Run& run, Callback<void(Result<wire::Ending>)> done) {
-  auto waiter = std::make_shared<EndWaiter>(EndWaiter{run.tenant_id, run.id, std::move(done), nullptr});
-  auto* live = find(run.id);
-  live != nullptr ? join_waiters(*live, waiter) : look_for_end(waiter);
-  return std::make_unique<EndWaiting>(std::move(waiter));
-}
-
-void RunEngine::look_for_end(const std::weak_ptr<EndWaiter>& waiter) {
-  const auto asking = waiter.lock();
-  if (!asking) return;
-  needs_.store.run(
-      asking->tenant, asking->run, while_alive([this, waiter](const Result<model::Run>& found) {
-        const auto still = waiter.lock();
-        if (!still) return;
-        if (!found) return wait_on(still, found.error());
-        if (auto* live = find(found.value().id)) return join_waiters(*live, still);
-        if (!is_over(found.value().state)) {
-          return wait_on(still, {ErrorKind::unavailable, "the run is not being carried on by this server"});
-        }
-        read_end(found.value(), still);
-      }));
-}
-
-void RunEngine::read_end(const model::Run& run, std::weak_ptr<EndWaiter> waiter) {
-  auto read = [this, waiter = std::move(waiter)](const Result<store::JournalPage>& page) {
-    const auto still = waiter.lock();
-    if (!still) return;
-    if (!page) return wait_on(still, page.error());
-    auto ending = page.value().events.empty() ? std::nullopt : wire::ending_of(page.value().events.back());
-    if (!ending) return still->done(Error{ErrorKind::corrupt, "a finished run's journal has no end"});
-    still->tail.reset();
-    still->done(std::move(*ending));
-  };
-  needs_.store.journal(run.id, {run.head.value - 1}, 1, while_alive(std::move(read)));
-}
-
-void RunEngine::wait_on(const std::shared_ptr<EndWaiter>& waiter, Error why) {
-  const bool may_pass = why.kind == ErrorKind::unavailable || why.kind == ErrorKind::overloaded;
-  if (may_pass && !waiter->tail) {
-    waiter->tail = follow(waiter->run, [this, weak = std::weak_ptr(waiter)] { look_for_end(weak); });
-  }
-  if (!may_pass || !waiter->tail) waiter->done(std::move(why));
-}
-
-void RunEngine::join_waiters(LiveRun& live, std::weak_ptr<EndWaiter> waiter) {
-  if (const auto still = waiter.lock()) still->tail.reset();
-  const auto id = live.run().id;
-  live.wait_for_end(std::move(waiter));
-  if (!is_left_to_next_server(id)) return;
-  needs_.loop.defer(while_alive([this, id] {
-    if (auto* left = find(id)) let_go(*left);
-  }));
-}
-
-void RunEngine::cancel(model::TenantId tenant, model::RunId run, Cancelled done) {
-  // One that is carried here is known without the store, which may be what does not answer.
-  if (const auto* live = find(run); live != nullptr && live->run().tenant_id == tenant) {
-    return cancel_found(live->run(), std::move(done), 1);
-  }
-  needs_.store.run(tenant, run, while_alive([this, done = std::move(done)](Result<model::Run> found) mutable {
-                     if (!found) return done(problem_of_store(found.error()));
-                     cancel_found(std::move(found).take(), std::move(done), 1);
-                   }));
-}
-
-void RunEngine::cancel_found(model::Run run, Cancelled done, int looks_left) {
-  const auto answer = [](Cancelled& tell, const model::Run& ended) {
-    if (ended.state == RunState::cancelled) return tell(ended);
-    tell(problem_of(model::Slug::run_finished, "The run ended as " + std::string(model::name_of(ended.state)) + "."));
-  };
-  if (auto* live = find(run.id)) {
-    auto told = [this, answer, tenant = run.tenant_id, id = run.id,
-                 done = std::move(done)](const Result<model::Run>& ended) mutable {
-      if (ended) return answer(done, ended.value());
-      if (ended.error().kind == ErrorKind::overloaded) return done(unavailable(ended.error().what));
-      if (ended.error().kind == ErrorKind::conflict && !peers_.alone()) return cancel(tenant, id, std::move(done));
-      done(problem_of_store(ended.error()));
-    };
-    return live->cancel(while_alive(std::move(told)));
-  }
-  if (is_over(run.state)) return answer(done, run);
-  // It may have ended between the look at the disk and the look here.
-  if (looks_left == 0 && !peers_.alone()) return cancel_elsewhere(run, std::move(done));
-  if (looks_left == 0) return done(unavailable("The run is not being carried on by this server right now."));
-  needs_.store.run(run.tenant_id, run.id,
-                   while_alive([this, looks_left, done = std::move(done)](Result<model::Run> found) mutable {
-                     if (!found) return done(problem_of_store(found.error()));
-                     cancel_found(std::move(found).take(), std::move(done), looks_left - 1);
-                   }));
-}
-
-// ── the store falls silent; the server stops ────────────────────────────────────────────────────
-
-void RunEngine::store_fell_silent(const Error& why) {
-  if (std::exchange(store_silent_, true)) return;
-  needs_.log.write(world::LogLevel::error, "store fell silent", {{"why", why.what}});
-  // Not from inside a callback of what is ended here. Runs are kept: each learns from its journal what became of it.
-  needs_.loop.defer(while_alive([this, why] {
-    end_recovery();
-    if (!std::exchange(patient_, true)) {
-      patience_timer_ = needs_.loop.after(silence_max, [this, why] { lose_patience(why); });
-    }
-    store_watch_.reopen();
-  }));
-}
-
-void RunEngine::lose_patience(const Error& why) {
-  patient_ = false;
-  if (store_silent_) {
-    drop_all(why);
-    return note_left();
-  }
-  std::vector<LiveRun*> doubted;
-  for (const auto& [id, live] : live_) {
-    if (live->is_doubted()) doubted.push_back(live.get());
-  }
-  for (auto* live : doubted) on_lost(*live, why);
-}
-
-bool RunEngine::answers() const {
-  return !store_silent_ && std::ranges::none_of(live_, [](const auto& live) { return live.second->is_doubted(); });
-}
-
-void RunEngine::on_sure() {
-  if (!answers()) return;
-  store_watch_.note_answers();
-  patience_timer_.cancel();
-  patient_ = false;
+void RunEngine::recover(Callback<void(Result<Unit>)> done) {
+  cluster_.peers().start();
+  outage_.start();
+  leftovers_.find();
+  kept_workspaces_.look_at_all();
+  recoveries_.start(std::move(done));
 }
 
 void RunEngine::end_recovery() {
-  ++life_;
-  claims_.drop();
-  // Those that are live already, and were to queue when all are known, queue now.
-  if (recovery_ != nullptr) recovery_->hold_again();
-  recovery_.reset();
+  cluster_.claims().drop();
+  recoveries_.end();
 }
 
-// Nothing is written: whoever reads the store next takes them up. Where that may be another node, who reads along or
-// waits need not notice.
 void RunEngine::drop_all(const Error& why) {
-  ++life_;
-  recovery_.reset();
-  begin_retries_.clear();
-  suspension_.forget_all();
-  const bool others_go_on = !peers_.alone() && !draining_;
-  for (auto& [id, run] : std::exchange(live_, {})) {
-    watch_leftover({id, run->run().conversation_id});
-    std::vector<std::weak_ptr<EndWaiter>> waiters;
-    others_go_on ? waiters = run->hand_on(why) : (run->abandon(why), waiters);
-    run.reset();
-    admission_.forsake(id);
-    for (const auto& waiter : waiters) look_for_end(waiter);
-  }
-  claims_.drop();
-}
-
-// A record, or the store itself, was written with an unknown outcome: no run is in doubt for that.
-void RunEngine::on_store_broken() { store_fell_silent({ErrorKind::unavailable, "the outcome of a write is unknown"}); }
-
-// Writes of runs whose outcome was not known are looked for in the journal.
-void RunEngine::on_store_reopened() {
-  store_silent_ = false;
-  for (auto& [id, live] : live_) live->settle();
-  run_recovery();
-}
-
-void RunEngine::recover(Callback<void(Result<Unit>)> done) {
-  recovered_ = std::move(done);
-  peers_.start();
-  store_watch_.start();
-  find_leftovers();
-  kept_workspaces_.look_at_all();
-  run_recovery();
-}
-
-void RunEngine::run_recovery() {
-  if (closed_) return;
-  if (recovery_ == nullptr) recovery_ = std::make_unique<Recovery>(*this);
-  recovery_->look(Recovery::Whose::mine_too, [this](Result<Unit> recovered) {
-    if (!recovered && recovered.error().kind == ErrorKind::unavailable) return store_fell_silent(recovered.error());
-    if (recovered) on_sure();
-    if (recovered) unattended_.start();
-    if (recovered_) std::exchange(recovered_, nullptr)(std::move(recovered));
-  });
-}
-
-bool RunEngine::may_look() const {
-  return recovery_ != nullptr && recovery_->is_idle() && !store_silent_ && !draining_ && peers_.takes_part();
-}
-
-void RunEngine::take_up_unattended() { run_recovery(); }
-
-// ── what was kept for runs that went on elsewhere ───────────────────────────────────────────────
-
-// Runs that a server before this one had, or that were let go of here, be it for a gate that was never written: nobody
-// else knows what is kept here for their going on. Only the store says that one is over, whoever carried it to its end.
-void RunEngine::find_leftovers() {
-  needs_.dispatcher.list_parked(while_alive([this](const std::vector<harness::ParkedRun>& kept) {
-    for (const auto& run : kept) watch_leftover(run);
-    forget_ended();
-  }));
-}
-
-void RunEngine::watch_leftover(harness::ParkedRun kept) {
-  leftovers_.push_back(kept);
-  look_later();
-}
-
-void RunEngine::look_later() {
-  if (std::exchange(looks_later_, true)) return;
-  look_timer_ = needs_.loop.after(look_again, [this] {
-    looks_later_ = false;
-    forget_ended();
-  });
-}
-
-void RunEngine::forget_ended() {
-  for (auto count = std::min(leftovers_.size(), looked_at_once); count > 0; --count) {
-    const auto kept = leftovers_.front();
-    leftovers_.pop_front();
-    if (find(kept.run) != nullptr) continue;  // its end sees to it
-    // Its first event is not wanted, but what the page says of the run, whosever it is.
-    needs_.store.journal(kept.run, {}, 1, while_alive([this, kept](const Result<store::JournalPage>& page) {
-                           judge_leftover(kept, page);
-                         }));
-  }
-  if (!leftovers_.empty()) look_later();
-}
-
-void RunEngine::judge_leftover(const harness::ParkedRun& kept, const Result<store::JournalPage>& page) {
-  if (page && is_over(page.value().run.state)) {
-    return needs_.dispatcher.forget_parked(kept.run, kept.conversation);
-  }
-  // Damaged, or not known: that may be a server on another's database. A human must look, and may want it.
-  const bool is_unclear =
-      !page && (page.error().kind == ErrorKind::corrupt || page.error().kind == ErrorKind::not_found);
-  if (is_unclear) return;
-  // Nobody but this server ends it, so it is taken up here, or cannot be.
-  if (page && peers_.alone()) return;
-  watch_leftover(kept);
-}
-
-void RunEngine::drain(Millis deadline, Callback<void()> done) {
-  draining_ = true;
-  admission_.stop();
-  drained_ = std::move(done);
-  // Whoever waits, for a slot or a human, is on disk as such: the next server goes on with it.
-  std::vector<model::RunId> left;
-  for (const auto& [id, run] : live_) {
-    if (is_left_to_next_server(id)) left.push_back(id);
-  }
-  for (const auto& id : left) {
-    if (auto* run = find(id)) let_go(*run);
-  }
-  drain_timer_ = needs_.loop.after(deadline, [this] {
-    // Whoever still works must not see the boxes go: it would take that for an answer.
-    drop_all(server_stops());
-    end_drain();
-  });
-  peers_.ask([](const Result<Unit>&) {});
+  drop_runs(why);
   note_left();
 }
 
-void RunEngine::end_drain() {
-  closed_ = true;
-  drain_timer_.cancel();
-  peers_.leave(std::exchange(drained_, nullptr));
+// Nothing is written: the server that reads the store next recovers them. Where that may be another node, readers and
+// waiters need not notice.
+void RunEngine::drop_runs(const Error& why) {
+  recoveries_.drop();
+  retries_.forget_all();
+  suspension_.forget_all();
+  const bool others_continue = !cluster_.alone() && !draining_.has_begun();
+  for (auto& [id, run] : live_.take_all()) {
+    leftovers_.watch({id, run->run().conversation_id});
+    std::vector<Ref<EndWaiter>> waiters;
+    others_continue ? waiters = run->hand_on(why) : (run->abandon(why), waiters);
+    run.reset();
+    admission_.forsake(id);
+    for (const auto& waiter : waiters) end_waiters_.look_for_end(waiter);
+  }
+  cluster_.claims().drop();
 }
 
-bool RunEngine::is_left_to_next_server(model::RunId run) const {
-  return draining_ && (closed_ || !admission_.is_at_work(run));
+// ── the server stops ────────────────────────────────────────────────────────────────────────────
+
+void RunEngine::drain(Millis deadline, Callback<void()> done) {
+  draining_.begin(deadline, std::move(done), [this] {
+    // Work that is left must not see the sandboxes go: it would take that for an answer.
+    drop_runs(Draining::why());
+    end_drain();
+  });
+  // Runs that wait, for a slot or a human, are on disk as such: the next server carries them.
+  std::vector<model::RunId> left;
+  for (const auto& [id, run] : live_.all()) {
+    if (draining_.leaves(id)) left.push_back(id);
+  }
+  for (const auto& id : left) {
+    if (auto* run = live_.find(id)) draining_.let_go(*run);
+  }
+  cluster_.peers().ask([](const Result<Unit>&) {});
+  note_left();
 }
 
-void RunEngine::let_go(LiveRun& run) {
-  // A box that was kept for its going on goes as well; its checkpoint does not.
-  if (run.run().state == RunState::parked) admission_.park(run.run().id, false);
-  run.let_go(server_stops());
-}
+void RunEngine::end_drain() { cluster_.peers().leave(draining_.end()); }
 
 }  // namespace sluice::engine

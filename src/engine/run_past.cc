@@ -223,7 +223,7 @@ Launch RunPast::to_launch() const {
   return launch;
 }
 
-Launch RunPast::to_hear_on() const {
+Launch RunPast::to_reattachment() const {
   auto launch = to_launch();
   launch.work.checkpoint.clear();
   launch.work.resumed = true;

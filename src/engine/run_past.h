@@ -41,7 +41,7 @@ struct RunPast {
   // What is to be dispatched, from the checkpoint if there is one. There must be an agent.
   Launch to_launch() const;
   // The same, for work that goes on elsewhere and is heard on from the mark.
-  Launch to_hear_on() const;
+  Launch to_reattachment() const;
 };
 
 // Reads the past of `run` at its head. Of a parked one only what is needed to wait on. Damage of this one run is

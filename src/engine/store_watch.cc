@@ -36,12 +36,11 @@ void StoreWatch::hurry() {
 
 void StoreWatch::try_reopening() {
   is_later_ = false;
-  needs_.store.reopen([this, self = self_](const Result<Unit>& opened) {
-    if (*self == nullptr) return;
+  needs_.store.reopen(lifetime_.guard([this](const Result<Unit>& opened) {
     if (opened) return needs_.host.on_store_reopened();
     needs_.log.write(world::LogLevel::error, "store cannot be reopened", {{"why", opened.error().what}});
     reopen();
-  });
+  }));
 }
 
 }  // namespace sluice::engine

@@ -2,6 +2,7 @@
 // a run's, a record's or one of the store's own, so the store is asked every second whether it must be reopened.
 #pragma once
 
+#include "base/lifetime.h"
 #include "store/store.h"
 #include "world/world.h"
 
@@ -22,8 +23,7 @@ class StoreWatch final {
     world::Loop& loop;
     world::Log& log;
   };
-  explicit StoreWatch(Needs needs) : needs_(needs), self_(std::make_shared<StoreWatch*>(this)) {}
-  ~StoreWatch() { *self_ = nullptr; }
+  explicit StoreWatch(Needs needs) : needs_(needs) {}
   StoreWatch(const StoreWatch&) = delete;
   StoreWatch& operator=(const StoreWatch&) = delete;
 
@@ -45,7 +45,7 @@ class StoreWatch final {
   bool is_later_ = false;  // the next try, by this:
   world::Timer try_timer_;
   world::Timer look_timer_;
-  std::shared_ptr<StoreWatch*> self_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::engine

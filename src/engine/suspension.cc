@@ -17,10 +17,10 @@ Suspension::Figures::Figures(world::Metrics& metrics)
 
 Suspension::Suspension(Needs needs) : needs_(std::move(needs)), figures_(needs_.metrics) {}
 
-void Suspension::begin(const std::unordered_map<model::RunId, std::unique_ptr<LiveRun>>& live) {
+void Suspension::begin() {
   is_on_ = true;
   ++outages_;
-  for (const auto& [id, run] : live) {
+  for (const auto& [id, run] : needs_.live.all()) {
     if (!run->has_work()) continue;
     add(*run);
     run->suspend_work(true);
@@ -51,7 +51,7 @@ void Suspension::begin_end() {
 // enough, and is refused then. A renewal from before another outage proves nothing: another node may have taken the run
 // since.
 void Suspension::try_resume(model::RunId run) {
-  auto* live = needs_.find(run);
+  auto* live = needs_.live.find(run);
   if (live == nullptr || is_on_) return;
   const bool is_asked = live->renew([this, run, outage = outages_] {
     if (!is_on_ && suspended_.contains(run)) outage == outages_ ? resume(run) : try_resume(run);
@@ -65,7 +65,7 @@ void Suspension::resume(model::RunId run) {
   auto begin = std::move(suspended_[run].begin);
   forget(run);
   if (suspended_.empty()) needs_.log.write(world::LogLevel::info, "runs resumed", {});
-  auto* live = needs_.find(run);
+  auto* live = needs_.live.find(run);
   if (live == nullptr) return;
   begin ? begin(*live) : live->suspend_work(false);
 }

@@ -4,11 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <unordered_map>
 
-#include "engine/live_run.h"
+#include "engine/live_runs.h"
 #include "world/world.h"
 
 namespace sluice::engine {
@@ -16,14 +15,14 @@ namespace sluice::engine {
 class Suspension final {
  public:
   struct Needs {
-    std::function<LiveRun*(model::RunId)> find;  // null: the run is not carried here any more
+    const LiveRuns& live;
     world::Loop& loop;
     world::Log& log;
     world::Metrics& metrics;
   };
   explicit Suspension(Needs needs);
 
-  void begin(const std::unordered_map<model::RunId, std::unique_ptr<LiveRun>>& live);
+  void begin();
   bool is_on() const { return is_on_; }
   // While it is on: work that was about to begin, and does when the run resumes.
   void keep(LiveRun& run, Callback<void(LiveRun&)> begin);

@@ -7,14 +7,12 @@ constexpr Millis look_every{1'000};
 
 }  // namespace
 
-Tail::Tail(Tails& tails, model::RunId run, Callback<void()> look)
-    : tails_(&tails), run_(run), look_(std::move(look)), self_(std::make_shared<Tail*>(this)) {
+Tail::Tail(Tails& tails, model::RunId run, Callback<void()> look) : tails_(&tails), run_(run), look_(std::move(look)) {
   tails_->tails_.emplace(run_, this);
   look_later();
 }
 
 Tail::~Tail() {
-  *self_ = nullptr;
   if (tails_ == nullptr) return;
   const auto [first, last] = tails_->tails_.equal_range(run_);
   for (auto at = first; at != last; ++at) {
@@ -30,11 +28,11 @@ void Tail::look_later() {
 
 void Tail::wake() {
   if (!look_) return;  // it is being woken
-  const auto self = self_;
+  const auto watch = lifetime_.watch();
   // Kept here meanwhile: whoever is woken may drop this tail.
   auto look = std::move(look_);
   look();
-  if (*self == nullptr || tails_ == nullptr) return;
+  if (watch.is_over() || tails_ == nullptr) return;
   look_ = std::move(look);
   look_later();
 }
@@ -57,19 +55,19 @@ std::vector<model::RunId> Tails::runs() const {
 void Tails::wake(model::RunId run) {
   Woken woken;
   const auto [first, last] = tails_.equal_range(run);
-  for (auto at = first; at != last; ++at) woken.push_back(at->second->self_);
+  for (auto at = first; at != last; ++at) woken.push_back(at->second->lifetime_.ref(*at->second));
   wake(woken);
 }
 
 void Tails::wake_all() {
   Woken woken;
-  for (const auto& [run, tail] : tails_) woken.push_back(tail->self_);
+  for (const auto& [run, tail] : tails_) woken.push_back(tail->lifetime_.ref(*tail));
   wake(woken);
 }
 
 void Tails::wake(const Woken& woken) {
-  for (const auto& tail : woken) {
-    if (*tail != nullptr) (*tail)->wake();
+  for (const auto& ref : woken) {
+    if (auto* tail = ref.get()) tail->wake();
   }
 }
 

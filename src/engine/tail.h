@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/callback.h"
+#include "base/lifetime.h"
 #include "model/model.h"
 #include "wire/wire.h"
 #include "world/world.h"
@@ -31,7 +32,7 @@ class Tail final {
   model::RunId run_;
   Callback<void()> look_;
   world::Timer timer_;
-  std::shared_ptr<Tail*> self_;
+  Lifetime lifetime_;
 };
 
 class Tails final {
@@ -54,19 +55,11 @@ class Tails final {
 
  private:
   friend class Tail;
-  using Woken = std::vector<std::shared_ptr<Tail*>>;
+  using Woken = std::vector<Ref<Tail>>;
   static void wake(const Woken& woken);
 
   world::Loop& loop_;
   std::unordered_multimap<model::RunId, Tail*> tails_;
-};
-
-// Whoever waits for the end without reading; held weakly, so that dropping it is enough to be forgotten.
-struct EndWaiter {
-  model::TenantId tenant;
-  model::RunId run;
-  Callback<void(Result<wire::Ending>)> done;
-  std::unique_ptr<Tail> tail;  // while another node carries the run
 };
 
 }  // namespace sluice::engine

@@ -19,8 +19,7 @@ UnattendedRuns::Figures::Figures(world::Metrics& metrics)
                             "Runs of this server, or of servers that are gone, that nothing attended to, and that were "
                             "taken up for that.")) {}
 
-UnattendedRuns::UnattendedRuns(Needs needs)
-    : needs_(needs), figures_(needs.metrics), self_(std::make_shared<UnattendedRuns*>(this)) {}
+UnattendedRuns::UnattendedRuns(Needs needs) : needs_(needs), figures_(needs.metrics) {}
 
 void UnattendedRuns::start() {
   if (std::exchange(started_, true)) return;
@@ -30,9 +29,9 @@ void UnattendedRuns::start() {
 void UnattendedRuns::look() {
   timer_ = needs_.loop.after({look_every_ms}, [this] { look(); });
   if (!needs_.host.may_look()) return;
-  needs_.store.carried_runs([self = self_](const Result<std::vector<model::RunId>>& carried) {
-    if (*self != nullptr && carried) (*self)->on_carried(carried.value());
-  });
+  needs_.store.carried_runs(lifetime_.guard([this](const Result<std::vector<model::RunId>>& carried) {
+    if (carried) on_carried(carried.value());
+  }));
 }
 
 void UnattendedRuns::on_carried(const std::vector<model::RunId>& carried) {

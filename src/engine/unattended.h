@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "store/store.h"
 
 namespace sluice::engine {
@@ -30,7 +31,6 @@ class UnattendedRuns final {
     world::Metrics& metrics;
   };
   explicit UnattendedRuns(Needs needs);
-  ~UnattendedRuns() { *self_ = nullptr; }
   UnattendedRuns(const UnattendedRuns&) = delete;
   UnattendedRuns& operator=(const UnattendedRuns&) = delete;
 
@@ -58,7 +58,7 @@ class UnattendedRuns final {
   std::unordered_map<model::RunId, Missed> missed_;
   bool started_ = false;
   world::Timer timer_;
-  std::shared_ptr<UnattendedRuns*> self_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::engine

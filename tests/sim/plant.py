@@ -28,13 +28,14 @@ BUGS = {
     "unfair_queue": ("best->next_start += best->stride;", "best->next_start += 1;"),
     "position_off_by_one": ("if (seq <= after_) return false;", "if (seq < after_) return false;"),
     "checkpoint_twice": ("from_checkpoint ? live.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),
-    "layers_left": ("  find_leftovers();\n", ""),
+    "layers_left": ("  leftovers_.find();\n", ""),
     "layers_taken": ("if (page && is_over(page.value().run.state)) {", "if (page) {"),
-    "step_unseen": ("work.witness = std::make_shared<Journalist>(ready);", ""),
+    "step_unseen": ("work.witness = std::make_shared<WrittenWitness>(ready);", ""),
     "resumed_unasked": ("if (live == nullptr || is_on_) return;", "return resume(run);"),
-    "look_idle": ("void RunEngine::take_up_unattended() { run_recovery(); }", "void RunEngine::take_up_unattended() {}"),
-    "all_doubted": ("    end_recovery();\n    if (!std::exchange(patient_, true)) {",
-                    "    end_recovery();\n    drop_all(why);\n    if (!std::exchange(patient_, true)) {"),
+    "look_idle": ("void Recoveries::take_up_unattended() { run(); }", "void Recoveries::take_up_unattended() {}"),
+    "all_doubted": ("    needs_.host.end_recovery();\n    if (!std::exchange(patient_, true)) {",
+                    "    needs_.host.end_recovery();\n    needs_.host.drop_all(why);\n"
+                    "    if (!std::exchange(patient_, true)) {"),
     "text_repeated": ("case text: past_->told_text += event.body; return;", "case text: return;"),
 }
 

@@ -1,10 +1,9 @@
-// How a message becomes a run: room is asked for first, then everything is written at once.
+#include "engine/acceptance.h"
+
+#include "base/check.h"
 #include "engine/inference.h"
-#include "engine/mail_words.h"
 #include "engine/materials.h"
 #include "engine/problems.h"
-#include "engine/recovery.h"
-#include "engine/run_engine.h"
 
 namespace sluice::engine {
 namespace {
@@ -47,7 +46,10 @@ model::Problem no_room_on(const world::DiskRoom& disk) {
 
 }  // namespace
 
-void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
+Acceptance::Acceptance(Needs needs)
+    : needs_(needs), accepted_(needs.metrics.counter("sluice_runs_accepted_total", "Messages accepted.")) {}
+
+void Acceptance::send(Send send, Callback<void(SendOutcome)> done) {
   auto shared = std::make_shared<Send>(std::move(send));
   const auto* made = std::get_if<model::Conversation>(&shared->conversation);
   const bool is_default = made != nullptr && made->agent_id == model::AgentId{};
@@ -64,41 +66,42 @@ void RunEngine::send(Send send, Callback<void(SendOutcome)> done) {
     }
     accept(shared, std::move(done));  // where there is no such agent the store says so, or knows the key
   };
-  if (is_default) return needs_.store.default_agent(shared->tenant, while_alive(std::move(settle)));
-  needs_.store.agent(shared->tenant, made->agent_id, while_alive(std::move(settle)));
+  if (is_default) return needs_.store.default_agent(shared->tenant, lifetime_.guard(std::move(settle)));
+  needs_.store.agent(shared->tenant, made->agent_id, lifetime_.guard(std::move(settle)));
 }
 
-void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
-  if (draining_) return done(unavailable("The server is stopping; nothing was created."));
-  if (store_silent_) return done(unavailable("The store is being reopened; nothing was created."));
-  if (!peers_.takes_part()) return done(unavailable("The server cannot reach the store; nothing was created."));
+void Acceptance::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
+  if (auto problem = needs_.host.refusal_now()) return done(*std::move(problem));
   if (needs_.disk != nullptr && needs_.disk->is_short()) send->refusal = no_room_on(*needs_.disk);
   if (send->refusal && !send->idempotency) return done(*send->refusal);
   // A caller that was not told what became of its run asks again under the run's name.
-  if (send->run && (find(*send->run) != nullptr || admission_.knows(*send->run)))
+  if (send->run && (needs_.live.find(*send->run) != nullptr || needs_.admission.knows(*send->run)))
     return done(known_already(*send->run));
   const auto run = send->run.value_or(needs_.ids.make<model::RunId>());
   Place place;
-  const auto answer = send->refusal ? Admission::Answer::refused
-                                    : admission_.ask({run, send->tenant, conversation_of(*send), send->tenant_limits},
-                                                     send->hold, place);
+  const auto answer =
+      send->refusal
+          ? Admission::Answer::refused
+          : needs_.admission.ask({run, send->tenant, conversation_of(*send), send->tenant_limits}, send->hold, place);
   const bool refused = answer == Admission::Answer::refused;
   // The store is asked all the same where it may know a better answer: the key, or that the conversation is busy.
-  if (refused && !send->idempotency && !admission_.run_of(conversation_of(*send))) return done(no_room(send->hold));
+  if (refused && !send->idempotency && !needs_.admission.run_of(conversation_of(*send)))
+    return done(no_room(send->hold));
 
   const bool is_held = answer == Admission::Answer::held;
   const auto first = *step(RunState::accepted, is_held ? Happening::pool_full : Happening::admitted);
   auto fresh = fresh_run(*send, run, first, is_held ? std::optional(place) : std::nullopt);
   fresh.only_replay = refused;
   auto message = fresh.assistant_message;
-  auto on_answer = [this, send, run, message = std::move(message), first, life = life_,
+  auto on_answer = [this, send, run, message = std::move(message), first,
+                    watch = needs_.recoveries.since_drop().watch(),
                     done = std::move(done)](Result<store::AcceptOutcome> outcome) mutable {
-    if (outcome && life != life_ && std::holds_alternative<store::Accepted>(outcome.value())) {
-      return done(accepted_in_former_life(std::get<store::Accepted>(outcome.value()).run));
+    if (outcome && watch.is_over() && std::holds_alternative<store::Accepted>(outcome.value())) {
+      return done(accepted_too_late(std::get<store::Accepted>(outcome.value()).run));
     }
-    if (!outcome || !std::holds_alternative<store::Accepted>(outcome.value())) admission_.leave(run, false);
+    if (!outcome || !std::holds_alternative<store::Accepted>(outcome.value())) needs_.admission.leave(run, false);
     if (outcome) return done(on_accepted(*send, std::move(message), first.then, std::move(outcome).take()));
-    if (outcome.error().kind == ErrorKind::unavailable) store_fell_silent(outcome.error());
+    if (outcome.error().kind == ErrorKind::unavailable) needs_.host.store_fell_silent(outcome.error());
     if (outcome.error().kind == ErrorKind::invalid) {
       return done(send->secrets.empty() ? name_taken(outcome.error(), "created") : too_many_secrets(outcome.error()));
     }
@@ -106,13 +109,13 @@ void RunEngine::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> d
     needs_.log.write(world::LogLevel::warn, "message refused by the store", {{"why", outcome.error().what}});
     done(problem_of_store(outcome.error()));
   };
-  needs_.store.accept(std::move(fresh), while_alive(std::move(on_answer)));
+  needs_.store.accept(std::move(fresh), lifetime_.guard(std::move(on_answer)));
 }
 
-store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, const Row& first, std::optional<Place> held) {
+store::NewRun Acceptance::fresh_run(const Send& send, model::RunId run, const Row& first, std::optional<Place> held) {
   const auto now = needs_.loop.now();
   // How long one that waits may do so is judged by it, by whichever server has it then.
-  const auto created_at = held ? store_clock_.now() : now;
+  const auto created_at = held ? needs_.clock.now() : now;
   const auto conversation = conversation_of(send);
   const auto* made = std::get_if<model::Conversation>(&send.conversation);
   store::NewRun fresh;
@@ -128,7 +131,7 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, const Row
   fresh.assistant_message.status = model::MessageStatus::in_progress;
   fresh.assistant_message.created_at = created_at;
   fresh.run = {.id = run, .tenant_id = send.tenant, .conversation_id = conversation};
-  on_step(fresh.run, first);
+  needs_.duties.on_step(fresh.run, first);
   fresh.run.state = first.to;
   fresh.run.user_message_id = fresh.user_message.id;
   fresh.run.message_id = fresh.assistant_message.id;
@@ -157,7 +160,7 @@ store::NewRun RunEngine::fresh_run(const Send& send, model::RunId run, const Row
   return fresh;
 }
 
-SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, Duty duty, store::AcceptOutcome outcome) {
+SendOutcome Acceptance::on_accepted(const Send& send, model::Message message, Duty duty, store::AcceptOutcome outcome) {
   if (auto* replay = std::get_if<store::Replay>(&outcome)) {
     if (replay->run) return Sent{std::move(*replay->run), true};
     needs_.log.write(world::LogLevel::error, "the run of an idempotency key is missing",
@@ -182,22 +185,24 @@ SendOutcome RunEngine::on_accepted(const Send& send, model::Message message, Dut
     return problem;
   }
   if (std::holds_alternative<store::NotCreated>(outcome)) return no_room(send.hold);
-  return take_in(send, std::move(message), duty, std::move(std::get<store::Accepted>(outcome)));
+  return enter(send, std::move(message), duty, std::move(std::get<store::Accepted>(outcome)));
 }
 
-// All runs were dropped while this one was being written; it is taken up as they were.
-SendOutcome RunEngine::accepted_in_former_life(const model::Run& run) {
-  admission_.leave(run.id, false);
-  if (recovery_ != nullptr) recovery_->take(run);
+// All runs were dropped while this one was being written; it is recovered as they are.
+SendOutcome Acceptance::accepted_too_late(const model::Run& run) {
+  needs_.admission.leave(run.id, false);
+  needs_.recoveries.carry(run, true);
   return Sent{run, false};
 }
 
-SendOutcome RunEngine::take_in(const Send& send, model::Message message, Duty duty, store::Accepted accepted) {
-  figures_.accepted.add();
+SendOutcome Acceptance::enter(const Send& send, model::Message message, Duty duty, store::Accepted accepted) {
+  accepted_.add();
   const auto run = accepted.run;
-  auto& live = enter(run, std::move(message), send.request_id);
+  auto& live = needs_.host.enter(run, std::move(message), send.request_id);
+  SLUICE_CHECK(run.state == RunState::held || run.state == RunState::streaming);
+  SLUICE_CHECK(run.head.value == accepted.events.size());
   live.keep_opening(std::move(accepted.events));
-  admission_.confirm(run.id);
+  needs_.admission.confirm(run.id);
 
   Launch launch;
   auto& work = launch.work;
@@ -225,78 +230,12 @@ SendOutcome RunEngine::take_in(const Send& send, model::Message message, Duty du
   return Sent{run, false};
 }
 
-model::Problem RunEngine::no_room(bool would_wait) const {
+model::Problem Acceptance::no_room(bool would_wait) const {
   auto problem = problem_of(model::Slug::capacity_exhausted,
                             would_wait ? "All slots are taken and the queue is full; nothing was created."
                                        : "All slots are taken; nothing was created.");
-  problem.retry_after_seconds = admission_.retry_hint_seconds();
+  problem.retry_after_seconds = needs_.admission.retry_hint_seconds();
   return problem;
-}
-
-// ── its turn ────────────────────────────────────────────────────────────────────────────────────
-
-void RunEngine::on_turn(model::RunId run) {
-  auto* live = find(run);
-  if (live == nullptr) return;
-  if (live->run().state == RunState::held) return live->start();
-  if (live->run().state == RunState::streaming) live->perform(Duty::launch);
-}
-
-void RunEngine::admit(LiveRun& run) {
-  const auto id = run.run().id;
-  if (admission_.has_only_entered(id)) {
-    if (!admission_.begin_kept(id)) recovery_->queue_later(run);
-    return;
-  }
-  // A slot may have become free while its acceptance was being written.
-  if (admission_.is_seated(id)) on_turn(id);
-}
-
-bool RunEngine::on_moved_up(model::RunId run, Place place) {
-  auto* live = find(run);
-  return live != nullptr && live->tell_place(place);
-}
-
-void RunEngine::on_held_too_long(model::RunId run) {
-  if (auto* live = find(run)) live->end_hold();
-}
-
-// ── sticky conversations ────────────────────────────────────────────────────────────────────────
-
-model::SandboxNow RunEngine::sandbox_of(model::ConversationId conversation) const {
-  auto now = admission_.sandbox_of(conversation);
-  if (now.state != model::SandboxState::parked) return now;
-  const auto live = live_.find(*admission_.run_of(conversation));
-  const auto* approval = live == live_.end() ? nullptr : live->second->open_approval();
-  if (approval != nullptr) now.expires_at = approval->expires_at;
-  return now;
-}
-
-std::optional<model::Problem> RunEngine::refusal_of_sticky(model::TenantId tenant,
-                                                           const model::TenantLimits& limits) const {
-  if (!needs_.dispatcher.keeps_boxes()) {
-    auto problem = problem_of(model::Slug::validation_error, "The conversation cannot be placed like this here.");
-    problem.errors.push_back({"/runtime/mode", "This server has no sandboxes of its own to keep."});
-    return problem;
-  }
-  if (admission_.may_pin(tenant, limits)) return std::nullopt;
-  auto problem = problem_of(model::Slug::capacity_exhausted, "No more conversations may keep their sandbox right now.");
-  problem.retry_after_seconds = admission_.retry_hint_seconds();
-  return problem;
-}
-
-void RunEngine::conversation_changed(const model::Conversation& conversation) {
-  tell_others(mail::conversation_changed,
-              mail::object_of(conversation.tenant_id, "conversation", conversation.id.text()));
-  apply_change(conversation);
-}
-
-void RunEngine::apply_change(const model::Conversation& conversation) {
-  admission_.conversation_changed(conversation);
-  if (conversation.status == model::ConversationStatus::archived) kept_workspaces_.on_archived(conversation.id);
-  const auto run = admission_.run_of(conversation.id);
-  auto* live = run ? find(*run) : nullptr;
-  if (live != nullptr && live->launch() != nullptr) live->launch()->runtime = conversation.runtime;
 }
 
 }  // namespace sluice::engine

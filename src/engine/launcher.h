@@ -1,0 +1,87 @@
+// Hands runs that have a slot to an agent: at first, after a human agreed, and after a restart. It performs the duties
+// of the lifecycle that lead to work, and passes a slot that became free on to the run whose turn it is.
+//
+// A launch is one sequence: the conversation's home, then materials, secrets and history in one go, then what must be
+// on disk before the work begins, then the dispatch. Each step of it is dropped with the run, and tried again when the
+// store could not answer.
+//
+// Called from the loop's thread. Who may have a slot is for Admission to decide, and what an agent does with the work
+// for the dispatcher.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "engine/claims.h"
+#include "engine/draining.h"
+#include "engine/retries.h"
+#include "engine/run_past.h"
+#include "engine/run_secrets.h"
+#include "engine/sticky_homes.h"
+#include "engine/suspension.h"
+
+namespace sluice::engine {
+
+class Launcher final : public LiveRun::Duties, public Admission::Host {
+ public:
+  class Host {
+   public:
+    virtual ~Host() = default;
+    // A run is no longer at work.
+    virtual void note_left() = 0;
+  };
+  struct Needs {
+    Host& host;
+    const LiveRuns& live;
+    Admission& admission;
+    Cluster& cluster;
+    Recoveries& recoveries;
+    StickyHomes& homes;
+    RunSecrets& secrets;
+    Suspension& suspension;
+    Retries& retries;
+    Draining& draining;
+    store::Store& store;
+    harness::Dispatcher& dispatcher;
+    Storeroom* storeroom;  // null: there are no skills, and files are not kept
+    world::Loop& loop;
+    world::Log& log;
+  };
+  explicit Launcher(Needs needs) : needs_(needs) {}
+
+  void on_step(const model::Run& run, const Row& row) override;
+  void admit(LiveRun& run) override;
+  void launch(LiveRun& run) override;
+  void resume(LiveRun& run) override;
+  void park(LiveRun& run, bool keeps_box) override;
+
+  void on_turn(model::RunId run) override;
+  void on_turn_elsewhere(const store::HeldRun& run) override { needs_.cluster.claims().want(run); }
+  bool on_moved_up(model::RunId run, Place place) override;
+  void on_held_too_long(model::RunId run) override;
+
+ private:
+  struct Preparation;
+  using Prepared = std::shared_ptr<Preparation>;
+
+  void read_past_of(LiveRun& live);
+  void on_past(LiveRun& live, const Result<std::shared_ptr<RunPast>>& past);
+  void launch_with(LiveRun& live, Launch launch);
+  void launch_here(LiveRun& live, Launch launch);
+  void keep_sandbox(LiveRun& live, harness::Dispatch& work, int64_t ttl_seconds);
+  // What the run names, its secrets, and the history if the agent looks at it.
+  void prepare(LiveRun& live, Prepared prepared);
+  void read_history(LiveRun& live, const Prepared& prepared);
+  void on_read(LiveRun& live, const Prepared& prepared);
+  static std::optional<model::Problem> problem_with(const Preparation& prepared);
+  void open_secrets(LiveRun& live, const Prepared& prepared);
+  static void give_history(harness::Dispatch& work, std::vector<store::Turn> turns, int64_t count_max);
+  // Write, then act: from a checkpoint only once it is written that it cannot be used again.
+  void dispatch(LiveRun& live, harness::Dispatch work);
+  void hand_over(LiveRun& live, harness::Dispatch work);
+  void try_again(LiveRun& live, Callback<void(LiveRun&)> step);
+
+  Needs needs_;
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,63 @@
+#include "engine/store_outage.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace sluice::engine {
+namespace {
+
+// Work is kept for so long while the store says nothing: a database that fails over takes less.
+constexpr Millis silence_max{60'000};
+
+}  // namespace
+
+StoreOutage::StoreOutage(Needs needs) : needs_(needs), watch_({*this, needs.store, needs.loop, needs.log}) {}
+
+void StoreOutage::begin(const Error& why) {
+  if (std::exchange(is_on_, true)) return;
+  needs_.log.write(world::LogLevel::error, "store fell silent", {{"why", why.what}});
+  // Not from inside a callback of what is ended here. Runs are kept: each learns from its journal what became of it.
+  needs_.loop.defer(lifetime_.guard([this, why] {
+    needs_.host.end_recovery();
+    if (!std::exchange(patient_, true)) {
+      patience_ = needs_.loop.after(silence_max, [this, why] { lose_patience(why); });
+    }
+    watch_.reopen();
+  }));
+}
+
+void StoreOutage::lose_patience(const Error& why) {
+  SLUICE_CHECK(patient_);
+  patient_ = false;
+  if (is_on_) return needs_.host.drop_all(why);
+  std::vector<LiveRun*> doubted;
+  for (const auto& [id, live] : needs_.live.all()) {
+    if (live->is_doubted()) doubted.push_back(live.get());
+  }
+  for (auto* live : doubted) needs_.host.on_lost(*live, why);
+}
+
+// A store that can be read but not written does not count as one that answers.
+void StoreOutage::on_answer() {
+  const bool is_doubted =
+      std::ranges::any_of(needs_.live.all(), [](const auto& live) { return live.second->is_doubted(); });
+  if (is_on_ || is_doubted) return;
+  watch_.note_answers();
+  patience_.cancel();
+  patient_ = false;
+}
+
+// A record, or something of the store itself, was written with an unknown outcome: no run is in doubt for that.
+void StoreOutage::on_store_broken() { begin({ErrorKind::unavailable, "the outcome of a write is unknown"}); }
+
+// Writes of runs whose outcome was not known are looked for in the journal.
+void StoreOutage::on_store_reopened() {
+  SLUICE_CHECK(is_on_);
+  is_on_ = false;
+  for (const auto& [id, live] : needs_.live.all()) live->settle();
+  needs_.host.run_recovery();
+}
+
+}  // namespace sluice::engine
