@@ -257,7 +257,7 @@ TEST_F(EngineTest, Whoever_waits_for_the_end_hears_it_live_and_afterwards_I_20) 
   std::vector<std::string> heard;
   const auto hear = [&](Result<wire::Ending> ending) {
     ASSERT_TRUE(ending);
-    heard.push_back(ending.value().body);
+    heard.push_back(std::get<model::events::Completed>(ending.value()).message);
   };
   const auto live = engine->wait_for_end(run, hear);
   auto leaver = engine->wait_for_end(run, [](Result<wire::Ending>) { FAIL() << "it stopped waiting"; });

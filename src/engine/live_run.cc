@@ -152,8 +152,10 @@ void LiveRun::on_event(model::RunEvent event) {
   if (is_over(run_.state) || run_.state == RunState::finishing) return;
   if (event.kind == model::EventKind::text) message_.content += event.body;
   if (event.kind == model::EventKind::replaced && !model::take_back(message_.content, event.body)) {
-    event.kind = model::EventKind::log;
-    event.body = R"({"level":"warn","text":"The agent took text back that it had not told; nothing was changed."})";
+    event =
+        model::encode(model::events::Log{.level = "warn",
+                                         .text = "The agent took text back that it had not told; nothing was changed."},
+                      event.at);
   }
   steps_.see(event);
   batch().add(std::move(event));

@@ -18,8 +18,8 @@ class OpenSteps {
 
  private:
   struct Step {
-    std::string id;    // as JSON
-    std::string name;  // as JSON
+    std::string id;
+    std::string name;
     Timestamp begun_at;
   };
   std::vector<Step> open_;

@@ -43,8 +43,8 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
     past_->steps.see(event);
     past_->told_at = event.at;
     switch (event.kind) {
-      case accepted: return read_accepted(event.body);
-      case queued: return read_queued(event.body);
+      case accepted: return read_accepted(event);
+      case queued: return read_queued(event);
       case checkpoint:
         past_->checkpoint_used = event.body.empty();
         past_->mark.clear();  // whoever it named is done, and whoever goes on from here is another
@@ -52,12 +52,12 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
         return;
       case text: past_->told_text += event.body; return;
       case reasoning: past_->told_reasoning += event.body; return;
-      case replaced: return read_replaced(event.body);
+      case replaced: return read_replaced(event);
       case gate: past_->results.clear(); return;
-      case answers: return read_answers(event.body);
+      case answers: return read_answers(event);
       case resumed: ++past_->resumed_count; return;
       case mark: past_->mark = event.body; return;
-      case log: past_->launched = past_->launched || harness::is_launch(event); return;
+      case log: return read_log(event);
       case started:
       case filler:
       case usage:
@@ -76,40 +76,32 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
     }
   }
 
-  void read_replaced(std::string_view body) {
-    if (model::take_back(past_->told_text, body)) return;
+  void read_replaced(const model::RunEvent& event) {
+    if (model::take_back(past_->told_text, event.body)) return;
     log_.write(world::LogLevel::warn, "event makes no sense", {{"run", past_->run.id.text()}, {"kind", "replaced"}});
   }
 
-  void read_answers(std::string_view body) {
-    const auto document = json::Document::parse(body);
-    if (document) past_->results = model::answers_from_json(document.value().root()).results;
+  void read_log(const model::RunEvent& event) {
+    if (harness::is_launch(event)) past_->launched = true;
   }
 
-  void read_accepted(std::string_view body) {
-    const auto document = json::Document::parse(body);
-    if (!document) return;
-    const auto root = document.value().root();
-    const auto text = [&](std::string_view name) {
-      const auto found = root.find(name);
-      return std::string(found ? found->string().value_or("") : "");
-    };
-    past_->request_id = text("request_id");
-    past_->traceparent = text("traceparent");
-    past_->extras = model::extras_from_json(root);
-    if (const auto made = root.find("conversation")) {
-      past_->started_body = R"({"conversation":)" + made->to_text() + "}";
-    }
+  void read_answers(const model::RunEvent& event) {
+    if (auto read = model::event_as<model::events::Answers>(event)) past_->results = std::move(read->answers.results);
   }
 
-  void read_queued(std::string_view body) {
-    const auto document = json::Document::parse(body);
-    if (!document) return;
-    const auto number = [&](std::string_view name) {
-      const auto found = document.value().root().find(name);
-      return found ? found->integer().value_or(0) : 0;
-    };
-    past_->told_place = {number("position"), number("retry_hint_seconds")};
+  void read_accepted(const model::RunEvent& event) {
+    auto accepted = model::event_as<model::events::Accepted>(event);
+    if (!accepted) return;
+    past_->request_id = std::move(accepted->request_id);
+    past_->traceparent = std::move(accepted->traceparent);
+    past_->extras = std::move(accepted->extras);
+    if (accepted->conversation.is_missing()) return;
+    past_->started_body = model::encode(model::events::Started{std::move(accepted->conversation)}, event.at).body;
+  }
+
+  void read_queued(const model::RunEvent& event) {
+    const auto queued = model::event_as<model::events::Queued>(event);
+    if (queued) past_->told_place = {queued->position.value_or(0), queued->retry_hint_seconds.value_or(0)};
   }
 
   void read_tenant() {

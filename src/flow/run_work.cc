@@ -11,18 +11,6 @@ constexpr int64_t again_seconds_max = 60;
 
 std::string code_of(const model::Problem& problem) { return std::string(model::entry_of(problem.slug).name); }
 
-// Of a problem as the engine wrote it down: its slug is the end of its type.
-model::WorkflowError error_of_body(std::string_view body) {
-  const auto document = json::Document::parse(body);
-  if (!document) return {"internal", "The run failed."};
-  const auto text = [&](std::string_view name) {
-    const auto found = document.value().root().find(name);
-    return std::string(found ? found->string().value_or("") : "");
-  };
-  const auto type = text("type");
-  return {type.substr(type.rfind('/') + 1), text("detail").empty() ? text("title") : text("detail")};
-}
-
 class RunWork final : public BlockWork {
  public:
   RunWork(const FlowNeeds& needs, const FlowOptions& options, const Task& task, BlockListener& listener)
@@ -194,9 +182,12 @@ class RunWork final : public BlockWork {
   }
 
   void on_end_of_run(const wire::Ending& ending) {
-    if (ending.kind == model::EventKind::cancelled) return end({}, was_cancelled());
-    if (ending.kind != model::EventKind::completed) return end({}, error_of_body(ending.body));
-    const auto message = model::message_from_json(ending.body);
+    if (std::holds_alternative<model::events::Cancelled>(ending)) return end({}, was_cancelled());
+    if (const auto* failed = std::get_if<model::events::Failed>(&ending)) {
+      return end({}, failed->code.empty() ? model::WorkflowError{"internal", "The run failed."}
+                                          : model::WorkflowError{failed->code, failed->words()});
+    }
+    const auto message = model::message_from_json(std::get<model::events::Completed>(ending).message);
     if (!message) return on_lost(message.error());
     needs_.store.files_of_run(
         task_.run.tenant_id, run_->id,

@@ -1,12 +1,11 @@
 #include "harness/envelope.h"
 
-#include <span>
-
 #include "harness/harness.h"
 
 namespace sluice::harness {
 namespace {
 
+namespace events = model::events;
 using model::EventKind;
 
 // One line, from its type to its time.
@@ -27,108 +26,172 @@ class LineWriter final {
   json::Writer writer_;
 };
 
-// A member of a body and what it is called in a line.
-struct Member {
-  std::string_view in_body;
-  std::string_view in_line;
-  Profile least = Profile::plain;
-};
+constexpr std::string_view gate_type = "approval_required";
 
-struct JsonKind {
-  EventKind kind;
-  Profile least;
-  std::string_view type;
-  std::span<const Member> members;
-};
-
-constexpr Member log_members[] = {
-    {"level", "level"}, {"text", "message"}, {"phase", "phase"}, {"durationMs", "durationMs"}};
-constexpr Member step_members[] = {{"id", "id"},         {"name", "name"},
-                                   {"status", "status"}, {"args", "args"},
-                                   {"result", "result"}, {"durationMs", "durationMs"},
-                                   {"error", "error"},   {"subagent", "subagent", Profile::extended}};
-constexpr Member output_members[] = {{"id", "id"}, {"stream", "stream"}, {"text", "text"}, {"subagent", "subagent"}};
-constexpr Member file_members[] = {{"type", "event"}, {"path", "path"}};
-constexpr Member diff_members[] = {{"diff", "diff"}};
-constexpr Member custom_members[] = {{"name", "name"}, {"value", "value"}};
-constexpr Member usage_members[] = {{"input_tokens", "input_tokens"}, {"output_tokens", "output_tokens"}};
-constexpr Member egress_members[] = {{"host", "host"},
-                                     {"port", "port"},
-                                     {"method", "method"},
-                                     {"status", "status"},
-                                     {"sent_bytes", "sent_bytes"},
-                                     {"received_bytes", "received_bytes"},
-                                     {"aliases", "aliases"},
-                                     {"refused", "refused"},
-                                     {"duration_ms", "duration_ms"},
-                                     {"more", "more"},
-                                     {"more_refused", "more_refused"}};
-constexpr Member replaced_members[] = {{"kept_bytes", "kept_bytes"}};
-constexpr Member call_members[] = {{"id", "id"}, {"name", "name"}, {"args", "args"}, {"subagent", "subagent"}};
-constexpr Member subagent_members[] = {
-    {"id", "id"}, {"name", "name"}, {"status", "status"}, {"step_id", "step_id"}, {"error", "error"}};
-constexpr Member subagent_text_members[] = {{"id", "id"}, {"text", "text"}, {"reasoning", "reasoning"}};
-constexpr Member queued_members[] = {{"position", "position"}, {"retry_hint_seconds", "retry_hint_seconds"}};
-constexpr Member gate_members[] = {
-    {"id", "approval_id"}, {"reason", "reason"}, {"requested_items", "requested_items"}, {"expires_at", "expires_at"}};
-constexpr Member resumed_members[] = {{"approval_id", "approval_id"}, {"decision", "decision"}};
-
-// The kinds whose body is JSON.
-constexpr JsonKind json_kinds[] = {
-    {EventKind::log, Profile::plain, "log", log_members},
-    {EventKind::step, Profile::plain, "step", step_members},
-    {EventKind::output, Profile::extended, "output", output_members},
-    {EventKind::file, Profile::extended, "file", file_members},
-    {EventKind::diff, Profile::extended, "diff", diff_members},
-    {EventKind::custom, Profile::extended, "custom", custom_members},
-    {EventKind::usage, Profile::extended, "usage", usage_members},
-    {EventKind::egress, Profile::extended, "egress", egress_members},
-    {EventKind::replaced, Profile::extended, "replaced", replaced_members},
-    {EventKind::call, Profile::extended, "call", call_members},
-    {EventKind::subagent, Profile::extended, "subagent", subagent_members},
-    {EventKind::subagent_text, Profile::extended, "subagent_text", subagent_text_members},
-    {EventKind::queued, Profile::extended, "queued", queued_members},
-    {EventKind::gate, Profile::extended, "approval_required", gate_members},
-    {EventKind::resumed, Profile::extended, "resumed", resumed_members},
-};
-
-void append_json_kind(std::string& out, const JsonKind& kind, const model::RunEvent& event, Profile profile) {
-  // Parsed rather than spliced: a body with a line break in it would be two lines.
-  const auto document = json::Document::parse(event.body);
-  if (!document || document.value().root().kind() != json::Kind::object) {
-    LineWriter line(out, "log");
-    line->key("level").string("error").key("message").string("An event of kind " + std::string(kind.type) +
-                                                             " could not be told: its body is not a JSON object.");
-    return line.end(event.at);
-  }
-  LineWriter line(out, kind.type);
-  for (const auto& member : kind.members) {
-    if (profile < member.least) continue;
-    if (const auto value = document.value().root().find(member.in_body)) {
-      line->key(member.in_line).raw(value->to_text());
-    }
-  }
-  line.end(event.at);
-}
-
-void append_text_line(std::string& out, std::string_view type, const model::RunEvent& event) {
-  LineWriter line(out, type);
-  line->key("text").string(event.body);
-  if (event.kind == EventKind::filler) line->key("filler").boolean(true);
-  line.end(event.at);
+void end_with_subagent(LineWriter& line, Timestamp at, const std::string& subagent) {
+  if (!subagent.empty()) line->key("subagent").string(subagent);
+  line.end(at);
 }
 
 }  // namespace
 
+void EventLine::operator()(const events::Log& log) const {
+  LineWriter line(out_, "log");
+  line->key("level").string(log.level).key("message").string(log.text);
+  if (!log.phase.empty()) line->key("phase").string(log.phase);
+  if (log.duration_ms) line->key("durationMs").integer(*log.duration_ms);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Step& step) const {
+  LineWriter line(out_, "step");
+  line->key("id").string(step.id).key("name").string(step.name).key("status").string(model::name_of(step.status));
+  if (!step.args.is_missing()) line->key("args").raw(step.args.text);
+  if (!step.result.is_missing()) line->key("result").raw(step.result.text);
+  if (step.duration_ms) line->key("durationMs").integer(*step.duration_ms);
+  if (step.error) line->key("error").string(*step.error);
+  end_with_subagent(line, at_, is_extended() ? step.subagent : "");
+}
+
+void EventLine::operator()(const events::Output& output) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "output");
+  line->key("id").string(output.id).key("stream").string(output.stream).key("text").string(output.text);
+  end_with_subagent(line, at_, output.subagent);
+}
+
+void EventLine::operator()(const events::File& file) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "file");
+  line->key("event").string(file.type).key("path").string(file.path);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Diff& diff) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "diff");
+  line->key("diff").string(diff.diff);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Custom& custom) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "custom");
+  line->key("name").string(custom.name);
+  if (!custom.value.is_missing()) line->key("value").raw(custom.value.text);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::UsageSum& usage) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "usage");
+  line->key("input_tokens").integer(usage.input_tokens).key("output_tokens").integer(usage.output_tokens);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Egress& egress) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "egress");
+  line->key("host").string(egress.host).key("port").integer(egress.port).key("method").string(egress.method);
+  line->key("status").integer(egress.status).key("sent_bytes").integer(egress.sent_bytes);
+  line->key("received_bytes").integer(egress.received_bytes);
+  if (!egress.aliases.is_missing()) line->key("aliases").raw(egress.aliases.text);
+  if (!egress.refused.is_missing()) line->key("refused").raw(egress.refused.text);
+  line->key("duration_ms").integer(egress.duration_ms);
+  if (egress.more) line->key("more").integer(*egress.more);
+  if (egress.more_refused) line->key("more_refused").integer(*egress.more_refused);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Replaced& replaced) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "replaced");
+  if (replaced.kept_bytes) line->key("kept_bytes").integer(*replaced.kept_bytes);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Call& call) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "call");
+  line->key("id").string(call.id);
+  if (!call.name.empty()) line->key("name").string(call.name);
+  if (call.args) line->key("args").string(*call.args);
+  end_with_subagent(line, at_, call.subagent);
+}
+
+void EventLine::operator()(const events::Subagent& subagent) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "subagent");
+  line->key("id").string(subagent.id).key("name").string(subagent.name);
+  line->key("status").string(model::name_of(subagent.status));
+  if (!subagent.step_id.empty()) line->key("step_id").string(subagent.step_id);
+  if (subagent.error) line->key("error").string(*subagent.error);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::SubagentText& text) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "subagent_text");
+  line->key("id").string(text.id);
+  if (text.text) line->key("text").string(*text.text);
+  if (text.reasoning) line->key("reasoning").string(*text.reasoning);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Queued& queued) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "queued");
+  if (queued.position) line->key("position").integer(*queued.position);
+  if (queued.retry_hint_seconds) line->key("retry_hint_seconds").integer(*queued.retry_hint_seconds);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Gate& gate) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, gate_type);
+  line->key("approval_id").string(gate.id).key("reason").string(gate.reason);
+  if (!gate.requested_items.is_missing()) line->key("requested_items").raw(gate.requested_items.text);
+  line->key("expires_at").string(gate.expires_at);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Resumed& resumed) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, "resumed");
+  line->key("approval_id").string(resumed.approval_id).key("decision").string(resumed.decision);
+  line.end(at_);
+}
+
+void EventLine::operator()(const events::Text& text) const { append_delta("delta", text.text, false); }
+
+void EventLine::operator()(const events::Filler& filler) const { append_delta("delta", filler.text, true); }
+
+void EventLine::operator()(const events::Reasoning& reasoning) const {
+  append_delta("reasoning", reasoning.text, false);
+}
+
+void EventLine::operator()(const events::Unreadable& event) const {
+  const bool is_plain = event.kind == EventKind::log || event.kind == EventKind::step;
+  if ((!is_plain && !is_extended()) || event.kind == EventKind::answers) return;
+  const auto type = event.kind == EventKind::gate ? gate_type : model::name_of(event.kind);
+  LineWriter line(out_, "log");
+  line->key("level").string("error").key("message").string("An event of kind " + std::string(type) +
+                                                           " could not be told: its body is not a JSON object.");
+  line.end(at_);
+}
+
+bool EventLine::is_extended() const { return profile_ == Profile::extended; }
+
+void EventLine::append_delta(std::string_view type, std::string_view text, bool is_filler) const {
+  if (!is_extended()) return;
+  LineWriter line(out_, type);
+  line->key("text").string(text);
+  if (is_filler) line->key("filler").boolean(true);
+  line.end(at_);
+}
+
 void append_line(std::string& out, const model::RunEvent& event, Profile profile) {
-  for (const auto& kind : json_kinds) {
-    if (kind.kind != event.kind) continue;
-    if (kind.least <= profile) append_json_kind(out, kind, event, profile);
-    return;
-  }
-  if (profile == Profile::plain) return;
-  if (event.kind == EventKind::text || event.kind == EventKind::filler) append_text_line(out, "delta", event);
-  if (event.kind == EventKind::reasoning) append_text_line(out, "reasoning", event);
+  model::visit_event(event, EventLine(out, event.at, profile));
 }
 
 void append_result_line(std::string& out, std::string_view message, const model::Usage& usage, Timestamp at,
@@ -162,24 +225,15 @@ std::string code_of(std::string_view slug_name) {
 }
 
 bool is_launch(const model::RunEvent& event) {
-  if (event.kind != EventKind::log) return false;
-  return event.body.find("\"phase\":\"" + std::string(launch_phase) + "\"") != std::string::npos;
+  const auto log = model::event_as<events::Log>(event);
+  return log && log->phase == launch_phase;
 }
 
 model::RunEvent phase_event(std::string_view phase, std::string_view message, int64_t duration_ms, Timestamp at) {
-  model::RunEvent event{.kind = EventKind::log, .at = at};
-  json::Writer(event.body)
-      .begin_object()
-      .key("level")
-      .string("info")
-      .key("text")
-      .string(message)
-      .key("phase")
-      .string(phase)
-      .key("durationMs")
-      .integer(duration_ms)
-      .end_object();
-  return event;
+  return model::encode(
+      events::Log{
+          .level = "info", .text = std::string(message), .phase = std::string(phase), .duration_ms = duration_ms},
+      at);
 }
 
 }  // namespace sluice::harness

@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "model/event_codec.h"
 #include "model/model.h"
 
 namespace sluice::harness {
@@ -38,6 +39,44 @@ inline constexpr std::string_view reader_header = "Sluice-Reader";  // who reads
 // its kind says becomes a log line that says so. Not for terminal events: those need what is
 // gathered (below).
 void append_line(std::string& out, const model::RunEvent& event, Profile profile);
+
+// The same for what an event says. Every kind of event has a line here, or is named as one that has none.
+class EventLine final : public model::Ignores<model::events::Accepted, model::events::Started, model::events::Completed,
+                                              model::events::Failed, model::events::Cancelled,
+                                              model::events::Checkpoint, model::events::Answers, model::events::Mark> {
+ public:
+  EventLine(std::string& out, Timestamp at, Profile profile) : out_(out), at_(at), profile_(profile) {}
+
+  using Ignores::operator();
+  void operator()(const model::events::Log& log) const;
+  void operator()(const model::events::Step& step) const;
+  void operator()(const model::events::Output& output) const;
+  void operator()(const model::events::File& file) const;
+  void operator()(const model::events::Diff& diff) const;
+  void operator()(const model::events::Custom& custom) const;
+  void operator()(const model::events::UsageSum& usage) const;
+  void operator()(const model::events::Egress& egress) const;
+  void operator()(const model::events::Replaced& replaced) const;
+  void operator()(const model::events::Call& call) const;
+  void operator()(const model::events::Subagent& subagent) const;
+  void operator()(const model::events::SubagentText& text) const;
+  void operator()(const model::events::Queued& queued) const;
+  void operator()(const model::events::Gate& gate) const;
+  void operator()(const model::events::Resumed& resumed) const;
+  void operator()(const model::events::Text& text) const;
+  void operator()(const model::events::Filler& filler) const;
+  void operator()(const model::events::Reasoning& reasoning) const;
+  void operator()(const model::events::Unreadable& event) const;
+
+ private:
+  bool is_extended() const;
+  void append_delta(std::string_view type, std::string_view text, bool is_filler) const;
+
+  std::string& out_;
+  Timestamp at_;
+  Profile profile_;
+};
+
 // The final message. Once, after the last step.
 void append_result_line(std::string& out, std::string_view message, const model::Usage& usage, Timestamp at,
                         Profile profile);

@@ -197,7 +197,7 @@ struct Call {
   static constexpr EventKind kind = EventKind::call;
   std::string id;  // of the step that it becomes
   std::string name;
-  std::string args;
+  std::optional<std::string> args;
   std::string subagent;
 };
 
@@ -216,8 +216,8 @@ struct Subagent {
 struct SubagentText {
   static constexpr EventKind kind = EventKind::subagent_text;
   std::string id;
-  std::string text;
-  std::string reasoning;
+  std::optional<std::string> text;
+  std::optional<std::string> reasoning;
 };
 // What came with the decision to resume.
 struct Answers {

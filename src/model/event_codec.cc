@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "model/enum_names.h"
 #include "model/json.h"
 
@@ -319,11 +320,13 @@ RunEvent encode(const EventData& data, Timestamp at) {
 bool take_back(std::string& text, const Replaced& replaced) {
   const auto kept = replaced.kept_bytes;
   if (!kept || *kept < 0 || static_cast<uint64_t>(*kept) > text.size()) return false;
-  auto end = static_cast<std::size_t>(*kept);
-  const auto goes_on = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; };
-  while (end > 0 && end < text.size() && goes_on(text[end])) --end;
-  text.resize(end);
+  text.resize(utf8_prefix_size(text, static_cast<std::size_t>(*kept)));
   return true;
+}
+
+bool take_back(std::string& told, std::string_view replaced_body) {
+  const auto replaced = event_as<Replaced>({EventKind::replaced, {}, std::string(replaced_body)});
+  return replaced && take_back(told, *replaced);
 }
 
 }  // namespace sluice::model

@@ -18,6 +18,15 @@ EventData decode(const RunEvent& event);
 // The event as it is kept.
 RunEvent encode(const EventData& data, Timestamp at);
 
+// The event, if it is one of this kind and can be read.
+template <typename Event>
+std::optional<Event> event_as(const RunEvent& event) {
+  if (event.kind != Event::kind) return std::nullopt;
+  auto data = decode(event);
+  auto* read = std::get_if<Event>(&data);
+  return read == nullptr ? std::nullopt : std::optional<Event>(std::move(*read));
+}
+
 // Calls `visitor` with what the event says. `decoded` is called for what has to be decoded first: it returns the
 // EventData, so that it can be decoded once for several readers. Text costs neither a copy nor a decoding.
 template <typename Visitor, typename Decoded>
@@ -44,6 +53,17 @@ Visitor(Cases...) -> Visitor<Cases...>;
 
 std::string_view name_of(events::StepStatus status);  // "running"; empty for unknown, as the next
 std::string_view name_of(events::SubagentStatus status);
+
+// For a visitor that has nothing to do with some kinds. They are named, so that a kind that is added does not compile
+// until every surface has said what it does with it.
+template <typename Event>
+struct IgnoresOne {
+  void operator()(const Event&) const {}
+};
+template <typename... Events>
+struct Ignores : IgnoresOne<Events>... {
+  using IgnoresOne<Events>::operator()...;
+};
 
 // Cuts the text so far to what `replaced` keeps of it, at a character's border. False, and nothing is cut, when there
 // are not so many bytes.

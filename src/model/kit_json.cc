@@ -1,5 +1,4 @@
 // Agents' kits, and what comes with messages and answers, as JSON.
-#include "base/utf8.h"
 #include "model/json.h"
 
 namespace sluice::model {
@@ -229,15 +228,6 @@ GateAnswers answers_from_json(json::Value value) {
         {text_of(item, "call_id"), text_of(item, "content"), failed && failed->boolean().value_or(false)});
   });
   return answers;
-}
-
-bool take_back(std::string& told, std::string_view replaced_body) {
-  const auto document = json::Document::parse(replaced_body);
-  const auto member = document ? document.value().root().find("kept_bytes") : std::nullopt;
-  const auto kept = member ? member->integer() : std::nullopt;
-  if (!kept || *kept < 0 || static_cast<uint64_t>(*kept) > told.size()) return false;
-  told.resize(utf8_prefix_size(told, static_cast<std::size_t>(*kept)));
-  return true;
 }
 
 }  // namespace sluice::model

@@ -47,14 +47,9 @@ bool is_deed(const model::RunEvent& event, bool is_careful) {
   return kind == log ? harness::is_launch(event) : kind != usage && kind != filler && kind != text && kind != reasoning;
 }
 
-std::string warning(std::string_view text) {
-  std::string body;
-  json::Writer(body).begin_object().key("level").string("warn").key("text").string(text).end_object();
-  return body;
-}
-
 bool is_debug(const model::RunEvent& event) {
-  return event.kind == EventKind::log && event.body.starts_with(R"({"level":"debug")");
+  const auto log = model::event_as<model::events::Log>(event);
+  return log && log->level == "debug";
 }
 
 }  // namespace
@@ -145,8 +140,8 @@ void RemoteWork::wait_for_runner() {
   }
   if (!std::exchange(told_waiting_, true)) {
     const std::weak_ptr alive = alive_;
-    listener_.on_event({EventKind::log, context_->needs.loop.now(),
-                        R"({"level":"info","text":"No runner is free; waiting for one"})"});
+    listener_.on_event(model::encode(model::events::Log{.level = "info", .text = "No runner is free; waiting for one"},
+                                     context_->needs.loop.now()));
     if (alive.expired() || over_) return;
   }
   waiting_ = context_->needs.loop.after(is_named() ? ask_again_after : look_again_after, [this] { look_for_runner(); });
@@ -250,8 +245,10 @@ bool RemoteWork::begin_anew(std::string_view why) {
   hearing_.reset();
   began_looking_us_ = 0;
   const std::weak_ptr alive = alive_;
-  listener_.on_event({EventKind::log, context_->needs.loop.now(),
-                      warning(lost_why_ + (is_told() ? " Another goes on from here." : " Another begins it anew."))});
+  listener_.on_event(model::encode(
+      model::events::Log{.level = "warn",
+                         .text = lost_why_ + (is_told() ? " Another goes on from here." : " Another begins it anew.")},
+      context_->needs.loop.now()));
   if (!alive.expired() && !over_) look_for_runner();
   return true;
 }

@@ -15,12 +15,6 @@ constexpr int64_t grace_ms = 60'000;                       // S-6: the loop ends
 // Proxies and callers take a connection that says nothing for dead; a tool may be silent for long.
 constexpr int64_t quiet_us_max = 30'000'000;
 
-std::string phase_of(const model::RunEvent& log) {
-  const auto document = json::Document::parse(log.body);
-  const auto phase = document ? document.value().root().find("phase") : std::nullopt;
-  return std::string(phase ? phase->string().value_or("") : "");
-}
-
 std::string_view origin_of(std::string_view url) {
   const auto authority = url.find("//");
   return authority == std::string_view::npos ? url : url.substr(0, url.find('/', authority + 2));
@@ -142,15 +136,10 @@ void Session::hear_config(std::string_view body) {
 
 void Session::begin(ConfigAnswer config) {
   for (const auto& name : config.unused) {
-    model::RunEvent warning{.kind = model::EventKind::log, .at = now()};
-    json::Writer(warning.body)
-        .begin_object()
-        .key("level")
-        .string("warn")
-        .key("text")
-        .string("The configuration has " + name + ", which this runner does not use.")
-        .end_object();
-    tell(std::move(warning));
+    tell(
+        model::encode(model::events::Log{.level = "warn",
+                                         .text = "The configuration has " + name + ", which this runner does not use."},
+                      now()));
   }
   const auto access = access_to(config, request_.agent_url);
   if (!config.files.empty() && origin_of(config.files_url) != origin_of(request_.agent_url)) {
@@ -197,11 +186,9 @@ void Session::on_event(model::RunEvent event) {
     round_at_ = std::min(round_at_, all_text_.size());
   } else if (event.kind == model::EventKind::step) {
     round_at_ = all_text_.size();
-  } else if (event.kind == model::EventKind::log) {
-    if (auto phase = phase_of(event); !phase.empty()) {
-      phase_us_ = needs_.loop.monotonic_us();
-      phases_told_.insert(std::move(phase));
-    }
+  } else if (auto log = model::event_as<model::events::Log>(event); log && !log->phase.empty()) {
+    phase_us_ = needs_.loop.monotonic_us();
+    phases_told_.insert(std::move(log->phase));
   }
   tell(std::move(event));
 }
@@ -330,7 +317,7 @@ void Session::watch_quiet() {
   const int64_t wait_us = quiet_us_max - (needs_.loop.monotonic_us() - spoke_us_);
   quiet_ = needs_.loop.after({(wait_us + 999) / 1000}, [this] {
     if (needs_.loop.monotonic_us() - spoke_us_ >= quiet_us_max) {
-      tell({model::EventKind::log, now(), R"({"level":"debug","text":"Still at work"})"});
+      tell(model::encode(model::events::Log{.level = "debug", .text = "Still at work"}, now()));
       flush();
     }
     watch_quiet();

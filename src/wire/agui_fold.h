@@ -9,11 +9,12 @@
 
 #include "model/model.h"
 #include "store/store.h"
+#include "wire/agui_call_ids.h"
 #include "wire/view.h"
 
 namespace sluice::wire {
 
-class AguiTeller;
+class AguiProjector;
 
 class AguiFold {
  public:
@@ -25,7 +26,7 @@ class AguiFold {
   ~AguiFold();
 
   // Appends the frames for `news` to `out`. Positions must be consecutive, from the journal's first: what is before the
-  // segment is looked at and not told.
+  // segment is folded and not shown.
   void apply(const store::Committed& news, std::string& out);
 
   int64_t next_seq() const;
@@ -36,11 +37,11 @@ class AguiFold {
   int64_t violations() const;
 
  private:
-  std::unique_ptr<AguiTeller> teller_;
+  std::unique_ptr<AguiProjector> projector_;
   model::Position at_;
 };
 
-// What a thread's runs amount to, as AG-UI messages with the ids that the streams have: for whoever comes later.
+// What a thread's runs amount to, as AG-UI messages with the ids that the streams have: for clients that come later.
 class AguiHistory {
  public:
   explicit AguiHistory(const model::Run& run);
@@ -54,26 +55,21 @@ class AguiHistory {
   // Of this run: the user's message, then what the agent said and called, as JSON objects with commas between them.
   // What its subagents said is not among it.
   std::string messages() const;
-  // The same without what the segment that goes on now has told so far: a client that joins it gets that as a stream.
+  // The same without what the present segment has shown so far: a client that joins it gets that as a stream.
   std::string messages_before_stream() const;
   // Before the user's message, of a client that brought a history along: as it sent them, with commas between them;
   // empty when there are none.
   std::string earlier_messages() const;
-  // What waits for an answer now, as TanStack's client is told of it: JSON objects with commas between them; empty when
+  // What waits for an answer now, as TanStack's client wants it: JSON objects with commas between them; empty when
   // nothing does.
   const std::string& interrupts() const;
 
  private:
   std::string with_user_message(const std::string& own) const;
 
-  std::unique_ptr<AguiTeller> teller_;
+  std::unique_ptr<AguiProjector> projector_;
   std::string user_id_;
   std::string user_text_;
 };
-
-// Tool calls of the native loop are counted in each run anew, and a client keeps those of a whole thread apart by their
-// ids: its id of a step is another then. And back, of whatever a client sends.
-std::string call_id_of(const model::Run& run, std::string_view step_id);
-std::string_view step_id_of(std::string_view call_id);
 
 }  // namespace sluice::wire

@@ -1,11 +1,12 @@
 #include "wire/agui_fold.h"
-#include "wire/agui_teller.h"
+#include "wire/agui_projector.h"
 
 namespace sluice::wire {
 
-// Nobody asks for a segment of that number: everything is looked at, nothing is told.
+// No client asks for a segment of that number: everything is folded, nothing is written.
 AguiHistory::AguiHistory(const model::Run& run)
-    : teller_(std::make_unique<AguiTeller>(View{.format = Format::agui_tanstack_ndjson, .segment = INT64_MAX}, run)),
+    : projector_(
+          std::make_unique<AguiProjector>(View{.format = Format::agui_tanstack_ndjson, .segment = INT64_MAX}, run)),
       user_id_(run.user_message_id.text()) {}
 AguiHistory::AguiHistory(AguiHistory&&) noexcept = default;
 AguiHistory& AguiHistory::operator=(AguiHistory&&) noexcept = default;
@@ -13,27 +14,27 @@ AguiHistory::~AguiHistory() = default;
 
 void AguiHistory::apply(const store::Committed& news) {
   std::string nothing;
-  teller_->apply(news.event(), nothing);
+  projector_->apply(news, nothing);
 }
 
-const std::string& AguiHistory::interrupts() const { return teller_->interrupts(); }
+const std::string& AguiHistory::interrupts() const { return projector_->interrupts(); }
 
-std::string AguiHistory::earlier_messages() const { return std::string(teller_->earlier_messages()); }
+std::string AguiHistory::earlier_messages() const { return std::string(projector_->earlier_messages()); }
 
 std::string AguiHistory::messages() const {
   std::string own;
-  teller_->transcript().append_json(own, false);
+  projector_->transcript().append_json(own, false);
   return with_user_message(own);
 }
 
 std::string AguiHistory::messages_before_stream() const {
   std::string own;
-  teller_->transcript().append_begun_json(own, teller_->count_before_segment());
+  projector_->transcript().append_begun_json(own, projector_->count_before_segment());
   return with_user_message(own);
 }
 
 std::string AguiHistory::with_user_message(const std::string& own) const {
-  std::string out = teller_->user_message();
+  std::string out = projector_->user_message();
   if (out.empty()) {
     json::Writer writer(out);
     writer.begin_object().key("id").string(user_id_).key("role").string("user");

@@ -119,9 +119,9 @@ TEST(AguiWriter, A_broken_rule_ends_the_stream_with_an_error_and_is_counted) {
   writer.aim(out, Timestamp{5});
   writer.begin_stream("r", true);
   const auto nothing = [](json::Writer&) {};
-  writer.tell({T::run_started, "r"}, nothing);
-  writer.tell({T::text_end, "a"}, nothing);
-  writer.tell({T::run_finished, "r"}, nothing);
+  writer.write({T::run_started, "r"}, nothing);
+  writer.write({T::text_end, "a"}, nothing);
+  writer.write({T::run_finished, "r"}, nothing);
   EXPECT_EQ(out,
             "id: r-0\ndata: {\"type\":\"RUN_STARTED\",\"timestamp\":5}\n\n"
             "id: r-1\ndata: {\"type\":\"RUN_ERROR\",\"message\":\"The stream cannot go on by AG-UI's rules: "
@@ -129,7 +129,7 @@ TEST(AguiWriter, A_broken_rule_ends_the_stream_with_an_error_and_is_counted) {
   EXPECT_TRUE(writer.is_over());
   EXPECT_EQ(writer.violations(), 1);
   writer.begin_stream("s", true);
-  writer.tell({T::run_started, "s"}, nothing);
+  writer.write({T::run_started, "s"}, nothing);
   EXPECT_FALSE(writer.leave("nobody's"));
   EXPECT_EQ(writer.violations(), 2);
 }

@@ -22,7 +22,7 @@ std::string AguiTranscript::add(Role role, std::string_view subagent) {
   return entries_.back().id;
 }
 
-void AguiTranscript::go_on(std::string_view message, std::string_view text) {
+void AguiTranscript::append(std::string_view message, std::string_view text) {
   auto* entry = find(message);
   if (entry == nullptr) return;
   if (entry->text.empty() && entry->role == Role::assistant && entry->subagent.empty()) {
@@ -35,7 +35,7 @@ void AguiTranscript::add_call(std::string_view message, std::string_view call, s
   if (auto* entry = find(message)) entry->calls.push_back({std::string(call), std::string(name), {}});
 }
 
-void AguiTranscript::go_on_with_call(std::string_view call, std::string_view arguments) {
+void AguiTranscript::append_arguments(std::string_view call, std::string_view arguments) {
   auto* entry = find_call(call);
   if (entry == nullptr) return;
   for (auto& made : entry->calls) {

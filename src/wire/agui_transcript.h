@@ -18,10 +18,10 @@ class AguiTranscript {
   // What parts one round's text from the next in one content; messages are apart by themselves.
   void add_gap(std::size_t bytes) { gap_ += bytes; }
   std::string add_thoughts(std::string_view subagent) { return add(Role::reasoning, subagent); }
-  void go_on(std::string_view message, std::string_view text);
+  void append(std::string_view message, std::string_view text);
 
   void add_call(std::string_view message, std::string_view call, std::string_view name);
-  void go_on_with_call(std::string_view call, std::string_view arguments);
+  void append_arguments(std::string_view call, std::string_view arguments);
   // A call that was never finished, and is not going to be.
   void forget_call(std::string_view call);
   // Right after the message that has the call, and its other results: there the client puts it.

@@ -25,10 +25,10 @@ AguiWriter::AguiWriter(Format format, int64_t after)
       after_(after),
       rules_(peer_) {}
 
-void AguiWriter::begin_stream(std::string_view run_id, bool is_told) {
+void AguiWriter::begin_stream(std::string_view run_id, bool is_shown) {
   rules_ = AguiRules(peer_);
   count_ = 0;
-  is_told_ = is_told;
+  is_shown_ = is_shown;
   is_over_ = false;
   if (is_sse_) {
     frame_head_ = "id: ";
@@ -59,8 +59,8 @@ std::string AguiWriter::head_of(const AguiEvent& event) {
   return head;
 }
 
-void AguiWriter::go_on(const AguiEvent& event, std::string_view head, std::string_view text) {
-  if (is_over_ || !may_tell(event) || !open_frame(event.type)) return;
+void AguiWriter::write_piece(const AguiEvent& event, std::string_view head, std::string_view text) {
+  if (is_over_ || !admits(event) || !open_frame(event.type)) return;
   *out_ += head;
   json::append_string(*out_, text);
   close_frame();
@@ -73,14 +73,14 @@ bool AguiWriter::leave(std::string_view call) {
   return fault.empty();
 }
 
-bool AguiWriter::may_tell(const AguiEvent& event) {
+bool AguiWriter::admits(const AguiEvent& event) {
   const auto fault = rules_.admit(event);
   if (!fault.empty()) end_as_broken(name_of(event.type), event.id, fault);
   return fault.empty();
 }
 
 void AguiWriter::end_as_broken(std::string_view type, std::string_view id, std::string_view fault) {
-  if (is_told_) ++violations_;
+  if (is_shown_) ++violations_;
   std::string words = "The stream cannot go on by AG-UI's rules: ";
   words.append(type).append(" of ").append(id).append(" ").append(fault).append(".");
   if (!open_frame(AguiType::run_error)) return;
@@ -93,8 +93,8 @@ void AguiWriter::end_as_broken(std::string_view type, std::string_view id, std::
 bool AguiWriter::open_frame(AguiType type) {
   const int64_t number = count_++;
   is_over_ = is_terminal(type);
-  if (!is_told_) return false;
-  // A client that has everything and asks again waits for an end: it is told again, as no news.
+  if (!is_shown_) return false;
+  // A client that has everything and asks again waits for an end: it is written again, without a number.
   const bool is_news = number > after_;
   if (!is_news && !is_over_) return false;
   is_wrapped_ = is_news && !is_sse_ && peer_ == AguiPeer::tanstack;

@@ -1,4 +1,5 @@
-// AG-UI events as frames: numbered, each stream from 0, past the rules of their order, without those that a reader has.
+// AG-UI events as frames: each stream is numbered from 0, every event passes the rules of their order, and frames that
+// the reader has are left out. Used by one fold, on its thread.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +19,30 @@ constexpr AguiPeer peer_of(Format format) {
   return AguiPeer::current;
 }
 
+// Clients refuse frames beyond some length: a result or a diff that is longer is cut.
+inline constexpr std::size_t agui_content_bytes_max = std::size_t{1} << 20;
+
 class AguiWriter {
  public:
   AguiWriter(Format format, int64_t after);
 
-  // The next stream. Of one that is not told, frames are only counted.
-  void begin_stream(std::string_view run_id, bool is_told);
-  // Where frames go from here, and when what they tell of was.
+  // The next stream. The frames of one that is not shown are only counted.
+  void begin_stream(std::string_view run_id, bool is_shown);
+  // Where frames go from here, and the time that they bear.
   void aim(std::string& out, Timestamp at);
   void know_call(std::string_view id) { rules_.know_call(id); }
 
   // One event. `members` adds to an object that has its type.
   template <typename Members>
-  void tell(const AguiEvent& event, Members members) {
-    if (is_over_ || !may_tell(event) || !open_frame(event.type)) return;
+  void write(const AguiEvent& event, Members members) {
+    if (is_over_ || !admits(event) || !open_frame(event.type)) return;
     json::Writer writer(*out_);
     writer.begin_object().key("type").string(name_of(event.type));
     members(writer);
     close_frame();
   }
   // One more piece of a text; `head` is from head_of().
-  void go_on(const AguiEvent& event, std::string_view head, std::string_view text);
+  void write_piece(const AguiEvent& event, std::string_view head, std::string_view text);
   static std::string head_of(const AguiEvent& event);
   // Before a run ends with calls left to the client. False, and an end already, when it may not.
   bool leave(std::string_view call);
@@ -46,11 +50,11 @@ class AguiWriter {
   AguiPeer peer() const { return peer_; }
   int64_t count() const { return count_; }
   bool is_over() const { return is_over_; }
-  bool is_told() const { return is_told_; }
+  bool is_shown() const { return is_shown_; }
   int64_t violations() const { return violations_; }
 
  private:
-  bool may_tell(const AguiEvent& event);
+  bool admits(const AguiEvent& event);
   void end_as_broken(std::string_view type, std::string_view id, std::string_view fault);
   // False when there is nothing to write: the reader has the frame, or does not want it.
   bool open_frame(AguiType type);
@@ -62,7 +66,7 @@ class AguiWriter {
   AguiRules rules_;
   std::string frame_head_;  // up to the frame's number
   int64_t count_ = 0;
-  bool is_told_ = false;
+  bool is_shown_ = false;
   bool is_over_ = false;
   bool is_wrapped_ = false;  // in an object with its id
   int64_t violations_ = 0;

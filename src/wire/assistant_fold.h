@@ -28,31 +28,29 @@ class AssistantFold {
   friend class ChatHistory;
 
   template <typename Members>
-  void tell(std::string_view type, Members members);
-  void tell_text(std::string_view type, std::string_view text);
-  void tell_body(model::EventKind kind, json::Value body);
+  void write(std::string_view type, Members members);
+  void write_text(std::string_view type, std::string_view text);
+  void write_step(const StepBlock& step, bool with_args);
 
-  void begin(const model::RunEvent& accepted);
-  void tell_queued(json::Value body);
-  void take_back(json::Value body);
-  void tell_step(json::Value body);
-  void tell_call(json::Value body);
-  void tell_step(const StepBlock& step, bool with_args);
-  void tell_output(json::Value body);
-  void tell_file(json::Value body);
-  void tell_diff(json::Value body);
-  void tell_custom(json::Value body);
-  void tell_run_diff(json::Value value);
-  void tell_assets(json::Value files);
-  void tell_gate(json::Value body);
+  void begin(const model::events::Accepted& accepted);
+  void show_queued(const model::events::Queued& queued);
+  void take_back(const model::events::Replaced& replaced);
+  void show_step(const model::events::Step& event);
+  void show_call(const model::events::Call& call);
+  void show_output(const model::events::Output& output);
+  void show_file(const model::events::File& file);
+  void show_diff(const model::events::Diff& event);
+  void show_custom(const model::events::Custom& custom);
+  void show_run_diff(std::string_view whole);
+  void show_assets(json::Value files);
+  void show_gate(const model::events::Gate& gate);
   void close_gate(std::string_view status);
-  void tell_subagent(json::Value body);
-  void tell_subagent_text(json::Value body);
-  void note_usage(json::Value body);
+  void show_subagent(const model::events::Subagent& event);
+  void show_subagent_text(const model::events::SubagentText& event);
   // Calls that were being written are not going to be.
   void give_up_calls(std::string_view why);
-  void finish(const model::RunEvent& completed);
-  void fail(const model::RunEvent& end);
+  void finish(const model::events::Completed& completed);
+  void fail(const model::events::EndProblem& problem, ChatAnswer::Status status);
 
   model::Run run_;
   model::ChatTurn chat_;
@@ -65,14 +63,14 @@ class AssistantFold {
   Timestamp now_;
 };
 
-// One turn for whoever comes later: what its frames amount to.
+// One turn for a client that comes later: what its frames amount to.
 class ChatHistory {
  public:
   explicit ChatHistory(const model::Run& run);
 
   void apply(const store::Committed& news);
   bool ended() const { return fold_.ended(); }
-  // Number of the last frame that was told.
+  // Number of the last frame.
   int64_t last_frame() const { return fold_.next_seq() - 1; }
   // `text` is what was asked, which the journal does not have.
   void append_question(json::Writer& writer, std::string_view text) const;

@@ -2,24 +2,16 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace sluice::wire {
 namespace {
-
-bool goes_on(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
-// The most whole characters that fit.
-std::size_t border(std::string_view text, std::size_t bytes_max) {
-  if (text.size() <= bytes_max) return text.size();
-  auto size = bytes_max;
-  while (size > 0 && goes_on(text[size])) --size;
-  return size;
-}
 
 // As long as it is not full; true when it is now.
 bool append_bounded(std::string& text, std::string_view more) {
   text += more;
   if (text.size() <= shown_bytes_max) return false;
-  text.resize(border(text, shown_bytes_max));
+  text.resize(utf8_prefix_size(text, shown_bytes_max));
   return true;
 }
 
@@ -27,26 +19,27 @@ bool append_bounded(std::string& text, std::string_view more) {
 
 std::string cut_for_display(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return std::string(text);
-  return std::string(text.substr(0, border(text, bytes_max))).append(cut_note);
+  return std::string(text.substr(0, utf8_prefix_size(text, bytes_max))).append(cut_note);
 }
 
-std::string shown_value(json::Value value, std::size_t bytes_max) {
-  auto text = value.to_text();
-  if (text.size() <= bytes_max) return text;
+std::string shown_value(std::string_view value, std::size_t bytes_max) {
+  if (value.size() <= bytes_max) return std::string(value);
+  const auto document = json::Document::parse(value);
   std::string shown;
-  json::append_string(shown, cut_for_display(value.string().value_or(text), bytes_max));
+  json::append_string(shown,
+                      cut_for_display(document ? document.value().root().string().value_or(value) : value, bytes_max));
   return shown;
 }
 
-std::string shown_arguments(json::Value arguments) {
-  auto text = arguments.to_text();
-  if (text.size() <= shown_bytes_max) return text;
-  if (arguments.kind() != json::Kind::object) return shown_value(arguments, shown_bytes_max);
+std::string shown_arguments(std::string_view arguments) {
+  if (arguments.size() <= shown_bytes_max) return std::string(arguments);
+  const auto document = json::Document::parse(arguments);
+  if (!document || document.value().root().kind() != json::Kind::object) return shown_value(arguments, shown_bytes_max);
   std::string shown;
   json::Writer writer(shown);
   writer.begin_object();
-  arguments.each_member([&](std::string_view name, json::Value value) {
-    writer.key_escaped(name).raw(shown_value(value, shown_bytes_max));
+  document.value().root().each_member([&](std::string_view name, json::Value value) {
+    writer.key_escaped(name).raw(shown_value(value.to_text(), shown_bytes_max));
   });
   writer.end_object();
   return shown;
@@ -79,7 +72,7 @@ std::optional<std::size_t> ChatBlocks::take_back(int64_t kept_bytes) {
   for (auto& block : blocks_) {
     auto* text = text_of(block);
     if (text == nullptr) continue;
-    const auto size = border(*text, left);
+    const auto size = utf8_prefix_size(*text, left);
     left -= std::min(left, text->size());
     text->resize(size);
     kept += size;

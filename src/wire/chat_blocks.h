@@ -22,9 +22,9 @@ inline constexpr std::string_view cut_note = "\n… (cut here; the run's trace h
 // At a character's border, with the note, when it is longer.
 std::string cut_for_display(std::string_view text, std::size_t bytes_max);
 // JSON in, JSON out. What is too long becomes a text that is cut.
-std::string shown_value(json::Value value, std::size_t bytes_max);
+std::string shown_value(std::string_view value, std::size_t bytes_max);
 // The same for arguments: an object stays one, and its members are cut each for itself.
-std::string shown_arguments(json::Value arguments);
+std::string shown_arguments(std::string_view arguments);
 
 struct StepBlock {
   std::string id;

@@ -139,7 +139,12 @@ void IntegrationFold::end(const model::RunEvent& event, std::string& out) {
 
 std::optional<Ending> ending_of(const store::Committed& news) {
   if (!model::is_terminal(news.event().kind)) return std::nullopt;
-  return Ending{news.event().kind, news.event().body};
+  std::optional<Ending> ending;
+  const auto keep = [&](const auto& event) {
+    if constexpr (std::is_constructible_v<Ending, decltype(event)>) ending = event;
+  };
+  news.visit(keep);
+  return ending;
 }
 
 }  // namespace sluice::wire

@@ -7,15 +7,12 @@
 namespace sluice::wire {
 namespace {
 
-using model::EventKind;
+namespace events = model::events;
 
-// What the end of a run means for the gate that it waited at.
-std::string_view gate_status(const model::RunEvent& end) {
-  if (end.kind == EventKind::cancelled) return "cancelled";
-  const auto document = json::Document::parse(end.body);
-  const auto type = document ? text_of(document.value().root(), "type") : std::string();
-  if (type.ends_with("/approval-denied")) return "denied";
-  if (type.ends_with("/approval-expired")) return "expired";
+// What the failure of a run means for the gate that it waited at.
+std::string_view gate_status(const events::Failed& end) {
+  if (end.code == "approval-denied") return "denied";
+  if (end.code == "approval-expired") return "expired";
   return "failed";
 }
 
@@ -23,28 +20,29 @@ std::string_view gate_status(const model::RunEvent& end) {
 
 void TimelineFold::apply(const model::RunEvent& event) {
   const auto at_ms = ms_of(event.at);
-  if (model::is_terminal(event.kind)) return see_end(event);
-  switch (event.kind) {
-    case EventKind::accepted:
-    case EventKind::queued:
-      if (!queue_) queue_ = open("queue", "Waiting for a place", at_ms);
-      break;
-    case EventKind::started:
-      close(queue_, at_ms);
-      if (!has_worked_ && !first_token_) first_token_ = open("first_token", "Until the first word", at_ms);
-      break;
-    case EventKind::text: return speak("Answer", at_ms);
-    case EventKind::reasoning: return speak("Thinking", at_ms);
-    case EventKind::call: return see_work(at_ms);
-    case EventKind::log: return see_log(event);
-    case EventKind::step: return see_step(event);
-    case EventKind::gate: return see_gate(event);
-    case EventKind::resumed:
-      if (gate_) phases_[*gate_].status = "approved";
-      close(gate_, at_ms);
-      break;
-    default: break;
-  }
+  const auto wait_for_slot = [&] {
+    if (!queue_) queue_ = open("queue", "Waiting for a place", at_ms);
+  };
+  model::visit_event(
+      event, model::Visitor{
+                 [&](const events::Accepted&) { wait_for_slot(); },
+                 [&](const events::Queued&) { wait_for_slot(); },
+                 [&](const events::Started&) { see_start(at_ms); },
+                 [&](const events::Text&) { speak("Answer", at_ms); },
+                 [&](const events::Reasoning&) { speak("Thinking", at_ms); },
+                 [&](const events::Call&) { see_work(at_ms); },
+                 [&](const events::Log& log) { see_log(log, at_ms); },
+                 [&](const events::Step& step) { see_step(step, at_ms); },
+                 [&](const events::Gate& gate) { see_gate(gate, at_ms); },
+                 [&](const events::Resumed&) { leave_gate("approved", at_ms); },
+                 [&](const events::Completed&) { see_end("failed", at_ms); },
+                 [&](const events::Failed& failed) { see_end(gate_status(failed), at_ms); },
+                 [&](const events::Cancelled&) { see_end("cancelled", at_ms); },
+                 // These are no phases of their own.
+                 model::Ignores<events::Filler, events::UsageSum, events::Output, events::File, events::Diff,
+                                events::Custom, events::Egress, events::Checkpoint, events::Replaced, events::Subagent,
+                                events::SubagentText, events::Answers, events::Mark, events::Unreadable>{},
+             });
 }
 
 std::size_t TimelineFold::open(std::string_view phase, std::string_view label, int64_t from_ms) {
@@ -71,55 +69,52 @@ void TimelineFold::speak(std::string_view label, int64_t at_ms) {
   phases_[*text_].to_ms = std::max(phases_[*text_].from_ms, at_ms);
 }
 
-// Whoever makes a box ready says so when a part of that is done, and how long it took.
-void TimelineFold::see_log(const model::RunEvent& event) {
-  if (event.body.find("\"phase\"") == std::string::npos) return;
-  const auto document = json::Document::parse(event.body);
-  if (!document) return;
-  const auto name = text_of(document.value().root(), "phase");
-  const auto duration = document.value().root().find("durationMs");
-  if (name.empty() || name == "run" || !duration || !duration->integer()) return;
-  const auto to_ms = ms_of(event.at);
-  const auto index = open("box", text_of(document.value().root(), "text"),
-                          std::max<int64_t>(0, to_ms - std::max<int64_t>(0, *duration->integer())));
-  phases_[index].id = name;
+void TimelineFold::see_start(int64_t at_ms) {
+  close(queue_, at_ms);
+  if (!has_worked_ && !first_token_) first_token_ = open("first_token", "Until the first word", at_ms);
+}
+
+// A part of the sandbox's preparation is reported when it is done, with how long it took.
+void TimelineFold::see_log(const events::Log& log, int64_t to_ms) {
+  if (log.phase.empty() || log.phase == "run" || !log.duration_ms) return;
+  const auto index = open("box", log.text, std::max<int64_t>(0, to_ms - std::max<int64_t>(0, *log.duration_ms)));
+  phases_[index].id = log.phase;
   phases_[index].to_ms = std::max(phases_[index].from_ms, to_ms);
-  // The first word is waited for once there is somebody who could say it.
+  // The wait for the first word begins when the sandbox is there.
   if (first_token_) phases_[*first_token_].from_ms = std::max(phases_[*first_token_].from_ms, to_ms);
 }
 
-void TimelineFold::see_step(const model::RunEvent& event) {
-  const auto document = json::Document::parse(event.body);
-  if (!document) return;
-  const auto id = text_of(document.value().root(), "id");
-  if (id.empty()) return;
-  const auto at_ms = ms_of(event.at);
+void TimelineFold::see_step(const events::Step& event, int64_t at_ms) {
+  if (event.id.empty()) return;
   see_work(at_ms);
   text_.reset();
-  const auto status = text_of(document.value().root(), "status");
-  auto known = steps_.find(id);
+  auto known = steps_.find(event.id);
   if (known == steps_.end()) {
-    known = steps_.emplace(id, open("step", text_of(document.value().root(), "name"), at_ms)).first;
-    phases_[known->second].id = id;
+    known = steps_.emplace(event.id, open("step", event.name, at_ms)).first;
+    phases_[known->second].id = event.id;
   }
   auto& step = phases_[known->second];
-  if (!status.empty()) step.status = status;
-  if (status != "running") step.to_ms = std::max(step.from_ms, at_ms);
+  if (event.status != events::StepStatus::unknown) step.status = model::name_of(event.status);
+  if (event.status != events::StepStatus::running) step.to_ms = std::max(step.from_ms, at_ms);
 }
 
-void TimelineFold::see_gate(const model::RunEvent& event) {
-  const auto document = json::Document::parse(event.body);
+void TimelineFold::see_gate(const events::Gate& gate, int64_t at_ms) {
   text_.reset();
-  gate_ = open("gate", document ? text_of(document.value().root(), "reason") : "", ms_of(event.at));
+  gate_ = open("gate", gate.reason, at_ms);
   phases_[*gate_].status = "pending";
-  if (document) phases_[*gate_].id = text_of(document.value().root(), "id");
+  phases_[*gate_].id = gate.id;
 }
 
-void TimelineFold::see_end(const model::RunEvent& event) {
-  if (gate_) phases_[*gate_].status = gate_status(event);
+void TimelineFold::leave_gate(std::string_view status, int64_t at_ms) {
+  if (gate_) phases_[*gate_].status = status;
+  close(gate_, at_ms);
+}
+
+void TimelineFold::see_end(std::string_view gate_status, int64_t at_ms) {
+  if (gate_) phases_[*gate_].status = gate_status;
   for (auto& phase : phases_) {
     if (phase.to_ms) continue;
-    phase.to_ms = std::max(phase.from_ms, ms_of(event.at));
+    phase.to_ms = std::max(phase.from_ms, at_ms);
     if (phase.status == "running") phase.status = "failed";
   }
   queue_.reset(), first_token_.reset(), text_.reset(), gate_.reset();

@@ -1,4 +1,5 @@
-// A run as a picture of its phases: what it waited for, and what it did. A fold of its journal, like the streams.
+// A run as a picture of its phases: what it waited for, and what it did. It is a fold of the run's journal, like the
+// streams, and is used on the thread that reads the journal.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/event_codec.h"
 #include "model/model.h"
 
 namespace sluice::wire {
@@ -37,10 +39,13 @@ class TimelineFold {
 
   void speak(std::string_view label, int64_t at_ms);
   void see_work(int64_t at_ms);
-  void see_log(const model::RunEvent& event);
-  void see_step(const model::RunEvent& event);
-  void see_gate(const model::RunEvent& event);
-  void see_end(const model::RunEvent& event);
+  void see_start(int64_t at_ms);
+  void see_log(const model::events::Log& log, int64_t to_ms);
+  void see_step(const model::events::Step& event, int64_t at_ms);
+  void see_gate(const model::events::Gate& gate, int64_t at_ms);
+  void leave_gate(std::string_view status, int64_t at_ms);
+  // What the end means for the gate that the run waited at.
+  void see_end(std::string_view gate_status, int64_t at_ms);
 
   Timestamp created_at_;
   std::vector<Phase> phases_;

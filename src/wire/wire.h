@@ -64,7 +64,8 @@ class TraceFold {
   bool ended() const { return ended_; }
 
  private:
-  void end(const model::RunEvent& event, std::string& out);
+  void end(const model::events::Completed& message, Timestamp at, std::string& out);
+  void end(const model::events::EndProblem& problem, Timestamp at, std::string& out);
 
   harness::Profile profile_;
   int64_t after_;
@@ -106,10 +107,7 @@ class Fold {
 };
 
 // What a caller who does not stream needs to know of the end.
-struct Ending {
-  model::EventKind kind;
-  std::string body;
-};
+using Ending = std::variant<model::events::Completed, model::events::Failed, model::events::Cancelled>;
 std::optional<Ending> ending_of(const store::Committed& news);
 
 }  // namespace sluice::wire

@@ -128,15 +128,13 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // Of a run that no AG-UI client began nothing is known; then it may be.
   bool is_prompt_of(const model::RunEvent& accepted) const {
-    const auto body = json::Document::parse(accepted.body);
-    const auto agui = body ? body.value().root().find("agui") : std::nullopt;
-    const auto messages = agui ? agui->find("messages") : std::nullopt;
+    const auto begun = model::event_as<model::events::Accepted>(accepted);
+    if (!begun || !begun->extras.agui) return true;
+    const auto messages = json::Document::parse(begun->extras.agui->messages);
     bool is_known = !messages;
     if (messages) {
-      messages->each_element([&](json::Value message) {
-        const auto id = message.find("id");
-        is_known |= id && id->string() == input_.prompt_id;
-      });
+      messages.value().root().each_element(
+          [&](json::Value message) { is_known |= text_of(message, "id") == input_.prompt_id; });
     }
     return is_known;
   }

@@ -121,12 +121,12 @@ struct PromptBeginning {
 
 PromptBeginning beginning_of(const model::RunEvent& accepted, std::string_view prompt_id) {
   PromptBeginning out;
-  const auto body = json::Document::parse(accepted.body);
-  const auto agui = body ? body.value().root().find("agui") : std::nullopt;
-  const auto messages = agui ? agui->find("messages") : std::nullopt;
+  const auto begun = model::event_as<model::events::Accepted>(accepted);
+  if (!begun || !begun->extras.agui) return out;
+  const auto messages = json::Document::parse(begun->extras.agui->messages);
   if (!messages) return out;
   out.is_of_client = true;
-  messages->each_element([&](json::Value message) {
+  messages.value().root().each_element([&](json::Value message) {
     const auto role = message.find("role");
     const auto id = message.find("id");
     if (!role || role->string() != "user" || !id) return;

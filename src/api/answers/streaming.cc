@@ -136,25 +136,23 @@ class AnswerAtEnd final : public OpenAnswer, public std::enable_shared_from_this
   void tell(const Result<wire::Ending>& ending) {
     if (!ending) return request_->fail(ending.error());
     auto headers = run_headers(sent_.run, sent_.replayed);
-    const std::string& body = ending.value().body;
-    if (ending.value().kind == model::EventKind::completed) {
+    if (const auto* completed = std::get_if<model::events::Completed>(&ending.value())) {
       headers.add("Location", "/v1/messages/" + sent_.run.message_id.text());
-      return request_->answer_json(201, body, std::move(headers));
+      return request_->answer_json(201, completed->message, std::move(headers));
     }
-    const int status = status_of_problem(body);
-    // Only a run that waited in vain for a place ends like this.
+    const auto* failed = std::get_if<model::events::Failed>(&ending.value());
+    if (failed != nullptr) return answer_problem(*failed, std::move(headers));
+    answer_problem(std::get<model::events::Cancelled>(ending.value()), std::move(headers));
+  }
+
+  void answer_problem(const model::events::EndProblem& problem, net::Headers headers) {
+    const auto status = static_cast<int>(problem.status);
+    // Only a run that waited in vain for a slot ends like this.
     if (status == 429) {
       headers.add("Retry-After",
                   std::to_string(std::max<int64_t>(1, request_->engine().capacity().retry_hint_seconds)));
     }
-    request_->answer(status, "application/problem+json", body, std::move(headers));
-  }
-
-  static int status_of_problem(const std::string& body) {
-    const auto document = json::Document::parse(body);
-    if (!document) return 500;
-    const auto status = document.value().root().find("status");
-    return static_cast<int>(status ? status->integer().value_or(500) : 500);
+    request_->answer(status, "application/problem+json", problem.problem, std::move(headers));
   }
 
   RequestPtr request_;

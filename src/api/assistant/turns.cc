@@ -13,8 +13,8 @@ constexpr std::string_view who_reads_kind = "who reads";
 
 std::optional<model::ChatTurn> chat_turn_of(const store::CommittedBatch& journal) {
   if (journal.empty()) return std::nullopt;
-  const auto body = json::Document::parse(journal.front().event().body);
-  return body ? model::extras_from_json(body.value().root()).chat : std::nullopt;
+  auto accepted = model::event_as<model::events::Accepted>(journal.front().event());
+  return accepted ? std::move(accepted->extras.chat) : std::nullopt;
 }
 
 Turns::Turns(Needs needs, Millis grace) : needs_(needs), grace_(grace), self_(std::make_shared<Turns*>(this)) {

@@ -17,33 +17,34 @@ namespace {
 class Steps {
  public:
   void see(const model::RunEvent& event) {
-    if (event.kind != model::EventKind::step) return;
-    const auto document = json::Document::parse(event.body);
-    if (!document) return;
-    const auto id = document.value().root().find("id");
-    if (!id) return;
-    const auto [known, fresh] = places_.try_emplace(id->to_text(), steps_.size());
-    if (fresh) steps_.push_back({{}, event.at, {}});
-    auto& step = steps_[known->second];
-    for (const auto* name : {"id", "name", "status", "args", "result", "error", "durationMs"}) {
-      if (const auto member = document.value().root().find(name)) step.members[name] = member->to_text();
-    }
-    if (!fresh) step.ended_at = event.at;
+    auto news = model::event_as<model::events::Step>(event);
+    if (!news || news->id.empty()) return;
+    const auto [known, fresh] = places_.try_emplace(news->id, steps_.size());
+    if (fresh) return steps_.push_back({std::move(*news), event.at, {}});
+    auto& [step, started_at, ended_at] = steps_[known->second];
+    if (!news->name.empty()) step.name = std::move(news->name);
+    if (news->status != model::events::StepStatus::unknown) step.status = news->status;
+    if (!news->args.is_missing()) step.args = std::move(news->args);
+    if (!news->result.is_missing()) step.result = std::move(news->result);
+    if (news->error) step.error = std::move(news->error);
+    if (news->duration_ms) step.duration_ms = news->duration_ms;
+    ended_at = event.at;
   }
 
   std::string json() const {
     std::string out = "[";
-    for (const auto& step : steps_) {
+    for (const auto& [step, started_at, ended_at] : steps_) {
       if (out.size() > 1) out += ',';
       json::Writer writer(out);
-      writer.begin_object();
-      for (const auto* name : {"id", "name", "status", "args", "result", "error", "durationMs"}) {
-        if (const auto member = step.members.find(name); member != step.members.end()) {
-          writer.key(name).raw(member->second);
-        }
-      }
-      writer.key("startedAt").string(to_rfc3339(step.started_at));
-      if (step.ended_at) writer.key("endedAt").string(to_rfc3339(*step.ended_at));
+      writer.begin_object().key("id").string(step.id);
+      if (!step.name.empty()) writer.key("name").string(step.name);
+      if (step.status != model::events::StepStatus::unknown) writer.key("status").string(model::name_of(step.status));
+      if (!step.args.is_missing()) writer.key("args").raw(step.args.text);
+      if (!step.result.is_missing()) writer.key("result").raw(step.result.text);
+      if (step.error) writer.key("error").string(*step.error);
+      if (step.duration_ms) writer.key("durationMs").integer(*step.duration_ms);
+      writer.key("startedAt").string(to_rfc3339(started_at));
+      if (ended_at) writer.key("endedAt").string(to_rfc3339(*ended_at));
       writer.end_object();
     }
     return out + "]";
@@ -51,7 +52,7 @@ class Steps {
 
  private:
   struct Step {
-    std::map<std::string, std::string, std::less<>> members;  // by name, as JSON
+    model::events::Step now;
     Timestamp started_at;
     std::optional<Timestamp> ended_at;
   };

@@ -18,8 +18,29 @@ bool is_sound(const model::EventView& event) {
     case filler: return is_utf8(event.body);
     case checkpoint:
     case mark: return true;
-    default: return event.body.empty() || json::Document::parse(event.body);
+    case accepted:
+    case started:
+    case log:
+    case usage:
+    case completed:
+    case failed:
+    case cancelled:
+    case step:
+    case output:
+    case file:
+    case diff:
+    case custom:
+    case queued:
+    case gate:
+    case resumed:
+    case egress:
+    case replaced:
+    case call:
+    case subagent:
+    case subagent_text:
+    case answers: break;
   }
+  return event.body.empty() || json::Document::parse(event.body);
 }
 
 bool fits(model::EventKind terminal, model::RunState state) {
