@@ -116,7 +116,7 @@ void NativeLoop::start() {
   begin_clocks();
   open_session({});
   const auto begin = [this] { open_toolbox([this] { ask(); }); };
-  if (!session_ || !session_->are_needed_at_once()) return begin();
+  if (!session_ || !session_->is_needed_at_once()) return begin();
   session_->open(begin);
 }
 
@@ -141,7 +141,7 @@ void NativeLoop::open_session(sessions::SessionState state) {
   if (context_.sessions().sandbox != nullptr && !dispatch_.extras.inference) {
     sessions::SessionListener& listener = *this;
     session_ = std::make_unique<sessions::SandboxSession>(context_.sessions(), context_.loop(), dispatch_,
-                                                          std::move(state), listener);
+                                                          std::move(state), output_, listener);
     session_->suspend(context_.is_suspended());
     prompt_.tools = setting_.sandbox_tools;
   }
@@ -339,8 +339,8 @@ void NativeLoop::fail_without_sandbox(std::string_view tool) {
 void NativeLoop::take_up_calls(tools::CallState state) {
   tools::CallRoundListener& listener = *this;
   calls_ = std::make_unique<tools::CallRound>(
-      tools::CallRound::Needs{context_.tools(), dispatch_, session_.get(), *toolbox_, step_count_}, std::move(state),
-      listener);
+      tools::CallRound::Needs{context_.tools(), dispatch_, session_.get(), *toolbox_, output_, step_count_},
+      std::move(state), listener);
 }
 
 void NativeLoop::on_answered(std::vector<models::ToolResult> results) {

@@ -60,13 +60,8 @@ class NativeLoop final : public harness::Work,
   void on_unanswered(net::CallFailure failure, std::string what) override;
   void on_filler(std::string text) override;
   void on_filler_trouble(std::string what) override;
-  void on_session_event(model::EventKind kind, std::string body) override { output_.emit(kind, std::move(body)); }
-  void on_session_phase(std::string_view phase, std::string_view words, int64_t duration_ms) override {
-    output_.emit_phase(phase, inference::readable(words), duration_ms);
-  }
   void on_session_question(egress::Question question) override;
   void on_session_failed(model::Slug slug, std::string detail) override { fail(slug, std::move(detail)); }
-  void on_call_event(model::EventKind kind, std::string body) override { output_.emit(kind, std::move(body)); }
   void on_call_waits(tools::ApprovalRequest request) override;
   void on_answered(std::vector<models::ToolResult> results) override;
   void fail_without_sandbox(std::string_view tool);

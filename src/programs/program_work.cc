@@ -81,7 +81,7 @@ void ProgramWork::start() {
   begin_clocks();
   sessions::SessionListener& listener = *this;
   session_ = std::make_unique<sessions::SandboxSession>(context_.sessions(), context_.loop(), dispatch_,
-                                                        std::move(session_state_), listener);
+                                                        std::move(session_state_), output_, listener);
   session_->suspend(context_.is_suspended());
   if (!model_.host.empty()) session_->set_model_host({model_.host, model_.alias});
   if (!place_.folder.empty()) {
@@ -248,10 +248,6 @@ void ProgramWork::read_or_pause() {
 }
 
 // ── what goes wrong, and the end ────────────────────────────────────────────────────────────────
-
-void ProgramWork::on_session_phase(std::string_view phase, std::string_view words, int64_t duration_ms) {
-  output_.emit_phase(phase, runs::to_utf8(words), duration_ms);
-}
 
 void ProgramWork::on_filler_trouble(std::string what) {
   output_.emit(EventKind::log, runs::log_body("warn", "No filler from the small model: " + runs::to_utf8(what)));

@@ -94,8 +94,6 @@ class ProgramWork final : public harness::Work,
   };
 
   // ── what is heard ──
-  void on_session_event(model::EventKind kind, std::string body) override { output_.emit(kind, std::move(body)); }
-  void on_session_phase(std::string_view phase, std::string_view words, int64_t duration_ms) override;
   void on_session_question(egress::Question asked) override;
   void on_session_failed(model::Slug slug, std::string detail) override { fail(slug, std::move(detail)); }
   void on_output(sandbox::Stream stream, std::string_view bytes) override;

@@ -284,7 +284,7 @@ void CallRound::break_off(const std::string& why) {
 
 bool CallRound::emit(EventKind kind, std::string body) {
   const auto alive = lifeline_.watch();
-  listener_.on_call_event(kind, std::move(body));
+  needs_.output.emit(kind, std::move(body));
   return !alive.expired();
 }
 

@@ -26,7 +26,6 @@ namespace sluice::tools {
 class CallRoundListener {
  public:
   virtual ~CallRoundListener() = default;
-  virtual void on_call_event(model::EventKind kind, std::string body) = 0;
   // The round waits until go_on(), of this or of another that begins with its state().
   virtual void on_call_waits(ApprovalRequest request) = 0;
   // The last that is heard: one for each call, in their order.
@@ -40,7 +39,8 @@ class CallRound final : private sessions::CommandListener, private HostCallListe
     const harness::Dispatch& dispatch;
     sessions::SandboxSession* session;  // null: there are none
     Toolbox& toolbox;
-    int& step_count;  // steps are numbered on from it, so that a run's ids are unique
+    runs::EventOutput& output;  // whose listener may drop this whenever it is called
+    int& step_count;            // steps are numbered on from it, so that a run's ids are unique
   };
   // All needs and `listener` must outlive this.
   CallRound(Needs needs, CallState state, CallRoundListener& listener);

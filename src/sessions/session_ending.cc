@@ -1,5 +1,5 @@
-// How a run that used its hands ends well. Unless the conversation keeps its box, that is dead first, so
-// nothing changes any more.
+#include "sessions/session_ending.h"
+
 #include <fcntl.h>
 
 #include <algorithm>
@@ -7,12 +7,10 @@
 #include <system_error>
 #include <utility>
 
-#include "base/fd.h"
-#include "runs/runs.h"
 #include "sessions/disk_usage.h"
+#include "sessions/file_upload.h"
 #include "sessions/kept_sandboxes.h"
 #include "sessions/layer_bytes.h"
-#include "sessions/sandbox_session.h"
 
 namespace sluice::sessions {
 
@@ -21,7 +19,6 @@ using model::Slug;
 
 namespace {
 
-OwnedFd duplicate(int fd) { return OwnedFd(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 OwnedFd open_directory(const std::string& path) {
   return OwnedFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
@@ -88,86 +85,87 @@ bool is_directory(const std::string& path) {
 
 }  // namespace
 
-struct SandboxSession::Made {
+struct SessionEnding::Made {
   Result<std::string> gathered;  // empty: there was nothing to put together
   Result<workspace::Diff> diff;
   Result<std::optional<workspace::Diff>> own_diff;  // of this run alone; empty: nothing was changed before it
   Result<workspace::Assets> assets;
 };
 
-struct SandboxSession::Drafted {
+struct SessionEnding::Drafted {
   Result<LayerDraft> draft;
   int64_t workspace_bytes = 0;  // once it is kept
 };
 
-void SandboxSession::finish(std::string text, Callback<void()> done) {
-  if (!is_ready_ && state_.parked_layers.empty()) return tell_kept_diff(std::move(done));
+void SessionEnding::begin(std::string text, bool was_open, Callback<void()> done) {
+  if (!was_open && core_.state.parked_layers.empty()) return report_kept_diff(std::move(done));
   text_ = std::move(text);
-  then_ = std::move(done);
-  phase_began_us_ = ready_us_;
-  if (!end_phase("run", "The agent has finished.")) return;
-  if (!live_) return find_layers_to_end();
+  done_ = std::move(done);
+  core_.phase_began_us = core_.ready_us;
+  if (!core_.end_phase("run", "The agent has finished.")) return;
+  if (!core_.live) return find_layers();
   // What background processes had under way ends here, and belongs into the run's egress log.
-  if (auto* outlet = live_->outlet()) {
+  if (auto* outlet = core_.live->outlet()) {
     for (auto& passage : outlet->break_off()) {
-      if (!emit(EventKind::egress, egress::to_json(passage))) return;
+      if (!core_.emit(EventKind::egress, egress::to_json(passage))) return;
     }
   }
-  if (keeps_box()) return look_for_changes();
-  live_->kill([this, alive = lifeline_.watch()](const Result<Unit>& proof) {
+  if (keeps_sandbox()) return look_for_changes();
+  core_.live->kill([this, alive = core_.lifeline.watch()](const Result<Unit>& proof) {
     if (alive.expired()) return;
-    if (!proof) return fail_undead(proof.error().what);
+    if (!proof) return core_.fail_undead(proof.error().what);
     look_for_changes();
   });
 }
 
 // Nothing was opened, so the run changed nothing. What was changed before it is compared where it is kept.
-void SandboxSession::tell_kept_diff(Callback<void()> done) {
-  if (!is_kept(dispatch_) || !is_directory(home_)) return done();
-  then_ = std::move(done);
-  file_work_.send<workspace::Diff>(
-      *workers_, "comparing the workspace with what it was",
-      [work = layer_work(), ignored = undiffed_directories()](std::stop_token stop) mutable {
+void SessionEnding::report_kept_diff(Callback<void()> done) {
+  if (!is_kept(core_.dispatch) || !is_directory(core_.home)) return done();
+  done_ = std::move(done);
+  core_.file_work.send<workspace::Diff>(
+      *core_.workers, "comparing the workspace with what it was",
+      [work = core_.layer_work(), ignored = undiffed_directories()](std::stop_token stop) mutable {
         work.stop = std::move(stop);
         return kept_diff(std::move(work), ignored);
       },
       [this](const Result<workspace::Diff>& diff) {
         // Nothing is lost: the answer is there, and the workspace stays as it was.
         const bool goes_on =
-            diff ? tell_diffs("", diff.value().text)
-                 : emit(EventKind::log, runs::log_body("warn", "There is no diff: " + diff.error().what));
-        if (goes_on) std::exchange(then_, nullptr)();
+            diff ? report_diffs("", diff.value().text)
+                 : core_.emit(EventKind::log, runs::log_body("warn", "There is no diff: " + diff.error().what));
+        if (goes_on) std::exchange(done_, nullptr)();
       });
 }
 
 // False when the listener dropped this.
-bool SandboxSession::tell_diffs(const std::optional<std::string>& own, const std::string& all) {
-  if (own && *own != all && !emit(EventKind::custom, runs::run_diff_body(runs::to_utf8(*own)))) return false;
-  return all.empty() || emit(EventKind::diff, runs::diff_body(runs::to_utf8(all)));
+bool SessionEnding::report_diffs(const std::optional<std::string>& own, const std::string& all) {
+  if (own && *own != all && !core_.emit(EventKind::custom, runs::run_diff_body(runs::to_utf8(*own)))) return false;
+  return all.empty() || core_.emit(EventKind::diff, runs::diff_body(runs::to_utf8(all)));
 }
 
 // It changed something, waited, and needed no box any more.
-void SandboxSession::find_layers_to_end() {
-  file_work_.send<workspace::Layers>(
-      *workers_, "reading the workspace", [home = home_](const std::stop_token&) { return read_layers(home); },
+void SessionEnding::find_layers() {
+  core_.file_work.send<workspace::Layers>(
+      *core_.workers, "reading the workspace",
+      [home = core_.home](const std::stop_token&) { return read_layers(home); },
       [this](Result<workspace::Layers> layers) {
-        if (!layers) return fail_keeping(layers.error().what);
-        layers_ = std::move(layers).take();
+        if (!layers) return core_.fail_keeping(layers.error().what);
+        core_.layers = std::move(layers).take();
         look_for_changes();
       });
 }
 
-void SandboxSession::look_for_changes() {
-  const auto alive = lifeline_.watch();
-  if (live_) live_->settle_files();
-  if (alive.expired() || !tell_more_files()) return;
-  const bool wants_assets = dispatch_.supplies && dispatch_.supplies->wants_assets();
+void SessionEnding::look_for_changes() {
+  const auto alive = core_.lifeline.watch();
+  if (core_.live) core_.live->settle_files();
+  if (alive.expired() || !files_.report_rest()) return;
+  const bool wants_assets = core_.dispatch.supplies && core_.dispatch.supplies->wants_assets();
   // Descriptors of its own: the box may be dropped while another thread reads.
-  file_work_.send<Made>(
-      *workers_, "comparing the workspace with what it was",
-      [work = layer_work(), changes = duplicate(live_ ? live_->box()->changes_fd() : -1), wants_assets,
-       secrets = dispatch_.secrets, ignored = undiffed_directories(),
-       rules = workspace::AssetRules{.extensions = options_.asset_extensions}](
+  core_.file_work.send<Made>(
+      *core_.workers, "comparing the workspace with what it was",
+      [work = core_.layer_work(), changes = core_.duplicate_changes(), wants_assets, secrets = core_.dispatch.secrets,
+       ignored = undiffed_directories(),
+       rules = workspace::AssetRules{.extensions = core_.host.options.asset_extensions}](
           std::stop_token stop) mutable -> Result<Made> {
         work.changes_fd = changes.get();
         work.stop = stop;
@@ -184,55 +182,56 @@ void SandboxSession::look_for_changes() {
         return made;
       },
       [this](Result<Made> made) {
-        if (!made) return fail_keeping(made.error().what);
-        tell_changes(std::move(made).take());
+        if (!made) return core_.fail_keeping(made.error().what);
+        report_changes(std::move(made).take());
       },
       [](Result<Made> made) {
         if (made && made.value().gathered) discard(LayerDraft{.from = made.value().gathered.value()});
       });
 }
 
-void SandboxSession::tell_changes(Made made) {
-  if (!made.gathered) return fail_keeping(made.gathered.error().what);
-  gathered_ = std::move(made.gathered).take();
+void SessionEnding::report_changes(Made made) {
+  if (!made.gathered) return core_.fail_keeping(made.gathered.error().what);
+  core_.gathered = std::move(made.gathered).take();
   if (!made.diff || !made.own_diff) {
     const auto& why = made.diff ? made.own_diff.error().what : made.diff.error().what;
-    return fail(Slug::writeback_failed, "What was changed cannot be read: " + why + ".");
+    return core_.fail(Slug::writeback_failed, "What was changed cannot be read: " + why + ".");
   }
   if (!made.assets) {
-    return fail(Slug::writeback_failed, "The run's files cannot be read: " + made.assets.error().what + ".");
+    return core_.fail(Slug::writeback_failed, "The run's files cannot be read: " + made.assets.error().what + ".");
   }
   const auto& own = made.own_diff.value();
-  if (!tell_diffs(own ? std::optional(own->text) : std::nullopt, made.diff.value().text)) return;
+  if (!report_diffs(own ? std::optional(own->text) : std::nullopt, made.diff.value().text)) return;
   for (const auto& why : made.assets.value().left_out) {
-    if (!emit(EventKind::log, runs::log_body("warn", "Not handed back: " + runs::to_utf8(why)))) return;
+    if (!core_.emit(EventKind::log, runs::log_body("warn", "Not handed back: " + runs::to_utf8(why)))) return;
   }
   hand_back(std::move(made.assets).take());
 }
 
-void SandboxSession::hand_back(workspace::Assets assets) {
-  if (!dispatch_.supplies || !dispatch_.supplies->wants_assets()) return draft();
+void SessionEnding::hand_back(workspace::Assets assets) {
+  if (!core_.dispatch.supplies || !core_.dispatch.supplies->wants_assets()) return draft();
   std::vector<harness::Asset> files;
   for (auto& file : assets.files) files.push_back({std::move(file.name), std::move(file.bytes)});
   const auto words = "Returned " + std::to_string(files.size()) + (files.size() == 1 ? " file." : " files.");
-  dispatch_.supplies->take_assets(
+  core_.dispatch.supplies->take_assets(
       std::move(files), std::move(text_),
-      [this, words, alive = lifeline_.watch()](const Result<std::vector<harness::KeptAsset>>& taken) {
+      [this, words, alive = core_.lifeline.watch()](const Result<std::vector<harness::KeptAsset>>& taken) {
         if (alive.expired()) return;
         if (!taken) {
-          return fail(Slug::writeback_failed, "The run's files could not be handed back: " + taken.error().what + ".");
+          return core_.fail(Slug::writeback_failed,
+                            "The run's files could not be handed back: " + taken.error().what + ".");
         }
-        if (!taken.value().empty() && !emit(EventKind::custom, runs::assets_body(taken.value()))) return;
-        if (end_phase("writeback", words)) draft();
+        if (!taken.value().empty() && !core_.emit(EventKind::custom, runs::assets_body(taken.value()))) return;
+        if (core_.end_phase("writeback", words)) draft();
       });
 }
 
-void SandboxSession::draft() {
-  if (!is_kept(dispatch_)) return end();
-  file_work_.send<Drafted>(
-      *workers_, "copying the workspace",
-      [work = layer_work(),
-       changes = duplicate(live_ ? live_->box()->changes_fd() : -1)](std::stop_token stop) mutable -> Result<Drafted> {
+void SessionEnding::draft() {
+  if (!is_kept(core_.dispatch)) return end();
+  core_.file_work.send<Drafted>(
+      *core_.workers, "copying the workspace",
+      [work = core_.layer_work(),
+       changes = core_.duplicate_changes()](std::stop_token stop) mutable -> Result<Drafted> {
         work.changes_fd = changes.get();
         work.stop = std::move(stop);
         Drafted drafted{draft_layer(work)};
@@ -240,7 +239,7 @@ void SandboxSession::draft() {
         return drafted;
       },
       [this](Result<Drafted> drafted) {
-        if (!drafted) return fail_keeping(drafted.error().what);
+        if (!drafted) return core_.fail_keeping(drafted.error().what);
         keep_draft(std::move(drafted).take());
       },
       [](const Result<Drafted>& drafted) {
@@ -248,45 +247,52 @@ void SandboxSession::draft() {
       });
 }
 
-void SandboxSession::keep_draft(Drafted drafted) {
+void SessionEnding::keep_draft(Drafted drafted) {
   auto& draft = drafted.draft;
-  const auto refusal =
-      draft && host_.disk_usage
-          ? host_.disk_usage->take(dispatch_.agent.tenant_id, dispatch_.conversation, drafted.workspace_bytes)
-          : std::nullopt;
+  const auto refusal = draft && core_.host.disk_usage
+                           ? core_.host.disk_usage->take(core_.dispatch.agent.tenant_id, core_.dispatch.conversation,
+                                                         drafted.workspace_bytes)
+                           : std::nullopt;
   if (refusal) {
-    workers_->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
-    return fail_keeping(*refusal);
+    core_.workers->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
+    return core_.fail_keeping(*refusal);
   }
   auto kept = draft ? keep(draft.value()) : Result<Unit>(std::move(draft.error()));
-  if (!kept) return fail_keeping(kept.error().what);
-  gathered_.clear();
-  const bool replaces = live_ && !live_->kept.empty();
-  if (live_ && !draft.value().to.empty()) live_->kept = draft.value().to;
-  if (replaces) workers_->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
-  forget_held();
+  if (!kept) return core_.fail_keeping(kept.error().what);
+  core_.gathered.clear();
+  const bool replaces = core_.live && !core_.live->kept.empty();
+  if (core_.live && !draft.value().to.empty()) core_.live->kept = draft.value().to;
+  if (replaces) core_.workers->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
+  holding_.forget();
   end();
 }
 
 // What the user put there is no change of the run's.
-std::vector<std::string> SandboxSession::undiffed_directories() const {
-  auto names = ignored_directories(options_);
-  if (dispatch_.extras.chat || !dispatch_.materials.files.empty()) names.emplace_back(attachments_directory);
+std::vector<std::string> SessionEnding::undiffed_directories() const {
+  auto names = ignored_directories(core_.host.options);
+  if (core_.dispatch.extras.chat || !core_.dispatch.materials.files.empty()) names.emplace_back(attachments_directory);
   return names;
 }
 
 // Not over layers that go with the run.
-bool SandboxSession::keeps_box() const { return dispatch_.keeps_box && state_.parked_layers.empty(); }
+bool SessionEnding::keeps_sandbox() const { return core_.dispatch.keeps_box && core_.state.parked_layers.empty(); }
 
-void SandboxSession::end() {
-  const bool stays = live_ && keeps_box();
-  if (stays && is_suspended_) return static_cast<void>(ends_later_ = true);
-  if (stays) host_.kept_sandboxes->give_back(dispatch_.conversation, std::move(live_));
-  const auto words = stays                ? "Kept the workspace and the sandbox."
-                     : is_kept(dispatch_) ? "Kept the workspace."
-                                          : "The workspace is gone.";
-  if (!end_phase("settle", words)) return;
-  std::exchange(then_, nullptr)();
+void SessionEnding::end() {
+  const bool stays = core_.live && keeps_sandbox();
+  if (stays && core_.is_suspended) return static_cast<void>(ends_later_ = true);
+  if (stays) core_.host.kept_sandboxes->give_back(core_.dispatch.conversation, std::move(core_.live));
+  const auto words = stays                     ? "Kept the workspace and the sandbox."
+                     : is_kept(core_.dispatch) ? "Kept the workspace."
+                                               : "The workspace is gone.";
+  if (!core_.end_phase("settle", words)) return;
+  std::exchange(done_, nullptr)();
+}
+
+void SessionEnding::go_on() {
+  if (!std::exchange(ends_later_, false)) return;
+  core_.clock.defer([this, alive = core_.lifeline.watch()] {
+    if (!alive.expired()) end();
+  });
 }
 
 }  // namespace sluice::sessions
