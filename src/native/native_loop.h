@@ -12,17 +12,16 @@
 #include "agents/agents.h"
 #include "harness/harness.h"
 #include "inference/inference.h"
+#include "native/continuation.h"
 #include "native/loop_checkpoint.h"
+#include "native/retry.h"
 #include "runs/runs.h"
 #include "sessions/sessions.h"
 #include "tools/tools.h"
 
 namespace sluice::native {
 
-struct Options {
-  int retry_count_max = 4;
-  int64_t retry_first_ms = 500;  // doubled each time, with up to a quarter of jitter
-  int64_t retry_wait_ms_max = 60'000;
+struct Options : RetryOptions {
   int tool_rounds_max = 50;
 };
 
@@ -78,7 +77,6 @@ class NativeLoop final : public harness::Work,
   void ask();
   std::string system_words() const;
   void hear_text(std::string text);
-  void join(std::string& text);
   void hear_reasoning(std::string text);
   void speak(model::EventKind kind, std::string text);
   void end_filler();
@@ -89,8 +87,7 @@ class NativeLoop final : public harness::Work,
   std::string checkpoint() const;
   void raise_gate();
   void meet(const inference::ModelFailure& fault);
-  void retry_later(const inference::ModelFailure& fault);
-  void give_up(const inference::ModelFailure& fault, std::string detail);
+  void give_up(const inference::ModelFailure& fault, model::Slug slug, std::string detail);
   void log_words(std::string_view what) const;
   void fail_replay();
 
@@ -114,9 +111,8 @@ class NativeLoop final : public harness::Work,
   std::string said_;  // where the files go, the whole answer goes too
   runs::Paragraphs paragraphs_;
   model::Usage usage_;
-  bool is_mid_answer_ = false;  // nothing was said yet after what was told before
-  std::string unshown_;         // its end, which the model has not seen, as far as it did not say it again
-  bool has_spoken_ = false;     // real words: no more filler
+  Continuation continuation_;
+  bool has_spoken_ = false;  // real words: no more filler
   int64_t filler_count_ = 0;
   int64_t runtime_used_ms_ = 0;  // before it last waited
   int64_t runtime_began_us_ = 0;
