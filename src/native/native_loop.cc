@@ -31,7 +31,8 @@ NativeLoop::NativeLoop(std::shared_ptr<const agents::Shared> shared, Setting set
       setting_(setting),
       dispatch_(std::move(dispatch)),
       listener_(listener),
-      output_(context_.loop(), dispatch_.secrets, listener) {
+      output_(context_.loop(), dispatch_.secrets, listener),
+      filler_(context_, dispatch_, output_, [this](std::string what) { report_filler_trouble(what); }) {
   context_.loop().defer([this, alive = lifeline_.watch()] {
     if (!alive.expired()) start();
   });
@@ -52,7 +53,7 @@ void NativeLoop::start() {
   const bool is_offline = route_.dialect == nullptr;
   if (dispatch_.resumed && is_offline) output_.skip(runs::Replay(dispatch_.told_text, dispatch_.told_reasoning));
   if (dispatch_.resumed && !is_offline) remember_told();
-  has_spoken_ = !dispatch_.told_text.empty();
+  if (!dispatch_.told_text.empty()) filler_.note_words();
   begin_clocks();
   open_session({});
   const auto begin = [this] { open_toolbox([this] { ask(); }); };
@@ -110,11 +111,7 @@ void NativeLoop::begin_clocks() {
   runtime_ = context_.loop().after(Millis{std::max<int64_t>(0, seconds * 1000 - runtime_used_ms_)}, [this, seconds] {
     fail(Slug::runtime_exceeded, "The run took longer than the agent's " + std::to_string(seconds) + " s.");
   });
-  if (!dispatch_.filler || has_spoken_) return;
-  inference::FillerListener& listener = *this;
-  filler_ = std::make_unique<inference::Filler>(
-      context_.inference(), inference::Filler::Setting{dispatch_.prompt, dispatch_.traceparent, filler_count_},
-      listener);
+  filler_.begin();
 }
 
 void NativeLoop::hold_back(bool held) {
@@ -173,9 +170,9 @@ void NativeLoop::hear_text(std::string text) {
   if (continuation_.is_open()) continuation_.join(text);
   if (text.empty() || !is_bounded(text.size())) return;
   const auto alive = lifeline_.watch();
-  end_filler();
+  filler_.end();
   if (alive.expired()) return;
-  has_spoken_ = true;
+  filler_.note_words();
   // The model is not shown the break: it is not its own.
   auto paragraph = paragraphs_.before(text);
   round_.text += text;
@@ -200,14 +197,6 @@ void NativeLoop::speak(EventKind kind, std::string text) {
   const auto alive = lifeline_.watch();
   output_.speak(kind, std::move(text));
   if (!alive.expired() && output_.has_diverged()) fail_replay();
-}
-
-void NativeLoop::end_filler() {
-  if (!filler_) return;
-  const bool is_mid_phrase = filler_->is_mid_phrase();
-  filler_count_ = filler_->phrase_count();
-  filler_.reset();
-  if (is_mid_phrase) output_.speak(EventKind::filler, " ");
 }
 
 bool NativeLoop::is_bounded(std::size_t more_bytes) {
@@ -294,7 +283,7 @@ void NativeLoop::finish() {
 void NativeLoop::on_call_waits(tools::ApprovalRequest request) {
   request_ = std::move(request);
   const auto alive = lifeline_.watch();
-  end_filler();
+  filler_.end();
   if (!alive.expired()) output_.flush();
   if (alive.expired()) return;
   runtime_used_ms_ += (context_.now_us() - runtime_began_us_) / 1000;
@@ -315,8 +304,8 @@ std::string NativeLoop::checkpoint() const {
                             .round_count = round_count_,
                             .step_count = step_count_,
                             .said_bytes = static_cast<int64_t>(said_bytes_),
-                            .has_spoken = has_spoken_,
-                            .filler_count = filler_count_,
+                            .has_spoken = filler_.has_words(),
+                            .filler_count = filler_.count(),
                             .runtime_used_ms = runtime_used_ms_,
                             .usage = usage_};
   const auto first = prompt_.turns.begin() + static_cast<std::ptrdiff_t>(dispatch_.history.size() + 1);
@@ -373,8 +362,7 @@ void NativeLoop::take_up_checkpoint() {
   round_count_ = static_cast<int>(checkpoint.round_count);
   step_count_ = static_cast<int>(checkpoint.step_count);
   said_bytes_ = static_cast<std::size_t>(checkpoint.said_bytes);
-  has_spoken_ = checkpoint.has_spoken;
-  filler_count_ = checkpoint.filler_count;
+  filler_.restore(checkpoint.has_spoken, checkpoint.filler_count);
   runtime_used_ms_ = checkpoint.runtime_used_ms;
   usage_ = checkpoint.usage;
   open_session(std::move(checkpoint.session));
@@ -436,9 +424,7 @@ void NativeLoop::fail_replay() {
 
 // ── what is told ────────────────────────────────────────────────────────────────────────────────
 
-void NativeLoop::on_filler(std::string text) { output_.speak(EventKind::filler, std::move(text)); }
-
-void NativeLoop::on_filler_trouble(std::string what) {
+void NativeLoop::report_filler_trouble(const std::string& what) {
   context_.log().write(
       world::LogLevel::warn, "filler model failed",
       {{"run", dispatch_.run.text()}, {"provider", context_.inference().options.filler.model_provider}});
@@ -484,7 +470,7 @@ void NativeLoop::stop_all() {
   wants_to_ask_ = false;
   runtime_.cancel();
   retry_.cancel();
-  filler_.reset();
+  filler_.stop();
   call_.reset();
   calls_.reset();
   toolbox_.reset();

@@ -32,7 +32,6 @@ struct Setting {
 
 class NativeLoop final : public harness::Work,
                          private inference::ModelCallListener,
-                         private inference::FillerListener,
                          private sessions::SessionListener,
                          private tools::CallRoundListener {
  public:
@@ -57,8 +56,7 @@ class NativeLoop final : public harness::Work,
 
   void on_model_event(models::ModelEvent event) override;
   void on_unanswered(net::CallFailure failure, std::string what) override;
-  void on_filler(std::string text) override;
-  void on_filler_trouble(std::string what) override;
+  void report_filler_trouble(const std::string& what);
   void on_session_question(egress::Question question) override;
   void on_session_failed(model::Slug slug, std::string detail) override { fail(slug, std::move(detail)); }
   void on_call_waits(tools::ApprovalRequest request) override;
@@ -79,7 +77,6 @@ class NativeLoop final : public harness::Work,
   void hear_text(std::string text);
   void hear_reasoning(std::string text);
   void speak(model::EventKind kind, std::string text);
-  void end_filler();
   // Whether what was said so far is within bounds; if not, the work has ended.
   bool is_bounded(std::size_t more_bytes);
   void end_round();
@@ -102,6 +99,7 @@ class NativeLoop final : public harness::Work,
   inference::Route route_;
   models::Prompt prompt_;
   runs::EventOutput output_;
+  agents::RunFiller filler_;
 
   Round round_;
   int round_count_ = 1;
@@ -112,8 +110,6 @@ class NativeLoop final : public harness::Work,
   runs::Paragraphs paragraphs_;
   model::Usage usage_;
   Continuation continuation_;
-  bool has_spoken_ = false;  // real words: no more filler
-  int64_t filler_count_ = 0;
   int64_t runtime_used_ms_ = 0;  // before it last waited
   int64_t runtime_began_us_ = 0;
   tools::ApprovalRequest request_;  // what a human will be asked, as soon as the workspace is held
@@ -124,7 +120,6 @@ class NativeLoop final : public harness::Work,
   runs::Lifeline lifeline_;
   world::Timer runtime_;
   world::Timer retry_;
-  std::unique_ptr<inference::Filler> filler_;
   std::unique_ptr<inference::ModelCall> call_;
   std::unique_ptr<sessions::SandboxSession> session_;  // null: none, or no more
   std::size_t own_tool_count_ = 0;                     // of the prompt's tools, before the toolbox's
