@@ -52,7 +52,7 @@ void NativeLoop::start() {
 
   const bool is_offline = route_.dialect == nullptr;
   if (dispatch_.resumed && is_offline) output_.skip(runs::Replay(dispatch_.told_text, dispatch_.told_reasoning));
-  if (dispatch_.resumed && !is_offline) remember_told();
+  if (dispatch_.resumed && !is_offline) remember_emitted();
   if (!dispatch_.told_text.empty()) filler_.note_words();
   begin_clocks();
   open_session({});
@@ -62,15 +62,15 @@ void NativeLoop::start() {
 }
 
 // The model says the rest: what it said before is its own turn already.
-void NativeLoop::remember_told() {
-  const auto& told = dispatch_.told_text;
-  said_bytes_ = told.size();
-  if (dispatch_.supplies) said_ = told;
-  paragraphs_.note(told);
-  continuation_.begin(told, prompt_.turns);
+void NativeLoop::remember_emitted() {
+  const auto& emitted = dispatch_.told_text;
+  said_bytes_ = emitted.size();
+  if (dispatch_.supplies) said_ = emitted;
+  paragraphs_.note(emitted);
+  continuation_.begin(emitted, prompt_.turns);
 }
 
-// The box itself is opened by the first tool, so that the first word need not wait for it. One call of a model has
+// The sandbox itself is opened by the first tool, so that the first word need not wait for it. One call of a model has
 // none.
 void NativeLoop::open_session(sessions::SessionState state) {
   if (context_.sessions().sandbox != nullptr && !dispatch_.extras.inference) {
@@ -176,7 +176,7 @@ void NativeLoop::hear_text(std::string text) {
   // The model is not shown the break: it is not its own.
   auto paragraph = paragraphs_.before(text);
   round_.text += text;
-  round_.told_bytes += text.size();
+  round_.emitted_bytes += text.size();
   if (!paragraph.empty()) {
     if (dispatch_.supplies) said_ += paragraph;
     speak(EventKind::text, std::move(paragraph));
@@ -189,7 +189,7 @@ void NativeLoop::hear_reasoning(std::string text) {
   if (text.empty() || !is_bounded(text.size())) return;
   // Thoughts would part the answer in the middle of a word.
   if (continuation_.is_open()) return;
-  round_.told_bytes += text.size();
+  round_.emitted_bytes += text.size();
   speak(EventKind::reasoning, std::move(text));
 }
 
@@ -218,7 +218,7 @@ void NativeLoop::end_round() {
   if (alive.expired()) return;
   if (output_.has_diverged() || (is_last && !output_.replay().is_over())) return fail_replay();
 
-  if (!is_last || round_count_ > 1) tell_usage();
+  if (!is_last || round_count_ > 1) report_usage();
   if (alive.expired()) return;
   round_.text = output_.scrubbed(std::move(round_.text));
   if (dispatch_.supplies) said_ += round_.text;
@@ -230,7 +230,7 @@ void NativeLoop::end_round() {
   continuation_.end();
   auto calls = std::exchange(round_.calls, {});
   prompt_.turns.push_back({.role = model::Role::assistant, .text = std::move(round_.text), .calls = calls});
-  // Only of tools that do not exist may a resumed run have told before: steps cannot be done again.
+  // Only of tools that do not exist may a resumed run have emitted before: steps cannot be done again.
   if (!output_.replay().is_over()) return fail_replay();
   if (context_.sessions().sandbox == nullptr && !dispatch_.extras.inference) {
     const auto is_of_sandbox = [](const models::ToolCall& call) { return tools::is_sandbox_tool(call.name); };
@@ -273,7 +273,7 @@ void NativeLoop::finish() {
     stop_all();
     listener_.on_finished(usage_);
   };
-  toolbox_.reset();  // what it runs in the box must not be there when that is kept
+  toolbox_.reset();  // what it runs in the sandbox must not be there when that is kept
   if (!session_) return end();
   session_->finish(std::move(said_), end);
 }
@@ -386,7 +386,7 @@ void NativeLoop::on_unanswered(net::CallFailure failure, std::string what) {
 
 void NativeLoop::meet(const inference::ModelFailure& fault) {
   call_.reset();
-  const auto decided = decide_retry(fault, attempt_, round_.told_bytes, setting_.options, context_.entropy());
+  const auto decided = decide_retry(fault, attempt_, round_.emitted_bytes, setting_.options, context_.entropy());
   if (const auto* end = std::get_if<GiveUp>(&decided)) return give_up(fault, end->slug, end->detail);
   const auto wait_ms = std::get<Retry>(decided).wait_ms;
   retry_ = context_.loop().after(Millis{wait_ms}, [this] { ask(); });
@@ -422,7 +422,7 @@ void NativeLoop::fail_replay() {
        "The work was interrupted while the model was speaking, and the model cannot go on where it stopped.");
 }
 
-// ── what is told ────────────────────────────────────────────────────────────────────────────────
+// ── reports ─────────────────────────────────────────────────────────────────────────────────
 
 void NativeLoop::report_filler_trouble(const std::string& what) {
   context_.log().write(
@@ -433,7 +433,7 @@ void NativeLoop::report_filler_trouble(const std::string& what) {
                runs::log_body("warn", "No filler from the small model: " + std::string(inference::readable(what))));
 }
 
-void NativeLoop::tell_usage() {
+void NativeLoop::report_usage() {
   if (!output_.replay().is_over()) return;
   std::string body;
   json::Writer(body)

@@ -1,4 +1,4 @@
-// One dispatch of a native agent: asks the model, tells what it says, answers its tool calls, asks
+// One dispatch of a native agent: asks the model, emits what it says, answers its tool calls, asks
 // again; until the model is done, or it cannot go on without a human, or not at all.
 #pragma once
 
@@ -51,7 +51,7 @@ class NativeLoop final : public harness::Work,
     std::string text;
     std::vector<models::ToolCall> calls;
     model::Usage usage;
-    std::size_t told_bytes = 0;  // text and reasoning, also in the life before this one
+    std::size_t emitted_bytes = 0;  // text and reasoning, also in the life before this one
   };
 
   void on_model_event(models::ModelEvent event) override;
@@ -64,7 +64,7 @@ class NativeLoop final : public harness::Work,
   void fail_without_sandbox(std::string_view tool);
 
   void start();
-  void remember_told();
+  void remember_emitted();
   void open_session(sessions::SessionState state);
   void open_toolbox(Callback<void()> ready);
   void show_host_tools();
@@ -88,7 +88,7 @@ class NativeLoop final : public harness::Work,
   void log_words(std::string_view what) const;
   void fail_replay();
 
-  void tell_usage();
+  void report_usage();
   void fail(model::Slug slug, std::string detail, std::optional<int64_t> retry_after_ms = std::nullopt);
   void stop_all();
 
@@ -113,7 +113,7 @@ class NativeLoop final : public harness::Work,
   int64_t runtime_used_ms_ = 0;  // before it last waited
   int64_t runtime_began_us_ = 0;
   tools::ApprovalRequest request_;  // what a human will be asked, as soon as the workspace is held
-  bool is_waiting_ = false;         // with its box, for go_on()
+  bool is_waiting_ = false;         // with its sandbox, for go_on()
   bool is_held_ = false;            // the next question waits
   bool wants_to_ask_ = false;
 

@@ -5,7 +5,7 @@
 namespace sluice::native {
 namespace {
 
-// Variables alone are of no use without a sandbox, but nobody waits for what they do.
+// Variables alone are of no use without a sandbox, but no step depends on them.
 bool are_for_sandbox(const harness::Materials& materials) {
   return materials.repository.has_value() || !materials.skills.empty() || !materials.files.empty() ||
          !materials.setup_script.empty();

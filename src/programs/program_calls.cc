@@ -98,18 +98,18 @@ void ProgramCalls::judge_permission(const Heard& heard) {
   if (ruling.effect == model::Effect::deny) return deny(tools::refusal_words(ruling));
   if (take_decision(heard.call) || ruling.effect == model::Effect::allow) return allow(question);
   if (!dispatch_.may_ask) return deny(tools::unasked_words(ruling));
-  StepEvents told;
-  question.step_id = steps_.claim(heard.call, false, loop_.monotonic_us(), told);
-  if (events_.emit_steps(std::move(told))) {
+  StepEvents events;
+  question.step_id = steps_.claim(heard.call, false, loop_.monotonic_us(), events);
+  if (events_.emit_steps(std::move(events))) {
     wait_for(std::move(question), ProgramAsked::leave, approval_request_for_program_call(ruling, heard.call));
   }
 }
 
 void ProgramCalls::begin_host_call(ProgramQuestion question) {
   if (!events_.is_bounded(question.call.arguments.size())) return;
-  StepEvents told;
-  question.step_id = steps_.claim(question.call, true, loop_.monotonic_us(), told);
-  if (!events_.emit_steps(std::move(told))) return;
+  StepEvents events;
+  question.step_id = steps_.claim(question.call, true, loop_.monotonic_us(), events);
+  if (!events_.emit_steps(std::move(events))) return;
   const auto& name = question.call.name;
   const models::ToolCall call{question.call.id, name, question.call.arguments};
   const auto ruling = tools::rule_on_host_call(dispatch_.agent.policy, call);

@@ -16,9 +16,9 @@ using model::Slug;
 namespace {
 
 // After it, the program's next words are of another round.
-bool is_beginning_of_call(const StepEvent& told) {
-  return told.kind == EventKind::call ||
-         (told.kind == EventKind::step && told.body.find(R"("status":"running")") != std::string::npos);
+bool is_beginning_of_call(const StepEvent& event) {
+  return event.kind == EventKind::call ||
+         (event.kind == EventKind::step && event.body.find(R"("status":"running")") != std::string::npos);
 }
 
 }  // namespace
@@ -108,7 +108,8 @@ bool ProgramEvents::fits_journal(const Heard& heard) {
   return false;
 }
 
-// Some programs end their turn at a refusal without a word, or in words of their own: that it was ours is told here.
+// Some programs end their turn at a refusal without a word, or in words of their own: that it was ours is reported
+// here.
 bool ProgramEvents::emit_refusal(const harness::ProgramCall& call, std::string_view why) {
   refusal_ = refused_call_words(call, why) + ".";
   return is_bounded(refusal_.size()) && emit_steps({{EventKind::log, runs::log_body("warn", refusal_)}});
@@ -116,9 +117,9 @@ bool ProgramEvents::emit_refusal(const harness::ProgramCall& call, std::string_v
 
 bool ProgramEvents::emit_steps(StepEvents events) {
   const auto alive = lifeline_.watch();
-  for (auto& told : events) {
-    if (is_beginning_of_call(told)) answer_.end_round();
-    output_.emit(told.kind, std::move(told.body));
+  for (auto& event : events) {
+    if (is_beginning_of_call(event)) answer_.end_round();
+    output_.emit(event.kind, std::move(event.body));
     if (alive.expired()) return false;
   }
   return true;

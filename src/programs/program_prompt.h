@@ -1,4 +1,4 @@
-// What an agent program is told: who it is and where it works, and what is wanted of it. Pure.
+// What an agent program is asked: who it is and where it works, and what is wanted of it. Pure.
 #pragma once
 
 #include <string>

@@ -132,7 +132,7 @@ void ProgramWork::write_files() {
     output_.emit_phase(harness::launch_phase, "The agent program is started", 0);
     if (alive.expired()) return;
     dispatch_.witness->see([this, alive] {
-      // It may have been stopped, or have failed, while nobody had seen it.
+      // It may have been stopped, or have failed, before a reader had seen it.
       if (!alive.expired() && parts_.session && phase_ == Phase::opening) start_program();
     });
   });
@@ -395,7 +395,7 @@ void ProgramWork::go_on(std::vector<model::ClientResult> results) {
   });
 }
 
-// Its process, or its box, did not live to see the answer.
+// Its process, or its sandbox, did not live to see the answer.
 void ProgramWork::resume_program() {
   parts_.endpoint.reset();
   calls_.forget();

@@ -1,7 +1,7 @@
-// One dispatch that an agent program carries out: the program runs in the run's box, speaks over its standard input and
-// output (harness/dialect.h), and what it says is told. Questions of the program, and calls of the host's tools, are
-// judged by the agent's policy; where a human must be asked, the run waits with the program standing still (a
-// conversation that keeps its box) or ended and resumed afterwards (any other).
+// One dispatch that an agent program carries out: the program runs in the run's sandbox, speaks over its standard input
+// and output (harness/dialect.h), and what it says becomes events. Questions of the program, and calls of the host's
+// tools, are judged by the agent's policy; where a human must be asked, the run waits with the program standing still
+// (a conversation that keeps its sandbox) or ended and resumed afterwards (any other).
 #pragma once
 
 #include <cstdint>
@@ -54,12 +54,12 @@ class ProgramWork final : public harness::Work,
 
  private:
   enum class Phase : uint8_t {
-    opening,    // the box, the tools, the program's files
+    opening,    // the sandbox, the tools, the program's files
     running,    // the program is at its turn
     ending,     // its turn is over, its process is not
     parking,    // it is ended, because a human is asked
     holding,    // what it changed is held
-    waiting,    // for go_on(), with the box
+    waiting,    // for go_on(), with the sandbox
     finishing,  // the workspace is kept
   };
 

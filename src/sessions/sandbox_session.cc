@@ -130,8 +130,8 @@ void SandboxSession::on_sandbox_printed(const std::string& step_id, sandbox::Str
   core_.emit(EventKind::output, runs::printed_body(step_id, stream, text));
 }
 
-void SandboxSession::on_sandbox_passage(egress::RequestRecord passage) {
-  core_.emit(EventKind::egress, egress::to_json(passage));
+void SandboxSession::on_sandbox_request(egress::RequestRecord record) {
+  core_.emit(EventKind::egress, egress::to_json(record));
 }
 
 void SandboxSession::hold(Callback<void()> done) {

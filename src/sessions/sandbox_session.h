@@ -33,7 +33,7 @@ class SandboxSession final : private SandboxUser {
 
   // The model must not be asked before it is open.
   bool is_needed_at_once() const;
-  // What the model is told of it, after the agent's own system prompt.
+  // What the model learns of it, after the agent's own system prompt.
   std::string system_words() const;
   // The same for an agent that reads the workspace's AGENTS.md by itself.
   std::string place_words() const;
@@ -82,7 +82,7 @@ class SandboxSession final : private SandboxUser {
   // What was held is wanted no more: the run ends without it.
   void forget_held() { holding_.forget(); }
 
-  // The agent is done: reports the diff, hands back files, keeps the workspace. `text` is the answer. `done` is called
+  // The agent is done: reports the diff, returns files, keeps the workspace. `text` is the answer. `done` is called
   // at once when nothing was ever open and the conversation has no workspace.
   void finish(std::string text, Callback<void()> done);
   // Kills what there is; `gone` when that is proven, or cannot be, also after this is dropped.
@@ -91,7 +91,7 @@ class SandboxSession final : private SandboxUser {
  private:
   void on_sandbox_files(std::vector<workspace::FileNews> news) override { files_.report(std::move(news)); }
   void on_sandbox_printed(const std::string& step_id, sandbox::Stream stream, std::string text) override;
-  void on_sandbox_passage(egress::RequestRecord passage) override;
+  void on_sandbox_request(egress::RequestRecord record) override;
   void on_sandbox_question(egress::Question question) override {
     core_.listener.on_session_question(std::move(question));
   }

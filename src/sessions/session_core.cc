@@ -69,12 +69,12 @@ sandbox::Command SessionCore::with_variables(sandbox::Command command) const {
   return command;
 }
 
-egress::RunAccess SessionCore::guest() const {
-  egress::RunAccess guest{dispatch.run, dispatch.agent.policy, dispatch.secrets, model_host, {}, {}};
-  guest.tenant = tenant_of(dispatch);
+egress::RunAccess SessionCore::run_access() const {
+  egress::RunAccess access{dispatch.run, dispatch.agent.policy, dispatch.secrets, model_host, {}, {}};
+  access.tenant = tenant_of(dispatch);
   const auto& workspace = dispatch.workspace;
-  if (!workspace.base_url.empty()) guest.workspace = {workspace.base_url, workspace.token};
-  return guest;
+  if (!workspace.base_url.empty()) access.workspace = {workspace.base_url, workspace.token};
+  return access;
 }
 
 std::vector<std::string> SessionCore::held_paths() const {

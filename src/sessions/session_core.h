@@ -51,7 +51,7 @@ struct SessionCore {
   [[nodiscard]] std::unique_ptr<CommandRun> run(sandbox::Command command, CommandBounds bounds,
                                                 CommandListener& listener);
   sandbox::Command with_variables(sandbox::Command command) const;
-  egress::RunAccess guest() const;
+  egress::RunAccess run_access() const;
   std::vector<std::string> held_paths() const;
   LayerWork layer_work() const;
   // A descriptor of one's own: the sandbox may be dropped while another thread reads. Empty without a sandbox.

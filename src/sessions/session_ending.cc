@@ -23,7 +23,7 @@ OwnedFd open_directory(const std::string& path) {
   return OwnedFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-// Without those that runs before it left in the same box.
+// Without those that runs before it left in the same sandbox.
 Result<workspace::Assets> collect(int changes_fd, const std::string& kept, workspace::AssetRules rules) {
   if (kept.empty()) return workspace::collect_assets(changes_fd, rules);
   const auto earlier_fd = open_directory(kept);
@@ -106,8 +106,8 @@ void SessionEnding::begin(std::string text, bool was_open, Callback<void()> done
   if (!core_.live) return find_layers();
   // What background processes had under way ends here, and belongs into the run's egress log.
   if (auto* outlet = core_.live->outlet()) {
-    for (auto& passage : outlet->break_off()) {
-      if (!core_.emit(EventKind::egress, egress::to_json(passage))) return;
+    for (auto& record : outlet->break_off()) {
+      if (!core_.emit(EventKind::egress, egress::to_json(record))) return;
     }
   }
   if (keeps_sandbox()) return look_for_changes();
@@ -143,7 +143,7 @@ bool SessionEnding::report_diffs(const std::optional<std::string>& own, const st
   return all.empty() || core_.emit(EventKind::diff, runs::diff_body(runs::to_utf8(all)));
 }
 
-// It changed something, waited, and needed no box any more.
+// It changed something, waited, and needed no sandbox any more.
 void SessionEnding::find_layers() {
   core_.file_work.send<workspace::Layers>(
       *core_.workers, "reading the workspace",
@@ -160,7 +160,7 @@ void SessionEnding::look_for_changes() {
   if (core_.live) core_.live->settle_files();
   if (alive.expired() || !files_.report_rest()) return;
   const bool wants_assets = core_.dispatch.supplies && core_.dispatch.supplies->wants_assets();
-  // Descriptors of its own: the box may be dropped while another thread reads.
+  // Descriptors of its own: the sandbox may be dropped while another thread reads.
   core_.file_work.send<Made>(
       *core_.workers, "comparing the workspace with what it was",
       [work = core_.layer_work(), changes = core_.duplicate_changes(), wants_assets, secrets = core_.dispatch.secrets,

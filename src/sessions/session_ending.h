@@ -1,4 +1,4 @@
-// Ends a session well: compares the workspace with what it was, hands back files, and keeps what changed as a layer.
+// Ends a session well: compares the workspace with what it was, returns files, and keeps what changed as a layer.
 // Unless the conversation keeps its sandbox, that is killed first and proven gone, so that nothing changes any more. On
 // the loop's thread.
 #pragma once

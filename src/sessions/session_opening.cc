@@ -57,7 +57,7 @@ bool SessionOpening::take_kept_sandbox() {
   core_.live = std::move(kept);
   core_.live->enter(core_.user);
   core_.live->suspend(core_.is_suspended);
-  core_.live->serve(core_.guest());
+  core_.live->serve(core_.run_access());
   core_.layers = core_.live->layers;
   core_.state.instructions = core_.live->instructions;
   // Not from inside open().
@@ -114,7 +114,7 @@ void SessionOpening::fetch_repository() {
 void SessionOpening::fetch_skills() {
   if (core_.dispatch.materials.skills.empty()) return open_sandbox();
   skill_fetch_ = std::make_unique<SkillFetch>(
-      SkillFetch::Plan{.shelf = core_.host.options.state_dir + "/skills",
+      SkillFetch::Plan{.bundles_dir = core_.host.options.state_dir + "/skills",
                        .owner = {core_.host.options.owner_uid, core_.host.options.owner_uid},
                        .mark = core_.dispatch.run.text(),
                        .step_ms_max = core_.host.options.keep_ms_max},
@@ -152,8 +152,8 @@ void SessionOpening::open_sandbox() {
   core_.live->open(box_request(), [this, alive = core_.lifeline.watch()](Result<Unit> opened) {
     if (alive.expired()) return;
     if (!opened) return core_.fail(Slug::sandbox_failed, "No sandbox could be opened: " + opened.error().what + ".");
-    core_.live->serve(core_.guest());
-    // In a box that is opened again they are where they were.
+    core_.live->serve(core_.run_access());
+    // In a sandbox that is opened again they are where they were.
     if (core_.state.were_open) return watch_files();
     put_files([this] { watch_files(); });
   });
@@ -186,7 +186,7 @@ void SessionOpening::watch_files() {
     read_instructions();
 }
 
-// Once a run: the model goes on with what it was shown.
+// Once a run: the model continues with what it was shown.
 void SessionOpening::read_instructions() {
   if (core_.state.were_open) return run_setup();
   doing_ = Doing::instructions;
@@ -204,7 +204,7 @@ void SessionOpening::run_setup() {
 }
 
 void SessionOpening::on_printed(sandbox::Stream, std::string text) {
-  if (core_.state.were_open) return;  // in a box that was opened again: it was told the first time
+  if (core_.state.were_open) return;  // in a sandbox that was opened again: it was emitted the first time
   while (text.ends_with('\n')) text.pop_back();
   if (!text.empty()) core_.emit(EventKind::log, runs::log_body("info", text));
 }
