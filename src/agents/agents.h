@@ -4,3 +4,4 @@
 
 #include "agents/checkpoint_json.h"  // IWYU pragma: export
 #include "agents/run_context.h"      // IWYU pragma: export
+#include "agents/run_filler.h"       // IWYU pragma: export

@@ -1,5 +1,5 @@
 // Bridges dead air: while a model is silent, a phrase from time to time (I-11). It knows nothing of
-// the answer; whoever owns it drops it when the first real word comes.
+// the answer; its owner drops it when the first real word comes.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class Filler final : private ModelCallListener {
   struct Setting {
     std::string_view message;  // what the user said
     std::string traceparent;
-    int64_t phrase_count = 0;  // of those told before
+    int64_t phrase_count = 0;  // of those emitted before
   };
   // `context` and `listener` must outlive this.
   Filler(const Context& context, Setting setting, FillerListener& listener);

@@ -93,7 +93,7 @@ class HttpModelCall final : public ModelCall, private net::CallListener {
     return event;
   }
 
-  // What a provider sends after the last event is nobody's business.
+  // What a provider sends after the last event is ignored.
   void tell_last(ModelEvent event) {
     call_.reset();
     hide_key(event.failure.what);

@@ -1,5 +1,5 @@
-// One answer of a model, in progress: over HTTP from a provider, or from the offline model. Whoever
-// listens cannot tell which.
+// One answer of a model, in progress: over HTTP from a provider, or from the offline model. The
+// listener cannot see which.
 #pragma once
 
 #include <memory>

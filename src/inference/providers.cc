@@ -19,7 +19,7 @@ std::string in_quotes(std::string_view name) { return "\"" + std::string(name) +
 
 std::string label_of(std::string_view provider) { return "provider=" + in_quotes(provider); }
 
-// Whoever may edit an agent may name any URL; the operator's key goes only where the operator said.
+// A tenant who edits an agent may name any URL; the operator's key goes only where the operator said.
 Result<Unit> add_own_key(Route& route, const Provider& provider, const std::string& own_url,
                          const std::string& default_url) {
   if (route.endpoint.base_url == own_url) {

@@ -51,7 +51,7 @@ class Providers {
  public:
   Providers(const Options& options, world::Metrics& metrics);
 
-  // `invalid`, in words for whoever configured the agent, when there is no way. Routes live no
+  // `invalid`, in words for the person who configured the agent, when there is no way. Routes live no
   // longer than this.
   // `secrets` (null: none) are looked into for the choice's key_alias.
   Result<Route> route(const model::ModelChoice& choice, const vault::Secrets* secrets) const;

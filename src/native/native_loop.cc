@@ -1,11 +1,12 @@
 #include "native/native_loop.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/json.h"
 #include "base/limits.h"
+#include "native/prompt.h"
+#include "native/retry.h"
 #include "runs/runs.h"
 #include "tools/tools.h"
 
@@ -16,71 +17,10 @@ using model::EventKind;
 using model::Slug;
 using models::ModelEvent;
 
-models::Prompt prompt_of(const harness::Dispatch& dispatch) {
-  models::Prompt prompt{.model = dispatch.agent.model.name,
-                        .max_output_tokens = dispatch.agent.limits.max_output_tokens};
-  for (const auto& turn : dispatch.history) prompt.turns.push_back({.role = turn.role, .text = turn.content});
-  prompt.turns.push_back({.role = model::Role::user, .text = dispatch.prompt});
-  return prompt;
-}
-
-constexpr std::string_view white_space = " \t\r\n";
-
-// Not a beginning of the answer put into the model's mouth: not every provider lets it go on from one.
-constexpr std::string_view go_on_words =
-    "Your answer was cut off after these words by a technical fault, and all of them have reached the reader. "
-    "Go on with the very next character. Do not repeat anything, do not begin again, and do not mention that you were "
-    "cut off. If the answer was complete, say nothing.";
-
-std::string retry_warning(std::string_view text, int attempt, int64_t retry_in_ms) {
-  std::string body;
-  json::Writer(body)
-      .begin_object()
-      .key("level")
-      .string("warn")
-      .key("text")
-      .string(inference::readable(text))
-      .key("attempt")
-      .integer(attempt)
-      .key("retry_in_ms")
-      .integer(retry_in_ms)
-      .end_object();
-  return body;
-}
-
-std::string sentence(std::string words) {
-  if (!words.ends_with('.') && !words.ends_with('!') && !words.ends_with('?')) words += '.';
-  return words;
-}
-
-uint64_t chance(world::Entropy& entropy) {
-  std::array<uint8_t, 8> noise{};
-  entropy.fill(noise);
-  uint64_t value = 0;
-  for (const uint8_t byte : noise) value = value << 8 | byte;
-  return value;
-}
-
 // A dispatch may ask for fewer than the runner allows, not for more.
 int64_t rounds_max(const harness::Dispatch& dispatch, const Options& options) {
   const int64_t allowed = options.tool_rounds_max;
   return dispatch.max_rounds > 0 ? std::min(dispatch.max_rounds, allowed) : allowed;
-}
-
-// Variables alone are of no use without a sandbox, but nobody waits for what they do.
-bool are_for_sandbox(const harness::Materials& materials) {
-  return materials.repository.has_value() || !materials.skills.empty() || !materials.files.empty() ||
-         !materials.setup_script.empty();
-}
-
-// What works in a sandbox of what the dispatch brings along, in words; empty: nothing.
-std::string_view needs_of_sandbox(const harness::Dispatch& dispatch) {
-  const auto& kit = dispatch.agent.kit;
-  if (are_for_sandbox(dispatch.materials)) return "repository, skills, files or setup script";
-  if (dispatch.extras.inference) return "";  // one call of a model, which has no tools
-  if (kit.code_mode) return "tool run_script (code_mode)";
-  const auto is_in_sandbox = [](const model::McpServer& server) { return server.url.empty(); };
-  return std::ranges::any_of(kit.mcp_servers, is_in_sandbox) ? "MCP server without a url" : "";
 }
 
 }  // namespace
@@ -91,7 +31,8 @@ NativeLoop::NativeLoop(std::shared_ptr<const agents::Shared> shared, Setting set
       setting_(setting),
       dispatch_(std::move(dispatch)),
       listener_(listener),
-      output_(context_.loop(), dispatch_.secrets, listener) {
+      output_(context_.loop(), dispatch_.secrets, listener),
+      filler_(context_, dispatch_, output_, [this](std::string what) { report_filler_trouble(what); }) {
   context_.loop().defer([this, alive = lifeline_.watch()] {
     if (!alive.expired()) start();
   });
@@ -111,37 +52,31 @@ void NativeLoop::start() {
 
   const bool is_offline = route_.dialect == nullptr;
   if (dispatch_.resumed && is_offline) output_.skip(runs::Replay(dispatch_.told_text, dispatch_.told_reasoning));
-  if (dispatch_.resumed && !is_offline) remember_told();
-  has_spoken_ = !dispatch_.told_text.empty();
+  if (dispatch_.resumed && !is_offline) remember_emitted();
+  if (!dispatch_.told_text.empty()) filler_.note_words();
   begin_clocks();
   open_session({});
   const auto begin = [this] { open_toolbox([this] { ask(); }); };
-  if (!session_ || !session_->are_needed_at_once()) return begin();
+  if (!session_ || !session_->is_needed_at_once()) return begin();
   session_->open(begin);
 }
 
 // The model says the rest: what it said before is its own turn already.
-void NativeLoop::remember_told() {
-  const auto& told = dispatch_.told_text;
-  said_bytes_ = told.size();
-  if (dispatch_.supplies) said_ = told;
-  paragraphs_.note(told);
-  // Providers refuse a turn that is empty but for white space.
-  const auto end = told.find_last_not_of(white_space);
-  if (end == std::string::npos) return;
-  is_mid_answer_ = true;
-  unshown_ = told.substr(end + 1);
-  prompt_.turns.push_back({.role = model::Role::assistant, .text = told.substr(0, end + 1)});
-  prompt_.turns.push_back({.role = model::Role::user, .text = std::string(go_on_words)});
+void NativeLoop::remember_emitted() {
+  const auto& emitted = dispatch_.told_text;
+  said_bytes_ = emitted.size();
+  if (dispatch_.supplies) said_ = emitted;
+  paragraphs_.note(emitted);
+  continuation_.begin(emitted, prompt_.turns);
 }
 
-// The box itself is opened by the first tool, so that the first word need not wait for it. One call of a model has
+// The sandbox itself is opened by the first tool, so that the first word need not wait for it. One call of a model has
 // none.
 void NativeLoop::open_session(sessions::SessionState state) {
   if (context_.sessions().sandbox != nullptr && !dispatch_.extras.inference) {
     sessions::SessionListener& listener = *this;
     session_ = std::make_unique<sessions::SandboxSession>(context_.sessions(), context_.loop(), dispatch_,
-                                                          std::move(state), listener);
+                                                          std::move(state), output_, listener);
     session_->suspend(context_.is_suspended());
     prompt_.tools = setting_.sandbox_tools;
   }
@@ -176,11 +111,7 @@ void NativeLoop::begin_clocks() {
   runtime_ = context_.loop().after(Millis{std::max<int64_t>(0, seconds * 1000 - runtime_used_ms_)}, [this, seconds] {
     fail(Slug::runtime_exceeded, "The run took longer than the agent's " + std::to_string(seconds) + " s.");
   });
-  if (!dispatch_.filler || has_spoken_) return;
-  inference::FillerListener& listener = *this;
-  filler_ = std::make_unique<inference::Filler>(
-      context_.inference(), inference::Filler::Setting{dispatch_.prompt, dispatch_.traceparent, filler_count_},
-      listener);
+  filler_.begin();
 }
 
 void NativeLoop::hold_back(bool held) {
@@ -236,16 +167,16 @@ void NativeLoop::on_model_event(ModelEvent event) {
 }
 
 void NativeLoop::hear_text(std::string text) {
-  if (is_mid_answer_) join(text);
+  if (continuation_.is_open()) continuation_.join(text);
   if (text.empty() || !is_bounded(text.size())) return;
   const auto alive = lifeline_.watch();
-  end_filler();
+  filler_.end();
   if (alive.expired()) return;
-  has_spoken_ = true;
+  filler_.note_words();
   // The model is not shown the break: it is not its own.
   auto paragraph = paragraphs_.before(text);
   round_.text += text;
-  round_.told_bytes += text.size();
+  round_.emitted_bytes += text.size();
   if (!paragraph.empty()) {
     if (dispatch_.supplies) said_ += paragraph;
     speak(EventKind::text, std::move(paragraph));
@@ -254,20 +185,11 @@ void NativeLoop::hear_text(std::string text) {
   speak(EventKind::text, std::move(text));
 }
 
-// The white space at the end of what was told was not shown to the model, which may say it again. What it says beyond
-// that is its own: the next line may be indented.
-void NativeLoop::join(std::string& text) {
-  if (text.find_first_not_of(white_space) != std::string::npos) is_mid_answer_ = false;
-  const auto said_again = static_cast<std::size_t>(std::ranges::mismatch(text, unshown_).in1 - text.begin());
-  unshown_ = said_again == text.size() ? unshown_.substr(said_again) : "";
-  text.erase(0, said_again);
-}
-
 void NativeLoop::hear_reasoning(std::string text) {
   if (text.empty() || !is_bounded(text.size())) return;
   // Thoughts would part the answer in the middle of a word.
-  if (is_mid_answer_) return;
-  round_.told_bytes += text.size();
+  if (continuation_.is_open()) return;
+  round_.emitted_bytes += text.size();
   speak(EventKind::reasoning, std::move(text));
 }
 
@@ -275,14 +197,6 @@ void NativeLoop::speak(EventKind kind, std::string text) {
   const auto alive = lifeline_.watch();
   output_.speak(kind, std::move(text));
   if (!alive.expired() && output_.has_diverged()) fail_replay();
-}
-
-void NativeLoop::end_filler() {
-  if (!filler_) return;
-  const bool is_mid_phrase = filler_->is_mid_phrase();
-  filler_count_ = filler_->phrase_count();
-  filler_.reset();
-  if (is_mid_phrase) output_.speak(EventKind::filler, " ");
 }
 
 bool NativeLoop::is_bounded(std::size_t more_bytes) {
@@ -304,7 +218,7 @@ void NativeLoop::end_round() {
   if (alive.expired()) return;
   if (output_.has_diverged() || (is_last && !output_.replay().is_over())) return fail_replay();
 
-  if (!is_last || round_count_ > 1) tell_usage();
+  if (!is_last || round_count_ > 1) report_usage();
   if (alive.expired()) return;
   round_.text = output_.scrubbed(std::move(round_.text));
   if (dispatch_.supplies) said_ += round_.text;
@@ -313,10 +227,10 @@ void NativeLoop::end_round() {
     return fail(Slug::model_error, "The model asked for tools " + std::to_string(round_count_) +
                                        " times in a row without coming to an end.");
   }
-  is_mid_answer_ = false;
+  continuation_.end();
   auto calls = std::exchange(round_.calls, {});
   prompt_.turns.push_back({.role = model::Role::assistant, .text = std::move(round_.text), .calls = calls});
-  // Only of tools that do not exist may a resumed run have told before: steps cannot be done again.
+  // Only of tools that do not exist may a resumed run have emitted before: steps cannot be done again.
   if (!output_.replay().is_over()) return fail_replay();
   if (context_.sessions().sandbox == nullptr && !dispatch_.extras.inference) {
     const auto is_of_sandbox = [](const models::ToolCall& call) { return tools::is_sandbox_tool(call.name); };
@@ -339,8 +253,8 @@ void NativeLoop::fail_without_sandbox(std::string_view tool) {
 void NativeLoop::take_up_calls(tools::CallState state) {
   tools::CallRoundListener& listener = *this;
   calls_ = std::make_unique<tools::CallRound>(
-      tools::CallRound::Needs{context_.tools(), dispatch_, session_.get(), *toolbox_, step_count_}, std::move(state),
-      listener);
+      tools::CallRound::Needs{context_.tools(), dispatch_, session_.get(), *toolbox_, output_, step_count_},
+      std::move(state), listener);
 }
 
 void NativeLoop::on_answered(std::vector<models::ToolResult> results) {
@@ -359,9 +273,107 @@ void NativeLoop::finish() {
     stop_all();
     listener_.on_finished(usage_);
   };
-  toolbox_.reset();  // what it runs in the box must not be there when that is kept
+  toolbox_.reset();  // what it runs in the sandbox must not be there when that is kept
   if (!session_) return end();
   session_->finish(std::move(said_), end);
+}
+
+// ── waiting for a human ─────────────────────────────────────────────────────────────────────────
+
+void NativeLoop::on_call_waits(tools::ApprovalRequest request) {
+  request_ = std::move(request);
+  const auto alive = lifeline_.watch();
+  filler_.end();
+  if (!alive.expired()) output_.flush();
+  if (alive.expired()) return;
+  runtime_used_ms_ += (context_.now_us() - runtime_began_us_) / 1000;
+  runtime_.cancel();
+  if (!dispatch_.keeps_box) {
+    calls_->let_go();
+    toolbox_.reset();
+  }
+  if (!session_) return raise_gate();
+  session_->hold([this] {
+    calls_->note_changed(session_->held_changed());
+    raise_gate();
+  });
+}
+
+std::string NativeLoop::checkpoint() const {
+  LoopCheckpoint checkpoint{.calls = calls_->state(),
+                            .round_count = round_count_,
+                            .step_count = step_count_,
+                            .said_bytes = static_cast<int64_t>(said_bytes_),
+                            .has_spoken = filler_.has_words(),
+                            .filler_count = filler_.count(),
+                            .runtime_used_ms = runtime_used_ms_,
+                            .usage = usage_};
+  const auto first = prompt_.turns.begin() + static_cast<std::ptrdiff_t>(dispatch_.history.size() + 1);
+  checkpoint.turns.assign(first, prompt_.turns.end());
+  for (auto& turn : checkpoint.turns) {
+    for (auto& call : turn.calls) call.arguments = runs::scrubbed_json(dispatch_.secrets, std::move(call.arguments));
+  }
+  if (session_) checkpoint.session = session_->state();
+  return to_json(checkpoint);
+}
+
+void NativeLoop::raise_gate() {
+  harness::Gate gate{.reason = std::move(request_.reason),
+                     .items = std::move(request_.items),
+                     .lifetime_seconds = request_.lifetime_seconds,
+                     .checkpoint = checkpoint(),
+                     .keeps_box = dispatch_.keeps_box};
+  is_waiting_ = gate.keeps_box;
+  if (is_waiting_) {
+    output_.pause();
+  } else {
+    stop_all();
+  }
+  listener_.on_gate(std::move(gate));
+}
+
+void NativeLoop::go_on(std::vector<model::ClientResult> results) {
+  SLUICE_CHECK(std::exchange(is_waiting_, false));
+  context_.loop().defer([this, alive = lifeline_.watch(), results = std::move(results)] {
+    if (alive.expired() || !calls_) return;
+    if (session_) session_->go_on();
+    output_.go_on();
+    if (alive.expired()) return;
+    begin_clocks();
+    calls_->go_on(results);
+  });
+}
+
+void NativeLoop::take_up_checkpoint() {
+  auto read = checkpoint_from_json(dispatch_.checkpoint);
+  if (!read) {
+    return fail(Slug::run_interrupted,
+                "The run was approved but cannot go on: its checkpoint cannot be read, " + read.error().what + ".");
+  }
+  auto checkpoint = std::move(read).take();
+  for (auto& turn : checkpoint.turns) {
+    if (turn.role == model::Role::assistant) {
+      const auto paragraph = paragraphs_.before(turn.text);
+      if (dispatch_.supplies) said_ += paragraph + turn.text;
+      paragraphs_.end_round();
+    }
+    prompt_.turns.push_back(std::move(turn));
+  }
+  round_count_ = static_cast<int>(checkpoint.round_count);
+  step_count_ = static_cast<int>(checkpoint.step_count);
+  said_bytes_ = static_cast<std::size_t>(checkpoint.said_bytes);
+  filler_.restore(checkpoint.has_spoken, checkpoint.filler_count);
+  runtime_used_ms_ = checkpoint.runtime_used_ms;
+  usage_ = checkpoint.usage;
+  open_session(std::move(checkpoint.session));
+  begin_clocks();
+  take_up_calls(std::move(checkpoint.calls));
+  open_toolbox([this] { calls_->go_on(dispatch_.results); });
+}
+
+void NativeLoop::on_session_question(egress::Question question) {
+  if (calls_) return calls_->hear(std::move(question));
+  session_->settle(question.number, false, "No human can be asked at this point.");
 }
 
 // ── what goes wrong ─────────────────────────────────────────────────────────────────────────────
@@ -369,54 +381,14 @@ void NativeLoop::finish() {
 void NativeLoop::on_unanswered(net::CallFailure failure, std::string what) {
   route_.figures->count_failure(inference::name_of(failure));
   const auto fault = inference::model_failure_of(route_, failure, what);
-  fault.may_retry ? meet(fault) : give_up(fault, fault.what);
+  fault.may_retry ? meet(fault) : give_up(fault, fault.slug, fault.what);
 }
 
 void NativeLoop::meet(const inference::ModelFailure& fault) {
   call_.reset();
-  if (round_.told_bytes > 0) {
-    auto cut = fault;
-    cut.slug = Slug::model_stream_cut;
-    return give_up(cut, "After " + std::to_string(round_.told_bytes) + " bytes of its answer were told: " + cut.what);
-  }
-  if (!fault.may_retry) return give_up(fault, fault.what);
-  const auto& options = setting_.options;
-  if (attempt_ > options.retry_count_max) {
-    return give_up(fault, "Gave up after " + std::to_string(attempt_) + " attempts. " + fault.what);
-  }
-  if (fault.retry_after_ms.value_or(0) > options.retry_wait_ms_max) {
-    return give_up(fault, sentence(fault.what) + " It asks to be left alone for " +
-                              std::to_string(*fault.retry_after_ms / 1000) + " s, longer than the " +
-                              std::to_string(options.retry_wait_ms_max / 1000) + " s that this server waits.");
-  }
-  retry_later(fault);
-}
-
-void NativeLoop::give_up(const inference::ModelFailure& fault, std::string detail) {
-  context_.log().write(world::LogLevel::warn, "model call failed",
-                       {{"run", dispatch_.run.text()},
-                        {"provider", route_.provider},
-                        {"class", fault.failure_class},
-                        {"attempt", int64_t{attempt_}}});
-  log_words(fault.what);
-  fail(fault.slug, std::move(detail), fault.retry_after_ms);
-}
-
-// The words may quote the prompt, and a prompt is no business of a log.
-void NativeLoop::log_words(std::string_view what) const {
-  if (!context_.log().wants(world::LogLevel::debug)) return;
-  context_.log().write(world::LogLevel::debug, "model call failed, in words",
-                       {{"run", dispatch_.run.text()}, {"words", what}});
-}
-
-void NativeLoop::retry_later(const inference::ModelFailure& fault) {
-  const auto& options = setting_.options;
-  int64_t wait_ms = options.retry_first_ms;
-  for (int i = 1; i < attempt_ && wait_ms < options.retry_wait_ms_max; ++i) wait_ms *= 2;
-  wait_ms = std::min(wait_ms, options.retry_wait_ms_max);
-  // Everybody who was turned away comes back at a different moment.
-  wait_ms += static_cast<int64_t>(chance(context_.entropy()) % static_cast<uint64_t>(wait_ms / 4 + 1));
-  wait_ms = std::max(wait_ms, fault.retry_after_ms.value_or(0));
+  const auto decided = decide_retry(fault, attempt_, round_.emitted_bytes, setting_.options, context_.entropy());
+  if (const auto* end = std::get_if<GiveUp>(&decided)) return give_up(fault, end->slug, end->detail);
+  const auto wait_ms = std::get<Retry>(decided).wait_ms;
   retry_ = context_.loop().after(Millis{wait_ms}, [this] { ask(); });
   context_.log().write(world::LogLevel::warn, "model call failed",
                        {{"run", dispatch_.run.text()},
@@ -428,16 +400,31 @@ void NativeLoop::retry_later(const inference::ModelFailure& fault) {
   output_.emit(EventKind::log, retry_warning(fault.what, attempt_++, wait_ms));
 }
 
+void NativeLoop::give_up(const inference::ModelFailure& fault, Slug slug, std::string detail) {
+  context_.log().write(world::LogLevel::warn, "model call failed",
+                       {{"run", dispatch_.run.text()},
+                        {"provider", route_.provider},
+                        {"class", fault.failure_class},
+                        {"attempt", int64_t{attempt_}}});
+  log_words(fault.what);
+  fail(slug, std::move(detail), fault.retry_after_ms);
+}
+
+// The words may quote the prompt, and a prompt is no business of a log.
+void NativeLoop::log_words(std::string_view what) const {
+  if (!context_.log().wants(world::LogLevel::debug)) return;
+  context_.log().write(world::LogLevel::debug, "model call failed, in words",
+                       {{"run", dispatch_.run.text()}, {"words", what}});
+}
+
 void NativeLoop::fail_replay() {
   fail(Slug::run_interrupted,
        "The work was interrupted while the model was speaking, and the model cannot go on where it stopped.");
 }
 
-// ── what is told ────────────────────────────────────────────────────────────────────────────────
+// ── reports ─────────────────────────────────────────────────────────────────────────────────
 
-void NativeLoop::on_filler(std::string text) { output_.speak(EventKind::filler, std::move(text)); }
-
-void NativeLoop::on_filler_trouble(std::string what) {
+void NativeLoop::report_filler_trouble(const std::string& what) {
   context_.log().write(
       world::LogLevel::warn, "filler model failed",
       {{"run", dispatch_.run.text()}, {"provider", context_.inference().options.filler.model_provider}});
@@ -446,7 +433,7 @@ void NativeLoop::on_filler_trouble(std::string what) {
                runs::log_body("warn", "No filler from the small model: " + std::string(inference::readable(what))));
 }
 
-void NativeLoop::tell_usage() {
+void NativeLoop::report_usage() {
   if (!output_.replay().is_over()) return;
   std::string body;
   json::Writer(body)
@@ -483,7 +470,7 @@ void NativeLoop::stop_all() {
   wants_to_ask_ = false;
   runtime_.cancel();
   retry_.cancel();
-  filler_.reset();
+  filler_.stop();
   call_.reset();
   calls_.reset();
   toolbox_.reset();

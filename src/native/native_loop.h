@@ -1,4 +1,4 @@
-// One dispatch of a native agent: asks the model, tells what it says, answers its tool calls, asks
+// One dispatch of a native agent: asks the model, emits what it says, answers its tool calls, asks
 // again; until the model is done, or it cannot go on without a human, or not at all.
 #pragma once
 
@@ -12,17 +12,16 @@
 #include "agents/agents.h"
 #include "harness/harness.h"
 #include "inference/inference.h"
+#include "native/continuation.h"
 #include "native/loop_checkpoint.h"
+#include "native/retry.h"
 #include "runs/runs.h"
 #include "sessions/sessions.h"
 #include "tools/tools.h"
 
 namespace sluice::native {
 
-struct Options {
-  int retry_count_max = 4;
-  int64_t retry_first_ms = 500;  // doubled each time, with up to a quarter of jitter
-  int64_t retry_wait_ms_max = 60'000;
+struct Options : RetryOptions {
   int tool_rounds_max = 50;
 };
 
@@ -33,7 +32,6 @@ struct Setting {
 
 class NativeLoop final : public harness::Work,
                          private inference::ModelCallListener,
-                         private inference::FillerListener,
                          private sessions::SessionListener,
                          private tools::CallRoundListener {
  public:
@@ -53,26 +51,20 @@ class NativeLoop final : public harness::Work,
     std::string text;
     std::vector<models::ToolCall> calls;
     model::Usage usage;
-    std::size_t told_bytes = 0;  // text and reasoning, also in the life before this one
+    std::size_t emitted_bytes = 0;  // text and reasoning, also in the life before this one
   };
 
   void on_model_event(models::ModelEvent event) override;
   void on_unanswered(net::CallFailure failure, std::string what) override;
-  void on_filler(std::string text) override;
-  void on_filler_trouble(std::string what) override;
-  void on_session_event(model::EventKind kind, std::string body) override { output_.emit(kind, std::move(body)); }
-  void on_session_phase(std::string_view phase, std::string_view words, int64_t duration_ms) override {
-    output_.emit_phase(phase, inference::readable(words), duration_ms);
-  }
+  void report_filler_trouble(const std::string& what);
   void on_session_question(egress::Question question) override;
   void on_session_failed(model::Slug slug, std::string detail) override { fail(slug, std::move(detail)); }
-  void on_call_event(model::EventKind kind, std::string body) override { output_.emit(kind, std::move(body)); }
   void on_call_waits(tools::ApprovalRequest request) override;
   void on_answered(std::vector<models::ToolResult> results) override;
   void fail_without_sandbox(std::string_view tool);
 
   void start();
-  void remember_told();
+  void remember_emitted();
   void open_session(sessions::SessionState state);
   void open_toolbox(Callback<void()> ready);
   void show_host_tools();
@@ -83,10 +75,8 @@ class NativeLoop final : public harness::Work,
   void ask();
   std::string system_words() const;
   void hear_text(std::string text);
-  void join(std::string& text);
   void hear_reasoning(std::string text);
   void speak(model::EventKind kind, std::string text);
-  void end_filler();
   // Whether what was said so far is within bounds; if not, the work has ended.
   bool is_bounded(std::size_t more_bytes);
   void end_round();
@@ -94,12 +84,11 @@ class NativeLoop final : public harness::Work,
   std::string checkpoint() const;
   void raise_gate();
   void meet(const inference::ModelFailure& fault);
-  void retry_later(const inference::ModelFailure& fault);
-  void give_up(const inference::ModelFailure& fault, std::string detail);
+  void give_up(const inference::ModelFailure& fault, model::Slug slug, std::string detail);
   void log_words(std::string_view what) const;
   void fail_replay();
 
-  void tell_usage();
+  void report_usage();
   void fail(model::Slug slug, std::string detail, std::optional<int64_t> retry_after_ms = std::nullopt);
   void stop_all();
 
@@ -110,6 +99,7 @@ class NativeLoop final : public harness::Work,
   inference::Route route_;
   models::Prompt prompt_;
   runs::EventOutput output_;
+  agents::RunFiller filler_;
 
   Round round_;
   int round_count_ = 1;
@@ -119,21 +109,17 @@ class NativeLoop final : public harness::Work,
   std::string said_;  // where the files go, the whole answer goes too
   runs::Paragraphs paragraphs_;
   model::Usage usage_;
-  bool is_mid_answer_ = false;  // nothing was said yet after what was told before
-  std::string unshown_;         // its end, which the model has not seen, as far as it did not say it again
-  bool has_spoken_ = false;     // real words: no more filler
-  int64_t filler_count_ = 0;
+  Continuation continuation_;
   int64_t runtime_used_ms_ = 0;  // before it last waited
   int64_t runtime_began_us_ = 0;
   tools::ApprovalRequest request_;  // what a human will be asked, as soon as the workspace is held
-  bool is_waiting_ = false;         // with its box, for go_on()
+  bool is_waiting_ = false;         // with its sandbox, for go_on()
   bool is_held_ = false;            // the next question waits
   bool wants_to_ask_ = false;
 
   runs::Lifeline lifeline_;
   world::Timer runtime_;
   world::Timer retry_;
-  std::unique_ptr<inference::Filler> filler_;
   std::unique_ptr<inference::ModelCall> call_;
   std::unique_ptr<sessions::SandboxSession> session_;  // null: none, or no more
   std::size_t own_tool_count_ = 0;                     // of the prompt's tools, before the toolbox's

@@ -47,7 +47,7 @@ struct ProgramCheckpoint {
   std::vector<OpenStep> steps;
   sessions::SessionState session;
   int64_t step_count = 0;
-  std::string said;        // the answer so far, as it was told
+  std::string said;        // the answer so far, as it was emitted
   int64_t said_bytes = 0;  // of all that was said
   bool has_spoken = false;
   int64_t filler_count = 0;

@@ -23,7 +23,7 @@ std::string session_of(std::string_view text, std::string_view agent_type);
 // Reads and writes there, one thing at a time. Dropping it ends it.
 class ProgramHome final : private sessions::CommandListener {
  public:
-  // `hands` are open and must outlive this.
+  // `session` is open and must outlive this.
   explicit ProgramHome(sessions::SandboxSession& session) : session_(session) {}
 
   // Empty: there is none. May drop this.

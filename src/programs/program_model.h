@@ -1,9 +1,9 @@
-// The model of an agent program. The program asks it from inside the box, through the box's way out, which puts the key
-// in: the program knows a placeholder only. So the model's host is reachable from the box whatever else is, and its key
-// can be sent there and nowhere else, in a header.
+// The model of an agent program. The program asks it from inside the sandbox, through the sandbox's way out, which puts
+// the key in: the program knows a placeholder only. So the model's host is reachable from the sandbox whatever else is,
+// and its key can be sent there and nowhere else, in a header.
 //
 // A base URL of http:// works too, but its key goes along only where egress.plaintext_secrets says so; otherwise the
-// way out refuses the request in words, which the program tells as its model's error.
+// way out refuses the request in words, which the program reports as its model's error.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,8 @@ struct ProgramModel {
   std::optional<vault::Secret> key;  // of the provider's own, to be pinned among the run's secrets
 };
 
-// `invalid`, in words for whoever set the agent up. "acp" alone may have a model that is offline: it brings its own.
+// `invalid`, in words for the person who set the agent up. "acp" alone may have a model that is offline: it brings its
+// own.
 Result<ProgramModel> plan_program_model(const inference::Route& route, const model::Agent& agent);
 
 // Why no run of this agent can ask its model, as the run would say it; empty: no reason is known before a run. The

@@ -13,7 +13,7 @@ namespace {
 using gates::Ruling;
 using model::Effect;
 
-constexpr std::size_t shown_bytes_max = 16'000;  // nobody can judge what they cannot read
+constexpr std::size_t shown_bytes_max = 16'000;  // a person cannot judge what they cannot read
 constexpr std::size_t refused_bytes_max = 200;   // of what was refused: enough to know it by
 
 struct SameTool {

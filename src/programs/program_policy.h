@@ -30,7 +30,7 @@ gates::Ruling rule_on_program_call(const model::Policy& policy, const harness::P
 // What a human is asked about it, in words.
 tools::ApprovalRequest approval_request_for_program_call(const gates::Ruling& ruling, const harness::ProgramCall& call);
 
-// That it is not done, for whoever reads the run: "Bash (rm -rf /) was refused by policy: …". `why` is as the program
+// That it is not done, for the reader of the run: "Bash (rm -rf /) was refused by policy: …". `why` is as the program
 // is told.
 std::string refused_call_words(const harness::ProgramCall& call, std::string_view why);
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "harness/dialect.h"
 #include "runs/runs.h"
 
 namespace sluice::programs {
@@ -43,6 +44,16 @@ std::string program_prompt(const harness::Dispatch& dispatch, bool has_session) 
   std::string words = "The conversation so far:\n\n";
   for (auto turn = turns.rbegin(); turn != turns.rend(); ++turn) words += *turn;
   return words + "The user's message now:\n\n" + dispatch.prompt;
+}
+
+std::string resume_prompt(const std::vector<AskedCall>& calls) {
+  std::string words;
+  for (const auto& call : calls) {
+    if (!words.empty()) words += "\n\n";
+    words += call.name.empty() ? "What you were waiting for was allowed by a human meanwhile. Go on with your work."
+                               : harness::resume_prompt({.id = {}, .name = call.name, .arguments = call.arguments});
+  }
+  return words;
 }
 
 }  // namespace sluice::programs

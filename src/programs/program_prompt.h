@@ -1,10 +1,12 @@
-// What an agent program is told: who it is and where it works, and what is wanted of it. Pure.
+// What an agent program is asked: who it is and where it works, and what is wanted of it. Pure.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/harness.h"
+#include "programs/program_checkpoint.h"
 
 namespace sluice::programs {
 
@@ -14,5 +16,8 @@ std::string program_system_prompt(const harness::Dispatch& dispatch, std::string
 
 // The message; before it, for a program that has no session to remember them by, the last turns of the conversation.
 std::string program_prompt(const harness::Dispatch& dispatch, bool has_session);
+
+// For a program whose session goes on after a human agreed to these calls.
+std::string resume_prompt(const std::vector<AskedCall>& calls);
 
 }  // namespace sluice::programs

@@ -96,7 +96,7 @@ ProgramSteps::ProgramSteps(Bounds bounds, runs::SharedSecrets secrets)
     : bounds_(bounds), secrets_(std::move(secrets)) {}
 
 StepEvents ProgramSteps::hear(const Heard& heard, int64_t now_us) {
-  StepEvents told;
+  StepEvents events;
   switch (heard.kind) {
     case Heard::Kind::call_began:
       // It may be the one that waited, made again: that is seen when its arguments are whole.
@@ -108,27 +108,27 @@ StepEvents ProgramSteps::hear(const Heard& heard, int64_t now_us) {
         const auto& step = add(heard.call, heard.subagent);
         std::string body;
         json::Writer(body).begin_object().key("id").string(step.id).key("name").string(step.name).end_object();
-        told.push_back({EventKind::call, with_subagent(std::move(body), step.subagent)});
+        events.push_back({EventKind::call, with_subagent(std::move(body), step.subagent)});
       }
       break;
-    case Heard::Kind::call_piece: hear_piece(heard, told); break;
-    case Heard::Kind::call_running: hear_running(heard, now_us, told); break;
+    case Heard::Kind::call_piece: hear_piece(heard, events); break;
+    case Heard::Kind::call_running: hear_running(heard, now_us, events); break;
     case Heard::Kind::call_output:
-      if (auto* const step = find(heard.call.id); step != nullptr && step->is_running) print(*step, heard.text, told);
+      if (auto* const step = find(heard.call.id); step != nullptr && step->is_running) print(*step, heard.text, events);
       break;
     case Heard::Kind::call_ended:
       if (auto* const step = find(heard.call.id); step != nullptr && !step->is_of_host) {
-        if (!step->is_running) run(*step, {.id = {}, .name = step->name, .arguments = "{}"}, now_us, told);
-        end(*step, {.text = heard.text, .failed = heard.failed}, now_us, told);
+        if (!step->is_running) run(*step, {.id = {}, .name = step->name, .arguments = "{}"}, now_us, events);
+        end(*step, {.text = heard.text, .failed = heard.failed}, now_us, events);
       }
       break;
     case Heard::Kind::subagent_began:
-    case Heard::Kind::subagent_ended: hear_subagent(heard, told); break;
+    case Heard::Kind::subagent_ended: hear_subagent(heard, events); break;
     case Heard::Kind::text:
-    case Heard::Kind::reasoning: speak(heard, told); break;
+    case Heard::Kind::reasoning: speak(heard, events); break;
     default: break;
   }
-  return told;
+  return events;
 }
 
 ProgramSteps::Step& ProgramSteps::add(const ProgramCall& call, std::string_view subagent) {
@@ -168,25 +168,26 @@ std::string ProgramSteps::canonical_of(std::string_view arguments) const {
   return runs::scrubbed_json(secrets_, canonical_json(arguments));
 }
 
-void ProgramSteps::run(Step& step, const ProgramCall& call, int64_t now_us, StepEvents& told) {
+void ProgramSteps::run(Step& step, const ProgramCall& call, int64_t now_us, StepEvents& events) {
   if (auto rest = step.pieces.finish(); !rest.empty()) {
     std::string body;
     json::Writer(body).begin_object().key("id").string(step.id).key("args").string(rest).end_object();
-    told.push_back({EventKind::call, with_subagent(std::move(body), step.subagent)});
+    events.push_back({EventKind::call, with_subagent(std::move(body), step.subagent)});
   }
   if (!call.name.empty()) step.name = call.name;
   step.arguments = as_object(call.arguments);
   step.canonical = canonical_of(step.arguments);
   step.is_running = true;
   step.began_us = now_us;
-  told.push_back({EventKind::step, with_subagent(runs::step_running(step.id, {step.call_id, step.name, step.arguments}),
-                                                 step.subagent)});
+  events.push_back(
+      {EventKind::step,
+       with_subagent(runs::step_running(step.id, {step.call_id, step.name, step.arguments}), step.subagent)});
 }
 
-void ProgramSteps::hear_running(const Heard& heard, int64_t now_us, StepEvents& told) {
+void ProgramSteps::hear_running(const Heard& heard, int64_t now_us, StepEvents& events) {
   const auto& call = heard.call;
   if (auto* const step = find(call.id)) {
-    if (!step->is_running) run(*step, call, now_us, told);
+    if (!step->is_running) run(*step, call, now_us, events);
     return;
   }
   const auto canonical = canonical_of(as_object(call.arguments));
@@ -202,20 +203,20 @@ void ProgramSteps::hear_running(const Heard& heard, int64_t now_us, StepEvents& 
     step->is_orphan = false;
     return;
   }
-  run(add(call, heard.subagent), call, now_us, told);
+  run(add(call, heard.subagent), call, now_us, events);
 }
 
-void ProgramSteps::hear_piece(const Heard& heard, StepEvents& told) {
+void ProgramSteps::hear_piece(const Heard& heard, StepEvents& events) {
   auto* const step = find(heard.call.id);
   if (step == nullptr || step->is_running) return;
   const auto text = step->pieces.push(heard.text);
   if (text.empty()) return;
   std::string body;
   json::Writer(body).begin_object().key("id").string(step->id).key("args").string(text).end_object();
-  told.push_back({EventKind::call, with_subagent(std::move(body), step->subagent)});
+  events.push_back({EventKind::call, with_subagent(std::move(body), step->subagent)});
 }
 
-void ProgramSteps::hear_subagent(const Heard& heard, StepEvents& told) {
+void ProgramSteps::hear_subagent(const Heard& heard, StepEvents& events) {
   const auto found = subagents_.find(heard.subagent);
   if (heard.kind == Heard::Kind::subagent_began) {
     if (found != subagents_.end()) return;
@@ -223,7 +224,7 @@ void ProgramSteps::hear_subagent(const Heard& heard, StepEvents& told) {
                        Subagent{heard.text, runs::ScrubbedText(secrets_), runs::ScrubbedText(secrets_)});
     auto body = subagent_body(heard.subagent, heard.text, "started");
     if (const auto* const step = find(heard.call.id)) body = with_member(std::move(body), "step_id", step->id);
-    told.push_back({EventKind::subagent, std::move(body)});
+    events.push_back({EventKind::subagent, std::move(body)});
     return;
   }
   if (found == subagents_.end()) return;
@@ -233,15 +234,15 @@ void ProgramSteps::hear_subagent(const Heard& heard, StepEvents& told) {
     std::string body;
     json::Writer writer(body);
     writer.begin_object().key("id").string(found->first).key(is_text ? "text" : "reasoning").string(rest).end_object();
-    told.push_back({EventKind::subagent_text, std::move(body)});
+    events.push_back({EventKind::subagent_text, std::move(body)});
   }
   auto body = subagent_body(found->first, found->second.name, heard.failed ? "failed" : "finished");
   if (heard.failed) body = with_member(std::move(body), "error", heard.text);
-  told.push_back({EventKind::subagent, std::move(body)});
+  events.push_back({EventKind::subagent, std::move(body)});
   subagents_.erase(found);
 }
 
-void ProgramSteps::speak(const Heard& heard, StepEvents& told) {
+void ProgramSteps::speak(const Heard& heard, StepEvents& events) {
   const auto found = subagents_.find(heard.subagent);
   if (found == subagents_.end()) return;
   const bool is_text = heard.kind == Heard::Kind::text;
@@ -250,15 +251,15 @@ void ProgramSteps::speak(const Heard& heard, StepEvents& told) {
   std::string body;
   json::Writer writer(body);
   writer.begin_object().key("id").string(found->first).key(is_text ? "text" : "reasoning").string(text).end_object();
-  told.push_back({EventKind::subagent_text, std::move(body)});
+  events.push_back({EventKind::subagent_text, std::move(body)});
 }
 
-std::string ProgramSteps::claim(const ProgramCall& call, bool of_host, int64_t now_us, StepEvents& told) {
+std::string ProgramSteps::claim(const ProgramCall& call, bool of_host, int64_t now_us, StepEvents& events) {
   auto* step = find(call.id);
   if (step == nullptr) step = find_unnamed(call.name, canonical_of(as_object(call.arguments)), of_host);
   if (step == nullptr) step = &add(call, {});
   if (step->call_id.empty()) step->call_id = call.id;
-  if (!step->is_running) run(*step, call, now_us, told);
+  if (!step->is_running) run(*step, call, now_us, events);
   step->is_of_host = step->is_of_host || of_host;
   step->is_orphan = false;
   return step->id;
@@ -273,14 +274,14 @@ void ProgramSteps::release(std::string_view step_id) {
 }
 
 StepEvents ProgramSteps::print(std::string_view step_id, std::string_view text) {
-  StepEvents told;
-  if (auto* const step = find_step(step_id)) print(*step, std::string(text), told);
-  return told;
+  StepEvents events;
+  if (auto* const step = find_step(step_id)) print(*step, std::string(text), events);
+  return events;
 }
 
-void ProgramSteps::print(Step& step, std::string text, StepEvents& told) {
+void ProgramSteps::print(Step& step, std::string text, StepEvents& events) {
   const auto emit = [&](std::string_view piece) {
-    told.push_back(
+    events.push_back(
         {EventKind::output, with_subagent(runs::printed_body(step.id, sandbox::Stream::out, piece), step.subagent)});
   };
   if (step.printed_bytes > bounds_.output_bytes_max) return;
@@ -294,20 +295,20 @@ void ProgramSteps::print(Step& step, std::string text, StepEvents& told) {
 }
 
 StepEvents ProgramSteps::end(std::string_view step_id, const runs::ToolAnswer& answer, int64_t now_us) {
-  StepEvents told;
-  if (auto* const step = find_step(step_id)) end(*step, answer, now_us, told);
-  return told;
+  StepEvents events;
+  if (auto* const step = find_step(step_id)) end(*step, answer, now_us, events);
+  return events;
 }
 
-void ProgramSteps::end(Step& step, const runs::ToolAnswer& answer, int64_t now_us, StepEvents& told) {
+void ProgramSteps::end(Step& step, const runs::ToolAnswer& answer, int64_t now_us, StepEvents& events) {
   if (auto rest = step.output.finish(); !rest.empty() && step.printed_bytes <= bounds_.output_bytes_max) {
-    told.push_back(
+    events.push_back(
         {EventKind::output, with_subagent(runs::printed_body(step.id, sandbox::Stream::out, rest), step.subagent)});
   }
   runs::Excerpt excerpt(bounds_.result_chars_max);
   excerpt.append(runs::to_utf8(answer.text));
   const auto took_ms = step.used_ms + (now_us - step.began_us) / 1000;
-  told.push_back(
+  events.push_back(
       {EventKind::step,
        with_subagent(runs::step_ended(step.id, step.name, {excerpt.text(), answer.failed}, took_ms), step.subagent)});
   over_.push_back(step.call_id.empty() ? key_of(step.name, step.canonical) : step.call_id);
@@ -316,12 +317,12 @@ void ProgramSteps::end(Step& step, const runs::ToolAnswer& answer, int64_t now_u
 }
 
 StepEvents ProgramSteps::break_off(const std::string& why, int64_t now_us) {
-  auto told = let_go(why, now_us);
+  auto events = let_go(why, now_us);
   while (!steps_.empty()) {
     const auto& words = steps_.front().is_orphan ? std::string(orphan_words) : why;
-    end(steps_.front(), {.text = words, .failed = true}, now_us, told);
+    end(steps_.front(), {.text = words, .failed = true}, now_us, events);
   }
-  return told;
+  return events;
 }
 
 bool ProgramSteps::is_any_at_work() const {
@@ -329,19 +330,19 @@ bool ProgramSteps::is_any_at_work() const {
 }
 
 StepEvents ProgramSteps::let_go(const std::string& why, int64_t now_us) {
-  StepEvents told;
+  StepEvents events;
   for (auto at = steps_.begin(); at != steps_.end();) {
     auto& step = *at++;
     if (step.is_running) continue;
-    run(step, {.id = {}, .name = step.name, .arguments = "{}"}, now_us, told);
-    end(step, {.text = why, .failed = true}, now_us, told);
+    run(step, {.id = {}, .name = step.name, .arguments = "{}"}, now_us, events);
+    end(step, {.text = why, .failed = true}, now_us, events);
   }
   while (!subagents_.empty()) {
     hear_subagent(
         {.kind = Heard::Kind::subagent_ended, .text = why, .subagent = subagents_.begin()->first, .failed = true},
-        told);
+        events);
   }
-  return told;
+  return events;
 }
 
 void ProgramSteps::pause(int64_t now_us) {

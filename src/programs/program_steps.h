@@ -24,7 +24,7 @@ struct StepEvent {
 };
 using StepEvents = std::vector<StepEvent>;
 
-// One that was told as running.
+// One that was reported as running.
 struct OpenStep {
   std::string id;
   std::string name;
@@ -49,12 +49,12 @@ class ProgramSteps {
   // Of the kinds call_… and subagent_…, and of text and reasoning of a subagent.
   StepEvents hear(const harness::Heard& heard, int64_t now_us);
 
-  // The step of a call about which something is asked of us, told as running if it was not. `of_host`: we carry it out,
-  // so end() alone ends it.
-  std::string claim(const harness::ProgramCall& call, bool of_host, int64_t now_us, StepEvents& told);
+  // The step of a call about which something is asked of us, reported as running if it was not. `of_host`: we carry it
+  // out, so end() alone ends it.
+  std::string claim(const harness::ProgramCall& call, bool of_host, int64_t now_us, StepEvents& events);
   StepEvents print(std::string_view step_id, std::string_view text);
   StepEvents end(std::string_view step_id, const runs::ToolAnswer& answer, int64_t now_us);
-  // Nobody waits for what we carry out: a call that is the same goes on with it.
+  // What we carry out is not waited for: a call that is the same continues it.
   void release(std::string_view step_id);
   // All that are open, because the program is over.
   StepEvents break_off(const std::string& why, int64_t now_us);
@@ -83,9 +83,9 @@ class ProgramSteps {
     std::string arguments;
     std::string canonical;  // of the arguments, without secrets
     std::string subagent;
-    bool is_running = false;  // told so; otherwise it is being written
+    bool is_running = false;  // reported so; otherwise it is being written
     bool is_of_host = false;
-    bool is_orphan = false;  // whoever made the call is gone, and nobody has made it again
+    bool is_orphan = false;  // the process that made the call is gone, and no other has made it again
     int64_t began_us = 0;
     int64_t used_ms = 0;
     std::size_t printed_bytes = 0;
@@ -102,13 +102,13 @@ class ProgramSteps {
   // One that no call of this process has: of another process, or of the bridge alone.
   Step* find_unnamed(std::string_view name, std::string_view canonical, bool of_host);
   std::string canonical_of(std::string_view arguments) const;
-  void run(Step& step, const harness::ProgramCall& call, int64_t now_us, StepEvents& told);
-  void hear_running(const harness::Heard& heard, int64_t now_us, StepEvents& told);
-  void hear_piece(const harness::Heard& heard, StepEvents& told);
-  void hear_subagent(const harness::Heard& heard, StepEvents& told);
-  void speak(const harness::Heard& heard, StepEvents& told);
-  void print(Step& step, std::string text, StepEvents& told);
-  void end(Step& step, const runs::ToolAnswer& answer, int64_t now_us, StepEvents& told);
+  void run(Step& step, const harness::ProgramCall& call, int64_t now_us, StepEvents& events);
+  void hear_running(const harness::Heard& heard, int64_t now_us, StepEvents& events);
+  void hear_piece(const harness::Heard& heard, StepEvents& events);
+  void hear_subagent(const harness::Heard& heard, StepEvents& events);
+  void speak(const harness::Heard& heard, StepEvents& events);
+  void print(Step& step, std::string text, StepEvents& events);
+  void end(Step& step, const runs::ToolAnswer& answer, int64_t now_us, StepEvents& events);
 
   const Bounds bounds_;
   const runs::SharedSecrets secrets_;

@@ -3,41 +3,22 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/json.h"
 #include "base/limits.h"
-#include "model/session_id.h"
 #include "programs/program_policy.h"
 #include "programs/program_prompt.h"
 #include "runs/runs.h"
 
 namespace sluice::programs {
 
+using harness::Answer;
 using harness::Heard;
 using model::EventKind;
 using model::Slug;
 
 namespace {
 
-constexpr std::string_view acp = "acp";
-
-// After it, the program's next words are of another round.
-bool is_beginning_of_call(const StepEvent& told) {
-  return told.kind == EventKind::call ||
-         (told.kind == EventKind::step && told.body.find(R"("status":"running")") != std::string::npos);
-}
-
-std::string sentence(std::string words) { return words.ends_with('.') ? words : words + "."; }
-
-std::vector<model::HostTool> tools_of(const tools::Toolbox& toolbox, bool may_ask) {
-  auto tools = toolbox.tools();
-  if (!may_ask) return tools;
-  for (auto& tool : tools::ask_tool_specs()) {
-    if (!toolbox.has(tool.name)) {
-      tools.push_back({std::move(tool.name), std::move(tool.description), std::move(tool.parameters)});
-    }
-  }
-  return tools;
-}
+constexpr std::size_t complaints_bytes_max = 4'000;
+constexpr std::size_t unread_bytes_max = 16 << 20;  // a program that does not read what it asked for
 
 }  // namespace
 
@@ -45,7 +26,6 @@ ProgramWork::ProgramWork(std::shared_ptr<const agents::Shared> shared, const Pro
                          harness::Dispatch dispatch, harness::DispatchListener& listener, ProgramMakers makers)
     : context_(std::move(shared)),
       options_(options),
-      makers_(std::move(makers)),
       dispatch_([&] {
         if (!dispatch.secrets) dispatch.secrets = std::make_shared<vault::Secrets>();
         return std::move(dispatch);
@@ -55,7 +35,18 @@ ProgramWork::ProgramWork(std::shared_ptr<const agents::Shared> shared, const Pro
       steps_({.output_bytes_max = context_.sessions().options.tool_output_bytes_max,
               .result_chars_max = context_.sessions().options.tool_result_chars_max,
               .open_max = limits::runner_steps_max},
-             dispatch_.secrets) {
+             dispatch_.secrets),
+      filler_(context_, dispatch_, output_,
+              [this](std::string what) {
+                output_.emit(EventKind::log,
+                             runs::log_body("warn", "No filler from the small model: " + runs::to_utf8(what)));
+              }),
+      launch_(context_, options_, dispatch_, std::move(makers)),
+      events_({context_.loop(), output_, steps_, filler_}, agent_type(), *this),
+      calls_({context_.loop(), dispatch_, output_, steps_, events_, parts_}, *this),
+      silence_(
+          context_.loop(), options_, agent_type(), [this] { return silence_reason(); },
+          [this](Slug slug, std::string detail) { fail(slug, std::move(detail)); }) {
   context_.loop().defer([this, alive = lifeline_.watch()] {
     if (!alive.expired()) start();
   });
@@ -73,57 +64,19 @@ void ProgramWork::start() {
                                           " runs in a sandbox, and there is none on this server (`sluice doctor` "
                                           "says why).");
   }
-  if (auto prepared = prepare(); !prepared) {
+  if (auto prepared = launch_.prepare(); !prepared) {
     const bool is_of_agent = prepared.error().kind == ErrorKind::invalid;
     return fail(is_of_agent ? Slug::agent_misconfigured : Slug::sandbox_failed, std::move(prepared.error().what));
   }
+  events_.set_session_id(dispatch_.extras.session_id.value_or(""));
   if (!dispatch_.checkpoint.empty() && !take_up_checkpoint()) return;
   begin_clocks();
   sessions::SessionListener& listener = *this;
-  session_ = std::make_unique<sessions::SandboxSession>(context_.sessions(), context_.loop(), dispatch_,
-                                                        std::move(session_state_), listener);
-  session_->suspend(context_.is_suspended());
-  if (!model_.host.empty()) session_->set_model_host({model_.host, model_.alias});
-  if (!place_.folder.empty()) {
-    session_->bind({.from = place_.folder, .to = std::string(harness::program_dir) + "/" + agent_type()});
-  }
+  parts_.session = std::make_unique<sessions::SandboxSession>(context_.sessions(), context_.loop(), dispatch_,
+                                                              std::move(session_state_), output_, listener);
+  parts_.session->suspend(context_.is_suspended());
+  launch_.equip(*parts_.session);
   open_box();
-}
-
-Result<Unit> ProgramWork::prepare() {
-  const auto wrong = [](std::string what) { return Error{ErrorKind::invalid, std::move(what)}; };
-  if (const auto& find = options_.find) place_ = find(agent_type()).value_or(place_);
-  if (program_path().empty()) {
-    return wrong(agent_type() == acp ? "The agent has the agent_type \"acp\" and no command: name the program to start."
-                                     : "The agent program " + agent_type() +
-                                           " is not installed on this server: `sluice harness install " + agent_type() +
-                                           "` installs it.");
-  }
-  if (const auto& id = dispatch_.extras.session_id; id && !model::is_session_id(*id)) {
-    return wrong("The session_id cannot be one of an agent program: letters, digits, '-', '_', '.' and ':' only.");
-  }
-  auto route = context_.inference().providers.route(dispatch_.agent.model, dispatch_.secrets.get());
-  if (!route) return std::move(route.error());
-  figures_ = route.value().figures;
-  auto planned = plan_program_model(route.value(), dispatch_.agent);
-  if (!planned) return std::move(planned.error());
-  model_ = std::move(planned).take();
-  if (!model_.host.empty() && context_.sessions().egress == nullptr) {
-    return Error{ErrorKind::unavailable, "The agent program " + agent_type() +
-                                             " asks its model from inside its sandbox, and nothing leaves a sandbox of "
-                                             "this server: switch egress on."};
-  }
-  if (model_.key) dispatch_.secrets->pin(*model_.key);
-  dispatch_.agent.policy = policy_with(model_, std::move(dispatch_.agent.policy));
-  session_id_ = dispatch_.extras.session_id.value_or("");
-  auto launch = makers_.plan(assignment());
-  if (!launch) return wrong(sentence(launch.error().what));
-  return Unit{};
-}
-
-std::string ProgramWork::program_path() const {
-  if (agent_type() == acp) return dispatch_.agent.kit.command.empty() ? "" : dispatch_.agent.kit.command[0];
-  return place_.path;
 }
 
 void ProgramWork::begin_clocks() {
@@ -132,31 +85,26 @@ void ProgramWork::begin_clocks() {
   runtime_ = context_.loop().after(Millis{std::max<int64_t>(0, seconds * 1000 - runtime_used_ms_)}, [this, seconds] {
     fail(Slug::runtime_exceeded, "The run took longer than the agent's " + std::to_string(seconds) + " s.");
   });
-  if (!dispatch_.filler || has_spoken_) return;
-  inference::FillerListener& listener = *this;
-  filler_ = std::make_unique<inference::Filler>(
-      context_.inference(), inference::Filler::Setting{dispatch_.prompt, dispatch_.traceparent, filler_count_},
-      listener);
+  filler_.begin();
 }
-
-// A session remembers what this run stands instead of.
-bool ProgramWork::begins_session() const { return dispatch_.extras.agui && dispatch_.extras.agui->replaces; }
 
 void ProgramWork::open_box() {
   phase_ = Phase::opening;
-  session_->open([this] {
-    home_ = std::make_unique<ProgramHome>(*session_);
-    if (!session_id_.empty() || !resumed_.empty() || begins_session()) return open_toolbox();
-    home_->read_session(agent_type(), [this](std::string session_id) {
-      session_id_ = std::move(session_id);
+  parts_.session->open([this] {
+    parts_.home = std::make_unique<ProgramHome>(*parts_.session);
+    // A session remembers what this run stands instead of.
+    const bool replaces = dispatch_.extras.agui && dispatch_.extras.agui->replaces;
+    if (!events_.session_id().empty() || !calls_.resumed().empty() || replaces) return open_toolbox();
+    parts_.home->read_session(agent_type(), [this](std::string session_id) {
+      events_.set_session_id(std::move(session_id));
       open_toolbox();
     });
   });
 }
 
 void ProgramWork::open_toolbox() {
-  toolbox_ = tools::make_toolbox(context_.tools(), dispatch_, session_.get());
-  toolbox_->open(
+  parts_.toolbox = tools::make_toolbox(context_.tools(), dispatch_, parts_.session.get());
+  parts_.toolbox->open(
       [this](std::string_view level, std::string words) {
         output_.emit(EventKind::log, runs::log_body(level, runs::to_utf8(words)));
       },
@@ -164,152 +112,345 @@ void ProgramWork::open_toolbox() {
 }
 
 harness::Assignment ProgramWork::assignment() const {
-  harness::Assignment assignment{.agent_type = agent_type(),
-                                 .command = dispatch_.agent.kit.command,
-                                 .program = program_path(),
-                                 .model = model_.access,
-                                 .system_prompt = {},
-                                 .prompt = prompt(),
-                                 .session_id = std::nullopt,
-                                 .asks = may_object(dispatch_.agent.policy),
-                                 .may_defer = dispatch_.may_ask && !dispatch_.keeps_box,
-                                 .tools = {},
-                                 .bridge_url = {},
-                                 .variables = dispatch_.materials.variables};
-  if (!session_id_.empty()) assignment.session_id = session_id_;
-  if (session_) assignment.system_prompt = program_system_prompt(dispatch_, session_->place_words());
-  if (toolbox_) assignment.tools = tools_of(*toolbox_, dispatch_.may_ask);
-  if (!assignment.tools.empty() && session_->bridge() != nullptr) assignment.bridge_url = sessions::bridge_mcp_url;
-  return assignment;
-}
-
-std::string ProgramWork::prompt() const {
-  if (resumed_.empty() || session_id_.empty()) return program_prompt(dispatch_, !session_id_.empty());
-  if (is_deferred_) return {};
-  std::string words;
-  for (const auto& call : resumed_) {
-    if (!words.empty()) words += "\n\n";
-    words += call.name.empty() ? "What you were waiting for was allowed by a human meanwhile. Go on with your work."
-                               : harness::resume_prompt({.id = {}, .name = call.name, .arguments = call.arguments});
+  const auto& session_id = events_.session_id();
+  const auto& resumed = calls_.resumed();
+  if (resumed.empty() || session_id.empty()) {
+    return launch_.assignment(parts_, session_id, program_prompt(dispatch_, !session_id.empty()));
   }
-  return words;
+  return launch_.assignment(parts_, session_id, is_deferred_ ? std::string() : resume_prompt(resumed));
 }
 
 void ProgramWork::write_files() {
-  auto launch = makers_.plan(assignment());
-  if (!launch) return fail(Slug::agent_misconfigured, sentence(launch.error().what));
+  auto launch = launch_.plan(assignment());
+  if (!launch) return fail(Slug::agent_misconfigured, std::move(launch.error().what));
   auto files = std::move(launch.value().files);
   files.push_back({.path = std::string(harness::state_dir) + "/.gitignore", .text = "*\n"});
-  home_->prepare(std::move(launch.value().removed), std::move(files), [this](Result<Unit> written) {
+  parts_.home->prepare(std::move(launch.value().removed), std::move(files), [this](Result<Unit> written) {
     if (!written) return fail(Slug::sandbox_failed, "The agent program's files: " + written.error().what + ".");
     if (!dispatch_.witness) return start_program();
     const auto alive = lifeline_.watch();
     output_.emit_phase(harness::launch_phase, "The agent program is started", 0);
     if (alive.expired()) return;
     dispatch_.witness->see([this, alive] {
-      // It may have been stopped, or have failed, while nobody had seen it.
-      if (!alive.expired() && session_ && phase_ == Phase::opening) start_program();
+      // It may have been stopped, or have failed, before a reader had seen it.
+      if (!alive.expired() && parts_.session && phase_ == Phase::opening) start_program();
     });
   });
 }
 
 void ProgramWork::start_program() {
   const auto given = assignment();
-  auto launch = makers_.plan(given);
-  if (!launch) return fail(Slug::agent_misconfigured, sentence(launch.error().what));
+  auto launch = launch_.plan(given);
+  if (!launch) return fail(Slug::agent_misconfigured, std::move(launch.error().what));
   tools::BridgeUser& user = *this;
   if (!given.bridge_url.empty()) {
-    door_ = std::make_unique<tools::McpEndpoint>(context_.loop(), *session_->bridge(), given.tools, user);
+    parts_.endpoint =
+        std::make_unique<tools::McpEndpoint>(context_.loop(), *parts_.session->bridge(), given.tools, user);
   }
-  dialect_ = makers_.dialect(given);
+  parts_.dialect = launch_.make_dialect(given);
   phase_ = Phase::running;
-  raw_.clear();
-  breaks_.clear();
   complaints_.clear();
   is_deferred_ = false;
   is_input_closed_ = false;
   is_turn_over_ = false;
-  resumed_.clear();
-  started_us_ = now_us();
-  heard_us_ = 0;
+  calls_.forget_resumed();
   sandbox::ProcessListener& listener = *this;
-  process_ = session_->start({.argv = std::move(launch.value().argv),
-                              .environment = std::move(launch.value().environment),
-                              .input = dialect_->opening(),
-                              .keeps_input = true},
-                             listener);
+  parts_.process = parts_.session->start({.argv = std::move(launch.value().argv),
+                                          .environment = std::move(launch.value().environment),
+                                          .input = parts_.dialect->opening(),
+                                          .keeps_input = true},
+                                         listener);
   read_or_pause();
-  watch_silence();
+  silence_.begin();
+}
+
+SilenceWatch::Reason ProgramWork::silence_reason() const {
+  const auto open = steps_.open_steps();
+  return {.waits_for_us = calls_.is_any_waiting(),
+          .tool_is_running = steps_.is_any_at_work(),
+          .tool = open.empty() ? "" : output_.scrubbed(runs::to_utf8(open.back().name)) + " "};
 }
 
 void ProgramWork::read_or_pause() {
   const bool asks_human = phase_ == Phase::holding || phase_ == Phase::waiting;
-  if (process_) process_->pause(is_held_back_ || asks_human);
+  if (parts_.process) parts_.process->pause(is_held_back_ || asks_human);
+}
+
+// ── its turn ────────────────────────────────────────────────────────────────────────────────────
+
+void ProgramWork::on_output(sandbox::Stream stream, std::string_view bytes) {
+  silence_.hear();
+  if (stream == sandbox::Stream::out) return hear(parts_.dialect->feed(bytes));
+  complaints_ += bytes;
+  if (complaints_.size() > complaints_bytes_max) complaints_.erase(0, complaints_.size() - complaints_bytes_max);
+}
+
+void ProgramWork::on_exit(sandbox::Exit exit) {
+  const auto process = std::move(parts_.process);
+  const bool is_lost = exit.cause == sandbox::ExitCause::box_lost;
+  switch (phase_) {
+    case Phase::running: break;
+    case Phase::ending:
+      if (is_lost) return parts_.session->lose(exit.what);
+      return conclude();
+    case Phase::parking:
+      if (is_lost) return parts_.session->lose(exit.what);
+      return hold();
+    default: return;  // while a human is waited for: it is resumed when it goes on
+  }
+  if (is_lost) return parts_.session->lose(exit.what);
+  if (exit.cause == sandbox::ExitCause::not_started) {
+    return fail(Slug::agent_failed,
+                "The agent program " + agent_type() + " could not be started: " + runs::to_utf8(exit.what) + ".");
+  }
+  const auto alive = lifeline_.watch();
+  hear(parts_.dialect->end(exit_words(exit), output_.scrubbed(runs::to_utf8(complaints_))));
+  if (alive.expired() || phase_ != Phase::running || !parts_.session) return;
+  fail(Slug::agent_failed,
+       "The agent program " + agent_type() + " ended its turn without a result: " + exit_words(exit) + ".");
+}
+
+void ProgramWork::on_heard(Heard& heard) {
+  switch (heard.kind) {
+    case Heard::Kind::permission: return calls_.judge_permission(heard);
+    case Heard::Kind::withdrawn:
+      calls_.withdraw(ProgramQuestion::From::permission, heard.question);
+      return calls_.withdraw(ProgramQuestion::From::channel, heard.question);
+    case Heard::Kind::host_call:
+      return calls_.begin_host_call(
+          {.from = ProgramQuestion::From::channel, .number = heard.question, .call = std::move(heard.call)});
+    case Heard::Kind::deferred: is_deferred_ = true; return;
+    case Heard::Kind::failed: {
+      const auto& refusal = events_.refusal();
+      return fail(heard.slug, std::move(heard.text) + (refusal.empty() ? "" : " " + refusal));
+    }
+    default: break;
+  }
+  // It is finished. What it asked, it does not want to know any more; but a human is being asked.
+  if (phase_ == Phase::holding) return static_cast<void>(is_turn_over_ = true);
+  finish_turn();
+}
+
+void ProgramWork::hear(std::vector<Heard> heard) {
+  const auto alive = lifeline_.watch();
+  for (auto& one : heard) {
+    if (!events_.fits_journal(one)) return;
+    events_.hear(one, phase_ == Phase::running || phase_ == Phase::holding);
+    if (alive.expired() || !parts_.session) return;
+  }
+  pump();
+}
+
+void ProgramWork::pump() {
+  if (!parts_.process || !parts_.dialect) return;
+  if (const auto bytes = parts_.dialect->take_output(); !bytes.empty()) parts_.process->write(bytes);
+  if (parts_.process->unwritten_bytes() > unread_bytes_max) {
+    return fail(Slug::agent_failed, "The agent program " + agent_type() + " does not read what it is told.");
+  }
+  if (parts_.dialect->is_done_writing() && !std::exchange(is_input_closed_, true)) parts_.process->close_input();
+}
+
+void ProgramWork::on_bridge_call(tools::BridgeCall call) {
+  ProgramQuestion question{.from = ProgramQuestion::From::bridge,
+                           .number = call.number,
+                           .call = {std::move(call.call_id), std::move(call.tool), std::move(call.arguments)}};
+  if (!parts_.toolbox || phase_ == Phase::ending || phase_ == Phase::parking) {
+    return parts_.endpoint->answer(question.number, {.text = "The agent's turn is over.", .failed = true});
+  }
+  silence_.hear();
+  calls_.begin_host_call(std::move(question));
+}
+
+void ProgramWork::on_bridge_call_left(uint64_t number) {
+  if (phase_ == Phase::parking) return;  // it goes because we end it
+  calls_.withdraw(ProgramQuestion::From::bridge, number);
+}
+
+// ── waiting for a human ─────────────────────────────────────────────────────────────────────────
+
+void ProgramWork::on_session_question(egress::Question asked) {
+  if (launch_.is_model_host(asked.host) && asked.alias.empty()) {
+    return parts_.session->settle(asked.number, true, "");
+  }
+  calls_.judge_request(asked, phase_ == Phase::running || phase_ == Phase::holding || phase_ == Phase::waiting);
+}
+
+void ProgramWork::on_questions() {
+  if (phase_ == Phase::running && calls_.ask_next()) begin_wait();
+}
+
+void ProgramWork::begin_wait() {
+  phase_ = dispatch_.keeps_box ? Phase::holding : Phase::parking;
+  const auto alive = lifeline_.watch();
+  filler_.end();
+  if (!alive.expired()) output_.flush();
+  if (alive.expired()) return;
+  runtime_used_ms_ += (now_us() - runtime_began_us_) / 1000;
+  runtime_.cancel();
+  silence_.stop();
+  steps_.pause(now_us());
+  if (!dispatch_.keeps_box) return end_for_wait();
+  read_or_pause();
+  hold();
+}
+
+void ProgramWork::end_for_wait() {
+  const bool defers = calls_.asked()[0].from == ProgramQuestion::From::permission && launch_.can_defer();
+  if (!defers) return parts_.process->stop();
+  parts_.dialect->answer(calls_.asked()[0].number, {.kind = Answer::Kind::defer, .text = {}});
+  pump();
+  end_ = context_.loop().after(Millis{options_.end_ms_max}, [this] { parts_.process->stop(); });
+}
+
+void ProgramWork::hold() {
+  end_.cancel();
+  if (!dispatch_.keeps_box) {
+    parts_.endpoint.reset();
+    parts_.toolbox.reset();
+    parts_.home.reset();
+    if (!events_.emit_steps(steps_.let_go("The agent program was ended while a human is asked.", now_us()))) return;
+  }
+  parts_.session->hold([this] { raise_gate(); });
+}
+
+void ProgramWork::raise_gate() {
+  harness::Gate gate{.reason = calls_.asked()[0].request.reason,
+                     .lifetime_seconds = calls_.asked()[0].request.lifetime_seconds,
+                     .checkpoint = checkpoint(),
+                     .keeps_box = dispatch_.keeps_box};
+  for (const auto& question : calls_.asked()) {
+    gate.items.insert(gate.items.end(), question.request.items.begin(), question.request.items.end());
+  }
+  if (gate.keeps_box) {
+    phase_ = Phase::waiting;
+    output_.pause();
+  } else {
+    stop_all();
+  }
+  listener_.on_gate(std::move(gate));
+}
+
+std::string ProgramWork::checkpoint() const {
+  ProgramCheckpoint checkpoint{.agent_type = agent_type(),
+                               .session_id = events_.session_id(),
+                               .is_deferred = is_deferred_,
+                               .asked = calls_.asked_calls(),
+                               .decided = calls_.decided(),
+                               .steps = steps_.open_steps(),
+                               .session = parts_.session->state(),
+                               .step_count = steps_.count(),
+                               .said = events_.answer().text(),
+                               .said_bytes = static_cast<int64_t>(events_.said_bytes()),
+                               .has_spoken = filler_.has_words(),
+                               .filler_count = filler_.count(),
+                               .runtime_used_ms = runtime_used_ms_,
+                               .usage = events_.usage()};
+  for (auto& step : checkpoint.steps)
+    step.arguments = runs::scrubbed_json(dispatch_.secrets, std::move(step.arguments));
+  for (const auto& question : calls_.asked()) {
+    // The run continues from this checkpoint only if it was allowed.
+    if (!question.host.empty()) checkpoint.session.allowed_hosts.push_back(question.host);
+  }
+  return to_json(checkpoint);
+}
+
+bool ProgramWork::take_up_checkpoint() {
+  auto read = program_checkpoint_from_json(dispatch_.checkpoint);
+  if (read && read.value().agent_type != agent_type()) {
+    read = Error{ErrorKind::corrupt, "it is of the agent program " + read.value().agent_type};
+  }
+  if (!read) {
+    fail(Slug::run_interrupted,
+         "The run was approved but cannot go on: its checkpoint cannot be read, " + read.error().what + ".");
+    return false;
+  }
+  auto checkpoint = std::move(read).take();
+  is_deferred_ = checkpoint.is_deferred;
+  calls_.restore(std::move(checkpoint.asked), std::move(checkpoint.decided), dispatch_.results);
+  steps_.take_up(checkpoint.steps, checkpoint.step_count, now_us());
+  session_state_ = std::move(checkpoint.session);
+  events_.restore(std::move(checkpoint.session_id), std::move(checkpoint.said),
+                  static_cast<std::size_t>(checkpoint.said_bytes), checkpoint.usage);
+  filler_.restore(checkpoint.has_spoken, checkpoint.filler_count);
+  runtime_used_ms_ = checkpoint.runtime_used_ms;
+  return true;
+}
+
+void ProgramWork::go_on(std::vector<model::ClientResult> results) {
+  SLUICE_CHECK(phase_ == Phase::waiting);
+  context_.loop().defer([this, results = std::move(results), alive = lifeline_.watch()] {
+    if (alive.expired() || !parts_.session) return;
+    parts_.session->go_on();
+    output_.go_on();
+    if (alive.expired()) return;
+    begin_clocks();
+    steps_.go_on(now_us());
+    phase_ = Phase::running;
+    if (!calls_.go_on(results)) return;
+    if (!parts_.process) return resume_program();
+    if (is_turn_over_) return finish_turn();
+    silence_.go_on();
+    read_or_pause();
+    on_questions();
+  });
+}
+
+// Its process, or its sandbox, did not live to see the answer.
+void ProgramWork::resume_program() {
+  parts_.endpoint.reset();
+  calls_.forget();
+  parts_.toolbox.reset();
+  parts_.home.reset();
+  const auto open = steps_.open_steps();
+  if (!events_.emit_steps(steps_.let_go("The agent program ended while a human was asked.", now_us()))) return;
+  steps_.take_up(open, steps_.count(), now_us());
+  events_.begin_process();
+  open_box();
 }
 
 // ── what goes wrong, and the end ────────────────────────────────────────────────────────────────
 
-void ProgramWork::on_session_phase(std::string_view phase, std::string_view words, int64_t duration_ms) {
-  output_.emit_phase(phase, runs::to_utf8(words), duration_ms);
-}
-
-void ProgramWork::on_filler_trouble(std::string what) {
-  output_.emit(EventKind::log, runs::log_body("warn", "No filler from the small model: " + runs::to_utf8(what)));
-}
-
-bool ProgramWork::emit(StepEvents events) {
-  const auto alive = lifeline_.watch();
-  for (auto& told : events) {
-    if (is_beginning_of_call(told)) paragraphs_.end_round();
-    output_.emit(told.kind, std::move(told.body));
-    if (alive.expired()) return false;
-  }
-  return true;
-}
-
 // The process is given time to end by itself: what it still writes to its home belongs to the session.
 void ProgramWork::finish_turn() {
   const auto gave_up = "The agent program ended its turn without another word after this: ";
-  if (!refusal_.empty() && !emit({{EventKind::log, runs::log_body("warn", gave_up + refusal_)}})) return;
+  if (!events_.refusal().empty() &&
+      !events_.emit_steps({{EventKind::log, runs::log_body("warn", gave_up + events_.refusal())}}))
+    return;
   phase_ = Phase::ending;
-  silence_.cancel();
-  for (const auto& question : std::exchange(questions_, {})) {
-    if (question.from == Question::From::way_out) session_->settle(question.number, false, "The agent's turn is over.");
-  }
-  errands_.clear();
-  if (!process_) return conclude();
+  silence_.stop();
+  calls_.end_turn();
+  if (!parts_.process) return conclude();
   pump();
-  if (!std::exchange(is_input_closed_, true)) process_->close_input();
-  end_ = context_.loop().after(Millis{options_.end_ms_max}, [this] { process_->stop(); });
+  if (!std::exchange(is_input_closed_, true)) parts_.process->close_input();
+  end_ = context_.loop().after(Millis{options_.end_ms_max}, [this] { parts_.process->stop(); });
 }
 
 void ProgramWork::conclude() {
   phase_ = Phase::finishing;
   end_.cancel();
-  process_.reset();
-  door_.reset();
-  toolbox_.reset();
-  if (figures_ != nullptr) figures_->count_tokens(usage_);
+  parts_.process.reset();
+  parts_.endpoint.reset();
+  parts_.toolbox.reset();
+  launch_.count_tokens(events_.usage_of_process());
   const auto alive = lifeline_.watch();
-  end_filler();
+  filler_.end();
   if (!alive.expired()) output_.flush();
   if (alive.expired()) return;
-  if (emit(steps_.break_off("The agent program did not say how this ended.", now_us()))) keep_session();
+  if (events_.emit_steps(steps_.break_off("The agent program did not say how this ended.", now_us()))) keep_session();
 }
 
 void ProgramWork::keep_session() {
-  if (session_id_.empty()) return finish();
-  home_ = std::make_unique<ProgramHome>(*session_);
-  home_->write({session_file(agent_type(), session_id_)}, [this](Result<Unit> written) {
+  if (events_.session_id().empty()) return finish();
+  parts_.home = std::make_unique<ProgramHome>(*parts_.session);
+  parts_.home->write({session_file(agent_type(), events_.session_id())}, [this](Result<Unit> written) {
     if (!written) return fail(Slug::writeback_failed, "The session could not be kept: " + written.error().what + ".");
     finish();
   });
 }
 
 void ProgramWork::finish() {
-  session_->finish(said(), [this] {
-    const model::Usage usage{usage_before_.input_tokens + usage_.input_tokens,
-                             usage_before_.output_tokens + usage_.output_tokens};
+  parts_.session->finish(events_.answer().text(), [this] {
+    const auto usage = events_.usage();
     stop_all();
     listener_.on_finished(usage);
   });
@@ -317,27 +458,21 @@ void ProgramWork::finish() {
 
 void ProgramWork::fail(Slug slug, std::string detail) {
   const auto alive = lifeline_.watch();
-  process_.reset();
+  parts_.process.reset();
   output_.flush();
   if (alive.expired()) return;
-  detail = clean(runs::to_utf8(detail));
-  if (!emit(steps_.break_off(detail, now_us()))) return;
+  detail = output_.scrubbed(runs::to_utf8(detail));
+  if (!events_.emit_steps(steps_.break_off(detail, now_us()))) return;
   context_.log().write(
       world::LogLevel::warn, "agent program failed",
       {{"run", dispatch_.run.text()}, {"agent_type", agent_type()}, {"problem", model::entry_of(slug).name}});
-  if (session_) session_->forget_held();
+  if (parts_.session) parts_.session->forget_held();
   stop_all();
   listener_.on_failed({.slug = slug, .detail = std::move(detail)});
 }
 
 void ProgramWork::stop(Callback<void()> gone) {
-  // Before its box, in which they are.
-  process_.reset();
-  door_.reset();
-  errands_.clear();
-  toolbox_.reset();
-  home_.reset();
-  auto session = std::move(session_);
+  auto session = std::move(parts_.session);
   stop_all();
   if (!session) return context_.loop().defer(std::move(gone));
   session->stop(std::move(gone));
@@ -345,15 +480,15 @@ void ProgramWork::stop(Callback<void()> gone) {
 
 void ProgramWork::stop_all() {
   runtime_.cancel();
-  silence_.cancel();
+  silence_.stop();
   end_.cancel();
-  filler_.reset();
-  process_.reset();
-  door_.reset();
-  errands_.clear();
-  toolbox_.reset();
-  home_.reset();
-  session_.reset();
+  filler_.stop();
+  parts_.process.reset();
+  parts_.endpoint.reset();
+  calls_.stop();
+  parts_.toolbox.reset();
+  parts_.home.reset();
+  parts_.session.reset();
 }
 
 }  // namespace sluice::programs

@@ -1,4 +1,4 @@
-// A runner with hands, whose sandbox, watcher and supplies do as the test says.
+// A runner with sandboxes, whose sandbox, watcher and supplies do as the test says.
 #pragma once
 
 #include <gtest/gtest.h>

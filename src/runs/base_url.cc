@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/bytes.h"
 #include "gates/gates.h"
 
 namespace sluice::runs {
@@ -32,6 +33,15 @@ bool may_be_sent(const vault::Secret& secret, std::string_view host) {
   return secret.hosts.empty() || (name && std::ranges::any_of(secret.hosts, [&](const std::string& pattern) {
                                     return gates::host_matches(pattern, *name);
                                   }));
+}
+
+std::string basic_credentials(std::string_view user, std::string_view password) {
+  auto text = to_base64url(std::string(user) + ":" + std::string(password));
+  // The alphabet and the padding that base64url leaves out.
+  std::ranges::replace(text, '-', '+');
+  std::ranges::replace(text, '_', '/');
+  text.append((4 - text.size() % 4) % 4, '=');
+  return text;
 }
 
 }  // namespace sluice::runs

@@ -1,4 +1,4 @@
-// Which URLs an agent may have this server call, and which secrets may go there.
+// What is known about URLs that this server calls: their hosts, the secrets that may go there, and Basic credentials. Pure.
 #pragma once
 
 #include <string>
@@ -15,5 +15,8 @@ std::string_view host_of(std::string_view url);
 int port_of(std::string_view url);
 // Not bound to other hosts than this one.
 bool may_be_sent(const vault::Secret& secret, std::string_view host);
+
+// What follows "Basic " in an Authorization header (RFC 7617).
+std::string basic_credentials(std::string_view user, std::string_view password);
 
 }  // namespace sluice::runs

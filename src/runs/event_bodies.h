@@ -1,4 +1,4 @@
-// The bodies of the events that tell of tools and files (docs/formats/events.md).
+// The bodies of events about tools and files (docs/formats/events.md).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ToolAnswer {
   bool failed = false;
 };
 
-// Long arguments are shortened: a file that is written need not be told twice.
+// Long arguments are shortened: a file that is written need not be reported twice.
 std::string step_running(std::string_view id, const models::ToolCall& call);
 std::string step_ended(std::string_view id, std::string_view name, const ToolAnswer& answer, int64_t duration_ms);
 std::string printed_body(std::string_view id, sandbox::Stream stream, std::string_view text);
@@ -31,7 +31,7 @@ std::string diff_body(std::string_view diff);
 // What the run alone changed, where the diff of the whole workspace has more or less in it.
 std::string run_diff_body(std::string_view diff);
 std::string overflow_body();
-// So many news of files were not told one by one.
+// So many changes of files were not reported one by one.
 std::string more_files_body(int64_t count);
 
 }  // namespace sluice::runs

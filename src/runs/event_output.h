@@ -1,7 +1,7 @@
-// All that a run tells, in order and without the values of secrets.
+// The events of a run, in order and without the values of secrets.
 //
 // Words of the model (text, reasoning, filler) are streams: what may be the beginning of a value waits for
-// more, but never longer than until something else is told.
+// more, but never longer than until another event comes.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class EventOutput {
   // called.
   EventOutput(world::Loop& loop, SharedSecrets secrets, harness::DispatchListener& listener);
 
-  // What was told in a life before this one, and is not told again.
+  // What was emitted in a life before this one, and is not emitted again.
   void skip(Replay replay) { replay_ = std::move(replay); }
   const Replay& replay() const { return replay_; }
   // The model did not say again what it said.
@@ -38,7 +38,7 @@ class EventOutput {
   // What was held back: nothing more of it comes for now.
   void flush();
 
-  // While a human is waited for, nothing is told; what there was is told afterwards, in its order.
+  // While a human is waited for, nothing is emitted; events wait, and follow afterwards in their order.
   void pause() { is_paused_ = true; }
   void go_on();
 

@@ -1,4 +1,4 @@
-// Whether an object is still there after it called back: a listener may drop whoever is calling it.
+// Whether an object is still there after it called back: a listener may drop the object that calls it.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class Lifeline {
   Watch watch() const { return line_; }
 
  private:
-  // Nobody shares it: it is a shared_ptr for the sake of the weak ones, which see its end.
+  // It is not shared: it is a shared_ptr for the sake of the weak ones, which see its end.
   std::shared_ptr<const char> line_ = std::make_shared<const char>('\0');
 };
 

@@ -12,7 +12,8 @@ class Paragraphs {
   // A tool was called: what is said next is another paragraph, if anything was said before.
   void end_round() { is_due_ = has_said_; }
 
-  // What has to be told before `text`, which is told next; mostly empty. White space of the model's own is enough.
+  // What has to be emitted before `text`, which is emitted next; mostly empty. White space of the model's own is
+  // enough.
   std::string before(std::string_view text) {
     if (text.empty()) return {};
     const bool is_missing = is_due_ && !ends_apart_ && !is_space(text.front());
@@ -21,7 +22,7 @@ class Paragraphs {
     return is_missing ? "\n\n" : "";
   }
 
-  // Text that was told without before(), for example before the run was taken over.
+  // Text that was emitted without before(), for example before the run was taken over.
   void note(std::string_view text) {
     if (text.empty()) return;
     has_said_ = true;

@@ -1,4 +1,4 @@
-// What a resumed run has told before, and must not tell again.
+// What a resumed run has emitted before, and must not emit again.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ class Replay {
   Replay(std::string told_text, std::string told_reasoning)
       : text_{std::move(told_text)}, reasoning_{std::move(told_reasoning)} {}
 
-  // The part of `delta` that was not told before; none at all when the model does not say again
+  // The part of `delta` that was not emitted before; none at all when the model does not say again
   // what it said.
   std::optional<std::string_view> text(std::string_view delta) { return text_.skip(delta); }
   std::optional<std::string_view> reasoning(std::string_view delta) { return reasoning_.skip(delta); }
 
-  // Everything told before has been heard again.
+  // The model has said again everything that was emitted before.
   bool is_over() const { return text_.is_over() && reasoning_.is_over(); }
 
  private:

@@ -5,15 +5,14 @@
 // Everything here is called on the loop's thread. It knows no sandbox session, no tool and no model.
 #pragma once
 
-#include "runs/base_url.h"           // IWYU pragma: export
-#include "runs/basic_credentials.h"  // IWYU pragma: export
-#include "runs/event_bodies.h"       // IWYU pragma: export
-#include "runs/event_output.h"       // IWYU pragma: export
-#include "runs/lifeline.h"           // IWYU pragma: export
-#include "runs/off_loop.h"           // IWYU pragma: export
-#include "runs/output_text.h"        // IWYU pragma: export
-#include "runs/paragraphs.h"         // IWYU pragma: export
-#include "runs/replay.h"             // IWYU pragma: export
-#include "runs/run_clock.h"          // IWYU pragma: export
-#include "runs/scrubbed_text.h"      // IWYU pragma: export
-#include "runs/text_lines.h"         // IWYU pragma: export
+#include "runs/base_url.h"       // IWYU pragma: export
+#include "runs/event_bodies.h"   // IWYU pragma: export
+#include "runs/event_output.h"   // IWYU pragma: export
+#include "runs/lifeline.h"       // IWYU pragma: export
+#include "runs/off_loop.h"       // IWYU pragma: export
+#include "runs/output_text.h"    // IWYU pragma: export
+#include "runs/paragraphs.h"     // IWYU pragma: export
+#include "runs/replay.h"         // IWYU pragma: export
+#include "runs/run_clock.h"      // IWYU pragma: export
+#include "runs/scrubbed_text.h"  // IWYU pragma: export
+#include "runs/text_lines.h"     // IWYU pragma: export

@@ -11,7 +11,7 @@
 
 namespace sluice::runs {
 
-// Shared with the engine, which replaces them, and with all that is told: a box's processes may outlive the run.
+// Shared with the engine, which replaces them, and with every event output: a sandbox's processes may outlive the run.
 using SharedSecrets = std::shared_ptr<const vault::Secrets>;
 
 // One stream, in pieces: what may be the beginning of a value is held back.
@@ -20,14 +20,14 @@ class ScrubbedText {
   // Null: there are none. Those that come while the text flows count from then on.
   explicit ScrubbedText(SharedSecrets secrets) : secrets_(std::move(secrets)) {}
 
-  // What can be told now; perhaps nothing.
+  // What can be emitted now; perhaps nothing.
   std::string push(std::string piece);
   // The rest. What is pushed after it is another text.
   std::string finish();
 
  private:
   const SharedSecrets secrets_;
-  std::shared_ptr<const vault::Scrubber> scrubber_;  // shared with whoever scrubs besides: it is of many secrets
+  std::shared_ptr<const vault::Scrubber> scrubber_;  // shared, because it is of many secrets
   std::optional<vault::ScrubStream> stream_;         // empty: there is nothing to look for
 };
 

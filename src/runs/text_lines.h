@@ -1,4 +1,4 @@
-// Bytes that come in pieces, taken apart into lines. Whoever feeds it bounds it by held_bytes().
+// Bytes that come in pieces, taken apart into lines. The caller bounds it by held_bytes().
 #pragma once
 
 #include <cstddef>

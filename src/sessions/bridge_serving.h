@@ -1,4 +1,4 @@
-// How the runner comes by a server of HTTP for a box's listener.
+// How the runner comes by a server of HTTP for a sandbox's listener.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace sluice::sessions {
 
-// Answers HTTP on a listening socket; given by whoever has a reactor.
+// Answers HTTP on a listening socket; given by the owner of a reactor.
 using ServeBridge = std::function<Result<std::unique_ptr<net::Server>>(OwnedFd listener, net::Handler handler)>;
 
 }  // namespace sluice::sessions

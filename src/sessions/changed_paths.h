@@ -1,4 +1,5 @@
-// What a command changed in its box's workspace, told by the times that the kernel put on the box's upper directory.
+// What a command changed in its sandbox's workspace, known by the times that the kernel put on the sandbox's upper
+// directory.
 #pragma once
 
 #include <sys/stat.h>

@@ -8,7 +8,7 @@ using sandbox::Stream;
 
 namespace {
 
-constexpr std::size_t piece_bytes_max = 64 * 1024;  // of what is told at once
+constexpr std::size_t piece_bytes_max = 64 * 1024;  // of what is emitted at once
 
 }  // namespace
 

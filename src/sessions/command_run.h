@@ -1,4 +1,4 @@
-// A command in a box, from its start to its end: what it prints becomes text without secrets, gathered turn by
+// A command in a sandbox, from its start to its end: what it prints becomes text without secrets, gathered turn by
 // turn, and bounded, so that a flood costs no memory.
 #pragma once
 
@@ -31,12 +31,12 @@ struct CommandBounds {
   bool emits_only_cut = false;        // on_printed() is called at the end, if `printed` had to leave something out
 };
 
-// `bash` is `sh` in a box that has no bash.
+// `bash` is `sh` in a sandbox that has no bash.
 //
 // Dropping it kills the command, unless it is a background one, and nothing is heard any more.
 class CommandRun final : private sandbox::ProcessListener {
  public:
-  // `box`, `loop` and `listener` must outlive this. No callback comes from inside. What is printed is scrubbed.
+  // `sandbox`, `loop` and `listener` must outlive this. No callback comes from inside. What is printed is scrubbed.
   CommandRun(sandbox::Box& box, sandbox::Command command, CommandBounds bounds, runs::SharedSecrets secrets,
              world::Loop& loop, CommandListener& listener);
 

@@ -1,5 +1,5 @@
 // Tells the operator's hooks which files changed (H-4): a signed POST and a command. As well as it
-// can: what nobody takes is dropped, and a run never waits for it.
+// can: what no hook takes is dropped, and a run never waits for it.
 #pragma once
 
 #include <cstdint>

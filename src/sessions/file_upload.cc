@@ -73,7 +73,7 @@ void FileUpload::fail(const std::string& why) {
                                            "\" cannot be put into the sandbox: " + why + "."});
 }
 
-// Whoever hears it may drop this.
+// The callback may drop this.
 void FileUpload::finish(Result<Unit> result) {
   auto done = std::move(done_);
   done(std::move(result));

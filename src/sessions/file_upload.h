@@ -1,5 +1,5 @@
 // The files of one dispatch, put below /workspace/attachments before anybody works there. They are written from
-// inside the box, by its own user: a link that an earlier turn left there leads nowhere but into the box.
+// inside the sandbox, by its own user: a link that an earlier turn left there leads nowhere but into the sandbox.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace sluice::sessions {
 class FileWork final {
  public:
   FileWork(world::Loop& loop, int64_t ms_max) : loop_(loop), ms_max_(ms_max) {}
-  // Nobody waits any more: what is under way stops.
+  // The answers are not wanted any more: what is under way stops.
   ~FileWork() { stop_.request_stop(); }
   FileWork(const FileWork&) = delete;
   FileWork& operator=(const FileWork&) = delete;
@@ -30,21 +30,21 @@ class FileWork final {
   void send(world::Workers& workers, std::string what, Callback<Result<Answer>(std::stop_token)> work,
             Callback<void(Result<Answer>)> then, Callback<void(Result<Answer>)> unwanted = nullptr) {
     const auto job = jobs_.emplace(jobs_.end());
-    auto heard = std::make_shared<Callback<void(Result<Answer>)>>(std::move(then));
-    job->deadline = loop_.after({ms_max_}, [this, job, heard, what = std::move(what)] {
+    auto waiting = std::make_shared<Callback<void(Result<Answer>)>>(std::move(then));
+    job->deadline = loop_.after({ms_max_}, [this, job, waiting, what = std::move(what)] {
       stop_.request_stop();
       Error late{ErrorKind::unavailable, what + " took longer than " + std::to_string(ms_max_ / 1000) + " s"};
-      auto told = std::exchange(*heard, nullptr);
+      auto callback = std::exchange(*waiting, nullptr);
       jobs_.erase(job);
-      told(std::move(late));
+      callback(std::move(late));
     });
     runs::run_off_loop<Result<Answer>>(
         workers, job->wanted.watch(),
         [work = std::move(work), stop = stop_.get_token()]() mutable { return work(std::move(stop)); },
-        [this, job, heard](Result<Answer> answer) {
-          auto told = std::exchange(*heard, nullptr);
+        [this, job, waiting](Result<Answer> answer) {
+          auto callback = std::exchange(*waiting, nullptr);
           jobs_.erase(job);
-          told(std::move(answer));
+          callback(std::move(answer));
         },
         std::move(unwanted));
   }

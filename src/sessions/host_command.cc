@@ -21,7 +21,7 @@ Error failed(const std::string& what, int reason) {
   return {ErrorKind::unavailable, what + ": " + std::strerror(reason)};
 }
 
-// A file, not a pipe: a command that does not read its input cannot hold up whoever writes it.
+// A file, not a pipe: a command that does not read its input cannot hold up its writer.
 Result<OwnedFd> file_with(const std::string& input) {
   OwnedFd file(memfd_create("input", MFD_CLOEXEC));
   if (!file) return failed("memfd_create", errno);

@@ -1,4 +1,4 @@
-// Where conversations' boxes stand between their runs.
+// Where conversations' sandboxes stand between their runs.
 #pragma once
 
 #include <map>
@@ -12,13 +12,13 @@ namespace sluice::sessions {
 
 class KeptSandboxes {
  public:
-  // Null: there is none, or one that stands on other ground, which is killed. Whoever takes one gives it back, or says
+  // Null: there is none, or one over other layers, which is killed. A session that takes one gives it back, or says
   // that it is gone.
   std::unique_ptr<LiveSandbox> take(model::ConversationId conversation, const std::string& home,
                                     const std::vector<harness::SkillUse>& skills);
-  // A run has a box that it means to give back.
+  // A run has a sandbox that it means to give back.
   void lend(model::ConversationId conversation) { lent_.insert(conversation); }
-  // Until then its box is nobody's. If it was released meanwhile, it is killed.
+  // Until then the sandbox has no user. If it was released meanwhile, it is killed.
   void give_back(model::ConversationId conversation, std::unique_ptr<LiveSandbox> box);
   // It does not come back.
   void forget(model::ConversationId conversation);

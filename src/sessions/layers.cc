@@ -33,7 +33,7 @@ Error failed(std::string_view what, const std::string& path, const std::error_co
   return {ErrorKind::unavailable, std::string(what) + " " + path + ": " + error.message()};
 }
 
-// A name that can be a directory's, whoever chose it.
+// Whether the name can be a directory's.
 std::string directory_name(const std::string& id) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   const bool is_plain = !id.empty() && id.size() <= 64 && id.find_first_not_of(plain) == std::string::npos;
@@ -128,7 +128,7 @@ Result<Unit> hide(const fs::path& path, workspace::Owner owner) {
   return Unit{};
 }
 
-// What a box made and took away again leaves no trace in its changes. Over a layer that still has it, it must be
+// What a sandbox made and took away again leaves no trace in its changes. Over a layer that still has it, it must be
 // hidden.
 Result<Unit> hide_vanished(const fs::path& layer, const fs::path& earlier, const LayerWork& work) {
   auto names = names_in(earlier);

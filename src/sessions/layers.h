@@ -26,29 +26,29 @@ namespace sluice::sessions {
 
 // A conversation that works in another repository has another workspace.
 std::string layer_home(const std::string& state_dir, const harness::Dispatch& dispatch);
-// Whose workspace nobody goes on with: its home is removed after the run.
+// False: the workspace is not used again, and its home is removed after the run.
 bool is_kept(const harness::Dispatch& dispatch);
 
-// When nobody works yet: takes what a killed server left of workspaces that are not kept out of the
+// Before the first run: takes what a killed server left of workspaces that are not kept out of the
 // way, quickly. What it answers is to be removed.
 std::vector<std::string> set_aside_unkept(const std::string& state_dir);
 
-// What a directory of workspaces is called once nobody goes on with it.
+// What a directory of workspaces is called once it is not used any more.
 std::string aside_name(const std::string& name);
 
 // Topmost first; none if `home` is not there. Clears away what is left of broken-off work, and stale layers of runs
 // that waited.
 Result<workspace::Layers> read_layers(const std::string& home);
 
-// What a box changed, and what lies below it.
+// What a sandbox changed, and what lies below it.
 struct LayerWork {
   int changes_fd;
   std::string home;
   workspace::Layers below;  // the conversation's
   std::string mark;         // of the run, so that two never write to one place
   workspace::Owner owner;
-  workspace::Layers held = {};  // the run's own, between the box's changes and `below`
-  std::string kept = {};        // what earlier runs in the same box changed: the box's changes have it in them
+  workspace::Layers held = {};  // the run's own, between the sandbox's changes and `below`
+  std::string kept = {};        // what earlier runs in the same sandbox changed: the sandbox's changes have it in them
   std::string gathered = {};    // what gather_changes() made of all this
   std::stop_token stop = {};    // what walks over files looks at it
 };
@@ -66,7 +66,7 @@ workspace::Changes since_then(const LayerWork& work, int top_fd);
 Result<std::string> hold_changes(const LayerWork& work, int number);
 // The number of one.
 int held_number(std::string_view name);
-// Every run that held something. What cannot be listed, or has a name that nobody here gives, is left out.
+// Every run that held something. What cannot be listed, or has a name that is not given here, is left out.
 std::vector<harness::ParkedRun> list_held(const std::string& state_dir);
 // Removes all that a run held, wherever it is among the conversation's workspaces.
 void remove_held(const std::string& state_dir, model::ConversationId conversation, model::RunId run);
@@ -81,7 +81,7 @@ struct LayerDraft {
 // When there would be more than `layers_max`, the draft has all of them in it. `home` is made when there is
 // something to keep in it.
 Result<LayerDraft> draft_layer(const LayerWork& work, int layers_max = 20);
-// The same for layers that a box is about to be opened over, and kept.
+// The same for layers that a sandbox is about to be opened over, and kept.
 Result<workspace::Layers> compacted(const LayerWork& work, int layers_max = 20);
 void discard(const Result<LayerDraft>& draft);
 // Quick; not blocking for long. What was in its place lies at `from` then, to be discarded.

@@ -49,7 +49,7 @@ void LiveSandbox::open(sandbox::BoxRequest request, Callback<void(Result<Unit>)>
               if (alive.expired()) return;
               if (!opened) return then(std::move(opened));
               box_.box()->on_lost([this, alive](std::string what) {
-                // Not from inside the box, which this drops.
+                // Not from inside the sandbox, which this drops.
                 host_.loop.defer([this, alive, what = std::move(what)]() mutable {
                   if (!alive.expired()) hear_lost(std::move(what));
                 });
@@ -98,8 +98,8 @@ void LiveSandbox::run_in_background(std::string step_id, sandbox::Command comman
       std::make_unique<Background>(*this, std::move(step_id), std::move(command), std::move(secrets)));
 }
 
-void LiveSandbox::serve(egress::RunAccess guest) {
-  if (outlet_) outlet_->serve(std::move(guest), *this);
+void LiveSandbox::serve(egress::RunAccess access) {
+  if (outlet_) outlet_->serve(std::move(access), *this);
 }
 
 void LiveSandbox::suspend(bool suspended) {
@@ -108,8 +108,8 @@ void LiveSandbox::suspend(bool suspended) {
   if (outlet_) outlet_->hold(suspended);
 }
 
-void LiveSandbox::on_request(egress::RequestRecord passage) {
-  if (user_ != nullptr) user_->on_sandbox_passage(std::move(passage));
+void LiveSandbox::on_request(egress::RequestRecord record) {
+  if (user_ != nullptr) user_->on_sandbox_request(std::move(record));
 }
 
 void LiveSandbox::on_question(egress::Question question) {

@@ -1,4 +1,4 @@
-// A box with all that belongs to it for as long as it lives: its way out, the watch on its files, what runs in its
+// A sandbox with all that belongs to it for as long as it lives: its way out, the watch on its files, what runs in its
 // background, and what lies below it. A run works in it; a conversation may keep it for its next run.
 #pragma once
 
@@ -27,9 +27,9 @@ class SandboxUser {
   virtual void on_sandbox_files(std::vector<workspace::FileNews> news) = 0;
   // By a command in the background.
   virtual void on_sandbox_printed(const std::string& step_id, sandbox::Stream stream, std::string text) = 0;
-  virtual void on_sandbox_passage(egress::RequestRecord passage) = 0;
+  virtual void on_sandbox_request(egress::RequestRecord record) = 0;
   virtual void on_sandbox_question(egress::Question question) = 0;
-  // It ended by itself. May drop the box.
+  // It ended by itself. May drop the sandbox.
   virtual void on_sandbox_lost(std::string what) = 0;
 };
 
@@ -52,26 +52,26 @@ class LiveSandbox final : private egress::SandboxProxyListener {
   Result<Unit> watch_files();
   void settle_files();
   void run_in_background(std::string step_id, sandbox::Command command, runs::SharedSecrets secrets);
-  // From now on its requests are this guest's.
-  void serve(egress::RunAccess guest);
+  // From now on its requests are those of the run that has this access.
+  void serve(egress::RunAccess access);
 
   // Its processes stop where they are, and no request of theirs leaves; also if it is not open yet.
   void suspend(bool suspended);
-  // Nobody's: its processes go on, its requests do not, and nobody hears of it.
+  // Without a user: its processes go on, its requests do not, and nothing of it is reported.
   void leave();
   // Another run's.
   void enter(SandboxUser& user) {
     user_ = &user;
     ++user_count_;
   }
-  // When it ends while it is nobody's.
+  // When it ends while it has no user.
   void when_lost(Callback<void()> then) { when_lost_ = std::move(then); }
 
   // Kills what is inside; `gone` when that is proven, or with the reason why it is not, also after this is dropped. A
-  // box that is still being opened is given up. Its descriptors stay good.
+  // sandbox that is still being opened is given up. Its descriptors stay good.
   void kill(Callback<void(Result<Unit>)> gone);
 
-  // ── what lies below, as whoever opened it knows ──
+  // ── what lies below, as the session that opened it knows ──
   workspace::Layers layers;          // the conversation's, when it was opened
   std::string kept;                  // where what it changed was kept; empty: nowhere yet
   std::vector<sandbox::Bind> binds;  // skills
@@ -81,13 +81,13 @@ class LiveSandbox final : private egress::SandboxProxyListener {
  private:
   class Background;
 
-  void on_request(egress::RequestRecord passage) override;
+  void on_request(egress::RequestRecord record) override;
   void on_question(egress::Question question) override;
   void open_bridge();
   void hear_lost(std::string what);
 
   const Host& host_;
-  SandboxUser* user_;  // null: nobody's
+  SandboxUser* user_;  // null: none
   int user_count_ = 1;
   bool is_suspended_ = false;
   Callback<void()> when_lost_;

@@ -245,7 +245,7 @@ void RepositoryFetch::on_ended(sandbox::Exit exit, std::string printed) {
   if (exit.cause == sandbox::ExitCause::exited && exit.code == 0) return run_next();
   const bool is_too_plain = printed.find(no_shallow_words) != std::string::npos;
   if (is_too_plain && remark_ && dispatch_.materials.repository->depth > 0) return run_without_depth();
-  // git knows only that nobody was reached.
+  // git knows only that no host was reached.
   if (door_ && door_->fault()) return finish(fault_of_door());
   finish(Error{ErrorKind::unavailable,
                shown("git: " + outcome_words(exit, std::move(printed), options_.clone_timeout_ms))});
@@ -312,7 +312,7 @@ void RepositoryFetch::take(Result<LayerDraft> draft) {
   finish(workspace::Layers{draft.value().to});
 }
 
-// Whoever hears it may drop this.
+// The callback may drop this.
 void RepositoryFetch::finish(Result<workspace::Layers> layers) {
   auto done = std::move(done_);
   done(std::move(layers));

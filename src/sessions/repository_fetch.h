@@ -1,6 +1,6 @@
 // A repository, cloned in a sandbox of its own and frozen into the first layer of a workspace. What git reaches there
 // is the host of the repository, through a listener that the server answers, and nothing else. The credential is in the
-// environment of git there, and nowhere else: not in its arguments, not in a file, not in the agent's box. It is a
+// environment of git there, and nowhere else: not in its arguments, not in a file, not in the agent's sandbox. It is a
 // secret in reach of the run, or one of the operator's.
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace sluice::sessions {
 
-// The commands that fetch it, in order. `denied` or `invalid`, in words for whoever made the
+// The commands that fetch it, in order. `denied` or `invalid`, in words for the person who made the
 // repository, when it may not be fetched.
 Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
                                                      const SessionOptions& options, const vault::Secrets* secrets);
@@ -45,7 +45,7 @@ class RepositoryFetch final : private CommandListener {
   RepositoryFetch(const SessionOptions& options, const harness::Dispatch& dispatch, Needs needs,
                   Callback<void(std::string)> remark, Callback<void(Result<workspace::Layers>)> done);
 
-  // To be dropped then. `gone`: nothing is left of the box.
+  // To be dropped then. `gone`: nothing is left of the sandbox.
   void stop(Callback<void()> gone);
 
  private:

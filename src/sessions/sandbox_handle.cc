@@ -47,7 +47,7 @@ void SandboxHandle::kill(Callback<void(Result<Unit>)> gone) {
 
 void SandboxHandle::prove(const std::shared_ptr<State>& state) {
   state->box->kill([state](Result<Unit> proof) {
-    // The box may be dropped at last, but not from inside its own callback.
+    // The sandbox may be dropped at last, but not from inside its own callback.
     state->loop.defer([state, proof = std::move(proof)]() mutable { end(*state, std::move(proof)); });
   });
 }

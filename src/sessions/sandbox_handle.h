@@ -1,4 +1,4 @@
-// A box from the moment it is asked for to the proof that it is gone, wherever its owner stands when
+// A sandbox from the moment it is asked for to the proof that it is gone, wherever its owner stands when
 // it wants no more of it.
 #pragma once
 
@@ -27,9 +27,9 @@ class SandboxHandle {
   // Null before it is open.
   sandbox::Box* box() const { return state_->box.get(); }
 
-  // Kills what is inside; `gone` when it is proven, or with the reason why it is not; also when there never was a box,
-  // and also after this is dropped. A box that is still being opened is given up and not waited for. Never from inside.
-  // The box's descriptors stay good for as long as this lives.
+  // Kills what is inside; `gone` when it is proven, or with the reason why it is not; also when there never was a
+  // sandbox, and also after this is dropped. A sandbox that is still being opened is given up and not waited for. Never
+  // from inside. The sandbox's descriptors stay good for as long as this lives.
   void kill(Callback<void(Result<Unit>)> gone);
 
  private:

@@ -1,4 +1,4 @@
-// What happens when hands fail, are stopped, or are dropped.
+// What happens when a sandbox session fails, is stopped, or is dropped.
 #include "runner/session_fixture.h"
 
 namespace sluice::sessions {

@@ -1,4 +1,4 @@
-// What an agent does with its hands, and what is told of it.
+// What an agent does in its sandbox, and what is reported of it.
 #include "runner/session_fixture.h"
 
 namespace sluice::sessions {

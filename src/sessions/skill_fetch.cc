@@ -68,7 +68,7 @@ void SkillFetch::next() {
 void SkillFetch::look_up(const harness::SkillUse& skill) {
   file_work_.send<bool>(
       workers_, "looking for its files",
-      [directory = plan_.shelf + "/" + skill.sha256](const std::stop_token&) -> Result<bool> {
+      [directory = plan_.bundles_dir + "/" + skill.sha256](const std::stop_token&) -> Result<bool> {
         std::error_code error;
         return fs::is_directory(directory, error);
       },
@@ -88,7 +88,7 @@ void SkillFetch::fetch(const harness::SkillUse& skill) {
 }
 
 void SkillFetch::unpack(const harness::SkillUse& skill, std::string bundle) {
-  const auto directory = plan_.shelf + "/" + skill.sha256;
+  const auto directory = plan_.bundles_dir + "/" + skill.sha256;
   file_work_.send<Unit>(
       workers_, "unpacking its bundle",
       [directory, digest = skill.sha256, draft = directory + "." + plan_.mark + ".part", bundle = std::move(bundle),
@@ -103,7 +103,7 @@ void SkillFetch::unpack(const harness::SkillUse& skill, std::string bundle) {
 }
 
 void SkillFetch::take(const harness::SkillUse& skill) {
-  binds_.push_back({.from = plan_.shelf + "/" + skill.sha256, .to = "/skills/" + skill.name});
+  binds_.push_back({.from = plan_.bundles_dir + "/" + skill.sha256, .to = "/skills/" + skill.name});
   next();
 }
 
@@ -111,7 +111,7 @@ void SkillFetch::fail(const harness::SkillUse& skill, const std::string& why) {
   finish(Error{ErrorKind::invalid, "The skill \"" + skill.name + "\" cannot be used: " + why + "."});
 }
 
-// Whoever hears it may drop this.
+// The callback may drop this.
 void SkillFetch::finish(Result<std::vector<sandbox::Bind>> binds) {
   auto done = std::move(done_);
   done(std::move(binds));

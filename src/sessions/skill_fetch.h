@@ -1,4 +1,4 @@
-// The skills of one dispatch, unpacked where a box can see them. A bundle is fetched once and kept by
+// The skills of one dispatch, unpacked where a sandbox can see them. A bundle is fetched once and kept by
 // its digest, so the next dispatch that names it finds it there.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace sluice::sessions {
 class SkillFetch {
  public:
   struct Plan {
-    std::string shelf;  // the directory they are kept in
+    std::string bundles_dir;  // the directory they are kept in
     workspace::Owner owner;
     std::string mark;  // of the run
     int64_t step_ms_max = 0;

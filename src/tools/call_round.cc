@@ -61,7 +61,7 @@ void CallRound::next() {
   state_.step_used_ms = 0;
   began_us_ = needs_.context.loop.monotonic_us();
   if (!emit(EventKind::step, runs::step_running(state_.step_id, call()))) return;
-  // Once one step is known, nobody does the run's work a second time.
+  // Once one step is known, the run's work is not done a second time.
   if (needs_.dispatch.witness == nullptr || needs_.step_count > 1) return begin_call();
   needs_.dispatch.witness->see([this, alive = lifeline_.watch()] {
     if (!alive.expired()) begin_call();
@@ -170,7 +170,7 @@ void CallRound::go_on(const std::vector<model::ClientResult>& results) {
   if (asked == Asked::passage) needs_.session->allow_host(state_.host);
   if (run_) return look_at_questions();
   questions_.clear();
-  // Where the box stayed, the command may have ended only now.
+  // Where the sandbox stayed, the command may have ended only now.
   needs_.session->find_changed([this, asked, items, alive = lifeline_.watch()](const std::vector<std::string>& paths) {
     if (alive.expired()) return;
     if (!paths.empty()) note_changed(paths);
@@ -284,7 +284,7 @@ void CallRound::break_off(const std::string& why) {
 
 bool CallRound::emit(EventKind kind, std::string body) {
   const auto alive = lifeline_.watch();
-  listener_.on_call_event(kind, std::move(body));
+  needs_.output.emit(kind, std::move(body));
   return !alive.expired();
 }
 

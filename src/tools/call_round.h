@@ -1,6 +1,6 @@
-// The tool calls of one round, answered one after another, each told as a step (S-9). Before a call is carried out the
-// agent's policy is asked; where a human must be, the round waits. It waits too for what the client carries out itself:
-// for all such calls that follow each other at once.
+// The tool calls of one round, answered one after another, each reported as a step (S-9). Before a call is carried out
+// the agent's policy is asked; where a human must be, the round waits. It waits too for what the client carries out
+// itself: for all such calls that follow each other at once.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,6 @@ namespace sluice::tools {
 class CallRoundListener {
  public:
   virtual ~CallRoundListener() = default;
-  virtual void on_call_event(model::EventKind kind, std::string body) = 0;
   // The round waits until go_on(), of this or of another that begins with its state().
   virtual void on_call_waits(ApprovalRequest request) = 0;
   // The last that is heard: one for each call, in their order.
@@ -40,7 +39,8 @@ class CallRound final : private sessions::CommandListener, private HostCallListe
     const harness::Dispatch& dispatch;
     sessions::SandboxSession* session;  // null: there are none
     Toolbox& toolbox;
-    int& step_count;  // steps are numbered on from it, so that a run's ids are unique
+    runs::EventOutput& output;  // whose listener may drop this whenever it is called
+    int& step_count;            // steps are numbered on from it, so that a run's ids are unique
   };
   // All needs and `listener` must outlive this.
   CallRound(Needs needs, CallState state, CallRoundListener& listener);
@@ -49,12 +49,12 @@ class CallRound final : private sessions::CommandListener, private HostCallListe
   void begin() { next(); }
   // A human agreed to what the call that waits asked for, or the client gave results.
   void go_on(const std::vector<model::ClientResult>& results);
-  // A request of the box waits at its way out.
+  // A request of the sandbox waits at its way out.
   void hear(egress::Question question);
   // The run ends here: the step that is running has failed. The listener may drop this.
   void break_off(const std::string& why);
 
-  // While it waits. The command is broken off: its box goes away. So may the toolbox.
+  // While it waits. The command is broken off: its sandbox goes away. So may the toolbox.
   void let_go();
   // What the command that waits changed in the workspace.
   void note_changed(const std::vector<std::string>& paths);

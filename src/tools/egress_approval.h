@@ -1,4 +1,4 @@
-// A request that waits at the box's way out, in words: what a human is asked about it, and what it is refused with
+// A request that waits at the sandbox's way out, in words: what a human is asked about it, and what it is refused with
 // where none is asked. Pure.
 #pragma once
 

@@ -11,13 +11,13 @@
 
 namespace sluice::tools {
 
-// False from whatever is told: the listener dropped this.
+// False, from every function: the listener dropped this.
 class HostCallOutput {
  public:
   // `context` and `listener` must outlive it.
   HostCallOutput(const Context& context, runs::SharedSecrets secrets, HostCallListener& listener);
 
-  // Names without a prefix are not a tool's to give: they get one. Whoever tells it on scrubs `value`, which is JSON.
+  // Names without a prefix are not a tool's to give: they get one. The listener scrubs `value`, which is JSON.
   bool custom(std::string_view name, std::string_view value);
   bool output(std::string text);
   // The last.

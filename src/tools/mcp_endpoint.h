@@ -43,7 +43,7 @@ class McpEndpoint {
 
   // Nothing when the program waits for it no more.
   void answer(uint64_t number, const runs::ToolAnswer& answer);
-  // Tells the program that the call is under way; keeps its patience alive, where it has asked to be told.
+  // Tells the program that the call is under way; keeps its patience alive, where it has asked for it.
   void report_progress(uint64_t number, std::string_view words);
 
  private:

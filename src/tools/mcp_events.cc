@@ -9,7 +9,7 @@ namespace sluice::tools {
 namespace {
 
 constexpr std::size_t id_bytes_max = 1'024;
-constexpr int64_t idle_ms_max = 300'000;  // silence after which nobody knows whether the server is still there
+constexpr int64_t idle_ms_max = 300'000;  // silence after which it is not known whether the server is still there
 
 }  // namespace
 

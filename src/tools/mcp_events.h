@@ -34,7 +34,7 @@ struct McpCursor {
 enum class McpEventsEnd : uint8_t {
   not_offered,   // the server has no such stream
   unauthorized,  // it answered 401
-  interrupted,   // its time is up, or nobody answers; keep_until() opens it again
+  interrupted,   // its time is up, or no answer comes; keep_until() opens it again
   broken,        // it is longer than it may be, or is no stream of events
 };
 

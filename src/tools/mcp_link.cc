@@ -10,11 +10,11 @@
 namespace sluice::tools {
 namespace {
 
-std::string notice_value(std::string_view server, const mcp::FromServer& told) {
+std::string notice_value(std::string_view server, const mcp::FromServer& message) {
   std::string value;
   json::Writer writer(value);
-  writer.begin_object().key("server").string(server).key("text").string(told.text);
-  if (!told.json.empty()) writer.key("params").raw(told.json);
+  writer.begin_object().key("server").string(server).key("text").string(message.text);
+  if (!message.json.empty()) writer.key("params").raw(message.json);
   writer.end_object();
   return value;
 }
@@ -62,7 +62,7 @@ class McpLink::Call final : public HostCall {
   }
 
  private:
-  // As long as the server tells how it goes, it may go on.
+  // As long as the server reports progress, it may continue.
   void wait() {
     const auto ms = link_.context_.limits.tool_timeout_ms;
     silence_ = link_.context_.loop.after(Millis{ms}, [this, ms] {
@@ -149,15 +149,15 @@ void McpLink::give_up_listing(std::string_view why) {
 
 void McpLink::hear_all(std::vector<mcp::FromServer> news) {
   const auto alive = lifeline_.watch();
-  for (auto& told : news) {
-    hear(std::move(told));
+  for (auto& message : news) {
+    hear(std::move(message));
     if (alive.expired() || !lost_.empty()) return;
   }
 }
 
-void McpLink::hear(mcp::FromServer told) {
+void McpLink::hear(mcp::FromServer message) {
   using Kind = mcp::FromServer::Kind;
-  switch (told.kind) {
+  switch (message.kind) {
     case Kind::ready:
       deadline_.cancel();
       carrier_->listen();
@@ -165,23 +165,23 @@ void McpLink::hear(mcp::FromServer told) {
       return;
     case Kind::listed: return listener_.on_mcp_listed();
     case Kind::answer:
-      if (const auto found = calls_.find(told.number); found != calls_.end()) {
-        found->second->finish({.text = std::move(told.result.text), .failed = told.result.failed});
+      if (const auto found = calls_.find(message.number); found != calls_.end()) {
+        found->second->finish({.text = std::move(message.result.text), .failed = message.result.failed});
       }
       return;
-    case Kind::notice: return notice(told);
-    case Kind::failed: return lose(std::move(told.text));
+    case Kind::notice: return notice(message);
+    case Kind::failed: return lose(std::move(message.text));
   }
 }
 
-// A line of its log belongs to no call; where one is under way, it is told as that one's.
-void McpLink::notice(const mcp::FromServer& told) {
-  const auto found = told.number == 0 ? calls_.begin() : calls_.find(told.number);
+// A line of its log belongs to no call; where one is under way, it is reported as that one's.
+void McpLink::notice(const mcp::FromServer& message) {
+  const auto found = message.number == 0 ? calls_.begin() : calls_.find(message.number);
   if (found != calls_.end()) {
-    return found->second->notice(told.number == 0 ? "mcp.log" : "mcp.progress", notice_value(server_, told));
+    return found->second->notice(message.number == 0 ? "mcp.log" : "mcp.progress", notice_value(server_, message));
   }
   // A banner has no level.
-  if (told.number == 0 && !told.level.empty()) log(told.level, told.text);
+  if (message.number == 0 && !message.level.empty()) log(message.level, message.text);
 }
 
 void McpLink::log(std::string_view level, std::string_view words) {

@@ -1,4 +1,4 @@
-// A server of MCP that a run uses: the dialogue with it, whoever carries the messages.
+// A server of MCP that a run uses: the dialogue with it, over any transport.
 #pragma once
 
 #include <cstdint>
@@ -89,8 +89,8 @@ class McpLink final : public McpCarrierListener {
   void send_output();
   void give_up_listing(std::string_view why);
   void hear_all(std::vector<mcp::FromServer> news);
-  void hear(mcp::FromServer told);
-  void notice(const mcp::FromServer& told);
+  void hear(mcp::FromServer message);
+  void notice(const mcp::FromServer& message);
   void log(std::string_view level, std::string_view words);
   void lose(std::string why);
   // The call is over; with `is_left` the server has not answered it.

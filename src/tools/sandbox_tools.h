@@ -1,4 +1,4 @@
-// The tools of a native agent: how a model is told of them, and which command each call becomes. Pure.
+// The tools of a native agent: how they are described to a model, and which command each call becomes. Pure.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ namespace sluice::tools {
 std::vector<models::ToolSpec> sandbox_tool_specs();
 bool is_sandbox_tool(std::string_view name);
 
-// What a call has the box do.
+// What a call has the sandbox do.
 struct ToolPlan {
   sandbox::Command command;
   std::string_view counts;  // what the number is that it prints; empty: it prints no number
-  bool is_shell = false;    // bash: its output is told as it comes, its exit code is part of the result
+  bool is_shell = false;    // bash: its output is reported as it comes, its exit code is part of the result
 };
 
 // `call.name` is a tool. `invalid`, in words for the model, which may try again.

@@ -2,7 +2,7 @@
 //
 // It speaks with this side in lines of JSON, over descriptors 3 (in) and 4 (out), so that what the script and its
 // children print, wherever they print it, cannot be mistaken for a word of its own; and in one order, so that what was
-// printed before a call is told before it.
+// printed before a call is reported before it.
 //
 //   in    {"code":…,"functions":{"external_NAME":"NAME"},"memory_bytes":N}   the first line
 //         {"id":N,"text":…,"failed":true|false}                               the answer of a call

@@ -13,8 +13,6 @@ namespace script_real_test {
 using namespace runner;
 
 struct SilentSessionListener final : SessionListener {
-  void on_session_event(model::EventKind, std::string) override {}
-  void on_session_phase(std::string_view, std::string_view, int64_t) override {}
   void on_session_question(egress::Question) override {}
   void on_session_failed(model::Slug, std::string detail) override { ADD_FAILURE() << detail; }
 };
@@ -49,7 +47,7 @@ class RealScript : public RealSession {
                             .workers = workers.get(),
                             .kept_sandboxes = &kept});
       context.reset(new tools::Context{options, options.sessions, sign, *reactor, *reactor, *client});
-      session = std::make_unique<SandboxSession>(*shared, *reactor, dispatch, SessionState(), silent);
+      session = std::make_unique<SandboxSession>(*shared, *reactor, dispatch, SessionState(), output, silent);
     }
     std::string arguments;
     json::Writer writer(arguments);
@@ -66,6 +64,7 @@ class RealScript : public RealSession {
 
   FakeToolbox toolbox{*reactor};
   SilentSessionListener silent;
+  runs::EventOutput output{*reactor, nullptr, heard};
   HeardHost host;
   harness::Dispatch dispatch;
   KeptSandboxes kept;

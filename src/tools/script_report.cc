@@ -8,7 +8,7 @@
 namespace sluice::tools {
 namespace {
 
-constexpr std::size_t value_bytes_max = 16 * 1024;  // of arguments and answers, as they are told
+constexpr std::size_t value_bytes_max = 16 * 1024;  // of arguments and answers, as they are reported
 constexpr std::size_t line_bytes_max = 8 * 1024;    // of the console, and of an error's message
 constexpr std::size_t name_bytes_max = 128;         // of an error
 constexpr std::size_t stack_bytes_max = 4 * 1024;
@@ -24,7 +24,7 @@ std::string json_text(std::string_view text) {
   return out;
 }
 
-// JSON stays what it is; what is too long is told as the beginning of its text.
+// JSON stays what it is; of what is too long the beginning of its text is reported.
 std::string bounded_json(std::string_view json) {
   return json.size() <= value_bytes_max ? std::string(json) : json_text(shortened(json, value_bytes_max));
 }

@@ -1,4 +1,4 @@
-// What is told of a script while it runs, within bounds, and what the model is told of it at the end.
+// What is reported of a script while it runs, within bounds, and what the model learns of it at the end.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct ScriptError {
   std::string stack;  // may be empty
 };
 
-// False from whatever is told: the listener dropped it. Texts are valid UTF-8.
+// False, from every function: the listener dropped it. Texts are valid UTF-8.
 class ScriptReport {
  public:
   // `context` must outlive it.

@@ -136,7 +136,7 @@ bool ScriptRun::want(json::Value call) {
   return call_next();
 }
 
-// Only the first past the limit is told: there may be no end of them.
+// Only the first past the limit is reported: there may be no end of them.
 bool ScriptRun::turn_down(const Wanted& wanted) {
   const auto words = "A script may call tools " + std::to_string(options_.calls_max) + " times, and no more.";
   if (!send_answer(wanted.id, words, true)) return false;
@@ -241,7 +241,7 @@ ScriptError ScriptRun::error_of(const sandbox::Exit& exit) const {
   return {"Error", "The script ended before it returned (" + words + ")." + (said.empty() ? "" : "\n" + said), {}};
 }
 
-// Nothing that was begun is left open for whoever watches.
+// Nothing that was begun is left open for the reader.
 bool ScriptRun::leave_calls() {
   queue_.clear();
   for (auto& [id, call] : std::exchange(calls_, {})) {

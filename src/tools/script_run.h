@@ -1,4 +1,4 @@
-// A script of run_script at work in the box.
+// A script of run_script at work in the sandbox.
 #pragma once
 
 #include <cstdint>

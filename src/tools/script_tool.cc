@@ -11,7 +11,7 @@ namespace sluice::tools {
 namespace {
 
 constexpr std::size_t code_bytes_max = 256 * 1024;
-constexpr std::size_t function_bytes_max = 4'000;    // what is told of one
+constexpr std::size_t function_bytes_max = 4'000;    // what is reported of one
 constexpr std::size_t functions_bytes_max = 32'000;  // and of all
 
 constexpr std::string_view parameters =

@@ -1,5 +1,5 @@
-// Code mode (H-7): the tool run_script, which has a script run in the box, with a function external_NAME for each of
-// the host's tools. What it does is told as it happens: code_mode:execution_started, console, external_call,
+// Code mode (H-7): the tool run_script, which has a script run in the sandbox, with a function external_NAME for each
+// of the host's tools. What it does is reported as it happens: code_mode:execution_started, console, external_call,
 // external_result, external_error, execution_finished.
 #pragma once
 

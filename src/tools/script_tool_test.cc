@@ -12,8 +12,6 @@ namespace script_tool_test {
 using namespace runner;
 
 struct SilentSessionListener final : SessionListener {
-  void on_session_event(model::EventKind, std::string) override {}
-  void on_session_phase(std::string_view, std::string_view, int64_t) override {}
   void on_session_question(egress::Question) override {}
   void on_session_failed(model::Slug, std::string) override {}
 };
@@ -46,7 +44,7 @@ class ScriptTool : public SessionTest {
                           .workers = &workers,
                           .kept_sandboxes = &kept});
     context.reset(new tools::Context{options, options.sessions, sign, loop, loop, client});
-    session = std::make_unique<SandboxSession>(*shared, loop, dispatch, SessionState(), silent);
+    session = std::make_unique<SandboxSession>(*shared, loop, dispatch, SessionState(), output, silent);
     call = run_script(*context, dispatch, *session, toolbox, {"call-1", "run_script", std::move(arguments)}, host);
     EXPECT_TRUE(host.events.empty() && !host.answer) << "no callback comes from inside";
     loop.settle();
@@ -78,6 +76,7 @@ class ScriptTool : public SessionTest {
 
   FakeToolbox toolbox{loop};
   SilentSessionListener silent;
+  runs::EventOutput output{loop, nullptr, heard};
   HeardHost host;
   harness::Dispatch dispatch;
   KeptSandboxes kept;

@@ -8,7 +8,7 @@ namespace {
 using gates::Ruling;
 using model::Effect;
 
-constexpr std::size_t shown_bytes_max = 16'000;  // nobody can judge what they cannot read
+constexpr std::size_t shown_bytes_max = 16'000;  // a person cannot judge what they cannot read
 
 int strictness(Effect effect) {
   switch (effect) {

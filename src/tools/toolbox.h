@@ -1,6 +1,6 @@
-// The tools that a run is given besides those of its box: webhooks of the tenant, servers of MCP at a URL or in the
-// box, a script that calls the others, and the client's own. The native loop calls them, and so does an agent program,
-// through the bridge; neither knows who carries them out.
+// The tools that a run is given besides those of its sandbox: webhooks of the tenant, servers of MCP at a URL or in the
+// sandbox, a script that calls the others, and the client's own. The native loop calls them, and so does an agent
+// program, through the bridge; neither knows who carries them out.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class HostCallListener {
   virtual bool takes_whole_answer() const { return false; }
 };
 
-// A call under way. Dropping it ends it, also from inside of what the listener is told; nothing more is heard.
+// A call under way. Dropping it ends it, also from inside a call of the listener, which gets nothing more.
 class HostCall {
  public:
   virtual ~HostCall() = default;
@@ -39,13 +39,13 @@ class Toolbox {
   virtual ~Toolbox() = default;
 
   // `ready` once what must be asked for its tools has answered, or has not: what is missing is logged by `log`, and
-  // left out. At once when nothing must be asked. Where a server is in the box, its hands are opened. `log` may be
+  // left out. At once when nothing must be asked. Where a server is in the sandbox, the session is opened. `log` may be
   // called for as long as this lives.
   virtual void open(Callback<void(std::string_view level, std::string words)> log, Callback<void()> ready) = 0;
   // Between two rounds of calls, while none is under way: tools that have changed are listed anew, then `ready`, at
   // once where nothing is being listed.
   virtual void renew(Callback<void(bool have_changed)> ready) = 0;
-  // All but the box's own. Names are unique; the first of a name counts.
+  // All but the sandbox's own. Names are unique; the first of a name counts.
   virtual const std::vector<model::HostTool>& tools() const = 0;
   virtual bool has(std::string_view name) const = 0;
   // Carried out by the client between two of its requests: the run waits for it at a gate.

@@ -1,6 +1,6 @@
 // The tools of an agent: those of its sandbox, webhooks, MCP servers, scripts that call other tools, those of the
-// client, and those that ask a human. Here is how a model is told of them, what the agent's policy says of a call, and
-// how a round of calls is carried out and reported, each as one step of the run.
+// client, and those that ask a human. Here is how they are described to a model, what the agent's policy says of a
+// call, and how a round of calls is carried out and reported, each as one step of the run.
 //
 // Called on the loop's thread. Which calls are made is decided by the native loop or by an agent program.
 #pragma once

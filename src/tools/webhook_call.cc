@@ -136,7 +136,7 @@ class WebhookCall final : public HostCall, private net::CallListener {
   bool is_refusal() const { return status_ / 100 != 2; }
   void fail(const std::string& what) { finish({.text = who_ + what, .failed = true}); }
 
-  // What comes after it is nobody's business.
+  // What comes after it is ignored.
   void finish(runs::ToolAnswer answer) {
     is_over_ = true;
     call_.reset();

@@ -1,10 +1,10 @@
-// A call of a tool that is the tenant's own server: one signed POST, never repeated, because nobody here knows what it
-// does.
+// A call of a tool that is the tenant's own server: one signed POST, never repeated, because it is not known here what
+// it does.
 //
 //   {"object":"tool_call","id","run_id","conversation_id","agent_id","name","arguments":{…}}
 //
 // It answers {"result":…}, {"error":"words"}, or any other JSON or text, which then is the result. As
-// application/x-ndjson it tells meanwhile what goes on, and ends with one of the last two:
+// application/x-ndjson it reports meanwhile what happens, and ends with one of the last two:
 //
 //   {"type":"custom","name","value"}, {"type":"output","text"}, {"type":"result","result"}, {"type":"error","error"}
 #pragma once

@@ -31,7 +31,7 @@ MODULES = {
     "inference": "base model world net models vault runs",
     "sessions": "base model world net harness sandbox workspace gates vault egress runs",
     "tools": "base model world net models mcp harness sandbox workspace gates vault egress runs sessions",
-    "agents": "base model world net runs inference sessions tools",
+    "agents": "base model world net harness runs inference sessions tools",
     "native": "base model world net models harness vault egress runs inference sessions tools agents",
     "programs": "base model world net models harness sandbox gates vault egress runs inference sessions tools agents",
     "runner": "base model world net models harness sandbox workspace vault egress runs inference sessions tools agents native programs",
