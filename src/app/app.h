@@ -1,19 +1,23 @@
-// Reads the configuration, builds every part and hands each its needs. Nothing else in the house
-// knows where a value comes from or who its neighbours are.
+// The two long-running processes: `sluice serve` and `sluice runner`. Each reads its configuration, builds every part,
+// passes each part its dependencies, and runs one event loop on the calling thread until SIGTERM or SIGINT.
+//
+// This module makes no decision about a run, a request or a row: it only connects the modules that do.
 #pragma once
 
 #include <string_view>
 
-#include "app/config.h"
+#include "config/config.h"
 
 namespace sluice::app {
 
-// The server, until it is told to stop. Gives the exit code. `program` is how it was called, for hints.
+using config::Config;
+
+// Runs the server until it is stopped. Returns the exit code. `program` is the name that the program was called by, for
+// the commands in hints.
 int serve(const Config& config, std::string_view version, std::string_view program);
 
-// What this machine and this configuration can and cannot do. Gives the exit code: 1 when something
-// that is needed is missing.
-enum class Form : uint8_t { human, json };
-int doctor(const Config& config, Form form);
+// Runs a runner until it is stopped. Returns the exit code. A runner executes dispatches from POST /stream for any
+// workspace that answers the callbacks. It has no database; its data directory holds only the files of sandboxes.
+int run_runner(const Config& config, std::string_view version);
 
 }  // namespace sluice::app

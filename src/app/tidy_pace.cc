@@ -5,9 +5,9 @@ namespace sluice::app {
 namespace {
 
 constexpr Millis tidy_again{200};
-// Above it sealing leaves the processors and the disk to those who send messages, as long as there is no debt.
+// Above this rate, sealing leaves the processors and the disk to clients that send messages, unless there is a debt.
 constexpr int64_t busy_operations_per_second = 500;
-// A debt: journals of a minute, or what a few rounds would tidy.
+// A debt is a minute's journals, or more work than a few rounds do.
 constexpr int64_t unsealed_runs_max = 1'000;
 constexpr int64_t oldest_seconds_max = 60;
 constexpr int64_t expired_rows_max = 5'000;

@@ -1,4 +1,5 @@
-// When the store is tidied up next. Without a clock and without the store, so that a test can say what they see.
+// Decides when the store is tidied up next. Pure: it knows neither a clock nor the store, so a test can pass both
+// values.
 #pragma once
 
 #include "base/time.h"
@@ -6,7 +7,7 @@
 
 namespace sluice::app {
 
-// What waits to be tidied up.
+// The work that tidying up has left to do.
 struct TidyDebt {
   int64_t unsealed_runs = 0;
   int64_t oldest_seconds = 0;  // since the first of these runs ended
@@ -15,11 +16,11 @@ struct TidyDebt {
 
 inline constexpr Millis tidy_every{5'000};
 
-// After a round of tidying up. Each round keeps those who write waiting for milliseconds only, so there is one every
-// few seconds however busy the server is; while it is quiet, or in debt, the next round follows soon.
+// The pause after a round of tidying up. A round delays writers by milliseconds only, so there is one every few seconds
+// however busy the server is. While the server is quiet, or the debt is large, the next round follows soon.
 Millis until_next_tidying(int64_t operations_per_second, bool has_sealed, const TidyDebt& left);
 
-// The debt as the store says it in its figures.
+// Reads the debt from the gauges that the store keeps.
 class DebtFigures {
  public:
   explicit DebtFigures(world::Metrics& metrics);

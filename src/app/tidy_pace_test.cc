@@ -9,26 +9,26 @@ constexpr int64_t quiet = 100;
 constexpr int64_t busy = 5'000;
 constexpr Millis soon{200};
 
-TEST(TidyPace, A_quiet_server_goes_on_until_nothing_is_left) {
+TEST(TidyPace, A_quiet_server_tidies_up_until_no_work_is_left) {
   EXPECT_EQ(until_next_tidying(quiet, true, {.unsealed_runs = 10}), soon);
   EXPECT_EQ(until_next_tidying(quiet, false, {.expired_rows = 10}), soon);
   EXPECT_EQ(until_next_tidying(quiet, false, {}), tidy_every);
 }
 
-TEST(TidyPace, A_busy_server_tidies_up_every_few_seconds_and_in_debt_as_if_it_were_quiet) {
+TEST(TidyPace, A_busy_server_tidies_up_every_few_seconds_and_sooner_when_it_is_in_debt) {
   EXPECT_EQ(until_next_tidying(busy, true, {.unsealed_runs = 10, .oldest_seconds = 5}), tidy_every);
   EXPECT_EQ(until_next_tidying(busy, true, {.unsealed_runs = 1'000}), soon);
   EXPECT_EQ(until_next_tidying(busy, true, {.unsealed_runs = 1, .oldest_seconds = 60}), soon);
   EXPECT_EQ(until_next_tidying(busy, false, {.expired_rows = 5'000}), soon);
 }
 
-TEST(TidyPace, Journals_that_cannot_be_sealed_are_no_reason_to_hurry) {
+TEST(TidyPace, Journals_that_cannot_be_sealed_do_not_shorten_the_pause) {
   EXPECT_EQ(until_next_tidying(busy, false, {.unsealed_runs = 1, .oldest_seconds = 100'000}), tidy_every);
   EXPECT_EQ(until_next_tidying(quiet, false, {.unsealed_runs = 1, .oldest_seconds = 100'000}), tidy_every);
 }
 
 // The store as it is under load that never ends: each round seals what a round may.
-TEST(TidyPace, However_busy_the_server_is_what_waits_stays_bounded) {
+TEST(TidyPace, The_waiting_work_stays_bounded_on_a_busy_server) {
   constexpr int64_t ended_per_second = 300;
   constexpr int64_t sealed_per_round = 256;
   int64_t waiting = 0;
@@ -44,7 +44,7 @@ TEST(TidyPace, However_busy_the_server_is_what_waits_stays_bounded) {
   EXPECT_LT(most, 4'000);
 }
 
-TEST(TidyPace, The_debt_is_what_the_figures_of_the_store_say) {
+TEST(TidyPace, The_debt_is_read_from_the_gauges_of_the_store) {
   world::Metrics metrics;
   const DebtFigures figures(metrics);
   metrics.gauge("sluice_store_unsealed_runs", "").set(7);

@@ -42,7 +42,7 @@ Result<Access> find_access(const Arguments& arguments, const Environment& enviro
   Access access;
   const auto asked = first_of(arguments.flag("--data"), variable(environment, "SLUICE_SERVER_DATA"));
   access.data_dir = first_of(asked, "./sluice-data");
-  // A directory nobody asked for may be missing: the keys can come from elsewhere.
+  // A default directory may be missing, because the keys can come from elsewhere.
   if (auto read = read_bootstrap(access.data_dir + "/bootstrap.json", access); !read && !asked.empty())
     return read.error();
 

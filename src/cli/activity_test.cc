@@ -38,7 +38,7 @@ TEST(Activity, A_command_is_shown_as_it_was_typed_and_other_tools_by_what_they_t
   EXPECT_EQ(shown("step", R"({"name":"odd","status":"running","args":{"n":1}})"), "▸ odd {\"n\":1}\n");
 }
 
-TEST(Activity, Only_a_step_that_failed_is_told_of_again) {
+TEST(Activity, Only_a_failed_step_is_shown_again) {
   EXPECT_EQ(shown("step", R"({"name":"read","status":"succeeded","result":"x"})"), "");
   EXPECT_EQ(shown("step", R"({"name":"read","status":"failed","error":"no such file"})"), "✗ read: no such file\n");
 }
@@ -103,7 +103,7 @@ TEST(Activity, What_became_of_files_is_shown_with_the_diff_without_those_that_ca
   }
   EXPECT_EQ(take(activity, "diff", R"({"path":".","diff":"whole\n"})"), "+ a.txt\n- b.txt\n~ c.txt\n~ d.txt\nwhole\n");
   EXPECT_EQ(take(activity, "file", file("change", "e.txt")), "");
-  EXPECT_EQ(take(activity, "approval_required", "{}"), "~ e.txt\n") << "whoever decides wants to know";
+  EXPECT_EQ(take(activity, "approval_required", "{}"), "~ e.txt\n") << "the approver needs to see it";
 }
 
 TEST(Activity, A_run_that_ends_without_a_diff_or_with_an_empty_one_changed_no_file) {

@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "cli/decisions.h"
 #include "cli/render.h"
 
 namespace sluice::cli {
@@ -44,7 +43,7 @@ void AnswerPrinter::on_event(const client::Event& event) {
 }
 
 void AnswerPrinter::show_queue(json::Value place) {
-  // No time: nobody knows how long the runs before it will take.
+  // No time is shown, because the duration of the runs before this one is unknown.
   const auto text = "waiting for a slot, position " + std::to_string(number_of(place, "position")) + " in the queue";
   if (console_.is_terminal()) return show_filler(text);
   if (std::exchange(queue_text_, text) != text) console_.err("sluice: " + text + "\n");
@@ -131,7 +130,7 @@ void AnswerPrinter::end_line() {
   is_text_ended_ = true;
 }
 
-// After a reconcile the end of the message is known, and perhaps not told.
+// After a reconcile the end of the message is known, but may not have been printed.
 void AnswerPrinter::print_rest(std::string_view message_json) {
   if (form_ == Form::json || !from_start_) return;
   const auto message = json::Document::parse(message_json);
@@ -149,14 +148,14 @@ void AnswerPrinter::print_rest(std::string_view message_json) {
   console_.out(console_.is_terminal() ? harmless(rest) : rest);
 }
 
-void AnswerPrinter::say_how_to_come_back() {
+void AnswerPrinter::print_how_to_resume() {
   if (message_id_.empty()) return;
   const auto after = last_seq_ >= 0 ? " --after " + std::to_string(last_seq_) : "";
   console_.err("The run goes on. Read on with: " + hints_.command("runs tail " + message_id_ + after) + "\n");
 }
 
 // A conversation that is busy with an answer somebody left.
-void AnswerPrinter::say_how_to_get_past(std::string_view problem_json) {
+void AnswerPrinter::print_remedy(std::string_view problem_json) {
   const auto problem = json::Document::parse(problem_json);
   const auto run = problem ? text_of(problem.value().root(), "conflicting_resource_id") : "";
   if (!run.starts_with("run_")) return;
@@ -171,7 +170,7 @@ int AnswerPrinter::finish(const Followed& followed) {
   if (const auto rest = activity_.end_line(); !rest.empty() && !followed.interrupted) console_.err(rest);
   if (followed.interrupted) {
     console_.err("\nDetached.\n");
-    say_how_to_come_back();
+    print_how_to_resume();
     return exit_interrupted;
   }
   switch (outcome.kind) {
@@ -185,12 +184,12 @@ int AnswerPrinter::finish(const Followed& followed) {
       return exit_failed;
     case client::Outcome::Kind::refused:
       report_problem(console_, form_, outcome.status, outcome.json);
-      say_how_to_get_past(outcome.json);
+      print_remedy(outcome.json);
       return exit_failed;
     case client::Outcome::Kind::unknown: break;
   }
   report_error(console_, form_, outcome.detail);
-  say_how_to_come_back();
+  print_how_to_resume();
   return exit_unknown;
 }
 

@@ -1,4 +1,4 @@
-// An answer as it comes: text as text, filler as something that passes.
+// Prints an answer while it arrives: text stays, filler is erased again. Used on the main thread of a command.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@
 
 namespace sluice::cli {
 
-// What there is to decide gates with.
+// How the reader can decide approvals.
 struct Deciding {
-  bool has_key = false;  // without being told a file
-  bool now = false;      // whoever reads can be asked at once
+  bool has_key = false;  // an approver key is known without a flag
+  bool now = false;      // the reader is at a terminal and can decide at once
 };
 
 class AnswerPrinter final : public AnswerListener {
@@ -32,7 +32,7 @@ class AnswerPrinter final : public AnswerListener {
   std::string take_gate() { return std::exchange(gate_, std::nullopt).value_or(""); }
   const std::string& message_id() const { return message_id_; }
   int64_t last_seq() const { return last_seq_; }
-  // What the outcome adds to what was told, and the exit code.
+  // Prints what the outcome adds to the printed text; returns the exit code.
   int finish(const Followed& followed);
 
  private:
@@ -46,15 +46,15 @@ class AnswerPrinter final : public AnswerListener {
   void erase_filler();
   void print_rest(std::string_view message_json);
   void end_line();
-  void say_how_to_come_back();
-  void say_how_to_get_past(std::string_view problem_json);
+  void print_how_to_resume();
+  void print_remedy(std::string_view problem_json);
 
   Console& console_;
   Form form_;
   const Hints& hints_;
   Deciding deciding_;
   bool from_start_;
-  std::string text_;  // of the answer, as told so far
+  std::string text_;  // the answer as printed so far
   bool filler_shown_ = false;
   bool is_text_ended_ = false;  // the line break after it was written
   Activity activity_;

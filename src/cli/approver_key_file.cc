@@ -48,7 +48,7 @@ Result<std::string> raw_bytes(const Key& key, Get get) {
   return raw;
 }
 
-// An encrypted key would have OpenSSL ask for its password; nobody answers.
+// OpenSSL would ask for the password of an encrypted key; this callback refuses.
 int no_password(char*, int, int, void*) { return -1; }
 
 Key read_pem(std::string_view text, bool is_private) {

@@ -28,7 +28,7 @@ struct KeyPair {
 };
 Result<KeyPair> pair_of(std::string_view private_key);
 
-// Nobody else can read the file, and one that is there is left alone.
+// Only its owner can read the file; an existing file is not overwritten.
 Result<Unit> write_private_file(const std::string& path, std::string_view bytes);
 
 }  // namespace sluice::cli

@@ -40,7 +40,7 @@ TEST_F(ApproverKeyFileTest, A_public_key_is_PEM_or_base64url_or_beside_the_priva
   EXPECT_EQ(to_base64url(pair_of(*from_base64url(private_key)).take().public_key), public_key);
 }
 
-TEST_F(ApproverKeyFileTest, What_is_no_key_is_told_without_quoting_it) {
+TEST_F(ApproverKeyFileTest, An_invalid_key_is_reported_without_quoting_it) {
   const auto fault = [&](const std::string& text) {
     const auto key = read_approver_key(write("k", text));
     return key ? "" : key.error().what.substr(folder.string().size() + 3);

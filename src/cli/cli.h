@@ -1,14 +1,15 @@
-// The command line's client commands: a client like any other, which knows only the HTTP API.
+// The commands of the command line that talk to a server. They are a client like any other and know only the HTTP API.
+// Called once, from the main thread; run() blocks until the command has finished.
 //
-// Not its business: serving, the server's configuration, the database (app).
+// Commands that work on this machine (configuration, store, backup …) are in module ops.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "cli/completion.h"
 
 namespace sluice::cli {
 
@@ -18,24 +19,47 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_failed = 1;  // the server said no, or the run failed
 inline constexpr int exit_usage = 2;
-inline constexpr int exit_unknown = 3;  // the server cannot be reached, or what became of it is not known
+inline constexpr int exit_unknown = 3;  // the server cannot be reached, or the outcome is unknown
 inline constexpr int exit_interrupted = 130;
 
-// Is `word` the first word of a command of this room?
+// Whether `word` is the first word of a command of this module.
 bool knows(std::string_view word);
-// First words of all commands, for suggestions.
+// The first words of all commands, for suggestions.
 std::vector<std::string_view> first_words();
-// Every command with what it does, a line each.
+// Every command with its summary, a line each.
 std::string command_list();
 
-// `program` is how it was called; `words` begin with the command's first. Gives the exit code.
+// `program` is the name that the program was called by; `words` begin with the command's first word. Returns the exit
+// code.
 int run(std::string_view program, const std::vector<std::string>& words, const Environment& environment);
 
-// ── words for people and programs ──
+// ── completion by a shell ──
+
+struct CompletableFlag {
+  std::string name;   // "--log.format"
+  std::string value;  // "FILE", or choices: "human|json"; empty: a switch
+  std::string help;
+};
+
+struct Completable {
+  std::string words;  // "runs tail"
+  std::string summary;
+  std::vector<CompletableFlag> flags;
+};
+
+// What a shell may put in place of the last of the `typed` words, which begin after the program's name. Each line is
+// WORD, a tab and an explanation. Empty if only the user can know, or if a file is expected. `others`: commands of
+// other modules.
+std::string candidates(std::span<const std::string> typed, std::span<const Completable> others);
+
+// The script for bash, zsh or fish that asks for candidates; empty for another shell.
+std::optional<std::string_view> completion_script(std::string_view shell);
+
+// ── text for people and programs ──
 std::string shell_quoted(std::string_view text);
 std::string error_json(std::string_view what);  // {"error":"…"}
 
-// Commands to paste: the program as it was called, and the flags that lead to the same server again.
+// Commands to paste: the name that the program was called by, and the flags that select the same server.
 class Hints {
  public:
   using Flags = std::vector<std::pair<std::string_view, std::string>>;

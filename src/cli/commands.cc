@@ -4,7 +4,6 @@
 
 #include "base/bytes.h"
 #include "cli/cli.h"
-#include "cli/command_tables.h"
 
 namespace sluice::cli {
 namespace {

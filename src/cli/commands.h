@@ -1,4 +1,5 @@
-// Every client command: one row says its words, its flags, its help and what it does.
+// The table of client commands: one row has the words, the flags, the help and the function of a command. Functions run
+// on the main thread and return the exit code.
 #pragma once
 
 #include <span>
@@ -9,7 +10,6 @@
 #include "base/json.h"
 #include "base/time.h"
 #include "cli/access.h"
-#include "cli/answer_printer.h"
 #include "cli/arguments.h"
 #include "cli/console.h"
 #include "cli/remote.h"
@@ -42,10 +42,10 @@ struct Command {
 };
 
 std::vector<const Command*> commands();
-// Flags that every command takes.
+// Flags that every command accepts.
 std::span<const Flag> common_flags();
 
-// A command and where its arguments begin; null when the words name none.
+// A command and the number of its words; null if the words name no command.
 struct Found {
   const Command* command = nullptr;
   std::size_t words = 0;
@@ -55,10 +55,26 @@ Found find_command(std::span<const std::string> words);
 std::string help_of(const Command& command);
 // The commands that begin with `word`, a line each.
 std::string help_of_group(std::string_view word);
-// What may follow that first word.
+// The words that may follow this first word.
 std::vector<std::string_view> second_words(std::string_view word);
 
-// ── talking ──
+// ── the rows, by subject ──
+std::span<const Command> talk_commands();      // messages, conversations, runs, approvals
+std::span<const Command> material_commands();  // agents and what they are given
+std::span<const Command> operator_commands();  // tenants, keys, capacity, audit, vault
+
+// ── flags of several commands ──
+inline constexpr std::span<const Flag> no_flags{};
+inline constexpr Flag paged[] = {
+    {"--limit", "N", "how many, 1 to 100 (default 20)"},
+    {"--after", "ID", "those after this one"},
+};
+inline constexpr Flag repository_flag{"--repository", "ID", "the repository to work in"};
+inline constexpr Flag skill_flag{"--skill", "ID[,ID…]", "skills to have at hand, besides the agent's own"};
+inline constexpr Flag env_flag{"--env", "ID|NAME", "the environment to work in"};
+inline constexpr Flag tenant_flag[] = {{"--tenant", "ID", "the tenant; absent: the one of bootstrap.json"}};
+
+// ── conversations ──
 int chat(Context& context);
 int send(Context& context);
 int tail_run(Context& context);
@@ -113,7 +129,7 @@ int list_audit(Context& context);
 int verify_audit(Context& context);
 int reseal_vault(Context& context);
 
-// ── what agents are given and hand back ──
+// ── materials of agents, and files that runs return ──
 int list_repositories(Context& context);
 int create_repository(Context& context);
 int show_repository(Context& context);
@@ -136,16 +152,16 @@ int cancel_workflow(Context& context);
 int list_run_files(Context& context);
 int get_file(Context& context);
 
-// ── shared by them ──
-// skill_ids, as --skill says; an empty one is none.
+// ── shared by several commands ──
+// Writes skill_ids from --skill; an empty value means none.
 void write_skills(json::Writer& writer, const Arguments& arguments);
-// repository_id, skill_ids and env, as far as --repository, --skill and --env say.
+// Writes repository_id, skill_ids and env, if --repository, --skill and --env are given.
 void write_materials(json::Writer& writer, const Context& context);
-// runtime, as far as --mode and --sticky-ttl-seconds say. `invalid` in words.
+// Writes runtime, if --mode and --sticky-ttl-seconds are given. `invalid`, with an explanation.
 Result<Unit> write_runtime(json::Writer& writer, const Arguments& arguments);
-// A count, as a flag gave it. `invalid` in words.
+// The count that a flag gives. `invalid`, with an explanation.
 Result<int64_t> count_of(const Arguments& arguments, std::string_view flag);
-// True for an answer that is none: unreachable, or a problem, which has been printed. `code` is set.
+// Whether a reply is a failure: the server is unreachable, or it answered a problem, which is printed. Sets `code`.
 bool refused(Context& context, const Result<client::Reply>& reply, int& code);
 
 }  // namespace sluice::cli

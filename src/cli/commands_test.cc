@@ -1,4 +1,4 @@
-// Commands against a server that answers as told.
+// Commands against a scripted server.
 #include "cli/commands.h"
 
 #include <unistd.h>
@@ -110,7 +110,7 @@ TEST_F(CommandsTest, A_busy_conversation_says_how_to_follow_or_end_what_it_is_bu
   EXPECT_EQ(console.output, "");
 }
 
-TEST_F(CommandsTest, An_outage_and_its_end_are_told) {
+TEST_F(CommandsTest, An_outage_and_its_end_are_reported) {
   remote.links = {client::Link::lost, client::Link::back};
   run({"runs", "tail", "msg_1"});
   EXPECT_EQ(console.errors,

@@ -1,7 +1,6 @@
-#include "cli/completion.h"
-
 #include <algorithm>
 
+#include "cli/cli.h"
 #include "cli/commands.h"
 
 namespace sluice::cli {
@@ -62,13 +61,13 @@ void append(std::string& out, std::string_view begun, std::string_view word, std
 // Commands that go on after `before`, by their next word; one line for all that share it.
 std::string next_words(std::span<const Completable> all, const std::string& before, std::string_view begun) {
   std::string out;
-  std::vector<std::string_view> told;
+  std::vector<std::string_view> given;
   for (const auto& one : all) {
     if (!one.words.starts_with(before)) continue;
     const auto rest = std::string_view(one.words).substr(before.size());
     const auto word = rest.substr(0, rest.find(' '));
-    if (std::ranges::find(told, word) != told.end()) continue;
-    told.push_back(word);
+    if (std::ranges::find(given, word) != given.end()) continue;
+    given.push_back(word);
     append(out, begun, word, word == rest ? one.summary : "…");
   }
   return out;

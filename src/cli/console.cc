@@ -50,7 +50,7 @@ class PromptInterrupt {
 int next_byte() {
   unsigned char byte = 0;
   ssize_t count = 0;
-  while ((count = read(STDIN_FILENO, &byte, 1)) < 0 && errno == EINTR) continue;
+  while ((count = ::read(STDIN_FILENO, &byte, 1)) < 0 && errno == EINTR) continue;
   return count == 1 ? byte : EOF;
 }
 

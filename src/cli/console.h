@@ -16,7 +16,7 @@ class Console {
   virtual void err(std::string_view text) = 0;
   // Without its newline; empty at the end of the input.
   virtual std::optional<std::string> read_line(std::string_view prompt) = 0;
-  // The same, but what is typed is not shown. Empty too when nobody is there to type.
+  // Reads a line without showing it. Empty also if there is no terminal.
   virtual std::optional<std::string> read_hidden(std::string_view prompt) = 0;
   virtual std::string read_all() = 0;
   // Is a person looking at what out() writes?

@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "base/bytes.h"
-#include "cli/asking.h"
 #include "cli/cli.h"
+#include "cli/requests.h"
 #include "gates/gates.h"
 
 namespace sluice::cli {
@@ -15,29 +15,6 @@ constexpr Column approval_columns[] = {{"ID", "id"},
                                        {"EXPIRES", "expires_at"},
                                        {"CONVERSATION", "conversation_id"},
                                        {"REASON", "reason"}};
-
-constexpr std::string_view margin = "            ";
-
-void append_line(std::string& out, std::string_view title, std::string_view text) {
-  if (text.empty()) return;
-  auto line = std::string(title);
-  line.resize(margin.size(), ' ');
-  for (const char c : harmless(text)) {
-    line += c;
-    if (c == '\n') line += margin;
-  }
-  out += line + "\n";
-}
-
-std::string item_text(json::Value item) {
-  std::string text = text_of(item, "kind");
-  if (const auto alias = text_of(item, "alias"); !alias.empty()) text += " " + alias;
-  if (const auto hosts = item.find("hosts"); hosts && hosts->size() > 0) {
-    text += " for";
-    hosts->each_element([&](json::Value host) { text += " " + plain(host); });
-  }
-  return text + ": " + text_of(item, "description");
-}
 
 Result<ApproverKeyFile> key_at_hand(const Context& context) {
   auto path = context.arguments.flag("--key-file");
@@ -64,7 +41,7 @@ Result<int64_t> read_valid_seconds(const Arguments& arguments) {
   return Error{ErrorKind::invalid, "--valid-seconds must be 1 to 86400, not \"" + text + "\""};
 }
 
-// Those of the flags, and those that are asked for if somebody is there to type them.
+// The secrets that flags give, and those that the person at the terminal types.
 Result<Unit> supply_secrets(Context& context, const std::vector<SecretSource>& sources, Decision& decision) {
   for (const auto& source : sources) {
     auto value = read_secret(context.console, source);
@@ -122,7 +99,7 @@ int decide(Context& context, bool approve) {
   }
   const auto body = signed_body(decision, key.value(), context.now());
   if (!body) return complain(context, body.error().what);
-  return tell(context, send_decision(context, decision, key.value(), body.value()), approval_text);
+  return print_reply(context, send_decision(context, decision, key.value(), body.value()), approval_text);
 }
 
 }  // namespace
@@ -154,25 +131,11 @@ Result<std::string> signed_body(const Decision& decision, const ApproverKeyFile&
   return body;
 }
 
-std::string approval_text(json::Value approval) {
-  std::string out;
-  append_line(out, "approval", text_of(approval, "id"));
-  const auto status = text_of(approval, "status");
-  append_line(out, "status", status == "pending" ? "pending until " + text_of(approval, "expires_at") : status);
-  append_line(out, "reason", text_of(approval, "reason"));
-  if (const auto items = approval.find("requested_items")) {
-    items->each_element([&](json::Value item) { append_line(out, "asks for", item_text(item)); });
-  }
-  append_line(out, "decided by", text_of(approval, "resolved_by"));
-  append_line(out, "note", text_of(approval, "note"));
-  return out;
-}
-
 void offer_decision(Context& context, const std::string& approval_id) {
   const auto key = read_approver_key(context.access.approver_file);
   const auto id = model::ApprovalId::parse(approval_id);
   if (!key || !id) return;
-  // A stream that is read again tells of gates that were opened long ago.
+  // A stream that is replayed contains approvals that may be decided already.
   const auto reply = context.remote.request(As::service, "GET", "/v1/approvals/" + id->text(), "");
   const auto document = json::Document::parse(reply ? reply.value().body : "");
   if (!document || text_of(document.value().root(), "status") != "pending") return;
@@ -193,7 +156,7 @@ void offer_decision(Context& context, const std::string& approval_id) {
   }
   const auto body = signed_body(decision, key.value(), context.now());
   if (!body) return report_error(context.console, context.form(), body.error().what);
-  // What it sets in motion is told by the stream.
+  // The stream reports the consequences of the decision.
   int code = exit_ok;
   refused(context, send_decision(context, decision, key.value(), body.value()), code);
 }
@@ -203,7 +166,7 @@ int list_approvals(Context& c) {
                     {{"conversation_id", "--conversation"}, {"status", "--status"}});
 }
 int get_approval(Context& c) {
-  return ask(c, As::service, "GET", "/v1/approvals/" + path_part(c.operand(0)), "", approval_text);
+  return request(c, As::service, "GET", "/v1/approvals/" + path_part(c.operand(0)), "", approval_text);
 }
 int approve_approval(Context& c) { return decide(c, true); }
 int deny_approval(Context& c) { return decide(c, false); }

@@ -1,4 +1,4 @@
-// A human's decision on an approval: shown, signed here, and sent. The key never leaves the machine.
+// A person's decision on an approval: it is shown, signed on this machine, and sent. The key never leaves the machine.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,12 @@ struct Decision {
   int64_t valid_seconds = 300;
 };
 
-// What POST /v1/approvals/{id}/approve and …/deny take. It always signs digests of what is asked for and of what is
-// supplied, because new tenants require them and nobody else minds.
+// The body of POST /v1/approvals/{id}/approve and …/deny. It always signs digests of the requested and the supplied
+// items, because new tenants require them and other tenants accept them.
 Result<std::string> signed_body(const Decision& decision, const ApproverKeyFile& key, Timestamp now);
 
-// An approval as whoever decides must see it: all of it, and so that no line of it can pass for another.
-std::string approval_text(json::Value approval);
-
-// Asks whoever sits there to decide now, and does so with the key at hand. They may leave it waiting. Nothing is asked
-// of what is decided already.
+// Asks the person at the terminal to decide a pending approval now; they may leave it waiting. Asks nothing if it is
+// decided already.
 void offer_decision(Context& context, const std::string& approval_id);
 
 }  // namespace sluice::cli

@@ -1,6 +1,7 @@
-// A decision is signed here, over exactly the canonical bytes (I-15), and no secret is told on the way (I-17). The
+// A decision is signed here, over exactly the canonical bytes (I-15), and no secret is printed on the way (I-17). The
 // expected signatures were made with other programs.
 #include "cli/decisions.h"
+#include "cli/render.h"
 
 #include "cli/folder_fixture.h"
 
@@ -31,7 +32,7 @@ class DecisionsTest : public FolderTest {
     words.insert(words.end(), flags.begin(), flags.end());
     return run(words);
   }
-  bool is_told(std::string_view text) const {
+  bool is_printed(std::string_view text) const {
     return (console.output + console.errors + console.prompts).find(text) != std::string::npos;
   }
 };
@@ -57,7 +58,7 @@ TEST_F(DecisionsTest, The_canonical_bytes_are_signed_with_the_key_of_bootstrap) 
 TEST_F(DecisionsTest, An_Ed25519_key_in_PEM_signs_too_once_it_is_said_which_it_is) {
   const auto file = write("key.pem", std::string(pem));
   EXPECT_EQ(decide("deny", {"--key-file", file}), exit_usage);
-  EXPECT_TRUE(tells("give --key-id apk_")) << console.errors;
+  EXPECT_TRUE(reports("give --key-id apk_")) << console.errors;
   EXPECT_EQ(decide("deny", {"--key-file", file, "--key-id", "apk_2"}), exit_ok);
   EXPECT_NE(last().find(R"("key_id":"apk_2","algorithm":"ed25519","exp":1782993900,"value":")"
                         "kjOHDUOoC8BTql0JXktn2r9kiHWf_r-z5krNhh0k8kqt8HCtlqyk2XEC1ory88eNluAdJeLW9XUqQMb51KgADQ\""),
@@ -94,9 +95,9 @@ TEST_F(DecisionsTest, A_secret_on_the_command_line_is_refused_and_not_repeated) 
   for (const std::string flag : {"CRM_API_KEY=hunter2-value", "hunter2-value", "CRM_API_KEY=", "=hunter2-value"}) {
     EXPECT_EQ(decide("approve", {"--secret", flag}), exit_usage) << flag;
   }
-  EXPECT_TRUE(tells("process list")) << console.errors;
-  EXPECT_TRUE(tells("--secret CRM_API_KEY=@FILE")) << console.errors;
-  EXPECT_FALSE(is_told("hunter2"));
+  EXPECT_TRUE(reports("process list")) << console.errors;
+  EXPECT_TRUE(reports("--secret CRM_API_KEY=@FILE")) << console.errors;
+  EXPECT_FALSE(is_printed("hunter2"));
   EXPECT_TRUE(remote.asked.empty());
 }
 
@@ -104,11 +105,11 @@ TEST_F(DecisionsTest, A_secret_is_typed_or_piped_and_never_shown) {
   console.input = {"hunter2-value"};
   EXPECT_EQ(decide("approve", {"--secret", "CRM_API_KEY=-"}), exit_ok);
   EXPECT_NE(last().find(R"("secrets":{"CRM_API_KEY":"hunter2-value"})"), std::string::npos);
-  EXPECT_EQ(decide("approve", {"--secret", "CRM_API_KEY"}), exit_usage) << "nobody is there";
+  EXPECT_EQ(decide("approve", {"--secret", "CRM_API_KEY"}), exit_usage) << "there is no terminal";
   console.person = true;
   EXPECT_EQ(decide("approve", {"--secret", "CRM_API_KEY"}), exit_ok);
   EXPECT_NE(last().find(R"("secrets":{"CRM_API_KEY":"hunter2-value"})"), std::string::npos);
-  EXPECT_FALSE(is_told("hunter2"));
+  EXPECT_FALSE(is_printed("hunter2"));
 }
 
 TEST_F(DecisionsTest, What_is_asked_for_is_asked_for_here_and_may_be_on_file) {
@@ -121,22 +122,22 @@ TEST_F(DecisionsTest, What_is_asked_for_is_asked_for_here_and_may_be_on_file) {
   EXPECT_EQ(console.prompts, "CRM_API_KEY (Enter if it is on file): CRM_API_KEY (Enter if it is on file): ");
 }
 
-TEST_F(DecisionsTest, A_signature_that_does_not_count_is_told_in_words) {
+TEST_F(DecisionsTest, An_invalid_signature_is_explained) {
   remote.status = 403;
   remote.answer = R"({"title":"Signature invalid","status":403,"detail":"This approver key was revoked."})";
   EXPECT_EQ(decide("approve", {}), exit_failed);
-  EXPECT_TRUE(tells("This approver key was revoked.")) << console.errors;
-  EXPECT_TRUE(tells("nothing was decided. Is apk_1 a key of this tenant")) << console.errors;
+  EXPECT_TRUE(reports("This approver key was revoked.")) << console.errors;
+  EXPECT_TRUE(reports("nothing was decided. Is apk_1 a key of this tenant")) << console.errors;
   EXPECT_EQ(console.output, "");
 }
 
 TEST_F(DecisionsTest, Without_a_key_nothing_is_asked_of_the_server) {
   access.approver_file.clear();
   EXPECT_EQ(decide("approve", {}), exit_usage);
-  EXPECT_TRUE(tells("--key-file FILE")) << console.errors;
+  EXPECT_TRUE(reports("--key-file FILE")) << console.errors;
   EXPECT_EQ(decide("approve", {"--key-file", write("x", "topsecret")}), exit_usage);
-  EXPECT_TRUE(tells("is neither JSON nor PEM")) << console.errors;
-  EXPECT_FALSE(is_told("topsecret"));
+  EXPECT_TRUE(reports("is neither JSON nor PEM")) << console.errors;
+  EXPECT_FALSE(is_printed("topsecret"));
   EXPECT_EQ(run({"approvals", "approve", "run_1"}), exit_usage);
   EXPECT_TRUE(remote.asked.empty());
 }
@@ -154,12 +155,12 @@ TEST_F(DecisionsTest, A_chat_shows_the_gate_and_the_words_that_open_it) {
   event("resumed", 4, R"({"approval_id":"apr_1","decision":"approved"})");
   access.approver_file.clear();
   EXPECT_EQ(run({"send", "--conversation", "con_1", "hi"}), exit_ok);
-  EXPECT_TRUE(tells("asks for    secret CRM_API_KEY for crm.example: The key\n")) << console.errors;
+  EXPECT_TRUE(reports("asks for    secret CRM_API_KEY for crm.example: The key\n")) << console.errors;
   EXPECT_TRUE(
-      tells("build/sluice approvals approve apr_01jzz000000000000000000001 --secret CRM_API_KEY --key-file FILE "
-            "--data '/my data'\n"))
+      reports("build/sluice approvals approve apr_01jzz000000000000000000001 --secret CRM_API_KEY --key-file FILE "
+              "--data '/my data'\n"))
       << console.errors;
-  EXPECT_TRUE(tells("sluice: approved; the run goes on\n")) << console.errors;
+  EXPECT_TRUE(reports("sluice: approved; the run goes on\n")) << console.errors;
   EXPECT_EQ(console.output, "Hello there\n");
 }
 
@@ -175,7 +176,7 @@ TEST_F(DecisionsTest, On_a_terminal_with_a_key_at_hand_the_gate_can_be_opened_ri
   EXPECT_NE(remote.asked[2].find("pDz2-G0xImUYdYYYiOPLc27WLUdHj11dYzRzYY0v81M"), std::string::npos) << "bound";
   EXPECT_EQ(remote.asked[3], "follow msg_1 3") << "the stream is read on where it was left";
   EXPECT_EQ(console.output, "Hello there\n");
-  EXPECT_FALSE(is_told("hunter2"));
+  EXPECT_FALSE(is_printed("hunter2"));
 }
 
 TEST_F(DecisionsTest, Whoever_is_asked_may_leave_it_waiting) {
@@ -197,7 +198,7 @@ TEST_F(DecisionsTest, Nothing_is_asked_of_a_gate_that_was_opened_since) {
   EXPECT_EQ(last(), "follow msg_1 3");
 }
 
-TEST_F(DecisionsTest, A_place_in_the_queue_is_told_and_on_a_terminal_taken_back) {
+TEST_F(DecisionsTest, A_queue_position_is_shown_and_erased_again_on_a_terminal) {
   event("queued", 0, R"({"position":3,"retry_hint_seconds":15})");
   event("message_start", 1, R"({"role":"assistant"})");
   run({"send", "--conversation", "con_1", "--hold", "hi"});

@@ -1,4 +1,4 @@
-// A terminal and a server that do as they are told, for tests of commands.
+// A scripted terminal and a scripted server, for tests of commands.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -56,11 +56,11 @@ class FakeRemote final : public Remote {
   }
   Followed send_message(std::string conversation, std::string body, AnswerListener& listener) override {
     asked.push_back("send " + conversation + " " + body);
-    return tell(listener);
+    return play(listener);
   }
   Followed follow(std::string message, int64_t after, AnswerListener& listener) override {
     asked.push_back("follow " + message + " " + std::to_string(after));
-    return tell(listener);
+    return play(listener);
   }
 
   std::vector<std::string> asked;
@@ -79,7 +79,7 @@ class FakeRemote final : public Remote {
 
  private:
   // A listener that leaves hears the rest when it follows again.
-  Followed tell(AnswerListener& listener) {
+  Followed play(AnswerListener& listener) {
     while (told_ < events.size()) {
       listener.on_event(events[told_++]);
       if (listener.wants_to_leave()) return {.left = true};

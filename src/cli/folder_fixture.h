@@ -23,7 +23,7 @@ class FolderTest : public CommandsTest {
     return (folder / name).string();
   }
   const std::string& last() const { return remote.asked.back(); }
-  bool tells(std::string_view words) const { return console.errors.find(words) != std::string::npos; }
+  bool reports(std::string_view words) const { return console.errors.find(words) != std::string::npos; }
 
   std::filesystem::path folder;
 };

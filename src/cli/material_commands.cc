@@ -1,5 +1,5 @@
 // Commands about agents and what they are given.
-#include "cli/command_tables.h"
+#include "cli/commands.h"
 
 namespace sluice::cli {
 namespace {
@@ -114,7 +114,7 @@ constexpr Command material_table[] = {
      "  sluice workflows cancel wfr_01k…\n", cancel_workflow},
     {"files get", "ID", 1, 1, service, output_flag, "download a file that a run handed back",
      "  sluice files get fil_01k… --output report.pdf\n", get_file},
-    {"secrets list", "", 0, 0, service, secret_owner_flags, "list secrets by alias; values are never told",
+    {"secrets list", "", 0, 0, service, secret_owner_flags, "list secrets by alias; values are never shown",
      "  sluice secrets list --agent agt_01k…\n", list_secrets},
     {"secrets set", "ALIAS [@FILE|-]", 1, 2, service, secret_set_flags, "keep a secret that agents name by its alias",
      "The value comes from @FILE, with - from standard input, else it is asked for; never from the command line. One\n"

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "base/bytes.h"
-#include "cli/asking.h"
 #include "cli/cli.h"
+#include "cli/requests.h"
 
 namespace sluice::cli {
 namespace {

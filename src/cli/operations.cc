@@ -1,8 +1,8 @@
 // The operator's view: capacity, the audit chain, the vault's key.
 #include "base/bytes.h"
 #include "base/json.h"
-#include "cli/asking.h"
 #include "cli/cli.h"
+#include "cli/requests.h"
 #include "gates/gates.h"
 
 namespace sluice::cli {
@@ -36,20 +36,20 @@ std::string from_hex(std::string_view text) {
   return bytes;
 }
 
-// What the server told of an entry, back in the form that its hash covers. Whatever does not come back as it was has
+// An entry as the server sent it, in the form that its hash covers. A part that differs from the original has
 // another hash.
-model::AuditEntry entry_of(json::Value told) {
+model::AuditEntry entry_of(json::Value sent) {
   model::AuditEntry entry;
-  entry.number = told.find("number").value_or(json::Value()).integer().value_or(0);
-  entry.tenant_id = model::TenantId::parse(text_of(told, "tenant_id"));
-  entry.action = text_of(told, "action");
-  entry.subject = text_of(told, "subject");
-  entry.actor = text_of(told, "actor");
-  entry.detail = told.find("detail").value_or(json::Value()).to_text();
-  entry.at = from_rfc3339(text_of(told, "at")).value_or(Timestamp{});
-  entry.previous_sha256 = from_hex(text_of(told, "previous_sha256"));
-  entry.sha256 = from_hex(text_of(told, "sha256"));
-  // One without detail is told as {}.
+  entry.number = sent.find("number").value_or(json::Value()).integer().value_or(0);
+  entry.tenant_id = model::TenantId::parse(text_of(sent, "tenant_id"));
+  entry.action = text_of(sent, "action");
+  entry.subject = text_of(sent, "subject");
+  entry.actor = text_of(sent, "actor");
+  entry.detail = sent.find("detail").value_or(json::Value()).to_text();
+  entry.at = from_rfc3339(text_of(sent, "at")).value_or(Timestamp{});
+  entry.previous_sha256 = from_hex(text_of(sent, "previous_sha256"));
+  entry.sha256 = from_hex(text_of(sent, "sha256"));
+  // An entry without detail is sent as {}.
   if (entry.detail == "{}" && model::digest_of(entry) != entry.sha256) entry.detail.clear();
   return entry;
 }
@@ -65,7 +65,7 @@ struct Chain {
 // Takes a page; false when there is nothing after it, or no use in it.
 bool take_page(json::Value page, std::string_view expected, Chain& chain) {
   std::vector<model::AuditEntry> entries;
-  page.find("data").value_or(json::Value()).each_element([&](json::Value told) { entries.push_back(entry_of(told)); });
+  page.find("data").value_or(json::Value()).each_element([&](json::Value sent) { entries.push_back(entry_of(sent)); });
   if (entries.empty()) return false;
   chain.broken_at = gates::first_broken_link(entries, chain.head);
   for (const auto& entry : entries) {
@@ -109,8 +109,8 @@ int show_capacity(Context& c) { return show(c, As::service, "GET", "/v1/capacity
 int list_nodes(Context& c) { return list_table(c, As::admin, "/v1/admin/nodes", node_columns); }
 
 int open_console(Context& c) {
-  return ask(c, As::admin, "POST", "/v1/admin/console-codes", "",
-             [](json::Value root) { return harmless(text_of(root, "url")) + "\n"; });
+  return request(c, As::admin, "POST", "/v1/admin/console-codes", "",
+                 [](json::Value root) { return harmless(text_of(root, "url")) + "\n"; });
 }
 
 int list_run_egress(Context& c) {
@@ -123,7 +123,7 @@ int list_audit(Context& c) {
       "/v1/admin/audit?after=" + path_part(c.arguments.has("--after") ? c.arguments.flag("--after") : "0");
   if (c.arguments.has("--limit")) path += "&limit=" + path_part(c.arguments.flag("--limit"));
   if (c.arguments.has("--tenant")) path += "&tenant_id=" + path_part(c.arguments.flag("--tenant"));
-  return ask(c, As::admin, "GET", path, "", [&](json::Value root) {
+  return request(c, As::admin, "GET", path, "", [&](json::Value root) {
     const auto cursor = root.find("next_cursor");
     if (cursor && cursor->string()) c.console.err("There is more: --after " + harmless(*cursor->string()) + "\n");
     return table_of(root.find("data").value_or(json::Value()), audit_columns);
@@ -152,7 +152,7 @@ int verify_audit(Context& c) {
 
 int reseal_vault(Context& c) {
   const auto reply = c.remote.request(As::admin, "POST", "/v1/admin/vault/rotate", "");
-  if (const int code = tell(c, reply, fields_of); code != exit_ok) return code;
+  if (const int code = print_reply(c, reply, fields_of); code != exit_ok) return code;
   const auto document = json::Document::parse(reply.value().body);
   if (!document) return exit_unknown;
   const auto count = [&](std::string_view name) {

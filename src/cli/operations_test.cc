@@ -8,7 +8,7 @@ namespace operations_test {
 
 class AuditTest : public CommandsTest {
  protected:
-  // A chain as a store would keep it, told a page at a time.
+  // A chain as a store would keep it, sent a page at a time.
   void keep(
       int count, const std::function<void(model::AuditEntry&)>& meddle = [](auto&) {}) {
     std::string pages[2];
@@ -21,10 +21,10 @@ class AuditTest : public CommandsTest {
       if (number > 1) entry.tenant_id = model::TenantId{};
       entry.sha256 = model::digest_of(entry);
       heads.push_back(to_hex(entry.sha256));
-      auto told = entry;
-      meddle(told);
+      auto sent = entry;
+      meddle(sent);
       auto& page = pages[number <= 2 ? 0 : 1];
-      page += (page.empty() ? "" : ",") + model::to_json(told);
+      page += (page.empty() ? "" : ",") + model::to_json(sent);
     }
     remote.answers["GET /v1/admin/audit?after=0&limit=100"] = {200, R"({"data":[)" + pages[0] + "]}"};
     remote.answers["GET /v1/admin/audit?after=2&limit=100"] = {200, R"({"data":[)" + pages[1] + "]}"};
@@ -33,7 +33,7 @@ class AuditTest : public CommandsTest {
   std::vector<std::string> heads;
 };
 
-TEST_F(AuditTest, A_whole_chain_is_read_to_its_end_and_its_head_is_told) {
+TEST_F(AuditTest, A_whole_chain_is_verified_and_its_head_is_printed) {
   keep(3);
   EXPECT_EQ(run({"audit", "verify"}), exit_ok) << console.errors;
   EXPECT_EQ(console.output, "intact, 3 entries\nhead " + heads[2] + "\n");

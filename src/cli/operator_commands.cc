@@ -1,5 +1,5 @@
-// Commands for whoever runs the server.
-#include "cli/command_tables.h"
+// The rows of commands for operators of a server.
+#include "cli/commands.h"
 
 namespace sluice::cli {
 namespace {
@@ -24,7 +24,7 @@ constexpr Flag tenant_update_flags[] = {
     {"--require-bound-decisions", "yes|no", "decisions must sign what is asked for and what is supplied"},
     {"--agui-unsigned-approvals", "yes|no", "AG-UI clients' answers to interrupts count without a signature"},
     {"--filler", "yes|no", "bridge silences with filler"},
-    {"--webhook-url", "URL", "told when approvals are raised and resolved; '': nobody"},
+    {"--webhook-url", "URL", "gets a request when approvals are raised and resolved; '': none"},
 };
 constexpr Flag audit_flags[] = {
     {"--tenant", "ID", "only what concerns this tenant"},
@@ -73,7 +73,7 @@ constexpr Command operator_table[] = {
      "  sluice approver-keys create --name supervisor\n"
      "  sluice approver-keys create --name supervisor --public-key-file supervisor.pem\n",
      create_approver_key},
-    {"approver-keys generate", "", 0, 0, nobody, generate_flags, "make an Ed25519 key pair here; prints the public key",
+    {"approver-keys generate", "", 0, 0, none, generate_flags, "make an Ed25519 key pair here; prints the public key",
      "The private key goes into FILE, which only you can read, and never to a server.\n"
      "\n"
      "  sluice approver-keys generate --out supervisor.json\n"

@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "base/json.h"
-#include "cli/asking.h"
 #include "cli/cli.h"
 #include "cli/render.h"
+#include "cli/requests.h"
 
 namespace sluice::cli {
 namespace {
@@ -123,7 +123,7 @@ bool objects_inside(json::Value agent) {
 int save_agent(Context& context, const std::string& method, const std::string& path, const std::string& name) {
   const auto body = agent_body(context.arguments, name);
   if (body) {
-    return ask(context, As::service, method, path, body.value(), [&](json::Value agent) {
+    return request(context, As::service, method, path, body.value(), [&](json::Value agent) {
       if (text_of(agent, "agent_type") == "acp" && objects_inside(agent)) {
         context.console.err(
             "sluice: agent " + harmless(text_of(agent, "id")) +

@@ -45,7 +45,7 @@ class InterruptWatch {
   std::unique_ptr<world::Watch> watch_;
 };
 
-// An answer that is told as it comes.
+// An answer that is passed on as it arrives.
 class Pour final : private net::CallListener {
  public:
   Pour(net::Client& client, net::ClientRequest request, std::function<void(std::string_view)> on_bytes,

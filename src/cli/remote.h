@@ -11,7 +11,7 @@
 
 namespace sluice::cli {
 
-enum class As : uint8_t { service, admin, nobody };  // nobody: no server is asked
+enum class As : uint8_t { service, admin, none };  // none: no request is sent
 
 struct Followed {
   client::Outcome outcome;
@@ -25,7 +25,7 @@ class AnswerListener {
   virtual void on_event(const client::Event& event) = 0;
   // A connection that stays broken for some seconds, and its return.
   virtual void on_link(client::Link link) = 0;
-  // Asked after what came has been told: should it stop here, so that something else can be done first?
+  // Asked after each batch of events: whether to stop here, so that the command can do something else first.
   virtual bool wants_to_leave() const { return false; }
 };
 
@@ -34,7 +34,7 @@ class Remote {
   virtual ~Remote() = default;
   virtual Result<client::Reply> request(As as, std::string method, std::string path, std::string body) = 0;
   // Tells the bytes of the answer as they come, for as long as they do; the reply has none of them. A
-  // refusal is told by the reply alone. `unavailable` when the answer broke off, too.
+  // refusal is only in the reply. `unavailable` also if the answer broke off.
   virtual Result<client::Reply> stream(std::string method, std::string path, std::string body,
                                        std::function<void(std::string_view)> on_bytes) = 0;
   // With an Idempotency-Key of its own, so that a cut before the first byte is a replay, not a riddle.

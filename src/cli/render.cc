@@ -211,8 +211,8 @@ std::string problem_text(int status, std::string_view body) {
   }
   const auto problem = document.value().root();
   std::string out = "sluice: " + harmless(title);
-  const auto told_status = problem.find("status");
-  out += " (" + std::to_string(told_status ? told_status->integer().value_or(status) : status) + ")\n";
+  const auto given_status = problem.find("status");
+  out += " (" + std::to_string(given_status ? given_status->integer().value_or(status) : status) + ")\n";
   if (const auto detail = text_member(problem, "detail"); !detail.empty()) out += "  " + harmless(detail) + "\n";
   if (const auto place = text_member(problem, "instance"); status == 404 && !place.empty()) {
     out += "  asked for " + harmless(place) + "\n";
@@ -227,6 +227,47 @@ std::string problem_text(int status, std::string_view body) {
       out += "  " + std::string(member) + " " + harmless(value) + "\n";
     }
   }
+  return out;
+}
+
+namespace {
+
+constexpr std::string_view margin = "            ";
+
+void append_line(std::string& out, std::string_view title, std::string_view text) {
+  if (text.empty()) return;
+  auto line = std::string(title);
+  line.resize(margin.size(), ' ');
+  for (const char c : harmless(text)) {
+    line += c;
+    if (c == '\n') line += margin;
+  }
+  out += line + "\n";
+}
+
+std::string item_text(json::Value item) {
+  std::string text = text_of(item, "kind");
+  if (const auto alias = text_of(item, "alias"); !alias.empty()) text += " " + alias;
+  if (const auto hosts = item.find("hosts"); hosts && hosts->size() > 0) {
+    text += " for";
+    hosts->each_element([&](json::Value host) { text += " " + plain(host); });
+  }
+  return text + ": " + text_of(item, "description");
+}
+
+}  // namespace
+
+std::string approval_text(json::Value approval) {
+  std::string out;
+  append_line(out, "approval", text_of(approval, "id"));
+  const auto status = text_of(approval, "status");
+  append_line(out, "status", status == "pending" ? "pending until " + text_of(approval, "expires_at") : status);
+  append_line(out, "reason", text_of(approval, "reason"));
+  if (const auto items = approval.find("requested_items")) {
+    items->each_element([&](json::Value item) { append_line(out, "asks for", item_text(item)); });
+  }
+  append_line(out, "decided by", text_of(approval, "resolved_by"));
+  append_line(out, "note", text_of(approval, "note"));
   return out;
 }
 

@@ -40,4 +40,7 @@ std::string_view without_open_escape(std::string_view output);
 // A short form of a value: strings bare, null as "-".
 std::string plain(json::Value value);
 
+// An approval as a person must see it before a decision: complete, and so that no line can imitate another.
+std::string approval_text(json::Value approval);
+
 }  // namespace sluice::cli

@@ -1,4 +1,4 @@
-// What went wrong: for a person on standard error and, with --json, for a program on standard output.
+// Reports failures: for a person on standard error and, with --json, for a program on standard output.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace sluice::cli {
 enum class Form : uint8_t { human, json };
 
 void report_error(Console& console, Form form, std::string_view what);
-// What the server answered instead of what was asked for.
+// Reports the problem that the server answered.
 void report_problem(Console& console, Form form, int status, std::string_view body);
 
 }  // namespace sluice::cli

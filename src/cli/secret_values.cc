@@ -39,7 +39,7 @@ Result<std::string> read_raw(Console& console, const SecretSource& source) {
   if (source.from == "-") return console.read_all();
   if (source.from.starts_with('@')) return read_file(source.from.substr(1));
   auto typed = console.read_hidden(source.alias + ": ");
-  if (!typed) return wrong("nobody is here to type " + source.alias + ": give it as @FILE, or - for standard input");
+  if (!typed) return wrong("no terminal to type " + source.alias + " at: give it as @FILE, or - for standard input");
   return std::move(*typed);
 }
 

@@ -1,4 +1,4 @@
-// Values of secrets: from a file, from standard input or from whoever sits there, never from the command line, where
+// Values of secrets: from a file, from standard input or typed at the terminal, never from the command line, where
 // the process list and the shell's history would have them.
 #pragma once
 
@@ -19,7 +19,7 @@ struct SecretSource {
   std::string from;  // "@FILE", "-", or empty: to be asked for
 };
 
-// ALIAS, ALIAS=@FILE or ALIAS=-. What is wrong is told without repeating any of it: it may be a secret.
+// ALIAS, ALIAS=@FILE or ALIAS=-. Errors repeat no part of the text, because it may be a secret.
 Result<std::vector<SecretSource>> parse_secret_flags(const std::vector<std::string>& flags);
 
 // One newline at the end is not part of a value.

@@ -1,7 +1,7 @@
-// Secrets on file: put, their names, destroyed. Their values are never told again.
+// Commands that store, list and destroy secrets. Values are never shown again.
 #include "base/json.h"
-#include "cli/asking.h"
 #include "cli/cli.h"
+#include "cli/requests.h"
 #include "cli/secret_values.h"
 #include "model/gates.h"
 
@@ -28,7 +28,7 @@ void write_texts(json::Writer& writer, std::string_view member, const std::vecto
   writer.end_array();
 }
 
-// From the second operand; without one, from whoever sits there, or else from standard input.
+// The value from the second operand; without one, typed at the terminal or read from standard input.
 Result<SecretSource> source_of(const Context& context) {
   SecretSource source{.alias = context.operand(0)};
   if (!model::is_alias(source.alias)) {
@@ -61,8 +61,8 @@ int set_secret(Context& c) {
   write_texts(writer, "hosts", c.arguments.all("--host"));
   write_texts(writer, "places", c.arguments.all("--place"));
   writer.end_object().end_object().end_object();
-  return ask(c, As::service, "PUT", path.value(), body,
-             [](json::Value list) { return table_of(list.find("data").value_or(json::Value()), secret_columns); });
+  return request(c, As::service, "PUT", path.value(), body,
+                 [](json::Value list) { return table_of(list.find("data").value_or(json::Value()), secret_columns); });
 }
 
 int list_secrets(Context& c) {

@@ -21,10 +21,10 @@ TEST_F(SecretsTest, A_secret_is_of_the_tenant_unless_a_flag_says_otherwise) {
   EXPECT_EQ(run({"secrets", "list", "--agent", "agt_1", "--conversation", "con_1"}), exit_usage);
 }
 
-TEST_F(SecretsTest, A_value_comes_from_a_file_a_pipe_or_a_person_and_is_not_told_again) {
+TEST_F(SecretsTest, A_value_comes_from_a_file_a_pipe_or_a_person_and_is_not_printed) {
   console.input = {"hunter2-value"};
   EXPECT_EQ(run({"secrets", "set", "A", "-"}), exit_ok);
-  EXPECT_EQ(run({"secrets", "set", "A"}), exit_ok) << "nobody to ask: a pipe";
+  EXPECT_EQ(run({"secrets", "set", "A"}), exit_ok) << "standard input is a pipe";
   console.person = true;
   EXPECT_EQ(run({"secrets", "set", "A"}), exit_ok);
   for (const auto& request : remote.asked) {
@@ -36,12 +36,12 @@ TEST_F(SecretsTest, A_value_comes_from_a_file_a_pipe_or_a_person_and_is_not_told
 
 TEST_F(SecretsTest, A_value_on_the_command_line_is_refused_and_not_repeated) {
   EXPECT_EQ(run({"secrets", "set", "A", "hunter2-value"}), exit_usage);
-  EXPECT_TRUE(tells("process list")) << console.errors;
+  EXPECT_TRUE(reports("process list")) << console.errors;
   EXPECT_EQ(run({"secrets", "set", "hunter2-value"}), exit_usage);
   EXPECT_EQ(run({"secrets", "set", "A", "@/nowhere"}), exit_usage);
   EXPECT_EQ(run({"secrets", "set", "A", "@" + write("empty", "\n")}), exit_usage);
   EXPECT_EQ(run({"secrets", "set", "A", "@" + write("binary", "\xff\xfe\xfd\xfc")}), exit_usage);
-  EXPECT_FALSE(tells("hunter2")) << console.errors;
+  EXPECT_FALSE(reports("hunter2")) << console.errors;
   EXPECT_TRUE(remote.asked.empty());
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
+#include "cli/answer_printer.h"
 #include "cli/cli.h"
 #include "cli/decisions.h"
 #include "cli/render.h"

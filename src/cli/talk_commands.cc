@@ -1,5 +1,5 @@
 // Commands about what is said, done and asked.
-#include "cli/command_tables.h"
+#include "cli/commands.h"
 
 namespace sluice::cli {
 namespace {
@@ -107,7 +107,7 @@ constexpr Command talk_table[] = {
     {"runs files", "RUN_ID", 1, 1, service, no_flags, "list the files that a run handed back",
      "  sluice runs files run_01k…\n", list_run_files},
     {"runs egress", "RUN_ID", 1, 1, service, paged, "list what left a run's sandbox, or was kept from it",
-     "Which secrets were put in is told by their aliases.\n"
+     "The aliases of the secrets that were put in are shown.\n"
      "\n"
      "  sluice runs egress run_01k…\n",
      list_run_egress},

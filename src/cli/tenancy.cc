@@ -2,8 +2,8 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "cli/approver_key_file.h"
-#include "cli/asking.h"
 #include "cli/cli.h"
+#include "cli/requests.h"
 #include "world/world.h"
 
 namespace sluice::cli {

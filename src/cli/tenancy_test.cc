@@ -25,7 +25,7 @@ TEST_F(TenancyTest, An_agents_policy_is_a_list_of_rules_in_a_file) {
   run({"agents", "update", "agt_1", "--policy", file});
   EXPECT_EQ(last(), R"(PATCH /v1/agents/agt_1 {"policy":[{"effect":"allow","host":"api.example.com"}]})");
   EXPECT_EQ(run({"agents", "update", "agt_1", "--policy", write("object.json", "{}")}), exit_usage);
-  EXPECT_TRUE(tells("must be a list of rules")) << console.errors;
+  EXPECT_TRUE(reports("must be a list of rules")) << console.errors;
   EXPECT_EQ(run({"agents", "update", "agt_1", "--policy", "/nowhere"}), exit_usage);
 }
 
@@ -44,7 +44,7 @@ TEST_F(TenancyTest, A_conversation_is_placed_when_it_is_made_and_moved_later) {
   EXPECT_EQ(last(), R"(PATCH /v1/conversations/con_1 {"runtime":{"sticky_ttl_seconds":60}})");
   const auto asked = remote.asked.size();
   EXPECT_EQ(run({"send", "--conversation", "con_1", "--mode", "sticky", "hi"}), exit_usage);
-  EXPECT_TRUE(tells("conversations update con_1 --mode MODE")) << console.errors;
+  EXPECT_TRUE(reports("conversations update con_1 --mode MODE")) << console.errors;
   EXPECT_EQ(run({"conversations", "create", "--sticky-ttl-seconds", "long"}), exit_usage);
   EXPECT_EQ(remote.asked.size(), asked);
 }

@@ -1,7 +1,7 @@
 // Commands about what a run did.
-#include "cli/asking.h"
 #include "cli/cli.h"
 #include "cli/render.h"
+#include "cli/requests.h"
 
 namespace sluice::cli {
 namespace {
@@ -33,12 +33,12 @@ int trace_run(Context& context) {
 }
 
 int list_run_steps(Context& context) {
-  return ask(context, As::service, "GET", path_of(context, "/steps.json"), "",
-             [](json::Value steps) { return table_of(steps, step_columns); });
+  return request(context, As::service, "GET", path_of(context, "/steps.json"), "",
+                 [](json::Value steps) { return table_of(steps, step_columns); });
 }
 
 int show_run_result(Context& context) {
-  return ask(context, As::service, "GET", path_of(context, "/result.json"), "", result_text);
+  return request(context, As::service, "GET", path_of(context, "/result.json"), "", result_text);
 }
 
 }  // namespace sluice::cli

@@ -2,8 +2,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/asking.h"
 #include "cli/cli.h"
+#include "cli/requests.h"
 
 namespace sluice::cli {
 namespace {
@@ -123,11 +123,11 @@ int push_workflow(Context& context) {
   if (!workspace) return code;
   const auto show_it = [](json::Value workflow) { return fields_of(workflow); };
   auto reply = context.remote.request(As::service, "POST", *workspace + "/workflows", body);
-  if (!reply || reply.value().status != 409) return tell(context, reply, show_it);
+  if (!reply || reply.value().status != 409) return print_reply(context, reply, show_it);
   const auto problem = json::Document::parse(reply.value().body);
   const auto other = problem ? text_of(problem.value().root(), "conflicting_resource_id") : "";
-  if (other.empty()) return tell(context, reply, show_it);
-  return ask(context, As::service, "PATCH", *workspace + "/workflows/" + path_part(other), body, show_it);
+  if (other.empty()) return print_reply(context, reply, show_it);
+  return request(context, As::service, "PATCH", *workspace + "/workflows/" + path_part(other), body, show_it);
 }
 
 int run_workflow(Context& context) {

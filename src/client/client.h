@@ -44,7 +44,7 @@ class EventStream {
 
   // The events completed by these bytes. `corrupt` on a gap, a malformed line, anything after the
   // terminal or a line over the limit: the stream counts as truncated, now and for good; reconcile.
-  // Of bytes that turn out corrupt no event is told.
+  // No event is delivered from bytes that turn out to be corrupt.
   Result<std::vector<Event>> feed(std::string_view bytes);
 
   // The connection closed. True when it closed after the terminal with nothing left over.

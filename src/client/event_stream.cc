@@ -18,7 +18,7 @@ Result<std::vector<Event>> EventStream::feed(std::string_view bytes) {
     if (is_blank(line)) continue;
     auto event = read_line(line);
     if (!event) {
-      expected_seq_ -= static_cast<int64_t>(events.size());  // none of them is told
+      expected_seq_ -= static_cast<int64_t>(events.size());  // none of them is delivered
       return give_up(event.error().what);
     }
     events.push_back(std::move(event).take());

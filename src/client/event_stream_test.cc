@@ -62,7 +62,7 @@ TEST(EventStream, I_24_A_gap_is_corrupt_and_stays_so) {
   ASSERT_FALSE(gap);
   EXPECT_EQ(gap.error().kind, ErrorKind::corrupt);
   EXPECT_EQ(gap.error().what, "expected seq 1, got 2");
-  EXPECT_EQ(stream.next_seq(), 0) << "no event of those bytes was told";
+  EXPECT_EQ(stream.next_seq(), 0) << "no event of those bytes was delivered";
   EXPECT_FALSE(stream.feed(line(0, "message_start") + "\n"));
   EXPECT_FALSE(stream.complete());
 }
@@ -107,7 +107,7 @@ TEST(EventStream, A_line_without_end_is_given_up_at_the_limit) {
   EXPECT_FALSE(stream.feed("x"));
 }
 
-TEST(EventStream, Starts_where_it_is_told) {
+TEST(EventStream, A_stream_starts_at_the_given_position) {
   EventStream stream(7);
   EXPECT_TRUE(stream.feed(line(7, "content_delta") + "\n"));
   EXPECT_EQ(stream.next_seq(), 8);

@@ -45,7 +45,7 @@ void Follow::ask() {
   streaming_ = decided_ = false;
   status_ = 0;
   body_.clear();
-  // A replay begins at seq 0; what was told before is left out in take().
+  // A replay begins at seq 0; take() leaves out the events that were delivered before.
   stream_ = EventStream(step_ == Step::attach ? target_.last_seq + 1 : 0);
   call_ = client_.call(request_of_step(), *this);
 }
@@ -203,7 +203,7 @@ void Follow::retry(Step step, const std::string& why) {
   next_ = loop_.after({wait_ms}, [this] { ask(); });
 }
 
-// Most cuts heal at once and are nobody's worry.
+// Most broken connections recover at once and need no message.
 void Follow::notice_outage() {
   if (std::exchange(is_lost_, true)) return;
   outage_ = loop_.after({options_.outage_notice_ms}, [this] {

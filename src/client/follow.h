@@ -16,7 +16,7 @@ struct Target {
   std::string message_id;       // empty until the server has named it
   std::string body;             // what to send; empty: nothing, the message exists
   net::Headers headers;
-  int64_t last_seq = -1;  // of the events that have been told
+  int64_t last_seq = -1;  // of the events that have been delivered
 };
 
 net::ClientRequest make_request(const Server& server, std::string method, std::string_view path, std::string body,
@@ -31,7 +31,7 @@ class Follow final : public Pending, private net::CallListener {
  private:
   enum class Step : uint8_t {
     send,    // POST the message; again only under the caller's Idempotency-Key
-    attach,  // GET its events after the last one told
+    attach,  // GET its events after the last one that was delivered
     poll,    // GET the history
   };
 
@@ -77,7 +77,7 @@ class Follow final : public Pending, private net::CallListener {
   std::unique_ptr<net::Call> call_;
   EventStream stream_;
   bool streaming_ = false;
-  bool decided_ = false;  // what comes after this call is decided; the rest of it is not heard
+  bool decided_ = false;  // the next call is decided; the rest of this one is ignored
   int status_ = 0;
   std::string body_;
   world::Timer next_;

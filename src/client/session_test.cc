@@ -52,7 +52,7 @@ Answer history(std::string_view status) {
                           std::string(status) + R"("}],"has_more":false,"next_cursor":null})");
 }
 
-// A server that answers as told; keeps what it was asked.
+// A scripted server that keeps the requests it got.
 class ScriptedServer final : public net::Client {
  public:
   ScriptedServer(world::Loop& loop, std::function<Answer(const net::ClientRequest&)> answer)
@@ -96,7 +96,7 @@ class SessionTest : public testing::Test {
   void serve(std::function<Answer(const net::ClientRequest&)> answer) {
     server = std::make_unique<ScriptedServer>(loop, std::move(answer));
     outcome.reset();
-    told.clear();
+    received.clear();
     links.clear();
   }
   void send(net::Headers headers = {}) {
@@ -106,7 +106,7 @@ class SessionTest : public testing::Test {
     loop.advance({passing_ms});
   }
   Hearing hearing() {
-    return {[this](const Event& event) { told += event.line + "\n"; },
+    return {[this](const Event& event) { received += event.line + "\n"; },
             [this](Link link) { links += link == Link::lost ? "lost " : "back "; }};
   }
   static bool is_post(const net::ClientRequest& request) { return request.method == "POST"; }
@@ -116,7 +116,7 @@ class SessionTest : public testing::Test {
   int64_t passing_ms = 60'000;
   std::unique_ptr<ScriptedServer> server;
   std::optional<Outcome> outcome;
-  std::string told, links;
+  std::string received, links;
 };
 
 TEST_F(SessionTest, A_whole_stream_needs_one_request) {
@@ -128,11 +128,11 @@ TEST_F(SessionTest, A_whole_stream_needs_one_request) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->kind, Kind::completed);
   EXPECT_EQ(outcome->json, message);
-  EXPECT_EQ(told, golden_bytes());
+  EXPECT_EQ(received, golden_bytes());
   EXPECT_EQ(server->asked, std::vector<std::string>{"POST /v1/conversations/con_1/messages"});
 }
 
-TEST_F(SessionTest, I_24_Cut_at_every_byte_the_stream_is_read_on_and_every_event_told_once) {
+TEST_F(SessionTest, I_24_A_stream_that_is_cut_at_any_byte_is_resumed_and_every_event_is_delivered_once) {
   const auto whole = golden_bytes();
   for (std::size_t cut = 0; cut < whole.size(); ++cut) {
     serve([&](const net::ClientRequest& request) {
@@ -144,7 +144,7 @@ TEST_F(SessionTest, I_24_Cut_at_every_byte_the_stream_is_read_on_and_every_event
     ASSERT_TRUE(outcome) << "cut at " << cut;
     EXPECT_EQ(outcome->kind, Kind::completed);
     EXPECT_EQ(outcome->json, message);
-    EXPECT_EQ(told, whole) << "cut at " << cut;
+    EXPECT_EQ(received, whole) << "cut at " << cut;
     EXPECT_EQ(server->count("POST"), 1u);
     EXPECT_EQ(server->count("GET /v1/messages/msg_1/events"), 1u);
   }
@@ -182,7 +182,7 @@ TEST_F(SessionTest, I_24_A_gap_is_reconciled) {
   send();
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->kind, Kind::completed);
-  EXPECT_EQ(told, golden_bytes());
+  EXPECT_EQ(received, golden_bytes());
 }
 
 TEST_F(SessionTest, A_server_without_reattach_is_polled) {
@@ -197,7 +197,7 @@ TEST_F(SessionTest, A_server_without_reattach_is_polled) {
   EXPECT_EQ(server->asked.back(), "GET /v1/conversations/con_1/messages?order=desc&limit=100");
 }
 
-TEST_F(SessionTest, A_failed_run_is_told_with_its_problem_or_by_its_message) {
+TEST_F(SessionTest, A_failed_run_is_reported_with_its_problem_or_by_its_message) {
   serve([](const auto&) { return stream_of(line(0, "error", R"({"title":"Model error"})")); });
   send();
   EXPECT_EQ(outcome->kind, Kind::failed);
@@ -237,7 +237,7 @@ TEST_F(SessionTest, I_24_With_an_idempotency_key_the_request_is_repeated_which_r
   });
   send({{"Idempotency-Key", "k1"}});
   EXPECT_EQ(outcome->kind, Kind::completed);
-  EXPECT_EQ(told, golden_bytes());
+  EXPECT_EQ(received, golden_bytes());
   EXPECT_EQ(posts, 3);
 }
 
@@ -267,7 +267,7 @@ TEST_F(SessionTest, Waits_double_up_to_a_bound_and_end_when_the_server_stays_awa
   EXPECT_EQ(at_ms[5] - at_ms[4], 4'000);
 }
 
-TEST_F(SessionTest, An_outage_is_told_once_when_it_lasts_and_so_is_its_end) {
+TEST_F(SessionTest, A_long_outage_and_its_end_are_each_reported_once) {
   const auto away_for = [this](int64_t ms) {
     serve([this, back_us = loop.monotonic_us() + ms * 1000](const auto& request) {
       if (is_post(request)) return stream_of(golden_lines()[0]);
@@ -296,7 +296,7 @@ TEST_F(SessionTest, A_stream_that_is_cut_long_after_its_beginning_is_read_on) {
   send();
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->kind, Kind::completed) << outcome->detail;
-  EXPECT_EQ(told, golden_bytes());
+  EXPECT_EQ(received, golden_bytes());
 }
 
 TEST_F(SessionTest, Dropping_the_handle_ends_it_quietly) {
@@ -315,7 +315,7 @@ TEST_F(SessionTest, Follows_a_message_that_exists) {
   loop.advance({1'000});
   ASSERT_TRUE(outcome);
   EXPECT_EQ(server->asked, std::vector<std::string>{"GET /v1/messages/msg_1/events?after=1"});
-  EXPECT_EQ(told, golden_bytes(2));
+  EXPECT_EQ(received, golden_bytes(2));
 }
 
 TEST_F(SessionTest, A_plain_request_answers_once) {

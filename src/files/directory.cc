@@ -64,7 +64,7 @@ Result<std::string> Directory::put(std::string_view bytes) {
   // What is there is read, not trusted: putting a content again mends a damaged one.
   if (open(digest)) {
     const auto shelf = open_at(root_.get(), digest.substr(0, 2), O_RDONLY | O_DIRECTORY);
-    // Whoever put it first may not have come to this yet.
+    // A concurrent put of the same content may not have synced the directory yet.
     if (!shelf || fsync(shelf.get()) != 0) return failed("keep a file in " + path_);
     return digest;
   }

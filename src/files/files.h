@@ -39,7 +39,7 @@ class Contents {
 
 // A file without a name, gone when it is closed. `overloaded`: disk full.
 Result<OwnedFd> make_scratch(const std::string& directory);
-// One that nobody changes any more, as a content; `what` names it in errors.
+// Maps a file that no longer changes as a content; `what` names it in errors.
 Result<Content> map_file(int fd, const std::string& what);
 
 // Creates the directory, and removes what an interrupted put() left.

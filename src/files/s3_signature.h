@@ -1,4 +1,5 @@
-// AWS Signature Version 4: proof that whoever sends a request has the secret key, for one request and one day. Pure.
+// AWS Signature Version 4: proof that the sender of a request has the secret key, valid for one request and one day.
+// Pure.
 #pragma once
 
 #include <map>

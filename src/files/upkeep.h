@@ -1,4 +1,5 @@
-// The second door of files, for whoever works on all of a directory of contents, beside a server or without one.
+// The second public header of files: inspects and sweeps a whole directory of contents, beside a server or without one.
+// Functions block and may be called from any thread.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,7 @@ namespace sluice::files {
 // As open_directory(), beside a server that may be using it: nothing is made, removed or put.
 Result<std::unique_ptr<const Contents>> look_into_directory(std::string path);
 
-// Contents that nobody uses: `is_used` is asked for each that is older than `age`.
+// Contents that are not used: `is_used` is called for each one that is older than `age`.
 struct Unused {
   int64_t count = 0;
   int64_t bytes = 0;

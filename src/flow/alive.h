@@ -1,4 +1,4 @@
-// Answers outlive whoever asked; guarded by this, they are dropped when it is gone.
+// Guards callbacks: an answer that arrives after its requester was destroyed is dropped.
 #pragma once
 
 #include <memory>

@@ -17,7 +17,7 @@ class BlockListener {
   virtual void on_block_run() = 0;
   // The block has ended; once. The work may be dropped from inside.
   virtual void on_block_ended(model::BlockOutputs outputs, std::optional<model::WorkflowError> error) = 0;
-  // The server stops; the next one goes on with the block. Nothing follows.
+  // The server stops; the next one continues the block. No further call follows.
   virtual void on_block_left() = 0;
 };
 
@@ -37,7 +37,7 @@ struct Task {
   const Progress& progress;
   std::size_t block;
   std::optional<model::RunId> run_id;
-  bool is_fresh;  // nobody did anything for it yet
+  bool is_fresh;  // no attempt has been made yet
 
   const Block& what() const { return plan.definition.blocks[block]; }
   Result<std::string> words(const Template& text, std::size_t bytes_max, Writing writing = Writing::plain) const {

@@ -20,7 +20,7 @@ class Carrier final : private BlockListener {
     virtual void on_news(const Carrier& carrier) = 0;
     // Each of these may drop the carrier.
     virtual void on_over(Carrier& carrier) = 0;
-    virtual void on_left(Carrier& carrier) = 0;                    // the next server goes on with it
+    virtual void on_left(Carrier& carrier) = 0;                    // the next server continues it
     virtual void on_lost(Carrier& carrier, const Error& why) = 0;  // what is written of it is not known
   };
 
@@ -33,7 +33,7 @@ class Carrier final : private BlockListener {
   const model::WorkflowRun& run() const { return run_; }
   // Calls back when the run is over, or by give_up().
   void cancel(Callback<void(RunOutcome)> done);
-  // It is dropped before the run is over: whoever waits for its end is told so.
+  // Dropped before the run is over: callers that wait for its end get an error.
   void give_up();
   void drain();
   // A block of its own making is at work: what is dropped would have to be done again.

@@ -20,8 +20,8 @@ const std::string story = definition_of(
 
 class CrashTest : public FlowsTest {
  protected:
-  // The agent answers what it is asked, once and as far as the server lives to hear it. What was told is not told
-  // again. False when nobody is asked.
+  // The agent answers its requests once, as far as the server lives to receive the answer. False if there was no
+  // request.
   bool answer() {
     const auto job = dispatcher.jobs.empty() ? nullptr : dispatcher.jobs.back();
     if (job == nullptr || job->listener == nullptr || job == answered_) return false;
@@ -49,7 +49,7 @@ class CrashTest : public FlowsTest {
     // What was asked is asked again only where the answer had not been written.
     asked_.erase(std::unique(asked_.begin(), asked_.end()), asked_.end());
     EXPECT_EQ(asked_, (std::vector<std::string>{"Write.", "Sum up sent"})) << when;
-    EXPECT_EQ(told(lines_of(run)),
+    EXPECT_EQ(text_of_lines(lines_of(run)),
               "run.started, block.started draft, block.line draft, block.finished draft succeeded, block.started long, "
               "block.finished long succeeded, block.started send, block.finished send succeeded, block.finished sorry "
               "skipped, block.started sum, block.line sum, block.finished sum succeeded, run.finished succeeded")
@@ -102,7 +102,7 @@ TEST_F(CrashTest, The_server_may_die_after_every_write_and_the_story_ends_the_sa
     const auto workflow = keep(story, when);
     offer_answers();
     const int before = disk.write_count();
-    // The write happens, and nobody is told: the server is dead by then.
+    // The write succeeds, but its outcome is not reported, because the server is dead by then.
     disk.fail_write(n, store::Fault::after_write);
     const auto outcome = start(workflow);
     const auto* begun = std::get_if<model::WorkflowRun>(&outcome);

@@ -1,6 +1,6 @@
 // Runs workflows: small graphs of blocks, each an agent's run, one call of a model, an HTTP request or a condition.
 //
-// A workflow run is a journal like any other run, of its own few events: write, then do, then tell. What an agent does
+// A workflow run is a journal like any other run, of its own few events: write, then act, then send. What an agent does
 // inside of a block stays in the journal of that block's run and is folded into the workflow's stream when it is read,
 // so nothing is kept twice. Blocks are done one at a time, so where a run stands is what its journal says (progress.h),
 // and a server that takes it up goes on at the block it was in.

@@ -10,9 +10,7 @@ namespace {
 constexpr Millis take_up_again{1'000};
 constexpr Millis recover_again{500};
 
-Error server_stops() {
-  return {ErrorKind::unavailable, "the server stops; the next one goes on with the workflow run"};
-}
+Error server_stops() { return {ErrorKind::unavailable, "the server stops; the next one continues the workflow run"}; }
 
 }  // namespace
 
@@ -23,12 +21,12 @@ model::FieldErrors faults_of_definition(json::Value definition, const std::strin
 }
 
 std::unique_ptr<Flows> make_flows(FlowNeeds needs, FlowOptions options) {
-  return std::make_unique<HouseFlows>(needs, std::move(options));
+  return std::make_unique<FlowService>(needs, std::move(options));
 }
 
 // ── a run begins ────────────────────────────────────────────────────────────────────────────────
 
-void HouseFlows::start(Start start, Callback<void(RunOutcome)> done) {
+void FlowService::start(Start start, Callback<void(RunOutcome)> done) {
   if (draining_) return done(unavailable("The server is stopping; nothing was created."));
   auto plan = plan_of(start.workflow.definition);
   if (!plan) return done(problem_of(model::Slug::internal, plan.error().what));
@@ -74,7 +72,7 @@ void HouseFlows::start(Start start, Callback<void(RunOutcome)> done) {
   needs_.store.workflows().start_run({std::move(run), {body}}, alive_.guard(std::move(on_kept)));
 }
 
-void HouseFlows::begin(const model::WorkflowRun& run, Plan plan) {
+void FlowService::begin(const model::WorkflowRun& run, Plan plan) {
   Carrier::Owner& owner = *this;
   auto& carrier = carriers_[run.id];
   carrier = std::make_unique<Carrier>(needs_, options_, owner, run, std::move(plan));
@@ -85,9 +83,9 @@ void HouseFlows::begin(const model::WorkflowRun& run, Plan plan) {
 
 // ── a run is taken up ───────────────────────────────────────────────────────────────────────────
 
-void HouseFlows::recover(Callback<void(Result<Unit>)> done) {
+void FlowService::recover(Callback<void(Result<Unit>)> done) {
   if (is_shared()) {
-    // Those of a life before this one are nobody's soon; those of others are theirs.
+    // Runs of an earlier process of this node are free soon; runs of other nodes belong to them.
     look_around_later();
     return needs_.loop.defer([done = std::move(done)]() mutable { done(Unit{}); });
   }
@@ -98,32 +96,32 @@ void HouseFlows::recover(Callback<void(Result<Unit>)> done) {
     needs_.log.write(world::LogLevel::info, "taking up workflow runs",
                      {{"count", static_cast<int64_t>(runs.value().size())}});
     const auto left = std::make_shared<std::size_t>(runs.value().size());
-    const auto told = std::make_shared<Callback<void(Result<Unit>)>>(std::move(done));
+    const auto notify = std::make_shared<Callback<void(Result<Unit>)>>(std::move(done));
     for (const auto& run : runs.value()) {
       ++at_once_[run.tenant_id];
-      take_up(run, [left, told](const Result<Unit>&) {
-        if (--*left == 0) (*told)(Unit{});
+      take_up(run, [left, notify](const Result<Unit>&) {
+        if (--*left == 0) (*notify)(Unit{});
       });
     }
   };
   needs_.store.workflows().unfinished_runs(alive_.guard(std::move(take_all)));
 }
 
-void HouseFlows::recover_later(const Error& why, Callback<void(Result<Unit>)> done) {
+void FlowService::recover_later(const Error& why, Callback<void(Result<Unit>)> done) {
   needs_.log.write(world::LogLevel::warn, "unfinished workflow runs cannot be listed; trying again",
                    {{"why", why.what}});
   look_timer_ =
       needs_.loop.after(recover_again, [this, done = std::move(done)]() mutable { recover(std::move(done)); });
 }
 
-void HouseFlows::take_up(model::WorkflowRun run, Callback<void(Result<Unit>)> done) {
+void FlowService::take_up(model::WorkflowRun run, Callback<void(Result<Unit>)> done) {
   coming_.try_emplace(run.id);
   read_on(std::make_shared<model::WorkflowRun>(std::move(run)), std::make_shared<std::vector<std::string>>(),
           std::move(done));
 }
 
-void HouseFlows::read_on(std::shared_ptr<model::WorkflowRun> run, std::shared_ptr<std::vector<std::string>> bodies,
-                         Callback<void(Result<Unit>)> done) {
+void FlowService::read_on(std::shared_ptr<model::WorkflowRun> run, std::shared_ptr<std::vector<std::string>> bodies,
+                          Callback<void(Result<Unit>)> done) {
   auto on_page = [this, run, bodies, done = std::move(done)](const Result<store::WorkflowJournalPage>& page) mutable {
     if (!page && page.error().kind != ErrorKind::corrupt) {
       take_up_later(run->tenant_id, run->id);
@@ -147,7 +145,7 @@ void HouseFlows::read_on(std::shared_ptr<model::WorkflowRun> run, std::shared_pt
   needs_.store.workflows().journal(run->id, {bodies->size()}, alive_.guard(std::move(on_page)));
 }
 
-Result<Unit> HouseFlows::carry_on(const model::WorkflowRun& run, const std::vector<std::string>& bodies) {
+Result<Unit> FlowService::carry_on(const model::WorkflowRun& run, const std::vector<std::string>& bodies) {
   auto plan = plan_of(run.definition);
   if (!plan) return plan.error();
   begin(run, std::move(plan).take());
@@ -157,7 +155,7 @@ Result<Unit> HouseFlows::carry_on(const model::WorkflowRun& run, const std::vect
 }
 
 // What is written of it is not known; the store is asked again until it says.
-void HouseFlows::take_up_later(model::TenantId tenant, model::WorkflowRunId id) {
+void FlowService::take_up_later(model::TenantId tenant, model::WorkflowRunId id) {
   coming_[id] = needs_.loop.after(take_up_again, [this, tenant, id] {
     needs_.store.workflows().run(tenant, id, alive_.guard([this, tenant, id](const Result<model::WorkflowRun>& run) {
       if (!run) return take_up_later(tenant, id);
@@ -176,12 +174,12 @@ void HouseFlows::take_up_later(model::TenantId tenant, model::WorkflowRunId id) 
 
 // ── what the carriers say ───────────────────────────────────────────────────────────────────────
 
-void HouseFlows::on_news(const Carrier& carrier) {
+void FlowService::on_news(const Carrier& carrier) {
   const auto [first, last] = readings_.equal_range(carrier.run().id);
   for (auto reading = first; reading != last; ++reading) reading->second->on_news();
 }
 
-void HouseFlows::on_over(Carrier& carrier) {
+void FlowService::on_over(Carrier& carrier) {
   const auto& run = carrier.run();
   needs_.log.write(world::LogLevel::info, "workflow run ended",
                    {{"run", run.id.text()},
@@ -192,13 +190,13 @@ void HouseFlows::on_over(Carrier& carrier) {
   drop(carrier);
 }
 
-void HouseFlows::on_left(Carrier& carrier) {
+void FlowService::on_left(Carrier& carrier) {
   const auto id = carrier.run().id;
   drop(carrier);
   let_readers_go(id, server_stops());
 }
 
-void HouseFlows::on_lost(Carrier& carrier, const Error& why) {
+void FlowService::on_lost(Carrier& carrier, const Error& why) {
   const auto id = carrier.run().id;
   const auto tenant = carrier.run().tenant_id;
   needs_.log.write(world::LogLevel::error, "workflow run cannot be written", {{"run", id.text()}, {"why", why.what}});
@@ -212,7 +210,7 @@ void HouseFlows::on_lost(Carrier& carrier, const Error& why) {
   if (!is_shared() || why.kind != ErrorKind::conflict) let_readers_go(id, why);
 }
 
-void HouseFlows::drop(Carrier& carrier) {
+void FlowService::drop(Carrier& carrier) {
   auto found = carriers_.extract(carrier.run().id);
   dropped_.push_back(std::move(found.mapped()));
   needs_.loop.defer(alive_.guard([this] {
@@ -221,7 +219,7 @@ void HouseFlows::drop(Carrier& carrier) {
   note_left();
 }
 
-void HouseFlows::let_readers_go(model::WorkflowRunId run, const Error& why) {
+void FlowService::let_readers_go(model::WorkflowRunId run, const Error& why) {
   std::vector<LineReading*> left;
   const auto [first, last] = readings_.equal_range(run);
   for (auto reading = first; reading != last; ++reading) left.push_back(reading->second);
@@ -230,7 +228,7 @@ void HouseFlows::let_readers_go(model::WorkflowRunId run, const Error& why) {
 
 // ── from outside ────────────────────────────────────────────────────────────────────────────────
 
-void HouseFlows::cancel(model::TenantId tenant, model::WorkflowRunId id, Callback<void(RunOutcome)> done) {
+void FlowService::cancel(model::TenantId tenant, model::WorkflowRunId id, Callback<void(RunOutcome)> done) {
   auto found = [this, id, done = std::move(done)](const Result<model::WorkflowRun>& run) mutable {
     if (!run) return done(problem_of_store(run.error()));
     const auto status = run.value().status;
@@ -250,19 +248,19 @@ void HouseFlows::cancel(model::TenantId tenant, model::WorkflowRunId id, Callbac
   needs_.store.workflows().run(tenant, id, alive_.guard(std::move(found)));
 }
 
-std::unique_ptr<engine::Reading> HouseFlows::read(const model::WorkflowRun& run, LineView view,
-                                                  engine::Reader& reader) {
+std::unique_ptr<engine::Reading> FlowService::read(const model::WorkflowRun& run, LineView view,
+                                                   engine::Reader& reader) {
   LineReading::Owner& owner = *this;
   return std::make_unique<LineReading>(needs_, owner, run, view, reader);
 }
 
-void HouseFlows::leave(model::WorkflowRunId run, LineReading& reading) {
+void FlowService::leave(model::WorkflowRunId run, LineReading& reading) {
   const auto [first, last] = readings_.equal_range(run);
   const auto found = std::find_if(first, last, [&](const auto& entry) { return entry.second == &reading; });
   if (found != last) readings_.erase(found);
 }
 
-void HouseFlows::drain(Millis deadline, Callback<void()> done) {
+void FlowService::drain(Millis deadline, Callback<void()> done) {
   draining_ = true;
   drained_ = std::move(done);
   std::vector<Carrier*> carried;
@@ -274,13 +272,93 @@ void HouseFlows::drain(Millis deadline, Callback<void()> done) {
   note_left();
 }
 
-void HouseFlows::note_left() {
+void FlowService::note_left() {
   if (!drained_) return;
   for (const auto& [id, carrier] : carriers_) {
     if (carrier->is_at_work()) return;
   }
   drain_timer_.cancel();
   needs_.loop.defer(std::exchange(drained_, nullptr));
+}
+
+// ── other nodes ──
+
+namespace {
+
+constexpr Millis look_every{1'000};
+constexpr std::string_view cancel_kind = "cancel workflow run";
+
+}  // namespace
+
+FlowService::FlowService(FlowNeeds needs, FlowOptions options) : needs_(needs), options_(std::move(options)) {
+  if (!is_shared()) return;
+  needs_.engine.answer_nodes(std::string(cancel_kind),
+                             alive_.guard([this](const std::string& body, Callback<void(std::string)> reply) {
+                               on_asked_to_cancel(body, std::move(reply));
+                             }));
+}
+
+void FlowService::look_around_later() {
+  if (draining_) return;
+  look_timer_ = needs_.loop.after(look_every, [this] { look_around(); });
+}
+
+void FlowService::look_around() {
+  for (const auto& [run, reading] : readings_) {
+    if (!carriers_.contains(run)) reading->on_news();
+  }
+  auto on_runs = [this](const Result<std::vector<model::WorkflowRun>>& runs) {
+    look_around_later();
+    if (!runs || draining_) return;
+    for (const auto& run : runs.value()) {
+      const bool is_here = carriers_.contains(run.id) || coming_.contains(run.id);
+      if (!is_here && (run.node == self() || needs_.engine.is_gone(run.node))) take_over(run);
+    }
+  };
+  needs_.store.workflows().unfinished_runs(alive_.guard(std::move(on_runs)));
+}
+
+void FlowService::take_over(const model::WorkflowRun& run) {
+  coming_.try_emplace(run.id);
+  auto on_taken = [this, id = run.id](const Result<model::WorkflowRun>& taken) {
+    if (!taken) {
+      coming_.erase(id);  // it is somebody else's now, or over; or the next look tries again
+      return;
+    }
+    needs_.log.write(world::LogLevel::info, "workflow run taken over", {{"run", id.text()}});
+    ++at_once_[taken.value().tenant_id];
+    take_up(taken.value(), [](const Result<Unit>&) {});
+  };
+  needs_.store.workflows().take_over(run.id, run.node, self(), alive_.guard(std::move(on_taken)));
+}
+
+void FlowService::cancel_elsewhere(const model::WorkflowRun& run, Callback<void(RunOutcome)> done) {
+  auto on_answer = [this, tenant = run.tenant_id, id = run.id,
+                    done = std::move(done)](const Result<std::string>& answer) mutable {
+    if (!answer) return done(unavailable("The server that carries the workflow run did not answer."));
+    auto on_run = [done = std::move(done)](const Result<model::WorkflowRun>& ended) mutable {
+      if (!ended) return done(problem_of_store(ended.error()));
+      const auto status = ended.value().status;
+      if (status == model::WorkflowRunStatus::cancelled) return done(ended.value());
+      if (status == model::WorkflowRunStatus::running) {
+        return done(unavailable("The workflow run could not be cancelled right now."));
+      }
+      done(problem_of(model::Slug::run_finished,
+                      "The workflow run ended as " + std::string(model::name_of(status)) + "."));
+    };
+    needs_.store.workflows().run(tenant, id, alive_.guard(std::move(on_run)));
+  };
+  needs_.engine.ask_node(run.node, std::string(cancel_kind), run.tenant_id.text() + " " + run.id.text(),
+                         alive_.guard(std::move(on_answer)));
+}
+
+void FlowService::on_asked_to_cancel(std::string_view body, Callback<void(std::string)> reply) {
+  const auto space = body.find(' ');
+  const auto tenant = model::TenantId::parse(body.substr(0, space));
+  const auto run = space == std::string_view::npos ? std::nullopt : model::WorkflowRunId::parse(body.substr(space + 1));
+  // The outcome is in the store, where the caller reads it.
+  if (!tenant || !run || !carriers_.contains(*run)) return reply("");
+  cancel(*tenant, *run, [reply = std::move(reply)](const RunOutcome&) mutable { reply(""); });
 }
 
 }  // namespace sluice::flow

@@ -1,4 +1,5 @@
-// What is behind the door: the runs that are carried here, and whoever reads them.
+// The implementation of flow.h: the workflow runs that this server carries, and their readers. Used on the loop's
+// thread.
 #pragma once
 
 #include <map>
@@ -13,9 +14,9 @@
 
 namespace sluice::flow {
 
-class HouseFlows final : public Flows, private Carrier::Owner, private LineReading::Owner {
+class FlowService final : public Flows, private Carrier::Owner, private LineReading::Owner {
  public:
-  HouseFlows(FlowNeeds needs, FlowOptions options);
+  FlowService(FlowNeeds needs, FlowOptions options);
 
   void recover(Callback<void(Result<Unit>)> done) override;
   void start(Start start, Callback<void(RunOutcome)> done) override;
@@ -38,7 +39,7 @@ class HouseFlows final : public Flows, private Carrier::Owner, private LineReadi
   // ── on a store that servers share (flows_nodes.cc) ──
   model::NodeId self() const { return needs_.store.nodes().self(); }
   bool is_shared() const { return self() != model::NodeId{}; }
-  // Now and then: whoever reads what another carries looks again, and what nobody carries any more is taken over.
+  // Called periodically: readers of runs on other nodes look again, and runs without a carrier are taken over.
   void look_around_later();
   void look_around();
   void take_over(const model::WorkflowRun& run);

@@ -1,4 +1,4 @@
-// Workflows over a real engine, a disk that can fail, and a network that answers as told. The test plays the agents.
+// Workflows over a real engine, a disk that can fail, and a scripted network. The test plays the agents.
 #pragma once
 
 #include <string>
@@ -89,7 +89,7 @@ class FlowsTest : public engine::EngineTest {
     return reader.text;
   }
   // "run.started, block.started a, block.line a, …"
-  static std::string told(const std::string& lines) {
+  static std::string text_of_lines(const std::string& lines) {
     std::string out;
     std::size_t begin = 0;
     int64_t seq = 0;

@@ -25,7 +25,7 @@ TEST_F(FlowsTest, B_1_a_saved_agent_runs_from_a_workflow_prompt_in_response_out)
   EXPECT_EQ(over.outputs, R"({"text":"Good."})");
   EXPECT_TRUE(over.ended_at);
   EXPECT_EQ(over.blocks[1].status, model::BlockStatus::succeeded);
-  EXPECT_EQ(told(lines_of(run)),
+  EXPECT_EQ(text_of_lines(lines_of(run)),
             "run.started, block.started draft, block.line draft, block.finished draft succeeded, block.started review, "
             "block.line review, block.finished review succeeded, run.finished succeeded");
 }
@@ -61,7 +61,7 @@ TEST_F(FlowsTest, B_2_the_runners_lines_are_told_as_they_are_inside_of_the_block
   const auto run = start_ok(definition_of(agents_block("a", "x")));
   agent_says(R"({"level":"info","text":"Thinking."})", model::EventKind::log);
   const auto live = lines_of(run);
-  EXPECT_EQ(told(live), "run.started, block.started a, block.line a");
+  EXPECT_EQ(text_of_lines(live), "run.started, block.started a, block.line a");
   agent_answers("Done.");
   const auto lines = lines_of(run);
   EXPECT_TRUE(lines.starts_with(live));
@@ -118,9 +118,9 @@ TEST_F(FlowsTest, Readers_hear_what_comes_as_it_comes) {
   engine::RememberingReader reader;
   const auto reading = flows->read(run, {}, reader);
   loop.settle();
-  EXPECT_EQ(told(reader.text), "run.started, block.started draft");
+  EXPECT_EQ(text_of_lines(reader.text), "run.started, block.started draft");
   agent_answers("It rains.");
-  EXPECT_TRUE(told(reader.text).ends_with("block.started review"));
+  EXPECT_TRUE(text_of_lines(reader.text).ends_with("block.started review"));
   EXPECT_FALSE(reader.ended);
   agent_answers("Good.");
   EXPECT_TRUE(reader.ended);
@@ -140,7 +140,7 @@ TEST_F(FlowsTest, B_2_cancelling_the_workflow_cancels_the_run_and_answers_when_i
   ASSERT_TRUE(answer && std::holds_alternative<model::WorkflowRun>(*answer));
   EXPECT_EQ(std::get<model::WorkflowRun>(*answer).status, model::WorkflowRunStatus::cancelled);
   EXPECT_EQ(stored_run({.id = *stored(run).blocks[0].run_id}).state, model::RunState::cancelled);
-  EXPECT_TRUE(told(lines_of(run)).ends_with("block.finished draft failed, run.finished cancelled"));
+  EXPECT_TRUE(text_of_lines(lines_of(run)).ends_with("block.finished draft failed, run.finished cancelled"));
 
   flows->cancel(tenant.id, run.id, [&](RunOutcome outcome) { answer = std::move(outcome); });
   loop.settle();
@@ -180,7 +180,7 @@ TEST_F(FlowsTest, An_agent_that_is_not_there_fails_its_block_in_words) {
   const auto run = start_ok(R"({"blocks":[{"id":"a","type":"agents","agent":"nobody","prompt":"x"}]})");
   EXPECT_EQ(stored(run).error,
             (model::WorkflowError{"agent-not-found", "There is no agent \"nobody\" in this workspace."}));
-  EXPECT_EQ(told(lines_of(run)), "run.started, block.started a, block.finished a failed, run.finished failed");
+  EXPECT_EQ(text_of_lines(lines_of(run)), "run.started, block.started a, block.finished a failed, run.finished failed");
   const auto by_id = start_ok(
       keep(R"({"blocks":[{"id":"a","type":"agents","agent":")" + last_agent.text() + R"(","prompt":"x"}]})", "by id"));
   EXPECT_EQ(status_of(by_id), "running");
@@ -288,7 +288,7 @@ TEST_F(FlowsTest, A_server_that_stops_leaves_the_run_to_the_next_one) {
   loop.settle();
   EXPECT_TRUE(drained) << "the block is the engine's business";
   agent_answers("It rains.");
-  EXPECT_EQ(reader.lost, "the server stops; the next one goes on with the workflow run");
+  EXPECT_EQ(reader.lost, "the server stops; the next one continues the workflow run");
   EXPECT_EQ(dispatcher.jobs.size(), 1U);
   const auto refused = start(keep(definition_of(agents_block("a", "x")), "late"));
   EXPECT_EQ(std::get<model::Problem>(refused).slug, model::Slug::unavailable);

@@ -152,11 +152,11 @@ class HttpWork final : public BlockWork, private net::CallListener {
     if (std::exchange(ended_, true)) return;
     needs_.loop.defer(alive_.guard([this] {
       call_.reset();
-      tell();
+      report();
     }));
   }
 
-  void tell() {
+  void report() {
     std::optional<model::WorkflowError> error;
     if (status_ >= 300 || status_ < 200) {
       error = model::WorkflowError{"http-status", "The server answered " + std::to_string(status_) + "."};

@@ -22,7 +22,7 @@ void LineReading::on_news() {
 }
 
 void LineReading::on_left(const Error& why) {
-  if (inner_) return;  // it tells what there is, and then that there is no more
+  if (inner_) return;  // the inner reading reports its lines and then its end
   lose(why);
 }
 

@@ -1,7 +1,7 @@
 // One reader's way through a workflow run: the run's own events, and between the beginning and the end of a block the
 // lines of that block's run, folded from its own journal.
 //
-// Lines are counted as they are told, so a reader who returns with a number is served by folding anew and leaving out
+// Lines are counted as they are sent, so a reader that returns with a number is served by folding again and leaving out
 // what it has.
 #pragma once
 
@@ -58,10 +58,10 @@ class LineReading final : public engine::Reading, private engine::Reader {
   const LineView view_;
   engine::Reader& reader_;
 
-  std::deque<std::string> bodies_;  // read, and not told
+  std::deque<std::string> bodies_;  // read, but not sent yet
   model::Position read_to_;
   int64_t next_seq_ = 0;
-  std::string block_;                       // whose lines are told
+  std::string block_;                       // the block whose lines are sent
   std::optional<model::RunId> wanted_run_;  // of it, before it is found
   std::unique_ptr<engine::Reading> inner_;
   bool is_asking_ = false;  // the store

@@ -1,4 +1,4 @@
-// One JSON object being read: its members by name, each wrong one told with its JSON pointer.
+// Reads the members of one JSON object by name, and reports each wrong one with its JSON pointer. Pure.
 #pragma once
 
 #include <functional>

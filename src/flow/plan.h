@@ -1,4 +1,4 @@
-// A definition that makes sense as a whole: every name is somebody's, nobody waits for itself, and what a template
+// A definition that is consistent as a whole: every name exists, no block waits for itself, and what a template
 // names is there by the time it is needed.
 #pragma once
 

@@ -157,7 +157,7 @@ class RunWork final : public BlockWork {
       return wait(sent->run);
     }
     const auto& problem = std::get<model::Problem>(outcome);
-    // Nothing was created, or it is not known: looking again tells, and later may work.
+    // Either nothing was created or the outcome is unknown: another look decides, and a later attempt may succeed.
     if (problem.slug == model::Slug::unavailable || problem.slug == model::Slug::capacity_exhausted) {
       return try_again({std::min(problem.retry_after_seconds.value_or(1), again_seconds_max) * 1'000});
     }
@@ -207,7 +207,7 @@ class RunWork final : public BlockWork {
   void cancel_run() {
     needs_.engine.cancel(task_.run.tenant_id, run_->id,
                          alive_.guard([this](const std::variant<model::Run, model::Problem>& answer) {
-                           // Its end is heard of by whoever waits for it.
+                           // The waiting block gets the end of the run.
                            const auto* problem = std::get_if<model::Problem>(&answer);
                            if (problem == nullptr || problem->slug == model::Slug::run_finished) return;
                            timer_ = needs_.loop.after(again, [this] {

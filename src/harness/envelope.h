@@ -28,7 +28,16 @@ enum class Profile : uint8_t {
 // runner that does not know of that refuses the name, instead of telling it all again.
 inline constexpr std::string_view resumed_profile = "resumed";
 
-// Headers by which a caller comes back to a dispatch whose connection it lost.
+// The paths of a runner's API. A dispatch has the path "/stream/ID".
+inline constexpr std::string_view stream_path = "/stream";
+inline constexpr std::string_view acknowledge_suffix = "/ack";
+inline constexpr std::string_view health_path = "/healthz";
+inline constexpr std::string_view drain_path = "/drain";
+inline std::string dispatch_path(std::string_view id) { return std::string(stream_path) + "/" + std::string(id); }
+// The body of an acknowledgement: the lines up to this one are safe with the caller.
+inline std::string acknowledgement_body(int64_t line) { return "{\"line\":" + std::to_string(line) + "}"; }
+
+// Headers with which a caller re-attaches to a dispatch whose connection it lost.
 inline constexpr std::string_view reattach_header = "Sluice-Reattach";  // for so many seconds it is kept
 inline constexpr std::string_view dispatch_header = "Sluice-Dispatch";  // its name
 // What the caller asks and the runner promises: before anything is done, the line that tells of it is acknowledged.

@@ -1,9 +1,9 @@
 // What all work of one dispatcher has in common.
 #pragma once
 
-#include "remote/errand.h"
 #include "remote/fleet.h"
 #include "remote/remote.h"
+#include "remote/runner_requests.h"
 
 namespace sluice::remote {
 
@@ -11,17 +11,17 @@ struct Context {
   Context(RemoteNeeds its_needs, RemoteOptions its_options)
       : needs(its_needs),
         options(std::move(its_options)),
-        errands(needs.client, needs.loop),
-        fleet(options.runner_urls, errands, needs.loop, needs.log, needs.metrics) {}
+        requests(needs.client, needs.loop),
+        fleet(options.runner_urls, requests, needs.loop, needs.log, needs.metrics) {}
 
   const RemoteNeeds needs;
   const RemoteOptions options;
-  Errands errands;
+  RunnerRequests requests;
   Fleet fleet;
   world::Counter& reattached =
       needs.metrics.counter("sluice_runner_reattached_total", "Connections to runners that broke and were made again.");
   world::Counter& lost = needs.metrics.counter("sluice_runner_lost_total", "Dispatches lost with their runner.");
-  world::Counter& begun_anew =
+  world::Counter& started_elsewhere =
       needs.metrics.counter("sluice_runner_begun_anew_total", "Lost dispatches that another runner was given.");
 };
 

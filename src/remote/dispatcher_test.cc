@@ -33,7 +33,7 @@ TEST_F(RemoteTest, Posts_the_dispatch_with_tokens_that_the_store_knows_S_3) {
   EXPECT_EQ(request.idle_ms_max, options_.silence_ms_max);
   EXPECT_EQ(sent(0, "prompt"), "Hi");
   EXPECT_EQ(sent(0, "otp_upload"), "");
-  const std::string base = "http://house/api/agents/";
+  const std::string base = "http://server/api/agents/";
   ASSERT_TRUE(sent(0, "agent_url").starts_with(base));
   const auto execution = *model::ExecutionId::parse(sent(0, "agent_url").substr(base.size()));
   std::optional<model::RunId> run;
@@ -48,16 +48,16 @@ TEST_F(RemoteTest, No_runner_gets_a_token_before_the_journal_says_that_one_may_b
   client_.answer(FakeAnswer::whole(200, std::string(result_line)));
   begin();
   loop_.advance(Millis{1'000});
-  ASSERT_EQ(heard_.marks.size(), 1u);
-  EXPECT_EQ(read_mark(heard_.marks[0])->runner, "http://one");
+  ASSERT_EQ(received_.marks.size(), 1u);
+  EXPECT_EQ(read_mark(received_.marks[0])->runner, "http://one");
   EXPECT_EQ(client_.requests.size(), 0u);
   work_->written(R"({"runner":"http://one","execution":"exe_of_another_dispatch","line":0})");
   loop_.settle();
   EXPECT_EQ(client_.requests.size(), 0u);
-  work_->written(heard_.marks[0]);
+  work_->written(received_.marks[0]);
   loop_.settle();
   EXPECT_EQ(method_and_url(0), "POST http://one/stream?profile=extended");
-  EXPECT_TRUE(heard_.usage);
+  EXPECT_TRUE(received_.usage);
 }
 
 TEST_F(RemoteTest, A_run_that_is_stopped_before_its_runner_has_its_tokens_is_never_begun_there_S_10) {
@@ -65,7 +65,7 @@ TEST_F(RemoteTest, A_run_that_is_stopped_before_its_runner_has_its_tokens_is_nev
   begin();
   bool gone = false;
   work_->stop([&] { gone = true; });
-  work_->written(heard_.marks[0]);
+  work_->written(received_.marks[0]);
   loop_.settle();
   EXPECT_TRUE(gone);
   EXPECT_EQ(client_.requests.size(), 0u);
@@ -76,7 +76,7 @@ TEST_F(RemoteTest, The_upload_token_goes_along_when_files_are_wanted) {
   begin();
   EXPECT_TRUE(sent(0, "otp_upload").starts_with("otpu_"));
   dispatch_.supplies = std::make_shared<NoSupplies>(false);
-  heard_ = {};
+  received_ = {};
   dispatcher_.reset();
   begin();
   EXPECT_EQ(sent(client_.requests.size() - 1, "otp_upload"), "");
@@ -92,25 +92,25 @@ TEST_F(RemoteTest, Lines_become_events_stamped_here_S_9) {
                      .piece(std::string(result_line))
                      .finish());
   begin();
-  EXPECT_EQ(heard_.told.substr(heard_.told.find('\n') + 1),
+  EXPECT_EQ(received_.received.substr(received_.received.find('\n') + 1),
             "log {\"level\":\"info\",\"text\":\"m\"}\ntext Hel\ntext lo.\n");
-  EXPECT_EQ(heard_.told.find("\"phase\":\"mint\"") != std::string::npos, true);
-  EXPECT_EQ(heard_.last_at, loop_.now());
-  EXPECT_EQ(heard_.usage, (model::Usage{3, 4}));
+  EXPECT_EQ(received_.received.find("\"phase\":\"mint\"") != std::string::npos, true);
+  EXPECT_EQ(received_.last_at, loop_.now());
+  EXPECT_EQ(received_.usage, (model::Usage{3, 4}));
   EXPECT_EQ(client_.calls_in_flight(), 0u);
 }
 
 TEST_F(RemoteTest, A_runner_that_knows_only_four_types_tells_its_text_at_the_end) {
   client_.answer(FakeAnswer::whole(200, "{\"type\":\"result\",\"message\":\"Hello.\"}\n"));
   begin();
-  EXPECT_EQ(heard_.text, "Hello.");
-  EXPECT_EQ(heard_.usage, model::Usage{});
+  EXPECT_EQ(received_.text, "Hello.");
+  EXPECT_EQ(received_.usage, model::Usage{});
 }
 
 TEST_F(RemoteTest, Runners_are_taken_in_turn) {
   for (int i = 0; i < 3; ++i) {
     client_.answer(FakeAnswer::whole(200, std::string(result_line)));
-    heard_ = {};
+    received_ = {};
     begin();
   }
   EXPECT_EQ(client_.requests[0].url, "http://one/stream?profile=extended");
@@ -123,13 +123,13 @@ TEST_F(RemoteTest, A_runner_that_does_not_answer_is_passed_over_with_tokens_of_i
     client_.requests.clear();
     client_.answer(refusal);
     client_.answer(FakeAnswer::whole(200, std::string(result_line)));
-    heard_ = {};
+    received_ = {};
     dispatcher_.reset();
     begin();
     ASSERT_EQ(client_.requests.size(), 2u);
     EXPECT_EQ(client_.requests[1].url, "http://two/stream?profile=extended");
     EXPECT_NE(sent(0, "otp_run"), sent(1, "otp_run"));
-    EXPECT_TRUE(heard_.usage);
+    EXPECT_TRUE(received_.usage);
   }
 }
 
@@ -143,14 +143,14 @@ TEST_F(RemoteTest, A_dispatch_that_names_its_runner_goes_there_and_nowhere_else_
     if (request.method == "POST") EXPECT_EQ(request.url, "http://three/box/stream?profile=extended");
   }
   EXPECT_EQ(failed_with(), Slug::runner_unavailable);
-  EXPECT_NE(heard_.problem->detail.find("http://three/box"), std::string::npos);
+  EXPECT_NE(received_.problem->detail.find("http://three/box"), std::string::npos);
 }
 
 TEST_F(RemoteTest, I_17_a_runner_that_only_the_star_allows_is_asked_at_public_addresses_only) {
   options_.named_urls = {"*", "http://three"};
   const auto is_public_only = [&](const std::string& named) {
     client_.requests.clear();
-    heard_ = {};
+    received_ = {};
     dispatcher_.reset();
     dispatch_.extras.sandbox_url = named;
     client_.answer(FakeAnswer::whole(200, std::string(result_line)));
@@ -170,7 +170,7 @@ TEST_F(RemoteTest, I_17_a_runner_that_may_not_be_asked_fails_the_run_at_once_and
   client_.answer(FakeAnswer().fail(net::CallFailure::refused, "three leads to 127.0.0.1, a loopback address."));
   begin();
   EXPECT_EQ(failed_with(), Slug::runner_unavailable);
-  EXPECT_EQ(heard_.problem->detail,
+  EXPECT_EQ(received_.problem->detail,
             "The runner at http://three cannot be asked: three leads to 127.0.0.1, a loopback address.");
   EXPECT_EQ(client_.requests.size(), 1u);
 }
@@ -179,11 +179,11 @@ TEST_F(RemoteTest, Without_any_runner_only_those_that_name_one_are_carried_S_8) 
   options_.runner_urls.clear();
   begin();
   EXPECT_EQ(failed_with(), Slug::runner_unavailable);
-  heard_ = {};
+  received_ = {};
   dispatch_.extras.sandbox_url = "http://three";
   client_.answer(FakeAnswer::whole(200, std::string(result_line)));
   begin();
-  EXPECT_EQ(heard_.text, "Hello.");
+  EXPECT_EQ(received_.text, "Hello.");
 }
 
 TEST_F(RemoteTest, At_home_is_carried_what_names_no_runner_S_8) {
@@ -233,9 +233,9 @@ TEST_F(RemoteTest, When_no_runner_takes_it_the_run_fails_and_the_log_says_why) {
 TEST_F(RemoteTest, When_no_runner_is_there_it_is_waited_for_and_then_the_run_fails) {
   begin();
   loop_.advance(Millis{options_.wait_ms_max - 1'000});
-  EXPECT_FALSE(heard_.problem);
-  EXPECT_NE(heard_.told.find("waiting for one"), std::string::npos);
-  EXPECT_EQ(heard_.told.find("waiting for one"), heard_.told.rfind("waiting for one"));
+  EXPECT_FALSE(received_.problem);
+  EXPECT_NE(received_.received.find("waiting for one"), std::string::npos);
+  EXPECT_EQ(received_.received.find("waiting for one"), received_.received.rfind("waiting for one"));
   loop_.advance(Millis{2'000});
   EXPECT_EQ(failed_with(), Slug::runner_unavailable);
 }
@@ -247,7 +247,7 @@ TEST_F(RemoteTest, A_runner_that_breaks_off_or_goes_silent_is_lost) {
         FakeAnswer().head(200).piece(step).finish(), FakeAnswer().head(200).piece(step),
         FakeAnswer::whole(200, step + "{\"type\":\"telepathy\"}\n"), FakeAnswer::whole(200, step + "<html>\n")}) {
     client_.answer(answer);
-    heard_ = {};
+    received_ = {};
     dispatcher_.reset();
     begin();
     loop_.advance(Millis{options_.silence_ms_max});
@@ -268,7 +268,7 @@ TEST_F(RemoteTest, An_error_line_is_the_problem_of_that_name_or_of_its_kind) {
   client_.answer(FakeAnswer::whole(200, "{\"type\":\"error\",\"code\":\"model_timeout\",\"message\":\"60 s\"}\n"));
   begin();
   EXPECT_EQ(failed_with(), Slug::model_timeout);
-  EXPECT_EQ(heard_.problem->detail, "60 s");
+  EXPECT_EQ(received_.problem->detail, "60 s");
 }
 
 TEST_F(RemoteTest, Text_without_end_is_refused) {
@@ -291,19 +291,19 @@ TEST_F(RemoteTest, Stopping_closes_the_connection_and_then_says_so_S_10) {
   EXPECT_FALSE(gone);
   loop_.settle();
   EXPECT_TRUE(gone);
-  EXPECT_FALSE(heard_.usage || heard_.problem);
+  EXPECT_FALSE(received_.usage || received_.problem);
 }
 
 TEST_F(RemoteTest, May_be_dropped_at_any_event) {
   client_.answer(FakeAnswer::whole(200, "{\"type\":\"delta\",\"text\":\"a\"}\n" + std::string(result_line)));
-  heard_.after_event = [&] {
-    if (heard_.text == "a") work_.reset();
+  received_.after_event = [&] {
+    if (received_.text == "a") work_.reset();
   };
   begin();
-  EXPECT_EQ(heard_.text, "a");
-  EXPECT_FALSE(heard_.usage || heard_.problem);
-  heard_ = {};
-  heard_.after_event = [&] { work_.reset(); };
+  EXPECT_EQ(received_.text, "a");
+  EXPECT_FALSE(received_.usage || received_.problem);
+  received_ = {};
+  received_.after_event = [&] { work_.reset(); };
   begin();
   EXPECT_EQ(client_.requests.size(), 1u);
 }
@@ -315,7 +315,7 @@ TEST_F(RemoteTest, Tokens_that_cannot_be_kept_are_not_used) {
   for (int n = 0; n < 1'000; ++n) disk_.fail_write(n, store::Fault::full);
   begin();
   loop_.advance({options_.wait_ms_max - 1'000});
-  EXPECT_FALSE(heard_.problem) << "there may be room soon";
+  EXPECT_FALSE(received_.problem) << "there may be room soon";
   loop_.advance({2'000});
   EXPECT_EQ(failed_with(), Slug::unavailable);
   EXPECT_TRUE(std::ranges::none_of(client_.requests, is_dispatch));
@@ -332,7 +332,7 @@ TEST_F(RemoteTest, Tokens_that_could_not_be_kept_at_once_are_made_again) {
   EXPECT_TRUE(client_.requests.empty());
   loop_.advance({500});
   ASSERT_EQ(client_.requests.size(), 1u);
-  EXPECT_TRUE(heard_.usage);
+  EXPECT_TRUE(received_.usage);
 }
 
 TEST_F(RemoteTest, A_run_that_is_stopped_while_its_tokens_cannot_be_kept_begins_nowhere) {
@@ -343,7 +343,7 @@ TEST_F(RemoteTest, A_run_that_is_stopped_while_its_tokens_cannot_be_kept_begins_
   loop_.advance({60'000});
   EXPECT_TRUE(gone);
   EXPECT_TRUE(std::ranges::none_of(client_.requests, is_dispatch));
-  EXPECT_FALSE(heard_.problem);
+  EXPECT_FALSE(received_.problem);
 }
 
 TEST_F(RemoteTest, A_program_goes_on_after_a_restart_only_when_nothing_was_told) {

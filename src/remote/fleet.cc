@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "harness/envelope.h"
 
 namespace sluice::remote {
 namespace {
@@ -18,7 +19,7 @@ std::string_view name_of(Health health) {
 }
 
 // Any answer is a sign of life; who says nothing of its slots is asked to carry a run to find out.
-RunnerState state_of(const ErrandAnswer& answer) {
+RunnerState state_of(const RunnerAnswer& answer) {
   if (answer.status == 0) return {.health = Health::dead};
   const auto document = json::Document::parse(answer.body);
   if (!document || document.value().root().kind() != json::Kind::object) return {};
@@ -32,9 +33,9 @@ RunnerState state_of(const ErrandAnswer& answer) {
 
 }  // namespace
 
-Fleet::Fleet(std::vector<std::string> urls, Errands& errands, world::Loop& loop, world::Log& log,
+Fleet::Fleet(std::vector<std::string> urls, RunnerRequests& requests, world::Loop& loop, world::Log& log,
              world::Metrics& metrics)
-    : errands_(errands),
+    : requests_(requests),
       loop_(loop),
       log_(log),
       alive_(metrics.gauge("sluice_runners_alive", "Runners elsewhere that answer and take runs.")) {
@@ -92,14 +93,14 @@ void Fleet::check_all() {
 
 void Fleet::check(Member& member) {
   member.asked = true;
-  errands_.send({.url = member.url + "/healthz",
-                 .connect_ms_max = answer_ms_max,
-                 .idle_ms_max = answer_ms_max,
-                 .total_ms_max = answer_ms_max},
-                [this, &member](const ErrandAnswer& answer) { hear(member, answer); });
+  requests_.send({.url = member.url + std::string(harness::health_path),
+                  .connect_ms_max = answer_ms_max,
+                  .idle_ms_max = answer_ms_max,
+                  .total_ms_max = answer_ms_max},
+                 [this, &member](const RunnerAnswer& answer) { take_line(member, answer); });
 }
 
-void Fleet::hear(Member& member, const ErrandAnswer& answer) {
+void Fleet::take_line(Member& member, const RunnerAnswer& answer) {
   member.asked = false;
   change(member, state_of(answer), answer.why);
 }

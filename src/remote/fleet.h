@@ -7,21 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "remote/errand.h"
 #include "remote/runner_choice.h"
+#include "remote/runner_requests.h"
 #include "world/world.h"
 
 namespace sluice::remote {
 
 class Fleet final {
  public:
-  Fleet(std::vector<std::string> urls, Errands& errands, world::Loop& loop, world::Log& log, world::Metrics& metrics);
+  Fleet(std::vector<std::string> urls, RunnerRequests& requests, world::Loop& loop, world::Log& log,
+        world::Metrics& metrics);
 
   // The runner for a run that `unsuitable` ones have refused for good; it is counted as given. Empty: none now.
   std::optional<std::string> take(const std::set<std::string>& unsuitable);
   // The run that it was taken for is over there.
   void give_back(const std::string& url);
-  // It did not answer: nobody is sent there until it does.
+  // It did not answer: it gets no dispatch until it does.
   void note_dead(const std::string& url, std::string_view why);
   // It has no slot, whatever it said before.
   void note_full(const std::string& url);
@@ -41,10 +42,10 @@ class Fleet final {
   Member* find(const std::string& url);
   void check_all();
   void check(Member& member);
-  void hear(Member& member, const ErrandAnswer& answer);
+  void take_line(Member& member, const RunnerAnswer& answer);
   void change(Member& member, RunnerState state, std::string_view why);
 
-  Errands& errands_;
+  RunnerRequests& requests_;
   world::Loop& loop_;
   world::Log& log_;
   world::Gauge& alive_;

@@ -22,14 +22,14 @@ class FleetTest : public testing::Test {
   static FakeAnswer well(int free) {
     return FakeAnswer::whole(200, R"({"status":"ok","slots":9,"free":)" + std::to_string(free) + "}");
   }
-  std::string take() { return fleet_.take({}).value_or("nobody"); }
+  std::string take() { return fleet_.take({}).value_or("none"); }
 
   world::FakeLoop loop_;
   world::FakeLog log_;
   world::Metrics metrics_;
   net::FakeClient client_{loop_};
-  Errands errands_{client_, loop_};
-  Fleet fleet_{{"http://one", "http://two"}, errands_, loop_, log_, metrics_};
+  RunnerRequests requests_{client_, loop_};
+  Fleet fleet_{{"http://one", "http://two"}, requests_, loop_, log_, metrics_};
 };
 
 TEST_F(FleetTest, Before_anybody_was_asked_they_are_taken_in_turn) {
@@ -50,11 +50,11 @@ TEST_F(FleetTest, Slots_are_counted_between_two_questions) {
   EXPECT_EQ(take(), "http://one");
   EXPECT_EQ(take().substr(0, 7), "http://");
   EXPECT_EQ(take().substr(0, 7), "http://");
-  EXPECT_EQ(take(), "nobody");
+  EXPECT_EQ(take(), "none");
   fleet_.give_back("http://two");
   EXPECT_EQ(take(), "http://two");
   fleet_.note_full("http://two");
-  EXPECT_EQ(take(), "nobody");
+  EXPECT_EQ(take(), "none");
   check(well(0), well(5));
   EXPECT_EQ(take(), "http://two");
 }
@@ -62,7 +62,7 @@ TEST_F(FleetTest, Slots_are_counted_between_two_questions) {
 TEST_F(FleetTest, The_dead_and_the_draining_are_passed_over_until_they_are_well_again) {
   check(FakeAnswer::connection_refused(), well(1));
   EXPECT_EQ(take(), "http://two");
-  EXPECT_EQ(take(), "nobody");
+  EXPECT_EQ(take(), "none");
   EXPECT_NE(metrics_.to_text().find("sluice_runners_alive 1"), std::string::npos);
   check(well(3), FakeAnswer::whole(200, R"({"status":"draining","slots":9,"free":0})"));
   EXPECT_EQ(take(), "http://one");
@@ -76,7 +76,7 @@ TEST_F(FleetTest, The_dead_and_the_draining_are_passed_over_until_they_are_well_
 TEST_F(FleetTest, One_that_does_not_answer_in_time_is_dead) {
   check(FakeAnswer(), well(1));
   loop_.advance(Millis{2'000});
-  EXPECT_EQ(take(), "nobody") << "the second was asked again and nobody was there";
+  EXPECT_EQ(take(), "none") << "the second was asked again and did not answer";
   check(well(1), FakeAnswer::connection_refused());
   EXPECT_EQ(take(), "http://one");
 }

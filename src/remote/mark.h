@@ -1,5 +1,5 @@
-// Where a runner's account of a run stands: written to the journal behind what it told, and found there by whoever goes
-// on hearing it.
+// The position up to which the lines of a runner are in the journal of a run. It is written after those lines, and the
+// server that continues the run reads on from there.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace sluice::remote {
 struct Mark {
   std::string runner;              // its URL
   std::string execution;           // the dispatch, as the runner calls it
-  int64_t line = 0;                // all up to this one were told
-  bool begun = false;              // a step was, or something else than words told: nobody else can do the rest
+  int64_t line = 0;                // all lines up to this one are in the journal
+  bool begun = false;              // an effect besides text was reported, so no other runner can do the rest
   bool careful = false;            // nothing is done there before the server has written that it begins
   int losses = 0;                  // of runners that had it before
   bool last = false;               // the line after it was the last, and the run's end is written along with this
@@ -24,7 +24,7 @@ struct Mark {
 };
 
 std::string to_json(const Mark& mark);
-// Empty when it is none of ours.
+// Empty if the text is not a mark.
 std::optional<Mark> read_mark(std::string_view text);
 
 }  // namespace sluice::remote

@@ -39,7 +39,7 @@ void write_agent(json::Writer& writer, const harness::Dispatch& dispatch, const 
   writer.key("model").begin_object().key("provider").string(agent.model.provider).key("name").string(agent.model.name);
   if (agent.model.base_url) writer.key("base_url").string(*agent.model.base_url);
   writer.end_object();
-  // Told always: a workspace that says nothing means 10.
+  // Always sent, because a missing member means 10.
   writer.key("max_rounds").integer(dispatch.max_rounds > 0 ? dispatch.max_rounds : options.max_rounds);
   writer.end_object();
 }

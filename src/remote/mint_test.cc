@@ -1,4 +1,4 @@
-// S-3, S-6: the tokens of a dispatch and what its runner will be told.
+// S-3, S-6: the tokens of a dispatch and the configuration for its runner.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,7 +11,7 @@
 namespace sluice::remote {
 namespace mint_test {
 
-const MintOptions options{"https://house.example", "a secret of the server"};
+const MintOptions options{"https://server.example", "a secret of the server"};
 
 class Mint : public testing::Test {
  protected:
@@ -47,7 +47,7 @@ TEST_F(Mint, Three_tokens_hashed_each_with_its_purpose_and_its_time_S_3) {
   }
   EXPECT_EQ(minted.otp_setup.substr(0, 5) + minted.otp_run.substr(0, 5) + minted.otp_upload.substr(0, 5),
             "otps_otpr_otpu_");
-  EXPECT_EQ(minted.agent_url, "https://house.example/api/agents/" + minted.execution.id.text());
+  EXPECT_EQ(minted.agent_url, "https://server.example/api/agents/" + minted.execution.id.text());
 }
 
 TEST_F(Mint, No_two_tokens_are_alike) {
@@ -73,7 +73,7 @@ TEST_F(Mint, The_bearer_is_in_no_record_and_in_the_answer_to_config) {
   const auto answer = config_answer(minted.execution, options.bearer_secret);
   EXPECT_EQ(at(answer, {"callback", "token"}), "\"" + minted.bearer + "\"");
   EXPECT_EQ(at(answer, {"callback", "base_url"}),
-            "\"https://house.example/api/workspaces/" + model::WorkspaceId{tenant_.ulid}.text() + "\"");
+            "\"https://server.example/api/workspaces/" + model::WorkspaceId{tenant_.ulid}.text() + "\"");
   EXPECT_EQ(at(answer, {"agent"}), at(minted.execution.config_json, {"agent"}));
   EXPECT_EQ(at(answer, {"callback", "workspace"}), "\"none\"");
   dispatch_.workspace.use = model::WorkspaceUse::read;
@@ -145,7 +145,7 @@ TEST_F(Mint, Config_has_the_agents_type_and_the_tools_it_is_given) {
   EXPECT_EQ(model::kit_from_json(kit.value().root()), dispatch_.agent.kit);
 }
 
-// I-14, I-17: whoever carries the run must obey it.
+// I-14, I-17: the runner must obey it.
 TEST_F(Mint, Config_has_the_policy_of_the_agent) {
   EXPECT_EQ(at(made().execution.config_json, {"policy"}), "[]");
   dispatch_.agent.policy = {

@@ -32,9 +32,9 @@ class RemoteReattachTest : public RemoteTest {
   FakeAnswer stream() { return FakeAnswer().head(200, {{"Sluice-Dispatch", name_}}); }
   // Marks name the dispatch before it is posted, so the answer can.
   void begin_kept(std::function<FakeAnswer()> answer) {
-    heard_.after_event = [this, answer = std::move(answer)] {
-      if (heard_.marks.empty() || !name_.empty()) return;
-      name_ = read_mark(heard_.marks[0])->execution;
+    received_.after_event = [this, answer = std::move(answer)] {
+      if (received_.marks.empty() || !name_.empty()) return;
+      name_ = read_mark(received_.marks[0])->execution;
       client_.answer(answer());
     };
     begin();
@@ -62,22 +62,22 @@ TEST_F(RemoteReattachTest, Cut_anywhere_no_line_is_lost_or_told_twice_S_9) {
     SCOPED_TRACE(at);
     dispatcher_.reset();
     client_.requests.clear();
-    heard_ = {};
+    received_ = {};
     name_.clear();
     begin_kept([&] { return stream().piece(whole_account).cut_after(at); });
     if (at < whole_account.size()) {
-      ASSERT_FALSE(heard_.usage);
+      ASSERT_FALSE(received_.usage);
       const auto complete = static_cast<int64_t>(std::ranges::count(whole_account.substr(0, at), '\n'));
       client_.answer(stream().piece(after(whole_account, complete)).finish());
       loop_.advance(Millis{100});
       EXPECT_EQ(method_and_url(1), "GET http://one/stream/" + name_ + "?after=" + std::to_string(complete));
       EXPECT_EQ(client_.requests[1].headers.find("Sluice-Reader"), client_.requests[0].headers.find("Sluice-Reader"));
     }
-    EXPECT_TRUE(heard_.usage);
-    EXPECT_EQ(heard_.text, "Hello.");
-    heard_.told.erase(0, heard_.told.find('\n'));  // the tokens
-    if (uncut.empty()) uncut = heard_.told;
-    EXPECT_EQ(heard_.told, uncut);
+    EXPECT_TRUE(received_.usage);
+    EXPECT_EQ(received_.text, "Hello.");
+    received_.received.erase(0, received_.received.find('\n'));  // the tokens
+    if (uncut.empty()) uncut = received_.received;
+    EXPECT_EQ(received_.received, uncut);
   }
 }
 
@@ -86,26 +86,26 @@ TEST_F(RemoteReattachTest, After_a_restart_it_is_heard_on_from_any_mark) {
   for (int64_t line = 0; line < line_count; ++line) {
     SCOPED_TRACE(line);
     name_.clear();
-    heard_ = {};
+    received_ = {};
     dispatch_.mark.clear();
     dispatch_.told_text.clear();
-    const auto told = whole_account.size() - after(whole_account, line).size();
-    begin_kept([&] { return stream().piece(whole_account.substr(0, told)); });
-    dispatch_.mark = heard_.marks.back();
+    const auto received = whole_account.size() - after(whole_account, line).size();
+    begin_kept([&] { return stream().piece(whole_account.substr(0, received)); });
+    dispatch_.mark = received_.marks.back();
     ASSERT_EQ(read_mark(dispatch_.mark)->line, line);
     EXPECT_EQ(read_mark(dispatch_.mark)->begun, line > 1) << "by the step, not by words";
-    dispatch_.told_text = heard_.text;
+    dispatch_.told_text = received_.text;
     work_.reset();
     EXPECT_TRUE(dispatcher_->can_reattach(dispatch_.mark));
-    const auto text = heard_.text;
-    heard_ = {};
+    const auto text = received_.text;
+    received_ = {};
     client_.requests.clear();
     client_.answer(stream().piece(after(whole_account, line)).finish());
     begin();
     loop_.advance(Millis{0});
     EXPECT_EQ(method_and_url(0), "GET http://one/stream/" + name_ + "?after=" + std::to_string(line));
-    EXPECT_EQ(text + heard_.text, "Hello.");
-    EXPECT_TRUE(heard_.usage);
+    EXPECT_EQ(text + received_.text, "Hello.");
+    EXPECT_TRUE(received_.usage);
   }
 }
 
@@ -124,10 +124,10 @@ TEST_F(RemoteReattachTest, What_is_no_mark_is_nothing_to_go_on_from) {
 TEST_F(RemoteReattachTest, A_cut_that_cannot_be_mended_loses_the_runner_when_patience_ends) {
   begin_kept([&] { return stream().piece(whole_account).cut_after(100); });
   loop_.advance(Millis{options_.reattach_ms - 3'000});
-  EXPECT_FALSE(heard_.problem);
+  EXPECT_FALSE(received_.problem);
   loop_.advance(Millis{6'000});
   EXPECT_EQ(failed_with(), Slug::runner_lost);
-  EXPECT_NE(heard_.problem->detail.find("http://one"), std::string::npos);
+  EXPECT_NE(received_.problem->detail.find("http://one"), std::string::npos);
 }
 
 TEST_F(RemoteReattachTest, A_runner_that_forgot_what_it_had_begun_is_lost_at_once) {
@@ -143,7 +143,7 @@ TEST_F(RemoteReattachTest, What_had_not_begun_is_begun_anew_with_other_tokens) {
   client_.answer(FakeAnswer::connection_refused());  // that it be killed
   client_.answer(FakeAnswer::whole(200, std::string(result_line)));
   loop_.advance(Millis{100});
-  EXPECT_TRUE(heard_.usage) << heard_.told;
+  EXPECT_TRUE(received_.usage) << received_.received;
   EXPECT_EQ(count_requests("POST http://one/stream?"), 2u);
   EXPECT_NE(sent(0, "otp_run"), sent(client_.requests.size() - 1, "otp_run"));
 }
@@ -152,7 +152,7 @@ TEST_F(RemoteReattachTest, What_had_not_begun_is_begun_anew_with_other_tokens) {
 TEST_F(RemoteReattachTest, What_its_runner_could_not_begin_is_begun_anew_with_other_tokens) {
   for (const std::string code : {"unavailable", "token_invalid"}) {
     SCOPED_TRACE(code);
-    heard_ = {};
+    received_ = {};
     name_.clear();
     client_.requests.clear();
     begin_kept([&] {
@@ -161,7 +161,7 @@ TEST_F(RemoteReattachTest, What_its_runner_could_not_begin_is_begun_anew_with_ot
       return FakeAnswer::whole(200, std::string(result_line));
     });
     loop_.advance(Millis{100});
-    EXPECT_TRUE(heard_.usage) << heard_.told;
+    EXPECT_TRUE(received_.usage) << received_.received;
     EXPECT_EQ(count_requests("POST http://one/stream?"), 2u);
     EXPECT_NE(sent(0, "otp_run"), sent(client_.requests.size() - 1, "otp_run"));
   }
@@ -170,20 +170,20 @@ TEST_F(RemoteReattachTest, What_its_runner_could_not_begin_is_begun_anew_with_ot
 TEST_F(RemoteReattachTest, Lines_are_acknowledged_when_they_are_on_disk_and_the_last_with_the_end) {
   begin_kept(
       [&] { return stream().piece(whole_account.substr(0, 30)).wait(5'000).piece(whole_account.substr(30)).finish(); });
-  ASSERT_EQ(heard_.marks.size(), 2u);
-  work_->written(heard_.marks[0]);
-  work_->written(heard_.marks[1]);
+  ASSERT_EQ(received_.marks.size(), 2u);
+  work_->written(received_.marks[0]);
+  work_->written(received_.marks[1]);
   client_.answer(FakeAnswer::whole(204, ""));
   loop_.advance(Millis{1'000});
   EXPECT_EQ(acknowledged(), std::vector<std::string>{"{\"line\":1}"}) << "not each";
   loop_.advance(Millis{4'000});
-  ASSERT_TRUE(heard_.usage);
-  ASSERT_EQ(heard_.marks.size(), 3u);
-  EXPECT_EQ(read_mark(heard_.marks[2])->line, 5) << "the last line is told by the run's end";
-  work_->written(heard_.marks[1]);  // late
+  ASSERT_TRUE(received_.usage);
+  ASSERT_EQ(received_.marks.size(), 3u);
+  EXPECT_EQ(read_mark(received_.marks[2])->line, 5) << "the last line is received by the run's end";
+  work_->written(received_.marks[1]);  // late
   loop_.settle();
   EXPECT_EQ(acknowledged().size(), 1u);
-  work_->written(heard_.marks[2]);
+  work_->written(received_.marks[2]);
   work_.reset();
   loop_.settle();
   EXPECT_EQ(acknowledged().back(), "{\"line\":6}");
@@ -192,14 +192,14 @@ TEST_F(RemoteReattachTest, Lines_are_acknowledged_when_they_are_on_disk_and_the_
 TEST_F(RemoteReattachTest, That_something_begins_is_acknowledged_at_once_as_the_runner_waits_for_it) {
   begin_kept([&] { return stream().piece(up_to_step()).wait(60'000); });
   EXPECT_EQ(client_.requests[0].headers.find("Sluice-Careful"), "1");
-  ASSERT_EQ(read_mark(heard_.marks.back())->line, 2);
-  work_->written(heard_.marks.back());
+  ASSERT_EQ(read_mark(received_.marks.back())->line, 2);
+  work_->written(received_.marks.back());
   loop_.settle();
   ASSERT_EQ(acknowledged(), std::vector<std::string>{"{\"line\":2}"});
-  // Nobody took it.
+  // No runner accepted it.
   loop_.advance(Millis{1'000});
   EXPECT_EQ(acknowledged().size(), 2u);
-  for (int i = 0; i < 20; ++i) client_.answer(FakeAnswer::whole(204, ""));  // whoever else asks, too
+  for (int i = 0; i < 20; ++i) client_.answer(FakeAnswer::whole(204, ""));  // also for other requests
   loop_.advance(Millis{1'000});
   EXPECT_EQ(acknowledged().size(), 3u);
   loop_.advance(Millis{10'000});
@@ -209,17 +209,17 @@ TEST_F(RemoteReattachTest, That_something_begins_is_acknowledged_at_once_as_the_
 TEST_F(RemoteReattachTest, So_it_is_after_a_setup_script_has_changed_files_for_which_nobody_waits) {
   const std::string file = "{\"type\":\"file\",\"event\":\"create\",\"path\":\"a\"}\n";
   begin_kept([&] { return stream().piece(file).piece(up_to_step()).wait(60'000); });
-  for (const auto& mark : heard_.marks) work_->written(mark);
+  for (const auto& mark : received_.marks) work_->written(mark);
   loop_.settle();
   EXPECT_EQ(acknowledged(), std::vector<std::string>{"{\"line\":3}"});
 }
 
 TEST_F(RemoteReattachTest, Whoever_comes_back_says_again_what_is_on_disk) {
   begin_kept([&] { return stream().piece(up_to_step()).wait(60'000); });
-  dispatch_.mark = heard_.marks.back();
-  dispatch_.told_text = heard_.text;
+  dispatch_.mark = received_.marks.back();
+  dispatch_.told_text = received_.text;
   work_.reset();
-  heard_ = {};
+  received_ = {};
   client_.requests.clear();
   client_.answer(stream());
   begin();
@@ -238,7 +238,7 @@ TEST_F(RemoteReattachTest, Dropping_it_leaves_the_runner_at_work_for_whoever_goe
 TEST_F(RemoteReattachTest, Stopping_kills_it_there_and_the_answer_is_the_proof_S_10) {
   for (const int status : {204, 404, 409}) {
     name_.clear();
-    heard_ = {};
+    received_ = {};
     client_.requests.clear();
     begin_kept([&] { return stream().piece(whole_account.substr(0, 30)); });
     client_.answer(FakeAnswer().wait(500).head(status).finish());
@@ -249,7 +249,7 @@ TEST_F(RemoteReattachTest, Stopping_kills_it_there_and_the_answer_is_the_proof_S
     EXPECT_EQ(method_and_url(1), "DELETE http://one/stream/" + name_);
     loop_.advance(Millis{1});
     EXPECT_TRUE(gone);
-    EXPECT_FALSE(heard_.usage || heard_.problem);
+    EXPECT_FALSE(received_.usage || received_.problem);
   }
 }
 
@@ -297,7 +297,7 @@ TEST_F(RemoteReattachTest, One_that_another_server_hears_is_not_fought_over) {
   client_.answer(FakeAnswer::whole(409, "{}"));
   loop_.advance(Millis{100});
   EXPECT_EQ(failed_with(), Slug::runner_lost);
-  EXPECT_NE(heard_.problem->detail.find("Another server"), std::string::npos);
+  EXPECT_NE(received_.problem->detail.find("Another server"), std::string::npos);
 }
 
 }  // namespace reattach_test

@@ -2,7 +2,8 @@
 // lines that come back into run events. To the engine it is a dispatcher like the one at home.
 //
 // Behind what it tells it writes marks: where the runner's account stands. A connection that breaks is made again, and
-// a server that was started again, or took the run over, hears on from the last mark: no line is lost or told twice.
+// a server that was started again, or took the run over, reads on from the last mark: no line is lost or delivered
+// twice.
 //
 // Not its business: the callbacks that the runner makes (api), the run's journal (engine).
 #pragma once
@@ -69,7 +70,7 @@ struct Minted {
 Minted mint(const harness::Dispatch& dispatch, model::TenantId tenant, const MintOptions& options, world::IdSource& ids,
             world::Entropy& entropy, Timestamp now);
 
-// The execution's asbx_ bearer. Derived, so that it is kept nowhere, and can be told when the runner
+// The execution's asbx_ bearer. Derived, so that it is stored nowhere and can be sent when the runner
 // redeems its run token.
 std::string bearer_of(std::string_view bearer_secret, model::ExecutionId execution);
 // The answer to GET …/config: `execution.config_json` with the bearer as its callback.token.

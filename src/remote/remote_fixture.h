@@ -1,4 +1,4 @@
-// A remote dispatcher with everything around it scripted: the runners, the store, whoever listens.
+// A remote dispatcher with everything around it scripted: the runners, the store, the listener.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@
 
 namespace sluice::remote {
 
-struct Heard final : harness::DispatchListener {
+struct RecordingListener final : harness::DispatchListener {
   void on_event(model::RunEvent event) override {
     if (event.kind == model::EventKind::mark) {
       marks.push_back(std::move(event.body));
       if (after_mark) after_mark(marks.back());
     } else {
-      told += std::string(name_of(event.kind)) + " " + event.body + "\n";
+      received += std::string(name_of(event.kind)) + " " + event.body + "\n";
     }
     if (event.kind == model::EventKind::text) text += event.body;
     last_at = event.at;
@@ -34,7 +34,7 @@ struct Heard final : harness::DispatchListener {
   void on_failed(model::Problem why) override { problem = std::move(why); }
   void on_gate(harness::Gate) override { ADD_FAILURE() << "a runner elsewhere raises no gates"; }
 
-  std::string told, text;
+  std::string received, text;
   std::vector<std::string> marks;
   Timestamp last_at;
   std::optional<model::Usage> usage;
@@ -51,7 +51,7 @@ class RemoteTest : public testing::Test {
   RemoteTest() {
     options_.runner_urls = {"http://one", "http://two/"};
     options_.runner_key = "rk";
-    options_.mint = {"http://house", "secret", 50};
+    options_.mint = {"http://server", "secret", 50};
     dispatch_.run = ids_.make<model::RunId>();
     dispatch_.agent.tenant_id = ids_.make<model::TenantId>();
     dispatch_.prompt = "Hi";
@@ -64,11 +64,11 @@ class RemoteTest : public testing::Test {
     if (!dispatcher_) {
       dispatcher_ = make_remote_dispatcher({store_, client_, loop_, ids_, entropy_, log_, metrics_}, options_);
     }
-    heard_.after_mark = [this](const std::string& mark) {
+    received_.after_mark = [this](const std::string& mark) {
       if (journal_answers_ && read_mark(mark)->line == 0) write_later(mark);
     };
-    work_ = dispatcher_->dispatch(dispatch_, heard_);
-    EXPECT_EQ(heard_.told, "") << "no callback comes from inside dispatch()";
+    work_ = dispatcher_->dispatch(dispatch_, received_);
+    EXPECT_EQ(received_.received, "") << "no callback comes from inside dispatch()";
     loop_.settle();
   }
   // Before the first line it is waited for; stories about later ones write them themselves.
@@ -82,7 +82,7 @@ class RemoteTest : public testing::Test {
     const auto value = document.value().root().find(name);
     return value ? std::string(*value->string()) : "";
   }
-  model::Slug failed_with() { return heard_.problem ? heard_.problem->slug : model::Slug::not_found; }
+  model::Slug failed_with() { return received_.problem ? received_.problem->slug : model::Slug::not_found; }
   std::string method_and_url(std::size_t request) const {
     return client_.requests.at(request).method + " " + client_.requests.at(request).url;
   }
@@ -97,7 +97,7 @@ class RemoteTest : public testing::Test {
   store::SimulatedStore store_{disk_, loop_};
   RemoteOptions options_;
   harness::Dispatch dispatch_;
-  Heard heard_;
+  RecordingListener received_;
   bool journal_answers_ = true;
   std::unique_ptr<harness::Dispatcher> dispatcher_;
   std::unique_ptr<harness::Work> work_;

@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/event_codec.h"
 
 namespace sluice::remote {
 namespace {
@@ -16,7 +17,7 @@ constexpr Millis look_again_after{100};   // among runners whose state is known
 constexpr Millis ask_again_after{1'000};  // of the one that was named, whose state is not
 constexpr Millis mint_again_after{500};   // when the store could not keep the tokens
 constexpr int losses_max = 3;
-constexpr std::size_t resumed_bytes_max = 1024 * 1024;  // of what is told to another runner with its configuration
+constexpr std::size_t resumed_bytes_max = 1024 * 1024;  // text that another runner gets with its configuration
 constexpr int64_t settling_ms_max = 120'000;  // more than a run may take: bootstrap, the grace, files written back
 
 std::string stream_body(const Minted& minted, const harness::Dispatch& dispatch) {
@@ -34,13 +35,13 @@ std::string without_slash(std::string url) {
   return url;
 }
 
-// Before these a careful runner waits until they are known.
+// A careful runner waits before these events until they are acknowledged.
 bool is_awaited(const model::RunEvent& event) { return event.kind == EventKind::step || harness::is_launch(event); }
 
-// Whether it is a sign that something is done, which is not done again. Words are said on. Files and requests before
-// the first step are a setup script's, which is made to be run in every box; a runner that is not careful may have told
-// them before the step that they are of.
-bool is_deed(const model::RunEvent& event, bool is_careful) {
+// Whether the event shows an effect that must not be repeated elsewhere. Text is continued instead. Files and requests
+// before the first step come from a setup script, which may run in every sandbox; a runner that is not careful may have
+// sent them before the step that they belong to.
+bool is_effect(const model::RunEvent& event, bool is_careful) {
   using enum EventKind;
   const auto kind = event.kind;
   if (kind == file || kind == egress) return !is_careful;
@@ -70,8 +71,8 @@ RemoteWork::RemoteWork(std::shared_ptr<Context> context, harness::Dispatch dispa
       dispatch_(std::move(dispatch)),
       listener_(listener),
       named_(without_slash(dispatch_.extras.sandbox_url)),
-      told_text_(dispatch_.told_text),
-      told_reasoning_(dispatch_.told_reasoning) {
+      sent_text_(dispatch_.told_text),
+      sent_reasoning_(dispatch_.told_reasoning) {
   context_->needs.loop.defer([this, alive = std::weak_ptr(alive_)] {
     if (!alive.expired() && !over_) start();
   });
@@ -82,8 +83,8 @@ RemoteWork::~RemoteWork() { leave_runner(); }
 void RemoteWork::start() {
   if (auto mark = read_mark(dispatch_.mark)) {
     mark_ = *std::move(mark);
-    hearing_ = std::make_unique<Hearing>(context_, mark_, static_cast<HearingListener&>(*this));
-    return hearing_->go_on();
+    stream_ = std::make_unique<RunnerStream>(context_, mark_, static_cast<RunnerStreamListener&>(*this));
+    return stream_->resume();
   }
   if (const auto why = obstacle(); !why.empty()) {
     return fail(Slug::run_interrupted, "The server restarted while a runner worked on it. " + std::string(why));
@@ -94,7 +95,7 @@ void RemoteWork::start() {
 void RemoteWork::stop(Callback<void()> gone) {
   over_ = true;
   waiting_.cancel();
-  if (hearing_) return hearing_->kill(std::move(gone));
+  if (stream_) return stream_->kill(std::move(gone));
   context_->needs.loop.defer([alive = std::weak_ptr(alive_), gone = std::move(gone)]() mutable {
     if (!alive.expired()) gone();
   });
@@ -104,13 +105,13 @@ void RemoteWork::written(std::string_view text) {
   const auto mark = read_mark(text);
   if (!mark || mark->execution != mark_.execution) return;
   if (const auto minted = std::exchange(announced_, nullptr); minted && !over_) return post(*minted);
-  if (!hearing_) return;
+  if (!stream_) return;
   // The end of the run is written with the mark before it, or not at all.
-  if (mark->last) return hearing_->acknowledge_at_once(hearing_->line());
+  if (mark->last) return stream_->acknowledge_at_once(stream_->line());
   // A runner that is careful waits for this before it does the first thing.
   const bool is_awaited = awaited_line_ != 0 && mark->line >= awaited_line_;
   if (is_awaited) awaited_line_ = 0;
-  is_awaited ? hearing_->acknowledge_at_once(mark->line) : hearing_->acknowledge(mark->line);
+  is_awaited ? stream_->acknowledge_at_once(mark->line) : stream_->acknowledge(mark->line);
 }
 
 // ── finding a runner ────────────────────────────────────────────────────────────────────────────
@@ -138,7 +139,7 @@ void RemoteWork::wait_for_runner() {
                                                      : "None of the " + std::to_string(context_->fleet.size()) +
                                                            " configured runners could take the run.");
   }
-  if (!std::exchange(told_waiting_, true)) {
+  if (!std::exchange(reported_waiting_, true)) {
     const std::weak_ptr alive = alive_;
     listener_.on_event(model::encode(model::events::Log{.level = "info", .text = "No runner is free; waiting for one"},
                                      context_->needs.loop.now()));
@@ -150,15 +151,16 @@ void RemoteWork::wait_for_runner() {
 void RemoteWork::mint_for(const std::string& runner) {
   const auto& needs = context_->needs;
   auto rest = dispatch_;
-  rest.resumed = is_told();
-  rest.told_text = told_text_;
-  rest.told_reasoning = told_reasoning_;
+  rest.resumed = has_sent_text();
+  rest.told_text = sent_text_;
+  rest.told_reasoning = sent_reasoning_;
   auto minted = std::make_shared<const Minted>(
       mint(rest, rest.agent.tenant_id, context_->options.mint, needs.ids, needs.entropy, needs.loop.now()));
   awaited_line_ = 0;
   is_known_ = false;
-  // What was told in part is heard from nobody who is not careful, so whoever is lost before it spoke was.
-  mark_ = {.runner = runner, .execution = minted->execution.id.text(), .careful = is_told(), .losses = mark_.losses};
+  // A partial answer is only continued by careful runners, so a runner that is lost before its first line was careful.
+  mark_ = {
+      .runner = runner, .execution = minted->execution.id.text(), .careful = has_sent_text(), .losses = mark_.losses};
   needs.store.create_execution(minted->execution, sha256(minted->bearer), minted->hashed,
                                [this, minted, alive = std::weak_ptr(alive_)](Result<Unit> made) {
                                  if (alive.expired() || over_) return;
@@ -166,7 +168,7 @@ void RemoteWork::mint_for(const std::string& runner) {
                                });
 }
 
-// Those of unknown fate expire, and nobody has them.
+// Tokens of unknown outcome expire, and no runner has them.
 void RemoteWork::on_not_minted(const Error& why) {
   context_->needs.log.write(world::LogLevel::warn, "tokens not kept",
                             {{"run", dispatch_.run.text()}, {"why", why.what}});
@@ -185,21 +187,21 @@ void RemoteWork::announce(std::shared_ptr<const Minted> minted) {
                                           now.ms - minted->execution.created_at.ms, now));
   if (alive.expired() || over_) return;
   announced_ = std::move(minted);
-  tell_mark();
+  write_mark();
 }
 
 void RemoteWork::post(const Minted& minted) {
-  hearing_ = std::make_unique<Hearing>(context_, mark_, static_cast<HearingListener&>(*this));
-  hearing_->begin(stream_body(minted, dispatch_), dispatch_.traceparent,
-                  dispatch_.agent.limits.max_runtime_seconds * 1000 + settling_ms_max, is_told());
+  stream_ = std::make_unique<RunnerStream>(context_, mark_, static_cast<RunnerStreamListener&>(*this));
+  stream_->begin(stream_body(minted, dispatch_), dispatch_.traceparent,
+                 dispatch_.agent.limits.max_runtime_seconds * 1000 + settling_ms_max, has_sent_text());
 }
 
 void RemoteWork::on_refused(int status, std::string why) {
   auto& fleet = context_->fleet;
-  context_->needs.log.write(world::LogLevel::warn, "runner passed over",
+  context_->needs.log.write(world::LogLevel::warn, "runner skipped",
                             {{"run", dispatch_.run.text()}, {"runner", mark_.runner}, {"why", why}});
   leave_runner();
-  hearing_.reset();
+  stream_.reset();
   if (status == 0) {
     fleet.note_dead(mark_.runner, why);
   } else if (status == 503 || status == 429) {
@@ -217,121 +219,122 @@ void RemoteWork::on_forbidden(std::string why) {
 void RemoteWork::on_lost(std::string why) {
   leave_runner();
   context_->lost.add();
-  if (begin_anew(why)) return;
+  if (start_elsewhere(why)) return;
   fail(Slug::runner_lost, why + " " + std::string(obstacle()));
 }
 
 std::string_view RemoteWork::obstacle() const {
   if (mark_.begun) return "What it had done in its sandbox is gone.";
-  const bool is_careful = mark_.careful || (hearing_ && hearing_->is_careful());
-  if (is_told() && !mark_.runner.empty() && !is_careful) return "It may have done more than it told.";
-  if (!told_text_.empty() && harness::is_program(dispatch_.agent)) {
-    return "Part of the answer had been told, and the agent's program cannot go on from there.";
+  const bool is_careful = mark_.careful || (stream_ && stream_->is_careful());
+  if (has_sent_text() && !mark_.runner.empty() && !is_careful) return "It may have done more than it reported.";
+  if (!sent_text_.empty() && harness::is_program(dispatch_.agent)) {
+    return "Part of the answer had been sent, and the agent's program cannot continue it.";
   }
-  if (told_text_.size() + told_reasoning_.size() > resumed_bytes_max)
-    return "It had told too much to go on from there.";
+  if (sent_text_.size() + sent_reasoning_.size() > resumed_bytes_max)
+    return "The answer so far is too long to continue it.";
   return mark_.losses >= losses_max ? "So were those that had it before." : "";
 }
 
-bool RemoteWork::begin_anew(std::string_view why) {
+bool RemoteWork::start_elsewhere(std::string_view why) {
   if (!obstacle().empty()) return false;
   ++mark_.losses;
-  context_->begun_anew.add();
+  context_->started_elsewhere.add();
   lost_why_ = why;
-  context_->needs.log.write(world::LogLevel::warn, "dispatch begun anew",
+  context_->needs.log.write(world::LogLevel::warn, "dispatch started on another runner",
                             {{"run", dispatch_.run.text()}, {"runner", mark_.runner}, {"why", why}});
   leave_runner();
-  hearing_->dismiss();
-  hearing_.reset();
+  stream_->dismiss();
+  stream_.reset();
   began_looking_us_ = 0;
   const std::weak_ptr alive = alive_;
   listener_.on_event(model::encode(
-      model::events::Log{.level = "warn",
-                         .text = lost_why_ + (is_told() ? " Another goes on from here." : " Another begins it anew.")},
+      model::events::Log{
+          .level = "warn",
+          .text = lost_why_ + (has_sent_text() ? " Another runner continues it." : " Another runner starts it again.")},
       context_->needs.loop.now()));
   if (!alive.expired() && !over_) look_for_runner();
   return true;
 }
 
-// ── what it tells ───────────────────────────────────────────────────────────────────────────────
+// ── lines of the runner ───────────────────────────────────────────────────────────────────────────────
 
 void RemoteWork::on_lines(std::vector<harness::Line> lines) {
   const std::weak_ptr alive = alive_;
-  const auto* hearing = hearing_.get();
+  const auto* stream = stream_.get();
   for (auto& line : lines) {
-    hear(std::move(line));
-    if (alive.expired() || over_ || hearing_.get() != hearing) return;
+    take_line(std::move(line));
+    if (alive.expired() || over_ || stream_.get() != stream) return;
   }
-  tell_mark();
+  write_mark();
 }
 
-void RemoteWork::tell_mark() {
-  if (hearing_) {
-    mark_.line = hearing_->line();
-    mark_.steps = hearing_->running();
-    mark_.careful = hearing_->is_careful();
+void RemoteWork::write_mark() {
+  if (stream_) {
+    mark_.line = stream_->line();
+    mark_.steps = stream_->running();
+    mark_.careful = stream_->is_careful();
     if (std::exchange(is_awaited_, false)) awaited_line_ = mark_.line;
   }
   listener_.on_event({EventKind::mark, context_->needs.loop.now(), to_json(mark_)});
 }
 
-void RemoteWork::hear(harness::Line line) {
-  if (auto* event = std::get_if<model::RunEvent>(&line)) return hear_event(std::move(*event));
+void RemoteWork::take_line(harness::Line line) {
+  if (auto* event = std::get_if<model::RunEvent>(&line)) return take_event(std::move(*event));
   if (const auto* result = std::get_if<harness::ResultLine>(&line)) return finish(*result);
-  hear_failure(std::get<harness::ErrorLine>(line));
+  take_error(std::get<harness::ErrorLine>(line));
 }
 
-void RemoteWork::hear_event(model::RunEvent event) {
-  // A debug line says that the runner lives; the journal need not know.
+void RemoteWork::take_event(model::RunEvent event) {
+  // A debug line shows that the runner lives; the journal does not need it.
   if (is_debug(event)) return;
-  if (is_deed(event, hearing_->is_careful())) mark_.begun = true;
+  if (is_effect(event, stream_->is_careful())) mark_.begun = true;
   if (is_awaited(event) && !std::exchange(is_known_, true)) is_awaited_ = true;
-  if (event.kind == EventKind::text) told_text_ += event.body;
-  if (event.kind == EventKind::reasoning && told_reasoning_.size() <= resumed_bytes_max) told_reasoning_ += event.body;
-  if (event.kind == EventKind::replaced) model::take_back(told_text_, event.body);
-  if (told_text_.size() > limits::answer_bytes_max) {
-    hearing_->dismiss();
-    return fail(Slug::answer_too_large, "The runner told more text than a message may have.");
+  if (event.kind == EventKind::text) sent_text_ += event.body;
+  if (event.kind == EventKind::reasoning && sent_reasoning_.size() <= resumed_bytes_max) sent_reasoning_ += event.body;
+  if (event.kind == EventKind::replaced) model::take_back(sent_text_, event.body);
+  if (sent_text_.size() > limits::answer_bytes_max) {
+    stream_->dismiss();
+    return fail(Slug::answer_too_large, "The runner sent more text than a message may have.");
   }
-  // Its clock is not ours, and a journal has one.
+  // The time is that of this server, because a journal has one clock.
   event.at = context_->needs.loop.now();
   listener_.on_event(std::move(event));
 }
 
 void RemoteWork::finish(const harness::ResultLine& result) {
   const std::weak_ptr alive = alive_;
-  // A runner that knows only the plain profile tells the whole text at the end.
-  if (result.message.size() > told_text_.size() && result.message.starts_with(told_text_)) {
-    listener_.on_event({EventKind::text, context_->needs.loop.now(), result.message.substr(told_text_.size())});
+  // A runner that knows only the plain profile sends the whole text at the end.
+  if (result.message.size() > sent_text_.size() && result.message.starts_with(sent_text_)) {
+    listener_.on_event({EventKind::text, context_->needs.loop.now(), result.message.substr(sent_text_.size())});
     if (alive.expired() || over_) return;
   }
   end_account();
   if (!alive.expired()) listener_.on_finished(result.usage);
 }
 
-void RemoteWork::hear_failure(const harness::ErrorLine& line) {
+void RemoteWork::take_error(const harness::ErrorLine& line) {
   // Its tokens were used up by an answer that was lost on its way, or a clock that was put let them expire: others will
   // do.
   const bool unredeemed =
-      line.code == "token_invalid" || (line.code == "bootstrap_failed" && hearing_->was_interrupted());
+      line.code == "token_invalid" || (line.code == "bootstrap_failed" && stream_->was_interrupted());
   // The runner had to go before the run could begin.
   const bool stopped = line.code == "unavailable";
   const std::weak_ptr alive = alive_;
   if ((unredeemed || stopped) && obstacle().empty()) {
-    // What came along with this line would be heard again by whoever finds only the mark before it.
-    tell_mark_before_last();
-    if (!alive.expired() && !over_) begin_anew(line.message);
+    // A server that finds only the mark before this line would read the other lines of this batch again.
+    write_mark_before_last();
+    if (!alive.expired() && !over_) start_elsewhere(line.message);
     return;
   }
   end_account();
   if (!alive.expired()) listener_.on_failed(problem_of(line));
 }
 
-// Whoever finds this mark without an end behind it has to hear the last line again.
-void RemoteWork::tell_mark_before_last() {
-  mark_.line = hearing_->line() - 1;
-  mark_.steps = hearing_->running();
-  mark_.careful = hearing_->is_careful();
+// A server that finds this mark without an end after it must read the last line again.
+void RemoteWork::write_mark_before_last() {
+  mark_.line = stream_->line() - 1;
+  mark_.steps = stream_->running();
+  mark_.careful = stream_->is_careful();
   listener_.on_event({EventKind::mark, context_->needs.loop.now(), to_json(mark_)});
 }
 
@@ -340,7 +343,7 @@ void RemoteWork::end_account() {
   over_ = true;
   leave_runner();
   mark_.last = true;
-  tell_mark_before_last();
+  write_mark_before_last();
 }
 
 void RemoteWork::fail(Slug slug, std::string detail) {

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "remote/context.h"
-#include "remote/hearing.h"
+#include "remote/runner_stream.h"
 
 namespace sluice::remote {
 
-class RemoteWork final : public harness::Work, private HearingListener {
+class RemoteWork final : public harness::Work, private RunnerStreamListener {
  public:
   RemoteWork(std::shared_ptr<Context> context, harness::Dispatch dispatch, harness::DispatchListener& listener);
-  // The runner goes on for a while: another server, or this one, may hear on from the last mark.
+  // The runner continues for a while: this server or another one may read on from the last mark.
   ~RemoteWork() override;
 
   void stop(Callback<void()> gone) override;
@@ -45,20 +45,20 @@ class RemoteWork final : public harness::Work, private HearingListener {
   void announce(std::shared_ptr<const Minted> minted);
   void post(const Minted& minted);
 
-  void hear(harness::Line line);
-  void hear_event(model::RunEvent event);
-  void hear_failure(const harness::ErrorLine& line);
-  void tell_mark();
-  void tell_mark_before_last();
+  void take_line(harness::Line line);
+  void take_event(model::RunEvent event);
+  void take_error(const harness::ErrorLine& line);
+  void write_mark();
+  void write_mark_before_last();
   void finish(const harness::ResultLine& result);
   void end_account();
   // Why no other runner can do what is left; empty: one can. Something may have been said, but nothing done, and
   // whoever spoke can go on from there.
   std::string_view obstacle() const;
   // Another runner gets what is left, if one can do it.
-  bool begin_anew(std::string_view why);
+  bool start_elsewhere(std::string_view why);
   void fail(model::Slug slug, std::string detail);
-  bool is_told() const { return !told_text_.empty() || !told_reasoning_.empty(); }
+  bool has_sent_text() const { return !sent_text_.empty() || !sent_reasoning_.empty(); }
   bool is_named() const { return !named_.empty(); }
 
   const std::shared_ptr<Context> context_;
@@ -66,26 +66,26 @@ class RemoteWork final : public harness::Work, private HearingListener {
   harness::DispatchListener& listener_;
   const std::string named_;  // the runner that the dispatch names; empty: any
 
-  Mark mark_;                         // where it stands, as last told
+  Mark mark_;                         // the position that was written last
   std::set<std::string> unsuitable_;  // runners that refused it for good
   bool is_awaited_ = false;           // the runner waits for a line that has no mark behind it yet
   int64_t awaited_line_ = 0;          // or for one that is being written; 0: for none
   bool is_known_ = false;             // that there is such a line; there is one for each runner
   bool holds_slot_ = false;           // counted as given to mark_.runner
   int64_t began_looking_us_ = 0;
-  bool told_waiting_ = false;
-  std::string told_text_;
-  std::string told_reasoning_;
+  bool reported_waiting_ = false;
+  std::string sent_text_;
+  std::string sent_reasoning_;
   std::string lost_why_;  // how the last runner that had it was lost
   bool over_ = false;
   std::shared_ptr<const Minted> announced_;  // until the mark that says so is written
-  std::unique_ptr<Hearing> hearing_;
+  std::unique_ptr<RunnerStream> stream_;
   world::Timer waiting_;
-  // Seen to expire by whoever calls back after this is gone, or dropped it from inside.
+  // Expires when this object is destroyed, so that callbacks can detect it.
   std::shared_ptr<const char> alive_ = std::make_shared<const char>('\0');
 };
 
-// The problem that an error line tells: its own if the house has one of that name.
+// The problem of an error line: the registered one of that name, if there is one.
 model::Problem problem_of(const harness::ErrorLine& line);
 
 }  // namespace sluice::remote

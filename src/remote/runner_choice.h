@@ -21,7 +21,7 @@ struct RunnerState {
 };
 
 // Those with free slots come first, then those of which nothing is known. `turn` is where equals begin to be looked at.
-// Empty: nobody can take it now.
+// Empty if no runner can take it now.
 std::optional<std::size_t> choose_runner(std::span<const RunnerState> runners, std::size_t turn);
 
 }  // namespace sluice::remote

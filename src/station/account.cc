@@ -21,7 +21,7 @@ void Account::attach(std::shared_ptr<net::Exchange> exchange, std::string reader
   SLUICE_CHECK(lines && !was_replaced(reader));
   if (!reader_.empty() && reader_ != reader) replaced_.push_back(reader_);
   reader_ = std::move(reader);
-  // The earlier one sees a stream that broke off, and is told when it asks again.
+  // The earlier reader sees a stream that breaks off, and learns the reason when it reconnects.
   if (const auto earlier = std::exchange(exchange_, std::move(exchange))) earlier->abort();
   patience_.cancel();
   exchange_->on_gone([weak = weak_from_this(), its = exchange_.get()] {
@@ -36,7 +36,7 @@ void Account::attach(std::shared_ptr<net::Exchange> exchange, std::string reader
 }
 
 void Account::when_safe(Callback<void()> safe) {
-  awaited_line_ = spool_.told();
+  awaited_line_ = spool_.last_line();
   safe_ = std::move(safe);
   note_safe();
 }
@@ -59,7 +59,7 @@ bool Account::acknowledge(int64_t line) {
 void Account::add(std::string lines) {
   if (lines.empty() || dropped_) return;
   const auto piece = spool_.add(std::move(lines));
-  if (!keeps()) spool_.let_go(spool_.told());
+  if (!keeps()) spool_.let_go(spool_.last_line());
   watch_room();
   if (spool_.bytes() > terms_.bytes_max + unsent_bytes_max) return listener_.on_unheard("lines are not acknowledged");
   if (!exchange_) return;

@@ -1,4 +1,4 @@
-// What one dispatch tells, and whoever hears it: one reader at a time, the later one wins.
+// The lines that one dispatch sends, and their reader: one at a time, and a later reader replaces the earlier one.
 //
 // A caller that asked for it may lose its connection and come back (Sluice-Reattach): lines are kept until they are
 // acknowledged, and for so long after the reader left. For all others a reader that leaves ends the dispatch (S-10).
@@ -22,11 +22,11 @@ using Outcome = std::string_view;
 class AccountListener {
  public:
   virtual ~AccountListener() = default;
-  // Nobody hears it any more, and nobody will.
+  // The reader is gone and no other one will come.
   virtual void on_unheard(Outcome why) = 0;
   // There is no room for more lines; then, there is again.
   virtual void on_room(bool has_room) = 0;
-  // It was closed, and its lines are safe or nobody came for them. The last thing to be heard.
+  // The account was closed, and its lines are delivered or no reader came for them. The last call.
   virtual void on_released() = 0;
 };
 
@@ -42,10 +42,10 @@ class Account final : public std::enable_shared_from_this<Account> {
 
   // Whether this reader was there before and another came after it: it must not win its place back.
   bool was_replaced(std::string_view reader) const;
-  // Whether the lines after this number can still be told.
+  // Whether the lines after this number can still be sent.
   bool has_after(int64_t line) const { return keeps() && !dropped_ && spool_.after(line).has_value(); }
-  // From now on it is told to this one, beginning after `line`; has_after(line) and not was_replaced(reader). The name
-  // may be empty: a reader without one is nobody that came before.
+  // Sends to this reader from now on, beginning after `line`. Requires has_after(line) and not was_replaced(reader).
+  // The name may be empty: a reader without a name is always a new one.
   void attach(std::shared_ptr<net::Exchange> exchange, std::string reader, net::Headers headers, int64_t line);
   bool acknowledge(int64_t line);
   // `safe` when all lines so far are acknowledged; one at a time. Not from inside.
@@ -71,7 +71,7 @@ class Account final : public std::enable_shared_from_this<Account> {
   const Terms terms_;
   AccountListener& listener_;
   Spool spool_;
-  std::shared_ptr<net::Exchange> exchange_;  // null: nobody hears it now
+  std::shared_ptr<net::Exchange> exchange_;  // null: no reader is connected
   std::string reader_;
   std::vector<std::string> replaced_;
   int64_t awaited_line_ = 0;

@@ -140,7 +140,7 @@ void read_repository(const Fields& fields, ConfigAnswer& out) {
 
 void read_files(const Fields& fields, ConfigAnswer& out) {
   out.files_url = fields.needed_text("url");
-  // Without their names nobody could be told what there is.
+  // A listing needs the names.
   if (!fields.find("items")) out.unused.emplace_back("files without items");
   fields.each("items", [&](const Fields& item) {
     harness::FileUse file{item.needed_text("name"), item.needed_text("sha256"),

@@ -1,5 +1,5 @@
-// What a workspace answers when tokens are redeemed (S-4), read strictly where it speaks and with
-// defaults where it does not. Unknown members are ignored. No I/O.
+// Parses the answers of a workspace to redeemed tokens (S-4): present members strictly, missing members with defaults.
+// Unknown members are ignored. No I/O.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct EnvAnswer {
   std::map<std::string, std::string> variables;
   std::string script;  // empty: none
 };
-// `invalid`, in words that name the member; so for the other.
+// `invalid`, with the name of the member; also for read_config().
 Result<EnvAnswer> read_env(std::string_view text);
 
 // GET {agent_url}/config
@@ -31,7 +31,7 @@ struct ConfigAnswer {
   std::string bearer;                                              // asbx_…; empty: none was given
   std::string workspace_url;                                       // of the workspace's API; empty: none was given
   model::WorkspaceUse workspace_use = model::WorkspaceUse::write;  // what its bearer is good for there
-  bool resumed = false;  // another runner was lost with it: the agent goes on after what that one told
+  bool resumed = false;  // another runner was lost with it: the agent continues after the text that was sent
   std::string told_text, told_reasoning;
   bool filler = false;
   bool inference = false;           // one call of the model, without tools

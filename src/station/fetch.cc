@@ -52,7 +52,7 @@ void Fetch::on_end(net::CallEnd end) {
     again_ = patience_.loop.after(ask_again_after, [this] { ask(); });
     return;
   }
-  // Whoever hears it may drop us.
+  // The listener may destroy this object.
   auto done = std::move(done_);
   if (end.failure) return done(Error{ErrorKind::unavailable, std::move(end.what)});
   done(std::move(fetched_));

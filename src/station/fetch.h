@@ -12,7 +12,7 @@ namespace sluice::station {
 struct Fetched {
   int status = 0;
   std::string body;
-  bool after_cut = false;  // an earlier answer broke off, so whoever was asked may have done it already
+  bool after_cut = false;  // an earlier answer broke off, so the workspace may have acted already
 };
 
 // For how long a workspace that cannot be reached is asked again: it may be about to start.
@@ -33,7 +33,7 @@ class Fetch final : private net::CallListener {
   void on_head(int status, const net::Headers& headers) override;
   void on_body(std::string_view bytes) override;
   void on_end(net::CallEnd end) override;
-  // Nothing came of it that asking again could repeat: it was not heard, it only reads, or it was put off.
+  // The request can be repeated without harm: it did not arrive, it only reads, or it was postponed.
   bool can_repeat(const net::CallEnd& end) const;
   void ask();
 

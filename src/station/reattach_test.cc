@@ -10,7 +10,7 @@ class ReattachTest : public StationTest {
     return {{"Sluice-Reattach", "60"}, {"Sluice-Dispatch", "exe_1"}, {"Sluice-Reader", std::move(reader)}};
   }
   std::shared_ptr<api::FakeExchange> begin() { return at_work("profile=extended", R"({"agent":{}})", keep()); }
-  std::shared_ptr<api::FakeExchange> come_back(int64_t after, std::string reader = "a") {
+  std::shared_ptr<api::FakeExchange> reattach(int64_t after, std::string reader = "a") {
     return ask("GET", "/stream/exe_1", "after=" + std::to_string(after), {{"Sluice-Reader", std::move(reader)}});
   }
   int acknowledge(int64_t line) {
@@ -47,17 +47,17 @@ TEST_F(ReattachTest, Who_comes_back_at_any_line_has_every_line_once_S_9) {
   agents_.say("three");
   loop_.settle();
   EXPECT_EQ(agents_.stopped, 0);
-  const auto told = lines(*first);
-  for (std::size_t heard = 0; heard <= told.size(); ++heard) {
-    const auto next = come_back(static_cast<int64_t>(heard));
+  const auto sent = lines(*first);
+  for (std::size_t read = 0; read <= sent.size(); ++read) {
+    const auto next = reattach(static_cast<int64_t>(read));
     EXPECT_EQ(next->status, 200);
     const auto more = lines(*next);
-    ASSERT_EQ(more.size(), told.size() + 1 - heard);
-    for (std::size_t i = heard; i < told.size(); ++i) EXPECT_EQ(more[i - heard], told[i]);
+    ASSERT_EQ(more.size(), sent.size() + 1 - read);
+    for (std::size_t i = read; i < sent.size(); ++i) EXPECT_EQ(more[i - read], sent[i]);
     EXPECT_EQ(member(more.back(), "text"), "\"three\"");
     next->hang_up();
   }
-  const auto last = come_back(static_cast<int64_t>(told.size()) + 1);
+  const auto last = reattach(static_cast<int64_t>(sent.size()) + 1);
   EXPECT_EQ(last->body, "");
   finish();
   EXPECT_EQ(member(last_line(*last), "message"), "\"one two three\"");
@@ -72,7 +72,7 @@ TEST_F(ReattachTest, A_caller_that_does_not_return_in_time_has_its_box_killed_S_
   loop_.advance(Millis{1});
   EXPECT_EQ(agents_.stopped, 1);
   EXPECT_EQ(agents_.dropped, 1);
-  EXPECT_EQ(come_back(0)->status, 404);
+  EXPECT_EQ(reattach(0)->status, 404);
   EXPECT_TRUE(shows("outcome=\"caller did not return\"} 1"));
   EXPECT_EQ(client_.requests.size(), 2u) << "nothing was written back";
 }
@@ -80,7 +80,7 @@ TEST_F(ReattachTest, A_caller_that_does_not_return_in_time_has_its_box_killed_S_
 TEST_F(ReattachTest, The_time_counts_from_when_the_last_reader_left) {
   begin()->hang_up();
   loop_.advance(Millis{50'000});
-  const auto second = come_back(0);
+  const auto second = reattach(0);
   loop_.advance(Millis{100'000});
   second->hang_up();
   loop_.advance(Millis{59'999});
@@ -91,27 +91,27 @@ TEST_F(ReattachTest, The_time_counts_from_when_the_last_reader_left) {
 
 TEST_F(ReattachTest, Of_two_readers_the_later_one_wins_and_the_earlier_cannot_win_it_back) {
   const auto first = begin();
-  const auto second = come_back(0, "b");
+  const auto second = reattach(0, "b");
   EXPECT_TRUE(first->aborted);
   EXPECT_EQ(second->status, 200);
   first->hang_up();
-  EXPECT_EQ(come_back(0, "a")->status, 409);
+  EXPECT_EQ(reattach(0, "a")->status, 409);
   EXPECT_EQ(ask("DELETE", "/stream/exe_1", "", {{"Sluice-Reader", "a"}})->status, 409);
   agents_.say("for b");
   loop_.advance(Millis{120'000});
   EXPECT_EQ(agents_.stopped, 0);
   EXPECT_NE(second->body.find("for b"), std::string::npos);
   EXPECT_EQ(first->body.find("for b"), std::string::npos);
-  EXPECT_EQ(come_back(0, "b")->status, 200);
+  EXPECT_EQ(reattach(0, "b")->status, 200);
 }
 
 TEST_F(ReattachTest, What_is_acknowledged_is_let_go) {
   const auto first = begin();
-  const auto told = static_cast<int64_t>(lines(*first).size());
-  EXPECT_EQ(acknowledge(told + 1), 422) << "it was not told yet";
+  const auto sent = static_cast<int64_t>(lines(*first).size());
+  EXPECT_EQ(acknowledge(sent + 1), 422) << "it was not sent yet";
   EXPECT_EQ(acknowledge(2), 204);
-  EXPECT_EQ(come_back(1)->status, 404);
-  EXPECT_EQ(come_back(2)->status, 200);
+  EXPECT_EQ(reattach(1)->status, 404);
+  EXPECT_EQ(reattach(2)->status, 200);
   EXPECT_EQ(acknowledge(1), 204) << "late, and no harm";
   EXPECT_EQ(ask("POST", "/stream/exe_1/ack", "", {}, "{}")->status, 422);
   EXPECT_EQ(ask("POST", "/stream/exe_2/ack", "", {}, R"({"line":1})")->status, 404);
@@ -127,19 +127,19 @@ TEST_F(ReattachTest, A_careful_caller_has_acknowledged_what_is_done_before_it_is
   bool seen = false;
   agents_.dispatched.at(0).witness->see([&] { seen = true; });
   loop_.settle();
-  const auto told = static_cast<int64_t>(lines(*first).size());
-  EXPECT_EQ(member(last_line(*first), "type"), "\"step\"") << "told before it is waited for";
-  EXPECT_EQ(acknowledge(told - 1), 204);
+  const auto sent = static_cast<int64_t>(lines(*first).size());
+  EXPECT_EQ(member(last_line(*first), "type"), "\"step\"") << "sent before it is waited for";
+  EXPECT_EQ(acknowledge(sent - 1), 204);
   EXPECT_FALSE(seen);
   first->hang_up();
-  EXPECT_EQ(come_back(told)->header("Sluice-Careful"), "1");
+  EXPECT_EQ(reattach(sent)->header("Sluice-Careful"), "1");
   EXPECT_FALSE(seen);
-  EXPECT_EQ(acknowledge(told), 204);
+  EXPECT_EQ(acknowledge(sent), 204);
   EXPECT_TRUE(seen);
   seen = false;
   agents_.dispatched.at(0).witness->see([&] { seen = true; });
   loop_.settle();
-  EXPECT_TRUE(seen) << "nothing was told since";
+  EXPECT_TRUE(seen) << "nothing was sent since";
 }
 
 TEST_F(ReattachTest, Who_does_not_ask_for_it_is_not_waited_for) {
@@ -154,23 +154,23 @@ TEST_F(ReattachTest, One_that_ended_is_kept_until_its_last_line_is_acknowledged)
   first->hang_up();
   finish();
   EXPECT_TRUE(shows("sluice_dispatches_live 0")) << "it needs no slot";
-  const auto second = come_back(0);
+  const auto second = reattach(0);
   EXPECT_TRUE(second->finished);
   EXPECT_EQ(member(last_line(*second), "type"), "\"result\"");
-  const auto told = static_cast<int64_t>(lines(*second).size());
-  EXPECT_EQ(acknowledge(told - 1), 204);
-  EXPECT_EQ(come_back(told - 1)->body, last_line(*second) + "\n");
-  EXPECT_EQ(acknowledge(told), 204);
-  EXPECT_EQ(come_back(told)->status, 404);
+  const auto sent = static_cast<int64_t>(lines(*second).size());
+  EXPECT_EQ(acknowledge(sent - 1), 204);
+  EXPECT_EQ(reattach(sent - 1)->body, last_line(*second) + "\n");
+  EXPECT_EQ(acknowledge(sent), 204);
+  EXPECT_EQ(reattach(sent)->status, 404);
 }
 
 TEST_F(ReattachTest, Or_for_the_time_that_was_asked_for) {
   begin();
   finish();
   loop_.advance(Millis{59'999});
-  EXPECT_EQ(come_back(0)->status, 200);
+  EXPECT_EQ(reattach(0)->status, 200);
   loop_.advance(Millis{60'000});
-  EXPECT_EQ(come_back(0)->status, 404);
+  EXPECT_EQ(reattach(0)->status, 404);
   EXPECT_EQ(loop_.timer_count(), 0u);
 }
 
@@ -196,13 +196,13 @@ TEST_F(ReattachTest, Killing_what_is_ending_or_has_ended_waits_for_no_acknowledg
   EXPECT_EQ(ending->status, 0);
   loop_.advance(Millis{50});
   EXPECT_EQ(ending->status, 204);
-  EXPECT_EQ(come_back(0)->status, 404);
+  EXPECT_EQ(reattach(0)->status, 404);
 
   agents_.stopping_ms = 0;
   begin();
   finish();
   EXPECT_EQ(ask("DELETE", "/stream/exe_1")->status, 204);
-  EXPECT_EQ(come_back(0)->status, 404);
+  EXPECT_EQ(reattach(0)->status, 404);
 }
 
 TEST_F(ReattachTest, When_the_spool_is_full_the_agent_waits_until_lines_are_safe) {
@@ -219,13 +219,13 @@ TEST_F(ReattachTest, When_the_spool_is_full_the_agent_waits_until_lines_are_safe
   EXPECT_FALSE(agents_.held);
 }
 
-TEST_F(ReattachTest, Without_the_header_nothing_is_kept_and_nobody_can_come_back_S_10) {
+TEST_F(ReattachTest, Without_the_header_nothing_is_kept_and_nobody_can_reattach_S_10) {
   options_.spool_bytes_max = 10'000;
   const auto first = at_work("profile=extended", R"({"agent":{}})", {{"Sluice-Dispatch", "exe_1"}});
   agents_.say(std::string(20'000, 'x'));
   loop_.settle();
   EXPECT_FALSE(agents_.held);
-  for (int64_t after = 0; after <= 5; ++after) EXPECT_EQ(come_back(after)->status, 404);
+  for (int64_t after = 0; after <= 5; ++after) EXPECT_EQ(reattach(after)->status, 404);
   first->hang_up();
   loop_.advance(Millis{0});
   EXPECT_EQ(agents_.stopped, 1);
@@ -245,7 +245,7 @@ TEST_F(ReattachTest, A_workspace_that_is_about_to_start_is_asked_again) {
   EXPECT_EQ(member(last_line(*other), "code"), "\"bootstrap_failed\"");
 }
 
-// Nobody is to blame for it, and nothing was begun: the gateway begins anew.
+// It is no fault, and nothing was begun: the gateway starts again.
 TEST_F(ReattachTest, A_token_that_a_broken_answer_used_up_is_told_from_one_that_was_never_good) {
   client_.answer(net::FakeAnswer().fail(net::CallFailure::cut, "reset"));
   client_.answer(net::FakeAnswer::whole(401, R"({"detail":"This token is used."})"));
@@ -261,13 +261,13 @@ TEST_F(ReattachTest, A_token_that_a_broken_answer_used_up_is_told_from_one_that_
   EXPECT_EQ(member(last_line(*other), "code"), "\"token_invalid\"");
 }
 
-TEST_F(ReattachTest, Draining_waits_until_lines_are_safe_and_lets_callers_come_back) {
+TEST_F(ReattachTest, Draining_waits_until_lines_are_safe_and_lets_callers_reattach) {
   begin()->hang_up();
   bool drained = false;
   station().drain(Millis{30'000}, [&] { drained = true; });
   finish();
   EXPECT_FALSE(drained);
-  const auto back = come_back(0);
+  const auto back = reattach(0);
   EXPECT_EQ(member(last_line(*back), "type"), "\"result\"");
   acknowledge(static_cast<int64_t>(lines(*back).size()));
   EXPECT_TRUE(drained);
@@ -298,13 +298,17 @@ TEST_F(ReattachTest, Health_says_how_much_more_it_can_take) {
   EXPECT_EQ(ask("PUT", "/stream/exe_1")->header("Allow"), "GET, DELETE");
 }
 
-TEST_F(ReattachTest, Other_paths_are_not_a_runners) {
+TEST_F(ReattachTest, Other_paths_are_not_paths_of_a_station) {
   for (const auto* path : {"/", "/streams", "/stream/", "/stream/a/b", "/stream/a/ack/b", "/stream/a%2fb"}) {
-    EXPECT_FALSE(is_station_path(path)) << path;
+    EXPECT_FALSE(is_station_path(path, Mount::root)) << path;
+    EXPECT_FALSE(is_station_path("/sandbox" + std::string(path), Mount::below_sandbox)) << path;
     EXPECT_EQ(ask("GET", path)->status, 404) << path;
   }
-  for (const auto* path : {"/stream", "/sandbox/stream", "/stream/exe_1", "/stream/exe_1/ack", "/drain", "/healthz"}) {
-    EXPECT_TRUE(is_station_path(path)) << path;
+  for (const auto* path : {"/stream", "/stream/exe_1", "/stream/exe_1/ack", "/drain", "/healthz"}) {
+    EXPECT_TRUE(is_station_path(path, Mount::root)) << path;
+    EXPECT_FALSE(is_station_path(path, Mount::below_sandbox)) << path;
+    EXPECT_FALSE(is_station_path("/sandbox" + std::string(path), Mount::root)) << path;
+    EXPECT_TRUE(is_station_path("/sandbox" + std::string(path), Mount::below_sandbox)) << path;
   }
   EXPECT_EQ(body_bytes_max_of("POST", "/sandbox/stream"), 0u) << "as usual";
   EXPECT_EQ(body_bytes_max_of("GET", "/sandbox/healthz"), limits::open_body_bytes_max) << "no key is asked for";

@@ -101,7 +101,7 @@ std::optional<std::string_view> Session::redeemed(const std::string& url, const 
   const bool refused = answer.status == 401 || answer.status == 403;
   const auto words = "GET " + url + " was answered" + words_of(answer);
   if (refused && answer.after_cut) {
-    // Used up by the answer that never came: whoever dispatched this can do so anew, with other tokens.
+    // The lost answer used up the tokens; the caller can dispatch again with other tokens.
     fail("unavailable", sentence(words) + " An earlier answer to it broke off.");
   } else if (refused) {
     fail("token_invalid", sentence(words) + " A token is good once, and not for long.");
@@ -124,7 +124,7 @@ void Session::hear_config(std::string_view body) {
   auto read = read_config(body, options_.default_model);
   if (!read) return fail("bootstrap_failed", "The answer to " + request_.agent_url + "/config: " + read.error().what);
   auto config = std::move(read).take();
-  // Whether a type that there is can be had here is known to whoever carries the run.
+  // The dispatcher knows whether a known agent type is available on this machine.
   if (const auto& agent_type = config.agent.kit.agent_type; !model::is_agent_type(agent_type)) {
     return fail("agent_type_unsupported", "This runner knows no agent of the type " + agent_type + ".");
   }
@@ -136,7 +136,7 @@ void Session::hear_config(std::string_view body) {
 
 void Session::begin(ConfigAnswer config) {
   for (const auto& name : config.unused) {
-    tell(
+    send_event(
         model::encode(model::events::Log{.level = "warn",
                                          .text = "The configuration has " + name + ", which this runner does not use."},
                       now()));
@@ -190,12 +190,12 @@ void Session::on_event(model::RunEvent event) {
     phase_us_ = needs_.loop.monotonic_us();
     phases_told_.insert(std::move(log->phase));
   }
-  tell(std::move(event));
+  send_event(std::move(event));
 }
 
 void Session::on_finished(model::Usage usage) {
   if (!outcome_.empty()) return;
-  // Whoever follows the deltas has all of them; for the others the answer is what came last.
+  // Readers of deltas have the whole text; other readers get the last part as the answer.
   const bool all = request_.profile == harness::Profile::extended || round_at_ == all_text_.size();
   last_phase("run", "The agent has answered");
   settle("result", [this, all, usage](std::string& out, Timestamp at) {
@@ -251,7 +251,7 @@ void Session::settle(Outcome outcome, LastLine last_line) {
   fetch_.reset();
   // S-10: nothing is written back any more.
   if (supplies_) supplies_->close();
-  // Not from inside whoever told us.
+  // Deferred, because the caller is still in its callback.
   needs_.loop.defer([self = shared_from_this()] {
     if (!self->work_) return self->settled();
     self->work_->stop([weak = self->weak_from_this()] {
@@ -282,14 +282,14 @@ void Session::settled() {
 
 void Session::phase(std::string_view name, std::string_view message) {
   const int64_t now_us = needs_.loop.monotonic_us();
-  tell(harness::phase_event(name, message, (now_us - std::exchange(phase_us_, now_us)) / 1000, now()));
+  send_event(harness::phase_event(name, message, (now_us - std::exchange(phase_us_, now_us)) / 1000, now()));
 }
 
 void Session::last_phase(std::string_view name, std::string_view message) {
   if (!phases_told_.contains(name)) phase(name, message);
 }
 
-void Session::tell(model::RunEvent event) {
+void Session::send_event(model::RunEvent event) {
   event.at = stamp(event.at);
   const bool first = unsent_.empty();
   harness::append_line(unsent_, event, request_.profile);
@@ -317,7 +317,7 @@ void Session::watch_quiet() {
   const int64_t wait_us = quiet_us_max - (needs_.loop.monotonic_us() - spoke_us_);
   quiet_ = needs_.loop.after({(wait_us + 999) / 1000}, [this] {
     if (needs_.loop.monotonic_us() - spoke_us_ >= quiet_us_max) {
-      tell(model::encode(model::events::Log{.level = "debug", .text = "Still at work"}, now()));
+      send_event(model::encode(model::events::Log{.level = "debug", .text = "Still at work"}, now()));
       flush();
     }
     watch_quiet();

@@ -45,11 +45,11 @@ class Session final : private harness::DispatchListener,
 
   void start(std::shared_ptr<net::Exchange> exchange, net::Headers headers);
   Account& account() { return *account_; }
-  // `seen` when the caller has acknowledged all that was told so far.
+  // Calls `seen` when the caller has acknowledged all lines that were sent so far.
   void await_acknowledgement(Callback<void()> seen);
   // The runner must go: ends with an error line.
   void stop();
-  // Nobody wants it any more. `gone` when nothing is left.
+  // Cancels the work. `gone` is called when nothing is left of it.
   void kill(Callback<void()> gone);
 
  private:
@@ -63,7 +63,7 @@ class Session final : private harness::DispatchListener,
   void on_event(model::RunEvent event) override;
   void on_finished(model::Usage usage) override;
   void on_failed(model::Problem problem) override;
-  // Never asked for: nobody could answer on this wire.
+  // Never called: this wire has no way to answer an approval.
   void on_gate(harness::Gate) override { SLUICE_CHECK(false); }
 
   void on_unheard(Outcome why) override { leave(why); }
@@ -72,16 +72,16 @@ class Session final : private harness::DispatchListener,
 
   void fail(std::string_view code, std::string message);
   void leave(Outcome outcome);
-  // Written when it is told, so that its time is not before that of the lines while the work ends.
+  // Written when it is sent, so that its time is not before that of the lines while the work ends.
   using LastLine = Callback<void(std::string& out, Timestamp at)>;
-  // Ends the work, proves it ended, then tells `last_line`; none for a caller that left.
+  // Ends the work, waits for its end, then sends `last_line`; none for a caller that left.
   void settle(Outcome outcome, LastLine last_line);
   void settled();
 
   void phase(std::string_view name, std::string_view message);
-  // Unless the dispatch told the phase itself: whoever has a box ends its run and settles it too.
+  // Unless the dispatcher sends the phase itself: with a sandbox it also ends the run and settles the sandbox.
   void last_phase(std::string_view name, std::string_view message);
-  void tell(model::RunEvent event);
+  void send_event(model::RunEvent event);
   // The time of the next line. Clocks are set back; the lines' times never go back.
   Timestamp stamp(Timestamp at);
   void flush_soon();

@@ -20,13 +20,13 @@ std::string without_lines(const std::string& bytes, int64_t count) {
 
 SharedBytes Spool::add(std::string lines) {
   SLUICE_CHECK(lines.ends_with('\n'));
-  told_ += std::ranges::count(lines, '\n');
+  last_line_ += std::ranges::count(lines, '\n');
   bytes_ += lines.size();
-  return pieces_.emplace_back(told_, std::make_shared<const std::string>(std::move(lines))).bytes;
+  return pieces_.emplace_back(last_line_, std::make_shared<const std::string>(std::move(lines))).bytes;
 }
 
 std::optional<std::vector<SharedBytes>> Spool::after(int64_t line) const {
-  if (line < gone_ || line > told_) return std::nullopt;
+  if (line < gone_ || line > last_line_) return std::nullopt;
   std::vector<SharedBytes> out;
   for (const auto& piece : pieces_) {
     if (piece.last <= line) continue;
@@ -39,7 +39,7 @@ std::optional<std::vector<SharedBytes>> Spool::after(int64_t line) const {
 }
 
 bool Spool::let_go(int64_t line) {
-  if (line > told_) return false;
+  if (line > last_line_) return false;
   gone_ = std::max(gone_, line);
   while (!pieces_.empty() && pieces_.front().last <= gone_) {
     bytes_ -= pieces_.front().bytes->size();

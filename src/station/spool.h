@@ -1,4 +1,4 @@
-// The lines of one dispatch, numbered from 1, until whoever hears them has them safe. No I/O.
+// The lines of one dispatch, numbered from 1, until their reader has acknowledged them. No I/O.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@ class Spool {
   SharedBytes add(std::string lines);
 
   // The lines after number `line`, in pieces to be sent one after the other. Empty when one of them was let go already,
-  // or when `line` was never told.
+  // or if `line` was never sent.
   std::optional<std::vector<SharedBytes>> after(int64_t line) const;
 
-  // Lines up to this number are safe elsewhere. False when it was never told.
+  // Drops the lines up to this number, which are safe elsewhere. False if that line was never sent.
   bool let_go(int64_t line);
 
-  int64_t told() const { return told_; }        // the number of the last line; 0: none
-  int64_t gone() const { return gone_; }        // the last one that was let go
-  std::size_t bytes() const { return bytes_; }  // of what is kept
-  bool empty() const { return gone_ == told_; }
+  int64_t last_line() const { return last_line_; }  // 0: there is none
+  int64_t gone() const { return gone_; }            // the last one that was let go
+  std::size_t bytes() const { return bytes_; }      // of what is kept
+  bool empty() const { return gone_ == last_line_; }
 
  private:
-  // What one turn told.
+  // The lines of one turn of the loop.
   struct Piece {
     int64_t last;  // the number of its last line
     SharedBytes bytes;
   };
 
   std::deque<Piece> pieces_;
-  int64_t told_ = 0;
+  int64_t last_line_ = 0;
   int64_t gone_ = 0;
   std::size_t bytes_ = 0;
 };

@@ -62,7 +62,7 @@ TEST(Spool, An_acknowledgement_that_comes_late_changes_nothing_and_one_that_is_e
   EXPECT_TRUE(spool.let_go(2));
   EXPECT_TRUE(spool.let_go(1));
   EXPECT_EQ(spool.gone(), 2);
-  EXPECT_EQ(spool.told(), 2);
+  EXPECT_EQ(spool.last_line(), 2);
 }
 
 }  // namespace spool_test

@@ -34,9 +34,9 @@ TEST_F(StationTest, Redeems_both_tokens_bare_runs_and_tells_each_phase_S_5) {
 }
 
 TEST_F(StationTest, A_phase_that_the_dispatch_tells_is_told_once_and_in_its_place_S_5) {
-  const auto phases_after = [&](std::initializer_list<const char*> told, bool failed) {
+  const auto phases_after = [&](std::initializer_list<const char*> sent, bool failed) {
     const auto exchange = at_work();
-    for (const auto* phase : told) {
+    for (const auto* phase : sent) {
       loop_.advance(Millis{10});
       agents_.listener->on_event(harness::phase_event(phase, "", 10, loop_.now()));
     }

@@ -17,7 +17,7 @@ class BodyReader final {
  public:
   explicit BodyReader(json::Value body) : body_(body) {}
 
-  // Empty when it is not there or not a string; both are told.
+  // Empty if the member is missing or not a string; both are reported.
   std::string text(std::string_view name) {
     const auto value = body_.find(name);
     if (!value) return refuse(name, "is required"), "";
@@ -77,7 +77,7 @@ std::optional<harness::Profile> profile_of(const net::Request& request) {
   return profile;
 }
 
-// What the headers say of coming back.
+// Reads the headers about re-attaching.
 void read_headers(const net::Headers& headers, StreamRequest& read, std::vector<model::FieldError>& errors) {
   const auto name = [&](std::string_view header, std::string& out) {
     out = std::string(headers.find(header).value_or(""));

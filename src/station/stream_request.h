@@ -1,4 +1,4 @@
-// What the caller of POST /stream asks for, checked.
+// The checked request of a POST /stream. Pure.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ struct StreamRequest {
   std::string prompt;
   harness::Profile profile = harness::Profile::plain;
   std::string dispatch;  // its name, which the caller may choose; empty: it did not
-  std::string reader;    // who hears it, where the caller says so
-  bool careful = false;  // nothing is done before the line that tells of it is acknowledged; only with `keep`
+  std::string reader;    // the reader's name, if the caller gives one
+  bool careful = false;  // no step begins before the line about it is acknowledged; only with `keep`
   Millis keep{0};        // after the caller's connection broke; 0: it dies with it (S-10)
 };
 
-// Unknown members are ignored; everything that is wrong is told at once.
+// Unknown members are ignored; all errors are reported together.
 std::variant<StreamRequest, model::Problem> read_stream_request(const net::Request& request,
                                                                 const StationOptions& options);
 

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "station/multipart.h"
 #include "station/station_fixture.h"
+#include "station/workspace_supplies.h"
 #include "workspace/workspace.h"
 
 namespace sluice::station {
@@ -18,16 +18,16 @@ TEST_F(StationTest, A_skill_is_fetched_with_the_bearer) {
   at_work("", std::string(with_skill));
   const auto& dispatch = agents_.dispatched.at(0);
   ASSERT_EQ(dispatch.materials.skills.size(), 1u);
-  std::string heard;
+  std::string answers;
   client_.answer(net::FakeAnswer::whole(200, "a bundle"));
   client_.answer(net::FakeAnswer::whole(404, R"({"detail":"gone"})"));
-  const auto hear = [&](Result<std::string> got) { heard += (got ? got.value() : got.error().what) + ";"; };
-  dispatch.supplies->skill_bundle(dispatch.materials.skills[0], hear);
-  EXPECT_EQ(heard, "");
+  const auto record = [&](Result<std::string> got) { answers += (got ? got.value() : got.error().what) + ";"; };
+  dispatch.supplies->skill_bundle(dispatch.materials.skills[0], record);
+  EXPECT_EQ(answers, "");
   loop_.settle();
-  dispatch.supplies->skill_bundle(dispatch.materials.skills[0], hear);
+  dispatch.supplies->skill_bundle(dispatch.materials.skills[0], record);
   loop_.settle();
-  EXPECT_EQ(heard, "a bundle;the workspace refused the skill pdf with status 404: gone;");
+  EXPECT_EQ(answers, "a bundle;the workspace refused the skill pdf with status 404: gone;");
   EXPECT_EQ(client_.requests.back().url, "http://workspace.example/api/agents/exe_1/skills/skl_1");
   EXPECT_EQ(client_.requests.back().headers.find("Authorization"), "Bearer asbx_9");
 }
@@ -49,12 +49,13 @@ TEST_F(StationTest, Attached_files_come_out_of_one_zip) {
   ASSERT_GT(pread(fd.get(), zip.data(), zip.size(), 0), 0);
   client_.answer(net::FakeAnswer::whole(200, zip));
   const auto asked = client_.requests.size();
-  std::string heard;
+  std::string answers;
   for (int i = 0; i < 2; ++i) {
-    dispatch.supplies->file(dispatch.materials.files[0], [&](Result<std::string> got) { heard += got.value() + ";"; });
+    dispatch.supplies->file(dispatch.materials.files[0],
+                            [&](Result<std::string> got) { answers += got.value() + ";"; });
     loop_.settle();
   }
-  EXPECT_EQ(heard, "1,2;1,2;");
+  EXPECT_EQ(answers, "1,2;1,2;");
   EXPECT_EQ(client_.requests.size(), asked + 1) << "one zip for all of them";
   EXPECT_EQ(client_.requests.back().url, url);
   EXPECT_EQ(client_.requests.back().headers.find("Authorization"), "Bearer asbx_9");

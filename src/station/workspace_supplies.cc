@@ -2,7 +2,6 @@
 
 #include "base/json.h"
 #include "base/limits.h"
-#include "station/multipart.h"
 #include "workspace/workspace.h"
 
 namespace sluice::station {
@@ -34,6 +33,17 @@ std::vector<harness::KeptAsset> kept_in(std::string_view body) {
 }
 
 }  // namespace
+
+http::Multipart multipart_of(const std::vector<harness::Asset>& assets, std::string_view result, std::string boundary) {
+  std::string message;
+  json::Writer(message).begin_object().key("message").string(result).end_object();
+  std::vector<http::Part> parts;
+  for (const auto& asset : assets) {
+    parts.push_back({"files", asset.name, "application/octet-stream", asset.bytes});
+  }
+  parts.push_back({"result", std::nullopt, "application/json", message});
+  return http::write_multipart(parts, std::move(boundary));
+}
 
 void WorkspaceSupplies::skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) {
   net::ClientRequest request{.url = workspace_.agent_url + "/skills/" + skill.id,
@@ -95,11 +105,11 @@ void WorkspaceSupplies::ask(net::ClientRequest request, std::size_t bytes_max, F
   under_way_[number] =
       std::make_unique<Fetch>(client_, std::move(request), bytes_max, Patience{loop_, workspace_.patience},
                               [this, number, done = std::move(done)](Result<Fetched> got) mutable {
-                                // Whoever hears it may drop all of this.
+                                // The callback may destroy this object.
                                 const auto self = shared_from_this();
-                                auto told = std::move(done);
+                                auto callback = std::move(done);
                                 under_way_.erase(number);
-                                told(std::move(got));
+                                callback(std::move(got));
                               });
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/harness.h"
+#include "http/multipart.h"
 #include "net/net.h"
 #include "station/fetch.h"
 #include "world/world.h"
@@ -50,5 +51,8 @@ class WorkspaceSupplies final : public harness::Supplies, public std::enable_sha
   uint64_t asked_ = 0;
   std::map<uint64_t, std::unique_ptr<Fetch>> under_way_;
 };
+
+// The form that returns a run to its caller: a part `files` for each asset, then a part `result`: {"message": …}.
+http::Multipart multipart_of(const std::vector<harness::Asset>& assets, std::string_view result, std::string boundary);
 
 }  // namespace sluice::station

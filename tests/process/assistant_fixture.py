@@ -171,7 +171,7 @@ class AssistantTest(ServerTest):
         return browser
 
     def next_turn(self, chat):
-        """Whether the chat takes one now; nobody reads it then."""
+        """Whether the chat accepts a turn now; the turn is not read."""
         answer = self.open_turn("say next", chat)
         with answer.connection:
             return answer.status == 200

@@ -67,7 +67,7 @@ class AuthorizationServer:
 
 
 class GuardedMcpServer(McpServer):
-    """Takes the tokens of one authorization server, and names it to whoever comes without."""
+    """Accepts the tokens of one authorization server, and names that server to callers without a token."""
 
     def __init__(self, authorization):
         self.authorization = authorization

@@ -64,7 +64,7 @@ class TlsModel(ModelEmulator):
 
     def __init__(self):
         super().__init__()
-        self.certificate = Upstream("model.example")  # for its certificate; nobody calls it
+        self.certificate = Upstream("model.example")  # for its certificate; it gets no request
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate.home / "cert.pem", self.certificate.home / "key.pem")
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
@@ -114,7 +114,7 @@ class HarnessTest(GateTest):
         return "Do what the script says.\n<<script\n" + "\n".join(lines) + "\n>>"
 
     def tell(self, conversation, *lines, approve=True, query="?detail=full", **fields):
-        """All events of a message; whoever asks for leave is given it."""
+        """All events of a message; every approval is granted."""
         stream = self.client.send(conversation, self.script(*lines), query=query, patience_s=PATIENCE_S, **fields)
         self.addCleanup(stream.close)
         self.assertEqual(stream.status, 200, stream.status)

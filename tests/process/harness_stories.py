@@ -1,4 +1,4 @@
-"""The stories that every agent program must be able to tell (H-1, H-2, H-3, H-6), in the sandbox, with its own tools. A
+"""The tests that every agent program must pass (H-1, H-2, H-3, H-6), in the sandbox, with its own tools. A
 test file for one of them says which it is."""
 import http.server
 import json

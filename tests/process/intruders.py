@@ -130,7 +130,7 @@ def box_bearer(server, run, tenant, use="write"):
 
 
 def altered(text):
-    """The same with another last but one character: the last may have bits that nobody reads."""
+    """The token with its last but one character changed: the last one may have unused bits."""
     return text[:-2] + ("A" if text[-2] != "A" else "B") + text[-1]
 
 

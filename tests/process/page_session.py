@@ -88,7 +88,7 @@ class PageSession:
         return whole
 
     def place_of_failure(self):
-        """Its trap told the line, and the calls that led there, the innermost first. Failing that, the block is known."""
+        """The trap reports the line and the calls that led there, innermost first; otherwise only the block is known."""
         failed, reached = self.home / "failed", self.home / "reached"
         words = failed.read_text().split("\n", 1)[0].split() if failed.exists() else []
         numbers, functions = [int(word) for word in words if word.isdigit()], [word for word in words if not word.isdigit()]

@@ -1,4 +1,4 @@
-"""Ports for servers that must be found where they were: after a restart, or by somebody who was told the port before."""
+"""Ports for servers that keep their port: after a restart, or because a client knows the port in advance."""
 import pathlib
 import random
 import socket

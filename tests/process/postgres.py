@@ -87,7 +87,7 @@ class Postgres:
         if self._user:
             os.setgid(self._user.pw_gid)
             os.setuid(self._user.pw_uid)
-        # After the change of user, which would undo it: the server ends with whoever started it.
+        # After the change of user, which would undo it: the server ends together with its parent process.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
 
     def start(self, *settings):

@@ -109,7 +109,7 @@ def named(kind, **fields):
 
 
 def anthropic(answer):
-    """(how many texts were told before it, frame) …"""
+    """(how many texts were sent before it, frame) …"""
     yield 0, named("message_start", message={
         "id": "msg_01", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None,
         "usage": {"input_tokens": answer.input_tokens - answer.cached_tokens, "output_tokens": 1,

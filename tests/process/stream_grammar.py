@@ -1,4 +1,4 @@
-"""What every stream must be, whatever it tells (I-5, I-6, I-7, I-9). Pure: lines in, events out."""
+"""The rules that every stream must follow (I-5, I-6, I-7, I-9). Pure: lines in, events out."""
 import json
 import re
 

@@ -1,4 +1,4 @@
-"""Runs as AG-UI events (H-2), for every kind of client: what is told, how it ends, how it is found again."""
+"""Runs as AG-UI events (H-2), for every kind of client: the events, the end of a run, and re-attaching."""
 import json
 import threading
 import unittest
@@ -29,7 +29,7 @@ class Streams(AguiTest):
                 self.assertEqual(events[-1]["type"], "RUN_ERROR", (peer, script))
                 self.assertTrue(events[-1]["message"] and events[-1]["code"], events[-1])
 
-    def test_H2_text_thoughts_and_tool_calls_are_told_as_what_they_are(self):
+    def test_H2_text_reasoning_and_tool_calls_are_sent_as_their_own_kinds(self):
         events = self.run_text("think Deep.\nsay First.\n$ echo out\nsay Then {{last}}")
         self.assertIn("First.", text_of(events))
         thoughts = "".join(e["delta"] for e in events if e["type"] == "REASONING_MESSAGE_CONTENT")
@@ -43,14 +43,14 @@ class Streams(AguiTest):
         self.assertIn("out", result["content"])
         self.assertEqual(customs(events, "sluice.tool-output")[0]["text"], "out\n")
 
-    def test_H4_H5_files_and_the_diff_are_told(self):
+    def test_H4_H5_file_changes_and_the_diff_are_sent(self):
         events = self.run_text("write a.txt: hello\nsay Done.")
         self.assertIn("a.txt", json.dumps(customs(events, "sandbox.file")))
         diff = customs(events, "file.changed")
         self.assertEqual((len(diff), diff[0]["path"]), (1, "."))
         self.assertIn("+hello", diff[0]["diff"])
 
-    def test_H2_the_end_tells_what_was_used(self):
+    def test_H2_the_end_contains_the_usage(self):
         end = self.run_text("say One two three.", "current")[-1]
         self.assertEqual(end["outcome"], {"type": "success"})
         used = end["usage"][0]
@@ -98,8 +98,8 @@ class Streams(AguiTest):
                 lines = [json.loads(line) for line in answer.lines()]
             check([line["chunk"] for line in lines] if peer == "tanstack" else lines)
 
-    def test_I12_who_waits_for_a_slot_is_told_the_place(self):
-        """Only that the run begins at once; places are told in test_capacity."""
+    def test_I12_a_client_that_waits_for_a_slot_gets_its_position(self):
+        """Checks only that the run begins at once; queue positions are tested in test_capacity."""
         events = self.run_text("say hi", forwardedProps={"onCapacity": "hold"})
         self.assertEqual(events[0]["type"], "RUN_STARTED")
 
@@ -112,7 +112,7 @@ class FoundAgain(AguiTest):
         cls.flags = (*AguiTest.flags, "--providers.openai-chat.base_url", cls.provider.url + "/v1")
         super().setUpClass()
 
-    def test_H2_the_same_post_with_the_last_id_goes_on_right_after_it(self):
+    def test_H2_the_same_post_with_the_last_id_continues_after_it(self):
         for peer in PEERS:
             thread, run = self.names()
             body = body_of(peer, thread, run, [user("tokens 20\nthink x\nsay end")])
@@ -218,7 +218,7 @@ class FoundAgain(AguiTest):
         self.assertEqual((cancelled.status, cancelled.json()["status"]), (200, "cancelled"))
         self.assertIsNone(self.client.get(f"/agui?threadId={thread}").json()["activeRun"])
 
-    def test_H2_cancelling_is_told_to_each_kind_of_client_as_it_can_hear_it(self):
+    def test_H2_a_cancellation_reaches_each_kind_of_client_in_its_own_form(self):
         for peer, kind in (("current", "RUN_FINISHED"), ("old", "RUN_ERROR"), ("tanstack", "RUN_ERROR")):
             thread, run = self.names()
             answer = self.post(body_of(peer, thread, run, [user("say One.\n$ sleep 1000\nsay Never.")]))

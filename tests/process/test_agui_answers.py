@@ -37,7 +37,7 @@ class Interrupts(AguiTest):
     def resume(self, peer, thread, run, messages, *entries):
         return body_of(peer, thread, run + "-again", messages, parentRunId=run, resume=list(entries))
 
-    def test_I14_an_approval_is_an_interrupt_and_the_answer_goes_on_with_the_same_run(self):
+    def test_I14_an_approval_is_an_interrupt_and_the_answer_resumes_the_same_run(self):
         for peer in ("current", "tanstack"):
             thread, run, messages, interrupt, first = self.until_interrupt("say Before.\nask May I?\nsay After.", peer)
             self.assertTrue(interrupt["id"].startswith("apr_"))
@@ -129,7 +129,7 @@ class Interrupts(AguiTest):
         self.assertEqual(events[-1]["type"], "RUN_FINISHED")
         self.assertNotIn("s3cret-value-1", json.dumps(events))
 
-    def test_I14_a_decision_made_elsewhere_goes_on_and_the_thread_shows_it(self):
+    def test_I14_a_decision_made_elsewhere_resumes_the_run_and_the_thread_shows_it(self):
         thread, run, messages, interrupt, first = self.until_interrupt("say Before.\nask May I?\nsay After.", "tanstack")
         waiting = self.client.get(f"/agui?threadId={thread}").json()
         self.assertEqual(waiting["interrupts"]["runId"], run)
@@ -199,7 +199,7 @@ class ClientTools(AguiTest):
             {"id": call, "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}]}
         return messages + [asked, {"id": "t1", "role": "tool", "toolCallId": call, "content": content}]
 
-    def test_H6_a_client_of_today_is_told_which_calls_are_its_own(self):
+    def test_H6_a_current_client_learns_which_calls_are_its_own(self):
         thread, run, messages, call, first = self.call("current")
         self.assertEqual(first[-1]["outcome"], {"type": "success", "pendingToolCallIds": [call]})
         second = check([e for _, e in self.stream(body_of("current", thread, run + "-2", self.told_back(messages, call),
@@ -234,7 +234,7 @@ class ClientTools(AguiTest):
         second = check([e for _, e in self.stream(body_of("current", thread, run + "-2", self.told_back(messages, call)))])
         self.assertEqual(text_of(second), "It is sunny")
 
-    def test_H6_results_that_nobody_waits_for_are_refused(self):
+    def test_H6_results_without_a_waiting_call_are_refused(self):
         thread, run, messages, call, _ = self.call("current")
         stranger = self.client.post("/agui", body_of("current", thread, run + "-2", self.told_back(messages, "step_77")))
         problem = self.assert_problem(stranger, 422, "validation-error")

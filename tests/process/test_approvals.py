@@ -35,7 +35,7 @@ class Pause(GateTest):
         events = self.until_gate(lines)
         return conversation, lines, events, events[-1]["data"]
 
-    def test_I14_I16_the_pause_of_the_contract_is_told_line_by_line_under_both_placements(self):
+    def test_I14_I16_the_pause_has_the_lines_of_the_contract_under_both_placements(self):
         for mode in PLACEMENTS:
             with self.subTest(mode):
                 conversation, lines, events, approval = self.pause(mode)
@@ -116,7 +116,7 @@ class Pause(GateTest):
             self.assertEqual(self.approve(approval["id"]).status, 200)
             self.assertEqual((whole.result().status, whole.result().json()["content"]), (201, "done"))
 
-    def test_a_caller_who_does_not_stream_is_told_how_the_wait_ended_and_of_which_message(self):
+    def test_a_caller_that_does_not_stream_gets_the_outcome_of_the_wait_and_the_message(self):
         for content, decide, status, slug in (
                 ("ask May I?\nsay done", self.deny, 403, "approval-denied"),
                 ('call request_approval {"reason":"r","expires_in_seconds":1}\nsay done', lambda approval: None, 409,
@@ -325,7 +325,7 @@ class Policies(GateTest):
 class Restart(unittest.TestCase):
     """A server that dies while a run waits for a human."""
 
-    def test_I14_I16_a_parked_run_survives_kill_and_goes_on_with_the_same_count(self):
+    def test_I14_I16_a_parked_run_survives_kill_and_resumes_with_the_same_count(self):
         for mode in PLACEMENTS:
             with self.subTest(mode):
                 server = Server("--sandbox.driver", "namespaces").start()
@@ -356,7 +356,7 @@ class Restart(unittest.TestCase):
                 self.assertIn("kept", events[-1]["data"]["message"]["content"])
                 server.stop()
 
-    def test_I16_what_expired_while_the_server_was_down_is_told_as_expired(self):
+    def test_I16_an_approval_that_expired_while_the_server_was_down_is_reported_as_expired(self):
         server = Server().start()
         self.addCleanup(server.remove)
         conversation = server.client().post("/v1/conversations", {}).json()["id"]
@@ -384,7 +384,7 @@ class Told(GateTest):
         cls.flags = ("--webhooks.urls", cls.hooks.url)
         super().setUpClass()
 
-    def test_I14_a_host_is_told_by_a_signed_webhook_again_until_it_takes_it(self):
+    def test_I14_a_signed_webhook_is_repeated_until_the_host_accepts_it(self):
         hooks = self.hooks
         tenant = self.server.bootstrap["tenant_id"]
         self.assertEqual(self.admin.patch(f"/v1/tenants/{tenant}",

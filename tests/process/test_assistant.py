@@ -1,4 +1,4 @@
-"""Chats with the Assistant, as a browser sees them (A-1, A-2, A-4, A-7): what a turn tells, what is kept of it, and what
+"""Chats with the Assistant, as a browser sees them (A-1, A-2, A-4, A-7): what a turn sends, what is kept of it, and what
 a reload shows."""
 import http.client
 import http.server
@@ -43,7 +43,7 @@ class ATurn(AssistantTest):
         trace = self.client.get(f"/v1/runs/{turn.chat['streamId']}/stream.jsonl").body.decode()
         self.assertIn('"type":"log"', trace)
 
-    def test_A2_a_reload_shows_what_the_stream_told(self):
+    def test_A2_a_reload_shows_the_content_of_the_stream(self):
         chat = self.turn("say hi").chat["chatId"]
         for script in ("$ echo one; seq 1 9000\nsay {{last}}\n$ exit 3\nsay end",
                        "write a.txt: x\nedit a.txt: x -> y\n$ rm a.txt; echo z > b.txt\nsay ok",
@@ -63,7 +63,7 @@ class ATurn(AssistantTest):
                                      "createdAt": assistant["createdAt"],
                                      "usage": turn.result["usage"]})
 
-    def test_A7_the_message_is_kept_before_it_is_told(self):
+    def test_A7_the_message_is_stored_before_it_is_sent(self):
         answer = self.open_turn("say Hello")
         with answer.connection:
             for frame in frames(answer):
@@ -180,7 +180,7 @@ class ElsewhereTest(AssistantTest):
         cls.flags = ("--sandbox.driver", "off", "--runner.sandbox_urls", cls.runner.url)
         super().setUpClass()
 
-    def test_S8_A4_a_named_runner_carries_the_turn_and_is_told_the_last_twenty(self):
+    def test_S8_A4_a_named_runner_carries_the_turn_and_gets_the_last_twenty_turns(self):
         chat = self.turn("say turn 0").chat["chatId"]
         for i in range(1, 12):
             self.turn(f"say turn {i}", chat)

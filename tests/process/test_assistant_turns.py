@@ -1,4 +1,4 @@
-"""One turn of a chat at a time, and its end, whoever leaves and whatever dies (A-3, A-6)."""
+"""A chat has one turn at a time, and each turn ends, even if its reader leaves or a process dies (A-3, A-6)."""
 import signal
 import threading
 import time
@@ -13,7 +13,7 @@ FLAGS = ("--sandbox.driver", "namespaces", "--sandbox.warm_target", "0", "--assi
 
 
 class OneAtATime(AssistantTest):
-    def test_A3_a_second_turn_is_refused_and_told_which_one_runs(self):
+    def test_A3_a_second_turn_is_refused_with_the_id_of_the_running_one(self):
         answer = self.open_turn("tokens 1000 20")
         with answer.connection:
             first = next(frames(answer)).data
@@ -129,7 +129,7 @@ class Returning(AssistantTest):
                 return None
             return seen + list(frames(rest))
 
-    def test_A6_a_reader_who_comes_back_in_time_keeps_it_going(self):
+    def test_A6_a_reader_that_returns_in_time_keeps_the_turn_running(self):
         seen = wait_until(self.leave_and_return, "the machine is quick enough to come back in time", 4 * PATIENCE_S)
         self.assertEqual([frame.id for frame in seen], list(range(len(seen))))
         self.assertEqual([frame.type for frame in seen[-2:]], ["result", "done"])
@@ -138,7 +138,7 @@ class Returning(AssistantTest):
 class Crowded(AssistantTest):
     flags = ("--sandbox.driver", "off", "--capacity.max_running", "1")
 
-    def test_a_turn_waits_for_its_place_and_is_told_of_it(self):
+    def test_a_turn_waits_for_a_slot_and_gets_its_position(self):
         first = self.open_turn("say in\nhang")
         waiting = Browser()
         with first.connection:
@@ -168,7 +168,7 @@ class Death(AssistantTest):
         self.client = self.server.client()
 
     def kill_in_the_middle_of(self, script, until, **fields):
-        """The chat and the frames that were told when the server was killed."""
+        """The chat and the frames that were received before the server was killed."""
         answer, seen = self.open_turn(script, **fields), []
         with answer.connection:
             for frame in frames(answer):
@@ -190,13 +190,13 @@ class Death(AssistantTest):
         self.assertTrue(self.follow(run).startswith("".join(frame.raw for frame in seen)), "nothing told is taken back")
         self.assertEqual(self.turn("say free again", chat).types[-2], "result")
 
-    def test_A3_a_turn_that_can_go_on_after_a_crash_does_for_whoever_comes_back(self):
+    def test_A3_a_turn_that_can_continue_after_a_crash_does_so_for_returning_readers(self):
         chat, run, seen = self.kill_in_the_middle_of("tokens 60 60", lambda f: f.id == 5)
         rest = self.follow(run, 5)
         self.assertTrue((("".join(f.raw for f in seen)) + rest).count("event: delta") == 60)
         self.assertEqual(self.chat(chat)["messages"][-1]["status"], "completed")
 
-    def test_A3_after_a_crash_a_new_turn_need_not_wait_for_one_that_nobody_reads(self):
+    def test_A3_after_a_crash_a_new_turn_does_not_wait_for_one_without_a_reader(self):
         chat, run, _ = self.kill_in_the_middle_of("tokens 100000 20", lambda f: f.id == 3)
         wait_until(lambda: self.next_turn(chat), "the chat takes the next turn")
         self.assertIn(self.run_state(run), ("cancelled", "failed"))

@@ -14,7 +14,7 @@ from upkeep_fixture import environment, messages, sluice, talk
 
 
 class Load:
-    """Conversations that go on in several threads, and files that come and go in a bag, until it is told to stop."""
+    """Load until it is stopped: conversations in several threads, and files that are uploaded and deleted."""
 
     def __init__(self, server):
         self.server, self.told, self.failures, self.stopped = server, [], [], threading.Event()
@@ -99,7 +99,7 @@ class BackupTest(unittest.TestCase):
         code, out, err = sluice("store", "verify", "--data", other.data)
         self.assertEqual(code, 0, out + err)
 
-    def test_keys_come_along_when_asked_for(self):
+    def test_keys_are_in_the_backup_on_request(self):
         conversation = talk(self.server.client(), "hello")
         code, out, err = sluice("backup", self.home / "k", "--with-keys", "--data", self.server.data)
         self.assertEqual(code, 0, out + err)
@@ -230,7 +230,7 @@ class OnPostgres(unittest.TestCase):
         client = other.start().client()
         here = streams(client, conversations)
         self.assertGreaterEqual(len(here), len(before))
-        # A run that was under way at that moment was taken up, and told anew from where it was.
+        # A run that was unfinished at that moment was recovered and continues from its position.
         whole = {message: lines for message, lines in here.items() if there[message] == lines}
         self.assertGreaterEqual(len(whole), len(before))
         self.assertGreaterEqual(len(whole), len(here) - 4)

@@ -53,7 +53,7 @@ class Full(OneSlot):
         self.assertEqual(self.client.say(conversation, "say x", headers={"Idempotency-Key": "known"}), first)
         self.free(run)
 
-    def test_I12_the_hold_of_the_contract_is_told_line_by_line(self):
+    def test_I12_a_hold_has_the_lines_of_the_contract(self):
         run = self.occupy()
         waiting = [self.client.send(self.conversation(), f"put Done {i}.", on_capacity="hold") for i in range(2)]
         first, second = (s.lines() for s in waiting)
@@ -200,7 +200,7 @@ class Restart(unittest.TestCase):
             self.assertEqual(events[-1]["data"]["message"]["content"], str(i))
         server.stop()
 
-    def test_I12_the_time_of_a_hold_goes_on_over_a_restart(self):
+    def test_I12_the_time_of_a_hold_continues_over_a_restart(self):
         server = Server("--sandbox.driver", "off", "--capacity.max_running", "1", "--capacity.max_hold_seconds", "2").start()
         self.addCleanup(server.remove)
         client = server.client()

@@ -38,7 +38,7 @@ class Sending(CliTest):
         events = check_stream(lines)
         self.assertEqual(self.client.events(events[0]["message_id"]), lines)
 
-    def test_goes_on_with_a_conversation(self):
+    def test_a_conversation_is_continued(self):
         conversation = self.conversation()
         self.sluice("send", "say one", "--conversation", conversation)
         self.sluice("send", "say two", "--conversation", conversation)
@@ -160,7 +160,7 @@ class Operating(CliTest):
         self.sluice("agents", "delete", agent["id"])
         self.sluice("agents", "show", agent["id"], status=1)
 
-    def test_config_prints_what_is_in_force_and_where_from_and_no_secret(self):
+    def test_config_prints_the_values_in_force_with_their_sources_and_no_secret(self):
         words = [BINARY, "config", "--models.idle_seconds", "7"]
         env = self.server.environment() | {"SLUICE_LOG_LEVEL": "warn", "ANTHROPIC_API_KEY": "hush-hush-key"}
         shown = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, env=env, check=True).stdout
@@ -310,7 +310,7 @@ class Chatting(CliTest):
             self.assertEqual(terminal.process.wait(PATIENCE_S), 0)
         self.assertEqual(len(self.client.get("/v1/conversations?limit=100").json()["data"]), before + 1)
 
-    def test_interrupting_an_answer_leaves_the_run_and_says_how_to_come_back(self):
+    def test_interrupting_an_answer_leaves_the_run_and_prints_how_to_resume(self):
         # The provider goes on when it is released, so that the answer is not over before it is interrupted.
         self.provider.play(Answer(texts=("one ", "two ", "three"), silent_after=2, goes_on=True))
         agent = self.client.post("/v1/agents", {"name": "slow", "model": {"provider": "openai-chat", "name": "m"}}).json()
@@ -344,7 +344,7 @@ class Chatting(CliTest):
             self.assertRegex(terminal.read_to_end(), r"you> \r?\n$")
             self.assertEqual(terminal.process.wait(PATIENCE_S), -signal.SIGINT)
 
-    def test_a_message_while_the_one_left_goes_on_says_how_to_follow_or_end_it(self):
+    def test_a_message_to_a_busy_conversation_says_how_to_follow_or_cancel_the_run(self):
         with self.chat() as terminal:
             terminal.type("tokens 2000 30\n")
             terminal.wait_for("w5")

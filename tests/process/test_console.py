@@ -46,7 +46,7 @@ class Narrator:
             self.node.stdin.flush()
 
     def live(self, story, url, facts, asked):
-        """Has the story told and carries out what it asks for; gives what came of it."""
+        """Runs the story in the page, carries out what it asks for, and returns its result."""
         heard = self.heard[story] = queue.Queue()
         self.write(story=story, url=url, facts=facts)
         while True:
@@ -111,7 +111,7 @@ def setUpModule():
 class FirstStart(ConsoleTest):
     @classmethod
     def address(cls):
-        """What the server printed when it was first started, to whoever looked."""
+        """What the server printed at its first start."""
         return wait_until(lambda: address_in(cls.server.log()), "the console's address in the log").group(0)
 
     def test_a_stranger_comes_from_the_printed_address_to_an_answer(self):
@@ -180,7 +180,7 @@ class Alone(ConsoleTest):
     def test_an_answer_is_stopped(self):
         self.story("stop")
 
-    def test_a_stopped_server_is_told_of_and_comes_back(self):
+    def test_a_stopped_server_is_reported_and_a_returning_one_too(self):
         self.story("restart")
 
     def test_how_fast_it_is(self):

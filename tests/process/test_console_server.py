@@ -124,7 +124,7 @@ class Console(ServerTest):
         self.admin.request("DELETE", f"/v1/tenants/{tenant}/keys/{key['id']}")
         self.assert_problem(browser.ask("GET", "/v1/runs"), 401, "unauthenticated")
 
-    def test_logging_out_ends_the_session_for_whoever_has_its_cookie(self):
+    def test_logging_out_ends_the_session_for_every_holder_of_its_cookie(self):
         browser = self.service_browser()
         ended = browser.change("DELETE", "/console/session")
         self.assertEqual(ended.status, 204)
@@ -175,7 +175,7 @@ class Console(ServerTest):
         self.assert_problem(Browser(self.server).ask("POST", "/console/session", {"key": "x"}, Origin="http://evil"),
                             403, "csrf")
 
-    def test_a_forged_or_doubled_cookie_is_nobodys(self):
+    def test_a_forged_or_doubled_cookie_is_refused(self):
         browser = self.service_browser()
         good = browser.cookie
         for cookie in (good[:-1] + ("A" if good[-1] != "A" else "B"), f"sluice_session_{self.server.port}=", good + "; " + good,

@@ -334,14 +334,14 @@ class Tenants(ServerTest):
         self.admin.delete(f"/v1/tenants/{tenant['id']}/approver-keys/{made['id']}")
         self.assertEqual(client.get("/v1/integration/self").json()["approver_keys"], [])
 
-    def test_a_key_of_the_wrong_kind_is_told_so(self):
+    def test_a_key_of_the_wrong_kind_is_refused_with_an_explanation(self):
         self.assert_problem(self.client.get("/v1/tenants"), 403, "insufficient-scope")
         self.assert_problem(self.client.post("/v1/tenants", {"name": "mine"}), 403, "insufficient-scope")
         self.assert_problem(self.admin.get("/v1/conversations"), 403, "insufficient-scope")
         for key in ("", "sk_int_" + "a" * 43, "sk_adm_" + "a" * 43, "nonsense", self.server.bootstrap["runner_key"]):
             self.assert_problem(self.server.client(key).get("/v1/conversations"), 401, "unauthenticated")
 
-    def test_unknown_things_and_paths_and_methods_are_told_apart(self):
+    def test_unknown_objects_paths_and_methods_have_different_problems(self):
         self.assert_problem(self.client.get(f"/v1/conversations/{NOBODY}"), 404, "not-found")
         self.assert_problem(self.client.get("/v1/conversations/nonsense"), 404, "not-found")
         self.assert_problem(self.client.get("/v1/no/such/path"), 404, "not-found")

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments under load: what anybody was told stays true.
+"""SIGKILL at random moments under load: no event or response that a client received is lost.
 
 SLUICE_CRASH_ROUNDS (10) and SLUICE_CRASH_SEED choose how long and which story; the seed is printed.
 """
@@ -185,7 +185,7 @@ class ACrash(unittest.TestCase):
             events = check_stream(client.say(conversation, "say going on"))
             self.assertEqual(events[-1]["type"], "message_end")
 
-    def test_I8_loses_nothing_that_anybody_was_told(self):
+    def test_I8_a_crash_loses_no_event_that_a_client_received(self):
         verified = 0
         self.server.start()
         for _ in range(ROUNDS):

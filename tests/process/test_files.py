@@ -1,4 +1,4 @@
-"""A-5, S-12: files over real HTTP: into a chat's bag, into the box, out of it again, and to whoever may have them."""
+"""A-5, S-12: files over real HTTP: uploaded to a chat, into the sandbox, out of it, and to authorised readers."""
 import hashlib
 import io
 import os
@@ -42,7 +42,7 @@ class FilesTest(AssistantTest):
 
 
 class BagTest(FilesTest):
-    def test_an_attached_file_is_in_the_box_and_what_the_run_leaves_is_in_the_bag(self):
+    def test_an_attached_file_is_in_the_sandbox_and_returned_files_are_in_the_chat(self):
         (table,) = self.kept(("sales.csv", b"a,b\n1,2\n"))
         self.assertIsNone(table["chatId"])
         turn = self.turn("$ mkdir -p assets && tr , ';' < attachments/sales.csv > assets/out.csv && cat assets/out.csv",
@@ -62,7 +62,7 @@ class BagTest(FilesTest):
         again = self.turn("$ cat attachments/sales.csv", chat=chat)
         self.assertIn("1,2", str([frame.data for frame in again.seen]), "the workspace keeps what was attached")
 
-    def test_two_files_of_one_name_are_both_in_the_box(self):
+    def test_two_files_of_one_name_are_both_in_the_sandbox(self):
         files = self.kept(("a.txt", b"first"), ("a.txt", b"second"))
         turn = self.turn("$ cat attachments/a.txt attachments/a-1.txt", attachmentIds=[file["id"] for file in files])
         self.assertIn("firstsecond", str([frame.data for frame in turn.seen]))
@@ -99,7 +99,7 @@ class BadInputTest(FilesTest):
         self.assertEqual([file["name"] for file in self.kept(("../../etc/passwd.txt", b""), ("C:\\x\\b.txt", b"2"))],
                          ["passwd.txt", "b.txt"])
 
-    def test_what_is_too_large_is_refused_with_its_limit(self):
+    def test_a_request_that_is_too_large_is_refused_with_its_limit(self):
         problem = self.assert_problem(self.upload(("a.txt", b"x" * 3_100_000)), 413, "content-too-large")
         self.assertIn("files.upload_bytes_max", problem["detail"])
         self.kept(("a.txt", b"x" * 2_000_000))

@@ -129,7 +129,7 @@ class AFrozenNode(NodesTest):
         listed = self.b.get(f"/v1/conversations/{conversation}/messages").json()["data"]
         return [message["content"] for message in listed if message["role"] == "user"]
 
-    def test_that_never_wakes_keeps_nobody_waiting(self):
+    def test_a_node_that_never_wakes_keeps_no_client_waiting(self):
         here, watched, sender, _ = self.go_through()
         self.expect_a_whole_stream(watched)
         self.assertEqual(self.said(here), [], "what it had not committed is undone")
@@ -144,7 +144,7 @@ class AFrozenNode(NodesTest):
         self.expect_a_whole_stream(watched)
         self.assertEqual(len(answers), 1)
         self.assertIn(answers[0].status, (201, 503), answers[0].body)
-        # One whose answer is that nobody knows may be there.
+        # A run whose outcome is unknown may be listed.
         kept = [["say late"]] if answers[0].status == 201 else [[], ["say late"]]
         self.assertIn(self.said(here), kept)
         wait_until(lambda: self.a.get("/readyz").status == 200, "it is ready again", 2 * PATIENCE_S)

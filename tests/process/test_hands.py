@@ -102,14 +102,14 @@ class Tools(HandsTest):
         self.assertIn("high water at dusk", results[6])
         self.assertIn("/workspace", results[6])
 
-    def test_a_tool_that_fails_says_why_and_the_run_goes_on(self):
+    def test_a_failed_tool_reports_why_and_the_run_continues(self):
         events = self.ask("read no/such/file\nsay after")
         ended = self.steps(events)[-1]
         self.assertEqual(ended["status"], "failed")
         self.assertIn("no/such/file", ended["error"])
         self.assertEqual(events[-1]["data"]["message"]["content"], "after")
 
-    def test_H4_H5_files_are_told_as_they_change_and_the_diff_at_the_end(self):
+    def test_H4_H5_file_changes_are_sent_at_once_and_the_diff_at_the_end(self):
         events = self.ask("$ mkdir -p a/b/c && echo x > a/b/c/deep.txt\n$ echo y >> a/b/c/deep.txt; echo z > gone; rm gone")
         told = [(e["data"]["type"], e["data"]["path"]) for e in events if e["type"] == "file"]
         self.assertIn(("create", "a/b/c/deep.txt"), told)
@@ -160,7 +160,7 @@ class Tools(HandsTest):
         self.assertIn("still here", self.results(self.ask("read kept.txt", conversation))[0])
         self.assertIn("No such file", json.dumps(self.ask("$ cat kept.txt")))
 
-    def test_first_words_do_not_wait_for_a_box(self):
+    def test_the_first_words_do_not_wait_for_a_sandbox(self):
         opened = self.metric("sluice_sandbox_opened_total")
         self.ask("say only words")
         self.assertEqual(self.metric("sluice_sandbox_opened_total"), opened)
@@ -200,7 +200,7 @@ class Trace(HandsTest):
         self.assertLessEqual({"sandbox", "run", "settle"}, set(phases), phases)
         self.assertTrue(all(isinstance(ms, int) and ms >= 0 for ms in phases.values()), phases)
 
-    def test_S12_files_under_assets_come_back(self):
+    def test_S12_files_under_assets_are_returned(self):
         self.ask("$ mkdir assets; echo a,b > 'assets/my table.csv'; ln -s /etc/passwd assets/p.txt; cp /bin/true assets/x.exe")
         files = self.client.get(f"/v1/runs/{self.run_id}/files").json()["data"]
         self.assertEqual([f["name"] for f in files], ["my_table.csv"])
@@ -209,7 +209,7 @@ class Trace(HandsTest):
 
 
 class Ends(HandsTest):
-    def test_S10_cancel_kills_the_box_and_answers_when_it_is_gone(self):
+    def test_S10_cancel_ends_the_sandbox_and_answers_when_it_is_gone(self):
         answer = self.client.send(self.conversation(), "$ (trap '' TERM; sleep 600) & sleep 600", query="?detail=full")
         with answer.connection:
             run = answer.header("x-run-id")
@@ -218,7 +218,7 @@ class Ends(HandsTest):
             self.assertEqual([p for p in inside if alive(p)], [], "proven dead when the answer came")
         self.assertEqual(self.client.get(f"/v1/runs/{run}").json()["state"], "cancelled")
 
-    def test_a_run_that_takes_too_long_is_ended_with_its_box(self):
+    def test_a_run_that_takes_too_long_is_ended_with_its_sandbox(self):
         agent = self.client.post("/v1/agents", {"name": "hasty", "limits": {"max_runtime_seconds": 1}}).json()["id"]
         events = self.ask("$ sleep 600", self.conversation(agent_id=agent))
         self.assertEqual(events[-1]["type"], "error")
@@ -244,7 +244,7 @@ class ModelOnTheLoopback(ServerTest):
 
 
 class Death(unittest.TestCase):
-    def test_boxes_die_with_a_server_that_is_killed_and_the_run_is_told_so(self):
+    def test_sandboxes_end_with_a_killed_server_and_the_run_reports_it(self):
         server = Server("--sandbox.driver", "namespaces")
         self.addCleanup(server.remove)
         server.start()

@@ -1,4 +1,4 @@
-"""Whose the files of sandboxes are outside of them: users that nobody else has, and always the same in one data directory."""
+"""The owners of sandboxes' files on the host: user ids that no other account has, always the same in one data directory."""
 import json
 import subprocess
 import unittest
@@ -10,7 +10,7 @@ DEFAULT = 2100000000
 
 
 class HostUsers(unittest.TestCase):
-    """As root: nobody else gives sandboxes users of their own."""
+    """As root: only root gives sandboxes their own users."""
 
     def server(self, *flags):
         server = Server("--sandbox.driver", "namespaces", *flags)
@@ -32,7 +32,7 @@ class HostUsers(unittest.TestCase):
         layers = (server.data / "sandbox" / "workspaces").glob("*/*/*")
         return {path.stat().st_uid for layer in layers for path in layer.rglob("*")}
 
-    def test_a_new_data_directory_is_begun_with_users_that_useradd_gives_nobody(self):
+    def test_a_new_data_directory_gets_user_ids_that_useradd_never_assigns(self):
         server = self.server().start()
         self.run_in(server, self.conversation(server), "write kept.txt: one")
         self.assertEqual(self.owners(server), {DEFAULT})
@@ -82,7 +82,7 @@ class HostUsers(unittest.TestCase):
         self.assertIn("/etc/subuid: anna (165536 to 231071)", told)
         self.assertNotIn("ben", told)
         told = self.doctor(server, subuid="ben:100000:65536\nanna:165536:65536\n")
-        self.assertIn(f"{DEFAULT} to {DEFAULT + 4096}, which /etc/subuid gives nobody", told)
+        self.assertIn(f"{DEFAULT} to {DEFAULT + 4096}, which /etc/subuid assigns to no account", told)
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ class Http2(ServerTest):
         self.assertTrue(said.endswith(b"413"), said)
         self.assertIn(b"/problems/content-too-large", said)
 
-    def test_S3_a_stranger_is_refused_at_the_head_and_the_other_streams_go_on(self):
+    def test_S3_a_caller_without_the_key_is_refused_at_the_head_and_other_streams_continue(self):
         key = {"authorization": f"Bearer {self.server.bootstrap['service_key']}", "content-type": "application/json"}
         made = self.client.post(f"/api/workspaces/{self.server.bootstrap['workspace_id']}/executions", {}).json()
         results = f"/api/agents/{made['id']}/results"

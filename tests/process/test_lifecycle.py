@@ -219,7 +219,7 @@ class Ending(unittest.TestCase):
         self.assertEqual(self.server.wait_exit(), 0)
 
     def test_sigterm_refuses_messages_while_it_drains(self):
-        """A request whose end comes too late is told so, or hung up on; it is never half accepted."""
+        """A request whose end comes too late is refused or disconnected; it is never partly accepted."""
         other = self.client.post("/v1/conversations", {}).json()["id"]
         late = self.client.encode("POST", f"/v1/conversations/{other}/messages", {"content": "late"})
         answer = self.client.send(self.conversation, "tokens 80 40")
@@ -427,7 +427,7 @@ class AFullDisk(unittest.TestCase):
 
 
 class ADiskThatErrs(ServerTest):
-    """Here, one that allows no file beyond a size: the database cannot tell whether it wrote."""
+    """A limit on the size of files: the database cannot tell whether a write succeeded."""
 
     def limit(self, size):
         resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))

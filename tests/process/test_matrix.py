@@ -63,7 +63,7 @@ class MatrixTest(ServerTest):
 
     @classmethod
     def execution(cls, client, workspace):
-        """With its bearer, which is told once."""
+        """With its bearer, which is shown once."""
         agent = next(agent["id"] for agent in client.get("/v1/agents").json()["data"] if agent["is_default"])
         client.patch(f"/v1/agents/{agent}", {"workspace": "write"})
         made = client.post(f"/api/workspaces/{workspace}/executions").json()
@@ -108,7 +108,7 @@ class Strangers(MatrixTest):
         self.assertGreater(len(self.routes), 170)
         self.sweep(*strangers(self.server))
 
-    def test_a_key_that_was_revoked_is_nobodys_at_once(self):
+    def test_a_revoked_key_is_refused_at_once(self):
         keys = f"/v1/tenants/{self.things['own_tenant']}/keys"
         made = self.admin.post(keys, {"name": "to revoke"}).json()
         self.assertEqual(self.server.client(made["secret"]).get("/v1/agents").status, 200)  # it is remembered now
@@ -127,7 +127,7 @@ class Strangers(MatrixTest):
             answer = self.nobody.get(f"/api/agents/{made['id']}/{path}", {"Authorization": made["otp_" + purpose]})
             self.assert_problem(answer, 401, "token-invalid")
 
-    def test_what_has_expired_is_nobodys(self):
+    def test_an_expired_token_is_refused(self):
         made = self.execution(self.client, self.things["workspace"])
         # A moment ago: what expired long ago is forgotten, at a time of the server's own.
         with sqlite3.connect(self.server.data / "sluice.db", timeout=30) as store:
@@ -149,7 +149,7 @@ class TheWrongKind(MatrixTest):
     def test_the_operator_is_no_tenant(self):
         self.sweep(Intruder("the admin key", bearer(self.server.bootstrap["admin_key"]), to_the_operator))
 
-    def test_boxes_reach_their_own_workspace_only(self):
+    def test_sandboxes_reach_only_their_own_workspace(self):
         own = self.execution(self.client, self.things["workspace"])
         foreign = self.execution(self.server.client(self.other_key), self.other_workspace)
         running = self.server.client(self.other_key).send(self.others_conversation(), "hang")
@@ -373,7 +373,7 @@ class Runners(unittest.TestCase):
                     connection.send(head)  # and nothing of the body
                     self.assert_nobody(connection.response("POST"))
 
-    def test_what_needs_no_key_tells_no_more_than_how_full_it_is(self):
+    def test_paths_without_a_key_show_only_the_load(self):
         for path, told in (("/healthz", {"status", "slots", "free"}), ("/readyz", {"status"})):
             self.assertEqual(set(self.runner.client("").get(path).json()), told)
 
@@ -383,7 +383,7 @@ class Runners(unittest.TestCase):
             with self.subTest(path=path):
                 self.assertEqual(self.runner.client("").get(path).status, 404)
 
-    def test_drained_is_who_is_told_to_by_its_key(self):
+    def test_a_runner_drains_only_for_a_caller_with_its_key(self):
         runner = Server("--sandbox.driver", "off", "--runner.key", "rk_right_one")
         runner.command, runner.announcement = "runner", "sluice: runner listening on "
         self.addCleanup(runner.remove)

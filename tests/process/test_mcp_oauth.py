@@ -52,7 +52,7 @@ class Guarded(ServerTest):
                 for value in [SECRET, *self.authorization.issued]:
                     self.assertNotIn(value.encode(), raw, path)
 
-    def test_H6_a_token_is_discovered_used_and_renewed_and_nobody_sees_it(self):
+    def test_H6_a_token_is_discovered_used_and_renewed_and_never_visible(self):
         agent = self.agent(client_secret="{{secret:CRM_CLIENT}}")
         before = len(self.authorization.issued)
         events = self.events_of(agent, "call crm__revoke {}", "call crm__quote {}", "say {{last}}")

@@ -122,7 +122,7 @@ class Moves(unittest.TestCase):
         talk(self.client, f"say it is {SECRET}.", self.conversations[1])
         self.assertEqual(messages(self.client, self.conversations[1])[-1]["content"], "it is {{secret:MAIL_KEY}}.")
 
-    def test_from_sqlite_to_postgresql_and_back_everything_is_as_it_was_and_goes_on(self):
+    def test_a_migration_from_sqlite_to_postgresql_and_back_keeps_everything_and_runs_continue(self):
         self.move_to(self.postgres.url, "migrate")
         self.assert_alive()
         self.move_to(f"sqlite:{self.server.home / 'back.db'}", "migrate")

@@ -20,7 +20,7 @@ def base_url(provider, emulator):
 
 class ProviderTest(ServerTest):
     env = {"ANTHROPIC_API_KEY": SECRET, "OPENAI_API_KEY": SECRET}
-    idle_seconds = int(10 * PATIENCE_S)  # nobody is given up for being slow; where silence is the subject, it is less
+    idle_seconds = int(10 * PATIENCE_S)  # slow providers are not given up; tests of silence use a shorter time
     ports = [lasting_port() for _ in range(16)]  # of emulators that agents name; "*" would not allow what is on loopback
     agent_base_urls = "|".join(f"http://127.0.0.1:{port}" for port in [9, *ports])
     retry_count_max = 2  # few, because each wait is twice as long as the one before
@@ -123,7 +123,7 @@ class AnAnswer(ProviderTest):
             self.assertNotIn(b"must not read", b"".join(lines))
 
     def test_usage_means_the_same_everywhere(self):
-        """Input tokens include those that came from a cache, whoever counts."""
+        """Input tokens include cached ones for every provider."""
         for provider in PROVIDERS:
             self.provider.play(Answer(input_tokens=120, cached_tokens=100, output_tokens=9))
             events = check_stream(self.client.say(self.talk(provider), "Count."))
@@ -151,7 +151,7 @@ class ASilentProvider(TroubleTest):
 
 
 class ATroubledProvider(TroubleTest):
-    def test_that_is_busy_is_asked_again_when_it_said(self):
+    def test_a_busy_provider_is_called_again_after_its_retry_after(self):
         def ask(case):
             provider, status = case
             busy = self.emulator(Answer(status=status, headers={"Retry-After": "1"}), Answer(texts=("At last.",)))
@@ -163,7 +163,7 @@ class ATroubledProvider(TroubleTest):
 
         self.at_once(ask, [(provider, status) for provider in PROVIDERS for status in (429, 503, 529)])
 
-    def test_that_cuts_before_the_first_word_is_asked_again(self):
+    def test_a_provider_that_disconnects_before_the_first_word_is_called_again(self):
         def ask(provider):
             cutting = self.emulator(Answer(cut_after=0), Answer(texts=("Second try.",)))
             events = check_stream(self.client.say(self.talk(provider, base_url(provider, cutting)), "Hello?"))
@@ -187,7 +187,7 @@ class ATroubledProvider(TroubleTest):
                 self.assert_ends_with(lines, "agent-misconfigured", 500)
                 self.assertEqual(len(self.provider.seen), 1)
 
-    def test_that_refuses_for_good_is_asked_once(self):
+    def test_a_provider_that_refuses_permanently_is_called_once(self):
         for provider in PROVIDERS:
             self.provider.play(Answer(status=400, error="prompt is too long: 3 lighthouses"))
             problem = self.assert_ends_with(self.client.say(self.talk(provider), "Hello?"), "model-error", 502)
@@ -282,7 +282,7 @@ class WithoutAKey(ServerTest):
 
 
 class AServerThatIsKilled(unittest.TestCase):
-    def test_I8_has_the_provider_go_on_after_the_last_word(self):
+    def test_I8_the_provider_continues_after_the_last_word(self):
         provider = Emulator(Answer(texts=("The tide ", "is "), silent_after=2), Answer(texts=("high.",)))
         self.addCleanup(provider.close)
         server = Server("--sandbox.driver", "off", "--providers.openai-chat.base_url", provider.url + "/v1",

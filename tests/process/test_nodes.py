@@ -61,7 +61,7 @@ class TwoNodes(Readers):
         self.assertEqual(here.get(f"/v1/conversations/{conversation}/messages").json()["data"],
                          there.get(f"/v1/conversations/{conversation}/messages").json()["data"])
 
-    def test_A3_one_message_in_flight_whichever_node_is_asked(self):
+    def test_A3_one_message_is_in_flight_on_all_nodes_together(self):
         here, there = self.clients()
         conversation = self.conversation()
         stream = self.opened(here.send(conversation, "say in\nhang"))
@@ -199,7 +199,7 @@ class DyingNodes(Readers):
 class FullNodes(NodesTest):
     flags = ("--capacity.max_running", "1", *NOBODY_DIES)
 
-    def test_I12_I13_whoever_is_held_by_one_node_is_taken_by_another_with_room(self):
+    def test_I12_I13_a_run_held_by_one_node_starts_on_another_with_a_free_slot(self):
         here, there = self.clients()
         busy = self.opened(here.send(self.conversation(), "say in\nhang"))
         lines_until(busy, "content_delta")
@@ -225,7 +225,7 @@ class WorkOfOthers(NodesTest):
         cls.flags = ("--assistant.leave_grace_ms", "300", "--providers.openai-chat.base_url", cls.provider.url + "/v1",
                      "--sandbox.driver", "namespaces", "--sandbox.warm_target", "0")
 
-    def test_B2_a_workflow_run_whose_node_died_goes_on_at_another(self):
+    def test_B2_a_workflow_run_whose_node_died_continues_on_another(self):
         here, there = self.clients()
         workspace = "/api/workspaces/wsp_" + self.nodes[0].bootstrap["tenant_id"].removeprefix("tnt_")
         # The provider is silent until the node that asked it has died.
@@ -254,7 +254,7 @@ class WorkOfOthers(NodesTest):
                                           patience_s=2 * PATIENCE_S))
         return run, turn, follower
 
-    def test_A6_a_turn_goes_on_while_somebody_reads_it_at_any_node_and_no_longer(self):
+    def test_A6_a_turn_continues_only_while_it_is_read_at_any_node(self):
         here, there = self.clients()
         _, turn, follower = self.turn(here, there, "tokens 12 10")
         turn.close()  # four times the grace before the end
@@ -287,7 +287,7 @@ class Strangers(NodesTest):
     def test_another_vault_key_is_noticed_at_the_start(self):
         self.assertIn("vault.key_file", self.refusal_of())
 
-    def test_an_admin_key_is_changed_while_nobody_runs(self):
+    def test_the_admin_key_is_changed_while_no_server_runs(self):
         self.nodes[0].stop()
         other = self.add_node("--server.admin_key", "sk_adm_" + "o" * 43)
         self.assertEqual(other.admin().get("/v1/tenants").status, 200)

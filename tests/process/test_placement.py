@@ -34,7 +34,7 @@ class Placement(GateTest):
     def release(self, conversation):
         self.client.patch(f"/v1/conversations/{conversation}", {"runtime": {"mode": "pooled"}})
 
-    def test_I21_the_same_story_is_told_the_same_under_both_placements(self):
+    def test_I21_the_same_run_has_the_same_events_under_both_placements(self):
         told = {}
         for mode in ("pooled", "sticky"):
             conversation = self.conversation(runtime={"mode": mode})
@@ -44,7 +44,7 @@ class Placement(GateTest):
         self.assertEqual(told["pooled"], told["sticky"])
         self.assertIn("three", "".join(text or "" for _, _, text, _ in told["pooled"][2]))
 
-    def test_I21_a_sticky_box_keeps_its_processes_and_a_pooled_one_does_not(self):
+    def test_I21_a_sticky_sandbox_keeps_its_processes_and_a_pooled_one_does_not(self):
         sticky = self.conversation(runtime={"mode": "sticky", "sticky_ttl_seconds": 600})
         self.said(sticky, "$ sleep 1000 >/dev/null 2>&1 & echo $! > pid; touch /tmp/mark")
         shown = self.runtime(sticky)
@@ -57,14 +57,14 @@ class Placement(GateTest):
         self.assertEqual(self.runtime(sticky)["sandbox_state"], "none")
         self.assertIn("gone", self.said(sticky, "$ cat pid; kill -0 $(cat pid) 2>/dev/null || echo gone\nsay {{last}}"))
 
-    def test_I21_a_sticky_box_waits_with_its_processes_through_a_pause(self):
+    def test_I21_a_sticky_sandbox_keeps_its_processes_through_a_pause(self):
         sticky = self.conversation(runtime={"mode": "sticky"})
         said = self.said(sticky, "$ sleep 1000 >/dev/null 2>&1 & echo $! > pid\nask go on?\n"
                                  "$ kill -0 $(cat pid) && echo still\nsay {{last}}")
         self.assertIn("still", said)
         self.release(sticky)
 
-    def test_I21_caps_are_told_as_422_and_429(self):
+    def test_I21_exceeded_limits_are_answered_with_422_and_429(self):
         too_long = self.client.post("/v1/conversations", {"runtime": {"mode": "sticky", "sticky_ttl_seconds": 7200}})
         self.assert_problem(too_long, 422, "validation-error")
         for seconds in (59, 86_401, "x"):
@@ -132,7 +132,7 @@ class PooledRepeat(GateTest):
     def test_what_an_earlier_command_changed_does_not_count(self):
         self.assertIn("invoices", self.said("mkdir out; echo one > out/a", "true; sleep 0.1", "cat out/a; " + self.curl))
 
-    def test_what_changed_something_is_told_of_and_not_run_again(self):
+    def test_a_call_with_effects_is_reported_and_not_run_again(self):
         for command, path in (("mkdir out && ", "out"), ("echo x >> n; ", "n"), ("touch a; rm a; ", ".")):
             with self.subTest(command):
                 said = self.said(command + self.curl)

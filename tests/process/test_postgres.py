@@ -48,7 +48,7 @@ class Troubled(unittest.TestCase):
         self.kept = self.client.say(self.conversation, "say kept")
 
     def begin(self, script):
-        """A message whose agent is at work, and what its stream has told so far."""
+        """A message whose agent is at work, and the lines of its stream so far."""
         conversation = self.client.post("/v1/conversations", {}).json()["id"]
         stream = self.client.send(conversation, script, patience_s=90)
         self.addCleanup(stream.close)
@@ -59,7 +59,7 @@ class Troubled(unittest.TestCase):
         return told, lines
 
     def post(self, content):
-        """Whether it is taken; one that is may wait for long until it is told."""
+        """Whether the message is accepted; the response of an accepted one may take long."""
         answer = self.client.open("POST", "/v1/conversations", {"initial_message": {"content": content,
                                                                                     "on_capacity": "hold"}})
         self.assertTrue(answer.status == 200 or answer.body)  # which reads it before it is closed
@@ -218,7 +218,7 @@ class ASilentDatabase(Troubled):
 
 
 class ALostCommit(Troubled):
-    """The session ends while its commit waits for a standby: nobody can tell whether it was written."""
+    """The session ends while its commit waits for a standby: the outcome of the write is unknown."""
 
     def wait_for_standby(self, name):
         self.postgres.psql(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
@@ -238,7 +238,7 @@ class ALostCommit(Troubled):
         self.addCleanup(self.wait_for_standby, "")
         self.wait_for_standby("nobody")
 
-        def send():  # until the database waits, which is some moments after it was told to
+        def send():  # until the database waits, which is some moments after the setting
             while (answer := admin.post("/v1/tenants", {"name": "lost"})).status == 201:
                 pass
             answers.append(answer)
@@ -288,7 +288,7 @@ class Nul(ServerTest):
         cls.flags = (*test_openapi.TheServer.flags, "--store", Troubled.postgres.create_database("nul"))
         super().setUpClass()
 
-    def test_which_the_database_cannot_keep_is_refused_at_the_door_or_kept_in_JSON(self):
+    def test_text_that_the_database_cannot_store_is_refused_or_stored_as_JSON(self):
         things = test_openapi.make_things(self)
         for _, method, operation in test_openapi.operations():
             for target, body, status, *_ in EXAMPLES[operation["operationId"]]:

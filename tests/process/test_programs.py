@@ -46,7 +46,7 @@ class Programs(unittest.TestCase):
     def listed(self, *flags):
         return {one["agent_type"]: one for one in json.loads(self.harness("list", "--json", *flags))}
 
-    def test_what_is_installed_is_listed_and_starts_in_a_box(self):
+    def test_an_installed_program_is_listed_and_starts_in_a_sandbox(self):
         self.assertEqual({one["where"] for one in self.listed().values()}, {"missing"})
         self.harness("install", "codex")
         self.assertIn(VERSION, self.stderr)
@@ -55,10 +55,10 @@ class Programs(unittest.TestCase):
         self.assertTrue(codex["path"].startswith(str(self.home / "data/harness/codex/")))
         record = json.loads((self.home / "data/harness/codex/sluice-program.json").read_text())
         self.assertEqual(record, {"agent_type": "codex", "package": "@openai/codex", "version": VERSION})
-        self.assertIn(f"{VERSION} runs in a box", self.harness("check"))
+        self.assertIn(f"{VERSION} runs in a sandbox", self.harness("check"))
         self.assertEqual((self.home / "data").stat().st_mode & 0o777, 0o700, "a server keeps its keys there")
 
-    def test_another_version_is_installed_by_its_number_and_listed_as_what_is_there(self):
+    def test_another_version_is_installed_by_its_number_and_listed(self):
         self.harness("install", "codex@0.170.1")
         codex = self.listed()["codex"]
         self.assertEqual((codex["version"], codex["tested_version"]), ("0.170.1", VERSION))
@@ -75,14 +75,14 @@ class Programs(unittest.TestCase):
         self.assertEqual(self.listed("--harness.dir", self.home / "elsewhere")["codex"]["where"], "installed")
         self.assertEqual(self.listed()["codex"]["where"], "missing")
 
-    def test_what_goes_wrong_is_said_and_leaves_nothing(self):
+    def test_a_failed_installation_is_reported_and_leaves_nothing(self):
         self.assertIn("npm is not in PATH", self.harness("install", "codex", status=1, path=f"{self.home}/nothing"))
         self.npm("#!/bin/sh\necho npm error code ENOTFOUND >&2\nexit 1\n")
         self.assertIn("cannot reach its registry", self.harness("install", "codex", status=1))
         self.assertEqual(self.listed()["codex"]["where"], "missing")
         self.assertIn("sluice harness install codex", self.harness("check", "codex", status=1))
 
-    def test_wrong_words_are_helped(self):
+    def test_wrong_usage_prints_the_help(self):
         self.harness("install", "kodex", status=2)
         self.assertIn("did you mean codex?", self.stderr)
         self.harness("instal", status=2)

@@ -1,4 +1,4 @@
-"""I-8: a client that goes away changes nothing, and whoever comes back reads the same bytes."""
+"""I-8: a client that disconnects changes nothing, and a client that re-attaches reads the same bytes."""
 import json
 import threading
 import time
@@ -23,7 +23,7 @@ class AReaderWhoReturns(ServerTest):
         self.assertEqual(self.client.events(message), lines)
         self.assertEqual(self.client.events(message, 10_000), lines[10_001:])
 
-    def test_I8_the_run_goes_on_after_the_client_left(self):
+    def test_I8_the_run_continues_after_the_client_disconnected(self):
         conversation = self.conversation()
         answer = self.client.send(conversation, "tokens 40 100")
         with answer.connection:
@@ -117,7 +117,7 @@ class ServerSentEvents(ServerTest):
 
 
 class ASlowReader(ServerTest):
-    # Whoever is cut off for taking nothing is another story; here nobody is, however long the machine takes.
+    # Cutting off slow readers is another test; here no reader is cut off, however slow the machine is.
     flags = ("--limits.write_stall_seconds", "600")
 
     def test_I8_gets_everything_and_holds_up_neither_run_nor_memory(self):
@@ -151,7 +151,7 @@ class ASlowReader(ServerTest):
         stuck = self.client.open("POST", f"/v1/conversations/{self.conversation()}/messages",
                                  {"content": "tokens 20000"}, receive_buffer=4096)
         with stuck.connection:
-            # While the first takes nothing, the other is told everything; it need not wait until the first is cut off.
+            # While the first reader reads nothing, the other one receives everything without waiting.
             check_stream(self.client.say(self.conversation(), "tokens 500"))
 
 

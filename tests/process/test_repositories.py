@@ -14,7 +14,7 @@ WORDS = "Basic " + base64.b64encode(b"robot:pass-word").decode()
 
 
 class Forge(Upstream):
-    """A repository as plain files, for whoever knows the password."""
+    """A repository as plain files, for clients that know the password."""
 
     def __init__(self, name, tls=True):
         self.tree = pathlib.Path(tempfile.mkdtemp(prefix="sluice-forge-"))

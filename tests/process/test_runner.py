@@ -63,7 +63,7 @@ class AnyWorkspaceTest(RunnerCase):
         self.assertEqual(self.phases(lines)[-1], "settle")
         self.assertEqual(workspace.seen, [("GET", "/a/env", "otps_one"), ("GET", "/a/config", "otpr_two")])
 
-    def test_the_extended_profile_tells_deltas_that_make_the_result(self):
+    def test_the_deltas_of_the_extended_profile_make_the_result(self):
         lines = self.stream(self.workspace(), "say Hello there", "?profile=extended")
         deltas = "".join(line["text"] for line in lines if line["type"] == "delta")
         self.assertEqual((deltas, lines[-1]["message"]), ("Hello there", "Hello there"))
@@ -119,7 +119,7 @@ class AnyWorkspaceTest(RunnerCase):
         lines = self.stream(self.workspace(), "fail 400 no such model")
         self.assertEqual((lines[-1]["type"], lines[-1]["code"]), ("error", "model_error"))
 
-    def test_when_the_caller_leaves_the_box_dies_and_nothing_is_written_back(self):
+    def test_when_the_caller_disconnects_the_sandbox_ends_and_nothing_is_written_back(self):
         workspace = self.workspace()
         prompt = "$ mkdir -p assets && echo hi > assets/a.txt\n$ sleep 600"
         answer = self.client.open("POST", "/stream", workspace.dispatch(prompt))
@@ -152,7 +152,7 @@ class AnyWorkspaceTest(RunnerCase):
 
 
 class LifeTest(unittest.TestCase):
-    def test_SIGTERM_ends_what_is_at_work_after_its_time_and_exits_0(self):
+    def test_SIGTERM_ends_runs_after_the_drain_time_and_exits_0(self):
         runner = Runner("--server.drain_seconds", "1", "--sandbox.driver", "off", env={"SLUICE_RUNNER_KEY": KEY})
         self.addCleanup(runner.remove)
         runner.start()
@@ -197,7 +197,7 @@ class ServerWithRunnerTest(RunnerCase):
         self.assertIn("from-the-box", json.dumps(events))
         self.assertEqual(self.runner.figure('sluice_dispatches_total{outcome="result"}'), before + 1)
 
-    def test_its_files_come_back_to_the_run(self):
+    def test_files_of_the_subagent_are_returned_to_the_run(self):
         run, events = self.ask("$ mkdir -p assets && echo hi > assets/a.txt\nsay done")
         self.assertEqual(events[-1]["type"], "message_end", events[-1])
         files = self.server.client().get(f"/v1/runs/{run}/files").json()["data"]
@@ -215,7 +215,7 @@ class ServerWithRunnerTest(RunnerCase):
 
 
 class PolicyElsewhereTest(unittest.TestCase):
-    """I-14, I-17: on a runner elsewhere a policy holds as it does here, but nobody can be asked."""
+    """I-14, I-17: a policy holds on a separate runner as it does here, but approvals are not possible there."""
 
     @classmethod
     def setUpClass(cls):
@@ -246,7 +246,7 @@ class PolicyElsewhereTest(unittest.TestCase):
     def test_what_is_denied_is_refused(self):
         self.assertIn("refused by policy: not that", self.say("$ rm -rf x\nsay {{last}}"))
 
-    def test_what_must_be_asked_is_refused_for_nobody_can_be(self):
+    def test_an_action_that_needs_approval_is_refused_without_an_approver(self):
         said = self.say("$ git push\nsay {{last}}")
         self.assertIn("refused by policy", said)
         self.assertIn("this runner cannot ask a human", said)

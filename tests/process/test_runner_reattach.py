@@ -1,4 +1,4 @@
-"""S-9, S-10, I-7: what a runner tells survives broken connections, killed servers and killed runners: every line once."""
+"""S-9, S-10, I-7: lines of a runner survive broken connections, killed servers and killed runners; each is delivered once."""
 import random
 import unittest
 
@@ -24,7 +24,7 @@ class CutConnectionTest(FleetCase):
         self.assertEqual(runner.figure('sluice_dispatches_total{outcome="result"}', KEY), 8)
         self.assertEqual(gateway.figure("sluice_runner_lost_total"), 0)
 
-    def test_without_coming_back_in_time_the_box_is_killed(self):
+    def test_the_sandbox_is_killed_if_the_caller_does_not_return_in_time(self):
         runner = self.runner()
         gateway = self.gateway(runner.url, flags=("--runner.reattach_seconds", "1"))
         self.begin(gateway, "tokens 100000 50")
@@ -64,7 +64,7 @@ class KilledRunnerTest(FleetCase):
         self.assertEqual(turns[-1], ("user", "How is the tide?"))
 
     def test_an_answer_is_gone_on_with_by_another_after_the_last_word(self):
-        """The provider is told what it had said, and says the rest."""
+        """The provider gets its partial answer and sends the rest."""
         lines, gateway, provider = self.told_and_struck(
             "How is the tide?", 2, Answer(texts=("The tide ", "is "), silent_after=2), Answer(texts=("high.",)))
         self.assertEqual(text_of(check_stream(lines)), "The tide is high.")

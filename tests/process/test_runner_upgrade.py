@@ -12,7 +12,7 @@ GONE = (ConnectionError, TimeoutError, Truncated, OSError)
 
 
 class KilledServerTest(FleetCase):
-    def test_a_stream_goes_on_where_it_was_each_line_once(self):
+    def test_a_stream_continues_at_its_position_with_each_line_once(self):
         runner = self.runner()
         gateway = self.gateway(runner.url)
         message, seen = self.begin(gateway, "tokens 240 80", lines=30)
@@ -40,7 +40,7 @@ class KilledServerTest(FleetCase):
         self.assertEqual(gateway.client().post(f"/v1/runs/{run}/cancel").status, 200)
         self.assertEqual(runner.live(), 0)
 
-    def test_what_ended_meanwhile_is_heard_too(self):
+    def test_a_dispatch_that_ended_meanwhile_is_read_too(self):
         runner = self.runner()
         gateway = self.gateway(runner.url)
         message, _ = self.begin(gateway, "tokens 60 60", lines=10)

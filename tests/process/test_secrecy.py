@@ -94,7 +94,7 @@ class Day:
         for path in (f"/v1/conversations/{conversation}/secrets", "/v1/secrets"):
             answer = self.client.request("PUT", path, {"secrets": {"A_KEY": VAULT}})
             assert answer.status == 200, answer.body
-        # A value that is refused is not told back.
+        # A refused value is not echoed.
         self.refused(self.client.request("PUT", "/v1/secrets", {"secrets": {"a-key": VAULT}}))
         script = "tool bash " + json.dumps({"command": f"python3 -c \"{WATCHES_ITS_OWN}\""})
         self.told = b"\n".join(self.client.say(conversation, script, query="?detail=full"))
@@ -171,7 +171,7 @@ class Secrets(unittest.TestCase):
 
 
 class DatabasePassword(unittest.TestCase):
-    """Of a server on PostgreSQL: given by the environment or by a file, it is told nobody."""
+    """The password of PostgreSQL, given by the environment or by a file, is shown nowhere."""
 
     PASSWORD, WRONG_PASSWORD = "marked/database@password:0123456789", "marked/wrong@database:password:01234"
 
@@ -199,7 +199,7 @@ class DatabasePassword(unittest.TestCase):
                 self.assertFalse(spelt.encode() in told, f"the password is in {where}")
 
     def look_around(self, server):
-        """All that an operator is told, and what others on the machine can see."""
+        """All output for operators, and what other users of the machine can see."""
         admin = server.client(ADMIN)
         asked = [path for path, method, operation in operations()
                  if method == "get" and {"adminKey": []} in operation.get("security", []) and "{" not in path]

@@ -36,7 +36,7 @@ class Headers(ServerTest):
 
 
 class LargeBodies(ServerTest):
-    """The head is judged before the body comes, so that nobody fills the disk without a key."""
+    """The head is checked before the body is read, so that clients without a key cannot fill the disk."""
 
     def spooled_bytes(self):
         """Of files without a name that the server has open in its spool."""
@@ -90,7 +90,7 @@ class LargeBodies(ServerTest):
                 connection.send(b"x" * (LARGE // 2))
                 statuses.append(connection.response("POST").status)
             except (OSError, Truncated):
-                pass  # it was closed already: all the better, but a reset takes an answer along that nobody read
+                pass  # already closed, which is fine, but a reset discards an answer that was not read
         self.assertTrue(statuses)
         self.assertLessEqual(set(statuses), {401, 429})
         self.assertEqual(self.spooled_bytes(), 0)
@@ -108,7 +108,7 @@ class LargeBodies(ServerTest):
 
 
 class Rates(unittest.TestCase):
-    def test_a_key_that_asks_too_often_is_told_when_to_come_again(self):
+    def test_a_key_with_too_many_requests_gets_retry_after(self):
         server = Server("--limits.requests_per_second", "1", "--limits.burst", "5").start()
         self.addCleanup(server.remove)
         statuses = [server.client().get("/v1/agents").status for _ in range(5)]
@@ -166,7 +166,7 @@ class Tls(unittest.TestCase):
             with self.subTest(ciphers=ciphers), self.assertRaises((ssl.SSLError, ConnectionError)):
                 self.greet(context)
 
-    def test_nobody_may_renegotiate(self):
+    def test_no_client_may_renegotiate(self):
         with socket.create_connection((self.server.host, self.server.port), 30):
             answer = subprocess.run(
                 ["openssl", "s_client", "-connect", f"{self.server.host}:{self.server.port}", "-tls1_2", "-quiet"],
@@ -182,7 +182,7 @@ class Tls(unittest.TestCase):
         with self.assertRaises(ssl.SSLCertVerificationError):
             self.greet(self.context(), "elsewhere.example")
 
-    def test_browsers_are_told_to_come_by_tls_and_others_are_not(self):
+    def test_only_browsers_get_the_header_that_requires_tls(self):
         client = Client(self.server.host, self.server.port, "", tls=self.context(check_hostname=False))
         self.assertRegex(client.get("/console").header("strict-transport-security"), r"^max-age=\d{8}")
         self.assertIsNone(client.get("/healthz").header("strict-transport-security"))
@@ -215,7 +215,7 @@ class TheOtherEnd(unittest.TestCase):
         return server.client().post(f"/v1/conversations/{conversation}/messages?stream=false", {"content": "hi"},
                                     patience_s=120)
 
-    def test_a_certificate_that_nobody_vouches_for_is_not_believed_and_no_key_is_sent(self):
+    def test_an_untrusted_certificate_is_refused_and_no_key_is_sent(self):
         upstream = Upstream("localhost")
         self.addCleanup(upstream.close)
         answer = self.ask_model_at(upstream)

@@ -1,4 +1,4 @@
-"""A runner elsewhere that takes a dispatch and never answers: whoever cancels the run is answered all the same (S-10)."""
+"""A runner that accepts a dispatch and never answers: cancelling the run is answered all the same (S-10)."""
 import http.server
 import threading
 import time
@@ -46,7 +46,7 @@ class SilentRunner:
             daemon_threads = True
 
             def handle_error(self, *_):
-                pass  # whoever asked has gone
+                pass  # the client has disconnected
 
         self.server = QuietServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"

@@ -1,4 +1,4 @@
-"""What those without a key can make the server hold: bodies that never end, answers that nobody reads, connections."""
+"""What clients without a key can make the server hold: endless bodies, unread responses, connections."""
 import contextlib
 import unittest
 

@@ -27,7 +27,7 @@ class TheChecker(unittest.TestCase):
         for path in SAMPLES.glob("*.ndjson"):
             check_stream(path.read_bytes().split(b"\n")[:-1])
 
-    def test_takes_a_beginning_only_when_told_so(self):
+    def test_a_partial_stream_is_only_accepted_on_request(self):
         for lines in (sample("plain_reply")[:2], sample("approval")[:3], sample("capacity_hold")[:1], []):
             check_stream(lines, whole=False)
             self.assert_broken(lines)

@@ -243,7 +243,7 @@ class WithoutAStream(ServerTest):
         events = check_stream(self.client.events(answer.json()["id"]))
         self.assertFalse([e for e in events if e["data"].get("filler")])
 
-    def test_I20_the_run_goes_on_when_the_caller_leaves(self):
+    def test_I20_the_run_continues_when_the_caller_disconnects(self):
         conversation = self.conversation()
         with self.client.connect() as connection:
             connection.send(self.client.encode("POST", f"/v1/conversations/{conversation}/messages?stream=false",
@@ -276,7 +276,7 @@ class Filler(ServerTest):
         self.assertEqual(self.client.events(events[0]["message_id"]), lines)
         return [e for e in events if e["data"].get("filler")], events
 
-    def test_I11_is_off_unless_somebody_wants_it(self):
+    def test_I11_filler_is_off_by_default(self):
         self.assertEqual(self.said(self.conversation())[0], [])
 
     def test_I11_bridges_the_time_before_the_first_word_and_is_not_kept(self):

@@ -35,7 +35,7 @@ class StuckSandboxes(HandsTest):
             self.assertEqual((cancelled.status, cancelled.json()["state"]), (200, "cancelled"))
             list(answer.lines())
 
-    def test_a_run_whose_sandbox_does_not_answer_goes_on_in_another_one(self):
+    def test_a_run_whose_sandbox_does_not_answer_continues_in_another_one(self):
         stopped = self.stop_the_warm_ones()
         events = self.ask("$ echo hi\nsay {{last}}")
         self.assertEqual(events[-1]["type"], "message_end", events[-1])

@@ -55,7 +55,7 @@ class Stream(threading.Thread):
             with self.answer.connection:
                 for line in self.answer.lines():
                     self.lines.append(line)
-        except Exception as fault:  # told by whoever joins
+        except Exception as fault:  # raised by the thread that joins
             self.fault = fault
 
     def text(self):
@@ -111,7 +111,7 @@ class APausedDatabase(SandboxNodes):
         wait_until(lambda: len(stream.ticks()) > 3, f"the program is at work: {stream.lines}")
         return stream
 
-    def test_ends_no_agent_at_work_and_none_goes_on_before_it_answers(self):
+    def test_no_working_agent_ends_and_none_continues_before_the_database_answers(self):
         self.agent_id = self.agent()
         streams = [self.tick(node) for node in self.nodes] + [self.program(self.nodes[0])]
         logs = [node.log().count("runs suspended") for node in self.nodes]
@@ -197,7 +197,7 @@ class ANodeThatLosesTheStoreAlone(SandboxNodes):
                                      patience_s=4 * PATIENCE_S)
         self.assertIn(b"works again", answer[-1])
 
-    def test_is_told_to_stop_while_it_is_suspended_and_stops_in_time(self):
+    def test_a_suspended_server_that_gets_SIGTERM_stops_in_time(self):
         _, lonely = self.nodes
         self.tick(lonely)
         loopers = self.loopers(lonely)

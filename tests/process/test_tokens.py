@@ -122,7 +122,7 @@ class Callbacks(TokenTest):
         self.assert_problem(self.nobody.post(self.workspace + "/environments", {"name": "x"}, bearer), 403,
                             "insufficient-scope")
 
-    def test_S12_large_files_come_back_and_are_served_as_files(self):
+    def test_S12_large_files_are_returned_and_served_as_files(self):
         made = self.execution()
         large = bytes(range(256)) * 90_000  # 23 MB
         kept = self.upload(made["path"] + "/assets/writeback", made["otp_upload"], ("a.bin.gz", large), ("p.html", b"<b>"))

@@ -111,7 +111,7 @@ class WithoutSandbox(WorkflowTest):
         self.assertIn("SANDBOX_URL", end["error"]["message"])
         self.assertIn("agents have no sandbox", self.server.log())
 
-    def test_S8_a_tool_of_the_sandbox_fails_the_run_and_talk_goes_on(self):
+    def test_S8_a_sandbox_tool_fails_the_run_and_the_conversation_continues(self):
         plain, working = (self.client.say(self.conversation(), words) for words in ("say hello", "$ echo hi\nsay done"))
         self.assertEqual(json.loads(plain[-1])["type"], "message_end", plain)
         last = json.loads(working[-1])
@@ -132,7 +132,7 @@ class Mistakes(WorkflowTest):
         found = self.refusal({"blocks": [agents("a", "{{blocks.b.response}}"), agents("b", "{{inputs.x}}")]})
         self.assertEqual(set(found), {"/definition/blocks/0/prompt", "/definition/blocks/1/prompt"})
 
-    def test_S8_what_is_no_runner_is_refused(self):
+    def test_S8_an_invalid_runner_url_is_refused(self):
         found = self.refusal({"environment": {"SANDBOX_URL": "file:///x"}, "blocks": [agents("a", "x", sandbox_url="no")]})
         self.assertEqual(set(found), {"/definition/environment/SANDBOX_URL", "/definition/blocks/0/sandbox_url"})
 

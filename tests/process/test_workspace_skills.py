@@ -126,7 +126,7 @@ class Skills(WorkspaceTest):
 
 
 class NoTokenInside(WorkspaceTest):
-    def test_S4_nothing_in_the_box_has_a_bearer(self):
+    def test_S4_no_process_in_the_sandbox_has_a_bearer(self):
         environment, found = self.outputs(f"{TABLES} list > /dev/null; env",
                                           self.write("search.py", SEARCH) + "; python3 search.py")
         self.assertIn("SLUICE_WORKSPACE_URL=http://workspace.sluice", environment)
@@ -157,7 +157,7 @@ class NoTokenInside(WorkspaceTest):
             self.assertEqual(line.split()[:2], [status, "False"], f"{case}: {line}")
 
     def bearer_of(self, run):
-        """As the server derives it; nobody else has the admin key."""
+        """Derived like in the server, from the admin key."""
         bootstrap = self.server.bootstrap
         root = hashlib.sha256(("bearers of boxes\n" + bootstrap["admin_key"]).encode()).digest()
         named = f"{run}.{bootstrap['tenant_id']}.write"

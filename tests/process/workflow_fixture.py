@@ -42,7 +42,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(words)
         except OSError:
-            pass  # whoever asked is gone
+            pass  # the client has disconnected
 
     do_GET = do_POST = do_PUT = answer
 

@@ -42,11 +42,13 @@ MODULES = {
     "station": "base model world http net harness workspace",
     "api": "base model world http net store files workspace skills wire harness engine flow gates vault notices",
     "cli": "base model world net client gates",
-    "app": "base model world net store files sandbox workspace skills wire models mcp harness runs inference sessions tools agents "
-           "native programs runner engine flow remote client station "
-           "gates vault egress notices api cli",
+    "config": "base",
+    "installation": "base model world net store files sandbox workspace harness inference sessions programs runner engine vault egress cli config",
+    "app": "base model world net store files sandbox workspace skills harness inference sessions tools programs runner engine flow remote station gates vault egress "
+           "notices api cli config installation",
+    "ops": "base world net store files sandbox workspace harness client vault cli config installation app",
 }
-WITHOUT_PUBLIC_HEADER = {"base", "http", "model"}  # each of their headers may be included from other modules
+WITHOUT_PUBLIC_HEADER = {"base", "http", "installation", "model"}  # each of their headers may be included from other modules
 FURTHER_PUBLIC_HEADERS = {"engine/materials.h", "files/upkeep.h", "harness/dialect.h", "harness/envelope.h", "store/maintenance.h", "world/disk_room.h",
                 "world/metrics.h", "world/shared_workers.h", "world/worker_job.h"}
 # Files that only tests may include: fakes, fixtures, and suites that several backends share.

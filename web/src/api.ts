@@ -10,7 +10,7 @@ export interface Session {
   expiresAt: number
 }
 
-// undefined: not asked yet; null: nobody is signed in.
+// undefined: not requested yet; null: not signed in.
 export const session = signal<Session | null | undefined>(undefined)
 
 export interface FieldError { pointer: string; message: string }

@@ -1,4 +1,4 @@
-// Keyboard shortcuts. Single letters count only where nobody is typing.
+// Keyboard shortcuts. Single letters count only outside of text fields.
 import { useEffect, useRef } from 'preact/hooks'
 
 export type Keys = Record<string, () => void> // 'j', '?', 'Escape', 'mod+k'

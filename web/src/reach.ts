@@ -1,4 +1,4 @@
-// Whether the server can be reached. Whoever fails to reach it says so here; from then on this asks until it answers,
+// Whether the server can be reached. Failed requests are reported here; from then on this asks until it answers,
 // and everything that was loaded from it is loaded again.
 import { signal } from '@preact/signals'
 

@@ -53,7 +53,7 @@ export class Attachments {
     this.all.value = this.all.value.filter((other) => other.key !== key)
   }
 
-  // Empties it. Whoever then sends in vain puts back what was in it.
+  // Empties it. If sending fails, the caller puts the content back.
   take(): Attachment[] {
     const taken = this.all.value
     this.all.value = []

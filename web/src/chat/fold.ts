@@ -61,7 +61,7 @@ const folds: Record<string, (turn: Turn, data: never) => void> = {
   step(turn, { ts, ...said }: Omit<StepBlock, 'type'> & { ts: number }) {
     void ts
     const known = findStep(turn.message.content, said.id)
-    // What it came to is told anew each time; what it was called with, and printed, is not.
+    // The outcome is in every event; the arguments and the output are not.
     const { result, error, durationMs, ...kept } = known.step ?? ({} as StepBlock)
     void [result, error, durationMs]
     place(turn.message.content, known.at, { ...kept, type: 'step', ...said })

@@ -23,7 +23,7 @@ export interface TurnRequest {
 }
 
 // Starts a turn and follows it. Throws a Problem when the server refuses it: nothing has been started then, unless the
-// server could not be reached (`unreachable`), when nobody knows.
+// server could not be reached (`unreachable`), when the outcome is unknown.
 export async function startTurn(body: TurnRequest, follower: Follower): Promise<void> {
   const options = { method: 'POST', body, headers: { Accept: 'text/event-stream' } }
   const answer = await withToken(() =>

@@ -1,4 +1,4 @@
-// Calls once for all that came since the last picture the browser drew. A hidden page draws none, and is told by a timer.
+// Calls once for all that came since the last picture the browser drew. A hidden page draws none, so a timer calls.
 export class Batch {
   private waiting = false
   constructor(private readonly flush: () => void) {}

@@ -141,7 +141,7 @@ function takeList(lines: string[], i: number, out: Piece[], depth: number): numb
   return i
 }
 
-// Whether a line goes on with the item before it: it is indented, or blank before such a line, or plain text right below.
+// Whether a line continues the item before it: it is indented, or blank before such a line, or plain text right below.
 function belongs(lines: string[], i: number, indent: number): boolean {
   const line = lines[i]!
   if (!line.trim()) {
@@ -262,7 +262,7 @@ export function fileNameOf(address: string): string | null {
   return path.split('/').pop()!.replace(/[^a-zA-Z0-9._-]/gu, '_').replace(/^\.+/, '') || null
 }
 
-// [words](address). A picture elsewhere becomes a link to it, because nothing is fetched that nobody asked for.
+// [words](address). A picture elsewhere becomes a link to it, because nothing is fetched without a click.
 function takeLink(text: string, at: number, depth: number): Taken | null {
   const from = text[at] === '!' ? at + 1 : at
   if (text[from] !== '[') return null

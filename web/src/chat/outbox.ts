@@ -48,7 +48,7 @@ function restored(chatId: string): Waiting[] {
   }))
 }
 
-// Whoever signs out leaves nothing in the tab.
+// Signing out removes everything from the tab.
 export function forgetWaiting(): void {
   kept.clear()
   try {

@@ -36,7 +36,7 @@ export function Thread({ conversation, empty }: { conversation: Conversation; em
     grown.observe(column)
     return () => grown.disconnect()
   }, [messages.length > 0 || turn !== null])
-  // Whoever opens something wants to look at it: the view stays where it is.
+  // Opening a part keeps the view where it is.
   const onClick = (event: MouseEvent) => { if ((event.target as Element).closest('[aria-expanded], summary')) follows.current = false }
   const toEnd = () => {
     follows.current = true

@@ -41,7 +41,7 @@ export function changedFiles(blocks: Block[], diffs: FileDiff[] | null): Changed
     found.set(path, { path, type, diff }) // a file that was made and then changed is one that was made
   }
   // The diff compares the start of a turn with its end. A file that is gone and not in the diff was not there at the
-  // start either: a temporary file, which nobody wants to read about.
+  // start either: a temporary file, which is of no interest.
   if (diffs) for (const file of found.values()) if (file.type === 'delete' && !file.diff) found.delete(file.path)
   return [...found.values()]
 }

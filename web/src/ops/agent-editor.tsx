@@ -90,7 +90,7 @@ function Editor({ agent, skills, environments, endpoints }: Parts) {
     <Form submission={form} pointers={pointers} onSubmit={() => void save()} footer={<Button kind="primary" type="submit" busy={form.busy}>{agent ? 'Save' : 'Create the agent'}</Button>}>
       <div class="card panel">
         <TextField label="Name" required value={draft.name} onText={(name) => set({ name })} error={form.at('/name')} />
-        <TextArea label="System prompt" rows={7} value={draft.prompt} onText={(prompt) => set({ prompt })} error={form.at('/system_prompt')} hint="What the agent is told before every conversation." />
+        <TextArea label="System prompt" rows={7} value={draft.prompt} onText={(prompt) => set({ prompt })} error={form.at('/system_prompt')} hint="The agent gets this before every conversation." />
         <Check label="The default agent" hint="Answers conversations that name no agent." checked={draft.isDefault} disabled={agent?.is_default} onCheck={(isDefault) => set({ isDefault })} />
       </div>
       <Model draft={draft} set={set} endpoints={endpoints} error={form.at} isNew={!agent} />

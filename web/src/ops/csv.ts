@@ -1,5 +1,5 @@
-// Tables as CSV (RFC 4180). A cell that a spreadsheet would take for a formula gets an apostrophe: whoever filled the
-// table does not compute in the program of whoever opens it.
+// Tables as CSV (RFC 4180). A cell that a spreadsheet would take for a formula gets an apostrophe: the author of
+// a row must not run formulas in the reader's program.
 const isFormula = /^[=+\-@\t\r]/
 
 export function csvCell(value: unknown): string {

@@ -12,7 +12,7 @@ export interface Submission {
   submit: (act: () => Promise<unknown>) => Promise<boolean>
 }
 
-// A mistake that the form itself finds, told like the server's.
+// A mistake that the form itself finds, shown like the server's.
 export const mistake = (pointer: string, message: string): Problem => new Problem(422, { title: 'Something is not valid', errors: [{ pointer, message }] })
 
 export function useSubmit(): Submission {

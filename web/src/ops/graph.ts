@@ -8,7 +8,7 @@ export interface Placed { block: Block; x: number; y: number }
 export interface Drawn { edge: Edge; path: string; labelX: number; labelY: number }
 export interface Graph { blocks: Placed[]; edges: Drawn[]; width: number; height: number }
 
-// The longest way to each block; what is on a circle stays where the walk left it, and is told elsewhere.
+// The longest way to each block; blocks of a cycle stay where the walk left them; the cycle is reported elsewhere.
 export function ranksOf(blocks: Block[], edges: Edge[]): Map<string, number> {
   const ranks = new Map(blocks.map((block) => [block.id, 0]))
   for (let round = 0; round < blocks.length; round++) {

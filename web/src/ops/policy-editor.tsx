@@ -24,7 +24,7 @@ export function PolicyEditor({ rules, onRules, errorAt }: EditorProps) {
             <input class="mono" aria-label="Pattern" aria-invalid={error ? 'true' : undefined} placeholder={ruleKinds.find(({ value }) => value === rule.kind)!.example} value={rule.pattern} onInput={(event) => change(i, { pattern: event.currentTarget.value })} />
             {rule.kind === 'host'
               ? <input class="mono" aria-label="Secrets that may be sent there" placeholder="Secrets: CRM_KEY, *" value={rule.secrets} onInput={(event) => change(i, { secrets: event.currentTarget.value })} />
-              : <input aria-label="Reason, shown to whoever is asked" placeholder="Reason" value={rule.reason} onInput={(event) => change(i, { reason: event.currentTarget.value })} />}
+              : <input aria-label="Reason, shown to the approver" placeholder="Reason" value={rule.reason} onInput={(event) => change(i, { reason: event.currentTarget.value })} />}
             <IconButton icon="trash" label={`Remove rule ${i + 1}`} onClick={() => onRules(rules.filter((_, at) => at !== i))} />
             {error && <p class="field-error" role="alert">{error}</p>}
           </div>

@@ -1,4 +1,4 @@
-// A secret that is told once: it stands in the document only as long as the dialog is open.
+// A secret that is shown once: it is in the document only while the dialog is open.
 import { Button, CopyButton, Dialog } from '../ui/ui'
 
 interface ShownOnceProps { title: string; secret: string; about: string; more?: { label: string; text: string }; onClose: () => void }

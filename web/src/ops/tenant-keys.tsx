@@ -22,7 +22,7 @@ export function ServiceKeys({ tenant }: { tenant: string }) {
     { label: 'Ends in', width: '6rem', cell: (key) => <span class="mono">…{key.hint}</span> },
     { label: 'Standing', width: '7rem', cell: (key) => <Standing revoked={key.revoked_at} /> },
     { label: 'Made', width: '7rem', wideOnly: true, cell: (key) => <Time at={key.created_at} /> },
-    { label: 'Revoke', width: '4.5rem', align: 'end', cell: (key) => !key.revoked_at && <Remove small verb="Revoke" done="revoked" path={`${path}/${key.id}`} what={key.name || shortId(key.id)} onDone={list.reload}>Whoever uses it is refused from now on.</Remove> },
+    { label: 'Revoke', width: '4.5rem', align: 'end', cell: (key) => !key.revoked_at && <Remove small verb="Revoke" done="revoked" path={`${path}/${key.id}`} what={key.name || shortId(key.id)} onDone={list.reload}>Clients that use it are refused from now on.</Remove> },
   ]
   return (
     <Section title="Service keys" about="They act for the tenant, through the API and in this console." actions={<Button icon="plus" onClick={() => setAsks(true)}>New key</Button>}>
@@ -57,7 +57,7 @@ export function ApproverKeys({ tenant }: { tenant: string }) {
   ]
   return (
     <Section title="Approver keys" about="They sign decisions on approvals. A service key alone decides nothing." actions={<Button icon="plus" onClick={() => setAsks(true)}>New key</Button>}>
-      <List label="Approver keys" list={list} columns={columns} idOf={(key) => key.key_id} empty={{ icon: 'approvals', title: 'No approver keys', text: 'Without one, nobody can approve or deny.' }} />
+      <List label="Approver keys" list={list} columns={columns} idOf={(key) => key.key_id} empty={{ icon: 'approvals', title: 'No approver keys', text: 'Without one, no approval can be decided.' }} />
       {asks && <NewApproverKey path={path} onClose={() => setAsks(false)} onMade={(key) => { setMade(key.secret ? key : null); list.reload() }} />}
       {made?.secret && <ShownOnce title="Your approver key" secret={made.secret} about="Keep it now: it is not shown again. The second line is what the console takes under “Use a key”."
         more={{ label: 'Copy the key as JSON', text: JSON.stringify({ key_id: made.key_id, algorithm: made.algorithm, secret: made.secret }) }} onClose={() => setMade(null)} />}

@@ -23,7 +23,7 @@ export function StatusBadge({ status }: { status: BlockStatus }) {
   return <Badge tone={blockTones[status] ?? 'neutral'} dot>{status}</Badge>
 }
 
-// The telling ends of an id; all of it on hover and in the clipboard.
+// The distinctive ends of an id; the whole id on hover and in the clipboard.
 export const shortId = (id: string): string => (id.length > 18 ? `${id.slice(0, 8)}…${id.slice(-5)}` : id)
 
 export function Id({ id, to, copy }: { id: string; to?: string; copy?: boolean }) {

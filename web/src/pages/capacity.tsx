@@ -53,7 +53,7 @@ function Now({ told }: { told: Capacity }) {
         <Figure name="Sticky" value={told.sticky_active} about={`pinned, of at most ${told.max_sticky}`} />
         <Figure name="Warm" value={told.warm_available} about="sandboxes ready" />
       </dl>
-      <p class="faint">Looked at <Time at={told.checked_at} />. Whoever is refused now is told to come again in {told.retry_hint_seconds} s.</p>
+      <p class="faint">Measured at <Time at={told.checked_at} />. Retry-After is currently {told.retry_hint_seconds} s.</p>
     </>
   )
 }

@@ -112,7 +112,7 @@ function Settings({ tenant, onSaved }: { tenant: Tenant; onSaved: (tenant: Tenan
       <Form submission={form} pointers={pointers} onSubmit={() => void save()} footer={<Button kind="primary" type="submit" busy={form.busy}>Save</Button>}>
         <div class="form-row">
           <TextField label="Name" value={name} onText={setName} error={form.at('/name')} />
-          <TextField label="Webhook" type="url" placeholder="https://…" value={webhook} onText={setWebhook} error={form.at('/settings/webhook_url')} hint="Told when approvals are raised and resolved." />
+          <TextField label="Webhook" type="url" placeholder="https://…" value={webhook} onText={setWebhook} error={form.at('/settings/webhook_url')} hint="Gets a request when approvals are raised and resolved." />
         </div>
         <div class="form-row top">
           {numbers.map(({ name: key, label, hint }) => <TextField key={key} label={label} hint={hint} type="number" value={texts[key]!} onText={(text) => setTexts({ ...texts, [key]: text })} error={form.at(`/settings/${key}`)} />)}

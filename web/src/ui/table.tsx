@@ -14,7 +14,7 @@ export interface Column<T> {
 }
 
 interface TableProps<T> {
-  label: string // says what is listed, for whoever cannot see it
+  label: string // names the list for screen readers
   columns: Column<T>[]
   rows: T[]
   idOf: (row: T) => string

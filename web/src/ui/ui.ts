@@ -1,4 +1,4 @@
-// The door of the components: pages take what they need from here.
+// The public module of the components: pages import from here.
 export * from './code'
 export * from './controls'
 export * from './dialog'

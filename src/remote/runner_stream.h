@@ -1,0 +1,101 @@
+// Reads the lines of one dispatch at one runner to the end, through as many connections as that takes. Used on the
+// loop's thread.
+//
+// A broken connection is made again for as long as the runner keeps the dispatch, and every line is delivered once. A
+// runner that cannot be re-attached to (no Sluice-Dispatch in its answer) is lost with its connection.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/envelope.h"
+#include "remote/context.h"
+#include "remote/mark.h"
+
+namespace sluice::remote {
+
+class RunnerStreamListener {
+ public:
+  virtual ~RunnerStreamListener() = default;
+  // The lines of one read from the network; never empty. The listener may destroy the RunnerStream.
+  virtual void on_lines(std::vector<harness::Line> lines) = 0;
+  // The runner did not accept the dispatch. `status` 0: it was not reached, and nothing was begun there.
+  virtual void on_refused(int status, std::string why) = 0;
+  // This server may not send requests to that address; nothing was sent.
+  virtual void on_forbidden(std::string why) = 0;
+  // The runner had accepted it and cannot be reached any more. It may still be at work.
+  virtual void on_lost(std::string why) = 0;
+  // Another server reads the dispatch now.
+  virtual void on_taken(std::string why) = 0;
+  // A line could not be parsed. The dispatch should be killed; what it did is unknown.
+  virtual void on_nonsense(std::string why) = 0;
+};
+
+class RunnerStream final : private net::CallListener {
+ public:
+  // `from` is the position to continue from. Sends nothing yet.
+  RunnerStream(std::shared_ptr<Context> context, const Mark& from, RunnerStreamListener& listener);
+
+  // Call one of these once; callbacks never come from inside. With `resumed`, only a runner that can continue a partial
+  // answer accepts the dispatch.
+  void begin(std::string body, const std::string& traceparent, int64_t total_ms_max, bool resumed);
+  void resume();
+
+  // Lines up to this one are on disk. The runner is informed soon; at once if it waits for that or if it was the last
+  // line.
+  void acknowledge(int64_t line);
+  void acknowledge_at_once(int64_t line);
+  // Stops reading and has the runner kill the dispatch. Calls `gone` when nothing is left of it, also if the runner
+  // cannot be reached for so long that it has killed the dispatch by itself.
+  void kill(Callback<void()> gone);
+  // Kills the dispatch without waiting for the end.
+  void dismiss();
+
+  // The number of the last line that was read.
+  int64_t line() const { return lines_.line_count(); }
+  const std::vector<std::string>& running() const { return lines_.running(); }
+  // Whether the runner waits before each step until the line about it is on disk.
+  bool is_careful() const { return careful_; }
+  bool was_interrupted() const { return interrupted_; }
+
+ private:
+  void on_head(int status, const net::Headers& headers) override;
+  void on_body(std::string_view bytes) override;
+  void on_end(net::CallEnd end) override;
+
+  net::ClientRequest request_to(std::string method, const std::string& path) const;
+  void on_refusal(int status);
+  void reconnect(std::string why);
+  void attach_again();
+  void send_acknowledgement();
+  void ask_to_kill();
+  void report_gone();
+  bool is_patient() const;
+  void lose(std::string why);
+
+  const std::shared_ptr<Context> context_;
+  const std::string runner_;
+  const bool is_public_only_;
+  const std::string dispatch_;
+  const std::string reader_;
+  RunnerStreamListener& listener_;
+  harness::LineReader lines_;
+  bool resumed_ = false;
+  bool careful_ = false;
+  bool taken_ = false;        // the runner has accepted it
+  bool can_return_ = false;   // and keeps it for re-attaching
+  bool posted_ = false;       // posted, but not answered yet
+  bool interrupted_ = false;  // read through more than one connection
+  int64_t broke_us_ = 0;      // when the connection broke
+  int64_t wait_ms_ = 0;       // before the next attempt
+  int64_t durable_line_ = 0;  // on disk
+  int64_t safe_line_ = 0;     // on disk, but not acknowledged to the runner
+  Callback<void()> gone_;     // set: the dispatch is being killed
+  std::unique_ptr<net::Call> call_;
+  world::Timer again_;
+  world::Timer acknowledging_;
+  std::shared_ptr<const char> alive_ = std::make_shared<const char>('\0');
+};
+
+}  // namespace sluice::remote
