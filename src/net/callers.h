@@ -60,7 +60,7 @@ class Caller final {
     account_ = std::move(account);
     if (account_) account_->unread_bytes += unread_bytes;
   }
-  // The connection has ended, or stays as that of a known caller: it is not a stranger's any more.
+  // The connection has ended, or its client has shown a key: it no longer counts as one without a key.
   void leave() {
     if (origin_ && !std::exchange(has_left_, true)) --origin_->strangers;
   }

@@ -291,7 +291,7 @@ bool Http1Connection::is_backed_up() const { return outflow_.outbox().size() >= 
 bool Http1Connection::wants_input() const {
   if (half_closed_) return false;
   if (phase_ == Phase::lingering) return true;
-  // While an answer is in flight reading goes on, to notice a peer that leaves; not beyond one buffer.
+  // While an answer is in flight, reading continues up to one buffer, to notice a peer that leaves.
   if (phase_ == Phase::answering) return inbox_.empty();
   return is_reading() && inbox_.empty() && !is_backed_up();
 }

@@ -20,7 +20,7 @@ constexpr std::size_t passed_bytes_max = 256 * 1024 * 1024;  // of the body of a
 // only bounds what is on its way.
 constexpr int32_t stream_window_bytes = 1024 * 1024;
 constexpr int32_t connection_window_bytes = 4 * 1024 * 1024;
-// A head that goes on beyond its limit is decoded to tell the client so; not forever.
+// A head beyond its limit is decoded further so that the client can be answered, but not forever.
 constexpr std::size_t decoded_head_bytes_max = 8 * limits::header_bytes_max;
 
 std::string_view text_of(const uint8_t* data, std::size_t size) { return {reinterpret_cast<const char*>(data), size}; }

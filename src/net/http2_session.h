@@ -70,7 +70,7 @@ class Http2Session final {
   void resume(Http2Stream& stream);
   void reset(const Http2Stream& stream, Http2Error why);
 
-  // No more streams; those there are go on.
+  // Refuses new streams; existing ones continue.
   void go_away();
   // Nothing more at all.
   void terminate(Http2Error why);

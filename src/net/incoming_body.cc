@@ -17,7 +17,7 @@ constexpr std::size_t reserved_bytes_max = 4 * 1024;  // a claim costs the sende
 constexpr std::string_view crowded =
     "too many requests that showed no valid key in time are incomplete: send this one again in a moment";
 
-// O_EXCL: nobody can give it a name later. Some filesystems (NFS, old overlays) have no O_TMPFILE.
+// O_EXCL: no process can give it a name later. Some filesystems (NFS, old overlays) have no O_TMPFILE.
 OwnedFd open_nameless(const std::string& directory) {
   OwnedFd fd(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
   if (fd || (errno != EOPNOTSUPP && errno != EISDIR)) return fd;

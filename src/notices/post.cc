@@ -90,7 +90,7 @@ class HousePost final : public Post {
   };
   std::deque<Waiting> waiting_;
   bool looking_ = false;
-  bool again_ = false;  // somebody nudged meanwhile
+  bool again_ = false;  // nudged again meanwhile
   int64_t look_in_ms_ = look_every_ms;
   world::Timer next_look_;
   std::shared_ptr<HousePost*> self_ = std::make_shared<HousePost*>(this);

@@ -1,4 +1,4 @@
-// POST: a new run, an answer to one that waits, or somebody who was cut off and comes back with the same words.
+// POST: a new run, an answer to a run that waits, or the same request again from a client whose connection broke.
 #include <algorithm>
 
 #include "api/agui/agui.h"
@@ -260,7 +260,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                                         }));
   }
 
-  // Whatever was asked is answered already; the client is told how the thread stands.
+  // The interrupt is settled already; the client gets the thread as it is.
   void settle(model::ConversationId conversation) {
     read_thread(request_, conversation, {.limit = settled_runs_max},
                 [self = shared_from_this()](const ThreadNow& now) { self->answer_settled(now.messages); });
@@ -330,7 +330,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                                });
   }
 
-  // What was decided is on disk, and with it the name of the run that goes on.
+  // The decision is on disk, and with it the name of the run that continues.
   void follow() {
     with_named_run(request_, input_.names().thread_id, input_.names().run_id,
                    [self = shared_from_this()](const store::AguiRun& named) { self->come_back(named); });
