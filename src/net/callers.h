@@ -23,8 +23,8 @@ struct Origin {
 // Knows an origin for as long as there is a connection from it.
 class Origins final {
  public:
-  // `address` as IPv4 or IPv6 spell it. Of IPv6, a network of 64 bits is one origin, because whoever has one address
-  // of it as a rule has them all.
+  // `address` as IPv4 or IPv6 spell it. Of IPv6, a network of 64 bits is one origin, because a client with one address
+  // of it usually has all of them.
   std::shared_ptr<Origin> of(std::string_view address);
   std::size_t count() const { return known_->size(); }
 

@@ -1,6 +1,6 @@
 // The client of net.h over libcurl's multi-socket interface.
 //
-// curl's own callbacks only collect; listeners are told after curl has returned. So a listener may
+// curl's own callbacks only collect; listeners are called after curl has returned. So a listener may
 // drop its call, or start another, which curl forbids inside its callbacks.
 #include <curl/curl.h>
 

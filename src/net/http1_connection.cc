@@ -161,7 +161,7 @@ void Http1Connection::on_end_of_input() {
 }
 
 // A peer that closed altogether looks the same as one that still listens, until something is sent; on a stream that is
-// quiet for days nothing is. The kernel's own probes find out: whoever is gone answers them with a reset, once its
+// quiet for days nothing is. The kernel's own probes find out: a peer that is gone answers them with a reset, once its
 // kernel has forgotten the connection (a minute, as a rule).
 void Http1Connection::probe_peer() {
   const int fd = transport_->fd();

@@ -109,7 +109,7 @@ struct Http2Session::Callbacks {
     const bool is_head = frame.hd.type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST;
     if (is_head) stream.on_head_end();
     if (ends_stream(frame)) stream.on_request_end();
-    if (stream.answered) return;  // refused, and told so
+    if (stream.answered) return;  // refused and answered
     if (stream.refused()) {
       listener.on_refused(stream);
     } else if (stream.request_ended()) {

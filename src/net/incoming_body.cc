@@ -183,11 +183,11 @@ Refused IncomingBody::give_up(std::string detail) {
 Refused IncomingBody::give_up_for(int reason) {
   if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG) {
     return give_up(
-        "the server's disk has no room for this request body: whoever runs the server must make some in its data "
-        "directory, then send it again");
+        "the server's disk has no room for this request body: its operator must free some in its data directory, "
+        "then send it again");
   }
   return give_up(std::string("the server could not keep this request body on its disk (") + std::strerror(reason) +
-                 "): whoever runs the server should look at its data directory");
+                 "): its operator should look at its data directory");
 }
 
 }  // namespace sluice::net

@@ -207,7 +207,7 @@ TEST_F(BodyTest, A_full_disk_is_a_refusal_in_words) {
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->status, 503);
   EXPECT_EQ(refused->detail,
-            "the server's disk has no room for this request body: whoever runs the server must make some in its data "
+            "the server's disk has no room for this request body: its operator must free some in its data "
             "directory, then send it again");
   EXPECT_TRUE(nothing_is_left());
   EXPECT_FALSE(fill(incoming, varied(large))) << "the next body may come";

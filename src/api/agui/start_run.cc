@@ -159,7 +159,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                                          " (" + item.call->name + ")");
       }
     }
-    refuse_strangers(approval, findings);
+    refuse_unexpected(approval, findings);
     if (refused(request_, findings)) return;
     hand_on(approval, std::move(decision));
   }
@@ -175,9 +175,9 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     return found == input_.results.end() ? std::nullopt : std::optional(*found);
   }
 
-  // Results of other tools may stand among the messages: the client has them from us. Where one is missing, though, one
-  // that nobody waits for is perhaps that one, under a wrong name.
-  void refuse_strangers(const model::Approval& approval, Findings& findings) const {
+  // The messages may contain results of other tools, which the client has from this server. If a result is missing, an
+  // unexpected one is perhaps the missing one under a wrong name.
+  void refuse_unexpected(const model::Approval& approval, Findings& findings) const {
     const auto waits = [&](std::string_view call_id) {
       return std::ranges::any_of(approval.requested_items, [&](const model::RequestedItem& item) {
         return call_id_of(approval, item) == call_id;

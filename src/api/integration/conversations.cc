@@ -153,8 +153,8 @@ void create_with_message(const RequestPtr& request, ConversationInput input) {
 
 void create(const RequestPtr& request, ConversationInput input) {
   if (input.initial_message) return create_with_message(request, std::move(input));
-  // The answer names the agent and what kind it is. One that is not there is the store's to refuse: a replay is told
-  // even when the agent is gone since.
+  // The answer names the agent and its type. A missing agent is refused by the store, because a replay is answered even
+  // if its agent was deleted since.
   const auto named = input.conversation.agent_id;
   auto found = [request, input = std::move(input)](const Result<model::Agent>& agent) mutable {
     if (!agent && agent.error().kind != ErrorKind::not_found) return request->fail(agent.error());
