@@ -29,7 +29,7 @@ std::string_view kind_wanted(Access access) {
     case Access::service_write:
     case Access::workspace_write: return "This is for service keys (sk_int_…).";
     case Access::workspace:
-    case Access::workspace_guest: return "This is for service keys (sk_int_…) and for sandboxes (asbx_…).";
+    case Access::workspace_sandbox: return "This is for service keys (sk_int_…) and for sandboxes (asbx_…).";
     case Access::admin:
     case Access::metrics:
     case Access::open:
@@ -53,48 +53,48 @@ void refuse_kind(const RequestPtr& request) {
 
 bool writes(const Route& route) {
   return route.access == Access::service_write || route.access == Access::workspace_write ||
-         (route.access == Access::workspace_guest && route.method != "GET");
+         (route.access == Access::workspace_sandbox && route.method != "GET");
 }
 
 bool is_of_workspace(const Route& route) {
   return route.access == Access::workspace || route.access == Access::workspace_write ||
-         route.access == Access::workspace_guest;
+         route.access == Access::workspace_sandbox;
 }
 
-// A sandbox may look at its own workspace, and change what is there for agents to change.
-bool is_for_guests(const Route& route) {
-  return route.access == Access::workspace || route.access == Access::workspace_guest;
+// A sandbox may read its own workspace, and change what agents may change.
+bool is_for_sandboxes(const Route& route) {
+  return route.access == Access::workspace || route.access == Access::workspace_sandbox;
 }
 
 Holder holder_of(const Identity& identity, const Route& route) {
   if (const auto* holder = std::get_if<Holder>(&identity)) return *holder;
-  const auto* guest = std::get_if<Guest>(&identity);
-  return guest != nullptr && is_for_guests(route) ? guest->holder : nullptr;
+  const auto* sandbox = std::get_if<SandboxCaller>(&identity);
+  return sandbox != nullptr && is_for_sandboxes(route) ? sandbox->holder : nullptr;
 }
 
-// Whose bucket it comes from: the key's, or that of what the sandbox works on.
+// The owner of the token bucket: the key, or the run or execution of the sandbox.
 Ulid payer_of(const Identity& identity, const store::KeyHolder& holder) {
-  const auto* guest = std::get_if<Guest>(&identity);
-  if (guest == nullptr) return holder.key.id.ulid;
-  return guest->run ? guest->run->id.ulid : guest->execution->id.ulid;
+  const auto* sandbox = std::get_if<SandboxCaller>(&identity);
+  if (sandbox == nullptr) return holder.key.id.ulid;
+  return sandbox->run ? sandbox->run->id.ulid : sandbox->execution->id.ulid;
 }
 
-std::string name_of(const Guest& guest) {
-  return guest.run ? "run:" + guest.run->id.text() : "execution:" + guest.execution->id.text();
+std::string name_of(const SandboxCaller& sandbox) {
+  return sandbox.run ? "run:" + sandbox.run->id.text() : "execution:" + sandbox.execution->id.text();
 }
 
 // False: it was refused.
-bool may_use_workspace(const RequestPtr& request, const Guest& guest) {
+bool may_use_workspace(const RequestPtr& request, const SandboxCaller& sandbox) {
   const bool changes = writes(*request->route());
   const auto least = changes ? model::WorkspaceUse::write : model::WorkspaceUse::read;
-  if (guest.use >= least) return true;
+  if (sandbox.use >= least) return true;
   request->problem(model::Slug::insufficient_scope,
                    changes ? "This sandbox may not change its workspace: the agent's `workspace` is not `write`."
                            : "This sandbox may not use its workspace: the agent's `workspace` is `none`.");
   return false;
 }
 
-// Messages are not among them: the engine looks at the disk itself, when it begins a run.
+// Messages are not among them: the engine checks the disk itself when it begins a run.
 bool fills_disk(std::string_view operation) {
   if (operation == "createMessage") return false;
   return operation.starts_with("create") || operation.starts_with("upload") || operation.starts_with("replace") ||
@@ -116,7 +116,7 @@ bool may_use_disk(const RequestPtr& request) {
   return false;
 }
 
-// Microseconds until it may ask; 0: now. A request is counted once, when all of it is there.
+// Microseconds until the caller may send a request; 0: now. A request is counted once, when all of it has arrived.
 int64_t wait_of(const RequestPtr& request, const Ulid& payer) {
   if (request->is_only_head()) return 0;
   const std::string_view name(reinterpret_cast<const char*>(payer.bytes.data()), payer.bytes.size());
@@ -133,9 +133,9 @@ void admit_service(const RequestPtr& request, const Identity& identity) {
   request->exchange().charge_answers(request->services().answer_accounts.of(holder->tenant.id));
   request->set_holder(holder);
   if (is_of_workspace(*request->route()) && !request->enter_workspace()) return request->not_found();
-  if (const auto* guest = std::get_if<Guest>(&identity)) {
-    if (!may_use_workspace(request, *guest)) return;
-    request->set_guest(name_of(*guest), guest->run);
+  if (const auto* sandbox = std::get_if<SandboxCaller>(&identity)) {
+    if (!may_use_workspace(request, *sandbox)) return;
+    request->set_sandbox(name_of(*sandbox), sandbox->run);
   }
   if (writes(*request->route()) && holder->tenant.status == model::TenantStatus::suspended) {
     return request->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
@@ -146,13 +146,13 @@ void admit_service(const RequestPtr& request, const Identity& identity) {
 
 void admit(const RequestPtr& request, Result<Identity> identity) {
   if (!identity) return request->fail(identity.error());
-  if (std::holds_alternative<Nobody>(identity.value())) return refuse_unknown(request);
+  if (std::holds_alternative<Unknown>(identity.value())) return refuse_unknown(request);
   switch (request->route()->access) {
     case Access::service:
     case Access::service_write:
     case Access::workspace:
     case Access::workspace_write:
-    case Access::workspace_guest: return admit_service(request, identity.value());
+    case Access::workspace_sandbox: return admit_service(request, identity.value());
     case Access::admin:
     case Access::metrics:
       if (!std::holds_alternative<Operator>(identity.value())) return refuse_kind(request);
@@ -166,7 +166,7 @@ void admit(const RequestPtr& request, Result<Identity> identity) {
   }
 }
 
-// Every status that net refuses with.
+// Every status with which net refuses.
 model::Slug slug_of_refusal(int status) {
   switch (status) {
     case 400: return model::Slug::malformed_request;

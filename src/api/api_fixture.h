@@ -44,7 +44,7 @@ class PlayedAgent final : public harness::Dispatcher {
   int dispatch_count = 0;
   std::vector<model::ConversationId> released;
   std::vector<model::RunId> forgotten;
-  harness::DispatchListener* listener = nullptr;  // null: nobody works
+  harness::DispatchListener* listener = nullptr;  // null: no run is active
 
  private:
   world::Loop& loop_;
@@ -196,7 +196,7 @@ class ApiTest : public testing::Test {
     loop.settle();
   }
 
-  // The agent cannot go on without a human; its box is gone.
+  // The agent cannot continue without a human; its sandbox is gone.
   void agent_asks(std::vector<model::RequestedItem> items) {
     ASSERT_NE(agent.listener, nullptr);
     harness::Gate gate{.reason = "It needs a human.", .items = std::move(items), .checkpoint = "{}"};
@@ -234,7 +234,7 @@ class ApiTest : public testing::Test {
   TenantInHand other;
 };
 
-// How many events a stream told.
+// The number of events in a stream.
 inline std::size_t count_lines(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }

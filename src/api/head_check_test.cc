@@ -22,7 +22,7 @@ class HeadCheckTest : public ApiTest {
   net::Headers with(const std::string& key) { return {{"Authorization", "Bearer " + key}}; }
 };
 
-TEST_F(HeadCheckTest, A_stranger_is_turned_away_before_the_body) {
+TEST_F(HeadCheckTest, A_request_without_a_valid_key_is_refused_before_its_body) {
   EXPECT_EQ(check("POST", "/v1/skills", {}), 401);
   EXPECT_EQ(check("POST", "/v1/skills", with("sk_int_wrong")), 401);
   EXPECT_EQ(check("POST", "/v1/skills", with(admin_key)), 403);
@@ -33,7 +33,7 @@ TEST_F(HeadCheckTest, A_stranger_is_turned_away_before_the_body) {
   EXPECT_EQ(check("POST", "/v1/skills", {{"Cookie", "sluice_session_80=AAAA"}}), 401);
 }
 
-TEST_F(HeadCheckTest, Whoever_may_ask_is_welcome) {
+TEST_F(HeadCheckTest, A_request_with_access_may_send_its_body) {
   EXPECT_EQ(check("POST", "/v1/skills", with(acme.key)), 0);
   EXPECT_EQ(check("POST", workspace_of(acme) + "/files", with(acme.key)), 0);
   EXPECT_EQ(check("POST", "/v1/tenants", with(admin_key)), 0);
@@ -63,7 +63,7 @@ TEST_F(HeadCheckTest, S_3_a_token_is_looked_at_before_the_body_and_not_spent) {
   EXPECT_EQ(upload(its + "/results", made->text("otp_upload")), 401) << "expired";
 }
 
-TEST_F(HeadCheckTest, The_bearer_of_an_execution_is_welcome_where_it_is_asked_for) {
+TEST_F(HeadCheckTest, The_bearer_of_an_execution_may_send_a_body_where_it_is_required) {
   const auto made = post(workspace_of(acme) + "/executions", "{}")->text("id");
   const auto other = post(workspace_of(acme) + "/executions", "{}")->text("id");
   EXPECT_EQ(check("GET", "/api/agents/" + made + "/skills", with("asbx_" + made)), 0);
@@ -76,7 +76,7 @@ TEST_F(HeadCheckTest, A_suspended_tenant_is_turned_away_before_the_body) {
   EXPECT_EQ(check("POST", "/v1/skills", with(acme.key)), 403);
 }
 
-TEST_F(HeadCheckTest, A_key_that_asks_too_often_is_told_to_wait_and_others_are_not) {
+TEST_F(HeadCheckTest, A_key_beyond_its_rate_gets_429_and_other_keys_do_not) {
   make_surfaces({.request_rate = {.per_second = 0.5, .burst = 3}});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(get("/v1/agents")->status, 200);
   const auto refused = get("/v1/agents");
@@ -97,7 +97,7 @@ TEST_F(HeadCheckTest, A_large_request_counts_once) {
   EXPECT_EQ(get("/v1/agents")->status, 429);
 }
 
-TEST_F(HeadCheckTest, Wrong_keys_of_one_address_are_told_to_wait_and_right_ones_pass) {
+TEST_F(HeadCheckTest, Wrong_keys_of_one_address_get_429_and_valid_ones_pass) {
   make_surfaces({.wrong_key_rate = {.per_second = 1, .burst = 2}});
   const auto ask = [&](const std::string& key) { return ask_as("GET", "/v1/agents", {.key = key}); };
   for (int i = 0; i < 2; ++i) EXPECT_EQ(ask("sk_int_wrong")->status, 401);

@@ -65,7 +65,7 @@ TEST_F(OperationsTest, A_store_that_does_not_answer_is_not_ready_until_it_does) 
   EXPECT_EQ(ask_as("GET", "/readyz", {})->status, 200);
 }
 
-TEST_F(OperationsTest, Strangers_cannot_fill_the_log) {
+TEST_F(OperationsTest, Clients_without_a_key_cannot_fill_the_log) {
   const auto lines_of = [&](std::string_view words) {
     return std::ranges::count_if(log.lines, [&](const auto& line) { return line.find(words) != std::string::npos; });
   };
@@ -157,7 +157,7 @@ TEST_F(OperationsTest, The_reference_has_every_operation_and_may_run_nothing_but
   EXPECT_EQ(ask_as("GET", "/docs", {.headers = {{"Accept-Encoding", "gzip"}}})->header("Content-Encoding"), "gzip");
 }
 
-TEST_F(OperationsTest, What_the_network_refuses_is_a_problem_too) {
+TEST_F(OperationsTest, A_request_that_net_refuses_is_answered_with_a_problem) {
   for (const int status : {400, 408, 413, 414, 417, 431, 501, 503, 505}) {
     log.lines.clear();
     const auto response = api->refusal(status, "Too \"slow\".");

@@ -11,7 +11,7 @@ namespace routes_test {
 bool for_services(const Route& route) {
   using enum Access;
   return route.access == service || route.access == service_write || route.access == workspace ||
-         route.access == workspace_write || route.access == workspace_guest;
+         route.access == workspace_write || route.access == workspace_sandbox;
 }
 bool is_guarded(const Route& route) { return route.access != Access::open && !is_callback(route.access); }
 bool for_admin(const Route& route) { return route.access == Access::admin || route.access == Access::metrics; }
@@ -228,7 +228,7 @@ TEST_F(RoutesTest, A_suspended_tenant_reads_and_does_not_write_I_22) {
     const auto answer = ask_as(std::string(route.method), fill(route.path) + query_for(route),
                                {.key = acme.key, .body = body_for(route)});
     if (route.access == Access::service_write || route.access == Access::workspace_write ||
-        (route.access == Access::workspace_guest && route.method != "GET")) {
+        (route.access == Access::workspace_sandbox && route.method != "GET")) {
       EXPECT_EQ(answer->status, 403) << route.operation;
       EXPECT_EQ(answer->slug(), "tenant-suspended");
     } else if (route.operation.starts_with("cancel") || route.operation == "stopChat") {

@@ -23,7 +23,7 @@ TEST_F(WorkspacesTest, A_service_key_does_there_what_it_does_elsewhere) {
   EXPECT_EQ(get(base + "/repositories")->member("data"), "[]");
 }
 
-TEST_F(WorkspacesTest, Another_workspace_is_404_whatever_is_asked) {
+TEST_F(WorkspacesTest, Another_tenants_workspace_is_404_on_every_route) {
   for (const auto& id : Texts{workspace_of(other), "/api/workspaces/" + acme.id.text(), "/api/workspaces/x"}) {
     EXPECT_EQ(get(id + "/agents")->status, 404) << id;
     EXPECT_EQ(post(id + "/environments", R"({"name":"x"})")->status, 404) << id;

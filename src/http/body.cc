@@ -161,7 +161,7 @@ void BodyReader::on_chunk_size(std::string_view line) {
   stage_ = size == 0 ? Stage::trailer : Stage::chunk_data;
 }
 
-// Read to find the end; nobody may rely on what is in them.
+// Trailers are parsed to find their end, and then dropped: they must not override a checked head.
 void BodyReader::on_trailer(std::string_view line) {
   if (line.empty()) {
     stage_ = Stage::done;

@@ -107,7 +107,7 @@ TEST(Body, Refuses_chunks_that_smuggle) {
   EXPECT_EQ(payload_of(trailers + "\r\n", 100), "broken") << "trailers without end";
 }
 
-TEST(Body, Tells_an_end_from_a_breach) {
+TEST(Body, A_complete_end_differs_from_a_broken_connection) {
   BodyReader counted({Framing::length, 5});
   counted.end();
   EXPECT_TRUE(counted.broken());

@@ -1,4 +1,4 @@
-// Heads of messages, held to the same rules whoever reads them, the server or the egress proxy: what two readers could
+// Heads of messages, read by the same rules in the server and in the egress proxy: what two readers could
 // understand differently is refused, because the other reader may be the next hop. Pure: no socket, no clock.
 #pragma once
 

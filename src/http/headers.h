@@ -1,4 +1,4 @@
-// Header fields of one message, in their order, and which of them somebody else may choose.
+// The header fields of one message in their order, and the rules for fields that a client chooses.
 #pragma once
 
 #include <initializer_list>
@@ -39,8 +39,8 @@ class Headers {
   std::vector<Header> fields_;
 };
 
-// What is wrong with a header that somebody else chose, in words that follow its name; empty: it may be sent.
-// Connections are shared, so nobody may choose what frames a request, where it leads, or what it is.
+// The reason why a header that a client chose is invalid, in words that follow its name; empty if it may be sent.
+// Connections are shared, so a client must not choose headers that frame a request or set its destination or identity.
 std::string_view fault_of_header(std::string_view name, std::string_view value);
 
 }  // namespace sluice::http

@@ -6,7 +6,7 @@
 namespace sluice::http {
 namespace headers_test {
 
-TEST(FaultOfHeader, There_is_none_in_what_a_server_may_be_told) {
+TEST(FaultOfHeader, A_valid_header_has_no_fault) {
   for (const auto* name :
        {"Authorization", "X-Key", "x_key", "Cookie", "Acceptable", "Hosted", "Proxied", "!#$%&'*+-.^_`|~"}) {
     EXPECT_EQ(fault_of_header(name, "Bearer {{secret:CRM_KEY}}"), "") << name;
@@ -24,7 +24,7 @@ TEST(FaultOfHeader, A_name_is_a_token) {
 }
 
 // Content-Length: 5 would leave the rest of the body on the connection, as the beginning of the next request there.
-TEST(FaultOfHeader, What_frames_or_leads_a_request_is_nobodys_to_choose_whatever_its_case) {
+TEST(FaultOfHeader, Headers_that_frame_or_route_a_request_cannot_be_chosen_in_any_case) {
   for (const auto* name : {"Host",
                            "HOST",
                            "Content-Length",
@@ -56,7 +56,7 @@ TEST(FaultOfHeader, A_value_has_no_control_characters) {
   }
 }
 
-TEST(Headers, Are_found_whatever_their_case_and_the_first_wins) {
+TEST(Headers, Headers_are_found_in_any_case_and_the_first_one_wins) {
   const Headers headers = {{"Content-Type", "a"}, {"content-type", "b"}, {"X", ""}};
   EXPECT_EQ(headers.find("CONTENT-TYPE"), "a");
   EXPECT_EQ(headers.find("x"), "");

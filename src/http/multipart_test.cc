@@ -65,7 +65,7 @@ TEST(Multipart, File_names_come_in_the_spellings_that_clients_use) {
   EXPECT_EQ(filename_in("filename"), "refused");
 }
 
-TEST(Multipart, What_could_be_read_in_two_ways_is_refused) {
+TEST(Multipart, An_ambiguous_head_is_refused) {
   EXPECT_EQ(complaint(form(plain)), "");
   EXPECT_NE(complaint(""), "");
   EXPECT_NE(complaint("preamble\r\n" + form(plain)), "");

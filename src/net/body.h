@@ -1,5 +1,5 @@
-// The body of a request, whole: bytes that nobody changes any more, in memory or in a file without a name.
-// Copies share them, so that a worker thread may read on when the exchange is gone.
+// The complete body of a request: immutable bytes, in memory or in a file without a name.
+// Copies share them, so that a worker thread may read on after the exchange is gone.
 #pragma once
 
 #include <memory>

@@ -23,8 +23,8 @@ struct Origin {
 // Knows an origin for as long as there is a connection from it.
 class Origins final {
  public:
-  // `address` as IPv4 or IPv6 spell it. Of IPv6, a network of 64 bits is one origin, because whoever has one address
-  // of it as a rule has them all.
+  // `address` as IPv4 or IPv6 spell it. Of IPv6, a network of 64 bits is one origin, because a client with one address
+  // of it usually has all of them.
   std::shared_ptr<Origin> of(std::string_view address);
   std::size_t count() const { return known_->size(); }
 
@@ -60,7 +60,7 @@ class Caller final {
     account_ = std::move(account);
     if (account_) account_->unread_bytes += unread_bytes;
   }
-  // The connection has ended, or stays as that of a known caller: it is not a stranger's any more.
+  // The connection has ended, or its client has shown a key: it no longer counts as one without a key.
   void leave() {
     if (origin_ && !std::exchange(has_left_, true)) --origin_->strangers;
   }

@@ -5,7 +5,7 @@
 namespace sluice::net {
 namespace callers_test {
 
-TEST(Origins, Have_one_for_each_address_of_IPv4_and_each_network_of_IPv6) {
+TEST(Origins, Callers_are_counted_by_address_of_IPv4_and_by_network_of_IPv6) {
   Origins origins;
   const auto one = origins.of("192.0.2.1");
   EXPECT_EQ(origins.of("192.0.2.1"), one);
@@ -17,7 +17,7 @@ TEST(Origins, Have_one_for_each_address_of_IPv4_and_each_network_of_IPv6) {
   EXPECT_NE(origins.of("::ffff:192.0.2.2"), mapped);
 }
 
-TEST(Origins, Are_forgotten_with_their_last_connection) {
+TEST(Origins, An_origin_is_forgotten_with_its_last_connection) {
   Origins origins;
   {
     const Caller one("192.0.2.1", origins.of("192.0.2.1"));
@@ -28,7 +28,7 @@ TEST(Origins, Are_forgotten_with_their_last_connection) {
   EXPECT_EQ(origins.count(), 0u);
 }
 
-TEST(Callers, Are_strangers_until_they_show_a_key_or_leave) {
+TEST(Callers, A_connection_counts_as_keyless_until_it_shows_a_key_or_ends) {
   const auto origin = std::make_shared<Origin>();
   {
     Caller greeted("192.0.2.1", origin);

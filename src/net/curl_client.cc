@@ -1,6 +1,6 @@
 // The client of net.h over libcurl's multi-socket interface.
 //
-// curl's own callbacks only collect; listeners are told after curl has returned. So a listener may
+// curl's own callbacks only collect; listeners are called after curl has returned. So a listener may
 // drop its call, or start another, which curl forbids inside its callbacks.
 #include <curl/curl.h>
 
@@ -15,7 +15,7 @@
 namespace sluice::net {
 namespace {
 
-// What a call has heard from curl and not yet told.
+// What curl has reported for a call and its listener has not got yet.
 struct News {
   int status = 0;  // not 0: the head is complete
   Headers headers;
@@ -248,7 +248,7 @@ void CurlCall::end(CallEnd end) {
 }
 
 void CurlCall::tell_news() {
-  // Only tickets are safe to hold while the listener is told: it may drop this call.
+  // Only tickets are safe to hold while the listener is called: it may drop this call.
   auto& client = client_;
   const auto ticket = ticket_;
   auto& listener = listener_;
@@ -330,7 +330,7 @@ int CurlClient::on_socket(CURL*, curl_socket_t fd, int what, void* self, void*) 
     return 0;
   }
   watch = client.reactor_.watch(fd, interest, [&client, fd](world::Ready ready) {
-    // A hang-up is told as readable: for curl, CURL_CSELECT_ERR would be the end, unread bytes or not.
+    // A hang-up is reported as readable: for curl, CURL_CSELECT_ERR would be the end, unread bytes or not.
     const bool readable = ready.readable || ready.hung_up;
     client.drive(fd, (readable ? CURL_CSELECT_IN : 0) | (ready.writable ? CURL_CSELECT_OUT : 0));
   });

@@ -172,7 +172,7 @@ class CurlClient : public testing::Test {
 
 constexpr std::string_view hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Kind: a\r\n\r\nhello";
 
-TEST_F(CurlClient, Sends_the_request_as_told_and_hears_the_whole_answer) {
+TEST_F(CurlClient, A_request_is_sent_as_given_and_the_whole_answer_arrives) {
   std::string request;
   ScriptedServer server([&](ScriptedServer::Peer& peer) {
     request = peer.read_request();
@@ -253,7 +253,7 @@ TEST_F(CurlClient, Behind_a_proxy_addresses_of_this_machine_are_refused_and_name
   EXPECT_TRUE(request.starts_with("GET http://tools.example/ HTTP/1.1")) << request;
 }
 
-TEST(UrlRules, What_only_the_star_allows_reaches_public_addresses) {
+TEST(UrlRules, Hosts_that_only_the_star_allows_are_called_at_public_addresses_only) {
   const std::vector<std::string> rules = {"*", "http://127.0.0.1:9/a"};
   EXPECT_EQ(reach_of("http://127.0.0.1:9/a/b", rules), Reach::anywhere);
   EXPECT_EQ(reach_of("http://127.0.0.1:9/b", rules), Reach::public_addresses);
@@ -261,7 +261,7 @@ TEST(UrlRules, What_only_the_star_allows_reaches_public_addresses) {
   EXPECT_EQ(reach_of("https://models.example", std::vector<std::string>{"https://other.example"}), Reach::nowhere);
 }
 
-TEST_F(CurlClient, Hears_each_piece_when_it_was_sent) {
+TEST_F(CurlClient, Each_piece_of_an_answer_arrives_when_it_was_sent) {
   std::binary_semaphore piece_heard(0);
   ScriptedServer server([&](ScriptedServer::Peer& peer) {
     peer.read_request();
@@ -297,7 +297,7 @@ TEST_F(CurlClient, Ignores_interim_heads_and_trailers_and_follows_no_redirect) {
   EXPECT_FALSE(heard.headers.find("x-late"));
 }
 
-TEST_F(CurlClient, Hears_a_big_body_whole) {
+TEST_F(CurlClient, A_big_body_arrives_whole) {
   const std::string big(8'000'000, 'x');
   ScriptedServer server([&](ScriptedServer::Peer& peer) {
     peer.read_request();
@@ -371,7 +371,7 @@ TEST_F(CurlClient, Times_out_as_a_whole_although_pieces_keep_coming) {
   EXPECT_GT(heard.piece_count, 1);
 }
 
-TEST_F(CurlClient, Says_unreachable_when_nobody_listens_or_the_name_means_nothing) {
+TEST_F(CurlClient, A_closed_port_and_an_unknown_name_are_unreachable) {
   std::string url;
   {
     const ScriptedServer gone([](ScriptedServer::Peer&) {});
@@ -410,7 +410,7 @@ TEST_F(CurlClient, Says_nothing_of_the_credentials_in_a_URL) {
   EXPECT_EQ(heard.end->what.find("s3cret"), std::string::npos) << heard.end->what;
 }
 
-TEST_F(CurlClient, Is_quiet_after_a_call_was_dropped_inside_its_own_callbacks) {
+TEST_F(CurlClient, No_callback_follows_after_a_call_was_dropped_inside_one) {
   ScriptedServer server([](ScriptedServer::Peer& peer) {
     peer.read_request();
     peer.send(hello);

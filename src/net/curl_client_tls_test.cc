@@ -89,13 +89,13 @@ TEST_F(CurlClientTls, Believes_a_certificate_whose_issuer_it_was_given) {
   EXPECT_EQ(outcome.body, "secret");
 }
 
-TEST_F(CurlClientTls, Does_not_believe_an_issuer_that_nobody_knows) {
+TEST_F(CurlClientTls, A_certificate_of_an_unknown_issuer_is_refused) {
   const auto outcome = ask("localhost", {});
   EXPECT_EQ(outcome.end.failure, CallFailure::unreachable) << outcome.end.what;
   EXPECT_EQ(request_count, 0) << "nothing may be sent to a stranger";
 }
 
-TEST_F(CurlClientTls, Does_not_believe_a_certificate_for_another_name) {
+TEST_F(CurlClientTls, A_certificate_for_another_name_is_refused) {
   const auto outcome = ask("elsewhere.example", {.ca_file = certificate_file});
   EXPECT_EQ(outcome.end.failure, CallFailure::unreachable) << outcome.end.what;
   EXPECT_EQ(request_count, 0);

@@ -46,7 +46,7 @@ std::string head_of(std::size_t length, std::string_view more = "") {
          "\r\n";
 }
 
-TEST(Doorkeeper, Turns_a_stranger_away_without_the_body) {
+TEST(Doorkeeper, A_client_without_a_key_is_refused_without_its_body) {
   Door door;
   LiveServer server(size_of_body(), door.options());
   RawClient client(server.port());
@@ -56,7 +56,7 @@ TEST(Doorkeeper, Turns_a_stranger_away_without_the_body) {
   EXPECT_NE(heard.find("Connection: close"), std::string::npos);
 }
 
-TEST(Doorkeeper, Lets_those_in_who_may_and_is_not_asked_about_small_ones) {
+TEST(Doorkeeper, Clients_with_access_may_send_bodies_and_tiny_ones_are_not_checked) {
   Door door;
   LiveServer server(size_of_body(), door.options());
   RawClient client(server.port());
@@ -70,7 +70,7 @@ TEST(Doorkeeper, Lets_those_in_who_may_and_is_not_asked_about_small_ones) {
   EXPECT_EQ(door.asked, 1);
 }
 
-TEST(Doorkeeper, Is_asked_about_each_body_that_is_more_than_tiny) {
+TEST(Doorkeeper, Every_body_that_is_more_than_tiny_is_checked) {
   Door door;
   LiveServer server(size_of_body(), door.options());
   RawClient client(server.port());
@@ -83,7 +83,7 @@ TEST(Doorkeeper, Is_asked_about_each_body_that_is_more_than_tiny) {
   EXPECT_TRUE(client.hear_until("no").starts_with("HTTP/1.1 401"));
 }
 
-TEST(Doorkeeper, Is_asked_about_everything_while_strangers_of_that_address_hold_much) {
+TEST(Doorkeeper, Every_body_is_checked_while_clients_without_a_key_hold_much_from_that_address) {
   Door door;
   auto options = door.options();
   options.strangers_bytes_per_address_max = 16 * 1024;
@@ -105,7 +105,7 @@ TEST(Doorkeeper, Is_asked_about_everything_while_strangers_of_that_address_hold_
   EXPECT_TRUE(first.hear_until("\r\n\r\n5").starts_with("HTTP/1.1 200")) << "its share is not gone";
 }
 
-TEST(Doorkeeper, Is_not_asked_where_every_body_is_tiny_and_there_is_room_for_half_as_many) {
+TEST(Doorkeeper, Bodies_are_not_checked_where_all_are_tiny_and_half_of_the_room_is_free) {
   Door door;
   auto options = door.options();
   options.strangers_bytes_per_address_max = 300;  // crowded by one request
@@ -127,7 +127,7 @@ TEST(Doorkeeper, Is_not_asked_where_every_body_is_tiny_and_there_is_room_for_hal
   EXPECT_TRUE(client.hear_until("\r\n\r\n").starts_with("HTTP/1.1 413"));
 }
 
-TEST(Doorkeeper, Is_asked_about_a_body_of_unknown_size) {
+TEST(Doorkeeper, A_body_of_unknown_size_is_checked) {
   Door door;
   LiveServer server(size_of_body(), door.options());
   RawClient client(server.port());
@@ -135,7 +135,7 @@ TEST(Doorkeeper, Is_asked_about_a_body_of_unknown_size) {
   EXPECT_TRUE(client.hear_until("no").starts_with("HTTP/1.1 401"));
 }
 
-TEST(Doorkeeper, Whoever_waits_to_send_the_body_hears_the_verdict_first) {
+TEST(Doorkeeper, A_client_that_waits_to_send_its_body_gets_the_verdict_first) {
   Door door;
   LiveServer server(size_of_body(), door.options());
   RawClient stranger(server.port());
@@ -160,7 +160,7 @@ TEST(Doorkeeper, A_verdict_that_comes_late_ends_what_has_not_ended) {
   EXPECT_TRUE(client.hear_until("no").starts_with("HTTP/1.1 401"));
 }
 
-TEST(Doorkeeper, A_verdict_that_comes_too_late_harms_nobody) {
+TEST(Doorkeeper, A_verdict_that_comes_too_late_is_ignored) {
   Door door;
   door.waits = true;
   LiveServer server(size_of_body(), door.options());

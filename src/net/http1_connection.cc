@@ -161,7 +161,7 @@ void Http1Connection::on_end_of_input() {
 }
 
 // A peer that closed altogether looks the same as one that still listens, until something is sent; on a stream that is
-// quiet for days nothing is. The kernel's own probes find out: whoever is gone answers them with a reset, once its
+// quiet for days nothing is. The kernel's own probes find out: a peer that is gone answers them with a reset, once its
 // kernel has forgotten the connection (a minute, as a rule).
 void Http1Connection::probe_peer() {
   const int fd = transport_->fd();
@@ -291,7 +291,7 @@ bool Http1Connection::is_backed_up() const { return outflow_.outbox().size() >= 
 bool Http1Connection::wants_input() const {
   if (half_closed_) return false;
   if (phase_ == Phase::lingering) return true;
-  // While an answer is in flight reading goes on, to notice a peer that leaves; not beyond one buffer.
+  // While an answer is in flight, reading continues up to one buffer, to notice a peer that leaves.
   if (phase_ == Phase::answering) return inbox_.empty();
   return is_reading() && inbox_.empty() && !is_backed_up();
 }

@@ -200,7 +200,7 @@ void Http2Connection::end_answer(Http2Stream& stream) {
   on_written(stream);
 }
 
-// What was written before comes first, as in HTTP/1; but nobody waits long for who does not read.
+// What was written before is sent first, as in HTTP/1, but a client that does not read gets little time.
 void Http2Connection::abort_answer(Http2Stream& stream) {
   stream.ending = Http2Stream::Ending::abort;
   if (const auto exchange = std::move(stream.exchange)) exchange->detach();

@@ -88,7 +88,7 @@ TEST_F(Http2Test, The_crumbs_of_a_cookie_are_put_together) {
   EXPECT_EQ(answer.body, "GET / [] host=h x=y cookie=a=1; b=2 |");
 }
 
-TEST_F(Http2Test, What_HTTP_1_refuses_is_refused_in_the_same_words) {
+TEST_F(Http2Test, HTTP_2_refuses_what_HTTP_1_refuses_in_the_same_words) {
   const auto refusal = [&](std::size_t index, const std::string& value) {
     Fields fields = Http2Client::get("/");
     fields[index].second = value;
@@ -106,7 +106,7 @@ TEST_F(Http2Test, What_HTTP_1_refuses_is_refused_in_the_same_words) {
   EXPECT_EQ(answer_to(with(Http2Client::get("/"), "x y", "a")).status(), "400");
 }
 
-TEST_F(Http2Test, What_is_malformed_in_HTTP_2_resets_its_stream_alone) {
+TEST_F(Http2Test, A_malformed_HTTP_2_request_resets_only_its_stream) {
   const auto code = [&](const Fields& fields) {
     const auto& answer = answer_to(fields);
     EXPECT_EQ(answer.status(), "");
@@ -253,7 +253,7 @@ TEST_F(Http2Test, Says_how_many_streams_it_takes) {
             limits::streams_per_connection_max);
 }
 
-TEST(Http2, An_idle_connection_is_told_to_go) {
+TEST(Http2, An_idle_connection_gets_a_goaway) {
   LiveServer live(echo, {.keep_alive_idle_ms_max = 300});  // and the request comes before
   PlainWire wire(live.port());
   Http2Client client(wire);

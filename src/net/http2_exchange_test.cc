@@ -77,7 +77,7 @@ TEST_F(Http2StreamTest, The_head_comes_at_once_and_then_what_is_written) {
 }
 
 // I-8: one reader that stops must cost neither memory nor the others.
-TEST_F(Http2StreamTest, A_slow_reader_is_seen_by_its_writer_and_holds_up_nobody) {
+TEST_F(Http2StreamTest, A_slow_reader_is_seen_by_its_writer_and_delays_no_other_client) {
   const int32_t slow = open("/slow");
   const int32_t quick = open("/quick");
   live.in_loop([&] { held["/slow"].drained = 0; });
@@ -196,7 +196,7 @@ TEST_F(Http2StreamTest, Draining_lets_streams_end_and_takes_no_more) {
   EXPECT_TRUE(live.becomes_true([&] { return done; }));
 }
 
-TEST_F(Http2StreamTest, At_the_deadline_of_a_drain_streams_are_cut) {
+TEST_F(Http2StreamTest, Streams_are_cut_at_the_deadline_of_a_drain) {
   open("/a");
   bool done = false;
   live.in_loop([&] { live.server().drain({20}, [&] { done = true; }); });
@@ -204,7 +204,7 @@ TEST_F(Http2StreamTest, At_the_deadline_of_a_drain_streams_are_cut) {
 }
 
 // A client that asks for more and more, and takes nothing, must not fill memory.
-TEST(Http2, Answers_that_nobody_reads_are_bounded) {
+TEST(Http2, Unread_answers_are_bounded) {
   LiveServer live([](auto exchange) {
     exchange->trust_caller();
     exchange->respond({.body = std::string(1'000'000, 'x')});
@@ -239,7 +239,7 @@ TEST(Http2, A_large_answer_keeps_its_headers_shared_or_not) {
   }
 }
 
-TEST(Http2, Answers_that_no_stranger_reads_are_bounded_sooner_unless_they_are_shared) {
+TEST(Http2, Unread_answers_of_clients_without_a_key_are_bounded_sooner_unless_they_are_shared) {
   const auto common = std::make_shared<const std::string>(200'000, 'c');
   LiveServer live([common](auto exchange) {
     const bool is_common = exchange->request().path == "/common";

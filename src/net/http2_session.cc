@@ -20,7 +20,7 @@ constexpr std::size_t passed_bytes_max = 256 * 1024 * 1024;  // of the body of a
 // only bounds what is on its way.
 constexpr int32_t stream_window_bytes = 1024 * 1024;
 constexpr int32_t connection_window_bytes = 4 * 1024 * 1024;
-// A head that goes on beyond its limit is decoded to tell the client so; not forever.
+// A head beyond its limit is decoded further so that the client can be answered, but not forever.
 constexpr std::size_t decoded_head_bytes_max = 8 * limits::header_bytes_max;
 
 std::string_view text_of(const uint8_t* data, std::size_t size) { return {reinterpret_cast<const char*>(data), size}; }
@@ -109,7 +109,7 @@ struct Http2Session::Callbacks {
     const bool is_head = frame.hd.type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST;
     if (is_head) stream.on_head_end();
     if (ends_stream(frame)) stream.on_request_end();
-    if (stream.answered) return;  // refused, and told so
+    if (stream.answered) return;  // refused and answered
     if (stream.refused()) {
       listener.on_refused(stream);
     } else if (stream.request_ended()) {

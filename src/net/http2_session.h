@@ -1,7 +1,7 @@
 // HTTP/2 without a socket: frames in, frames out, streams between. Nothing else knows nghttp2.
 //
 // What is malformed by the rules of HTTP/2 is answered here, with a reset of the stream or the end of the
-// connection; what is refused by the rules of the house is told to the listener.
+// connection; what Sluice refuses by its own rules is reported to the listener.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ class Http2Session final {
   void resume(Http2Stream& stream);
   void reset(const Http2Stream& stream, Http2Error why);
 
-  // No more streams; those there are go on.
+  // Refuses new streams; existing ones continue.
   void go_away();
   // Nothing more at all.
   void terminate(Http2Error why);

@@ -62,7 +62,7 @@ class Http2Stream final {
   Outbox outbox;
   std::shared_ptr<Http2Exchange> exchange;  // until the answer is complete or the peer is gone
   Ending ending = Ending::none;
-  bool idle = false;          // the session waits to be told that there is something to send
+  bool idle = false;          // the session waits for resume()
   bool answered = false;      // the head of the answer has been given to the session
   int64_t body_begun_us = 0;  // began to come
   int64_t request_due_us = never;

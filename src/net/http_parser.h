@@ -50,7 +50,7 @@ class RequestParser final {
   void admit() { heed_refusal(body_.admit()); }
   // The request, once done(). The parser is then ready for the next one.
   Request take();
-  // Nobody will want the rest of it.
+  // The rest of the body is not needed.
   void drop_body() { body_.drop(); }
 
  private:

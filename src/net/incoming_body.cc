@@ -17,7 +17,7 @@ constexpr std::size_t reserved_bytes_max = 4 * 1024;  // a claim costs the sende
 constexpr std::string_view crowded =
     "too many requests that showed no valid key in time are incomplete: send this one again in a moment";
 
-// O_EXCL: nobody can give it a name later. Some filesystems (NFS, old overlays) have no O_TMPFILE.
+// O_EXCL: no process can give it a name later. Some filesystems (NFS, old overlays) have no O_TMPFILE.
 OwnedFd open_nameless(const std::string& directory) {
   OwnedFd fd(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
   if (fd || (errno != EOPNOTSUPP && errno != EISDIR)) return fd;
@@ -183,11 +183,11 @@ Refused IncomingBody::give_up(std::string detail) {
 Refused IncomingBody::give_up_for(int reason) {
   if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG) {
     return give_up(
-        "the server's disk has no room for this request body: whoever runs the server must make some in its data "
-        "directory, then send it again");
+        "the server's disk has no room for this request body: its operator must free some in its data directory, "
+        "then send it again");
   }
   return give_up(std::string("the server could not keep this request body on its disk (") + std::strerror(reason) +
-                 "): whoever runs the server should look at its data directory");
+                 "): its operator should look at its data directory");
 }
 
 }  // namespace sluice::net

@@ -32,7 +32,7 @@ struct BodyRoom {
   std::size_t strangers_bytes_max = limits::strangers_bytes_max;
   std::size_t strangers_bytes_per_address_max = limits::strangers_bytes_per_address_max;
   std::size_t strangers_bytes = 0;
-  // Nobody looks at keys: there are no strangers.
+  // Without key checks, every request counts as one with a key.
   bool knows_everybody = false;
 
   // Half of it is taken. Further senders show a key before anything else; the other half is for requests whose keys are

@@ -61,7 +61,7 @@ TEST_F(BodyTest, A_small_body_stays_in_memory_and_a_large_one_does_not) {
   }
 }
 
-TEST_F(BodyTest, Strangers_and_those_who_have_shown_a_key_have_a_room_each) {
+TEST_F(BodyTest, Clients_with_and_without_a_key_have_separate_limits) {
   room.knows_everybody = false;
   room.memory_bytes_max = 1000;
   room.strangers_bytes_max = 1000;
@@ -87,7 +87,7 @@ TEST_F(BodyTest, Strangers_and_those_who_have_shown_a_key_have_a_room_each) {
   EXPECT_EQ(room.memory_bytes + room.strangers_bytes + origin->incoming_bytes, 0u);
 }
 
-TEST_F(BodyTest, An_address_of_strangers_has_a_share_and_no_more) {
+TEST_F(BodyTest, An_address_without_a_key_has_a_bounded_share_of_the_room) {
   room.knows_everybody = false;
   room.strangers_bytes_max = 1000;
   room.strangers_bytes_per_address_max = 600;
@@ -107,7 +107,7 @@ TEST_F(BodyTest, An_address_of_strangers_has_a_share_and_no_more) {
   EXPECT_TRUE(room.is_crowded(*greedy)) << "all together have taken much";
 }
 
-TEST_F(BodyTest, Strangers_whose_keys_are_not_looked_at_get_half_of_the_room) {
+TEST_F(BodyTest, Clients_whose_keys_are_not_checked_get_half_of_the_room) {
   room.knows_everybody = false;
   room.strangers_bytes_max = 1000;
   IncomingBody one(room);
@@ -207,7 +207,7 @@ TEST_F(BodyTest, A_full_disk_is_a_refusal_in_words) {
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->status, 503);
   EXPECT_EQ(refused->detail,
-            "the server's disk has no room for this request body: whoever runs the server must make some in its data "
+            "the server's disk has no room for this request body: its operator must free some in its data "
             "directory, then send it again");
   EXPECT_TRUE(nothing_is_left());
   EXPECT_FALSE(fill(incoming, varied(large))) << "the next body may come";

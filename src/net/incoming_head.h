@@ -49,7 +49,8 @@ class IncomingHead final {
   const std::optional<std::size_t>& length() const { return length_; }  // Content-Length
   const http::BodyPlan& body() const { return body_; }
   bool expects_continue() const { return expects_continue_; }
-  // A key is asked for here. Where none is, bodies are tiny, and whoever sends one stays a stranger.
+  // A key is required here. Where none is, bodies are tiny, and the client of such a request counts as one without a
+  // key.
   bool is_guarded() const { return !is_open_; }
   // So much, as far as we know, that the key is to be looked at first.
   bool announces_body_to_judge() const { return length_.value_or(SIZE_MAX) > limits::unjudged_body_bytes_max; }

@@ -1,8 +1,8 @@
-// HTTP for the house: a server that hands out whole requests and takes streamed answers, and a
-// client that streams what it is told. Bytes, limits, TLS and sockets end here.
+// The HTTP server and client of Sluice. The server delivers complete requests and takes streamed answers; the client
+// streams the body of an answer to its listener. Bytes, limits, TLS and sockets end here.
 //
 // Called from the loop's thread. A handler sees an Exchange, which is the same for HTTP/1.1 and for HTTP/2: no handler
-// knows what a chunk or a frame is. Not its business: who may ask, what JSON means, what a route is.
+// knows what a chunk or a frame is. Not its business: who may send requests, what JSON means, what a route is.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +84,7 @@ class Exchange {
   virtual void on_drained(Callback<void()> then) = 0;
   // Called once, when the peer has closed, reset the stream, or the connection failed before the answer was complete.
   virtual void on_gone(Callback<void()> then) = 0;
-  // The caller has shown a valid key: from now on its connection is none of a stranger's, whose share is small.
+  // The caller has shown a valid key: from now on its connection is not limited like those without a key.
   virtual void trust_caller() {}
   // What the connection holds unread counts there from now on: the answers of all connections of one tenant.
   virtual void charge_answers(std::shared_ptr<AnswerAccount> /*account*/) {}
@@ -104,10 +104,10 @@ using Refusal = std::function<Response(int status, std::string_view detail)>;
 // no key is asked for (up to limits::unjudged_body_bytes_max); 0 otherwise.
 using BodyLimit = std::size_t (*)(std::string_view method, std::string_view path);
 
-// Asked about a request whose head has come and whose body is more than tiny, or of unknown size, before much of it is
-// there: a stranger must fill neither memory nor disk. Says once, then or later, what the request is answered instead
-// of a handler; nothing: its sender has shown a valid key, and it may go on. The handler asks again for itself, because
-// not every request passes here.
+// Checks a request whose head has arrived and whose body is more than tiny, or of unknown size, before the body is
+// read: a client without a key must fill neither memory nor disk. Calls `verdict` once, with the answer that refuses
+// the request, or with nothing if the client has shown a valid key. The handler checks the key again, because not every
+// request passes here.
 using Doorkeeper = std::function<void(const Request& head, Callback<void(std::optional<Response>)> verdict)>;
 
 struct ServerOptions {

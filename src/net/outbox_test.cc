@@ -79,7 +79,7 @@ TEST(Outbox, Sends_the_same_bytes_however_few_the_socket_takes) {
   }
 }
 
-TEST(Outbox, Does_not_copy_what_is_shared_and_lets_go_of_it_when_sent) {
+TEST(Outbox, Shared_bytes_are_not_copied_and_are_released_when_sent) {
   Outbox outbox;
   const SharedBytes bytes = shared("payload");
   outbox.add_chunk(bytes);

@@ -45,7 +45,7 @@ struct ServerContext {
   Refusal refusal;
   ServerFigures figures;
   Callback<void(Connection&)> closed;            // a connection ended
-  Callback<void(Connection&, Greeted)> greeted;  // and this one goes on as another
+  Callback<void(Connection&, Greeted)> greeted;  // and this connection continues as another one
   Callback<void()> overfull;                     // more answers are unread than all connections may have
 
   RequestLimits limits = {.body_bytes_max = options.request_body_bytes_max,

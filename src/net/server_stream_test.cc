@@ -62,7 +62,7 @@ TEST_F(StreamTest, The_head_comes_at_once_and_each_write_is_a_chunk) {
   EXPECT_EQ(gone, 0);
 }
 
-TEST_F(StreamTest, Whoever_waits_for_room_hears_of_it_even_if_the_kernel_took_all_at_once) {
+TEST_F(StreamTest, A_writer_that_waits_is_called_even_if_the_kernel_took_everything_at_once) {
   RawClient client(live.port());
   open(client);
   client.hear_until("\r\n\r\n");
@@ -113,7 +113,7 @@ TEST_F(StreamTest, A_caller_who_closed_altogether_is_found_out_though_the_stream
   EXPECT_TRUE(live.becomes_true([&] { return gone == 1; }));
 }
 
-TEST_F(StreamTest, Work_that_must_not_outlive_its_caller_hears_of_a_half_close) {
+TEST_F(StreamTest, Work_that_must_not_outlive_its_client_is_informed_of_a_half_close) {
   RawClient before(live.port());
   open(before);
   live.in_loop([&] { stream->leave_at_half_close(); });
@@ -260,7 +260,7 @@ void one_of_HTTP_2_whose_windows_are_wide_open() {
   reader.expect_served(4096, 40);
 }
 
-TEST(PatientStreamTest, Whoever_reads_a_little_now_and_then_is_not_given_up) {
+TEST(PatientStreamTest, A_slow_reader_that_makes_progress_keeps_its_connection) {
   std::vector<std::future<void>> readers;
   for (const auto reads : {a_client_that_reads_a_little_now_and_then, one_that_never_has_room_for_more_than_a_few_bytes,
                            one_of_HTTP_2_whose_windows_are_wide_open}) {
@@ -301,7 +301,7 @@ TEST_F(StreamTest, A_client_that_has_said_all_may_still_listen) {
   EXPECT_EQ(gone, 0);
 }
 
-TEST_F(StreamTest, What_is_written_in_one_turn_leaves_together) {
+TEST_F(StreamTest, Writes_of_one_turn_of_the_loop_are_sent_together) {
   RawClient client(live.port());
   open(client);
   client.hear_until("\r\n\r\n");

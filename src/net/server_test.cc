@@ -34,7 +34,7 @@ TEST(Server, Serves_many_requests_on_one_connection) {
   }
 }
 
-TEST(Server, Tells_the_handler_who_asks) {
+TEST(Server, The_handler_gets_the_address_of_the_client) {
   LiveServer live([](auto exchange) { exchange->respond({.body = exchange->request().peer}); });
   RawClient client(live.port());
   client.say(get("/", "Connection: close\r\n"));
@@ -72,7 +72,7 @@ TEST(Server, Refuses_to_serve_what_is_no_socket) {
   });
 }
 
-TEST(Server, Closes_when_asked_and_says_so) {
+TEST(Server, A_connection_is_closed_when_the_client_asks_for_it) {
   LiveServer live(echo);
   RawClient client(live.port());
   client.say(get("/a", "Connection: close\r\n"));
@@ -82,7 +82,7 @@ TEST(Server, Closes_when_asked_and_says_so) {
   EXPECT_FALSE(client.was_reset());
 }
 
-TEST(Server, Keeps_an_HTTP_1_0_connection_only_when_asked) {
+TEST(Server, An_HTTP_1_0_connection_is_kept_only_on_request) {
   LiveServer live(echo);
   RawClient client(live.port());
   client.say("GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -106,7 +106,7 @@ TEST(Server, Answers_pipelined_requests_in_order) {
   }
 }
 
-TEST(Server, Does_not_begin_a_pipelined_request_before_the_answer_to_the_first_is_done) {
+TEST(Server, A_pipelined_request_begins_after_the_answer_to_the_first) {
   std::vector<std::shared_ptr<Exchange>> held;
   LiveServer live([&](auto exchange) { held.push_back(exchange); });
   RawClient client(live.port());

@@ -136,7 +136,7 @@ TEST_F(TlsTest, Old_versions_and_other_protocols_are_refused) {
   EXPECT_TRUE(TlsClient(live.port(), 0, "\x06spdy/3\x08http/1.1").connected);
 }
 
-TEST_F(TlsTest, HTTP_2_is_spoken_with_whoever_offers_it) {
+TEST_F(TlsTest, HTTP_2_is_used_with_clients_that_offer_it) {
   LiveServer live(echo, options());
   TlsClient client(live.port(), 0, "\x08http/1.1\x02h2");
   ASSERT_TRUE(client.connected);

@@ -1,8 +1,8 @@
-// Tells hosts by webhook what they would otherwise poll for: an approval was raised, or resolved.
+// Webhooks: notifies hosts of what they would otherwise poll for, such as a new or a resolved approval.
 //
-// Notices lie in the store from the moment that what they tell is true, so none is lost; each is sent
-// until it is taken (2xx), with growing patience, and given up after a day. Whoever gets one may get
-// it twice: its id is the same.
+// A notice is stored in the same write as the event it reports, so none is lost. Each is sent until the host
+// accepts it (2xx), with growing delays, and given up after a day. A host may get a notice twice, with the same
+// id. Called from the loop's thread.
 // Not its business: what is worth a notice (engine).
 #pragma once
 

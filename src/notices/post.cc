@@ -56,7 +56,7 @@ class HousePost final : public Post {
   ~HousePost() override { *self_ = nullptr; }
 
   void nudge() override;
-  // `due` was told, or not.
+  // Records whether the host took `due`.
   void settle(const store::DueNotice& due, bool taken, const std::string& why);
 
  private:
@@ -90,7 +90,7 @@ class HousePost final : public Post {
   };
   std::deque<Waiting> waiting_;
   bool looking_ = false;
-  bool again_ = false;  // somebody nudged meanwhile
+  bool again_ = false;  // nudged again meanwhile
   int64_t look_in_ms_ = look_every_ms;
   world::Timer next_look_;
   std::shared_ptr<HousePost*> self_ = std::make_shared<HousePost*>(this);
@@ -180,7 +180,7 @@ void HousePost::send(store::DueNotice due) {
 
 void HousePost::settle(const store::DueNotice& due, bool taken, const std::string& why) {
   // It is under way until the store knows how it went, or it would be found due again and sent twice. A store that
-  // cannot say leaves it due: it is told once more.
+  // cannot say leaves it due, and it is sent once more.
   auto settled = while_alive([this, id = due.notice.id](const Result<Unit>&) {
     under_way_.erase(id);
     send_waiting();

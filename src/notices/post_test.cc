@@ -83,7 +83,7 @@ TEST_F(PostTest, A_notice_is_sent_once_signed_with_what_only_the_tenant_knows) {
   EXPECT_EQ(due_count(), 0U);
 }
 
-TEST_F(PostTest, What_a_host_does_not_take_is_sent_again_with_growing_patience_under_the_same_id) {
+TEST_F(PostTest, A_refused_notice_is_sent_again_with_growing_delays_under_the_same_id) {
   const auto id = raise("{}");
   client_.answer(net::FakeAnswer::whole(500, "no"));
   client_.answer(net::FakeAnswer::connection_refused());
@@ -116,7 +116,7 @@ TEST_F(PostTest, A_notice_outlives_the_server_that_meant_to_send_it) {
   EXPECT_EQ(due_count(), 0U);
 }
 
-TEST_F(PostTest, Nobody_is_called_whom_the_operator_does_not_allow) {
+TEST_F(PostTest, A_host_that_the_operator_does_not_allow_is_never_called) {
   options_.webhook_urls = {"https://other.example"};
   raise("{}");
   post().nudge();
@@ -125,7 +125,7 @@ TEST_F(PostTest, Nobody_is_called_whom_the_operator_does_not_allow) {
   EXPECT_EQ(due_count(), 1U) << "it waits for the operator to think again";
 }
 
-TEST_F(PostTest, I_17_what_only_the_star_allows_is_told_at_public_addresses_only) {
+TEST_F(PostTest, I_17_hosts_that_only_the_star_allows_are_called_at_public_addresses_only) {
   for (const bool is_named : {false, true}) {
     client_.requests.clear();
     options_.webhook_urls = {"*"};

@@ -1,4 +1,4 @@
-// The operator's surface: tenants, their keys, a way to stop their runs, the audit chain and the vault's key.
+// The operator's surface: tenants, their keys, cancelling their runs, the audit chain, nodes and the vault's key.
 #pragma once
 
 #include "api/request/route.h"

@@ -12,14 +12,14 @@ constexpr std::string_view approver_key_names[] = {"name", "algorithm", "public_
 constexpr std::size_t ed25519_public_key_bytes = 32;
 constexpr std::size_t hint_chars = 4;
 
-// 256 bits of chance, as 43 characters.
+// 256 random bits, as 43 characters.
 std::string make_secret(const RequestPtr& request) {
   std::string bytes(32, '\0');
   request->services().needs.entropy.fill({reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()});
   return to_base64url(bytes);
 }
 
-// The only time a secret is told: an answer that nobody may keep.
+// The only answer with the secret; no cache may store it.
 void answer_with_secret(const RequestPtr& request, std::string key_json, const std::optional<std::string>& secret) {
   if (secret) {
     key_json.pop_back();

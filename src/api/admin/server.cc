@@ -81,7 +81,7 @@ class Rotation final : public std::enable_shared_from_this<Rotation> {
 
 void rotate_vault(const RequestPtr& request) { std::make_shared<Rotation>(request)->read_page(); }
 
-// Those that live, as far as the one that was asked has heard; itself first.
+// The live nodes that this node knows, itself first.
 void list_nodes(const RequestPtr& request) {
   std::string body;
   json::Writer writer(body);

@@ -1,5 +1,5 @@
-// The AG-UI surface: one address where a client starts a run and goes on with it (POST), finds it again or its thread
-// (GET), and cancels it (DELETE). A client that leaves changes nothing.
+// The AG-UI surface, one address: POST starts or continues a run, GET finds a run or a thread again, DELETE cancels a
+// run. A client that disconnects changes nothing.
 #pragma once
 
 #include "api/request/route.h"

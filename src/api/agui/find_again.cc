@@ -51,7 +51,7 @@ void hydrate(const RequestPtr& request, const Query& query, std::string thread_i
       [request, format, limit = static_cast<int>(limit), before](const Result<model::ConversationId>& conversation) {
         if (!conversation && conversation.error().kind != ErrorKind::not_found)
           return request->fail(conversation.error());
-        // A thread that nobody has said anything in yet is empty.
+        // A thread without messages is empty.
         if (!conversation) return tell_thread(request, format, {});
         read_thread(request, conversation.value(), {.limit = limit, .before = before, .is_joined = true},
                     [request, format](const ThreadNow& now) { tell_thread(request, format, now); });

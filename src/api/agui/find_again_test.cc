@@ -40,7 +40,7 @@ TEST_F(FindAgainTest, A_run_must_be_named_and_a_place_in_it) {
   EXPECT_EQ(ask_as("GET", "/agui?runId=r1&offset=-1", {.key = other.key})->status, 404);
 }
 
-TEST_F(FindAgainTest, H_2_a_thread_is_told_as_its_client_keeps_it) {
+TEST_F(FindAgainTest, H_2_a_thread_is_returned_in_the_form_of_its_client) {
   talk("r1", "one", "First.");
   start("r2", user("two"));
   agent_says("Second");
@@ -61,7 +61,7 @@ TEST_F(FindAgainTest, H_2_a_thread_is_told_as_its_client_keeps_it) {
   EXPECT_EQ(get("/agui?threadId=t1")->member("activeRun"), "null");
 }
 
-TEST_F(FindAgainTest, A_thread_that_nobody_has_said_anything_in_is_empty) {
+TEST_F(FindAgainTest, A_thread_without_messages_is_empty) {
   const std::string empty = R"({"messages":[],"activeRun":null,"interrupts":null,"page":{"truncated":false}})";
   EXPECT_EQ(get("/agui?threadId=t1")->body, empty);
   talk("r1", "one", "First.");
@@ -96,7 +96,7 @@ TEST_F(FindAgainTest, I_14_a_thread_shows_what_waits_until_it_is_answered) {
   EXPECT_EQ(going->member("activeRun"), R"({"runId":"r2"})") << "the newest of the client's names";
 }
 
-TEST_F(FindAgainTest, H_2_of_a_run_that_goes_on_a_thread_shows_what_was_told_before_it_waited) {
+TEST_F(FindAgainTest, H_2_a_thread_shows_what_an_active_run_sent_before_it_waited) {
   start("r1", user("one"));
   agent_says("Before.");
   agent_asks({a_call("toolu_a")});
@@ -118,7 +118,7 @@ TEST_F(FindAgainTest, H_2_what_was_answered_anew_is_not_shown_any_more) {
   EXPECT_TRUE(agent.last.history.empty());
 }
 
-TEST_F(FindAgainTest, What_was_said_in_v1_is_part_of_the_thread) {
+TEST_F(FindAgainTest, Messages_sent_by_v1_are_part_of_the_thread) {
   const auto first = start("r1", user("one"));
   agent_finishes();
   const auto conversation = get("/v1/runs/" + first->header("X-Run-Id"))->text("conversation_id");

@@ -1,4 +1,4 @@
-// From an AG-UI client's names to what they stand for.
+// Finds the runs and agents that an AG-UI client names.
 #pragma once
 
 #include <optional>
@@ -12,22 +12,23 @@
 
 namespace sluice::api::agui {
 
-// What a client has seen of a run: -1 for nothing yet.
+// The last frame of a run that a client has; -1: none.
 struct Seen {
   bool is_named = false;  // by Last-Event-ID, or `offset`
   int64_t after = -1;
 };
-// `id` is "<runId>-<n>", or "-1". Refused, under `name`, when it is another run's or no such thing.
+// `id` is "<runId>-<n>", or "-1". An id of another run, or an invalid one, is refused under `name`.
 Seen read_seen(std::string_view id, std::string_view run_id, std::string_view name, Findings& findings);
 
-// Calls `then` with the run, or answers. An empty thread stands for any.
+// Calls `then` with the run, or answers 404. An empty thread matches any thread.
 void with_named_run(const RequestPtr& request, std::string thread_id, std::string run_id,
                     Callback<void(const store::AguiRun&)> then);
 
-// Streams it, from where the client is.
+// Streams the run from the client's position.
 void stream_named(const RequestPtr& request, const store::AguiRun& named, wire::Format format, int64_t after);
 
-// The agent that the path names by its id or its name, if it names one; answers when the tenant has no such agent.
+// Calls `then` with the agent that the path names by id or name, if it names one. Answers 404 if the tenant has no such
+// agent.
 void with_agent_of_path(const RequestPtr& request, Callback<void(std::optional<model::AgentId>)> then);
 
 }  // namespace sluice::api::agui

@@ -1,4 +1,4 @@
-// What an AG-UI client posts to start a run, or to go on with one (RunAgentInput).
+// The body with which an AG-UI client starts or continues a run (RunAgentInput).
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace sluice::api::agui {
 
-// Who asks, because what one of them needs another one refuses.
+// Kinds of clients: what one of them needs another one refuses.
 enum class Peer : uint8_t {
-  current,   // AG-UI 1.0 and later: says its protocolVersion
+  current,   // names its protocolVersion
   old,       // before 1.0
   tanstack,  // TanStack AI: has `data`, or the header X-Run-Id
 };
@@ -39,17 +39,17 @@ struct RunInput {
   bool ends_with_user = false;               // the last message is the user's, whatever it says
   std::vector<model::ClientResult> results;  // of the tool messages after the last word of user or agent
   std::vector<ResumeEntry> resume;
-  bool hold = false;  // when all slots are taken: wait, rather than be refused
+  bool hold = false;  // wait if all slots are taken, instead of being refused
   const model::AguiNames& names() const { return *extras.agui; }
 };
 
-// Empty when it was wrong and the caller has been told so.
+// Empty: the body is invalid, and the request has been answered.
 std::optional<RunInput> read_run_input(const RequestPtr& request);
 
-// In the form that the caller accepts: server-sent events, or one a line.
+// The format that the client accepts: server-sent events, or one event a line.
 wire::Format format_for(const RequestPtr& request, Peer peer);
 
-// "client_tool_step_3" is what TanStack calls the wait for the call step_3.
+// TanStack calls the wait for the call step_3 "client_tool_step_3".
 inline constexpr std::string_view client_tool_prefix = "client_tool_";
 
 }  // namespace sluice::api::agui

@@ -48,7 +48,7 @@ TEST_F(RunInputTest, A_session_may_stand_where_tanstacks_adapters_have_it) {
   EXPECT_EQ(extras().session_id, std::nullopt);
 }
 
-TEST_F(RunInputTest, H_3_a_session_comes_back_as_its_id_or_as_the_value_of_the_event_that_told_it) {
+TEST_F(RunInputTest, H_3_a_session_is_named_by_its_id_or_by_the_value_of_its_event) {
   int number = 0;
   for (const auto& props : Texts{R"({"sessionId":{"sessionId":"s-1","model":"m","tools":[]}})",
                                  R"({"modelOptions":{"sessionId":{"sessionId":"s-1"}}})", R"({"sessionId":"s-1"})"}) {
@@ -76,7 +76,7 @@ TEST_F(RunInputTest, H_3_every_session_id_that_a_run_emits_is_accepted_and_a_lon
   }
 }
 
-TEST_F(RunInputTest, What_is_missing_or_of_another_kind_is_refused_all_at_once) {
+TEST_F(RunInputTest, All_missing_and_mistyped_members_are_refused_in_one_answer) {
   expect_wrong("{}", {"/threadId", "/runId", "/messages"});
   expect_wrong("[]", {""});
   expect_wrong(
@@ -131,7 +131,7 @@ TEST_F(RunInputTest, A_message_of_the_user_says_something) {
   EXPECT_EQ(start("r", user(most))->status, 200);
 }
 
-TEST_F(RunInputTest, An_agent_that_is_run_without_a_message_of_the_user_tells_how_the_thread_stands) {
+TEST_F(RunInputTest, A_run_without_a_message_of_the_user_returns_the_thread_as_it_is) {
   for (const auto& messages : Texts{"", user("x") + R"(,{"id":"a","role":"assistant","content":"y"})"}) {
     const auto answer = start("r", messages);
     EXPECT_EQ(answer->status, 200) << answer->body;

@@ -1,4 +1,4 @@
-// POST: a new run, an answer to one that waits, or somebody who was cut off and comes back with the same words.
+// POST: a new run, an answer to a run that waits, or the same request again from a client whose connection broke.
 #include <algorithm>
 
 #include "api/agui/agui.h"
@@ -157,7 +157,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                                          " (" + item.call->name + ")");
       }
     }
-    refuse_strangers(approval, findings);
+    refuse_unexpected(approval, findings);
     if (refused(request_, findings)) return;
     hand_on(approval, std::move(decision));
   }
@@ -173,9 +173,9 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     return found == input_.results.end() ? std::nullopt : std::optional(*found);
   }
 
-  // Results of other tools may stand among the messages: the client has them from us. Where one is missing, though, one
-  // that nobody waits for is perhaps that one, under a wrong name.
-  void refuse_strangers(const model::Approval& approval, Findings& findings) const {
+  // The messages may contain results of other tools, which the client has from this server. If a result is missing, an
+  // unexpected one is perhaps the missing one under a wrong name.
+  void refuse_unexpected(const model::Approval& approval, Findings& findings) const {
     const auto waits = [&](std::string_view call_id) {
       return std::ranges::any_of(approval.requested_items, [&](const model::RequestedItem& item) {
         return call_id_of(approval, item) == call_id;
@@ -258,7 +258,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                                         }));
   }
 
-  // Whatever was asked is answered already; the client is told how the thread stands.
+  // The interrupt is settled already; the client gets the thread as it is.
   void settle(model::ConversationId conversation) {
     read_thread(request_, conversation, {.limit = settled_runs_max},
                 [self = shared_from_this()](const ThreadNow& now) { self->answer_settled(now.messages); });
@@ -328,7 +328,7 @@ class Starting final : public std::enable_shared_from_this<Starting> {
                                });
   }
 
-  // What was decided is on disk, and with it the name of the run that goes on.
+  // The decision is on disk, and with it the name of the run that continues.
   void follow() {
     with_named_run(request_, input_.names().thread_id, input_.names().run_id,
                    [self = shared_from_this()](const store::AguiRun& named) { self->come_back(named); });

@@ -53,7 +53,7 @@ TEST_F(StartRunTest, H_2_the_same_words_again_are_the_same_run_again) {
   EXPECT_EQ(agent.dispatch_count, 1);
 }
 
-TEST_F(StartRunTest, H_2_whoever_comes_back_gets_what_is_after_the_frame_it_has) {
+TEST_F(StartRunTest, H_2_a_client_that_reconnects_gets_the_frames_after_its_last_one) {
   const auto stream = start("r1", user("hello"));
   agent_says("Hi.");
   agent_finishes();
@@ -101,7 +101,7 @@ TEST_F(StartRunTest, An_agent_is_found_by_name_among_many) {
   EXPECT_EQ(agent.last.agent.name, "n119");
 }
 
-TEST_F(StartRunTest, Names_are_each_tenants_own) {
+TEST_F(StartRunTest, Names_of_runs_belong_to_their_tenant) {
   const auto mine = start("r1", user("hello"));
   const auto theirs = ask_as("POST", "/agui", {.key = other.key, .body = input("r1", user("hello"))});
   EXPECT_EQ(theirs->status, 200);

@@ -59,7 +59,7 @@ class ThreadReading final : public std::enable_shared_from_this<ThreadReading> {
           self->has_shown_ = true;
           if (is_first) self->add(self->history_->earlier_messages());
           self->runs_[self->done_++] = run;
-          // What goes on is added when it is known how a client joins it.
+          // An active run is added when it is known how a client joins it.
           if (!self->goes_on(run)) self->add(self->history_->messages());
           self->read_next();
         });
@@ -90,7 +90,7 @@ class ThreadReading final : public std::enable_shared_from_this<ThreadReading> {
           if (!named) return self->request_->fail(named.error());
           const bool is_named = !named.value().empty();
           if (is_named) self->now_.newest_run = named.value().back().run_id;
-          // Nobody joins a run that waits, or one without a name for it.
+          // A client cannot join a run that waits, or one that has no name of a client.
           const bool is_joined = self->part_.is_joined && is_named && !self->now_.waits;
           self->add(is_joined ? self->history_->messages_before_stream() : self->history_->messages());
           self->then_(self->now_);

@@ -73,7 +73,7 @@ class Gathering {
     }
   }
 
-  std::string told() {
+  std::string json() {
     if (!thoughts_.empty()) made_.push_back({"thoughts", "assistant", std::move(thoughts_), {}});
     std::string out = "[";
     for (const auto& message : made_) {
@@ -119,7 +119,7 @@ std::string ui_messages(std::string_view messages) {
   SLUICE_CHECK(static_cast<bool>(document));  // we wrote it
   Gathering gathering;
   document.value().root().each_element([&](json::Value message) { gathering.take(message); });
-  return gathering.told();
+  return gathering.json();
 }
 
 }  // namespace sluice::api::agui

@@ -20,7 +20,7 @@ TEST(UiMessages, H_2_turns_have_their_thoughts_calls_and_results_as_parts) {
       R"({"id":"a2","role":"assistant","parts":[{"type":"text","content":"Done."}]}])");
 }
 
-TEST(UiMessages, What_failed_says_so_and_what_belongs_to_nothing_is_left_out) {
+TEST(UiMessages, Failed_results_are_marked_and_unmatched_ones_are_left_out) {
   EXPECT_EQ(
       ui_messages(
           R"([{"id":"a1","role":"assistant","toolCalls":[{"id":"c1","function":{"name":"x","arguments":"{}"}}]},)"

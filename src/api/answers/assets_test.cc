@@ -47,7 +47,7 @@ TEST_F(AssetsTest, Parts_are_kept_by_browsers_for_good_and_unknown_ones_are_not_
   }
 }
 
-TEST_F(AssetsTest, Whoever_takes_gzip_is_given_it) {
+TEST_F(AssetsTest, A_client_that_accepts_gzip_gets_it) {
   const auto packed = read("/console", {{"Accept-Encoding", "br, gzip;q=0.8"}});
   EXPECT_EQ(packed->body, "PAGE");
   EXPECT_EQ(packed->header("Content-Encoding"), "gzip");
@@ -60,7 +60,7 @@ TEST_F(AssetsTest, Whoever_takes_gzip_is_given_it) {
   EXPECT_EQ(read("/console/assets/console-ABC.js", {{"Accept-Encoding", "gzip"}})->body, "alert()") << "it has none";
 }
 
-TEST_F(AssetsTest, What_a_browser_has_already_is_not_sent_again) {
+TEST_F(AssetsTest, An_asset_that_the_browser_has_is_not_sent_again) {
   const auto etag = read("/console")->header("ETag");
   const auto again = read("/console", {{"If-None-Match", "\"other\", " + etag}});
   EXPECT_EQ(again->status, 304);
@@ -82,7 +82,7 @@ TEST_F(AssetsTest, Every_answer_of_the_console_forbids_what_its_page_does_not_ne
   EXPECT_EQ(get("/v1/runs")->header("X-Frame-Options"), "");
 }
 
-TEST_F(AssetsTest, A_build_without_a_console_says_so) {
+TEST_F(AssetsTest, A_build_without_a_console_answers_404) {
   make_surfaces({.console_pack = ""});
   EXPECT_EQ(read("/console")->status, 404);
   EXPECT_NE(read("/console")->text("detail").find("without its console"), std::string::npos);

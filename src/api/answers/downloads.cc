@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::size_t piece_bytes = 64 * 1024;
 
-// What a page may show. A browser that is told the type does not guess another (nosniff).
+// Types that a page may show. Browsers do not guess another type (nosniff).
 constexpr std::string_view harmless_types[] = {"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"};
 
-// RFC 6266: a plain name for those who know no better, and the exact one (RFC 5987).
+// RFC 6266: a plain name for old clients, and the exact one (RFC 5987).
 std::string disposition(std::string_view how, std::string_view name) {
   std::string plain;
   std::string exact;
@@ -83,38 +83,38 @@ class Sending final : public OpenAnswer, public std::enable_shared_from_this<Sen
   bool ended_ = false;
 };
 
-struct Told {
+struct Download {
   std::string name;
   std::string type;
   std::string_view how = "attachment";
   std::string etag;  // empty: none
 };
 
-void send(const RequestPtr& request, files::Content content, const Told& told) {
-  net::Headers headers{{"Content-Disposition", disposition(told.how, told.name)},
+void send(const RequestPtr& request, files::Content content, const Download& download) {
+  net::Headers headers{{"Content-Disposition", disposition(download.how, download.name)},
                        {"X-Content-Type-Options", "nosniff"},
                        {"Cache-Control", "private, no-store"},
                        {"Content-Security-Policy", "sandbox; default-src 'none'"}};
-  if (!told.etag.empty()) headers.add("ETag", '"' + told.etag + '"');
+  if (!download.etag.empty()) headers.add("ETag", '"' + download.etag + '"');
   if (content.bytes.size() <= limits::stream_unsent_bytes_max) {
-    return request->answer(200, told.type, std::string(content.bytes), std::move(headers));
+    return request->answer(200, download.type, std::string(content.bytes), std::move(headers));
   }
-  headers.add("Content-Type", told.type);
+  headers.add("Content-Type", download.type);
   std::make_shared<Sending>(request, std::move(content))->begin(std::move(headers));
 }
 
-void send_kept(const RequestPtr& request, model::TenantId tenant, const std::string& sha256, Told told) {
+void send_kept(const RequestPtr& request, model::TenantId tenant, const std::string& sha256, Download download) {
   auto& contents = request->services().needs.contents;
-  told.etag = sha256;
+  download.etag = sha256;
   on_worker<files::Content>(
       request, tenant, [sha256, &contents] { return contents.open(sha256); },
-      [request, told = std::move(told)](Result<files::Content> content) {
-        // That the bytes of a record are gone is our fault, not the caller's.
+      [request, download = std::move(download)](Result<files::Content> content) {
+        // A record without its bytes is an error of the server, not of the client.
         if (!content) {
           const bool lost = content.error().kind == ErrorKind::not_found;
           return request->fail({lost ? ErrorKind::corrupt : content.error().kind, "read: " + content.error().what});
         }
-        send(request, std::move(content).take(), told);
+        send(request, std::move(content).take(), download);
       });
 }
 

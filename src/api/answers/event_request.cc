@@ -33,7 +33,7 @@ std::string_view next_part(std::string_view& rest, char separator) {
   return trimmed(part);
 }
 
-// How much an Accept header likes a media type that it names: 0 to 1000; 0 when it does not name it.
+// The quality of a media type in an Accept header: 0 to 1000; 0 if it does not name the type.
 int liking(std::string_view accept, std::string_view type) {
   while (!accept.empty()) {
     std::string_view range = next_part(accept, ',');
@@ -50,15 +50,15 @@ int liking(std::string_view accept, std::string_view type) {
   return 0;
 }
 
-// Reads a journal page by page and counts its lines, as the stream would.
+// Reads a journal page by page and counts its lines as the stream would.
 class EventSearch final : public std::enable_shared_from_this<EventSearch> {
  public:
-  EventSearch(const RequestPtr& request, const model::Run& run, Wanted wanted, Callback<void(Follows)> then)
+  EventSearch(const RequestPtr& request, const model::Run& run, StreamPosition position, Callback<void(Follows)> then)
       : request_(request),
         run_(run.id),
-        seq_(wanted.after),
+        seq_(position.after),
         then_(std::move(then)),
-        fold_({.format = wanted.format, .after = seq_max}, run) {}
+        fold_({.format = position.format, .after = seq_max}, run) {}
 
   void read_page() {
     // Kept alive by the answer it waits for.
@@ -116,13 +116,13 @@ wire::Format read_detail(const Query& query, wire::Format format) {
   return format;
 }
 
-Wanted read_wanted(const RequestPtr& request, Findings& findings) {
+StreamPosition read_stream_position(const RequestPtr& request, Findings& findings) {
   const Query query(request, parameters, findings);
   const int64_t after = read_after(request, query, findings);
   return {read_detail(query, accepted_format(request)), after};
 }
 
-Wanted read_wanted_trace(const RequestPtr& request, Findings& findings) {
+StreamPosition read_trace_position(const RequestPtr& request, Findings& findings) {
   const Query query(request, trace_parameters, findings);
   const auto profile = query.find("profile").value_or("plain");
   if (profile != "plain" && profile != "extended") query.refuse("profile", "must be plain or extended");
@@ -130,8 +130,9 @@ Wanted read_wanted_trace(const RequestPtr& request, Findings& findings) {
           read_after(request, query, findings)};
 }
 
-void find_event(const RequestPtr& request, const model::Run& run, Wanted wanted, Callback<void(Follows)> then) {
-  std::make_shared<EventSearch>(request, run, wanted, std::move(then))->read_page();
+void find_event(const RequestPtr& request, const model::Run& run, StreamPosition position,
+                Callback<void(Follows)> then) {
+  std::make_shared<EventSearch>(request, run, position, std::move(then))->read_page();
 }
 
 }  // namespace sluice::api

@@ -1,12 +1,12 @@
-// Reads a run's journal, event by event.
+// Reads the journal of a run event by event, a page at a time. Called from the loop's thread.
 #pragma once
 
 #include "api/request/request_context.h"
 
 namespace sluice::api {
 
-// Shows every event after `after` to `see`, until that says false or there is none left, and then tells the run as
-// it is. What goes wrong is told to the caller.
+// Calls `see` with every event after `after` until it returns false or there are no more, then `done` with the run.
+// Answers the request if the journal cannot be read.
 void walk_journal(const RequestPtr& request, model::RunId run, model::Position after,
                   Callback<bool(const store::Committed&)> see, Callback<void(const model::Run&)> done);
 

@@ -1,4 +1,4 @@
-// Lists: cursors in, envelopes out.
+// Lists: reads the cursors of a request and writes a page of rows as JSON.
 #pragma once
 
 #include <charconv>
@@ -11,8 +11,8 @@
 
 namespace sluice::api {
 
-// Conversations move to the front of their list with each message, so their cursors have the time by which they were
-// listed, too: "con_….1782813720123". An id alone goes on from where its row is now.
+// Conversations move to the front of their list with each message, so their cursors contain the time at which they were
+// listed, too: "con_….1782813720123". A cursor without a time continues from the present position of its row.
 inline std::string cursor_of(model::ConversationId id, Timestamp last_message_at) {
   return id.text() + '.' + std::to_string(last_message_at.ms);
 }
@@ -22,7 +22,7 @@ std::string cursor_of(const Row& row) {
   return row.id.text();
 }
 
-// Takes the time off; false when what stands in its place is none.
+// Removes the time from `cursor`; false if it is not a time.
 inline bool take_time(std::string_view& cursor, std::optional<Timestamp>& at) {
   const auto dot = cursor.find('.');
   if (dot == std::string_view::npos) return true;
@@ -53,10 +53,10 @@ store::PageQuery<AnyId> read_page_query(const Query& query, Findings& findings) 
   return out;
 }
 
-// The names that every list knows; a list with more has its own.
+// The parameters of every list. A list with more of them has its own names.
 inline constexpr std::string_view page_parameters[] = {"limit", "starting_after", "ending_before"};
 
-// The query of a list without filters; empty when it was wrong and the caller has been told so.
+// The query of a list without filters. Empty: it is invalid, and the request has been answered.
 template <typename AnyId>
 std::optional<store::PageQuery<AnyId>> read_page_query(const RequestPtr& request) {
   Findings findings;
@@ -72,7 +72,7 @@ void append_row(std::string& out, const Row& row) {
   model::append_json(out, row);
 }
 
-// `next_cursor` names the row to go on from in the direction asked for.
+// `next_cursor` names the row from which the list continues in the direction of the request.
 template <typename Row, typename AnyId>
 std::string page_json(const store::Page<Row>& page, const store::PageQuery<AnyId>& query) {
   std::string out = R"({"object":"list","data":[)";
@@ -102,14 +102,14 @@ void refuse_cursor(const RequestPtr& request, const store::PageQuery<AnyId>& que
   request->invalid(query.starting_after ? "starting_after" : "ending_before", "names no row of this list");
 }
 
-// Of a row that is as long as its caller made it.
+// The size of a row whose length its client chose.
 inline std::size_t bytes_of(const store::StoredMessage& row) { return row.json.size(); }
 template <typename Row>
 std::size_t bytes_of(const Row&) {
   return 0;
 }
 
-// Answers with the page. Where the list itself cannot be missing, what is not found is the cursor.
+// Answers with the page. If the list itself always exists, `not_found` means the cursor.
 template <typename Row, typename AnyId>
 void answer_page(const RequestPtr& request, const store::PageQuery<AnyId>& query,
                  const Result<store::Page<Row>>& page) {
@@ -123,7 +123,7 @@ void answer_page(const RequestPtr& request, const store::PageQuery<AnyId>& query
   request->fail(page.error());
 }
 
-// A list that is short enough to be told whole.
+// Answers with a list that is short enough for one page.
 template <typename Row>
 void answer_all(const RequestPtr& request, Result<std::vector<Row>> rows) {
   if (!rows) return request->fail(rows.error());
@@ -131,7 +131,7 @@ void answer_all(const RequestPtr& request, Result<std::vector<Row>> rows) {
   request->answer_json(200, page_json(store::Page<Row>{std::move(rows).take()}, store::PageQuery<AnyId>{}));
 }
 
-// The same for a list of something that may be missing itself: `look` asks the store for that.
+// Answers with a page of a list whose owner may be missing: `look` asks the store for the owner.
 template <typename Row, typename AnyId, typename Look>
 void answer_page_of(const RequestPtr& request, const store::PageQuery<AnyId>& query,
                     const Result<store::Page<Row>>& page, Look look) {

@@ -1,6 +1,6 @@
-// What handlers of records have in common: list, get, delete, and telling whose a taken name is.
-// Each is told the operation of the store that does it: list_rows<model::Skill>(asked, &store::Store::skills). What not
-// everybody who may ask is shown of a row, `hide` takes out of it.
+// Handlers of records: list, get, delete, and the answer to a taken name. Each takes the operation of the store that
+// does it: list_rows<model::Skill>(request, &store::Store::skills). `hide` removes from a row what the caller may not
+// see.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ void get_row(const RequestPtr& request, Get get, void (*hide)(const RequestPtr&,
   });
 }
 
-// `in_use` is what a refusal to delete means.
+// `in_use` is the detail of the problem if the store refuses to delete.
 template <typename Row, typename Delete>
 void delete_row(const RequestPtr& request, Delete remove, std::string_view in_use) {
   const auto id = request->path_id<decltype(Row::id)>();
@@ -47,10 +47,10 @@ void delete_row(const RequestPtr& request, Delete remove, std::string_view in_us
   });
 }
 
-// Looks for the row that has the name, page by page, so that the caller can go on with that one.
+// Answers with the id of the row that has the name, so that the client can use that row. Reads the list page by page.
 template <typename Row, typename List>
-void tell_name_is_taken(const RequestPtr& request, List list, std::string name,
-                        std::optional<decltype(Row::id)> after = {}) {
+void answer_name_conflict(const RequestPtr& request, List list, std::string name,
+                          std::optional<decltype(Row::id)> after = {}) {
   const store::PageQuery<decltype(Row::id)> query{.limit = limits::page_max, .starting_after = after};
   (request->store().*list)(request->tenant().id, query, [request, list, name](const Result<store::Page<Row>>& page) {
     if (!page) return request->fail(page.error());
@@ -59,14 +59,14 @@ void tell_name_is_taken(const RequestPtr& request, List list, std::string name,
       if (row.name == name) problem.conflicting_resource_id = row.id.text();
     }
     const bool look_on = !problem.conflicting_resource_id && page.value().has_more;
-    if (look_on) return tell_name_is_taken<Row>(request, list, name, page.value().rows.back().id);
+    if (look_on) return answer_name_conflict<Row>(request, list, name, page.value().rows.back().id);
     request->problem(problem);
   });
 }
 
 template <typename Row, typename List>
 void fail_to_name(const RequestPtr& request, List list, const Error& error, const std::string& name) {
-  if (error.kind == ErrorKind::conflict) return tell_name_is_taken<Row>(request, list, name);
+  if (error.kind == ErrorKind::conflict) return answer_name_conflict<Row>(request, list, name);
   request->fail(error);
 }
 

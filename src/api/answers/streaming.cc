@@ -9,8 +9,8 @@
 namespace sluice::api {
 namespace {
 
-// Proxies cut a connection that says nothing for a minute. Only server-sent events have a way to
-// say nothing; a blank line of NDJSON would be one more thing for every client to skip.
+// Proxies close a connection that is silent for a minute. Only server-sent events have comments to keep it open; a
+// blank line of NDJSON would be one more thing for every client to skip.
 constexpr int64_t quiet_us_max = 15'000'000;
 constexpr std::string_view keep_alive = ": keep-alive\n\n";
 
@@ -23,8 +23,8 @@ std::string_view name_of(StreamEnd end) {
   return "";
 }
 
-// Lives from the head to the last byte, owned by OpenAnswers. Over for one of three reasons: the
-// terminal was told, the caller left, the journal was lost.
+// Exists from the head to the last byte, owned by OpenAnswers. It ends when the terminal event has been sent, the
+// client has left, or the journal cannot be read.
 class Stream final : public OpenAnswer, public engine::Reader, public std::enable_shared_from_this<Stream> {
  public:
   Stream(const RequestPtr& request, const wire::View& view, Callback<void(StreamEnd)> ended)
@@ -81,7 +81,7 @@ class Stream final : public OpenAnswer, public engine::Reader, public std::enabl
     request_->services().open_answers.let_go(*this);
   }
 
-  // Wakes when it may have been quiet long enough; a line in between only moves the next look.
+  // Fires when the stream may have been silent long enough; a line in between only postpones the next check.
   void watch_quiet(int64_t wait_us) {
     quiet_ = loop().after({(wait_us + 999) / 1000}, [this] {
       const int64_t quiet_us = loop().monotonic_us() - spoke_us_;
@@ -108,7 +108,7 @@ net::Headers run_headers(const model::Run& run, bool replayed) {
   return headers;
 }
 
-// Keeps the caller's place while the run goes on; owned by OpenAnswers.
+// Waits for the end of the run on behalf of the client; owned by OpenAnswers.
 class AnswerAtEnd final : public OpenAnswer, public std::enable_shared_from_this<AnswerAtEnd> {
  public:
   AnswerAtEnd(const RequestPtr& request, const engine::Sent& sent) : request_(request), sent_(sent) {}
@@ -172,7 +172,7 @@ void open_stream(const RequestPtr& request, StreamOpening opening) {
   if (request->http().method == "HEAD") {
     request->exchange().finish();
     request->stream_ended(name_of(StreamEnd::complete));
-    if (opening.ended) opening.ended(StreamEnd::caller_left);  // of the run nothing was read
+    if (opening.ended) opening.ended(StreamEnd::caller_left);  // the run was not read
     return;
   }
   if (opening.leaves_at_half_close) request->exchange().leave_at_half_close();

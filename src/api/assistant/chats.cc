@@ -165,7 +165,7 @@ ShownChat shown(const model::Conversation& chat, std::optional<model::RunId> run
   return out;
 }
 
-// `then` gets the chat's run that is not over, unless that cannot be told.
+// Calls `then` with the run of the chat that is not over, if there is one; answers the request if that is not known.
 template <typename Then>
 void with_running(const RequestPtr& request, model::ConversationId chat, Then then) {
   request->engine().run_of(
@@ -176,14 +176,14 @@ void with_running(const RequestPtr& request, model::ConversationId chat, Then th
 }
 
 // One chat after the other, then all at once.
-void tell_chats(const RequestPtr& request, store::PageQuery<model::ConversationId> query,
-                std::shared_ptr<ConversationPage> page, store::Page<ShownChat> chats) {
+void answer_chats(const RequestPtr& request, store::PageQuery<model::ConversationId> query,
+                  std::shared_ptr<ConversationPage> page, store::Page<ShownChat> chats) {
   const auto next = chats.rows.size();
   if (next == page->rows.size()) return request->answer_json(200, page_json(chats, query));
   with_running(request, page->rows[next].id,
                [request, query, page, chats = std::move(chats), next](std::optional<model::RunId> running) mutable {
                  chats.rows.push_back(shown(page->rows[next], running));
-                 tell_chats(request, query, page, std::move(chats));
+                 answer_chats(request, query, page, std::move(chats));
                });
 }
 
@@ -239,8 +239,8 @@ void list_chats(const RequestPtr& request) {
                                  *query,
                                  [request, query = *query](const Result<store::Page<model::Conversation>>& page) {
                                    if (!page) return answer_page(request, query, page);
-                                   tell_chats(request, query, std::make_shared<ConversationPage>(page.value()),
-                                              {.has_more = page.value().has_more});
+                                   answer_chats(request, query, std::make_shared<ConversationPage>(page.value()),
+                                                {.has_more = page.value().has_more});
                                  });
 }
 

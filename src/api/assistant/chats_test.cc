@@ -13,7 +13,7 @@ class ChatsTest : public ChatTest {
   }
 };
 
-TEST_F(ChatsTest, A_2_a_reload_shows_the_messages_that_the_stream_told) {  // A-2
+TEST_F(ChatsTest, A_2_a_reload_shows_the_messages_of_the_stream) {  // A-2
   const auto stream = turn("Count\\nplease");
   const auto id = stream->header("X-Chat-Id");
   agent_says("One.");
@@ -59,7 +59,7 @@ TEST_F(ChatsTest, A_turn_under_way_shows_its_question_and_where_to_follow_it) {
   EXPECT_NE(list->body.find(R"("running":")" + stream->header("X-Stream-Id") + "\""), std::string::npos);
 }
 
-TEST_F(ChatsTest, Chats_are_listed_latest_first_and_only_ones_own) {
+TEST_F(ChatsTest, Chats_of_the_tenant_are_listed_latest_first) {
   const auto first = finished_chat();
   loop.advance({10});
   const auto second = finished_chat();
@@ -75,7 +75,7 @@ TEST_F(ChatsTest, Chats_are_listed_latest_first_and_only_ones_own) {
   EXPECT_EQ(count(ask_as("GET", "/api/assistant/chats", {.key = other.key})->body, R"("object":"chat")"), 0U);
 }
 
-TEST_F(ChatsTest, The_last_fifty_turns_are_shown_and_those_before_them_asked_for) {
+TEST_F(ChatsTest, The_last_fifty_turns_are_shown_and_earlier_ones_on_request) {
   const auto id = finished_chat();
   for (int i = 1; i < 53; ++i) {
     loop.advance({1});
@@ -132,7 +132,7 @@ TEST_F(ChatsTest, Deleting_ends_the_turn_and_takes_the_files_along_A_5) {
   EXPECT_FALSE(is_found);
 }
 
-TEST_F(ChatsTest, What_is_not_ones_own_chat_is_not_there) {
+TEST_F(ChatsTest, A_chat_of_another_tenant_is_404) {
   const auto own = finished_chat();
   const auto plain = make_conversation();
   for (const auto& [key, id] : {std::pair{other.key, own}, {acme.key, plain}, {acme.key, std::string("con_x")}}) {

@@ -52,12 +52,12 @@ void read_files(const RequestPtr& request, model::ConversationId chat, std::vect
 
 void upload_chat_files(const RequestPtr& request) {
   with_chat_of_path(request, [request](const model::Conversation& chat) {
-    take_files(request, {.chat = chat.id}, [request](const BagFiles& files) { tell_kept(request, files); });
+    take_uploads(request, {.chat = chat.id}, [request](const BagFiles& files) { tell_kept(request, files); });
   });
 }
 
 void upload_files(const RequestPtr& request) {
-  take_files(request, {}, [request](const BagFiles& files) { tell_kept(request, files); });
+  take_uploads(request, {}, [request](const BagFiles& files) { tell_kept(request, files); });
 }
 
 void list_chat_files(const RequestPtr& request) {

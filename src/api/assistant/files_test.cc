@@ -40,7 +40,7 @@ TEST_F(BagFilesTest, A_file_comes_into_a_chat_and_is_got_again_A_5) {
             "attachment; filename=\"M__rz_1.csv\"; filename*=UTF-8''M%C3%A4rz%201.csv");
 }
 
-TEST_F(BagFilesTest, What_a_browser_could_run_is_handed_out_inert) {
+TEST_F(BagFilesTest, A_file_that_a_browser_could_execute_is_sent_as_a_download) {
   for (const auto* name : {"x.html", "x.svg"}) {
     const auto got = get("/api/assistant/files/" + id_in(upload(file(name, "<script>"))) + "?inline=1");
     EXPECT_TRUE(got->header("Content-Disposition").starts_with("attachment;")) << name;
@@ -110,7 +110,7 @@ TEST_F(BagFilesTest, Nothing_of_it_is_there_for_another_workspace) {
   EXPECT_EQ(get("/api/assistant/files/" + id)->status, 200);
 }
 
-TEST_F(BagFilesTest, What_is_deleted_is_gone_and_so_are_the_files_of_a_deleted_chat_A_5) {
+TEST_F(BagFilesTest, Deleted_files_and_files_of_a_deleted_chat_are_gone_A_5) {
   const auto chat_id = finished_chat();
   const auto one = id_in(upload(file("a.txt", "x"), in_chat(chat_id)));
   const auto two = id_in(upload(file("b.txt", "y"), in_chat(chat_id)));
@@ -122,7 +122,7 @@ TEST_F(BagFilesTest, What_is_deleted_is_gone_and_so_are_the_files_of_a_deleted_c
   EXPECT_EQ(upload(file("c.txt", "z"), in_chat(chat_id))->status, 404);
 }
 
-TEST_F(BagFilesTest, A_bag_is_got_as_one_zip) {
+TEST_F(BagFilesTest, All_files_of_a_chat_are_sent_as_one_zip) {
   const auto chat_id = finished_chat();
   upload(file("a.txt", "first") + file("a.txt", "second"), in_chat(chat_id));
   const auto zip = get(in_chat(chat_id) + ".zip");
@@ -145,7 +145,7 @@ TEST_F(BagFilesTest, The_workspace_lists_and_serves_them_all) {
   EXPECT_EQ(get(path + "/" + id_in(made))->status, 404);
 }
 
-TEST(FileName, Is_one_part_without_tricks) {
+TEST(FileName, A_file_name_has_one_part_and_no_control_characters) {
   EXPECT_EQ(clean_file_name("a.txt"), "a.txt");
   EXPECT_EQ(clean_file_name("C:\\x\\a.txt"), "a.txt");
   EXPECT_EQ(clean_file_name("/etc/../a b.txt"), "a b.txt");

@@ -8,7 +8,7 @@ namespace sluice::api::assistant {
 namespace {
 
 constexpr std::string_view sandbox_variable = "SANDBOX_URL";
-// A turn that nobody reads makes way; whoever is beaten to the chat every time is told that it is busy.
+// A turn without a reader makes way. A client that loses the chat to others every time is answered that it is busy.
 constexpr int tries_max = 3;
 
 // Kept alive by the answer it waits for.
@@ -118,7 +118,7 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
     send.hold = input_.hold;
     send.extras.chat = turn_;
     send.extras.sandbox_url = input_.sandbox_url;
-    // Without a sandbox nobody could use them, and there is still a model to talk to.
+    // Without a sandbox the files could not be used, but a model can still answer.
     if (has_sandbox()) send.extras.builtin_skills = {"tables", "files", "workflow_editor"};
     request_->engine().send(
         std::move(send), [self = shared_from_this(), tries_left](const engine::SendOutcome& outcome) {
@@ -136,11 +136,11 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
     if (tries_left > 0 && request_->services().turns.is_left(*run)) return make_way(*run, tries_left);
     request_->store().run(
         request_->tenant().id, *run, [self = shared_from_this(), problem](const Result<model::Run>& running) {
-          auto told = problem;
+          auto busy = problem;
           if (running) {
-            told.more = {{"streamId", running.value().id.text()}, {"messageId", running.value().message_id.text()}};
+            busy.more = {{"streamId", running.value().id.text()}, {"messageId", running.value().message_id.text()}};
           }
-          self->request_->problem(told);
+          self->request_->problem(busy);
         });
   }
 

@@ -65,7 +65,7 @@ TEST_F(TurnInputTest, A_first_turn_makes_the_chat_and_takes_its_title_from_it_A_
   EXPECT_EQ(get("/v1/conversations")->body.find(chat_id), std::string::npos) << "host systems do not see it";
 }
 
-TEST_F(TurnInputTest, Files_of_this_chat_and_of_none_may_be_attached_A_5) {
+TEST_F(TurnInputTest, Files_of_the_chat_and_files_without_a_chat_may_be_attached_A_5) {
   const auto chat_id = model::ConversationId::parse(finished_chat());
   const auto elsewhere = model::ConversationId::parse(finished_chat());
   const auto loose = put_file(std::nullopt, acme);

@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::string_view follow_parameters[] = {"streamId", "after"};
 
-// Somebody who comes back, perhaps with a number.
+// A client that reconnects, perhaps with the number of its last frame.
 void follow(const RequestPtr& request, const TurnOpening& opening) {
   if (opening.after < 0) return open_turn_stream(request, opening);
-  const Wanted wanted{wire::Format::assistant, opening.after};
-  find_event(request, opening.run, wanted, [request, opening](Follows follows) {
-    // An EventSource comes back for ever, unless it is told that there is no content.
+  const StreamPosition position{wire::Format::assistant, opening.after};
+  find_event(request, opening.run, position, [request, opening](Follows follows) {
+    // An EventSource reconnects for ever, unless it gets 204.
     if (follows == Follows::nothing) return request->no_content();
     open_turn_stream(request, opening);
   });

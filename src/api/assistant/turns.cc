@@ -92,7 +92,7 @@ void Turns::adopt_unfinished() {
   needs_.store.unfinished_runs([self = self_](const Result<store::UnfinishedRuns>& runs) {
     if (*self == nullptr) return;
     if (!runs) {
-      (*self)->needs_.log.write(world::LogLevel::warn, "turns that nobody reads are not looked for",
+      (*self)->needs_.log.write(world::LogLevel::warn, "turns without a reader cannot be looked up",
                                 {{"why", runs.error().what}});
       return;
     }

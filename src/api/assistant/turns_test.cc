@@ -31,7 +31,7 @@ TEST_F(TurnsTest, A_6_a_turn_whose_reader_leaves_is_cancelled_after_the_grace) {
   EXPECT_EQ(next->status, 200) << "the chat is free";
 }
 
-TEST_F(TurnsTest, A_6_whoever_comes_back_in_time_or_reads_along_keeps_it_going) {
+TEST_F(TurnsTest, A_6_a_client_that_reconnects_in_time_or_a_second_reader_keeps_the_turn_running) {
   const auto other_tab = follow(run);
   stream->hang_up();
   loop.advance({grace.value * 2});
@@ -47,7 +47,7 @@ TEST_F(TurnsTest, A_6_whoever_comes_back_in_time_or_reads_along_keeps_it_going) 
   EXPECT_NE(back->body.find("event: done"), std::string::npos);
 }
 
-TEST_F(TurnsTest, One_that_was_asked_to_go_on_does) {
+TEST_F(TurnsTest, A_turn_whose_client_asked_for_it_continues_without_a_reader) {
   agent_finishes();
   const auto kept = turn("Go on", chat_id, R"(,"onDisconnect":"keep")");
   kept->hang_up();
@@ -57,7 +57,7 @@ TEST_F(TurnsTest, One_that_was_asked_to_go_on_does) {
   EXPECT_EQ(refused->status, 409) << "it is nobody's to push aside";
 }
 
-TEST_F(TurnsTest, A_3_a_second_turn_is_refused_and_told_which_one_runs) {  // A-3
+TEST_F(TurnsTest, A_3_a_second_turn_is_refused_with_the_id_of_the_active_one) {  // A-3
   const auto second = turn("Me too", chat_id);
   EXPECT_EQ(second->status, 409);
   EXPECT_EQ(second->slug(), "conversation-busy");
@@ -82,7 +82,7 @@ TEST_F(TurnsTest, A_3_of_two_at_the_same_instant_one_wins) {
   EXPECT_EQ(statuses, (std::vector{200, 409}));
 }
 
-TEST_F(TurnsTest, A_turn_that_nobody_reads_makes_way_for_the_next_at_once) {
+TEST_F(TurnsTest, A_turn_without_a_reader_makes_way_for_the_next_at_once) {
   stream->hang_up();
   loop.settle();
   const auto next = turn("Never mind", chat_id);
@@ -109,7 +109,7 @@ TEST_F(TurnsTest, Stopping_answers_when_nothing_is_at_work_and_ends_the_stream) 
   EXPECT_EQ(again->slug(), "run-finished");
 }
 
-TEST_F(TurnsTest, While_the_server_stops_nobody_is_cancelled_for_leaving) {
+TEST_F(TurnsTest, No_turn_is_cancelled_for_a_lost_reader_while_the_server_stops) {
   api->begin_drain();
   stream->hang_up();
   loop.advance({grace.value * 2});
@@ -125,7 +125,7 @@ TEST_F(TurnsTest, After_a_restart_a_turn_waits_for_its_readers_and_not_for_ever)
   EXPECT_EQ(state_of(run), "cancelled");
 }
 
-TEST_F(TurnsTest, After_a_restart_whoever_comes_back_keeps_it_going) {
+TEST_F(TurnsTest, A_client_that_reconnects_after_a_restart_keeps_the_turn_running) {
   make_surfaces({});
   api->adopt_unfinished();
   loop.settle();
@@ -134,7 +134,7 @@ TEST_F(TurnsTest, After_a_restart_whoever_comes_back_keeps_it_going) {
   EXPECT_EQ(state_of(run), "streaming");
 }
 
-TEST_F(TurnsTest, Following_from_any_frame_tells_the_rest_byte_for_byte) {
+TEST_F(TurnsTest, Following_from_any_frame_sends_the_rest_byte_for_byte) {
   agent_says("one ");
   agent_says(R"({"id":"s","name":"bash","status":"running","args":{}})", model::EventKind::step);
   agent_says(R"({"level":"info","text":"for the trace"})", model::EventKind::log);
@@ -156,7 +156,7 @@ TEST_F(TurnsTest, Following_from_any_frame_tells_the_rest_byte_for_byte) {
   EXPECT_EQ(follow(run, "&after=x")->status, 422);
 }
 
-TEST_F(TurnsTest, What_is_not_a_turn_of_ones_own_chat_cannot_be_followed) {
+TEST_F(TurnsTest, Only_turns_of_chats_of_the_tenant_can_be_followed) {
   EXPECT_EQ(get("/api/assistant/chat/stream")->status, 422);
   EXPECT_EQ(follow("run_0")->status, 404);
   EXPECT_EQ(follow(ids.make<model::RunId>().text())->status, 404);
@@ -166,7 +166,7 @@ TEST_F(TurnsTest, What_is_not_a_turn_of_ones_own_chat_cannot_be_followed) {
   EXPECT_EQ(follow(plain->header("X-Run-Id"))->status, 404) << "a host system's conversation is no chat";
 }
 
-TEST_F(TurnsTest, A_turn_waits_for_a_place_and_is_told_which) {
+TEST_F(TurnsTest, A_turn_waits_for_a_slot_and_gets_its_position) {
   make_engine({.max_running = 1});
   make_surfaces({});
   const auto first = turn("one");

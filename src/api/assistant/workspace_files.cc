@@ -1,4 +1,4 @@
-// The same files as objects of the workspace; from a box, those of its own conversation.
+// Files of chats as objects of the workspace. A sandbox sees those of its own conversation only.
 #include "api/answers/downloads.h"
 #include "api/answers/pages.h"
 #include "api/assistant/assistant.h"
@@ -8,8 +8,8 @@
 namespace sluice::api::assistant {
 namespace {
 
-std::optional<model::ConversationId> chat_of_guest(const RequestPtr& request) {
-  const auto& run = request->guest_run();
+std::optional<model::ConversationId> chat_of_sandbox(const RequestPtr& request) {
+  const auto& run = request->sandbox_run();
   return run ? std::optional(run->conversation_id) : std::nullopt;
 }
 
@@ -19,7 +19,7 @@ void with_file(const RequestPtr& request, Callback<void(const model::BagFile&)> 
   request->store().bags().file(request->tenant().id, *id,
                                [request, then = std::move(then)](const Result<model::BagFile>& file) mutable {
                                  if (!file) return request->fail(file.error());
-                                 const auto chat = chat_of_guest(request);
+                                 const auto chat = chat_of_sandbox(request);
                                  if (chat && file.value().chat_id != chat) return request->not_found();
                                  then(file.value());
                                });
@@ -31,16 +31,16 @@ void list_workspace_files(const RequestPtr& request) {
   const auto query = read_page_query<model::FileId>(request);
   if (!query) return;
   request->store().bags().files(
-      request->tenant().id, chat_of_guest(request), *query,
+      request->tenant().id, chat_of_sandbox(request), *query,
       [request, query](const Result<store::Page<model::BagFile>>& page) { answer_page(request, *query, page); });
 }
 
 void upload_workspace_files(const RequestPtr& request) {
-  BagPlace place;
-  if (const auto& run = request->guest_run()) {
+  UploadTarget place;
+  if (const auto& run = request->sandbox_run()) {
     place = {.chat = run->conversation_id, .run = run->id, .source = model::FileSource::sandbox};
   }
-  take_files(request, place, [request](const BagFiles& files) {
+  take_uploads(request, place, [request](const BagFiles& files) {
     std::string out = R"({"files":[)";
     for (const auto& file : files) {
       if (&file != &files.front()) out += ',';

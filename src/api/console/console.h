@@ -31,8 +31,8 @@ void create_code(const RequestPtr& request);
 bool has_cookie(const RequestContext& request);
 
 // The identity behind a session's cookie. An admin's session is the operator on the operator's routes, and elsewhere
-// acts for the tenant that it chose; Nobody if there is no valid session. Answers a request that was not made by a page
-// of this server; then `then` is not called.
+// acts for the tenant that it chose; Unknown if there is no valid session. Answers a request that was not made by a
+// page of this server; then `then` is not called.
 void identify_session(const RequestPtr& request, Callback<void(Result<Identity>)> then);
 
 // Sessions that were closed before they expired. Forgotten by a restart, and when very many others are closed.

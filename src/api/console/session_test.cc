@@ -18,7 +18,7 @@ Session a_session(std::variant<AdminSession, ServiceSession> of = AdminSession{}
 
 const model::TenantId tenant{.ulid = {{1, 2, 3}}};
 
-TEST(SessionSeal, A_cookie_says_again_what_it_was_told) {
+TEST(SessionSeal, A_cookie_contains_its_session) {
   const SessionSeal seal("root");
   const auto admin = seal.open(seal.cookie_of(a_session()), now);
   ASSERT_TRUE(admin);
@@ -47,7 +47,7 @@ TEST(SessionSeal, Every_changed_bit_and_every_cut_is_found) {
   EXPECT_FALSE(seal.open(std::string(100'000, 'A'), now));
 }
 
-TEST(SessionSeal, A_cookie_of_another_server_is_none) {
+TEST(SessionSeal, A_cookie_of_another_server_is_refused) {
   const auto cookie = SessionSeal("one").cookie_of(a_session());
   EXPECT_TRUE(SessionSeal("one").open(cookie, now)) << "after a restart it is good";
   EXPECT_FALSE(SessionSeal("other").open(cookie, now));
@@ -109,7 +109,7 @@ TEST(LoginCodes, A_code_is_good_once_and_for_an_hour) {
   EXPECT_FALSE(codes.spend(late));
 }
 
-TEST(LoginCodes, Of_too_many_the_oldest_are_forgotten) {
+TEST(LoginCodes, The_oldest_of_too_many_codes_are_forgotten) {
   world::FakeLoop loop;
   world::FakeEntropy entropy;
   LoginCodes codes(loop, entropy);

@@ -294,7 +294,7 @@ bool has_cookie(const RequestContext& request) { return cookie_in(request).has_v
 
 void identify_session(const RequestPtr& request, Callback<void(Result<Identity>)> then) {
   const auto session = session_of(*request);
-  if (!session) return then(Identity{Nobody{}});
+  if (!session) return then(Identity{Unknown{}});
   if (const auto fault = fault_of(*request, *session); !fault.empty()) {
     return request->problem(model::Slug::csrf, fault);
   }

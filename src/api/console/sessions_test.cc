@@ -62,7 +62,7 @@ TEST_F(SessionsTest, A_service_key_opens_a_session_of_its_tenant) {
   EXPECT_EQ(use(by, "PATCH", "/console/session", R"({"tenantId":")" + other.id.text() + "\"}")->status, 403);
 }
 
-TEST_F(SessionsTest, A_wrong_login_is_never_told_what_was_wrong_and_keeps_no_right_one_out) {
+TEST_F(SessionsTest, A_refused_login_gives_no_reason_and_does_not_block_valid_ones) {
   const auto wrong = log_in(R"({"key":"sk_int_unknown"})");
   EXPECT_EQ(wrong->status, 401);
   EXPECT_EQ(wrong->header("Set-Cookie"), "");
@@ -149,7 +149,7 @@ TEST_F(SessionsTest, A_revoked_key_ends_its_sessions_at_once) {
   EXPECT_EQ(use(by, "GET", "/console/session")->status, 401);
 }
 
-TEST_F(SessionsTest, A_suspended_tenant_reads_and_does_not_write_whoever_acts_for_it) {
+TEST_F(SessionsTest, A_suspended_tenant_reads_and_does_not_write_even_in_the_console) {
   const auto by = browser_with_key(acme.key);
   auto boss = browser_with_key(admin_key);
   act_in(boss, acme.id);
@@ -239,7 +239,7 @@ TEST_F(SessionsTest, A_cookie_is_no_token_of_a_runner) {
   }
 }
 
-TEST_F(SessionsTest, Two_cookies_are_none) {
+TEST_F(SessionsTest, Two_session_cookies_are_refused) {
   const auto by = browser_with_key(acme.key);
   EXPECT_EQ(use(by, "GET", "/v1/runs", "", {{"Cookie", "sluice_session_80=planted"}})->status, 401);
 }

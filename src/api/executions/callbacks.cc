@@ -33,8 +33,8 @@ void get_config(const RequestPtr& request) {
   });
 }
 
-// As they were when the execution was made: a skill that was replaced since has other bytes than
-// those that the runner was told to expect.
+// The skills as they were when the execution was created: a skill that was replaced since has other bytes than the
+// runner expects.
 void list_skills(const RequestPtr& request) {
   with_bearer(request, [request](const model::Execution& execution) {
     const auto config = json::Document::parse(execution.config_json);

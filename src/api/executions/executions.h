@@ -1,5 +1,4 @@
-// Executions: dispatches to runners elsewhere, what they ask back with their one-time tokens, and
-// what they hand back (S-3, S-4, S-12).
+// The surface for runners on other machines: they fetch what an execution needs and return its files.
 #pragma once
 
 #include "api/request/route.h"

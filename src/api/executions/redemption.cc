@@ -69,10 +69,11 @@ void with_bearer(const RequestPtr& request, Callback<void(model::Execution)> the
   request->services().authentication.identify(
       request->header("Authorization"), [request, wanted, then = std::move(then)](Result<Identity> identity) mutable {
         if (!identity) return request->fail(identity.error());
-        auto* guest = std::get_if<Guest>(&identity.value());
-        if (guest == nullptr || !guest->execution || guest->execution->id != *wanted) return refuse_token(request);
+        auto* sandbox = std::get_if<SandboxCaller>(&identity.value());
+        if (sandbox == nullptr || !sandbox->execution || sandbox->execution->id != *wanted)
+          return refuse_token(request);
         request->exchange().trust_caller();
-        then(*std::move(guest->execution));
+        then(*std::move(sandbox->execution));
       });
 }
 

@@ -1,4 +1,4 @@
-// One-time tokens, and the bearers of executions, at the door. Whatever is wrong with one, the answer is the same.
+// Checks one-time tokens and the bearers of executions. The answer to an invalid one never says why.
 #pragma once
 
 #include "api/request/request_context.h"
@@ -7,18 +7,18 @@ namespace sluice::api::executions {
 
 void refuse_token(const RequestPtr& request);
 
-// `denied` as above; anything else is a failure of the server's.
+// Answers `denied` like an invalid token, and anything else as a failure of the server.
 void refuse(const RequestPtr& request, const Error& error);
 
-// True when something that could be a token stands in Authorization, and an execution in the path;
-// otherwise the caller has been refused.
+// True if Authorization contains something like a token and the path an execution. Otherwise the request has been
+// refused.
 bool has_token(const RequestPtr& request);
 
-// Spends the token that the route is for, and goes on with its execution. Not before everything else about the request
-// was found right: a token cannot be given back.
+// Spends the token that the route requires and calls `then` with its execution. Call it after everything else has been
+// checked: a spent token cannot be given back.
 void redeem(const RequestPtr& request, Callback<void(model::Execution)> then);
 
-// With the execution whose bearer the caller has, if it is the one in the path.
+// Calls `then` with the execution in the path if the request has its bearer, or refuses the request.
 void with_bearer(const RequestPtr& request, Callback<void(model::Execution)> then);
 
 }  // namespace sluice::api::executions

@@ -1,4 +1,5 @@
-// What a runner hands back: looked at whole before its token is spent, kept all or none (S-12).
+// Files that a runner returns: all of them are checked before the token is spent, and either all are stored or none
+// (S-12).
 #include "api/executions/executions.h"
 #include "api/executions/redemption.h"
 #include "api/request/reading.h"
@@ -12,7 +13,7 @@ namespace {
 using Files = std::vector<workspace::Asset>;
 using Kept = std::vector<model::RunFile>;
 
-// The files under their names here; empty when something was wrong and the caller has been told so.
+// The files with their final names. Empty: one is invalid, and the request has been answered.
 std::optional<Files> read_files(const RequestPtr& request) {
   const auto parts = http::read_multipart(request->header("Content-Type").value_or(""), request->http().body, {});
   if (!parts) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view signature_names[] = {"key_id", "algorithm",    "exp",
                                                 "value",  "items_digest", "secrets_digest"};
 constexpr TextRule note_rule{.chars_max = 1'000};
-// What is in a signature is right or wrong, never too long.
+// The members of a signature are valid or not, but never too long.
 constexpr TextRule any_text{.chars_max = std::numeric_limits<std::size_t>::max()};
 
 void refuse_signature(const RequestPtr& request, std::string_view why) {
@@ -21,9 +21,9 @@ void refuse_signature(const RequestPtr& request, std::string_view why) {
 
 // A human's decision (I-15). It counts only when an approver key of the tenant signed it: the service key that carries
 // it may belong to a host that must not decide. Kept alive by the answer it waits for.
-class Deciding final : public std::enable_shared_from_this<Deciding> {
+class Decision final : public std::enable_shared_from_this<Decision> {
  public:
-  Deciding(const RequestPtr& request, model::Approval approval, DecisionInput input,
+  Decision(const RequestPtr& request, model::Approval approval, DecisionInput input,
            Callback<void(const model::Approval&)> done, Callback<void(const model::Problem&)> refused)
       : request_(request),
         approval_(std::move(approval)),
@@ -100,7 +100,7 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
     return std::ranges::any_of(input_.secrets, [&](const SecretInput& secret) { return secret.alias == alias; });
   }
 
-  // What is asked for must be supplied, or be on file by now.
+  // Requested secrets must be supplied with the decision, or stored already.
   void check_aliases() {
     for (const auto& item : approval_.requested_items) {
       if (item.kind == model::ItemKind::secret && item.alias && !is_supplied(*item.alias))
@@ -227,7 +227,7 @@ class Deciding final : public std::enable_shared_from_this<Deciding> {
 
 }  // namespace
 
-// An assertion of whatever shape is a wrong one, and not a wrong field (I-15): the problem is that of a forged one.
+// A malformed signature is an invalid signature and not an invalid field (I-15): the problem is that of a forged one.
 gates::Signature read_signature(const Fields& fields) {
   gates::Signature out;
   Findings findings;
@@ -251,7 +251,7 @@ std::optional<std::string> read_note(const Fields& fields) { return fields.text(
 
 void decide_on(const RequestPtr& request, model::Approval approval, DecisionInput input,
                Callback<void(const model::Approval&)> done, Callback<void(const model::Problem&)> refused) {
-  std::make_shared<Deciding>(request, std::move(approval), std::move(input), std::move(done), std::move(refused))
+  std::make_shared<Decision>(request, std::move(approval), std::move(input), std::move(done), std::move(refused))
       ->begin();
 }
 

@@ -1,5 +1,5 @@
-// A decision on an approval, from whoever brings it: proven, completed with what is asked for, and handed to the
-// engine.
+// A decision on an approval: its signature is verified, it is completed with the secrets that it needs, and the engine
+// applies it.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,18 @@ namespace sluice::api {
 
 struct DecisionInput {
   bool approve = false;
-  std::optional<gates::Signature> signature;  // empty: it counts without one
+  std::optional<gates::Signature> signature;  // empty: valid without a signature
   std::vector<SecretInput> secrets;
   std::optional<std::string> note;
   model::GateAnswers answers;
 };
 
-// The member `signature` of what `fields` has.
+// The member `signature` of `fields`.
 gates::Signature read_signature(const Fields& fields);
 std::optional<std::string> read_note(const Fields& fields);
 
-// Nothing about the approval is told or changed before the signature is proven. On failure the caller is told, and
-// `done` is not called; what the engine refuses is handed to `refused`, where that is given.
+// Nothing about the approval is disclosed or changed before the signature has been verified. Calls `done` with the
+// decided approval, or answers the request. If `refused` is given, it gets what the engine refuses.
 void decide_on(const RequestPtr& request, model::Approval approval, DecisionInput input,
                Callback<void(const model::Approval&)> done, Callback<void(const model::Problem&)> refused = nullptr);
 

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::size_t name_bytes_max = 255;  // of a file's name on Linux
 
-// What a worker makes of a body.
+// The result of reading a body on a worker thread.
 struct Reading {
-  std::string malformed;  // why it is none; empty: it is one
+  std::string malformed;  // reason why the body is invalid; empty if it is valid
   Findings findings;
   BagFiles files;
 };
@@ -47,7 +47,7 @@ std::optional<model::BagFile> look_at(const http::Part& part, const std::vector<
 Result<Reading> read_and_keep(const std::string& content_type, const net::Body& body,
                               const std::vector<std::string>& extensions, files::Contents& contents) {
   Reading reading;
-  const auto parts = http::read_multipart(content_type, body, {.parts_max = bag_request_files_max});
+  const auto parts = http::read_multipart(content_type, body, {.parts_max = upload_request_files_max});
   if (!parts) {
     reading.malformed = parts.error().what;
     return reading;
@@ -84,8 +84,9 @@ void keep(const RequestPtr& request, const BagFiles& files, Callback<void(const 
       });
 }
 
-void record(const RequestPtr& request, const BagPlace& place, BagFiles files, Callback<void(const BagFiles&)> then) {
-  std::vector<SandboxChange> deeds;
+void record(const RequestPtr& request, const UploadTarget& place, BagFiles files,
+            Callback<void(const BagFiles&)> then) {
+  std::vector<SandboxChange> changes;
   for (auto& file : files) {
     file.id = request->ids().make<model::FileId>();
     file.tenant_id = request->tenant().id;
@@ -93,10 +94,10 @@ void record(const RequestPtr& request, const BagPlace& place, BagFiles files, Ca
     file.run_id = place.run;
     file.source = place.source;
     file.created_at = request->now();
-    deeds.push_back({file.id.text(), audit_detail_of(file)});
+    changes.push_back({file.id.text(), audit_detail_of(file)});
   }
   record_sandbox(
-      request, "file.uploaded", std::move(deeds),
+      request, "file.uploaded", std::move(changes),
       [request, files = std::move(files), then = std::move(then)]() mutable { keep(request, files, std::move(then)); });
 }
 
@@ -107,7 +108,7 @@ std::string clean_file_name(std::string_view given) {
   for (const char c : given.substr(given.find_last_of("/\\") + 1)) {
     name += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '_' : c;
   }
-  // A leading dot would hide it, or lead upwards.
+  // A leading dot would hide the file, or lead to a parent folder.
   name.erase(0, std::min(name.find_first_not_of(". "), name.size()));
   while (name.ends_with('.') || name.ends_with(' ')) name.pop_back();
   return name.size() <= name_bytes_max ? name : "";
@@ -125,7 +126,7 @@ std::string audit_detail_of(const model::BagFile& file) {
   return out;
 }
 
-void take_files(const RequestPtr& request, BagPlace place, Callback<void(const BagFiles&)> then) {
+void take_uploads(const RequestPtr& request, UploadTarget place, Callback<void(const BagFiles&)> then) {
   const std::string content_type(request->header("Content-Type").value_or(""));
   if (!http::is_multipart(content_type) || request->header("Content-Encoding")) {
     return request->problem(model::Slug::unsupported_media_type, "The body must be multipart/form-data.");

@@ -1,4 +1,5 @@
-// Files that come into a bag: looked at whole, kept all or none.
+// Uploads of files: all files of a request are checked before the first is stored, and either all are stored or none
+//
 #pragma once
 
 #include <optional>
@@ -8,25 +9,25 @@
 
 namespace sluice::api {
 
-// Past it the socket is not read. What the configuration allows is less.
-inline constexpr std::size_t bag_request_bytes_max = 512 * 1024 * 1024;
-inline constexpr std::size_t bag_request_files_max = 50;
+// The socket is not read beyond this. The configured limit is lower.
+inline constexpr std::size_t upload_request_bytes_max = 512 * 1024 * 1024;
+inline constexpr std::size_t upload_request_files_max = 50;
 
-struct BagPlace {
+struct UploadTarget {
   std::optional<model::ConversationId> chat;
-  std::optional<model::RunId> run;  // whose sandbox sends them
+  std::optional<model::RunId> run;  // set if the sandbox of this run sends the files
   model::FileSource source = model::FileSource::upload;
 };
 
 using BagFiles = std::vector<model::BagFile>;
 
-// `then` is called when they are kept; otherwise the caller has been told.
-void take_files(const RequestPtr& request, BagPlace place, Callback<void(const BagFiles&)> then);
+// Calls `then` when the files are stored, or answers the request.
+void take_uploads(const RequestPtr& request, UploadTarget place, Callback<void(const BagFiles&)> then);
 
-// For the audit chain, as JSON.
+// The detail of an audit entry, as JSON.
 std::string audit_detail_of(const model::BagFile& file);
 
-// A name of one part that is safe to show and to write; empty when nothing is left of it, or too much.
+// A file name without folders that is safe to show and to write; empty if nothing is left of it, or too much.
 std::string clean_file_name(std::string_view given);
 
 }  // namespace sluice::api

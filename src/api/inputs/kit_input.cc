@@ -75,7 +75,7 @@ std::map<std::string, std::string> read_headers(const Fields& fields) {
   return headers;
 }
 
-// "{{secret:ALIAS}}" and nothing else: agents are shown to whoever may read them, so that the value itself is refused.
+// Only "{{secret:ALIAS}}": every reader of an agent sees this field, so the value itself is refused.
 bool is_placeholder(std::string_view text) {
   constexpr std::string_view begin = "{{secret:";
   constexpr std::string_view end = "}}";

@@ -1,4 +1,4 @@
-// The program that is the agent, and the tools it is given, as a caller writes them.
+// The type of an agent, its command and its tools, as a request describes them.
 #pragma once
 
 #include "api/request/fields.h"
@@ -10,16 +10,16 @@ inline constexpr std::string_view kit_names[] = {"agent_type", "command",   "mcp
                                                  "tools",      "code_mode", "workspace"};
 bool names_kit(const Fields& fields);
 
-// What is left out is as in `before`; null is the default. What is wrong is in the findings.
+// Members that are left out are as in `before`; null is the default. What is invalid is in the findings.
 model::AgentKit read_kit(const RequestPtr& request, const Fields& fields, const model::AgentKit& before);
 
-// A tool's name, description and JSON schema. `name` must be there.
+// Reads name, description and JSON schema of a tool. `name` is required.
 model::HostTool read_host_tool(const Fields& fields);
 
 // "native, claude-code, …"
 std::string agent_type_words();
-// The id of an agent program's session, as itself or as the value of the event that told it ({"sessionId": …}). Refused
-// when it cannot be one.
+// The id of an agent program's session, as a text or as the value of the event that contains it ({"sessionId": …}). An
+// invalid id is refused.
 std::optional<std::string> read_session_id(const Fields& fields, std::string_view name);
 
 }  // namespace sluice::api

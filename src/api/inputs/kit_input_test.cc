@@ -35,7 +35,7 @@ TEST_F(KitInputTest, H_1_an_agent_is_native_unless_it_says_another_type) {
             std::string::npos);
 }
 
-TEST_F(KitInputTest, H_1_a_command_belongs_to_a_program_of_ones_own) {
+TEST_F(KitInputTest, H_1_a_command_is_only_for_agents_of_the_type_acp) {
   expect_wrong(R"("agent_type":"acp")", "/command");
   expect_wrong(R"("agent_type":"acp","command":[])", "/command");
   expect_wrong(R"("agent_type":"acp","command":[""])", "/command/0");
@@ -178,7 +178,7 @@ TEST_F(KitInputTest, H_6_tools_are_called_only_where_the_operator_lets_them) {
   EXPECT_EQ(make(R"("mcp_servers":[{"name":"a","command":["x"]}])")->status, 201) << "a box calls by its own policy";
 }
 
-TEST_F(KitInputTest, H_3_a_message_may_name_the_session_to_go_on_with) {
+TEST_F(KitInputTest, H_3_a_message_may_name_the_session_that_continues) {
   const auto conversation = make_conversation();
   const auto say = [&](const std::string& session) {
     return post("/v1/conversations/" + conversation + "/messages", R"({"content":"x","session_id":)" + session + "}");

@@ -22,7 +22,7 @@ std::optional<OnCapacity> on_capacity_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<model::Problem> problem_of_missing(const RequestPtr& request, const Named& named,
+std::optional<model::Problem> problem_of_missing(const RequestPtr& request, const NamedMaterials& named,
                                                  const store::FoundMaterials& found) {
   Findings findings;
   if (named.names.repository && !found.repository) {
@@ -39,7 +39,7 @@ std::optional<model::Problem> problem_of_missing(const RequestPtr& request, cons
 }
 
 // Answers only where the store cannot say.
-void look_for_materials(const RequestPtr& request, Named named,
+void look_for_materials(const RequestPtr& request, NamedMaterials named,
                         Callback<void(store::FoundMaterials, std::optional<model::Problem>)> then) {
   if (named.empty()) return then({}, std::nullopt);
   auto names = named.names;
@@ -122,15 +122,15 @@ engine::Send send_of(const RequestPtr& request, MessageInput input,
   return out;
 }
 
-Named named_by(const MessageInput& input, std::string at) {
-  Named out{.at = std::move(at)};
+NamedMaterials named_by(const MessageInput& input, std::string at) {
+  NamedMaterials out{.at = std::move(at)};
   out.names.repository = input.repository_id;
   if (input.skill_ids) out.names.skills = *input.skill_ids;
   out.names.environment = input.env_name;
   return out;
 }
 
-void find_materials(const RequestPtr& request, Named named, Callback<void(store::FoundMaterials)> then) {
+void find_materials(const RequestPtr& request, NamedMaterials named, Callback<void(store::FoundMaterials)> then) {
   look_for_materials(
       request, std::move(named),
       [request, then = std::move(then)](store::FoundMaterials found, std::optional<model::Problem> problem) mutable {
@@ -138,7 +138,7 @@ void find_materials(const RequestPtr& request, Named named, Callback<void(store:
       });
 }
 
-void check_materials(const RequestPtr& request, std::vector<Named> named,
+void check_materials(const RequestPtr& request, std::vector<NamedMaterials> named,
                      Callback<void(std::optional<model::Problem>)> then) {
   if (named.empty()) return then(std::nullopt);
   auto next = std::move(named.back());

@@ -1,5 +1,5 @@
-// Secrets as a caller supplies them. Their values are never told again, not even when they are wrong;
-// nor is a name that is no alias, because it may be a value in the wrong place.
+// Secrets in a request. Their values never appear in an answer, even if they are invalid; nor does an invalid alias,
+// because it may be a value in the wrong place.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ namespace sluice::api {
 struct SecretInput {
   std::string alias;
   std::string value;
-  std::optional<std::vector<std::string>> hosts;  // empty: the caller names none
+  std::optional<std::vector<std::string>> hosts;  // empty: the client names no hosts
   std::optional<uint8_t> places;
 };
 
-// `secrets`: {ALIAS: "value" | {"value", "hosts"?, "places"?}}, at most 50. What is wrong is in the findings.
+// `secrets`: {ALIAS: "value" | {"value", "hosts"?, "places"?}}, at most 50. What is invalid is in the findings.
 std::vector<SecretInput> read_secrets(const Fields& fields);
 
-// Whose they are.
+// The owner of secrets.
 struct SecretOwner {
   model::SecretScope scope = model::SecretScope::conversation;
   Ulid id;
@@ -31,15 +31,15 @@ struct SecretOwner {
 std::vector<model::SealedSecret> seal(const RequestPtr& request, const SecretOwner& owner,
                                       std::vector<SecretInput> secrets);
 
-// That they were put, for the audit chain.
+// The entry of the audit chain for stored secrets.
 model::AuditEntry audit_of_put(const RequestPtr& request, const SecretOwner& owner,
                                const std::vector<model::SealedSecret>& secrets);
 
-// Keeps them and tells the engine; on failure the caller is told, and `then` is not called.
+// Stores the secrets and informs the engine, then calls `then`; answers the request if that fails.
 void keep_secrets(const RequestPtr& request, const SecretOwner& owner, std::vector<SecretInput> secrets,
                   Callback<void()> then);
 
-// An entry for the audit chain about the caller's own deed.
+// An entry of the audit chain for an action of the caller.
 model::AuditEntry audit_of(const RequestPtr& request, std::string action, std::string subject, std::string detail);
 
 }  // namespace sluice::api

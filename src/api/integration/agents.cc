@@ -142,17 +142,17 @@ std::optional<std::optional<model::EnvironmentId>> read_environment(const Fields
   return id;
 }
 
-Named named_by_agent(const std::vector<model::SkillId>& skills,
-                     const std::optional<model::EnvironmentId>& environment) {
-  Named out{.environment_member = "environment_id"};
+NamedMaterials named_by_agent(const std::vector<model::SkillId>& skills,
+                              const std::optional<model::EnvironmentId>& environment) {
+  NamedMaterials out{.environment_member = "environment_id"};
   for (const auto& id : skills) out.names.skills.push_back(id.text());
   if (environment) out.names.environment = environment->text();
   return out;
 }
 
 // A sandbox sees how agents are made, but not what they show to others: a header or a variable may be a key.
-void hide_from_guests(const RequestPtr& request, model::Agent& agent) {
-  if (!request->is_guest()) return;
+void hide_from_sandboxes(const RequestPtr& request, model::Agent& agent) {
+  if (!request->is_sandbox()) return;
   for (auto& server : agent.kit.mcp_servers) {
     server.headers.clear();
     server.environment.clear();
@@ -172,7 +172,7 @@ bool refused_for_model(const RequestPtr& request, const model::Agent& agent) {
 }  // namespace
 
 void list_agents(const RequestPtr& request) {
-  list_rows<model::Agent>(request, &store::Store::agents, hide_from_guests);
+  list_rows<model::Agent>(request, &store::Store::agents, hide_from_sandboxes);
 }
 
 void create_agent(const RequestPtr& request) {
@@ -209,7 +209,7 @@ void create_agent(const RequestPtr& request) {
   });
 }
 
-void get_agent(const RequestPtr& request) { get_row<model::Agent>(request, &store::Store::agent, hide_from_guests); }
+void get_agent(const RequestPtr& request) { get_row<model::Agent>(request, &store::Store::agent, hide_from_sandboxes); }
 
 namespace {
 

@@ -184,7 +184,7 @@ TEST_F(AgentsTest, I_16_a_policy_is_kept_as_it_was_given_and_replaced_as_a_whole
   EXPECT_EQ(patch(path, R"({"policy":null})")->member("policy"), "[]");
 }
 
-TEST_F(AgentsTest, I_16_a_rule_that_is_none_is_422_and_says_where) {
+TEST_F(AgentsTest, I_16_an_invalid_rule_is_422_with_its_pointer) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"{}", "/policy"},
       {"[1]", "/policy/0"},

@@ -23,9 +23,9 @@ store::ApprovalFilter read_filter(const Query& query) {
   return out;
 }
 
-// Empty when it was wrong and the caller has been told so.
+// Empty: the decision is invalid, and the request has been answered.
 std::optional<DecisionInput> read_decision(const RequestPtr& request, bool approve) {
-  // An assertion with a number that no clock has is a wrong assertion, and not a body that cannot be read.
+  // A signature with an impossible time is an invalid signature, not a body that cannot be parsed.
   const auto body = read_body(request, Numbers::saturated);
   if (!body) return std::nullopt;
   Findings findings;

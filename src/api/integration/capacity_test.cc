@@ -22,7 +22,7 @@ class CapacityTest : public ApiTest {
   }
 };
 
-TEST_F(CapacityTest, I_13_capacity_is_told_as_it_is) {
+TEST_F(CapacityTest, I_13_capacity_is_reported) {
   with_places(2);
   const auto idle = get("/v1/capacity");
   EXPECT_EQ(idle->status, 200);
@@ -56,7 +56,7 @@ TEST_F(CapacityTest, I_12_without_a_place_a_message_is_refused_and_nothing_is_cr
   EXPECT_EQ(post("/v1/conversations", R"({"on_capacity":"wait"})")->status, 422);
 }
 
-TEST_F(CapacityTest, I_12_whoever_holds_is_told_its_position_and_gets_the_place) {
+TEST_F(CapacityTest, I_12_a_held_message_gets_its_position_and_then_the_slot) {
   with_places(1);
   send(make_conversation(), "one");
   const auto held = send_holding(make_conversation());

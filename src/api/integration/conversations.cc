@@ -34,7 +34,7 @@ std::optional<model::Runtime> read_runtime(const Fields& fields, const model::Te
   const int64_t most = std::min(limits.max_sticky_ttl_seconds, model::sticky_ttl_seconds_max);
   const auto ttl = inner->integer("sticky_ttl_seconds", model::sticky_ttl_seconds_min, most);
   if (inner->null("sticky_ttl_seconds")) out.sticky_ttl_seconds = model::Runtime{}.sticky_ttl_seconds;
-  // One that nobody named gives way to a limit that was lowered since.
+  // A default gives way to a limit that was lowered since.
   out.sticky_ttl_seconds = ttl.value_or(std::min(out.sticky_ttl_seconds, most));
   return out;
 }
@@ -65,7 +65,7 @@ void refuse_secrets(const Fields& message) {
   message.refuse("secrets", "come with createMessage; create the conversation first");
 }
 
-// Empty when it was wrong and the caller has been told so.
+// Empty: the body is invalid, and the request has been answered.
 std::optional<ConversationInput> read_conversation(const RequestPtr& request) {
   const auto body = read_body(request);
   if (!body) return std::nullopt;
@@ -153,8 +153,8 @@ void create_with_message(const RequestPtr& request, ConversationInput input) {
 
 void create(const RequestPtr& request, ConversationInput input) {
   if (input.initial_message) return create_with_message(request, std::move(input));
-  // The answer names the agent and what kind it is. One that is not there is the store's to refuse: a replay is told
-  // even when the agent is gone since.
+  // The answer names the agent and its type. A missing agent is refused by the store, because a replay is answered even
+  // if its agent was deleted since.
   const auto named = input.conversation.agent_id;
   auto found = [request, input = std::move(input)](const Result<model::Agent>& agent) mutable {
     if (!agent && agent.error().kind != ErrorKind::not_found) return request->fail(agent.error());
@@ -226,7 +226,7 @@ void patch_conversation(const RequestPtr& request, model::ConversationId id, con
     if (const auto refusal = refusal_of_sticky(request, *patch.runtime, before->runtime))
       return request->problem(*refusal);
   }
-  Named named{.names = {.repository = patch.repository_id.value_or(std::nullopt)}};
+  NamedMaterials named{.names = {.repository = patch.repository_id.value_or(std::nullopt)}};
   find_materials(request, std::move(named), [request, id, patch = std::move(patch)](const auto&) mutable {
     update_if_agent_is_there(request, id, std::move(patch));
   });
@@ -237,7 +237,7 @@ void patch_conversation(const RequestPtr& request, model::ConversationId id, con
 void create_conversation(const RequestPtr& request) {
   auto input = read_conversation(request);
   if (!input || (input->initial_message && refused_while_draining(request))) return;
-  std::vector<Named> named = {{.names = {.repository = input->conversation.repository_id}}};
+  std::vector<NamedMaterials> named = {{.names = {.repository = input->conversation.repository_id}}};
   if (input->initial_message) named.push_back(named_by(*input->initial_message, "/initial_message"));
   check_materials(request, std::move(named),
                   [request, input = std::move(*input)](std::optional<model::Problem> missing) mutable {

@@ -19,7 +19,7 @@ TEST_F(ConversationsTest, A_conversation_is_created_with_every_word_it_was_given
   EXPECT_EQ(get(answer->header("Location"))->body, answer->body);
 }
 
-TEST_F(ConversationsTest, With_an_initial_message_the_stream_carries_the_conversation_I_2) {
+TEST_F(ConversationsTest, The_stream_of_an_initial_message_carries_the_conversation_I_2) {
   const auto stream = post("/v1/conversations", R"({"title":"T","initial_message":{"content":"hello"}})");
   EXPECT_EQ(stream->status, 200);
   EXPECT_EQ(stream->header("Content-Type"), "application/x-ndjson");
@@ -122,7 +122,7 @@ TEST_F(ConversationsTest, A_body_that_is_not_JSON_is_400_and_another_media_type_
   EXPECT_EQ(post("/v1/conversations", "{}", {{"Content-Encoding", "Identity"}})->status, 201);
 }
 
-TEST_F(ConversationsTest, What_keeps_a_body_from_being_read_is_said_precisely) {
+TEST_F(ConversationsTest, The_problem_of_an_unreadable_body_is_precise) {
   const auto detail = [&](std::string body) {
     const auto answer = post("/v1/conversations", std::move(body));
     EXPECT_EQ(answer->slug(), "malformed-request");

@@ -39,7 +39,7 @@ TEST_F(DecisionsTest, I_14_an_approval_is_listed_and_got_and_its_message_waits) 
   EXPECT_EQ(ask_as("GET", "/v1/approvals", {.key = other.key})->member("data"), "[]");
 }
 
-TEST_F(DecisionsTest, I_15_a_signed_approval_lets_the_run_go_on_in_the_same_stream) {
+TEST_F(DecisionsTest, I_15_a_signed_approval_continues_the_run_in_the_same_stream) {
   const auto key = make_key(acme);
   park({an_action()});
   const auto answer = approve(key, R"(,"note":"Fine.")");
@@ -218,7 +218,7 @@ TEST_F(DecisionsTest, I_15_of_two_decisions_one_counts) {
   EXPECT_EQ(status(), "approved");
 }
 
-TEST_F(DecisionsTest, I_14_after_its_time_nobody_can_approve) {
+TEST_F(DecisionsTest, I_14_an_expired_approval_cannot_be_approved) {
   const auto key = make_key(acme);
   park({an_action()});
   loop.advance({engine::EngineOptions{}.approval_seconds * 1000 + 1});
@@ -243,7 +243,7 @@ TEST_F(DecisionsTest, I_15_a_tenant_can_require_that_decisions_are_bound_to_thei
   EXPECT_EQ(answer->status, 200) << answer->body;
 }
 
-TEST_F(DecisionsTest, I_17_secrets_that_are_asked_for_must_come_or_be_on_file) {
+TEST_F(DecisionsTest, I_17_requested_secrets_must_be_supplied_or_stored) {
   const auto key = make_key(acme);
   park({a_secret("CRM_KEY", {"api.crm.example"}), a_secret("ERP_KEY", {"erp.example"})});
   const auto missing = approve(key, R"(,"secrets":{"CRM_KEY":"value-1234"})");
@@ -300,7 +300,7 @@ TEST_F(DecisionsTest, I_17_an_archived_conversation_takes_no_secrets_and_its_gat
   EXPECT_EQ(approve(key, R"(,"secrets":{"CRM_KEY":"value-1234"})")->status, 200);
 }
 
-TEST_F(DecisionsTest, I_17_an_approver_can_name_other_hosts_than_were_asked_for) {
+TEST_F(DecisionsTest, I_17_an_approver_can_name_other_hosts_than_the_requested_ones) {
   const auto key = make_key(acme);
   park({a_secret("CRM_KEY", {"api.crm.example"})});
   approve(key, R"(,"secrets":{"CRM_KEY":{"value":"value-1234","hosts":["crm.example"],"places":["header"]}})");

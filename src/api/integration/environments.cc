@@ -13,8 +13,8 @@ void fail(const RequestPtr& request, const Error& error, const std::string& name
 }
 
 // Keys stand in variables, and in scripts. A sandbox has those of its own environment, and sees no other's.
-void hide_from_guests(const RequestPtr& request, model::Environment& environment) {
-  if (!request->is_guest()) return;
+void hide_from_sandboxes(const RequestPtr& request, model::Environment& environment) {
+  if (!request->is_sandbox()) return;
   environment.variables.clear();
   environment.script.clear();
 }
@@ -22,7 +22,7 @@ void hide_from_guests(const RequestPtr& request, model::Environment& environment
 }  // namespace
 
 void list_environments(const RequestPtr& request) {
-  list_rows<model::Environment>(request, &store::Store::environments, hide_from_guests);
+  list_rows<model::Environment>(request, &store::Store::environments, hide_from_sandboxes);
 }
 
 void create_environment(const RequestPtr& request) {
@@ -47,7 +47,7 @@ void create_environment(const RequestPtr& request) {
 }
 
 void get_environment(const RequestPtr& request) {
-  get_row<model::Environment>(request, &store::Store::environment, hide_from_guests);
+  get_row<model::Environment>(request, &store::Store::environment, hide_from_sandboxes);
 }
 
 void update_environment(const RequestPtr& request) {

@@ -1,4 +1,4 @@
-// The Integration API, for service keys.
+// The Integration API: the endpoints below /v1 for service keys, and the same resources below /api/workspaces.
 #pragma once
 
 #include "api/request/route.h"

@@ -76,7 +76,7 @@ TEST_F(MaterialsTest, Variables_that_would_change_the_programs_themselves_are_re
   EXPECT_EQ(script(limits::setup_script_bytes_max), 201);
 }
 
-TEST_F(MaterialsTest, What_a_message_names_must_be_there_I_25) {
+TEST_F(MaterialsTest, Materials_named_by_a_message_must_exist_I_25) {
   const auto conversation = "/v1/conversations/" + make_conversation() + "/messages";
   const auto skill = make_skill("pdf");
   const int before = disk.write_count();

@@ -18,7 +18,7 @@ std::optional<store::Order> order_named(std::string_view name) {
   return std::nullopt;
 }
 
-// Is the answer wanted as a stream?
+// Whether the client wants a stream.
 bool read_stream_flag(const Query& query) {
   const auto stream = query.find("stream");
   if (!stream || *stream == "true") return true;
@@ -40,7 +40,7 @@ void send_on(const RequestPtr& request, engine::Send send, wire::Format format) 
   });
 }
 
-// They are kept in the same write as the message: one that is refused changes nothing.
+// Secrets are stored in the same write as the message: a refused message changes nothing.
 void add_secrets(const RequestPtr& request, model::ConversationId conversation, std::vector<SecretInput> secrets,
                  engine::Send& send) {
   if (secrets.empty()) return;
@@ -49,22 +49,22 @@ void add_secrets(const RequestPtr& request, model::ConversationId conversation, 
   send.audit.push_back(audit_of_put(request, owner, send.secrets));
 }
 
-// A user's message is there and was never told: worth other words than a message that is not there.
-void tell_no_events(const RequestPtr& request, model::MessageId message) {
+// The message of a user exists and has no events, which deserves another problem than a missing message.
+void answer_no_events(const RequestPtr& request, model::MessageId message) {
   request->store().message(request->tenant().id, message, [request](const Result<store::StoredMessage>& found) {
     if (!found) return request->fail(found.error());
     request->problem(model::Slug::not_found, "A message of the user has no events; the answer to it has.");
   });
 }
 
-void tell_events(const RequestPtr& request, const model::Run& run, Wanted wanted) {
-  const auto open = [request, run, wanted](Follows follows) {
-    // An EventSource comes back for ever, unless it is told that there is no content.
-    if (follows == Follows::nothing && wire::is_sse(wanted.format)) return request->no_content();
-    open_stream(request, {.run = run, .format = wanted.format, .after = wanted.after});
+void stream_events(const RequestPtr& request, const model::Run& run, StreamPosition position) {
+  const auto open = [request, run, position](Follows follows) {
+    // An EventSource reconnects for ever, unless it gets 204.
+    if (follows == Follows::nothing && wire::is_sse(position.format)) return request->no_content();
+    open_stream(request, {.run = run, .format = position.format, .after = position.after});
   };
-  if (wanted.after < 0) return open(Follows::something);
-  find_event(request, run, wanted, open);
+  if (position.after < 0) return open(Follows::something);
+  find_event(request, run, position, open);
 }
 
 }  // namespace
@@ -129,14 +129,14 @@ void stream_message_events(const RequestPtr& request) {
   const auto message = request->path_id<model::MessageId>();
   if (!message) return request->not_found();
   Findings findings;
-  const auto wanted = read_wanted(request, findings);
+  const auto position = read_stream_position(request, findings);
   if (refused(request, findings)) return;
 
   request->store().run_of_message(request->tenant().id, *message,
-                                  [request, message = *message, wanted](const Result<model::Run>& run) {
-                                    if (run) return tell_events(request, run.value(), wanted);
+                                  [request, message = *message, position](const Result<model::Run>& run) {
+                                    if (run) return stream_events(request, run.value(), position);
                                     if (run.error().kind == ErrorKind::not_found)
-                                      return tell_no_events(request, message);
+                                      return answer_no_events(request, message);
                                     request->fail(run.error());
                                   });
 }

@@ -51,7 +51,7 @@ TEST_F(MessagesTest, The_list_shows_the_message_byte_for_byte_as_the_stream_did_
       404);
 }
 
-TEST_F(MessagesTest, What_is_given_with_a_message_reaches_the_run_and_the_record) {
+TEST_F(MessagesTest, Materials_of_a_message_reach_the_run_and_its_record) {
   const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const auto words =
       R"("repository_id":")" + make_repository("r") + R"(","skill_ids":[")" + make_skill("a") + R"("],"env":{"K":"V"})";

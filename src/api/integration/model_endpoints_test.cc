@@ -8,7 +8,7 @@ class ModelEndpointsTest : public ApiTest {
   Answer make(std::string body) { return post("/v1/model-endpoints", std::move(body)); }
 };
 
-TEST_F(ModelEndpointsTest, Are_made_listed_changed_and_deleted_on_both_surfaces) {
+TEST_F(ModelEndpointsTest, Model_endpoints_are_created_listed_changed_and_deleted_on_both_surfaces) {
   const auto made = make(R"({"name":"lab","provider":"openai-chat","base_url":"http://127.0.0.1:9/v1",)"
                          R"("key_alias":"LAB_KEY","models":["small"]})");
   ASSERT_EQ(made->status, 201) << made->body;
@@ -39,7 +39,7 @@ TEST_F(ModelEndpointsTest, An_agent_takes_provider_address_and_key_from_the_endp
   EXPECT_EQ(remove("/v1/model-endpoints/lab")->status, 204);
 }
 
-TEST_F(ModelEndpointsTest, What_is_wrong_is_said_where_it_is) {
+TEST_F(ModelEndpointsTest, Invalid_members_are_refused_with_their_pointers) {
   make(R"({"name":"lab","provider":"openai-chat","models":["small"]})");
   const auto expect_fault = [](const Answer& answer, const std::string& pointer) {
     EXPECT_EQ(answer->status, 422) << answer->body;

@@ -1,4 +1,4 @@
-// Which model, as a caller names it: provider and name, or an endpoint of the workspace's and a name.
+// The model in a request: provider and name, or a model endpoint of the workspace and a name.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace sluice::api::integration {
 
 struct ModelInput {
   model::ModelChoice choice;
-  std::optional<std::string> endpoint;  // its id or name; provider, base_url and key_alias are to be taken from it
+  std::optional<std::string> endpoint;  // id or name; the endpoint sets provider, base_url and key_alias
 };
 
 // The member `model`.
@@ -20,7 +20,7 @@ void check_provider(const RequestPtr& request, const Fields& model, const std::s
 std::optional<std::string> read_key_alias(const Fields& model);
 std::optional<std::string> read_base_url(const Fields& model);
 
-// Calls `then` with the choice, or tells the caller that there is no such endpoint, or no such model at it.
+// Calls `then` with the choice, or answers that the endpoint or the model does not exist.
 void resolve_model(const RequestPtr& request, std::optional<ModelInput> input,
                    Callback<void(std::optional<model::ModelChoice>)> then);
 

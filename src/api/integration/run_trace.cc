@@ -77,14 +77,14 @@ std::string result_json(const model::Run& run, const std::optional<model::RunEve
 
 void stream_run_trace(const RequestPtr& request) {
   Findings findings;
-  const auto wanted = read_wanted_trace(request, findings);
+  const auto position = read_trace_position(request, findings);
   if (refused(request, findings)) return;
-  with_run(request, [request, wanted](const model::Run& run) {
-    const auto open = [request, wanted, run](Follows) {
-      open_stream(request, {.run = run, .format = wanted.format, .after = wanted.after});
+  with_run(request, [request, position](const model::Run& run) {
+    const auto open = [request, position, run](Follows) {
+      open_stream(request, {.run = run, .format = position.format, .after = position.after});
     };
-    if (wanted.after < 0) return open(Follows::something);
-    find_event(request, run, wanted, open);
+    if (position.after < 0) return open(Follows::something);
+    find_event(request, run, position, open);
   });
 }
 

@@ -22,7 +22,7 @@ TEST_F(RunsTest, Runs_are_listed_newest_first_and_by_conversation) {
   EXPECT_EQ(one->text("message_id"), first->header("X-Message-Id"));
 }
 
-TEST_F(RunsTest, A_cancelled_run_is_over_and_its_stream_says_so) {
+TEST_F(RunsTest, A_cancelled_run_is_over_and_its_stream_ends_with_that) {
   const auto stream = send(make_conversation(), "hello");
   const auto path = "/v1/runs/" + stream->header("X-Run-Id") + "/cancel";
   const auto answer = post(path, "");
@@ -59,7 +59,7 @@ TEST_F(RunsTest, A_run_that_is_over_cannot_be_cancelled) {
   EXPECT_EQ(answer->slug(), "run-finished");
 }
 
-TEST_F(RunsTest, A_run_cancelled_under_a_waiting_caller_is_told_as_a_problem_I_20) {
+TEST_F(RunsTest, A_client_that_waits_gets_a_problem_when_its_run_is_cancelled_I_20) {
   const auto waiting =
       post("/v1/conversations/" + make_conversation() + "/messages?stream=false", R"({"content":"hello"})");
   const auto run = json::Document::parse(get("/v1/runs?limit=1")->body);

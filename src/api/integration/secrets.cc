@@ -54,7 +54,7 @@ void put(const RequestPtr& request, SecretScope scope) {
   keep_secrets(request, *owner, std::move(secrets), [request, owner = *owner] { answer_secrets(request, owner); });
 }
 
-// `look` asks the store for the owner, so that there is a difference between nobody and nothing.
+// `look` asks the store for the owner, so that a missing owner and an owner without secrets get different answers.
 template <typename AnyId, typename Look>
 void list_of(const RequestPtr& request, SecretScope scope, Look look) {
   const auto owner = owner_in_path<AnyId>(request, scope);

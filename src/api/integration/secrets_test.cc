@@ -100,7 +100,7 @@ TEST_F(SecretsTest, I_17_of_an_archived_conversation_are_destroyed_and_not_put_a
   EXPECT_EQ(get(path + "/secrets")->member("data"), "[]") << "un-archiving does not bring them back";
 }
 
-TEST_F(SecretsTest, An_owner_has_at_most_a_hundred_and_is_told_so) {
+TEST_F(SecretsTest, An_owner_has_at_most_a_hundred_secrets) {
   const auto path = "/v1/conversations/" + make_conversation() + "/secrets";
   const auto more = [](std::string text) { return std::regex_replace(text, std::regex("A_"), "B_"); };
   EXPECT_EQ(put(path, many(50))->status, 200);
@@ -114,7 +114,7 @@ TEST_F(SecretsTest, An_owner_has_at_most_a_hundred_and_is_told_so) {
   EXPECT_EQ(put(path, R"({"secrets":{"A_1":"changed-since"}})")->status, 200);
 }
 
-TEST_F(SecretsTest, I_17_that_are_wrong_are_422_and_their_values_are_not_told) {
+TEST_F(SecretsTest, I_17_invalid_secrets_are_422_and_their_values_do_not_appear) {
   const auto path = "/v1/conversations/" + make_conversation() + "/secrets";
   const std::string value = "s3cret-value";
   for (const auto& secrets : Texts{"null",
@@ -155,7 +155,7 @@ TEST_F(SecretsTest, I_17_that_are_wrong_are_422_and_their_values_are_not_told) {
   EXPECT_EQ(put(path, R"({"secrets":{"PEM":"-----BEGIN-----\nline\n"}})")->status, 200) << "lines are no fault";
 }
 
-TEST_F(SecretsTest, Of_nobody_are_404) {
+TEST_F(SecretsTest, Secrets_of_an_unknown_owner_are_404) {
   for (const auto& path :
        Texts{"/v1/conversations/con_00000000000000000000000000/secrets",
              "/v1/agents/agt_00000000000000000000000000/secrets", "/v1/agents/" + other.agent.text() + "/secrets"}) {

@@ -118,7 +118,7 @@ Result<model::Skill> keep_bundle(const GivenBundle& given, files::Contents& cont
   return skill;
 }
 
-void tell_bundle_is_wrong(const RequestPtr& request, const Error& error) {
+void refuse_bundle(const RequestPtr& request, const Error& error) {
   if (error.kind != ErrorKind::invalid) return request->fail(error);
   request->invalid("/files", error.what);
 }
@@ -146,7 +146,7 @@ void with_bundle(const RequestPtr& request, Callback<void(model::Skill)> then) {
   on_worker<model::Skill>(
       request, request->tenant().id, [given = std::move(*given), &contents] { return keep_bundle(given, contents); },
       [request, then = std::move(then)](Result<model::Skill> skill) mutable {
-        if (!skill) return tell_bundle_is_wrong(request, skill.error());
+        if (!skill) return refuse_bundle(request, skill.error());
         then(std::move(skill).take());
       });
 }

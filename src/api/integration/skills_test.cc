@@ -81,7 +81,7 @@ TEST_F(SkillsTest, A_bad_bundle_is_refused_with_its_reason_and_nothing_is_kept) 
   EXPECT_EQ(get("/v1/skills")->member("data"), "[]");
 }
 
-TEST_F(SkillsTest, A_full_disk_is_told_and_keeps_nothing) {
+TEST_F(SkillsTest, A_full_disk_is_a_problem_and_nothing_is_stored) {
   contents.full = true;
   EXPECT_EQ(push(packed({{"SKILL.md", head("pdf")}}))->slug(), "unavailable");
   EXPECT_EQ(get("/v1/skills")->member("data"), "[]");

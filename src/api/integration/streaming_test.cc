@@ -114,7 +114,7 @@ TEST_F(StreamingTest, A_reader_comes_back_at_any_seq_and_reads_the_rest_I_8) {
   }
 }
 
-TEST_F(StreamingTest, A_seq_that_was_never_told_is_422_before_the_stream_begins) {
+TEST_F(StreamingTest, A_seq_beyond_the_last_event_is_422_before_the_stream_begins) {
   agent_says("One");  // seq 1
   EXPECT_EQ(get(events + "?after=1")->status, 200);
   const auto beyond = get(events + "?after=2");
@@ -139,7 +139,7 @@ TEST_F(StreamingTest, Messages_of_the_user_have_no_events) {
   EXPECT_EQ(missing->text("detail"), "There is no such message.");
 }
 
-TEST_F(StreamingTest, An_event_source_that_has_the_last_event_is_told_to_stay_away) {
+TEST_F(StreamingTest, An_event_source_that_has_the_last_event_gets_204) {
   const auto of_last = [&] { return get_sse(events, {{"Last-Event-ID", "1"}}); };
   agent_says("Hi");  // seq 1
   EXPECT_EQ(of_last()->status, 200) << "more is to come";
@@ -201,7 +201,7 @@ TEST_F(StreamingTest, Only_a_quiet_event_stream_is_kept_alive_with_comments) {
   EXPECT_EQ(sse.use_count(), 1);
 }
 
-TEST_F(StreamingTest, HEAD_tells_the_head_and_reads_nothing) {
+TEST_F(StreamingTest, HEAD_gets_the_head_and_reads_nothing) {
   const auto head = ask_as("HEAD", events, {.key = acme.key});
   EXPECT_EQ(head->status, 200);
   EXPECT_EQ(head->header("Content-Type"), "application/x-ndjson");

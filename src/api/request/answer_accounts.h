@@ -1,5 +1,5 @@
-// How much of each tenant's answers waits unread in memory, over all its connections: what one tenant's clients do not
-// read must not take the memory of the others. An account lives as long as a connection that is charged to it.
+// Counts the unread bytes of each tenant's answers over all its connections: clients of one tenant that do not read
+// must not use the memory of the others. An account exists as long as a connection is charged to it.
 #pragma once
 
 #include <map>

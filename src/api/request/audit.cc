@@ -37,7 +37,7 @@ void record_of_operator(const RequestPtr& request, model::AuditEntry entry, Call
 
 void record_sandbox(const RequestPtr& request, std::string_view action, std::vector<SandboxChange> changes,
                     Callback<void()> then) {
-  if (!request->is_guest()) return then();
+  if (!request->is_sandbox()) return then();
   std::vector<model::AuditEntry> entries;
   for (auto& change : changes) {
     auto entry_action = action;
@@ -65,7 +65,7 @@ void record_sandbox(const RequestPtr& request, std::string_view action, std::str
 
 void record_sandbox_once(const RequestPtr& request, std::string_view action, std::string subject, std::string detail,
                          Callback<void()> then) {
-  if (!request->is_guest()) return then();
+  if (!request->is_sandbox()) return then();
   auto& recorded = request->services().recorded_changes;
   const auto change = request->actor() + ' ' + std::string(action) + ' ' + subject;
   if (recorded.has(change)) return then();

@@ -18,7 +18,7 @@ TEST_F(AuthenticationTest, The_scheme_is_read_whatever_its_case_and_spacing) {
   }
 }
 
-TEST_F(AuthenticationTest, Two_credentials_are_none) {
+TEST_F(AuthenticationTest, Two_credentials_in_one_request_are_refused) {
   const net::Headers twice = {{"Authorization", "Bearer " + acme.key}, {"authorization", "Bearer " + acme.key}};
   EXPECT_EQ(ask_as("GET", "/v1/runs", {.headers = twice})->status, 401);
 }
@@ -29,7 +29,7 @@ TEST_F(AuthenticationTest, A_revoked_key_stops_at_once_although_it_was_remembere
   EXPECT_EQ(get("/v1/runs")->status, 401);
 }
 
-TEST_F(AuthenticationTest, A_key_revoked_by_somebody_else_stops_when_the_memory_ends) {
+TEST_F(AuthenticationTest, A_key_revoked_on_another_node_stops_when_its_cache_entry_expires) {
   EXPECT_EQ(get("/v1/runs")->status, 200);
   store.revoke_service_key(acme.id, acme.key_id, loop.now(), [](Result<model::ServiceKey> key) { ASSERT_TRUE(key); });
   loop.settle();
@@ -52,7 +52,7 @@ TEST_F(AuthenticationTest, A_lookup_under_way_during_a_revocation_is_not_remembe
   loop.settle();
   authentication.identify(header, [&](Result<Identity> identity) {
     ASSERT_TRUE(identity);
-    EXPECT_TRUE(std::holds_alternative<Nobody>(identity.value()));
+    EXPECT_TRUE(std::holds_alternative<Unknown>(identity.value()));
     ++answers;
   });
   loop.settle();
@@ -88,14 +88,14 @@ class BoxAuthenticationTest : public ApiTest {
   std::string run;
 };
 
-TEST_F(BoxAuthenticationTest, S_4_A_box_reads_its_own_workspace_until_its_run_is_over) {
+TEST_F(BoxAuthenticationTest, S_4_a_sandbox_reads_its_own_workspace_until_its_run_is_over) {
   const auto bearer = begin_run();
   EXPECT_EQ(ask(bearer, workspace_of(acme) + "/agents"), 200);
   agent_finishes();
   EXPECT_EQ(ask(bearer, workspace_of(acme) + "/agents"), 401);
 }
 
-TEST_F(BoxAuthenticationTest, A_box_has_no_business_anywhere_else) {
+TEST_F(BoxAuthenticationTest, A_sandbox_is_refused_on_all_other_routes) {
   const auto bearer = begin_run();
   EXPECT_EQ(ask(bearer, workspace_of(other) + "/agents"), 404);
   EXPECT_EQ(ask(bearer, workspace_of(acme) + "/agents", "POST"), 403);
@@ -122,7 +122,7 @@ TEST_F(BoxAuthenticationTest, A_bearer_is_good_for_what_it_says_and_for_no_more)
   EXPECT_EQ(ask(bearer(write), tables, "POST"), 422) << "its body is looked at";
 }
 
-TEST_F(BoxAuthenticationTest, A_box_sees_no_variables_of_environments_and_no_headers_of_agents_tools) {
+TEST_F(BoxAuthenticationTest, A_sandbox_sees_no_variables_of_environments_and_no_headers_of_agents_tools) {
   post("/v1/environments", R"({"name":"e","variables":{"DATABASE_URL":"hunter2"},"script":"export X=hunter2"})");
   post("/v1/agents", R"({"name":"a","mcp_servers":[{"name":"m","command":["x"],"environment":{"K":"hunter2"}}]})");
   const auto box = begin_run();
@@ -134,7 +134,7 @@ TEST_F(BoxAuthenticationTest, A_box_sees_no_variables_of_environments_and_no_hea
   }
 }
 
-TEST_F(BoxAuthenticationTest, What_a_box_changes_is_in_the_audit_chain_with_its_run) {
+TEST_F(BoxAuthenticationTest, Changes_by_a_sandbox_are_in_the_audit_chain_with_its_run) {
   const auto box = begin_run();
   const auto made = ask_as("POST", workspace_of(acme) + "/tables",
                            {.key = box, .body = R"({"name":"prices","columns":[{"name":"item","type":"text"}]})"});
@@ -144,7 +144,7 @@ TEST_F(BoxAuthenticationTest, What_a_box_changes_is_in_the_audit_chain_with_its_
   EXPECT_NE(chain.find(R"("actor":"run:)" + run + '"'), std::string::npos) << chain;
 }
 
-TEST_F(BoxAuthenticationTest, A_box_that_changes_very_much_has_one_entry_for_many_changes) {
+TEST_F(BoxAuthenticationTest, A_sandbox_that_changes_very_much_gets_one_entry_for_many_changes) {
   const auto box = begin_run();
   for (int i = 0; i < 305; ++i) {
     const auto made = ask_as(

@@ -1,5 +1,5 @@
-// Samples of the server's load within the last hour, for charts. Kept in memory: a restart loses them. Used on the
-// loop's thread.
+// Samples of the server's load within the last hour, for charts. They are in memory only, so a restart loses them. Used
+// on the loop's thread.
 #pragma once
 
 #include <deque>

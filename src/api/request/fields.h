@@ -1,5 +1,5 @@
-// Reads bodies, queries and headers into checked values, and collects everything that is wrong with
-// them: a caller should not have to find its mistakes one request at a time.
+// Reads JSON objects into checked values and collects everything that is invalid, so that a client does not find its
+// mistakes one request at a time. Pure.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Findings {
     std::string_view meant;
   };
   model::FieldErrors errors;
-  std::vector<NearMiss> near_misses;  // names we ignore that look like names we know
+  std::vector<NearMiss> near_misses;  // ignored names that resemble known ones
   int unknown_count = 0;
 
   // `name` is none of `known`; `pointer` is where it stands.
@@ -39,7 +39,7 @@ struct TextRule {
 inline constexpr TextRule name_rule{.chars_min = 1};
 inline constexpr TextRule title_rule{};
 
-// What an explicit null means for a field.
+// The meaning of an explicit null.
 enum class Null : uint8_t {
   as_absent,
   refused,
@@ -53,7 +53,7 @@ class Fields final {
   // `at` is the object's own JSON pointer.
   Fields(json::Value object, std::string at, NameList known, Findings& findings);
 
-  // The same object, whose faults are somebody else's.
+  // The same object with other findings.
   Fields judged_in(Findings& findings) const { return {object_, at_, {}, findings}; }
 
   bool given(std::string_view name) const { return object_.find(name).has_value(); }
@@ -65,7 +65,7 @@ class Fields final {
   void refuse_at(std::string_view inner, std::string message) const;
   void require(std::string_view name) const;
 
-  // Each is empty when the field is absent, null, or wrong; what is wrong is in the findings.
+  // Each is empty if the field is absent, null or invalid; what is invalid is in the findings.
   std::optional<std::string> text(std::string_view name, TextRule rule, Null null = Null::as_absent) const;
   std::optional<bool> boolean(std::string_view name, Null null = Null::as_absent) const;
   std::optional<int64_t> integer(std::string_view name, int64_t least, int64_t most) const;
@@ -78,12 +78,12 @@ class Fields final {
   std::optional<Fields> object(std::string_view name, NameList known, Null null = Null::as_absent) const;
   // A list of objects.
   std::optional<std::vector<Fields>> objects(std::string_view name, NameList known, std::size_t count_max) const;
-  // An object of the caller's own making, as compact JSON.
+  // An object whose members the client chooses, as compact JSON.
   std::optional<std::string> object_text(std::string_view name) const;
-  // The names that are there, known or not, in order.
+  // The names of all members, known or not, in order.
   std::vector<std::string> names() const;
 
-  // One of a few words; `named` knows them, `words` tells them.
+  // One of a few words. `named` finds the value of a word, `words` lists them for the error.
   template <typename Word>
   std::optional<Word> word(std::string_view name, std::optional<Word> (*named)(std::string_view),
                            std::string_view words) const {
@@ -98,7 +98,7 @@ class Fields final {
     const auto given_text = text(name, {}, null);
     if (!given_text) return std::nullopt;
     const auto found = AnyId::parse(*given_text);
-    // All zeros is how the house says "none was named"; nobody has that id.
+    // All zeros means that no id is named; no object has that id.
     if (found && *found != AnyId{}) return found;
     refuse(name, "is not the id of " + std::string(what));
     return std::nullopt;

@@ -1,4 +1,4 @@
-// The answers that outlast their handler: streams, and callers who wait for the end of a run.
+// Answers that outlive their handler: streams, and clients that wait for the end of a run. Used on the loop's thread.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,9 @@ class OpenAnswer {
   virtual ~OpenAnswer() = default;
 };
 
-// Owns them from the first byte to the last. An answer is as a rule let go from inside a callback of
-// the engine or of the connection, so it is destroyed a turn later, never under its caller's feet.
-// Shared with the connection, which holds only weak pointers: it may still speak of an answer that
-// is complete here and in flight there.
+// Owns each answer from its first byte to its last. An answer usually ends inside a callback of the engine or of the
+// connection, so it is destroyed one turn of the loop later and never below its caller. Connections hold weak pointers
+// only: the answer may be complete here and still in flight there.
 class OpenAnswers final {
  public:
   explicit OpenAnswers(world::Loop& loop) : loop_(loop), kept_(std::make_shared<Kept>()) {}
@@ -33,7 +32,7 @@ class OpenAnswers final {
   };
 
   world::Loop& loop_;
-  std::shared_ptr<Kept> kept_;  // shared with a deferred sweep, which may come after our end
+  std::shared_ptr<Kept> kept_;  // shared with a deferred cleanup, which may run after the destructor
 };
 
 }  // namespace sluice::api

@@ -16,7 +16,7 @@ TEST(TokenBuckets, Let_a_burst_pass_and_then_one_an_interval) {
   EXPECT_EQ(buckets.take("a", second / 10), second / 10);
 }
 
-TEST(TokenBuckets, Whoever_is_refused_does_not_wait_longer_for_it) {
+TEST(TokenBuckets, A_refused_request_does_not_make_the_wait_longer) {
   TokenBuckets buckets({.per_second = 1, .burst = 1});
   EXPECT_EQ(buckets.take("a", 0), 0);
   for (int64_t now = 1; now < 1000; ++now) EXPECT_EQ(buckets.take("a", now), second - now);
@@ -58,7 +58,7 @@ TEST(TokenBuckets, Without_a_rate_everybody_passes_and_nothing_is_kept) {
   EXPECT_EQ(buckets.size(), 0U);
 }
 
-TEST(TokenBuckets, Are_bounded_and_full_ones_make_room) {
+TEST(TokenBuckets, The_number_of_buckets_is_bounded_and_full_ones_make_room) {
   TokenBuckets buckets({.per_second = 1, .burst = 2});
   for (std::size_t i = 0; i < TokenBuckets::count_max + 100; ++i) {
     EXPECT_EQ(buckets.take(std::to_string(i), 0), 0) << "nobody is shut out because others are many";

@@ -26,7 +26,7 @@ bool is_identity(std::string_view coding) {
   return coding.size() == identity.size() && strncasecmp(coding.data(), identity.data(), identity.size()) == 0;
 }
 
-// What is wrong with JSON that is spelt well and has a number that does not fit.
+// The error for well-formed JSON with a number that is out of range.
 constexpr std::string_view number_too_large = "a number is too large to be read";
 
 template <typename Number>
@@ -40,7 +40,7 @@ bool does_fit(std::string_view number) {
   return is_in_range<int64_t>(number) || is_in_range<uint64_t>(number);
 }
 
-// Such JSON with the largest numbers in place of those that do not fit.
+// The same JSON with the largest numbers in place of those that are out of range.
 std::string saturated(std::string_view text) {
   std::string out;
   std::size_t kept = 0;
@@ -95,7 +95,7 @@ std::optional<json::Document> read_body(const RequestPtr& request, Numbers numbe
 std::optional<model::Problem> problem_of(const RequestPtr& request, const Findings& findings) {
   for (const auto& miss : findings.near_misses) {
     if (!request->may_log()) break;
-    // Only the pointer is told, never the value: it may be a secret in the wrong place.
+    // Only the pointer is logged, never the value: it may be a secret in the wrong place.
     request->services().needs.log.write(world::LogLevel::warn, "unknown field ignored",
                                         {{"field", miss.given},
                                          {"did_you_mean", miss.meant},

@@ -56,19 +56,19 @@ class RequestContext final {
   // Only on routes for service keys.
   const store::KeyHolder& holder() const { return SLUICE_CHECK(holder_ != nullptr), *holder_; }
   const model::Tenant& tenant() const { return holder().tenant; }
-  // Whether a sandbox sends the request, with its bearer. guest_run() is its run, if its execution belongs to one.
-  bool is_guest() const { return !guest_name_.empty(); }
-  const std::optional<model::Run>& guest_run() const { return guest_run_; }
+  // Whether a sandbox sends the request, with its bearer. sandbox_run() is its run, if its execution belongs to one.
+  bool is_sandbox() const { return !sandbox_name_.empty(); }
+  const std::optional<model::Run>& sandbox_run() const { return sandbox_run_; }
   // `name` is for the audit chain: "run:run_…".
-  void set_guest(std::string name, std::optional<model::Run> run) {
-    guest_name_ = std::move(name);
-    guest_run_ = std::move(run);
+  void set_sandbox(std::string name, std::optional<model::Run> run) {
+    sandbox_name_ = std::move(name);
+    sandbox_run_ = std::move(run);
   }
   // The operator acts for the tenant in the console, without a key of the tenant.
   void set_admin_acts() { admin_acts_ = true; }
   // The caller, for the audit chain.
   std::string actor() const {
-    if (is_guest()) return guest_name_;
+    if (is_sandbox()) return sandbox_name_;
     return admin_acts_ ? "console:admin" : "service_key:" + holder().key.id.text();
   }
   void set_run(model::RunId run) { run_ = run; }
@@ -118,8 +118,8 @@ class RequestContext final {
   Callback<void()> welcome_;
   Holder holder_;
   bool admin_acts_ = false;
-  std::optional<model::Run> guest_run_;
-  std::string guest_name_;
+  std::optional<model::Run> sandbox_run_;
+  std::string sandbox_name_;
   std::optional<model::RunId> run_;
 };
 

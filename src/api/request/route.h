@@ -17,16 +17,16 @@ using RequestPtr = std::shared_ptr<RequestContext>;
 
 // Who may call an endpoint.
 enum class Access : uint8_t {
-  open,             // everyone
-  service,          // a service key
-  service_write,    // a service key of a tenant that is not suspended
-  admin,            // the admin key
-  metrics,          // the admin key, or everyone if the configuration says so
-  workspace,        // a service key of the workspace in the path, or a sandbox's bearer
-  workspace_write,  // a service key of that workspace, of a tenant that is not suspended
-  workspace_guest,  // as workspace_write, or a sandbox's bearer: what an agent may read and write
-  bearer,           // the bearer of the execution in the path, which the handler checks
-  setup_token,      // a one-time token of the execution in the path, which the handler spends
+  open,               // everyone
+  service,            // a service key
+  service_write,      // a service key of a tenant that is not suspended
+  admin,              // the admin key
+  metrics,            // the admin key, or everyone if the configuration says so
+  workspace,          // a service key of the workspace in the path, or a sandbox's bearer
+  workspace_write,    // a service key of that workspace, of a tenant that is not suspended
+  workspace_sandbox,  // as workspace_write, or a sandbox's bearer: what an agent may read and write
+  bearer,             // the bearer of the execution in the path, which the handler checks
+  setup_token,        // a one-time token of the execution in the path, which the handler spends
   run_token,
   upload_token,
 };

@@ -1,4 +1,4 @@
-// W3C trace context: is this header one that may be passed on?
+// W3C trace context: whether a header may be passed on.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// Jobs that block, such as reading files, on the worker threads of a tenant. Called from the loop's thread, on which the
-// result arrives, too.
+// Jobs that block, such as reading files, on the worker threads of a tenant. Called from the loop's thread, on which
+// the result arrives, too.
 #pragma once
 
 #include <utility>
@@ -12,8 +12,8 @@ namespace sluice::api {
 // How many jobs of one tenant's requests may wait for a thread.
 inline constexpr std::size_t jobs_waiting_max = 256;
 
-// `work` runs on another thread and must not use the request. `then` gets its result, or `overloaded` if too many jobs of
-// the tenant wait already.
+// `work` runs on another thread and must not use the request. `then` gets its result, or `overloaded` if too many jobs
+// of the tenant wait already.
 template <typename T, typename Work>
 void on_worker(const RequestPtr& request, model::TenantId tenant, Work work, Callback<void(Result<T>)> then) {
   auto& workers = request->services().needs.workers;

@@ -1,4 +1,4 @@
-// Columns, cells and questions as callers write them.
+// Reads columns, cells and queries of tables from requests.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ namespace sluice::api::tables {
 // `name` is a list of {name, type, required?}.
 std::vector<model::Column> read_columns(const Fields& fields, std::string_view name);
 
-// Whose cells are read: all that a row has, or those that change.
+// A new row has all its cells; a change has only the cells that change.
 enum class Cells : uint8_t { of_row, of_change };
-// The object at `pointer` as it is kept; what is wrong with it is in the findings. Null means that there is nothing in
-// the cell: a row leaves such cells out, a change keeps the word, because it empties one.
+// The object at `pointer` in the form in which it is stored; what is invalid is in the findings. Null is an empty cell:
+// a row leaves it out, a change keeps it, because it empties the cell.
 std::string read_cells(json::Value object, const std::string& pointer, const std::vector<model::Column>& columns,
                        Cells which, Findings& findings);
 

@@ -1,4 +1,4 @@
-// Tables of a workspace: for people and for what runs in boxes.
+// The tables of a workspace, for service keys and for sandboxes.
 #pragma once
 
 #include "api/request/route.h"

@@ -20,7 +20,7 @@ class TablesTest : public ApiTest {
   }
 };
 
-TEST_F(TablesTest, A_table_is_made_filled_asked_and_deleted) {
+TEST_F(TablesTest, A_table_is_created_filled_queried_and_deleted) {
   const auto made = make_cities();
   ASSERT_EQ(made->status, 201) << made->body;
   const auto rows =
@@ -77,7 +77,7 @@ TEST_F(TablesTest, A_name_of_a_megabyte_is_not_sent_back) {
   EXPECT_NE(answer->body.find("/rows/0/yyy"), std::string::npos);
 }
 
-TEST_F(TablesTest, What_is_wrong_with_rows_is_said_where_it_is_and_none_is_kept) {
+TEST_F(TablesTest, Invalid_rows_are_refused_with_pointers_and_no_row_is_stored) {
   make_cities();
   expect_fault(insert(R"([{"city":"Rome"},{"size":1}])"), "/rows/1/city");
   expect_fault(insert(R"([{"city":7}])"), "/rows/0/city");
@@ -110,7 +110,7 @@ TEST_F(TablesTest, A_hostile_filter_is_refused_or_finds_nothing) {
             std::string::npos);
 }
 
-TEST_F(TablesTest, A_question_that_compares_too_much_is_refused_before_it_is_asked) {
+TEST_F(TablesTest, A_query_that_compares_too_much_is_refused_before_it_runs) {
   make_cities();
   std::string rows;
   for (int i = 0; i < 40; ++i)

@@ -11,7 +11,7 @@ constexpr std::string_view start_names[] = {"inputs"};
 constexpr std::string_view start_parameters[] = {"profile"};
 constexpr std::string_view line_parameters[] = {"after", "profile"};
 
-// Lives from the head to the last byte, owned by OpenAnswers. The caller may leave: the run goes on.
+// Exists from the head to the last byte, owned by OpenAnswers. The run continues when the client disconnects.
 class LineStream final : public OpenAnswer, public engine::Reader, public std::enable_shared_from_this<LineStream> {
  public:
   explicit LineStream(const RequestPtr& request) : request_(request) {}
@@ -79,7 +79,7 @@ bool wants_no_stream(const RequestPtr& request) {
   return prefer && prefer->find("respond-async") != std::string_view::npos;
 }
 
-// Calls back with the run that the path names, or the caller has been told.
+// Calls `then` with the run that the path names, or answers.
 void with_run(const RequestPtr& request, Callback<void(const model::WorkflowRun&)> then) {
   const auto id = request->path_id<model::WorkflowRunId>();
   if (!id) return request->not_found();

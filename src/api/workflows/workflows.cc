@@ -90,8 +90,8 @@ std::string keep_variables(json::Value sent, const std::string& before, Findings
 constexpr std::string_view workflow_names[] = {"name", "description", "definition"};
 constexpr TextRule description_rule{.chars_max = 2'000};
 
-// Looks for the workflow that has the name, page by page, so that the caller can go on with that one.
-void tell_name_is_taken(const RequestPtr& request, std::string name, std::optional<model::WorkflowId> after = {}) {
+// Answers with the id of the workflow that has the name, so that the client can use it. Reads the list page by page.
+void answer_name_conflict(const RequestPtr& request, std::string name, std::optional<model::WorkflowId> after = {}) {
   const store::PageQuery<model::WorkflowId> query{.limit = limits::page_max, .starting_after = after};
   request->store().workflows().workflows(
       request->tenant().id, query, [request, name](const Result<store::Page<model::Workflow>>& page) {
@@ -101,13 +101,13 @@ void tell_name_is_taken(const RequestPtr& request, std::string name, std::option
           if (row.name == name) problem.conflicting_resource_id = row.id.text();
         }
         const bool look_on = !problem.conflicting_resource_id && page.value().has_more;
-        if (look_on) return tell_name_is_taken(request, name, page.value().rows.back().id);
+        if (look_on) return answer_name_conflict(request, name, page.value().rows.back().id);
         request->problem(problem);
       });
 }
 
 void fail(const RequestPtr& request, const Error& error, const std::string& name) {
-  if (error.kind == ErrorKind::conflict) return tell_name_is_taken(request, name);
+  if (error.kind == ErrorKind::conflict) return answer_name_conflict(request, name);
   request->fail(error);
 }
 
@@ -116,19 +116,19 @@ std::optional<std::string> read_definition(const RequestPtr& request, json::Valu
                                            Findings& findings) {
   const auto definition = body.find("definition");
   if (!definition) return std::nullopt;
-  const auto text = request->is_guest() ? keep_variables(*definition, before, findings) : definition->to_text();
+  const auto text = request->is_sandbox() ? keep_variables(*definition, before, findings) : definition->to_text();
   const auto parsed = json::Document::parse(text);
   SLUICE_CHECK(parsed);
   findings.errors.append(flow::faults_of_definition(parsed.value().root(), "/definition"));
   return text;
 }
 
-void hide_from_guests(const RequestPtr& request, model::Workflow& workflow) {
-  if (request->is_guest()) workflow.definition = hide_variables(workflow.definition);
+void hide_from_sandboxes(const RequestPtr& request, model::Workflow& workflow) {
+  if (request->is_sandbox()) workflow.definition = hide_variables(workflow.definition);
 }
 
 std::string shown(const RequestPtr& request, model::Workflow workflow) {
-  hide_from_guests(request, workflow);
+  hide_from_sandboxes(request, workflow);
   return model::to_json(workflow);
 }
 
@@ -152,7 +152,7 @@ void list_workflows(const RequestPtr& request) {
                                          [request, query](Result<store::Page<model::Workflow>> page) {
                                            if (page) {
                                              for (auto& workflow : page.value().rows)
-                                               hide_from_guests(request, workflow);
+                                               hide_from_sandboxes(request, workflow);
                                            }
                                            answer_page(request, *query, page);
                                          });
@@ -194,9 +194,9 @@ void get_workflow(const RequestPtr& request) {
 
 namespace {
 
-constexpr int changes_max = 3;  // of a sandbox, made again because somebody else changed the definition meanwhile
+constexpr int changes_max = 3;  // attempts of a sandbox whose definition another client changes meanwhile
 
-void change_as_guest(const RequestPtr& request, model::WorkflowId id, int changes_left);
+void change_as_sandbox(const RequestPtr& request, model::WorkflowId id, int changes_left);
 
 // `before`: as a sandbox found it, which may change no value that it cannot see.
 void change_workflow(const RequestPtr& request, model::WorkflowId id, const model::Workflow& before, int changes_left) {
@@ -208,7 +208,7 @@ void change_workflow(const RequestPtr& request, model::WorkflowId id, const mode
   patch.name = fields.text("name", name_rule, Null::refused);
   patch.description = fields.null("description") ? std::string() : fields.text("description", description_rule);
   patch.definition = read_definition(request, body->root(), before.definition, findings);
-  if (patch.definition && request->is_guest()) patch.definition_before = before.definition;
+  if (patch.definition && request->is_sandbox()) patch.definition_before = before.definition;
   if (refused(request, findings)) return;
   auto detail = detail_of(patch.name, patch.definition);
   record_sandbox(request, "workflow.updated", id.text(), std::move(detail),
@@ -220,13 +220,13 @@ void change_workflow(const RequestPtr& request, model::WorkflowId id, const mode
                        [request, id, name, may_be_late, changes_left](const Result<model::Workflow>& changed) {
                          if (changed) return request->answer_json(200, shown(request, changed.value()));
                          const bool is_late = changed.error().kind == ErrorKind::conflict && may_be_late;
-                         is_late ? change_as_guest(request, id, changes_left - 1)
+                         is_late ? change_as_sandbox(request, id, changes_left - 1)
                                  : fail(request, changed.error(), name);
                        });
                  });
 }
 
-void change_as_guest(const RequestPtr& request, model::WorkflowId id, int changes_left) {
+void change_as_sandbox(const RequestPtr& request, model::WorkflowId id, int changes_left) {
   request->store().workflows().workflow(
       request->tenant().id, id, [request, id, changes_left](const Result<model::Workflow>& found) {
         found ? change_workflow(request, id, found.value(), changes_left) : request->fail(found.error());
@@ -238,7 +238,7 @@ void change_as_guest(const RequestPtr& request, model::WorkflowId id, int change
 void update_workflow(const RequestPtr& request) {
   const auto id = request->path_id<model::WorkflowId>();
   if (!id) return request->not_found();
-  request->is_guest() ? change_as_guest(request, *id, changes_max) : change_workflow(request, *id, {}, 0);
+  request->is_sandbox() ? change_as_sandbox(request, *id, changes_max) : change_workflow(request, *id, {}, 0);
 }
 
 void delete_workflow(const RequestPtr& request) {

@@ -1,4 +1,4 @@
-// Workflows and their runs, in a workspace: for service keys, and for sandboxes that may look at and change workflows.
+// The surface of workflows: definitions, runs and their streams.
 #pragma once
 
 #include "api/request/route.h"

@@ -44,7 +44,7 @@ TEST_F(WorkflowsTest, A_workflow_is_made_shown_changed_listed_and_deleted) {
   EXPECT_EQ(get(at("/workflows/nonsense"))->status, 404);
 }
 
-TEST_F(WorkflowsTest, What_is_wrong_with_a_definition_is_told_with_its_place) {
+TEST_F(WorkflowsTest, Faults_of_a_definition_are_refused_with_their_pointers) {
   const auto refused =
       make("x", R"({"blocks":[{"id":"a","type":"agents","agent":"default","prompt":"{{inputs.q}}"}]})");
   EXPECT_EQ(refused->status, 422);
@@ -95,7 +95,7 @@ TEST_F(WorkflowsTest, Who_prefers_not_to_wait_is_answered_at_once) {
   EXPECT_NE(get(at("/workflows/" + id + "/runs"))->body.find(answer->text("id")), std::string::npos);
 }
 
-TEST_F(WorkflowsTest, The_caller_may_leave_and_the_run_goes_on) {
+TEST_F(WorkflowsTest, The_run_continues_when_the_client_disconnects) {
   const auto answer = start(make_simple());
   answer->hang_up();
   loop.settle();
@@ -116,7 +116,7 @@ TEST_F(WorkflowsTest, B_2_cancelling_answers_with_the_run_that_is_over) {
   EXPECT_EQ(post(at("/workflow-runs/" + run + "/cancel"), "")->status, 200);
 }
 
-TEST_F(WorkflowsTest, Wrong_inputs_are_told_with_their_place) {
+TEST_F(WorkflowsTest, Invalid_inputs_are_refused_with_their_pointers) {
   const auto id = make_simple();
   const auto answer = start(id, R"({"inputs":{"q":1}})");
   EXPECT_EQ(answer->status, 422);
