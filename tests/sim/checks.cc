@@ -41,19 +41,6 @@ void Checks::wrong(const std::string& rule, const Told& told, const std::string&
 
 // ── what the disk has ───────────────────────────────────────────────────────────────────────────
 
-template <typename T, typename Ask>
-T Checks::have(Ask ask) {
-  T found{};
-  ask([&](Result<T> answer) {
-    if (answer)
-      found = std::move(answer).take();
-    else
-      needs_.verdict.wrong("readable", answer.error().what);
-  });
-  loop_.settle();
-  return found;
-}
-
 void Checks::look() {
   for (const auto& tenant : needs_.clients.tenants()) look_at_tenant(tenant.id);
 }
@@ -108,6 +95,9 @@ void Checks::judge() {
     check_fairness();
   }
   check_sealing();
+  check_audit();
+  check_notices();
+  check_secrets();
   needs_.verdict.count("runs", static_cast<int64_t>(told_.size()));
   for (const auto& [id, told] : told_) needs_.verdict.count("runs " + std::string(model::name_of(told.run.state)));
   needs_.verdict.count("approvals", static_cast<int64_t>(approvals_.size()));

@@ -19,6 +19,9 @@ class Checks final {
     store::SimulatedDatabase& disk;
     const Clients& clients;
     const Interruptions& interruptions;
+    const Fleet& fleet;
+    const vault::Sealer& sealer;
+    const std::vector<model::RunId>& accepted;  // all runs, in the order in which the disk had them
     const engine::EngineOptions& options;
     bool fair;  // one server, and nothing that would change whose turn it is
   };
@@ -56,6 +59,10 @@ class Checks final {
   void check_holds();
   void check_fairness();
   void check_sealing();
+  void check_audit();
+  void check_notices();
+  void check_secrets();
+  void check_kept_secret(const Told& told, const std::string& value);
 
   Needs needs_;
   world::FakeLoop loop_;
@@ -64,5 +71,18 @@ class Checks final {
   std::map<model::ApprovalId, model::Approval> approvals_;
   std::map<std::string, int> contents_;  // how many messages of hosts say the same
 };
+
+template <typename T, typename Ask>
+T Checks::have(Ask ask) {
+  T found{};
+  ask([&](Result<T> answer) {
+    if (answer)
+      found = std::move(answer).take();
+    else
+      needs_.verdict.wrong("readable", answer.error().what);
+  });
+  loop_.settle();
+  return found;
+}
 
 }  // namespace sluice::sim

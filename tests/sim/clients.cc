@@ -75,6 +75,7 @@ void Clients::send_in(const Servers& ready, model::ConversationId conversation, 
   sending->is_probe = is_probe;
   sending->after_archive = is_archived(conversation);
   if (chance_.percent(60)) sending->key = "key " + std::to_string(sending->number);
+  if (chance_.percent(25)) sending->secret = "secret of message " + std::to_string(sending->number);
   testimony_.sendings.push_back(sending);
   ask(sending, chance_.pick(at));
   // The same request, delivered twice.
@@ -93,6 +94,14 @@ void Clients::ask(const std::shared_ptr<Sending>& sending, const std::shared_ptr
   if (!sending->key.empty()) {
     const auto principal = model::ServiceKeyId{sending->tenant.ulid};
     send.idempotency = store::Idempotency{principal, "createMessage", sending->key, sending->content};
+  }
+  if (!sending->secret.empty()) {
+    model::SealedSecret secret{
+        .tenant_id = sending->tenant, .scope = model::SecretScope::conversation, .owner = sending->conversation.ulid};
+    secret.alias = secret_alias;
+    secret.created_at = secret.updated_at = server->loop().now();
+    secret.sealed = needs_.sealer.seal(sending->tenant, vault::context_of(secret), sending->secret);
+    send.secrets.push_back(std::move(secret));
   }
   ++sending->tries;
   sending->asked.push_back(server);

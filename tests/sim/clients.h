@@ -19,7 +19,8 @@ struct Sending {
   model::ConversationId conversation;
   std::optional<model::Conversation> made;  // with the message (I-2)
   std::string content;
-  std::string key;  // empty: none
+  std::string key;     // empty: none
+  std::string secret;  // its value, which comes with the message; empty: none
   bool hold = false;
   bool is_probe = false;       // nothing else is going on any more: the conversation must be free
   bool after_archive = false;  // the conversation was archived, and this was known, before it was first asked for
@@ -105,6 +106,7 @@ class Clients final {
     Fleet& fleet;
     Verdict& verdict;
     world::IdSource& ids;
+    vault::Sealer& sealer;
   };
   Clients(Needs needs, Chance chance, std::vector<model::Tenant> tenants);
 

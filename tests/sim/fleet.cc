@@ -176,6 +176,8 @@ std::shared_ptr<Box> Fleet::begin(BoxDispatcher& server, const harness::Dispatch
     verdict_.wrong("I-8", name_of(*box) + " is to go on after a text that it never told: " + dispatch.told_text);
   }
   check_start(*box, dispatch, server);
+  const auto* const secret = dispatch.secrets ? dispatch.secrets->find(secret_alias) : nullptr;
+  secrets_given_[box->run].insert(secret == nullptr ? "" : secret->value);
   for (auto& other : boxes_) {
     // The conversation's kept box becomes this one.
     if (other->state == Box::State::kept && other->conversation == box->conversation && other->node == box->node) {

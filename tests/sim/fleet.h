@@ -62,6 +62,9 @@ struct Ear {
   std::size_t heard = 0;  // lines
 };
 
+// The alias of the secret that messages may bring for their conversation.
+inline constexpr std::string_view secret_alias = "PIN";
+
 struct Box {
   int64_t id = 0;
   model::RunId run;
@@ -111,6 +114,8 @@ class Fleet final {
   bool lose_one();
 
   int64_t working_on(model::RunId run, model::NodeId node) const;
+  // The values of the conversation's secret that the starts of each run were given; empty: it had none.
+  const std::map<model::RunId, std::set<std::string>>& secrets_given() const { return secrets_given_; }
   std::vector<std::string> left() const;  // whatever lives, for people
   std::size_t left_count() const;
   // Two masters for one run for longer than this is wrong; `excused` servers stand still.
@@ -134,9 +139,10 @@ class Fleet final {
   FleetHabits habits_;
   Chance chance_;
   std::vector<std::shared_ptr<Box>> boxes_;
-  using Shelf = std::pair<std::string, model::RunId>;       // of a machine
-  std::map<Shelf, model::ConversationId> parked_;           // workspaces that wait for a human
-  std::set<Shelf> forgotten_;                               // and were removed
+  using Shelf = std::pair<std::string, model::RunId>;  // of a machine
+  std::map<Shelf, model::ConversationId> parked_;      // workspaces that wait for a human
+  std::set<Shelf> forgotten_;                          // and were removed
+  std::map<model::RunId, std::set<std::string>> secrets_given_;
   std::set<std::pair<model::RunId, std::string>> used_up_;  // checkpoints that somebody went on from
   std::set<std::pair<model::RunId, std::string>> done_;     // steps, by whomever
 };

@@ -93,12 +93,14 @@ void Scene::make_tenants() {
     model::Tenant tenant{.id = ids_.make<model::TenantId>(), .name = "tenant " + std::to_string(i)};
     tenant.limits.weight = chance_.between(1, 4);
     tenant.created_at = loop_.now();
+    tenant.webhook_url = "https://hooks.sim/" + tenant.name;  // nothing is delivered, so all notices stay in the store
     const model::Agent agent{.id = ids_.make<model::AgentId>(), .name = "default"};
     store.create_tenant(tenant, agent, [](Result<Unit>) {});
     tenants.push_back(tenant);
   }
   loop_.settle();
-  clients_ = std::make_unique<Clients>(Clients::Needs{loop_, *fleet_, verdict_, ids_}, Chance(chance_.next()), tenants);
+  clients_ = std::make_unique<Clients>(Clients::Needs{loop_, *fleet_, verdict_, ids_, sealer_}, Chance(chance_.next()),
+                                       tenants);
 }
 
 void Scene::start_server(std::size_t number) {
@@ -142,7 +144,8 @@ const Verdict& Scene::play() {
   if (verdict_.wrongs.empty()) probe();
   check_looks();
   if (verdict_.wrongs.empty()) {
-    Checks checks({verdict_, disk_, *clients_, interruptions_, engine_options_, calm_ && slots_.size() == 1});
+    Checks checks({verdict_, disk_, *clients_, interruptions_, *fleet_, sealer_, accepted_, engine_options_,
+                   calm_ && slots_.size() == 1});
     checks.judge();
   }
   return verdict_;
@@ -253,6 +256,7 @@ void Scene::strike(Slot& slot) {
   if (happens(weather_.full_disk)) {
     begin("disk full");
     server.disk_full = true;
+    server.disk_has_little = chance_.one_in(2);
     return until(chance_.between(50, 4'000), [](Server& life) { life.disk_full = false; });
   }
   if (happens(weather_.slow_link)) {
@@ -314,7 +318,8 @@ std::optional<store::Fault> Scene::on_write(model::NodeId by) {
     if (ordered.dies) server->die();
     return fault;
   }
-  if (server->disk_full) return store::Fault::full;
+  // Where a little space is left, a group fails as a whole, and some of its members fit when each is tried alone.
+  if (server->disk_full && !(server->disk_has_little && chance_.one_in(2))) return store::Fault::full;
   return std::nullopt;
 }
 
@@ -354,6 +359,7 @@ int Scene::news_copies(model::NodeId to) {
 
 void Scene::on_moved(model::NodeId by, const model::Run& run) {
   auto& before = runs_[run.id];
+  if (before.id == model::RunId{}) accepted_.push_back(run.id);
   const auto who = [&](model::NodeId node) {
     const auto* server = server_of(node);
     return server == nullptr ? node.text() : server->name();

@@ -114,6 +114,7 @@ class Scene final : private store::DatabaseWatch {
 
   // Seen at the disk.
   std::map<model::RunId, model::Run> runs_;
+  std::vector<model::RunId> accepted_;  // in the order in which they were written
   std::map<model::ConversationId, model::RunId> flights_;
   std::map<std::pair<model::RunId, uint64_t>, model::NodeId> writers_;  // of each epoch
 };

@@ -58,6 +58,7 @@ class Server final {
 
   bool cut_off = false;  // from the store
   bool disk_full = false;
+  bool disk_has_little = false;  // when it is full: some transactions still fit
   bool draining = false;
   bool was_refused = false;  // a write, because another row was in its way
   bool wrote_late = false;   // a transaction of it, which it did not hear of
