@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/event_codec.h"
+
 namespace sluice::engine {
 
 void OpenSteps::see(const model::RunEvent& event) {

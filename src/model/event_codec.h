@@ -5,6 +5,7 @@
 // that shows bodies as they were written therefore takes them from the RunEvent. Any thread may call these functions.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -42,6 +43,21 @@ template <typename Visitor>
 void visit_event(const RunEvent& event, Visitor&& visitor) {
   visit_event(event, std::forward<Visitor>(visitor), [&] { return decode(event); });
 }
+
+// What an event says, decoded when the first reader asks and kept for the others; not for several threads at once.
+// Kinds that are views are never kept: they would outlive a copy's body.
+class DecodedOnce {
+ public:
+  void visit(const RunEvent& event, auto&& visitor) const {
+    visit_event(event, visitor, [&]() -> const EventData& {
+      if (!data_) data_ = std::make_shared<const EventData>(decode(event));
+      return *data_;
+    });
+  }
+
+ private:
+  mutable std::shared_ptr<const EventData> data_;
+};
 
 // Visitors out of lambdas.
 template <typename... Cases>

@@ -49,15 +49,8 @@ class Committed {
  public:
   const model::RunEvent& event() const { return event_; }
   model::Position position() const { return position_; }
-  // Calls `visitor` with what the event says. It is decoded when the first reader asks, and kept for the others: like
-  // the batch that it is part of, it is read on one thread.
-  template <typename Visitor>
-  void visit(Visitor&& visitor) const {
-    model::visit_event(event_, std::forward<Visitor>(visitor), [this]() -> const model::EventData& {
-      if (!data_) data_ = std::make_shared<const model::EventData>(model::decode(event_));
-      return *data_;
-    });
-  }
+  // Calls `visitor` with what the event says, which is decoded once for all readers of the batch, on their one thread.
+  void visit(auto&& visitor) const { data_.visit(event_, visitor); }
 
  private:
   friend class Store;
@@ -65,7 +58,7 @@ class Committed {
 
   model::RunEvent event_;
   model::Position position_;
-  mutable std::shared_ptr<const model::EventData> data_;  // once it was asked for; never of a kind that is a view
+  model::DecodedOnce data_;
 };
 using CommittedBatch = std::vector<Committed>;
 

@@ -252,13 +252,25 @@ void Checks::check_readings() {
   }
 }
 
+namespace {
+
+bool is_ending(const wire::Ending& ending, const model::RunEvent& last) {
+  const auto says = [&](const auto& end, const std::string& body) { return end.kind == last.kind && body == last.body; };
+  if (const auto* completed = std::get_if<model::events::Completed>(&ending)) return says(*completed, completed->message);
+  if (const auto* failed = std::get_if<model::events::Failed>(&ending)) return says(*failed, failed->problem);
+  const auto& cancelled = std::get<model::events::Cancelled>(ending);
+  return says(cancelled, cancelled.problem);
+}
+
+}  // namespace
+
 void Checks::check_awaitings() {
   for (const auto& awaiting : needs_.clients.testimony().awaitings) {
     const auto found = told_.find(awaiting->run.id);
     if (found == told_.end() || !awaiting->ending || found->second.journal.empty()) continue;
     const auto& last = found->second.journal.back().event();
-    if (awaiting->ending->kind != last.kind || awaiting->ending->body != last.body) {
-      wrong("I-9", found->second, "ended otherwise for whoever waited for its end");
+    if (!is_ending(*awaiting->ending, last)) {
+      wrong("I-9", found->second, "ended otherwise for the caller that waited for its end");
     }
   }
 }

@@ -327,7 +327,8 @@ void Fleet::stop(const std::shared_ptr<Box>& box, NodeLoop& loop, Callback<void(
   box->ear.reset();
   const auto wait = habits_.stop_ms_max == 0 ? 0 : chance_.below(habits_.stop_ms_max);
   box->next.cancel();
-  box->awaited_line = 0;  // whoever is being stopped begins nothing
+  box->awaited_line = 0;  // a box that is being stopped begins nothing, also when it resumes
+  box->goes_later = box->begins_later = false;
   box->stopping = loop_.after({wait}, [this, box, &loop, gone = std::move(gone)]() mutable {
     end(box);
     loop.post(std::move(gone));
@@ -349,7 +350,8 @@ void Fleet::suspend(const std::shared_ptr<Box>& box, bool suspended) {
   verdict_.note(name_of(*box) + (suspended ? " is suspended" : " resumes"));
   if (suspended) {
     verdict_.count("boxes suspended");
-    box->goes_later = box->state == Box::State::working && box->awaited_line == 0;
+    const bool is_being_stopped = !box->ear;
+    box->goes_later = !is_being_stopped && box->state == Box::State::working && box->awaited_line == 0;
     return box->next.cancel();
   }
   if (box->orphan_us != 0) verdict_.wrong("S-10", name_of(*box) + " resumes though another server has the run");

@@ -39,14 +39,8 @@ BUGS = {
     "conflict_believed": ("if (why.kind == ErrorKind::unavailable || why.kind == ErrorKind::conflict) return be_unsure(why);",
                           "if (why.kind == ErrorKind::unavailable) return be_unsure(why);"),
     "list_given_up": ("if (why.kind != ErrorKind::overloaded) return give_up(why);", "return give_up(why);"),
-    "late_adoption": ("is_late ? recovery_->take(run) : recovery_->adopt(run);", "if (!is_late) recovery_->adopt(run);"),
     "cut_off_kills": ("if (peers_.knows_others()) needs_.suspension.begin();",
                       "needs_.host.drop_all({ErrorKind::unavailable, \"this server cannot reach the store\"});"),
-    "clock_trusted": ("keep_beat(db, self_, figures, loop_.now(), now_us);",
-                      "keep_beat(db, self_, figures, loop_.now(), loop_.now().ms * 1'000);",
-                      "if (!db.failure()) beats_.hear(beats, now_us, now_us, seen);",
-                      "if (!db.failure()) beats_.hear(beats, now_us, now_us, seen); for (std::size_t row = 0; row < beats.size(); ++row)"
-                      " seen[row].silent_ms = loop_.now().ms - beats[row].beat_at / 1'000;"),
     "audit_forgotten": ("  keep_audit(db, append.audit);\n", "  if (append.state == model::RunState::parked) keep_audit(db, append.audit);\n"),
     "notice_forgotten": ("  for (const auto& notice : append.notices) {\n", "  for (const auto& notice : append.notices) {\n"
                          "    if (append.state && model::is_over(*append.state)) continue;\n"),
