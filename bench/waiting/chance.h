@@ -45,7 +45,8 @@ struct Memory {
 };
 Memory memory_now();
 
-// Both worlds: `form` is "callbacks" or "tasks".
+// What each run or session of a world does under this seed, as callbacks or as tasks. `left_over`: timers that the
+// launcher still keeps at the end.
 std::vector<Story> launch_stories(uint64_t seed, bool with_tasks, std::size_t& left_over);
 std::vector<Story> session_stories(uint64_t seed, bool with_tasks);
 

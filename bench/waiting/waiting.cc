@@ -10,13 +10,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <new>
-#include <thread>
 
 #include "bench/waiting/chance.h"
 #include "bench/waiting/quick.h"
@@ -121,7 +118,6 @@ constexpr int waiting_count = 1'000;
 
 template <typename Make>
 double bytes_each(Make make) {
-  std::vector<std::unique_ptr<int>> room;
   make();  // what is made once is there
   const auto before = memory_now();
   for (int i = 0; i < waiting_count; ++i) make();

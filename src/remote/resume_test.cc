@@ -211,13 +211,13 @@ TEST_F(GoingOnTest, A_program_that_is_about_to_start_is_not_started_again) {
   EXPECT_EQ(posts().size(), 1u);
 }
 
-TEST_F(GoingOnTest, A_program_cannot_go_on_in_the_middle_of_what_it_says) {
+TEST_F(GoingOnTest, A_program_cannot_continue_a_partial_answer) {
   dispatch_.agent.kit.agent_type = "codex";
   script(words);
   play();
   EXPECT_EQ(failed_with(), Slug::runner_lost);
   EXPECT_EQ(posts().size(), 1u);
-  EXPECT_NE(detail().find("program cannot go on"), std::string::npos) << detail();
+  EXPECT_NE(detail().find("program cannot continue it"), std::string::npos) << detail();
   received_ = {};
   dispatch_.resumed = true;
   dispatch_.told_text = "Hel";
