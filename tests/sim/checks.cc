@@ -255,8 +255,11 @@ void Checks::check_readings() {
 namespace {
 
 bool is_ending(const wire::Ending& ending, const model::RunEvent& last) {
-  const auto says = [&](const auto& end, const std::string& body) { return end.kind == last.kind && body == last.body; };
-  if (const auto* completed = std::get_if<model::events::Completed>(&ending)) return says(*completed, completed->message);
+  const auto says = [&](const auto& end, const std::string& body) {
+    return end.kind == last.kind && body == last.body;
+  };
+  if (const auto* completed = std::get_if<model::events::Completed>(&ending))
+    return says(*completed, completed->message);
   if (const auto* failed = std::get_if<model::events::Failed>(&ending)) return says(*failed, failed->problem);
   const auto& cancelled = std::get<model::events::Cancelled>(ending);
   return says(cancelled, cancelled.problem);
