@@ -34,17 +34,6 @@ int64_t history_count_max(const harness::Dispatch& work) {
 
 }  // namespace
 
-// What is read for a run before it is dispatched.
-struct Launcher::Preparation {
-  harness::Dispatch work;
-  store::MaterialNames names;
-  uint64_t secrets_as_of = 0;
-  int under_way = 0;
-  std::optional<Result<store::FoundMaterials>> materials;
-  std::optional<Result<std::vector<model::SealedSecret>>> secrets;
-  std::optional<Result<std::vector<store::Turn>>> history;
-};
-
 // ── duties ──────────────────────────────────────────────────────────────────────────────────────
 
 void Launcher::on_step(const model::Run& run, const Row& row) {
@@ -159,10 +148,7 @@ void Launcher::launch_here(LiveRun& live, Launch launch) {
     work.workspace = use == model::WorkspaceUse::none ? harness::WorkspaceAccess{}
                                                       : needs_.storeroom->workspace_for(live.run(), use);
   }
-  auto prepared = std::make_shared<Preparation>();
-  prepared->work = std::move(work);
-  prepared->names = launch.names;
-  prepare(live, std::move(prepared));
+  find_materials(live, std::move(work), launch.names);
 }
 
 void Launcher::keep_sandbox(LiveRun& live, harness::Dispatch& work, int64_t ttl_seconds) {
@@ -175,89 +161,75 @@ void Launcher::keep_sandbox(LiveRun& live, harness::Dispatch& work, int64_t ttl_
                                                        "conversation's goes with the run."));
 }
 
-void Launcher::prepare(LiveRun& live, Prepared prepared) {
-  SLUICE_CHECK(prepared->under_way == 0);
-  prepared->materials.reset();
-  prepared->history.reset();
-  prepared->secrets_as_of = needs_.secrets.change_count();
-  const auto& names = prepared->names;
-  const bool names_any = names.repository || !names.skills.empty() || names.environment;
-  // What a runner of the message's own choice looks at is not known here.
-  const auto& work = prepared->work;
-  const bool reads_history = !work.extras.sandbox_url.empty() || needs_.dispatcher.reads_history(work.agent);
-  prepared->under_way = 1 + (names_any ? 1 : 0) + (reads_history ? 1 : 0);
-  if (names_any) {
-    auto found = [this, prepared](LiveRun& still, Result<store::FoundMaterials> materials) {
-      prepared->materials = std::move(materials);
-      on_read(still, prepared);
-    };
-    needs_.store.materials(live.run().tenant_id, names, live.ref().guard(std::move(found)));
-  }
-  if (reads_history) read_history(live, prepared);
-  auto read = [this, prepared](LiveRun& still, Result<std::vector<model::SealedSecret>> sealed) {
-    prepared->secrets = std::move(sealed);
-    on_read(still, prepared);
+void Launcher::find_materials(LiveRun& live, harness::Dispatch work, const store::MaterialNames& names) {
+  if (!names.repository && names.skills.empty() && !names.environment) return find_secrets(live, std::move(work));
+  auto found = [this, names, work = std::move(work)](LiveRun& still, Result<store::FoundMaterials> materials) mutable {
+    if (!materials && may_pass(materials.error())) {
+      return try_again(still, [this, names, work = std::move(work)](LiveRun& later) mutable {
+        find_materials(later, std::move(work), names);
+      });
+    }
+    if (!materials) {
+      return still.fail(problem_of(model::Slug::internal, "What the run is to work with could not be read."));
+    }
+    if (!materials.value().missing.empty()) {
+      return still.fail(problem_of(model::Slug::agent_misconfigured, "The run names what is not there any more: " +
+                                                                         list_of(materials.value().missing) + "."));
+    }
+    give(std::move(materials).take(), work.materials);
+    find_secrets(still, std::move(work));
+  };
+  needs_.store.materials(live.run().tenant_id, names, live.ref().guard(std::move(found)));
+}
+
+void Launcher::find_secrets(LiveRun& live, harness::Dispatch work) {
+  if (needs_.storeroom != nullptr) give_builtin_skills(work.extras, *needs_.storeroom, work.materials);
+  work.materials.files.clear();  // it may be the second time
+  give_attachments(work.extras, work.materials);
+  auto read = [this, work = std::move(work)](LiveRun& still,
+                                             const Result<std::vector<model::SealedSecret>>& sealed) mutable {
+    if (!sealed && may_pass(sealed.error())) {
+      return try_again(
+          still, [this, work = std::move(work)](LiveRun& later) mutable { find_secrets(later, std::move(work)); });
+    }
+    if (!sealed) return still.fail(problem_of(model::Slug::internal, "The run's secrets could not be read."));
+    work.secrets = std::make_shared<vault::Secrets>(secrets_looked_for(work));
+    still.use_secrets(work.secrets);
+    needs_.secrets.open(still, sealed.value(), false, [this, work = std::move(work)](LiveRun& ready) mutable {
+      read_history(ready, std::move(work));
+    });
   };
   needs_.secrets.read(live, live.ref().guard(std::move(read)));
 }
 
-void Launcher::read_history(LiveRun& live, const Prepared& prepared) {
-  auto read = [this, prepared](LiveRun& still, Result<std::vector<store::Turn>> turns) {
-    prepared->history = std::move(turns);
-    on_read(still, prepared);
+void Launcher::read_history(LiveRun& live, harness::Dispatch work) {
+  // What a runner of the message's own choice looks at is not known here.
+  const bool is_read = !work.extras.sandbox_url.empty() || needs_.dispatcher.reads_history(work.agent);
+  if (!is_read) return dispatch(live, std::move(work));
+  const auto conversation = work.conversation;
+  const auto count_max = history_count_max(work);
+  auto read = [this, count_max, work = std::move(work)](LiveRun& still,
+                                                        Result<std::vector<store::Turn>> turns) mutable {
+    if (!turns && may_pass(turns.error())) {
+      return try_again(
+          still, [this, work = std::move(work)](LiveRun& later) mutable { read_history(later, std::move(work)); });
+    }
+    if (!turns) {
+      return still.fail(problem_of(model::Slug::internal, "The conversation's history could not be read."));
+    }
+    give_history(work, std::move(turns).take(), count_max);
+    dispatch(still, std::move(work));
   };
-  const auto count_max = static_cast<int>(history_count_max(prepared->work));
-  needs_.store.history(prepared->work.conversation, live.run().user_message_id, count_max,
+  needs_.store.history(conversation, live.run().user_message_id, static_cast<int>(count_max),
                        live.ref().guard(std::move(read)));
 }
 
-void Launcher::on_read(LiveRun& live, const Prepared& prepared) {
-  SLUICE_CHECK(prepared->under_way > 0);
-  if (--prepared->under_way > 0) return;
-  const auto waits = [](const auto& read) { return read && !*read && may_pass(read->error()); };
-  if (waits(prepared->materials) || waits(prepared->secrets) || waits(prepared->history)) {
-    return try_again(live, [this, prepared](LiveRun& later) { prepare(later, prepared); });
-  }
-  if (auto problem = problem_with(*prepared)) return live.fail(*std::move(problem));
-  // They changed while the rest was being read, and the run was not told of it: it had none yet.
-  if (prepared->secrets_as_of != needs_.secrets.change_count()) return prepare(live, prepared);
-  auto& work = prepared->work;
-  if (prepared->materials) give(std::move(*prepared->materials).take(), work.materials);
-  if (needs_.storeroom != nullptr) give_builtin_skills(work.extras, *needs_.storeroom, work.materials);
-  give_attachments(work.extras, work.materials);
-  if (prepared->history) give_history(work, std::move(*prepared->history).take(), history_count_max(work));
-  open_secrets(live, prepared);
-}
-
-std::optional<model::Problem> Launcher::problem_with(const Preparation& prepared) {
-  if (const auto& materials = prepared.materials) {
-    if (!*materials) return problem_of(model::Slug::internal, "What the run is to work with could not be read.");
-    if (const auto& missing = materials->value().missing; !missing.empty()) {
-      return problem_of(model::Slug::agent_misconfigured,
-                        "The run names what is not there any more: " + list_of(missing) + ".");
-    }
-  }
-  if (!*prepared.secrets) return problem_of(model::Slug::internal, "The run's secrets could not be read.");
-  if (prepared.history && !*prepared.history) {
-    return problem_of(model::Slug::internal, "The conversation's history could not be read.");
-  }
-  return std::nullopt;
-}
-
 void Launcher::give_history(harness::Dispatch& work, std::vector<store::Turn> turns, int64_t count_max) {
-  SLUICE_CHECK(work.history.empty());
   for (auto& turn : turns) work.history.push_back({turn.role, std::move(turn.content), turn.at});
   // The first message of a thread may bring along what was said elsewhere.
   if (work.history.empty() && work.extras.agui) {
     work.history = client_history(work.extras.agui->messages, static_cast<std::size_t>(count_max));
   }
-}
-
-void Launcher::open_secrets(LiveRun& live, const Prepared& prepared) {
-  prepared->work.secrets = std::make_shared<vault::Secrets>(secrets_looked_for(prepared->work));
-  live.use_secrets(prepared->work.secrets);
-  needs_.secrets.open(live, prepared->secrets->value(), false,
-                      [this, prepared](LiveRun& ready) { dispatch(ready, std::move(prepared->work)); });
 }
 
 void Launcher::dispatch(LiveRun& live, harness::Dispatch work) {

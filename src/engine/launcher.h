@@ -1,9 +1,9 @@
 // Hands runs that have a slot to an agent: at first, after a human agreed, and after a restart. It performs the duties
 // of the lifecycle that lead to work, and passes a slot that became free on to the run whose turn it is.
 //
-// A launch is one sequence: the conversation's home, then materials, secrets and history in one go, then what must be
-// on disk before the work begins, then the dispatch. Each step of it is dropped with the run, and tried again when the
-// store could not answer.
+// A launch is one sequence: the conversation's home, its materials, its secrets, its history, then what must be on disk
+// before the work begins, then the dispatch. Each step of it is dropped with the run, and tried again when the store
+// could not answer.
 //
 // Called from the loop's thread. Who may have a slot is for Admission to decide, and what an agent does with the work
 // for the dispatcher.
@@ -61,20 +61,15 @@ class Launcher final : public LiveRun::Duties, public Admission::Host {
   void on_held_too_long(model::RunId run) override;
 
  private:
-  struct Preparation;
-  using Prepared = std::shared_ptr<Preparation>;
-
   void read_past_of(LiveRun& live);
   void on_past(LiveRun& live, const Result<std::shared_ptr<RunPast>>& past);
   void launch_with(LiveRun& live, Launch launch);
   void launch_here(LiveRun& live, Launch launch);
   void keep_sandbox(LiveRun& live, harness::Dispatch& work, int64_t ttl_seconds);
-  // What the run names, its secrets, and the history if the agent looks at it.
-  void prepare(LiveRun& live, Prepared prepared);
-  void read_history(LiveRun& live, const Prepared& prepared);
-  void on_read(LiveRun& live, const Prepared& prepared);
-  static std::optional<model::Problem> problem_with(const Preparation& prepared);
-  void open_secrets(LiveRun& live, const Prepared& prepared);
+  // What the run names, its secrets, and the history if the agent looks at it; then it is dispatched.
+  void find_materials(LiveRun& live, harness::Dispatch work, const store::MaterialNames& names);
+  void find_secrets(LiveRun& live, harness::Dispatch work);
+  void read_history(LiveRun& live, harness::Dispatch work);
   static void give_history(harness::Dispatch& work, std::vector<store::Turn> turns, int64_t count_max);
   // Write, then act: from a checkpoint only once it is written that it cannot be used again.
   void dispatch(LiveRun& live, harness::Dispatch work);

@@ -2,7 +2,8 @@
 //
 // At most one append is under way; what comes meanwhile makes the next one, so a slow disk makes larger batches, not a
 // longer queue. Everything here is a fold of the journal plus what is not written yet; dropping a LiveRun loses nothing
-// that was sent to anyone. While it waits for a human (live_run_gate.cc) little of it is left: there may be ten thousand.
+// that was sent to anyone. While it waits for a human (live_run_gate.cc) little of it is left: there may be ten
+// thousand.
 #pragma once
 
 #include <memory>

@@ -43,7 +43,6 @@ void RunSecrets::refresh(LiveRun& live, Callback<void()> then) {
 }
 
 void RunSecrets::refresh_all(model::TenantId tenant) {
-  ++change_count_;
   for (const auto& [id, live] : needs_.live.all()) {
     if (live->run().tenant_id == tenant && live->secrets()) refresh(*live, nullptr);
   }

@@ -33,12 +33,9 @@ class RunSecrets final {
   void refresh(LiveRun& live, Callback<void()> then);
   // The tenant's secrets changed, by this node or by another.
   void refresh_all(model::TenantId tenant);
-  // Grows with each change: secrets that were read before the last one may be old.
-  uint64_t change_count() const { return change_count_; }
 
  private:
   Needs needs_;
-  uint64_t change_count_ = 0;
   vault::Scrubbers scrubbers_;
 };
 
