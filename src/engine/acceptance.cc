@@ -131,6 +131,7 @@ store::NewRun Acceptance::fresh_run(const Send& send, model::RunId run, const Ro
   fresh.assistant_message.status = model::MessageStatus::in_progress;
   fresh.assistant_message.created_at = created_at;
   fresh.run = {.id = run, .tenant_id = send.tenant, .conversation_id = conversation};
+  SLUICE_CHECK(first.from == RunState::accepted && held.has_value() == (first.to == RunState::held));
   needs_.duties.on_step(fresh.run, first);
   fresh.run.state = first.to;
   fresh.run.user_message_id = fresh.user_message.id;
@@ -226,6 +227,7 @@ SendOutcome Acceptance::enter(const Send& send, model::Message message, Duty dut
   launch.runtime = accepted.conversation.runtime;
   if (run.state == RunState::held) launch.started_body = started_body(send);
   live.keep_launch(std::move(launch));
+  SLUICE_CHECK(needs_.admission.knows(run.id));
   live.perform(duty);
   return Sent{run, false};
 }

@@ -31,10 +31,18 @@ Admission::Seat& Admission::sit(const Asking& asking) {
   seat->second.conversation = asking.conversation;
   seat->second.limits = asking.limits;
   ++counts_[static_cast<std::size_t>(Standing::entered)];
+  SLUICE_CHECK(adds_up());
   return seat->second;
 }
 
+bool Admission::adds_up() const {
+  int64_t seats = 0;
+  for (const auto of_standing : counts_) seats += of_standing;
+  return seats == std::ssize(seats_);
+}
+
 void Admission::stand(Seat& seat, Standing standing) {
+  SLUICE_CHECK(count(seat.standing) > 0);
   --counts_[static_cast<std::size_t>(seat.standing)];
   ++counts_[static_cast<std::size_t>(standing)];
   // Read once: the pool finds what it began by its time.
@@ -44,6 +52,7 @@ void Admission::stand(Seat& seat, Standing standing) {
   seat.standing = standing;
   seat.since_us = now;
   seat.deadline.cancel();
+  SLUICE_CHECK(adds_up());
   show();
 }
 
@@ -74,6 +83,7 @@ Admission::Answer Admission::ask(const Asking& asking, bool hold, Place& place) 
 
 void Admission::confirm(model::RunId run) {
   auto& seat = seats_.at(run);
+  SLUICE_CHECK(seat.standing != Standing::entered);
   flights_[seat.conversation] = run;
   if (seat.standing == Standing::held) wait_at_most(run, seat, {options_.max_hold_seconds * 1'000});
 }
@@ -87,6 +97,7 @@ void Admission::hold_again(model::RunId run, Place told, Millis span) {
   const auto found = seats_.find(run);
   if (found == seats_.end()) return;  // cancelled meanwhile
   auto& seat = found->second;
+  SLUICE_CHECK(seat.standing == Standing::entered);
   const auto position = pool_.hold(run, seat.tenant, seat.limits);
   board_.add(run, told.position > 0 ? told : Place{position, pool_.hint_seconds(position, now_us())});
   stand(seat, Standing::held);
@@ -117,6 +128,7 @@ void Admission::set_elsewhere(std::vector<store::HeldElsewhere> held) {
 bool Admission::begin_kept(model::RunId run) {
   if (stopped_ || kept_.erase(run) == 0) return false;
   auto& seat = seats_.at(run);
+  SLUICE_CHECK(seat.standing == Standing::entered && !seat.leased);
   stand(seat, Standing::at_work);
   needs_.host.on_turn(run);
   return true;
@@ -149,6 +161,7 @@ bool Admission::is_at_work(model::RunId run) const {
 }
 
 void Admission::come_back(model::RunId run) {
+  SLUICE_CHECK(!is_seated(run));
   auto& seat = seats_.at(run);
   if (leases_.enter(seat.conversation, seat.tenant)) {
     seat.leased = true;
@@ -205,9 +218,11 @@ void Admission::leave(model::RunId run, bool worked) {
   }
   board_.remove(run);
   pool_.forget(run);
+  SLUICE_CHECK(count(seat.standing) > 0);
   const bool worked_now = seat.standing == Standing::at_work;
   const bool has_slot = worked_now || seat.standing == Standing::parked_in_slot;
   --counts_[static_cast<std::size_t>(seat.standing)];
+  SLUICE_CHECK(adds_up());
   if (worked_now) pool_.end_work(seat.since_us, now_us(), worked);
   if (seat.leased) {
     leases_.leave(seat.conversation, worked);
@@ -225,6 +240,7 @@ void Admission::forsake(model::RunId run) {
 }
 
 void Admission::on_lease_ended(model::ConversationId conversation, model::TenantId tenant) {
+  SLUICE_CHECK(!leases_.has(conversation));
   pool_.unpin(tenant);
   pool_.give_back(tenant);
   show();
@@ -243,6 +259,7 @@ void Admission::call_next() {
       continue;
     }
     auto& seat = seats_.at(*run);
+    SLUICE_CHECK(seat.standing == Standing::held || seat.standing == Standing::returning);
     if (seat.standing == Standing::held) {
       figures_.hold.observe_us(needs_.loop.monotonic_us() - seat.since_us);
       board_.remove(*run);

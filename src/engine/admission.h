@@ -133,6 +133,8 @@ class Admission final {
   void call_next();
   int64_t count(Standing standing) const { return counts_[static_cast<std::size_t>(standing)]; }
   void show();
+  // Each seat is counted once.
+  bool adds_up() const;
 
   Needs needs_;
   const EngineOptions& options_;

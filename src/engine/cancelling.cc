@@ -1,5 +1,7 @@
 #include "engine/cancelling.h"
 
+#include "base/check.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -7,6 +9,7 @@ namespace {
 constexpr int64_t work_stops_ms = 2'000;
 constexpr int64_t unwritten_ms_max = 15'000;
 constexpr int64_t unproven_ms_max = 25'000;  // callers wait for half a minute, as a rule
+static_assert(work_stops_ms < unwritten_ms_max && unwritten_ms_max < unproven_ms_max);
 
 }  // namespace
 
@@ -31,12 +34,14 @@ void Cancelling::give_up_writing() {
 }
 
 void Cancelling::give_up() {
+  SLUICE_CHECK(written_ && wanted_);
   answer(Error{ErrorKind::overloaded, "Run " + run_.text() +
                                           " is being cancelled, but there is no proof yet that its work has stopped. "
                                           "Ask again."});
 }
 
 void Cancelling::answer(const Result<model::Run>& outcome) {
+  SLUICE_CHECK(!outcome || (outcome.value().id == run_ && model::is_over(outcome.value().state)));
   clock_.cancel();
   for (auto& asker : std::exchange(askers_, {})) asker(outcome);
 }

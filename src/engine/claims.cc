@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/check.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -37,6 +39,7 @@ void Claims::look() {
   }
   looking_ = true;
   auto found = [this](const Result<std::vector<store::HeldElsewhere>>& held) {
+    SLUICE_CHECK(looking_);
     looking_ = false;
     const bool looks_again = std::exchange(looks_again_, false);
     if (!held || !needs_.host.may_claim()) return;  // the next beat looks again
@@ -63,6 +66,7 @@ void Claims::claim_wanted() {
   const auto count = static_cast<std::ptrdiff_t>(std::min(wanted_.size(), claimed_at_once));
   std::vector<store::HeldRun> asked(wanted_.begin(), wanted_.begin() + count);
   wanted_.erase(wanted_.begin(), wanted_.begin() + count);
+  SLUICE_CHECK(!claiming_);
   claiming_ = true;
   auto answered = [this, watch = since_drop_.watch(), asked](const Result<std::vector<model::Run>>& claimed) {
     if (!watch.is_over()) return on_answer(asked, claimed);
@@ -73,6 +77,7 @@ void Claims::claim_wanted() {
 }
 
 void Claims::on_answer(const std::vector<store::HeldRun>& asked, const Result<std::vector<model::Run>>& claimed) {
+  SLUICE_CHECK(claiming_);
   claiming_ = false;
   if (!claimed) {
     drop();

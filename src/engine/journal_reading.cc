@@ -1,5 +1,6 @@
 #include "engine/journal_reading.h"
 
+#include "base/check.h"
 #include "engine/live_run.h"
 #include "engine/run_lifecycle.h"
 
@@ -24,6 +25,7 @@ JournalReading::~JournalReading() {
 void JournalReading::more() { go_on(); }
 
 void JournalReading::fall_behind(const wire::Fold& fold) {
+  SLUICE_CHECK(mode_ == Mode::live);
   fold_ = fold;
   mode_ = Mode::catching_up;
 }
@@ -34,6 +36,7 @@ void JournalReading::go_on_alone(const wire::Fold& fold) {
 }
 
 void JournalReading::end(const wire::Fold& fold) {
+  SLUICE_CHECK(mode_ != Mode::over);
   mode_ = Mode::over;
   tail_.reset();
   if (const auto count = fold.violations(); count > 0) needs_.violations.add(static_cast<uint64_t>(count));
@@ -76,6 +79,7 @@ bool JournalReading::join_live_run() {
 }
 
 void JournalReading::read_page() {
+  SLUICE_CHECK(!page_under_way_ && mode_ == Mode::catching_up);
   page_under_way_ = true;
   news_came_ = false;
   needs_.store.journal(run_, fold_.at(), page_bytes,
@@ -83,6 +87,7 @@ void JournalReading::read_page() {
 }
 
 void JournalReading::on_page(Result<store::JournalPage> page) {
+  SLUICE_CHECK(page_under_way_);
   page_under_way_ = false;
   if (!page) {
     const bool may_pass = page.error().kind == ErrorKind::unavailable || page.error().kind == ErrorKind::overloaded;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/check.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -27,6 +29,7 @@ void KeptWorkspaces::look_at_all() {
 void KeptWorkspaces::look_at_next() {
   if (unseen_.empty()) return;
   look_at(unseen_.front(), [this] {
+    SLUICE_CHECK(!unseen_.empty());
     unseen_.pop_front();
     look_at_next();
   });

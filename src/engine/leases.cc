@@ -61,12 +61,14 @@ int64_t Leases::left_us(const Lease& lease) const {
 }
 
 void Leases::sleep(model::ConversationId conversation, Lease& lease) {
+  SLUICE_CHECK(!lease.in_use);
   const Millis left{(left_us(lease) + 999) / 1'000};
   lease.timer = loop_.after(left, [this, conversation] { finish(conversation); });
 }
 
 void Leases::finish(model::ConversationId conversation) {
   const auto tenant = leases_.at(conversation).tenant;
+  SLUICE_CHECK(!leases_.at(conversation).in_use);
   leases_.erase(conversation);
   ended_(conversation, tenant);
 }

@@ -78,6 +78,7 @@ void LiveRun::hold_back_if_full() {
 }
 
 void LiveRun::keep_opening(store::CommittedBatch opening) {
+  SLUICE_CHECK(!opening.empty() && opening.back().position() == run_.head);
   opening_ = std::move(opening);
   told_at_ = opening_.back().event().at;
 }
@@ -102,6 +103,7 @@ bool LiveRun::tell_place(Place place) {
 }
 
 void LiveRun::start() {
+  SLUICE_CHECK(launch_ != nullptr);
   SLUICE_CHECK(happen(Happening::slot_freed) == Duty::launch);
   add(model::EventKind::started, launch_->started_body);
 }
@@ -130,7 +132,7 @@ void LiveRun::clear_mark(Callback<void()> then) {
 void LiveRun::when_written(Callback<void()> then) {
   if (!pending_.empty()) {
     pending_.back().written.push_back(std::move(then));
-  } else if (writing_) {
+  } else if (writing_ && !renewal_) {
     in_flight_.written.push_back(std::move(then));
   } else {
     needs_.loop.defer(std::move(then));
@@ -138,6 +140,7 @@ void LiveRun::when_written(Callback<void()> then) {
 }
 
 void LiveRun::work_by(std::unique_ptr<harness::Work> work) {
+  SLUICE_CHECK(!has_work());
   work_ = std::move(work);
   work_over_ = false;
   at_gate_ = held_back_ = false;
@@ -213,8 +216,10 @@ void LiveRun::wait_for_end(Ref<EndWaiter> waiter) {
 void LiveRun::flush() {
   dirty_ = false;
   if (writing_ || pending_.empty()) return;
+  SLUICE_CHECK(in_flight_.events.empty() && !in_flight_.state && in_flight_.written.empty());
   writing_ = true;
   in_flight_ = std::move(pending_.front());
+  SLUICE_CHECK(belongs_to(in_flight_.duty, in_flight_.state.value_or(RunState::accepted)));
   pending_.erase(pending_.begin());
   for (auto& event : in_flight_.events) event.at = told_at_ = std::max(told_at_, event.at);
 
@@ -233,6 +238,9 @@ void LiveRun::flush() {
     append.agui = in_flight_.gate->agui;
   }
   needs_.store.append(std::move(append), lifetime_.guard([this](Result<store::CommittedBatch> written) {
+    SLUICE_CHECK(!written || written.value().size() == in_flight_.events.size());
+    SLUICE_CHECK(!written || written.value().empty() ||
+                 written.value().back().position().value == run_.head.value + written.value().size());
     on_written(std::move(written));
   }));
   hold_back_if_full();
@@ -276,6 +284,7 @@ void LiveRun::stop_work() {
 
 // Before the wish is on disk, too: a server that dies then leaves a run whose work was lost, which the next one ends.
 void LiveRun::stop_worker() {
+  SLUICE_CHECK(cancelling_.is_wanted() && work_ != nullptr);
   if (std::exchange(stopping_, true)) return;
   work_->stop(lifetime_.guard([this] { cancelling_.is_written() ? end_cancelled() : work_.reset(); }));
 }
@@ -431,7 +440,7 @@ void LiveRun::dismiss_readers(Farewell farewell) {
 }
 
 void LiveRun::finish() {
-  SLUICE_CHECK(ending_.has_value());
+  SLUICE_CHECK(ending_.has_value() && is_over(run_.state));
   work_.reset();
   const auto watch = lifetime_.watch();
   dismiss_readers([](JournalReading& reading, const wire::Fold& fold) { reading.end(fold); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/check.h"
 #include "engine/live_run.h"
 
 namespace sluice::engine {
@@ -22,6 +23,7 @@ bool are_same(const store::CommittedBatch& found, const std::vector<model::RunEv
 }  // namespace
 
 void LiveRun::be_unsure(const Error& why) {
+  SLUICE_CHECK(!unsure_ && !looking_);
   writing_ = true;  // nothing follows until it is known
   doubted_ = true;
   unsure_ = why;
@@ -41,6 +43,7 @@ void LiveRun::settle() {
 }
 
 void LiveRun::on_looked(const Result<store::JournalPage>& page) {
+  SLUICE_CHECK(looking_ && unsure_ && writing_);
   looking_ = false;
   if (page) return conclude(page.value());
   if (page.error().kind == ErrorKind::overloaded) {
@@ -75,6 +78,7 @@ void LiveRun::conclude(const store::JournalPage& page) {
 void LiveRun::on_renewed(const Result<model::Run>& taken) {
   writing_ = false;
   if (taken) {
+    SLUICE_CHECK(taken.value().id == run_.id && taken.value().epoch > run_.epoch);
     run_.epoch = taken.value().epoch;
     if (std::exchange(doubted_, false)) needs_.owner.on_sure();
     const auto watch = lifetime_.watch();

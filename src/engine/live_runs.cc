@@ -40,7 +40,10 @@ void LiveRuns::flush_later(model::RunId run) {
 
 void LiveRuns::flush() {
   for (const auto& run : std::exchange(dirty_, {})) {
-    if (auto* live = find(run)) live->flush();
+    auto* live = find(run);
+    if (live == nullptr) continue;
+    SLUICE_CHECK(live->run().id == run);
+    live->flush();
   }
 }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace sluice::engine {
 
 void Liveness::on_answer(int64_t sent_ms, int64_t now_ms, std::vector<store::SeenNode> seen) {
+  SLUICE_CHECK(sent_ms <= now_ms && (!good_sent_ms_ || *good_sent_ms_ <= sent_ms));
   // A store that answers late, or a node that was stopped for a while, is a gap as good as a failure.
   const int64_t gap_ms = std::max(rules_.dead_ms / 2, rules_.beat_ms + rules_.beat_ms / 2);
   const bool goes_on = streak_from_ms_ && answered_ms_ && now_ms - *answered_ms_ <= gap_ms;
@@ -13,6 +16,8 @@ void Liveness::on_answer(int64_t sent_ms, int64_t now_ms, std::vector<store::See
   good_sent_ms_ = sent_ms;
   answered_ms_ = now_ms;
   seen_ = std::move(seen);
+  // Who may judge has heard something at all, so a node is cut off before it is declared dead.
+  SLUICE_CHECK(!streak_from_ms_ || *streak_from_ms_ <= *good_sent_ms_);
 }
 
 int64_t Liveness::cut_off_in_ms(int64_t now_ms) const {

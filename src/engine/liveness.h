@@ -64,5 +64,9 @@ class Liveness final {
 constexpr bool may_be_taken(Fate carrier, bool only_waits) {
   return carrier == Fate::dead || carrier == Fate::gone || (carrier == Fate::leaving && only_waits);
 }
+static_assert(may_be_taken(Fate::dead, false) && may_be_taken(Fate::gone, false));
+static_assert(may_be_taken(Fate::leaving, true) && !may_be_taken(Fate::leaving, false));
+static_assert(!may_be_taken(Fate::self, true) && !may_be_taken(Fate::living, true) &&
+              !may_be_taken(Fate::unsure, true));
 
 }  // namespace sluice::engine

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -56,6 +58,7 @@ void Peers::beat() {
   const auto life = lifetime_.watch();
   check_cut_off();
   if (life.is_over() || under_way_ || left_) return;
+  SLUICE_CHECK(asked_.empty());
   under_way_ = true;
   asked_ = std::exchange(waiting_, {});
   needs_.nodes.beat(needs_.host.own_figures(), forget_ms,
@@ -65,6 +68,7 @@ void Peers::beat() {
 }
 
 void Peers::on_answer(int64_t sent_ms, Result<std::vector<store::SeenNode>> seen) {
+  SLUICE_CHECK(under_way_);
   under_way_ = false;
   if (left_) return;
   const auto life = lifetime_.watch();
@@ -171,6 +175,7 @@ std::vector<store::SeenNode> Peers::others() const {
 std::pair<std::size_t, std::size_t> Peers::rank() const {
   const auto living = others();
   const auto before = std::ranges::count_if(living, [&](const auto& node) { return node.id < needs_.nodes.self(); });
+  SLUICE_CHECK(before <= std::ssize(living));
   return {static_cast<std::size_t>(before), living.size() + 1};
 }
 

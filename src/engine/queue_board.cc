@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/check.h"
 #include "base/json.h"
 
 namespace sluice::engine {
@@ -30,6 +31,7 @@ QueueBoard::QueueBoard(const SlotPool& pool, world::Loop& loop, Tell tell)
     : pool_(pool), loop_(loop), tell_(std::move(tell)) {}
 
 void QueueBoard::add(model::RunId run, Place told) {
+  SLUICE_CHECK(told.position > 0);
   told_[run] = told;
   if (std::exchange(waits_due_, true)) return;
   waits_timer_ = loop_.after(waits_every, [this] { look_at_waits(); });
@@ -52,6 +54,7 @@ std::optional<Place> QueueBoard::news(Place told, int64_t position) const {
 }
 
 bool QueueBoard::tell(model::RunId run, int64_t position) {
+  SLUICE_CHECK(position > 0);
   const auto told = told_.find(run);
   if (told == told_.end()) return false;
   const auto place = news(told->second, position);

@@ -25,6 +25,7 @@ void Recovery::look(Scope scope, Callback<void(Result<Unit>)> done) {
 }
 
 void Recovery::begin_look() {
+  SLUICE_CHECK(!looks_.empty());
   listing_ = true;
   needs_.store.unfinished_runs(lifetime_.guard([this](Result<store::UnfinishedRuns> found) {
     if (!found) return fail_look(found.error());
@@ -145,6 +146,7 @@ void Recovery::on_taken(const model::Run& run, Result<model::Run> taken) {
   // Somebody else was quicker, or its end was.
   if (!taken && taken.error().kind == ErrorKind::conflict) return one_done();
   if (!taken) return put_off(run, taken.error());
+  SLUICE_CHECK(taken.value().id == run.id && taken.value().epoch > run.epoch);
   if (run.node != taken.value().node) {
     needs_.figures.taken_over.add();
     needs_.log.write(world::LogLevel::info, "run taken over", {{"run", run.id.text()}, {"from", run.node.text()}});
@@ -201,6 +203,7 @@ void Recovery::prepare(LiveRun& live, const RunPast& past) const {
 }
 
 void Recovery::queue_later(const LiveRun& live) {
+  SLUICE_CHECK(live.run().state == RunState::held && live.launch() != nullptr);
   held_.push_back({live.run().created_at, live.run().id, live.launch()->told_place});
 }
 

@@ -38,6 +38,11 @@ void SlotPool::drop_if_idle(model::TenantId tenant) {
   if (known.taken == 0 && known.returning == 0 && known.waiting() == 0) tenants_.erase(found);
 }
 
+bool SlotPool::adds_up() const {
+  const bool slots = 0 <= pinned_ && pinned_ <= taken_ && taken_ <= limits_.max_running;
+  return slots && held_ == std::ssize(tickets_) && listed_ >= 0;
+}
+
 // ── slots ───────────────────────────────────────────────────────────────────────────────────────
 
 bool SlotPool::take(model::TenantId tenant, const model::TenantLimits& limits) {
@@ -48,6 +53,7 @@ bool SlotPool::take(model::TenantId tenant, const model::TenantLimits& limits) {
   }
   ++taken_;
   ++known.taken;
+  SLUICE_CHECK(adds_up());
   return true;
 }
 
@@ -56,6 +62,7 @@ void SlotPool::give_back(model::TenantId tenant) {
   SLUICE_CHECK(known.taken > known.pinned);
   --known.taken;
   --taken_;
+  SLUICE_CHECK(adds_up());
   drop_if_idle(tenant);
 }
 
@@ -80,6 +87,7 @@ int64_t SlotPool::hold(model::RunId run, model::TenantId tenant, const model::Te
   const bool fresh = tickets_.emplace(run, Ticket{tenant, number}).second;
   SLUICE_CHECK(fresh);
   ++held_;
+  SLUICE_CHECK(adds_up());
 
   // How many have a turn before this one, by arithmetic: nobody came later, so equal turns go first.
   const auto before_me = mine.overdue + static_cast<int64_t>(mine.held.size()) - 1;
@@ -105,8 +113,10 @@ bool SlotPool::forget(model::RunId run) {
   if (const auto ticket = tickets_.find(run); ticket != tickets_.end()) {
     const auto [tenant, number] = ticket->second;
     tickets_.erase(ticket);
-    tenants_.at(tenant).held.erase(number);
+    const auto left = tenants_.at(tenant).held.erase(number);
+    SLUICE_CHECK(left == 1);
     --held_;
+    SLUICE_CHECK(adds_up());
     drop_if_idle(tenant);
     return true;
   }
@@ -115,6 +125,7 @@ bool SlotPool::forget(model::RunId run) {
   const auto tenant = found->tenant;
   returning_.erase(found);
   --tenants_.at(tenant).returning;
+  SLUICE_CHECK(tenants_.at(tenant).returning >= 0);
   drop_if_idle(tenant);
   return true;
 }
@@ -128,6 +139,7 @@ std::optional<model::RunId> SlotPool::next_returning() {
     --tenant.returning;
     ++tenant.taken;
     ++taken_;
+    SLUICE_CHECK(tenant.returning >= 0 && adds_up());
     return run;
   }
   return std::nullopt;
@@ -137,6 +149,7 @@ void SlotPool::forget_elsewhere(Tenant& tenant) {
   listed_ -= static_cast<int64_t>(tenant.elsewhere.size());
   tenant.elsewhere.clear();
   tenant.elsewhere_count = tenant.overdue = 0;
+  SLUICE_CHECK(listed_ >= 0);
 }
 
 void SlotPool::set_elsewhere(const std::vector<store::HeldElsewhere>& held) {
@@ -159,6 +172,7 @@ void SlotPool::set_elsewhere(const std::vector<store::HeldElsewhere>& held) {
     others.push_back(id);
   }
   for (const auto& id : others) drop_if_idle(id);
+  SLUICE_CHECK(adds_up());
 }
 
 void SlotPool::unlist(model::TenantId tenant, model::RunId run) {
@@ -171,6 +185,7 @@ void SlotPool::unlist(model::TenantId tenant, model::RunId run) {
   mine.elsewhere.erase(found);
   --listed_;
   --mine.elsewhere_count;
+  SLUICE_CHECK(mine.elsewhere_count >= std::ssize(mine.elsewhere) && adds_up());
   drop_if_idle(tenant);
 }
 
@@ -201,9 +216,11 @@ std::optional<model::RunId> SlotPool::next() {
     --held_;
   }
   virtual_now_ = std::max(virtual_now_, best->next_start);
+  SLUICE_CHECK(best->stride > 0 && !best->at_limit());
   best->next_start += best->stride;
   ++best->taken;
   ++taken_;
+  SLUICE_CHECK(adds_up());
   return run;
 }
 

@@ -116,6 +116,8 @@ class SlotPool final {
   void begin_to_wait(Tenant& tenant) const;
   void forget_elsewhere(Tenant& tenant);
   std::optional<model::RunId> next_returning();
+  // The sums agree with what they are of.
+  bool adds_up() const;
 
   Limits limits_;
   std::map<model::TenantId, Tenant> tenants_;  // those with a slot or in the queue, here or elsewhere

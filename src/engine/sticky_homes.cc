@@ -85,6 +85,7 @@ void StickyHomes::take(const model::Run& run, model::Epoch epoch, Postbox::Reply
     reply(mail::object_of("taken", "yes"));
     needs_.recoveries.carry(mine.value(), watch.is_over());
   };
+  SLUICE_CHECK(!needs_.cluster.alone());
   needs_.store.take_over(run.id, epoch, lifetime_.guard(std::move(taken)));
 }
 

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace sluice::engine {
 namespace {
 
 constexpr Millis watch_every{1'000};
 constexpr int64_t reopen_first_ms = 100;
 constexpr int64_t reopen_ms_max = 5'000;
+static_assert(reopen_first_ms < reopen_ms_max);
 
 }  // namespace
 
@@ -21,6 +24,7 @@ void StoreWatch::look() {
 }
 
 void StoreWatch::reopen() {
+  SLUICE_CHECK(!is_later_);
   const int tries = tries_++;
   if (tries == 0) return try_reopening();
   const int64_t wait = std::min(reopen_ms_max, reopen_first_ms << std::min(tries, 10));

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -28,7 +30,10 @@ void Suspension::begin() {
   needs_.log.write(world::LogLevel::warn, "runs suspended", {{"count", static_cast<int64_t>(suspended_.size())}});
 }
 
-void Suspension::keep(LiveRun& run, Callback<void(LiveRun&)> begin) { add(run).begin = std::move(begin); }
+void Suspension::keep(LiveRun& run, Callback<void(LiveRun&)> begin) {
+  SLUICE_CHECK(is_on_ && !run.has_work());
+  add(run).begin = std::move(begin);
+}
 
 Suspension::Suspended& Suspension::add(LiveRun& run) {
   const auto [at, is_fresh] = suspended_.try_emplace(run.run().id);
@@ -62,6 +67,7 @@ void Suspension::try_resume(model::RunId run) {
 }
 
 void Suspension::resume(model::RunId run) {
+  SLUICE_CHECK(suspended_.contains(run));
   auto begin = std::move(suspended_[run].begin);
   forget(run);
   if (suspended_.empty()) needs_.log.write(world::LogLevel::info, "runs resumed", {});

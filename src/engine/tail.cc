@@ -1,5 +1,7 @@
 #include "engine/tail.h"
 
+#include "base/check.h"
+
 namespace sluice::engine {
 namespace {
 
@@ -23,6 +25,7 @@ Tail::~Tail() {
 }
 
 void Tail::look_later() {
+  SLUICE_CHECK(tails_ != nullptr);
   timer_ = tails_->loop_.after(look_every, [this] { wake(); });
 }
 
