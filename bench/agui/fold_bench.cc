@@ -51,22 +51,23 @@ class Journals {
   }
   const model::Run& run() const { return run_; }
 
-  store::CommittedBatch journal_of(Events events) {
+  journal::CommittedBatch journal_of(Events events) {
     store::SimulatedDatabase disk;
     store::SimulatedStore store(disk, loop_);
-    store.create_tenant({.id = run_.tenant_id}, {.id = run_.agent_id, .tenant_id = run_.tenant_id, .is_default = true},
-                        [](const Result<Unit>&) {});
-    store::NewRun made;
+    store::create_tenant(store.database(), {.id = run_.tenant_id},
+                         {.id = run_.agent_id, .tenant_id = run_.tenant_id, .is_default = true},
+                         [](const Result<Unit>&) {});
+    journal::NewRun made;
     made.conversation =
         model::Conversation{.id = run_.conversation_id, .tenant_id = run_.tenant_id, .agent_id = run_.agent_id};
     made.user_message = {.id = run_.user_message_id, .conversation_id = run_.conversation_id};
     made.assistant_message = {.id = run_.message_id, .conversation_id = run_.conversation_id};
     made.run = run_;
     made.events = std::move(events);
-    store::CommittedBatch journal;
-    store.accept(std::move(made), [&](Result<store::AcceptOutcome> outcome) {
+    journal::CommittedBatch journal;
+    store.accept(std::move(made), [&](Result<journal::AcceptOutcome> outcome) {
       SLUICE_CHECK(outcome);
-      journal = std::get<store::Accepted>(outcome.value()).events;
+      journal = std::get<journal::Accepted>(outcome.value()).events;
     });
     loop_.settle();
     return journal;
@@ -146,7 +147,7 @@ struct Told {
 };
 
 // Nanoseconds and bytes an event; short journals are told until there is something to measure.
-void tell(const store::CommittedBatch& journal, const model::Run& run, Format format, Told& told) {
+void tell(const journal::CommittedBatch& journal, const model::Run& run, Format format, Told& told) {
   constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
   constexpr std::size_t events_min = 5000;
   const auto times = std::max<std::size_t>(1, events_min / journal.size());

@@ -121,8 +121,8 @@ class ApiTest : public testing::Test {
     model::Agent its_agent{.id = out.agent, .tenant_id = out.id, .name = "default", .is_default = true};
     its_agent.model = {"offline", "offline", std::nullopt};
     model::ServiceKey key{.id = out.key_id, .tenant_id = out.id, .name = name, .secret_sha256 = sha256(out.key)};
-    store.create_tenant(tenant, its_agent, [](Result<Unit> made) { ASSERT_TRUE(made); });
-    store.create_service_key(key, [](Result<Unit> made) { ASSERT_TRUE(made); });
+    store::create_tenant(store.database(), tenant, its_agent, [](Result<Unit> made) { ASSERT_TRUE(made); });
+    store::create_service_key(store.database(), key, [](Result<Unit> made) { ASSERT_TRUE(made); });
     loop.settle();
     return out;
   }

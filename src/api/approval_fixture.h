@@ -74,8 +74,9 @@ class ApprovalTest : public ApiTest {
 
   std::vector<model::SealedSecret> on_file() {
     std::vector<model::SealedSecret> out;
-    store.secrets_of(acme.id, model::SecretScope::conversation, model::ConversationId::parse(conversation)->ulid,
-                     [&](Result<std::vector<model::SealedSecret>> found) { out = std::move(found).take(); });
+    store::secrets_of(store.database(), acme.id, model::SecretScope::conversation,
+                      model::ConversationId::parse(conversation)->ulid,
+                      [&](Result<std::vector<model::SealedSecret>> found) { out = std::move(found).take(); });
     loop.settle();
     return out;
   }

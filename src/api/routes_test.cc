@@ -45,7 +45,7 @@ class RoutesTest : public ApiTest {
                               .run_id = model::RunId::parse(turn_),
                               .name = "a.txt",
                               .sha256 = contents.put("x").take()};
-    store.create_files({file}, [](Result<Unit> made) { ASSERT_TRUE(made); });
+    store::create_files(store.database(), {file}, [](Result<Unit> made) { ASSERT_TRUE(made); });
     loop.settle();
     const auto workflow = post(workspace_of(acme) + "/workflows",
                                R"({"name":"w","definition":{"blocks":[{"id":"c","type":"condition","left":"",)"

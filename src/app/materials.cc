@@ -174,7 +174,7 @@ class RunSupplies final : public harness::Supplies, public std::enable_shared_fr
       if (!is_transient(why)) return self->answer(question, self->without_details(why));
       self->try_again(question, why, [here = self.get(), files, question] { here->create(files, question); });
     };
-    needs_.store.create_files(*files, std::move(created));
+    store::create_files(needs_.store.database(), *files, std::move(created));
   }
 
   static std::vector<harness::KeptAsset> kept_assets(const std::vector<model::RunFile>& files) {

@@ -107,7 +107,8 @@ TEST_F(RunMaterialsTest, A_run_that_has_ended_gets_no_answer_and_its_files_are_n
 class ReturnedFilesTest : public testing::Test {
  protected:
   ReturnedFilesTest() {
-    store_.create_tenant(tenant_, {.id = ids_.make<model::AgentId>(), .tenant_id = tenant_.id, .is_default = true},
+    store::create_tenant(store_.database(), tenant_,
+                         {.id = ids_.make<model::AgentId>(), .tenant_id = tenant_.id, .is_default = true},
                          [](const Result<Unit>& made) { ASSERT_TRUE(made); });
     loop_.settle();
     supplies_ = materials_.supplies_for(run_);
@@ -121,10 +122,11 @@ class ReturnedFilesTest : public testing::Test {
   // As the store has it, what was answered.
   std::string name_of(const harness::KeptAsset& asset) {
     std::string name;
-    store_.file(tenant_.id, *model::FileId::parse(asset.id), [&](const Result<model::RunFile>& found) {
-      ASSERT_TRUE(found);
-      name = found.value().name;
-    });
+    store::file(store_.database(), tenant_.id, *model::FileId::parse(asset.id),
+                [&](const Result<model::RunFile>& found) {
+                  ASSERT_TRUE(found);
+                  name = found.value().name;
+                });
     loop_.settle();
     return name;
   }

@@ -98,8 +98,8 @@ Result<Unit> Listener::open(const Config& config, Process& process, net::BodyLim
 }
 
 std::string public_base_url(const Config& config, std::string fallback) {
-  const auto& configured = config.text("server.public_base_url");
-  auto url = configured.empty() ? std::move(fallback) : configured;
+  auto url = config.text("server.public_base_url");
+  if (url.empty()) url = std::move(fallback);
   while (url.ends_with('/')) url.pop_back();
   return url;
 }

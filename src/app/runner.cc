@@ -70,7 +70,8 @@ Result<Unit> Runner::get_ready() {
       {process_.reactor(), process_.client(), process_.entropy(), process_.log(), process_.metrics()});
   if (!runtime) return runtime.error();
   runtime_ = std::move(runtime).take();
-  if (auto listening = listener_.open(config_, process_, station::body_bytes_max_of, *this); !listening) return listening;
+  if (auto listening = listener_.open(config_, process_, station::body_bytes_max_of, *this); !listening)
+    return listening;
   base_url_ = public_base_url(config_, listener_.url());
   auto agent_urls = config_.list("runner.agent_urls");
   if (agent_urls.empty()) agent_urls = {"*"};

@@ -34,24 +34,26 @@ struct Found {
 };
 
 void look(store::Store& store, world::Log& log, store::PageQuery<model::TenantId> query, std::shared_ptr<Found> found) {
-  store.tenants(query, [&store, &log, query, found](const Result<store::Page<model::Tenant>>& page) mutable {
-    if (!page) return log.write(world::LogLevel::warn, "tenants cannot be listed", {{"why", page.error().what}});
-    for (const auto& tenant : page.value().rows) {
-      if (!tenant.agui_unsigned_approvals || ++found->count > named_max) continue;
-      found->names += (found->names.empty() ? "" : " ") + tenant.id.text();
-    }
-    if (page.value().has_more) {
-      query.starting_after = page.value().rows.back().id;
-      return look(store, log, query, std::move(found));
-    }
-    if (found->count == 0) return;
-    log.write(world::LogLevel::warn,
-              "approvals count without a signature: the service key alone approves through AG-UI",
-              {{"setting", "agui_unsigned_approvals"},
-               {"count", found->count},
-               {"tenants", found->names},
-               {"remedy", "sluice tenants update ID --agui-unsigned-approvals no"}});
-  });
+  store::tenants(store.database(), query,
+                 [&store, &log, query, found](const Result<store::Page<model::Tenant>>& page) mutable {
+                   if (!page)
+                     return log.write(world::LogLevel::warn, "tenants cannot be listed", {{"why", page.error().what}});
+                   for (const auto& tenant : page.value().rows) {
+                     if (!tenant.agui_unsigned_approvals || ++found->count > named_max) continue;
+                     found->names += (found->names.empty() ? "" : " ") + tenant.id.text();
+                   }
+                   if (page.value().has_more) {
+                     query.starting_after = page.value().rows.back().id;
+                     return look(store, log, query, std::move(found));
+                   }
+                   if (found->count == 0) return;
+                   log.write(world::LogLevel::warn,
+                             "approvals count without a signature: the service key alone approves through AG-UI",
+                             {{"setting", "agui_unsigned_approvals"},
+                              {"count", found->count},
+                              {"tenants", found->names},
+                              {"remedy", "sluice tenants update ID --agui-unsigned-approvals no"}});
+                 });
 }
 
 }  // namespace

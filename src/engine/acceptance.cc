@@ -66,8 +66,9 @@ void Acceptance::send(Send send, Callback<void(SendOutcome)> done) {
     }
     accept(shared, std::move(done));  // where there is no such agent the store says so, or knows the key
   };
-  if (is_default) return needs_.store.default_agent(shared->tenant, lifetime_.guard(std::move(settle)));
-  needs_.store.agent(shared->tenant, made->agent_id, lifetime_.guard(std::move(settle)));
+  if (is_default)
+    return store::default_agent(needs_.store.database(), shared->tenant, lifetime_.guard(std::move(settle)));
+  store::agent(needs_.store.database(), shared->tenant, made->agent_id, lifetime_.guard(std::move(settle)));
 }
 
 void Acceptance::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done) {
@@ -95,11 +96,11 @@ void Acceptance::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> 
   auto message = fresh.assistant_message;
   auto on_answer = [this, send, run, message = std::move(message), first,
                     watch = needs_.recoveries.since_drop().watch(),
-                    done = std::move(done)](Result<store::AcceptOutcome> outcome) mutable {
-    if (outcome && watch.is_over() && std::holds_alternative<store::Accepted>(outcome.value())) {
-      return done(accepted_too_late(std::get<store::Accepted>(outcome.value()).run));
+                    done = std::move(done)](Result<journal::AcceptOutcome> outcome) mutable {
+    if (outcome && watch.is_over() && std::holds_alternative<journal::Accepted>(outcome.value())) {
+      return done(accepted_too_late(std::get<journal::Accepted>(outcome.value()).run));
     }
-    if (!outcome || !std::holds_alternative<store::Accepted>(outcome.value())) needs_.admission.leave(run, false);
+    if (!outcome || !std::holds_alternative<journal::Accepted>(outcome.value())) needs_.admission.leave(run, false);
     if (outcome) return done(on_accepted(*send, std::move(message), first.then, std::move(outcome).take()));
     if (outcome.error().kind == ErrorKind::unavailable) needs_.host.store_fell_silent(outcome.error());
     if (outcome.error().kind == ErrorKind::invalid) {
@@ -112,13 +113,13 @@ void Acceptance::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> 
   needs_.store.accept(std::move(fresh), lifetime_.guard(std::move(on_answer)));
 }
 
-store::NewRun Acceptance::fresh_run(const Send& send, model::RunId run, const Row& first, std::optional<Place> held) {
+journal::NewRun Acceptance::fresh_run(const Send& send, model::RunId run, const Row& first, std::optional<Place> held) {
   const auto now = needs_.loop.now();
   // How long one that waits may do so is judged by it, by whichever server has it then.
   const auto created_at = held ? needs_.clock.now() : now;
   const auto conversation = conversation_of(send);
   const auto* made = std::get_if<model::Conversation>(&send.conversation);
-  store::NewRun fresh;
+  journal::NewRun fresh;
   fresh.user_message = {.id = needs_.ids.make<model::MessageId>(), .conversation_id = conversation};
   fresh.user_message.content = send.content;
   fresh.user_message.repository_id = send.repository_id;
@@ -161,8 +162,9 @@ store::NewRun Acceptance::fresh_run(const Send& send, model::RunId run, const Ro
   return fresh;
 }
 
-SendOutcome Acceptance::on_accepted(const Send& send, model::Message message, Duty duty, store::AcceptOutcome outcome) {
-  if (auto* replay = std::get_if<store::Replay>(&outcome)) {
+SendOutcome Acceptance::on_accepted(const Send& send, model::Message message, Duty duty,
+                                    journal::AcceptOutcome outcome) {
+  if (auto* replay = std::get_if<journal::Replay>(&outcome)) {
     if (replay->run) return Sent{std::move(*replay->run), true};
     needs_.log.write(world::LogLevel::error, "the run of an idempotency key is missing",
                      {{"request_id", send.request_id}, {"conversation", conversation_of(send).text()}});
@@ -171,22 +173,22 @@ SendOutcome Acceptance::on_accepted(const Send& send, model::Message message, Du
                       "damaged, so nothing can be replayed and nothing was created. Look at the conversation's "
                       "messages; the operator learns more from `sluice store verify`.");
   }
-  if (std::holds_alternative<store::KeyConflict>(outcome)) {
+  if (std::holds_alternative<journal::KeyConflict>(outcome)) {
     return problem_of(model::Slug::idempotency_key_conflict,
                       "This Idempotency-Key was used within 24 hours for a request with another body.");
   }
   if (send.refusal) return *send.refusal;
-  if (std::holds_alternative<store::Archived>(outcome)) {
+  if (std::holds_alternative<journal::Archived>(outcome)) {
     return problem_of(model::Slug::conversation_archived, "The conversation is archived; nothing was created.");
   }
-  if (auto* busy = std::get_if<store::Busy>(&outcome)) {
+  if (auto* busy = std::get_if<journal::Busy>(&outcome)) {
     auto problem = problem_of(model::Slug::conversation_busy,
                               "The conversation is answering another message; nothing was created.");
     problem.conflicting_resource_id = busy->run.id.text();
     return problem;
   }
-  if (std::holds_alternative<store::NotCreated>(outcome)) return no_room(send.hold);
-  return enter(send, std::move(message), duty, std::move(std::get<store::Accepted>(outcome)));
+  if (std::holds_alternative<journal::NotCreated>(outcome)) return no_room(send.hold);
+  return enter(send, std::move(message), duty, std::move(std::get<journal::Accepted>(outcome)));
 }
 
 // All runs were dropped while this one was being written; it is recovered as they are.
@@ -196,7 +198,7 @@ SendOutcome Acceptance::accepted_too_late(const model::Run& run) {
   return Sent{run, false};
 }
 
-SendOutcome Acceptance::enter(const Send& send, model::Message message, Duty duty, store::Accepted accepted) {
+SendOutcome Acceptance::enter(const Send& send, model::Message message, Duty duty, journal::Accepted accepted) {
   accepted_.add();
   const auto run = accepted.run;
   auto& live = needs_.host.enter(run, std::move(message), send.request_id);

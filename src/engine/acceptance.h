@@ -44,9 +44,9 @@ class Acceptance final {
 
  private:
   void accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> done);
-  store::NewRun fresh_run(const Send& send, model::RunId run, const Row& first, std::optional<Place> held);
-  SendOutcome on_accepted(const Send& send, model::Message message, Duty duty, store::AcceptOutcome outcome);
-  SendOutcome enter(const Send& send, model::Message message, Duty duty, store::Accepted accepted);
+  journal::NewRun fresh_run(const Send& send, model::RunId run, const Row& first, std::optional<Place> held);
+  SendOutcome on_accepted(const Send& send, model::Message message, Duty duty, journal::AcceptOutcome outcome);
+  SendOutcome enter(const Send& send, model::Message message, Duty duty, journal::Accepted accepted);
   SendOutcome accepted_too_late(const model::Run& run);
   model::Problem no_room(bool would_wait) const;
 

@@ -112,12 +112,12 @@ void Admission::wait_at_most(model::RunId run, Seat& seat, Millis span) {
 
 // ── runs that wait on other nodes ───────────────────────────────────────────────────────────────
 
-void Admission::set_elsewhere(std::vector<store::HeldElsewhere> held) {
+void Admission::set_elsewhere(std::vector<journal::HeldElsewhere> held) {
   if (stopped_) return;
   elsewhere_.clear();
   for (auto& [tenant, limits, count, overdue, oldest] : held) {
     // The list may be older than what has come here meanwhile.
-    const auto gone = std::erase_if(oldest, [this](const store::HeldRun& waiting) { return knows(waiting.run); });
+    const auto gone = std::erase_if(oldest, [this](const journal::HeldRun& waiting) { return knows(waiting.run); });
     overdue = std::max<int64_t>(0, overdue - static_cast<int64_t>(gone));
     for (const auto& [run, epoch] : oldest) elsewhere_[run] = {tenant, epoch};
   }

@@ -31,7 +31,7 @@ class Admission final {
     // It has a slot. Whoever is not confirmed yet looks for itself: is_seated().
     virtual void on_turn(model::RunId run) = 0;
     // A slot is kept for this run, which waits on another node and must be claimed: begin_kept() or forgo().
-    virtual void on_turn_elsewhere(const store::HeldRun& run) = 0;
+    virtual void on_turn_elsewhere(const journal::HeldRun& run) = 0;
     // True when it could be told.
     virtual bool on_moved_up(model::RunId run, Place place) = 0;
     virtual void on_held_too_long(model::RunId run) = 0;
@@ -57,7 +57,7 @@ class Admission final {
 
   // ── runs that wait on other nodes ──
   // They have their turns here, too. Instead of what was said of them before.
-  void set_elsewhere(std::vector<store::HeldElsewhere> held);
+  void set_elsewhere(std::vector<journal::HeldElsewhere> held);
   bool lists_elsewhere() const { return pool_.lists_elsewhere(); }
   // It was claimed and has entered: it begins, in the slot that was kept for it. False when there is none.
   bool begin_kept(model::RunId run);

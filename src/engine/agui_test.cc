@@ -27,7 +27,7 @@ class AguiTest : public GateTest {
   void change_kit(const std::string& agent_type) {
     store::AgentPatch patch;
     patch.kit = model::AgentKit{.agent_type = agent_type};
-    store->update_agent(tenant.id, agent.id, patch, loop.now(),
+    store::update_agent(store->database(), tenant.id, agent.id, patch, loop.now(),
                         [](const Result<model::Agent>& done) { ASSERT_TRUE(done); });
     loop.settle();
   }

@@ -69,7 +69,8 @@ TEST_F(BuiltinSkillTest, A_run_without_such_a_skill_has_the_way_into_its_workspa
   for (const auto use : {model::WorkspaceUse::read, model::WorkspaceUse::write}) {
     store::AgentPatch patch;
     patch.kit.emplace().workspace = use;
-    store->update_agent(tenant.id, agent.id, patch, loop.now(), [](Result<model::Agent> done) { ASSERT_TRUE(done); });
+    store::update_agent(store->database(), tenant.id, agent.id, patch, loop.now(),
+                        [](Result<model::Agent> done) { ASSERT_TRUE(done); });
     loop.settle();
     send_ok(message("again"));
     EXPECT_NE(dispatcher.jobs.back()->dispatch.workspace.base_url, "");

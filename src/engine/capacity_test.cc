@@ -50,7 +50,7 @@ TEST_F(CapacityTest, A_full_pool_refuses_with_an_honest_hint_and_creates_nothing
 
 TEST_F(CapacityTest, A_known_key_is_answered_though_there_is_no_room_I_12) {
   auto what = message("first");
-  what.idempotency = store::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "hash"};
+  what.idempotency = journal::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "hash"};
   const auto run = send_ok(what);
   const auto outcome = send(what);
   ASSERT_TRUE(std::holds_alternative<Sent>(outcome));
@@ -139,7 +139,7 @@ TEST_F(CapacityTest, A_held_run_can_be_cancelled_and_its_place_is_free) {
 TEST_F(CapacityTest, A_replay_of_a_held_run_attaches_to_the_same_stream_I_12) {
   send_ok(message("first"));
   auto what = held("second");
-  what.idempotency = store::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "hash"};
+  what.idempotency = journal::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "hash"};
   const auto run = send_ok(what);
   const auto outcome = send(what);
   ASSERT_TRUE(std::holds_alternative<Sent>(outcome));

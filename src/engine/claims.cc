@@ -38,7 +38,7 @@ void Claims::look() {
     return;
   }
   looking_ = true;
-  auto found = [this](const Result<std::vector<store::HeldElsewhere>>& held) {
+  auto found = [this](const Result<std::vector<journal::HeldElsewhere>>& held) {
     SLUICE_CHECK(looking_);
     looking_ = false;
     const bool looks_again = std::exchange(looks_again_, false);
@@ -51,7 +51,7 @@ void Claims::look() {
 
 // ── claims ──────────────────────────────────────────────────────────────────────────────────────
 
-void Claims::want(const store::HeldRun& run) {
+void Claims::want(const journal::HeldRun& run) {
   wanted_.push_back(run);
   if (wanted_.size() > 1 || claiming_) return;
   // Those whose turn comes at the same moment are claimed together.
@@ -64,7 +64,7 @@ void Claims::claim_wanted() {
   if (wanted_.empty()) return;
   if (!needs_.host.may_claim()) return drop();
   const auto count = static_cast<std::ptrdiff_t>(std::min(wanted_.size(), claimed_at_once));
-  std::vector<store::HeldRun> asked(wanted_.begin(), wanted_.begin() + count);
+  std::vector<journal::HeldRun> asked(wanted_.begin(), wanted_.begin() + count);
   wanted_.erase(wanted_.begin(), wanted_.begin() + count);
   SLUICE_CHECK(!claiming_);
   claiming_ = true;
@@ -76,7 +76,7 @@ void Claims::claim_wanted() {
   needs_.nodes.claim(asked, lifetime_.guard(std::move(answered)));
 }
 
-void Claims::on_answer(const std::vector<store::HeldRun>& asked, const Result<std::vector<model::Run>>& claimed) {
+void Claims::on_answer(const std::vector<journal::HeldRun>& asked, const Result<std::vector<model::Run>>& claimed) {
   SLUICE_CHECK(claiming_);
   claiming_ = false;
   if (!claimed) {

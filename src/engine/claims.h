@@ -25,7 +25,7 @@ class Claims final {
   struct Needs {
     Host& host;
     Admission& admission;
-    store::Nodes& nodes;
+    journal::Nodes& nodes;
     world::Loop& loop;
     world::Log& log;
     world::Metrics& metrics;
@@ -39,18 +39,18 @@ class Claims final {
   // Something may have changed: looks what waits elsewhere if there is a slot for it.
   void look_if_free();
   // A slot is kept for this run.
-  void want(const store::HeldRun& run);
+  void want(const journal::HeldRun& run);
   // Everything was dropped: slots that were kept are free, and answers under way come too late.
   void drop();
 
  private:
   void look();
   void claim_wanted();
-  void on_answer(const std::vector<store::HeldRun>& asked, const Result<std::vector<model::Run>>& claimed);
+  void on_answer(const std::vector<journal::HeldRun>& asked, const Result<std::vector<model::Run>>& claimed);
 
   Needs needs_;
   world::Counter& claimed_;
-  std::vector<store::HeldRun> wanted_;
+  std::vector<journal::HeldRun> wanted_;
   bool claiming_ = false;
   bool looking_ = false;
   bool looks_again_ = false;

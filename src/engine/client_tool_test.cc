@@ -44,15 +44,16 @@ class ClientToolTest : public GateTest {
     made.answers.results = std::move(results);
     return made;
   }
-  std::vector<store::AguiRun> names_of(const model::Run& run) {
-    std::vector<store::AguiRun> names;
-    store->agui_runs_of(run.id, [&](Result<std::vector<store::AguiRun>> found) { names = std::move(found).take(); });
+  std::vector<journal::AguiRun> names_of(const model::Run& run) {
+    std::vector<journal::AguiRun> names;
+    store::agui_runs_of(store->database(), run.id,
+                        [&](Result<std::vector<journal::AguiRun>> found) { names = std::move(found).take(); });
     loop.settle();
     return names;
   }
   std::vector<model::RunEvent> journal_of(const model::Run& run) {
     std::vector<model::RunEvent> events;
-    store->journal(run.id, {0}, 1'000'000, [&](const Result<store::JournalPage>& page) {
+    store->read(run.id, {0}, 1'000'000, [&](const Result<journal::JournalPage>& page) {
       for (const auto& committed : page.value().events) events.push_back(committed.event());
     });
     loop.settle();

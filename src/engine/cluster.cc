@@ -26,7 +26,7 @@ Cluster::Cluster(Needs needs, const EngineOptions& options)
 
 // ── this node and the others ────────────────────────────────────────────────────────────────────
 
-store::NodeFigures Cluster::own_figures() const {
+journal::NodeFigures Cluster::own_figures() const {
   const auto now = needs_.admission.capacity();
   return {.name = options_.node_name,
           .version = options_.node_version,
@@ -40,8 +40,8 @@ store::NodeFigures Cluster::own_figures() const {
           .parked = now.parked};
 }
 
-std::vector<store::SeenNode> Cluster::nodes() const {
-  std::vector<store::SeenNode> all = {{needs_.store.nodes().self(), started_at_, 0, own_figures()}};
+std::vector<journal::SeenNode> Cluster::nodes() const {
+  std::vector<journal::SeenNode> all = {{needs_.store.nodes().self(), started_at_, 0, own_figures()}};
   auto others = peers_.others();
   std::ranges::move(others, std::back_inserter(all));
   return all;
@@ -73,8 +73,8 @@ bool Cluster::reaches_store() {
   if (probed_us_ != 0 && since_us < options_.beat_ms * 1'000) return true;
   probing_ = true;
   probed_us_ = needs_.loop.monotonic_us();
-  needs_.store.revoke_service_key({}, {}, needs_.loop.now(),
-                                  lifetime_.guard([this](const Result<model::ServiceKey>&) { probing_ = false; }));
+  store::revoke_service_key(needs_.store.database(), {}, {}, needs_.loop.now(),
+                            lifetime_.guard([this](const Result<model::ServiceKey>&) { probing_ = false; }));
   return true;
 }
 
@@ -152,7 +152,7 @@ void Cluster::suspect(model::RunId run) {
     if (!stored || stored.value().epoch <= still.run().epoch || still.is_renewing()) return;
     needs_.host.lose_to_other(still, taken_by_other());
   };
-  needs_.store.run(live->run().tenant_id, run, live->ref().guard(std::move(found)));
+  store::run(needs_.store.database(), live->run().tenant_id, run, live->ref().guard(std::move(found)));
 }
 
 void Cluster::check_held() {
@@ -179,13 +179,13 @@ void Cluster::run_of(model::TenantId tenant, model::ConversationId conversation,
   for (int state = 0; state < run_state_count; ++state) {
     if (!is_over(static_cast<RunState>(state))) filter.states.push_back(static_cast<RunState>(state));
   }
-  needs_.store.runs(tenant, std::move(filter), {.limit = 1},
-                    [done = std::move(done)](const Result<store::Page<model::Run>>& page) mutable {
-                      if (!page) return done(page.error());
-                      const auto& rows = page.value().rows;
-                      SLUICE_CHECK(rows.size() <= 1);
-                      done(rows.empty() ? std::nullopt : std::optional(rows.front().id));
-                    });
+  store::runs(needs_.store.database(), tenant, std::move(filter), {.limit = 1},
+              [done = std::move(done)](const Result<store::Page<model::Run>>& page) mutable {
+                if (!page) return done(page.error());
+                const auto& rows = page.value().rows;
+                SLUICE_CHECK(rows.size() <= 1);
+                done(rows.empty() ? std::nullopt : std::optional(rows.front().id));
+              });
 }
 
 bool Cluster::may_claim() const {

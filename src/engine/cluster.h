@@ -50,7 +50,7 @@ class Cluster final : public RemoteRuns, private Claims::Host, private Peers::Ho
   Claims& claims() { return claims_; }
   bool alone() const { return peers_.alone(); }
 
-  std::vector<store::SeenNode> nodes() const;
+  std::vector<journal::SeenNode> nodes() const;
   Capacity capacity() const;
   bool reaches_store();
   // The conversation's run that is not over, whichever node carries it.
@@ -67,7 +67,7 @@ class Cluster final : public RemoteRuns, private Claims::Host, private Peers::Ho
   static Error taken_by_other() { return {ErrorKind::conflict, "another server carries the run"}; }
 
  private:
-  store::NodeFigures own_figures() const override;
+  journal::NodeFigures own_figures() const override;
   void on_beat() override;
   void on_beat_failed(const Error& why) override;
   void on_cut_off() override;

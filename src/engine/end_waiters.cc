@@ -16,7 +16,7 @@ void EndWaiters::look_for_end(const Ref<EndWaiter>& waiter) {
   auto* asking = waiter.get();
   if (asking == nullptr) return;
   auto found = [this](EndWaiter& still, const Result<model::Run>& run) { on_run(still, run); };
-  needs_.store.run(asking->tenant(), asking->run(), lifetime_.guard(waiter.guard(std::move(found))));
+  store::run(needs_.store.database(), asking->tenant(), asking->run(), lifetime_.guard(waiter.guard(std::move(found))));
 }
 
 void EndWaiters::on_run(EndWaiter& waiter, const Result<model::Run>& found) {
@@ -27,13 +27,13 @@ void EndWaiters::on_run(EndWaiter& waiter, const Result<model::Run>& found) {
 }
 
 void EndWaiters::read_end(const model::Run& run, EndWaiter& waiter) {
-  auto read = [this](EndWaiter& still, const Result<store::JournalPage>& page) {
+  auto read = [this](EndWaiter& still, const Result<journal::JournalPage>& page) {
     if (!page) return look_again_later(still, page.error());
     auto ending = page.value().events.empty() ? std::nullopt : wire::ending_of(page.value().events.back());
     if (!ending) return still.answer(Error{ErrorKind::corrupt, "a finished run's journal has no end"});
     still.answer(std::move(*ending));
   };
-  needs_.store.journal(run.id, {run.head.value - 1}, 1, lifetime_.guard(waiter.ref().guard(std::move(read))));
+  needs_.store.read(run.id, {run.head.value - 1}, 1, lifetime_.guard(waiter.ref().guard(std::move(read))));
 }
 
 void EndWaiters::look_again_later(EndWaiter& waiter, Error why) {

@@ -45,7 +45,7 @@ struct Send {
   bool tenant_filler = false;  // the cascade (I-11): tenant, then conversation, then message
   std::optional<bool> message_filler;
   bool streamed = true;  // nobody sees filler otherwise
-  std::optional<store::Idempotency> idempotency;
+  std::optional<journal::Idempotency> idempotency;
   // Of an existing conversation: kept with the message if it is accepted.
   std::vector<model::SealedSecret> secrets;
   std::vector<model::AuditEntry> audit;
@@ -184,7 +184,7 @@ class Engine {
 
   // ── servers that share the store ──
   // Those that live, as far as this one has heard, itself first.
-  virtual std::vector<store::SeenNode> nodes() const = 0;
+  virtual std::vector<journal::SeenNode> nodes() const = 0;
   // Whether that one is dead or has left, so that what it carried may be taken. False while this one cannot tell.
   virtual bool is_gone(model::NodeId node) const = 0;
   // For other parts of the house that have something to ask of another node: `kind` is theirs, and answered there by

@@ -19,9 +19,9 @@ class EngineTest : public testing::Test {
  protected:
   EngineTest() {
     start_server();
-    store->create_tenant(tenant, agent, [](Result<Unit> made) { ASSERT_TRUE(made); });
+    store::create_tenant(store->database(), tenant, agent, [](Result<Unit> made) { ASSERT_TRUE(made); });
     model::Conversation first{.id = conversation, .tenant_id = tenant.id, .agent_id = agent.id};
-    store->create_conversation({first, "", {}}, [](Result<store::ConversationOutcome> made) { ASSERT_TRUE(made); });
+    store->create_conversation({first, "", {}}, [](Result<journal::ConversationOutcome> made) { ASSERT_TRUE(made); });
     loop.settle();
   }
   ~EngineTest() override { stop_server(); }
@@ -84,7 +84,7 @@ class EngineTest : public testing::Test {
   model::ConversationId make_conversation(model::Runtime runtime = {}) {
     model::Conversation made{.id = ids.make<model::ConversationId>(), .tenant_id = tenant.id, .agent_id = agent.id};
     made.runtime = std::move(runtime);
-    store->create_conversation({made, "", {}}, [](Result<store::ConversationOutcome> done) { ASSERT_TRUE(done); });
+    store->create_conversation({made, "", {}}, [](Result<journal::ConversationOutcome> done) { ASSERT_TRUE(done); });
     loop.settle();
     return made.id;
   }
@@ -107,7 +107,7 @@ class EngineTest : public testing::Test {
   }
   model::Run stored_run(const model::Run& run) {
     model::Run found;
-    store->run(tenant.id, run.id, [&](Result<model::Run> answer) {
+    store::run(store->database(), tenant.id, run.id, [&](Result<model::Run> answer) {
       ASSERT_TRUE(answer);
       found = answer.value();
     });
@@ -116,7 +116,7 @@ class EngineTest : public testing::Test {
   }
   std::string stored_message(model::MessageId id) {
     std::string json;
-    store->message(tenant.id, id, [&](Result<store::StoredMessage> answer) {
+    store::message(store->database(), tenant.id, id, [&](Result<store::StoredMessage> answer) {
       ASSERT_TRUE(answer);
       json = answer.value().json;
     });
@@ -127,13 +127,13 @@ class EngineTest : public testing::Test {
   model::RepositoryId make_repository(std::string name) {
     model::Repository made{.id = ids.make<model::RepositoryId>(), .tenant_id = tenant.id, .name = name};
     made.url = "https://git.example/" + name;
-    store->create_repository(made, [](Result<Unit> done) { ASSERT_TRUE(done); });
+    store::create_repository(store->database(), made, [](Result<Unit> done) { ASSERT_TRUE(done); });
     loop.settle();
     return made.id;
   }
   model::SkillId make_skill(std::string name) {
     model::Skill made{.id = ids.make<model::SkillId>(), .tenant_id = tenant.id, .name = std::move(name)};
-    store->put_skill(made, [](const Result<model::Skill>& done) { ASSERT_TRUE(done); });
+    store::put_skill(store->database(), made, [](const Result<model::Skill>& done) { ASSERT_TRUE(done); });
     loop.settle();
     return made.id;
   }
@@ -141,7 +141,7 @@ class EngineTest : public testing::Test {
     model::Environment made{.id = ids.make<model::EnvironmentId>(), .tenant_id = tenant.id, .name = std::move(name)};
     made.variables = std::move(variables);
     made.script = std::move(script);
-    store->create_environment(made, [](Result<Unit> done) { ASSERT_TRUE(done); });
+    store::create_environment(store->database(), made, [](Result<Unit> done) { ASSERT_TRUE(done); });
     loop.settle();
   }
 

@@ -99,7 +99,7 @@ TEST_F(EngineTest, A_run_that_is_asked_for_again_by_its_name_is_to_be_looked_for
 TEST_F(EngineTest, A_refusal_is_told_unless_the_key_is_known_and_takes_no_slot) {
   const model::Problem refusal{.slug = model::Slug::validation_error, .detail = "no such skill"};
   auto known = message("one");
-  known.idempotency = store::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "sha"};
+  known.idempotency = journal::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "sha"};
   const auto run = send_ok(known);
   agent_finishes();
   auto refused = message("one");
@@ -288,7 +288,7 @@ TEST_F(EngineTest, The_filler_cascade_lets_the_most_specific_decide_I_11) {
   for (const auto& c : cases) {
     store::ConversationPatch patch;
     patch.filler_enabled = c.conversation;
-    store->update_conversation(tenant.id, conversation, patch, loop.now(),
+    store::update_conversation(store->database(), tenant.id, conversation, patch, loop.now(),
                                [](Result<model::Conversation> done) { ASSERT_TRUE(done); });
     loop.settle();
     auto what = message("hello");
@@ -464,7 +464,7 @@ TEST_F(EngineTest, One_call_of_a_model_is_dispatched_without_anything_to_act_wit
   able.model = {"offline", "large", std::nullopt};
   able.skill_ids = {skill};
   able.kit.code_mode = true;
-  store->create_agent(able, [](Result<Unit> made) { ASSERT_TRUE(made); });
+  store::create_agent(store->database(), able, [](Result<Unit> made) { ASSERT_TRUE(made); });
   loop.settle();
   auto wanted = message("x");
   wanted.conversation =

@@ -41,10 +41,11 @@ class GateTest : public EngineTest {
 
   std::vector<model::Approval> approvals() {
     std::vector<model::Approval> rows;
-    store->approvals(tenant.id, {}, {.limit = 50}, [&](const Result<store::Page<model::Approval>>& page) {
-      ASSERT_TRUE(page);
-      rows = page.value().rows;
-    });
+    store::approvals(store->database(), tenant.id, {}, {.limit = 50},
+                     [&](const Result<store::Page<model::Approval>>& page) {
+                       ASSERT_TRUE(page);
+                       rows = page.value().rows;
+                     });
     loop.settle();
     return rows;
   }
@@ -54,7 +55,7 @@ class GateTest : public EngineTest {
   }
   std::vector<std::string> audited() {
     std::vector<std::string> actions;
-    store->audit(tenant.id, 0, 100, [&](const Result<std::vector<model::AuditEntry>>& entries) {
+    store::audit(store->database(), tenant.id, 0, 100, [&](const Result<std::vector<model::AuditEntry>>& entries) {
       ASSERT_TRUE(entries);
       for (const auto& entry : entries.value()) actions.push_back(entry.action + " by " + entry.actor);
     });

@@ -8,8 +8,8 @@
 
 #include "engine/engine.h"
 #include "harness/harness.h"
+#include "journal/journal.h"
 #include "model/model.h"
-#include "store/store.h"
 
 namespace sluice::engine {
 
@@ -18,7 +18,7 @@ struct GateRecords {
   std::vector<model::SealedSecret> secrets;
   std::vector<model::AuditEntry> audit;
   std::vector<model::Notice> notices;
-  std::optional<store::AguiRun> agui;  // the AG-UI run that goes on from here
+  std::optional<journal::AguiRun> agui;  // the AG-UI run that goes on from here
 };
 
 // It waits for the client's own tools: nobody is asked, so nobody is told and nothing is proven.

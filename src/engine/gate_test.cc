@@ -382,7 +382,7 @@ TEST_F(GateTest, A_step_that_was_running_at_the_gate_ends_where_the_agent_ends_i
 
 TEST_F(GateTest, Secrets_in_reach_are_opened_and_follow_their_rows) {
   const auto put = [&](std::vector<model::SealedSecret> rows) {
-    store->put_secrets(std::move(rows), {}, [](Result<Unit> done) { ASSERT_TRUE(done); });
+    store::put_secrets(store->database(), std::move(rows), {}, [](Result<Unit> done) { ASSERT_TRUE(done); });
     loop.settle();
   };
   auto foreign = sealed("BROKEN", "four", conversation);
@@ -415,7 +415,8 @@ TEST_F(GateTest, A_secret_of_the_tenant_is_looked_for_only_in_runs_that_can_use_
     secret.sealed = sealer.seal(tenant.id, vault::context_of(secret), value);
     return secret;
   };
-  store->put_secrets({seal("SHARED", "a value of the tenant"), seal("MODEL_KEY", "a key to a model"),
+  store::put_secrets(store->database(),
+                     {seal("SHARED", "a value of the tenant"), seal("MODEL_KEY", "a key to a model"),
                       sealed("OWN", "of the conversation", conversation)},
                      {}, [](Result<Unit> done) { ASSERT_TRUE(done); });
   loop.settle();
@@ -430,7 +431,8 @@ TEST_F(GateTest, A_secret_of_the_tenant_is_looked_for_only_in_runs_that_can_use_
   patch.policy = model::Policy{{.subject = model::Subject::host, .pattern = "api.example", .secrets = {"SHARED"}}};
   patch.model = agent.model;
   patch.model->key_alias = "MODEL_KEY";
-  store->update_agent(tenant.id, agent.id, patch, loop.now(), [](Result<model::Agent> done) { ASSERT_TRUE(done); });
+  store::update_agent(store->database(), tenant.id, agent.id, patch, loop.now(),
+                      [](Result<model::Agent> done) { ASSERT_TRUE(done); });
   loop.settle();
   send_ok(message("again"));
   secrets = last_dispatch().secrets;

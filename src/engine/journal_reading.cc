@@ -82,11 +82,11 @@ void JournalReading::read_page() {
   SLUICE_CHECK(!page_under_way_ && mode_ == Mode::catching_up);
   page_under_way_ = true;
   news_came_ = false;
-  needs_.store.journal(run_, fold_.at(), page_bytes,
-                       lifetime_.guard([this](Result<store::JournalPage> page) { on_page(std::move(page)); }));
+  needs_.store.read(run_, fold_.at(), page_bytes,
+                    lifetime_.guard([this](Result<journal::JournalPage> page) { on_page(std::move(page)); }));
 }
 
-void JournalReading::on_page(Result<store::JournalPage> page) {
+void JournalReading::on_page(Result<journal::JournalPage> page) {
   SLUICE_CHECK(page_under_way_);
   page_under_way_ = false;
   if (!page) {

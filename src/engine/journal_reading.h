@@ -44,7 +44,7 @@ class JournalReading final : public Reading {
   void go_on();
   bool join_live_run();
   void read_page();
-  void on_page(Result<store::JournalPage> page);
+  void on_page(Result<journal::JournalPage> page);
   // There is nothing to read right now, or it could not be read; false: nobody will tell of more.
   bool wait_for_news();
   void on_news();

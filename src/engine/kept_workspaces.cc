@@ -44,8 +44,8 @@ void KeptWorkspaces::on_run_over(model::ConversationId conversation) {
 }
 
 void KeptWorkspaces::look_at(const harness::KeptWorkspace& kept, Callback<void()> then) {
-  store_.find_conversation(
-      kept.conversation,
+  store::find_conversation(
+      store_.database(), kept.conversation,
       lifetime_.guard([this, kept, then = std::move(then)](const Result<model::Conversation>& found) mutable {
         judge(kept, found, std::move(then));
       }));

@@ -9,7 +9,7 @@ using Conversations = std::vector<model::ConversationId>;
 class KeptWorkspacesTest : public EngineTest {
  protected:
   void set_status(model::ConversationStatus status, bool is_told = true) {
-    store->update_conversation(tenant.id, conversation, {.status = status}, loop.now(),
+    store::update_conversation(store->database(), tenant.id, conversation, {.status = status}, loop.now(),
                                [this, is_told](const Result<model::Conversation>& changed) {
                                  ASSERT_TRUE(changed);
                                  if (is_told) engine->conversation_changed(changed.value());

@@ -179,7 +179,7 @@ void Launcher::find_materials(LiveRun& live, harness::Dispatch work, const store
     give(std::move(materials).take(), work.materials);
     find_secrets(still, std::move(work));
   };
-  needs_.store.materials(live.run().tenant_id, names, live.ref().guard(std::move(found)));
+  store::materials(needs_.store.database(), live.run().tenant_id, names, live.ref().guard(std::move(found)));
 }
 
 void Launcher::find_secrets(LiveRun& live, harness::Dispatch work) {
@@ -220,8 +220,8 @@ void Launcher::read_history(LiveRun& live, harness::Dispatch work) {
     give_history(work, std::move(turns).take(), count_max);
     dispatch(still, std::move(work));
   };
-  needs_.store.history(conversation, live.run().user_message_id, static_cast<int>(count_max),
-                       live.ref().guard(std::move(read)));
+  store::history(needs_.store.database(), conversation, live.run().user_message_id, static_cast<int>(count_max),
+                 live.ref().guard(std::move(read)));
 }
 
 void Launcher::give_history(harness::Dispatch& work, std::vector<store::Turn> turns, int64_t count_max) {

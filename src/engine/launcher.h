@@ -56,7 +56,7 @@ class Launcher final : public LiveRun::Duties, public Admission::Host {
   void park(LiveRun& run, bool keeps_box) override;
 
   void on_turn(model::RunId run) override;
-  void on_turn_elsewhere(const store::HeldRun& run) override { needs_.cluster.claims().want(run); }
+  void on_turn_elsewhere(const journal::HeldRun& run) override { needs_.cluster.claims().want(run); }
   bool on_moved_up(model::RunId run, Place place) override;
   void on_held_too_long(model::RunId run) override;
 

@@ -37,13 +37,13 @@ void Leftovers::look() {
     kept_.pop_front();
     if (needs_.live.find(kept.run) != nullptr) continue;  // its end sees to it
     // Not for its first event, but for what the page says of the run, whichever tenant's it is.
-    needs_.store.journal(kept.run, {}, 1,
-                         lifetime_.guard([this, kept](const Result<store::JournalPage>& page) { judge(kept, page); }));
+    needs_.store.read(kept.run, {}, 1,
+                      lifetime_.guard([this, kept](const Result<journal::JournalPage>& page) { judge(kept, page); }));
   }
   if (!kept_.empty()) look_later();
 }
 
-void Leftovers::judge(const harness::ParkedRun& kept, const Result<store::JournalPage>& page) {
+void Leftovers::judge(const harness::ParkedRun& kept, const Result<journal::JournalPage>& page) {
   if (page && is_over(page.value().run.state)) {
     return needs_.dispatcher.forget_parked(kept.run, kept.conversation);
   }

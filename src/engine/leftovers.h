@@ -30,7 +30,7 @@ class Leftovers final {
  private:
   void look_later();
   void look();
-  void judge(const harness::ParkedRun& kept, const Result<store::JournalPage>& page);
+  void judge(const harness::ParkedRun& kept, const Result<journal::JournalPage>& page);
 
   Needs needs_;
   std::deque<harness::ParkedRun> kept_;

@@ -77,7 +77,7 @@ void LiveRun::hold_back_if_full() {
   if (std::exchange(held_back_, is_full) != is_full && has_work()) work_->hold_back(is_full);
 }
 
-void LiveRun::keep_opening(store::CommittedBatch opening) {
+void LiveRun::keep_opening(journal::CommittedBatch opening) {
   SLUICE_CHECK(!opening.empty() && opening.back().position() == run_.head);
   opening_ = std::move(opening);
   told_at_ = opening_.back().event().at;
@@ -223,8 +223,8 @@ void LiveRun::flush() {
   pending_.erase(pending_.begin());
   for (auto& event : in_flight_.events) event.at = told_at_ = std::max(told_at_, event.at);
 
-  store::Append append{.run = run_.id, .epoch = run_.epoch, .head = run_.head, .events = in_flight_.events};
-  if (in_flight_.state || !in_flight_.written.empty()) append.commit_class = store::CommitClass::boundary;
+  journal::Append append{.run = run_.id, .epoch = run_.epoch, .head = run_.head, .events = in_flight_.events};
+  if (in_flight_.state || !in_flight_.written.empty()) append.commit_class = journal::CommitClass::boundary;
   append.state = in_flight_.state;
   if (in_flight_.state && (in_flight_.gate || is_over(*in_flight_.state))) {
     append.assistant_message = message_;
@@ -237,7 +237,7 @@ void LiveRun::flush() {
     append.notices = in_flight_.gate->notices;
     append.agui = in_flight_.gate->agui;
   }
-  needs_.store.append(std::move(append), lifetime_.guard([this](Result<store::CommittedBatch> written) {
+  needs_.store.append(std::move(append), lifetime_.guard([this](Result<journal::CommittedBatch> written) {
     SLUICE_CHECK(!written || written.value().size() == in_flight_.events.size());
     SLUICE_CHECK(!written || written.value().empty() ||
                  written.value().back().position().value == run_.head.value + written.value().size());
@@ -246,7 +246,7 @@ void LiveRun::flush() {
   hold_back_if_full();
 }
 
-void LiveRun::on_written(Result<store::CommittedBatch> written) {
+void LiveRun::on_written(Result<journal::CommittedBatch> written) {
   writing_ = false;
   if (!written) return on_refused(written.error());
   refusals_ = 0;
@@ -366,7 +366,7 @@ void LiveRun::forget_empty_audiences() {
   });
 }
 
-void LiveRun::tell(const store::CommittedBatch& news) {
+void LiveRun::tell(const journal::CommittedBatch& news) {
   for (const auto& committed : news) {
     const auto kind = committed.event().kind;
     if (auto ending = wire::ending_of(committed)) {
@@ -391,7 +391,7 @@ void LiveRun::tell(const store::CommittedBatch& news) {
   forget_empty_audiences();
 }
 
-void LiveRun::tell_audience(Audience& audience, const store::CommittedBatch& news) {
+void LiveRun::tell_audience(Audience& audience, const journal::CommittedBatch& news) {
   auto& readings = audience.readings;
   std::erase(readings, nullptr);
   // Whoever cannot take more goes on alone from here, reading the journal at its own pace.

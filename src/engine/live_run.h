@@ -81,8 +81,8 @@ class LiveRun final : public harness::DispatchListener {
   const std::string& request_id() const { return request_id_; }
   std::string_view problem_name() const { return problem_name_; }  // of its end; empty before, and without one
   // The first events of a run accepted just now: its first reader need not ask the store for them.
-  void keep_opening(store::CommittedBatch opening);
-  const store::CommittedBatch& opening() const { return opening_; }
+  void keep_opening(journal::CommittedBatch opening);
+  const journal::CommittedBatch& opening() const { return opening_; }
   // Takes it over from itself, so that nobody can who was asked to; false: not now, it is being written.
   bool renew(Callback<void()> then);
   bool is_renewing() const { return static_cast<bool>(renewal_); }
@@ -180,18 +180,18 @@ class LiveRun final : public harness::DispatchListener {
   void add(model::EventKind kind, std::string body);
   void close_steps(std::string_view why);
   std::string problem_json(const model::Problem& problem);
-  void on_written(Result<store::CommittedBatch> written);
+  void on_written(Result<journal::CommittedBatch> written);
   void on_refused(const Error& why);
   void repeat(const Error& why, bool name_is_taken);
   void on_renewed(const Result<model::Run>& taken);
   void be_unsure(const Error& why);
   void note_answer(const Error& why);
-  void on_looked(const Result<store::JournalPage>& page);
-  void conclude(const store::JournalPage& page);
+  void on_looked(const Result<journal::JournalPage>& page);
+  void conclude(const journal::JournalPage& page);
   void acknowledge(const std::vector<model::RunEvent>& written);
   void refuse_askers(const Error& why);
-  void tell(const store::CommittedBatch& news);
-  void tell_audience(Audience& audience, const store::CommittedBatch& news);
+  void tell(const journal::CommittedBatch& news);
+  void tell_audience(Audience& audience, const journal::CommittedBatch& news);
   template <typename Farewell>  // false when the run itself went with its readers
   bool dismiss(Audience& audience, Farewell farewell);
   template <typename Farewell>
@@ -231,7 +231,7 @@ class LiveRun final : public harness::DispatchListener {
   bool at_gate_ = false, marked_ = false, stopping_ = false, held_back_ = false;
   int refusals_ = 0;
   world::Timer again_;
-  store::CommittedBatch opening_;
+  journal::CommittedBatch opening_;
   std::unique_ptr<Launch> launch_;
   std::unique_ptr<OpenGate> gate_;
   std::vector<model::ClientResult> results_;  // for the Work that waits

@@ -184,7 +184,7 @@ void LiveRun::settle_in_park() {
     work_.reset();
     secrets_.reset();
   }
-  store::CommittedBatch().swap(opening_);
+  journal::CommittedBatch().swap(opening_);
   pending_.shrink_to_fit();
   message_.content.shrink_to_fit();
   needs_.duties.park(*this, keeps_box);

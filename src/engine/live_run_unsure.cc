@@ -16,7 +16,7 @@ constexpr std::size_t whole_batch = std::numeric_limits<int32_t>::max();
 Error carried_elsewhere() { return {ErrorKind::conflict, "another server carries the run"}; }
 
 // An earlier write of this server, which it did not hear of, may have come through late: then these are others.
-bool are_same(const store::CommittedBatch& found, const std::vector<model::RunEvent>& wanted) {
+bool are_same(const journal::CommittedBatch& found, const std::vector<model::RunEvent>& wanted) {
   return std::ranges::equal(found, wanted, {}, [](const auto& committed) -> const auto& { return committed.event(); });
 }
 
@@ -38,11 +38,11 @@ void LiveRun::note_answer(const Error& why) {
 
 void LiveRun::settle() {
   if (!unsure_ || std::exchange(looking_, true)) return;
-  needs_.store.journal(run_.id, run_.head, whole_batch,
-                       lifetime_.guard([this](const Result<store::JournalPage>& page) { on_looked(page); }));
+  needs_.store.read(run_.id, run_.head, whole_batch,
+                    lifetime_.guard([this](const Result<journal::JournalPage>& page) { on_looked(page); }));
 }
 
-void LiveRun::on_looked(const Result<store::JournalPage>& page) {
+void LiveRun::on_looked(const Result<journal::JournalPage>& page) {
   SLUICE_CHECK(looking_ && unsure_ && writing_);
   looking_ = false;
   if (page) return conclude(page.value());
@@ -56,7 +56,7 @@ void LiveRun::on_looked(const Result<store::JournalPage>& page) {
   needs_.owner.on_lost(*this, page.error());
 }
 
-void LiveRun::conclude(const store::JournalPage& page) {
+void LiveRun::conclude(const journal::JournalPage& page) {
   const auto& found = page.run;
   const bool is_renewed =
       renewal_ && found.node == run_.node && found.epoch.value == run_.epoch.value + 1 && !is_over(found.state);

@@ -6,7 +6,7 @@
 
 namespace sluice::engine {
 
-void Liveness::on_answer(int64_t sent_ms, int64_t now_ms, std::vector<store::SeenNode> seen) {
+void Liveness::on_answer(int64_t sent_ms, int64_t now_ms, std::vector<journal::SeenNode> seen) {
   SLUICE_CHECK(sent_ms <= now_ms && (!good_sent_ms_ || *good_sent_ms_ <= sent_ms));
   // A store that answers late, or a node that was stopped for a while, is a gap as good as a failure.
   const int64_t gap_ms = std::max(rules_.dead_ms / 2, rules_.beat_ms + rules_.beat_ms / 2);
@@ -27,11 +27,11 @@ int64_t Liveness::cut_off_in_ms(int64_t now_ms) const {
 
 Fate Liveness::fate_of(model::NodeId node) const {
   if (node == rules_.self) return Fate::self;
-  const auto found = std::ranges::find(seen_, node, &store::SeenNode::id);
+  const auto found = std::ranges::find(seen_, node, &journal::SeenNode::id);
   return found == seen_.end() ? Fate::gone : fate_of(*found);
 }
 
-Fate Liveness::fate_of(const store::SeenNode& node) const {
+Fate Liveness::fate_of(const journal::SeenNode& node) const {
   if (node.id == rules_.self) return Fate::self;
   if (node.silent_ms >= rules_.dead_ms) return may_judge() ? Fate::dead : Fate::unsure;
   return node.figures.draining ? Fate::leaving : Fate::living;

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "store/store.h"
+#include "journal/journal.h"
 
 namespace sluice::engine {
 
@@ -34,7 +34,7 @@ class Liveness final {
   explicit Liveness(Rules rules) : rules_(rules) {}
 
   // A beat got through.
-  void on_answer(int64_t sent_ms, int64_t now_ms, std::vector<store::SeenNode> seen);
+  void on_answer(int64_t sent_ms, int64_t now_ms, std::vector<journal::SeenNode> seen);
   // One did not.
   void on_failure() { streak_from_ms_.reset(); }
 
@@ -46,15 +46,15 @@ class Liveness final {
 
   // As of the last answer.
   Fate fate_of(model::NodeId node) const;
-  const std::vector<store::SeenNode>& seen() const { return seen_; }
+  const std::vector<journal::SeenNode>& seen() const { return seen_; }
   // How long to wait with the next beat: sooner than usual when that will tell of a death.
   int64_t next_beat_in_ms() const;
 
  private:
-  Fate fate_of(const store::SeenNode& node) const;
+  Fate fate_of(const journal::SeenNode& node) const;
 
   Rules rules_;
-  std::vector<store::SeenNode> seen_;
+  std::vector<journal::SeenNode> seen_;
   std::optional<int64_t> good_sent_ms_;    // when the last beat that got through was sent
   std::optional<int64_t> answered_ms_;     // when that was known
   std::optional<int64_t> streak_from_ms_;  // when the first of those without a gap was sent

@@ -16,8 +16,8 @@ model::NodeId named(uint8_t number) {
 const auto me = [] { return named(1); };
 const auto other = [] { return named(2); };
 
-store::SeenNode seen(model::NodeId id, int64_t silent_ms, bool draining = false) {
-  store::SeenNode node{.id = id, .silent_ms = silent_ms};
+journal::SeenNode seen(model::NodeId id, int64_t silent_ms, bool draining = false) {
+  journal::SeenNode node{.id = id, .silent_ms = silent_ms};
   node.figures.draining = draining;
   return node;
 }

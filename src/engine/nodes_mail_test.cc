@@ -148,7 +148,7 @@ TEST_F(NodesMailTest, A_decision_that_comes_again_by_mail_is_answered_as_at_firs
                  [](const Result<Unit>& posted) { ASSERT_TRUE(posted); });
     // Given to whoever asks first, which the server itself does at its next beat.
     loop.settle();
-    mailbox.answers([&](const Result<std::vector<store::MailAnswer>>& given) {
+    mailbox.answers([&](const Result<std::vector<journal::MailAnswer>>& given) {
       ASSERT_TRUE(given);
       for (const auto& answer : given.value()) answers.push_back(answer.body);
     });
@@ -373,8 +373,8 @@ TEST_F(NodesMailTest, A_sandbox_is_let_go_wherever_its_conversation_is_archived)
   const auto where = make_conversation(sticky());
   accepted_by(node(0), message_in(where, "first"));
   finishes(node(0));
-  store->update_conversation(tenant.id, where, {.status = model::ConversationStatus::archived}, loop.now(),
-                             [&](const Result<model::Conversation>& archived) {
+  store::update_conversation(store->database(), tenant.id, where, {.status = model::ConversationStatus::archived},
+                             loop.now(), [&](const Result<model::Conversation>& archived) {
                                ASSERT_TRUE(archived);
                                node(1).engine->conversation_changed(archived.value());
                              });

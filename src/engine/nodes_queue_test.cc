@@ -18,7 +18,8 @@ class NodesQueueTest : public NodesTest {
     made.tenant.limits.weight = weight;
     made.tenant.limits.max_running = max_running;
     made.agent = {.id = ids.make<model::AgentId>(), .tenant_id = made.tenant.id, .name = "default", .is_default = true};
-    disk_store().create_tenant(made.tenant, made.agent, [](Result<Unit> done) { ASSERT_TRUE(done); });
+    store::create_tenant(disk_store().database(), made.tenant, made.agent,
+                         [](Result<Unit> done) { ASSERT_TRUE(done); });
     loop.settle();
     return made;
   }
@@ -41,7 +42,7 @@ class NodesQueueTest : public NodesTest {
   }
   model::Run stored(const model::Run& run) {
     model::Run found;
-    disk_store().run(run.tenant_id, run.id, [&](const Result<model::Run>& answer) {
+    store::run(disk_store().database(), run.tenant_id, run.id, [&](const Result<model::Run>& answer) {
       ASSERT_TRUE(answer);
       found = answer.value();
     });

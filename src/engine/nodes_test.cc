@@ -40,7 +40,7 @@ TEST_F(NodesTest, A_reader_that_waits_for_long_is_still_told_by_news) {
   start_nodes(2);
   const auto run = accepted_by(node(0), message("hello"));
   const auto far = read_on(node(1), run);
-  pass(10 * store::follow_ms);
+  pass(10 * journal::follow_ms);
   says(node(0), "One.");
   EXPECT_EQ(count_lines(far->reader.text), 2) << "without any wait";
 }

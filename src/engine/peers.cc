@@ -62,12 +62,12 @@ void Peers::beat() {
   under_way_ = true;
   asked_ = std::exchange(waiting_, {});
   needs_.nodes.beat(needs_.host.own_figures(), forget_ms,
-                    lifetime_.guard([this, sent_ms = now_ms()](Result<std::vector<store::SeenNode>> seen) {
+                    lifetime_.guard([this, sent_ms = now_ms()](Result<std::vector<journal::SeenNode>> seen) {
                       on_answer(sent_ms, std::move(seen));
                     }));
 }
 
-void Peers::on_answer(int64_t sent_ms, Result<std::vector<store::SeenNode>> seen) {
+void Peers::on_answer(int64_t sent_ms, Result<std::vector<journal::SeenNode>> seen) {
   SLUICE_CHECK(under_way_);
   under_way_ = false;
   if (left_) return;
@@ -163,8 +163,8 @@ bool Peers::note_changes() {
   return orphans;
 }
 
-std::vector<store::SeenNode> Peers::others() const {
-  std::vector<store::SeenNode> living;
+std::vector<journal::SeenNode> Peers::others() const {
+  std::vector<journal::SeenNode> living;
   for (const auto& node : liveness_.seen()) {
     const auto fate = liveness_.fate_of(node.id);
     if (is_alive(fate) && fate != Fate::self) living.push_back(node);

@@ -12,12 +12,12 @@
 
 namespace sluice::engine {
 
-class Peers final : private store::NodeNews {
+class Peers final : private journal::NodeNews {
  public:
   class Host {
    public:
     virtual ~Host() = default;
-    virtual store::NodeFigures own_figures() const = 0;
+    virtual journal::NodeFigures own_figures() const = 0;
     // A beat got through.
     virtual void on_beat() = 0;
     virtual void on_beat_failed(const Error& why) = 0;
@@ -38,7 +38,7 @@ class Peers final : private store::NodeNews {
   };
   struct Needs {
     Host& host;
-    store::Nodes& nodes;
+    journal::Nodes& nodes;
     world::Loop& loop;
     world::Log& log;
     world::Metrics& metrics;
@@ -58,7 +58,7 @@ class Peers final : private store::NodeNews {
   // As of the last beat. A run that was read before that beat was sent may be judged by it.
   Fate fate_of(model::NodeId node) const { return liveness_.fate_of(node); }
   // Those who live, other than this one.
-  std::vector<store::SeenNode> others() const;
+  std::vector<journal::SeenNode> others() const;
   // Any other was in the list, alive or not: it may take what this one carries, once it reaches the store.
   bool knows_others() const { return liveness_.seen().size() > 1; }
   // Its place among the living, and how many they are.
@@ -82,7 +82,7 @@ class Peers final : private store::NodeNews {
 
   int64_t now_ms() const { return needs_.loop.monotonic_us() / 1'000; }
   void beat();
-  void on_answer(int64_t sent_ms, Result<std::vector<store::SeenNode>> seen);
+  void on_answer(int64_t sent_ms, Result<std::vector<journal::SeenNode>> seen);
   void beat_in(int64_t span_ms);
   void watch();
   // False when it takes part.

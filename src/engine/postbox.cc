@@ -8,7 +8,7 @@ namespace sluice::engine {
 
 // ── requests of this node ────────────────────────────────────────────────────────────────────────────────
 
-void Postbox::ask(store::Mail mail, Millis patience, Answered done) {
+void Postbox::ask(journal::Mail mail, Millis patience, Answered done) {
   const auto id = mail.id = ids_.make<model::MailId>();
   const auto [entry, is_fresh] = asked_.try_emplace(id);
   SLUICE_CHECK(is_fresh);
@@ -34,7 +34,7 @@ void Postbox::settle(model::MailId id, Result<std::string> answer) {
 
 void Postbox::look_for_answers() {
   if (asked_.empty() || std::exchange(fetching_, true)) return;
-  nodes_.answers(lifetime_.guard([this](Result<std::vector<store::MailAnswer>> answers) {
+  nodes_.answers(lifetime_.guard([this](Result<std::vector<journal::MailAnswer>> answers) {
     fetching_ = false;
     if (!answers) return;
     const auto watch = lifetime_.watch();
@@ -50,7 +50,7 @@ void Postbox::look() {
   look_for_answers();
   looks_again_ = looking_;
   if (std::exchange(looking_, true)) return;
-  nodes_.inbox(lifetime_.guard([this, look = ++looks_](const Result<std::vector<store::Mail>>& mails) {
+  nodes_.inbox(lifetime_.guard([this, look = ++looks_](const Result<std::vector<journal::Mail>>& mails) {
     const auto watch = lifetime_.watch();
     looking_ = false;
     on_inbox(look, mails);
@@ -58,7 +58,7 @@ void Postbox::look() {
   }));
 }
 
-void Postbox::on_inbox(uint64_t look, const Result<std::vector<store::Mail>>& mails) {
+void Postbox::on_inbox(uint64_t look, const Result<std::vector<journal::Mail>>& mails) {
   if (!mails) return;
   const auto watch = lifetime_.watch();
   for (const auto& mail : mails.value()) {
@@ -70,7 +70,7 @@ void Postbox::on_inbox(uint64_t look, const Result<std::vector<store::Mail>>& ma
                 [&](const auto& entry) { return entry.second.settled_at && *entry.second.settled_at < look; });
 }
 
-void Postbox::receive(const store::Mail& mail) {
+void Postbox::receive(const journal::Mail& mail) {
   const auto [found, fresh] = received_.try_emplace(mail.id);
   if (!fresh) {
     if (found->second.reply && !found->second.settled_at) write_reply(mail.id);
@@ -83,7 +83,7 @@ void Postbox::receive(const store::Mail& mail) {
   }));
 }
 
-void Postbox::handle(const store::Mail& mail, Reply reply) {
+void Postbox::handle(const journal::Mail& mail, Reply reply) {
   const auto handler = handlers_.find(mail.kind);
   if (handler != handlers_.end()) return handler->second(mail, std::move(reply));
   // Of a later version: the node that asks does without.

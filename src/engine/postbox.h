@@ -14,7 +14,7 @@
 
 #include "base/callback.h"
 #include "base/lifetime.h"
-#include "store/store.h"
+#include "journal/journal.h"
 #include "world/world.h"
 
 namespace sluice::engine {
@@ -23,10 +23,10 @@ class Postbox final {
  public:
   // Empty: not now; the letter comes again.
   using Reply = Callback<void(std::optional<std::string>)>;
-  using Handler = Callback<void(const store::Mail& mail, Reply reply)>;
+  using Handler = Callback<void(const journal::Mail& mail, Reply reply)>;
   using Answered = Callback<void(Result<std::string>)>;
 
-  Postbox(store::Nodes& nodes, world::Loop& loop, world::IdSource& ids) : nodes_(nodes), loop_(loop), ids_(ids) {}
+  Postbox(journal::Nodes& nodes, world::Loop& loop, world::IdSource& ids) : nodes_(nodes), loop_(loop), ids_(ids) {}
   Postbox(const Postbox&) = delete;
   Postbox& operator=(const Postbox&) = delete;
 
@@ -35,7 +35,7 @@ class Postbox final {
     handlers_.insert_or_assign(std::string(kind), std::move(handler));
   }
   // `done` gets the answer; `overloaded` when it could not be sent, `unavailable` when none came in time.
-  void ask(store::Mail mail, Millis patience, Answered done);
+  void ask(journal::Mail mail, Millis patience, Answered done);
   // Something may have come.
   void look();
 
@@ -50,14 +50,14 @@ class Postbox final {
     world::Timer patience;
   };
 
-  void on_inbox(uint64_t look, const Result<std::vector<store::Mail>>& mails);
-  void receive(const store::Mail& mail);
-  void handle(const store::Mail& mail, Reply reply);
+  void on_inbox(uint64_t look, const Result<std::vector<journal::Mail>>& mails);
+  void receive(const journal::Mail& mail);
+  void handle(const journal::Mail& mail, Reply reply);
   void write_reply(model::MailId id);
   void look_for_answers();
   void settle(model::MailId id, Result<std::string> answer);
 
-  store::Nodes& nodes_;
+  journal::Nodes& nodes_;
   world::Loop& loop_;
   world::IdSource& ids_;
   std::unordered_map<std::string, Handler> handlers_;

@@ -27,7 +27,7 @@ void Recovery::look(Scope scope, Callback<void(Result<Unit>)> done) {
 void Recovery::begin_look() {
   SLUICE_CHECK(!looks_.empty());
   listing_ = true;
-  needs_.store.unfinished_runs(lifetime_.guard([this](Result<store::UnfinishedRuns> found) {
+  needs_.store.unfinished_runs(lifetime_.guard([this](Result<journal::UnfinishedRuns> found) {
     if (!found) return fail_look(found.error());
     // The only server's clock is the store's, also when it is put right.
     if (!needs_.peers.alone()) needs_.clock.hear(found.value().now);

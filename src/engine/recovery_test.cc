@@ -209,8 +209,8 @@ TEST_F(EngineTest, A_list_of_runs_that_is_refused_for_a_moment_is_asked_for_agai
 
 // ── runs that are on disk, and that nothing attends to ──
 
-store::NewRun a_run_of(const model::Tenant& tenant, model::ConversationId conversation, world::IdSource& ids) {
-  store::NewRun made;
+journal::NewRun a_run_of(const model::Tenant& tenant, model::ConversationId conversation, world::IdSource& ids) {
+  journal::NewRun made;
   made.user_message = {.id = ids.make<model::MessageId>(), .conversation_id = conversation, .content = "hello"};
   made.assistant_message = {.id = ids.make<model::MessageId>(), .conversation_id = conversation};
   made.assistant_message.role = model::Role::assistant;
@@ -226,7 +226,7 @@ store::NewRun a_run_of(const model::Tenant& tenant, model::ConversationId conver
 
 TEST_F(EngineTest, A_run_that_becomes_visible_after_recovery_has_looked_is_taken_up_within_seconds) {
   const auto late = a_run_of(tenant, conversation, ids);
-  store->accept(late, [](const Result<store::AcceptOutcome>& made) { ASSERT_TRUE(made); });
+  store->accept(late, [](const Result<journal::AcceptOutcome>& made) { ASSERT_TRUE(made); });
   loop.settle();
   EXPECT_EQ(send_refused(message("hello")), Slug::conversation_busy);
   loop.advance({10'000});
@@ -254,7 +254,7 @@ TEST_F(EngineTest, A_run_that_is_being_accepted_is_not_mistaken_for_one_that_not
 
 TEST_F(EngineTest, A_run_that_cannot_be_taken_up_is_counted_and_not_tried_at_every_look) {
   auto late = a_run_of(tenant, conversation, ids);
-  store->accept(late, [](const Result<store::AcceptOutcome>& made) { ASSERT_TRUE(made); });
+  store->accept(late, [](const Result<journal::AcceptOutcome>& made) { ASSERT_TRUE(made); });
   const int before = disk.write_count();
   for (int n = 0; n < 1'000; ++n) disk.fail_write(n, store::Fault::collides);
   loop.advance({120'000});
@@ -266,7 +266,7 @@ TEST_F(EngineTest, A_run_that_cannot_be_taken_up_is_counted_and_not_tried_at_eve
 TEST_F(EngineTest, An_acceptance_of_unknown_outcome_is_taken_up_if_it_was_written) {
   disk.fail_write(0, store::Fault::after_write);
   auto what = message("hello");
-  what.idempotency = store::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "hash"};
+  what.idempotency = journal::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "hash"};
   EXPECT_EQ(send_refused(what), Slug::unavailable);
   loop.advance({1'000});
   auto outcome = send(what);
@@ -309,7 +309,7 @@ TEST_F(EngineTest, A_store_that_others_found_silent_is_reopened_too) {
   const auto run = send_ok(message("hello"));
   agent_says("before ");
   disk.fail_write(0, store::Fault::after_write);
-  store->append_audit({{.action = "tenant.updated"}}, [&](Result<Unit> kept) {
+  store::append_audit(store->database(), {{.action = "tenant.updated"}}, [&](Result<Unit> kept) {
     ASSERT_FALSE(kept);
     engine->store_fell_silent(kept.error());
   });
@@ -327,7 +327,7 @@ TEST_F(EngineTest, The_store_is_reopened_after_a_record_write_of_unknown_outcome
   const auto keep_record = [&] {
     auto kept = ErrorKind::invalid;
     bool is_kept = false;
-    store->append_audit({{.action = "tenant.updated"}}, [&](const Result<Unit>& answer) {
+    store::append_audit(store->database(), {{.action = "tenant.updated"}}, [&](const Result<Unit>& answer) {
       is_kept = bool(answer);
       if (!answer) kept = answer.error().kind;
     });
@@ -349,7 +349,7 @@ TEST_F(EngineTest, The_store_is_reopened_after_a_record_write_of_unknown_outcome
 TEST_F(EngineTest, A_full_disk_is_no_reason_to_reopen_the_store) {
   send_ok(message("hello"));
   disk.fail_write(0, store::Fault::full);
-  store->append_audit({{.action = "tenant.updated"}}, [](const Result<Unit>&) {});
+  store::append_audit(store->database(), {{.action = "tenant.updated"}}, [](const Result<Unit>&) {});
   loop.settle();
   EXPECT_TRUE(store->broken());
   EXPECT_FALSE(store->needs_reopening());
@@ -360,7 +360,7 @@ TEST_F(EngineTest, A_full_disk_is_no_reason_to_reopen_the_store) {
 
 TEST_F(EngineTest, I_19_a_key_whose_run_is_damaged_is_answered_with_a_problem) {
   auto known = message("one");
-  known.idempotency = store::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "sha"};
+  known.idempotency = journal::Idempotency{ids.make<model::ServiceKeyId>(), "createMessage", "k", "sha"};
   send_ok(known);
   agent_finishes();
   for (const char* damage : {"UPDATE runs SET state = 'nonsense'", "DELETE FROM runs"}) {

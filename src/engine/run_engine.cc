@@ -52,7 +52,7 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
                        }) {
   for (const auto kind : {mail::conversation_changed, mail::secrets_changed}) {
     postbox_.answer(
-        kind, [this](const store::Mail& mail, Postbox::Reply reply) { on_change_elsewhere(mail, std::move(reply)); });
+        kind, [this](const journal::Mail& mail, Postbox::Reply reply) { on_change_elsewhere(mail, std::move(reply)); });
   }
 }
 
@@ -144,15 +144,16 @@ void RunEngine::secrets_changed(model::TenantId tenant) {
   secrets_.refresh_all(tenant);
 }
 
-void RunEngine::on_change_elsewhere(const store::Mail& mail, Postbox::Reply reply) {
+void RunEngine::on_change_elsewhere(const journal::Mail& mail, Postbox::Reply reply) {
   const auto tenant = model::TenantId::parse(mail::text_in(mail.body, "tenant"));
   const auto conversation = model::ConversationId::parse(mail::text_in(mail.body, "conversation"));
   reply("{}");
   if (tenant && mail.kind == mail::secrets_changed) secrets_.refresh_all(*tenant);
   if (!tenant || !conversation) return;
-  needs_.store.conversation(*tenant, *conversation, lifetime_.guard([this](const Result<model::Conversation>& found) {
-    if (found) apply_change(found.value());
-  }));
+  store::conversation(needs_.store.database(), *tenant, *conversation,
+                      lifetime_.guard([this](const Result<model::Conversation>& found) {
+                        if (found) apply_change(found.value());
+                      }));
 }
 
 // ── nodes ───────────────────────────────────────────────────────────────────────────────────────
@@ -166,7 +167,7 @@ void RunEngine::ask_node(model::NodeId node, std::string kind, std::string body,
 }
 
 void RunEngine::answer_nodes(std::string kind, NodeAnswerer answerer) {
-  postbox_.answer(kind, [answerer = std::move(answerer)](const store::Mail& mail, Postbox::Reply reply) mutable {
+  postbox_.answer(kind, [answerer = std::move(answerer)](const journal::Mail& mail, Postbox::Reply reply) mutable {
     answerer(mail.body, [reply = std::move(reply)](std::string answer) mutable { reply(std::move(answer)); });
   });
 }

@@ -48,7 +48,7 @@ class RunEngine final : public Engine,
   void secrets_changed(model::TenantId tenant) override;
   void store_fell_silent(const Error& why) override { outage_.begin(why); }
   bool reaches_store() override { return cluster_.reaches_store(); }
-  std::vector<store::SeenNode> nodes() const override { return cluster_.nodes(); }
+  std::vector<journal::SeenNode> nodes() const override { return cluster_.nodes(); }
   bool is_gone(model::NodeId node) const override;
   void ask_node(model::NodeId node, std::string kind, std::string body,
                 Callback<void(Result<std::string>)> done) override;
@@ -82,7 +82,7 @@ class RunEngine final : public Engine,
   void end_drain();
   // What changed by this node's doing or another's.
   void apply_change(const model::Conversation& conversation);
-  void on_change_elsewhere(const store::Mail& mail, Postbox::Reply reply);
+  void on_change_elsewhere(const journal::Mail& mail, Postbox::Reply reply);
 
   EngineNeeds needs_;
   EngineOptions options_;

@@ -23,12 +23,12 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
   }
 
   void read_journal() {
-    store_.journal(past_->run.id, read_to_, page_bytes,
-                   [self = shared_from_this()](const Result<store::JournalPage>& page) { self->on_journal(page); });
+    store_.read(past_->run.id, read_to_, page_bytes,
+                [self = shared_from_this()](const Result<journal::JournalPage>& page) { self->on_journal(page); });
   }
 
  private:
-  void on_journal(const Result<store::JournalPage>& page) {
+  void on_journal(const Result<journal::JournalPage>& page) {
     if (!page) return is_damage(page.error()) ? read_tenant() : done_(page.error());
     for (const auto& committed : page.value().events) {
       read_to_ = committed.position();
@@ -105,11 +105,12 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
   }
 
   void read_tenant() {
-    store_.tenant(past_->run.tenant_id, [self = shared_from_this()](const Result<model::Tenant>& tenant) {
-      if (!tenant && !self->is_damage(tenant.error())) return self->done_(tenant.error());
-      if (tenant) self->past_->limits = tenant.value().limits;
-      self->read_assistant_message();
-    });
+    store::tenant(store_.database(), past_->run.tenant_id,
+                  [self = shared_from_this()](const Result<model::Tenant>& tenant) {
+                    if (!tenant && !self->is_damage(tenant.error())) return self->done_(tenant.error());
+                    if (tenant) self->past_->limits = tenant.value().limits;
+                    self->read_assistant_message();
+                  });
   }
 
   void read_assistant_message() {
@@ -122,11 +123,12 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
   }
 
   void read_approval() {
-    store_.open_approval(past_->run.id, [self = shared_from_this()](Result<model::Approval> approval) {
-      if (!approval && !self->is_damage(approval.error())) return self->done_(approval.error());
-      if (approval) self->past_->approval = std::move(approval).take();
-      self->done_(self->past_);
-    });
+    store::open_approval(store_.database(), past_->run.id,
+                         [self = shared_from_this()](Result<model::Approval> approval) {
+                           if (!approval && !self->is_damage(approval.error())) return self->done_(approval.error());
+                           if (approval) self->past_->approval = std::move(approval).take();
+                           self->done_(self->past_);
+                         });
   }
 
   void read_user_message() {
@@ -137,7 +139,7 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
   }
 
   void read_conversation() {
-    store_.conversation(past_->run.tenant_id, past_->run.conversation_id,
+    store::conversation(store_.database(), past_->run.tenant_id, past_->run.conversation_id,
                         [self = shared_from_this()](Result<model::Conversation> conversation) {
                           if (!conversation && !self->is_damage(conversation.error())) {
                             return self->done_(conversation.error());
@@ -148,23 +150,24 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
   }
 
   void read_agent() {
-    store_.agent(past_->run.tenant_id, past_->run.agent_id, [self = shared_from_this()](Result<model::Agent> agent) {
-      if (!agent && agent.error().kind != ErrorKind::not_found) return self->done_(agent.error());
-      if (agent) {
-        self->past_->agent = std::move(agent).take();
-        self->past_->agent->kit.agent_type = self->past_->conversation.runtime.agent_type;
-        if (const auto& inference = self->past_->extras.inference) {
-          self->past_->agent = narrowed_to(*inference, *std::move(self->past_->agent));
-        }
-      }
-      self->done_(self->past_);
-    });
+    store::agent(store_.database(), past_->run.tenant_id, past_->run.agent_id,
+                 [self = shared_from_this()](Result<model::Agent> agent) {
+                   if (!agent && agent.error().kind != ErrorKind::not_found) return self->done_(agent.error());
+                   if (agent) {
+                     self->past_->agent = std::move(agent).take();
+                     self->past_->agent->kit.agent_type = self->past_->conversation.runtime.agent_type;
+                     if (const auto& inference = self->past_->extras.inference) {
+                       self->past_->agent = narrowed_to(*inference, *std::move(self->past_->agent));
+                     }
+                   }
+                   self->done_(self->past_);
+                 });
   }
 
   // `then` gets the message; when it is damaged, what is known of the run is all there will be.
   void read_message(model::MessageId id, Callback<void(model::Message)> then) {
-    store_.message(
-        past_->run.tenant_id, id,
+    store::message(
+        store_.database(), past_->run.tenant_id, id,
         [self = shared_from_this(), then = std::move(then)](const Result<store::StoredMessage>& stored) mutable {
           auto message =
               stored ? model::message_from_json(stored.value().json) : Result<model::Message>(stored.error());

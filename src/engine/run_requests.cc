@@ -34,10 +34,10 @@ void reply_ended(Postbox::Reply& reply, const model::Run& ended) {
 }  // namespace
 
 RunRequests::RunRequests(Needs needs) : needs_(needs) {
-  needs_.postbox.answer(mail::to_cancel, [this](const store::Mail& mail, Postbox::Reply reply) {
+  needs_.postbox.answer(mail::to_cancel, [this](const journal::Mail& mail, Postbox::Reply reply) {
     answer_cancel(mail, std::move(reply));
   });
-  needs_.postbox.answer(mail::to_decide, [this](const store::Mail& mail, Postbox::Reply reply) {
+  needs_.postbox.answer(mail::to_decide, [this](const journal::Mail& mail, Postbox::Reply reply) {
     answer_decision(mail, std::move(reply));
   });
 }
@@ -49,10 +49,11 @@ void RunRequests::cancel(model::TenantId tenant, model::RunId run, Cancelled don
   if (const auto* live = needs_.live.find(run); live != nullptr && live->run().tenant_id == tenant) {
     return cancel_found(live->run(), std::move(done), 1);
   }
-  needs_.store.run(tenant, run, lifetime_.guard([this, done = std::move(done)](Result<model::Run> found) mutable {
-    if (!found) return done(problem_of_store(found.error()));
-    cancel_found(std::move(found).take(), std::move(done), 1);
-  }));
+  store::run(needs_.store.database(), tenant, run,
+             lifetime_.guard([this, done = std::move(done)](Result<model::Run> found) mutable {
+               if (!found) return done(problem_of_store(found.error()));
+               cancel_found(std::move(found).take(), std::move(done), 1);
+             }));
 }
 
 void RunRequests::cancel_found(model::Run run, Cancelled done, int looks_left) {
@@ -61,11 +62,11 @@ void RunRequests::cancel_found(model::Run run, Cancelled done, int looks_left) {
   // It may have ended between the look at the disk and the look here.
   if (looks_left == 0 && !needs_.is_alone) return cancel_elsewhere(run, std::move(done));
   if (looks_left == 0) return done(unavailable("The run is not being carried on by this server right now."));
-  needs_.store.run(run.tenant_id, run.id,
-                   lifetime_.guard([this, looks_left, done = std::move(done)](Result<model::Run> found) mutable {
-                     if (!found) return done(problem_of_store(found.error()));
-                     cancel_found(std::move(found).take(), std::move(done), looks_left - 1);
-                   }));
+  store::run(needs_.store.database(), run.tenant_id, run.id,
+             lifetime_.guard([this, looks_left, done = std::move(done)](Result<model::Run> found) mutable {
+               if (!found) return done(problem_of_store(found.error()));
+               cancel_found(std::move(found).take(), std::move(done), looks_left - 1);
+             }));
 }
 
 void RunRequests::cancel_live(LiveRun& live, model::TenantId tenant, Cancelled done) {
@@ -83,17 +84,18 @@ void RunRequests::cancel_elsewhere(const model::Run& run, Cancelled done) {
   auto answered = [this, run, done = std::move(done)](const Result<std::string>& answer) mutable {
     if (!answer) return done(no_answer(answer.error(), "was cancelled"));
     if (auto problem = mail::problem_in(answer.value())) return done(*std::move(problem));
-    needs_.store.run(run.tenant_id, run.id, [done = std::move(done)](Result<model::Run> ended) mutable {
-      if (!ended) return done(problem_of_store(ended.error()));
-      done(std::move(ended).take());
-    });
+    store::run(needs_.store.database(), run.tenant_id, run.id,
+               [done = std::move(done)](Result<model::Run> ended) mutable {
+                 if (!ended) return done(problem_of_store(ended.error()));
+                 done(std::move(ended).take());
+               });
   };
   needs_.postbox.ask(
       {.run = run.id, .kind = std::string(mail::to_cancel), .body = mail::object_of("tenant", run.tenant_id.text())},
       patience, lifetime_.guard(std::move(answered)));
 }
 
-void RunRequests::answer_cancel(const store::Mail& mail, Postbox::Reply reply) {
+void RunRequests::answer_cancel(const journal::Mail& mail, Postbox::Reply reply) {
   const auto tenant = model::TenantId::parse(mail::text_in(mail.body, "tenant"));
   if (!tenant || !mail.run) return reply(mail::problem_answer({.detail = "The request could not be parsed."}));
   if (auto* live = needs_.live.find(*mail.run)) {
@@ -102,15 +104,15 @@ void RunRequests::answer_cancel(const store::Mail& mail, Postbox::Reply reply) {
       ended ? reply_ended(reply, ended.value()) : reply(std::nullopt);
     });
   }
-  needs_.store.run(*tenant, *mail.run,
-                   lifetime_.guard([reply = std::move(reply)](const Result<model::Run>& found) mutable {
-                     if (!found && found.error().kind == ErrorKind::not_found) {
-                       return reply(mail::problem_answer(problem_of_store(found.error())));
-                     }
-                     // Not recovered yet, or on its way to another node.
-                     if (!found || !is_over(found.value().state)) return reply(std::nullopt);
-                     reply_ended(reply, found.value());
-                   }));
+  store::run(needs_.store.database(), *tenant, *mail.run,
+             lifetime_.guard([reply = std::move(reply)](const Result<model::Run>& found) mutable {
+               if (!found && found.error().kind == ErrorKind::not_found) {
+                 return reply(mail::problem_answer(problem_of_store(found.error())));
+               }
+               // Not recovered yet, or on its way to another node.
+               if (!found || !is_over(found.value().state)) return reply(std::nullopt);
+               reply_ended(reply, found.value());
+             }));
 }
 
 // ── decisions ───────────────────────────────────────────────────────────────────────────────────
@@ -132,7 +134,7 @@ void RunRequests::decide(Decision decision, Decided done) {
     }
     decide_late(std::move(decision), std::move(done));
   };
-  needs_.store.approval(tenant, id, lifetime_.guard(std::move(found)));
+  store::approval(needs_.store.database(), tenant, id, lifetime_.guard(std::move(found)));
 }
 
 // It was open when it was read, and no run waits for it here any more.
@@ -146,7 +148,7 @@ void RunRequests::decide_late(Decision decision, Decided done) {
     if (approval.value().status != model::ApprovalStatus::pending) return done(not_open(approval.value()));
     done(unavailable("The run is not being carried on by this server right now; nothing was decided."));
   };
-  needs_.store.approval(tenant, id, lifetime_.guard(std::move(found)));
+  store::approval(needs_.store.database(), tenant, id, lifetime_.guard(std::move(found)));
 }
 
 void RunRequests::decide_elsewhere(model::RunId run, const Decision& decision, Decided done) {
@@ -154,16 +156,17 @@ void RunRequests::decide_elsewhere(model::RunId run, const Decision& decision, D
                    done = std::move(done)](const Result<std::string>& answer) mutable {
     if (!answer) return done(no_answer(answer.error(), "was decided"));
     if (auto problem = mail::problem_in(answer.value())) return done(*std::move(problem));
-    needs_.store.approval(tenant, approval, [done = std::move(done)](Result<model::Approval> decided) mutable {
-      if (!decided) return done(problem_of_store(decided.error(), "decision"));
-      done(std::move(decided).take());
-    });
+    store::approval(needs_.store.database(), tenant, approval,
+                    [done = std::move(done)](Result<model::Approval> decided) mutable {
+                      if (!decided) return done(problem_of_store(decided.error(), "decision"));
+                      done(std::move(decided).take());
+                    });
   };
   needs_.postbox.ask({.run = run, .kind = std::string(mail::to_decide), .body = mail::to_json(decision)}, patience,
                      lifetime_.guard(std::move(answered)));
 }
 
-void RunRequests::answer_decision(const store::Mail& mail, Postbox::Reply reply) {
+void RunRequests::answer_decision(const journal::Mail& mail, Postbox::Reply reply) {
   auto decision = mail::decision_from_json(mail.body);
   if (!decision) return reply(mail::problem_answer({.detail = "The forwarded decision could not be parsed."}));
   const auto tenant = decision->tenant;
@@ -184,7 +187,7 @@ void RunRequests::answer_decision(const store::Mail& mail, Postbox::Reply reply)
       reply(mail::object_of("approval", std::get<model::Approval>(outcome).id.text()));
     });
   };
-  needs_.store.approval(tenant, id, lifetime_.guard(std::move(found)));
+  store::approval(needs_.store.database(), tenant, id, lifetime_.guard(std::move(found)));
 }
 
 }  // namespace sluice::engine

@@ -36,8 +36,8 @@ class RunRequests final {
   void decide_late(Decision decision, Decided done);
   void decide_elsewhere(model::RunId run, const Decision& decision, Decided done);
 
-  void answer_cancel(const store::Mail& mail, Postbox::Reply reply);
-  void answer_decision(const store::Mail& mail, Postbox::Reply reply);
+  void answer_cancel(const journal::Mail& mail, Postbox::Reply reply);
+  void answer_decision(const journal::Mail& mail, Postbox::Reply reply);
 
   Needs needs_;
   Lifetime lifetime_;

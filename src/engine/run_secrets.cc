@@ -9,7 +9,7 @@ RunSecrets::RunSecrets(Needs needs) : needs_(needs), scrubbers_(needs.loop, need
 
 void RunSecrets::read(const LiveRun& live, store::Done<std::vector<model::SealedSecret>> done) {
   const auto& run = live.run();
-  needs_.store.secrets_in_reach({run.tenant_id, run.conversation_id, run.agent_id}, std::move(done));
+  store::secrets_in_reach(needs_.store.database(), {run.tenant_id, run.conversation_id, run.agent_id}, std::move(done));
 }
 
 void RunSecrets::open(LiveRun& live, const std::vector<model::SealedSecret>& sealed, bool stands_still,

@@ -152,7 +152,7 @@ void SlotPool::forget_elsewhere(Tenant& tenant) {
   SLUICE_CHECK(listed_ >= 0);
 }
 
-void SlotPool::set_elsewhere(const std::vector<store::HeldElsewhere>& held) {
+void SlotPool::set_elsewhere(const std::vector<journal::HeldElsewhere>& held) {
   std::set<model::TenantId> named;
   for (const auto& [tenant, limits, count, overdue, oldest] : held) {
     if (oldest.empty()) continue;

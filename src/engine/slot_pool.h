@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/store.h"
+#include "journal/journal.h"
 
 namespace sluice::engine {
 
@@ -48,7 +48,7 @@ class SlotPool final {
   // It waits no more. False when it did not.
   bool forget(model::RunId run);
   // What waits on other nodes, instead of what was said of that before.
-  void set_elsewhere(const std::vector<store::HeldElsewhere>& held);
+  void set_elsewhere(const std::vector<journal::HeldElsewhere>& held);
   // It came here by itself.
   void unlist(model::TenantId tenant, model::RunId run);
   // Whether next() may be a run that waits on another node, now or when its tenant is below its limit.

@@ -134,8 +134,8 @@ TEST(SlotPool, Shares_by_weight_within_one_turn_each) {
 }
 
 // What waits on other nodes, of one tenant.
-store::HeldElsewhere elsewhere(uint8_t whose, const model::TenantLimits& limits, std::vector<uint32_t> runs) {
-  store::HeldElsewhere held{.tenant = tenant(whose), .limits = limits, .count = std::ssize(runs), .oldest = {}};
+journal::HeldElsewhere elsewhere(uint8_t whose, const model::TenantLimits& limits, std::vector<uint32_t> runs) {
+  journal::HeldElsewhere held{.tenant = tenant(whose), .limits = limits, .count = std::ssize(runs), .oldest = {}};
   for (const auto n : runs) held.oldest.push_back({run(n), model::Epoch{1}});
   return held;
 }
@@ -378,7 +378,7 @@ class Story {
 
   void hear_of_others() {
     elsewhere_.clear();
-    std::vector<store::HeldElsewhere> held;
+    std::vector<journal::HeldElsewhere> held;
     for (uint8_t n = 0; n < 4; ++n) {
       if (pick(2) == 0) continue;
       held.push_back(elsewhere(n, tenants_[n], numbers(made_ + 1, 3)));

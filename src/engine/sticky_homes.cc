@@ -16,7 +16,7 @@ constexpr Millis read_again{500};
 
 StickyHomes::StickyHomes(Needs needs) : needs_(needs) {
   needs_.postbox.answer(mail::to_take,
-                        [this](const store::Mail& mail, Postbox::Reply reply) { answer(mail, std::move(reply)); });
+                        [this](const journal::Mail& mail, Postbox::Reply reply) { answer(mail, std::move(reply)); });
 }
 
 // ── a run of this node ──────────────────────────────────────────────────────────────────────────
@@ -26,8 +26,8 @@ void StickyHomes::find(LiveRun& live, Here here) {
   auto found = [this, here = std::move(here)](LiveRun& still, const Result<store::Page<model::Run>>& page) mutable {
     if (still.run().state == RunState::streaming) on_last_runs(still, page, std::move(here));
   };
-  needs_.store.runs(record.tenant_id, {.conversation = record.conversation_id}, {.limit = 2},
-                    live.ref().guard(std::move(found)));
+  store::runs(needs_.store.database(), record.tenant_id, {.conversation = record.conversation_id}, {.limit = 2},
+              live.ref().guard(std::move(found)));
 }
 
 void StickyHomes::on_last_runs(LiveRun& live, const Result<store::Page<model::Run>>& page, Here here) {
@@ -68,14 +68,14 @@ void StickyHomes::stay(LiveRun& live, Here here) {
 // ── a run of another node ───────────────────────────────────────────────────────────────────────
 
 // Only what is still at that epoch: the node that asked may have continued by itself meanwhile.
-void StickyHomes::answer(const store::Mail& mail, Postbox::Reply reply) {
+void StickyHomes::answer(const journal::Mail& mail, Postbox::Reply reply) {
   const auto request = mail::take_from_json(mail.body);
   if (!request || !needs_.recoveries.may_take()) return reply(mail::object_of("taken", "no"));
   auto found = [this, epoch = request->epoch, reply = std::move(reply)](const Result<model::Run>& run) mutable {
     const bool is_home = run && needs_.admission.has_lease(run.value().conversation_id);
     is_home ? take(run.value(), epoch, std::move(reply)) : reply(mail::object_of("taken", "no"));
   };
-  needs_.store.run(request->tenant, request->run, lifetime_.guard(std::move(found)));
+  store::run(needs_.store.database(), request->tenant, request->run, lifetime_.guard(std::move(found)));
 }
 
 void StickyHomes::take(const model::Run& run, model::Epoch epoch, Postbox::Reply reply) {

@@ -39,7 +39,7 @@ class StickyHomes final {
   void ask(LiveRun& live, model::NodeId home, Here here);
   // No node took the run, and none may any more.
   void stay(LiveRun& live, Here here);
-  void answer(const store::Mail& mail, Postbox::Reply reply);
+  void answer(const journal::Mail& mail, Postbox::Reply reply);
   void take(const model::Run& run, model::Epoch epoch, Postbox::Reply reply);
 
   Needs needs_;

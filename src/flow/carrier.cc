@@ -102,8 +102,9 @@ void Carrier::add(decltype(model::WorkflowEvent::what) what) {
 
 void Carrier::write() {
   is_writing_ = true;
-  needs_.store.workflows().append(
-      {run_, bodies_}, alive_.guard([this](const Result<model::WorkflowRun>& written) { on_written(written); }));
+  store::append_to_workflow_run(
+      needs_.store.database(), {run_, bodies_},
+      alive_.guard([this](const Result<model::WorkflowRun>& written) { on_written(written); }));
 }
 
 void Carrier::on_written(const Result<model::WorkflowRun>& written) {

@@ -58,7 +58,7 @@ class CrashTest : public FlowsTest {
   }
   model::WorkflowRun the_unfinished_run() {
     model::WorkflowRun found;
-    store->workflows().unfinished_runs([&](const Result<std::vector<model::WorkflowRun>>& runs) {
+    store::unfinished_workflow_runs(store->database(), [&](const Result<std::vector<model::WorkflowRun>>& runs) {
       ASSERT_TRUE(runs && runs.value().size() == 1);
       found = runs.value()[0];
     });
@@ -147,8 +147,8 @@ TEST_F(CrashTest, A_run_whose_journal_is_damaged_does_not_keep_others_from_going
   const auto good = start_ok(keep(definition_of(agents_block("a", "x")), "good"));
   const auto bad = start_ok(keep(definition_of(agents_block("a", "x")), "bad"));
   auto damaged = stored(bad);
-  store->workflows().append({damaged, {"not an event"}},
-                            [](const Result<model::WorkflowRun>& done) { ASSERT_TRUE(done); });
+  store::append_to_workflow_run(store->database(), {damaged, {"not an event"}},
+                                [](const Result<model::WorkflowRun>& done) { ASSERT_TRUE(done); });
   loop.settle();
   dispatcher.resumable = true;
   restart();

@@ -69,7 +69,7 @@ void FlowService::start(Start start, Callback<void(RunOutcome)> done) {
     begin(kept.value(), std::move(plan));
     done(kept.value());
   };
-  needs_.store.workflows().start_run({std::move(run), {body}}, alive_.guard(std::move(on_kept)));
+  store::start_workflow_run(needs_.store.database(), {std::move(run), {body}}, alive_.guard(std::move(on_kept)));
 }
 
 void FlowService::begin(const model::WorkflowRun& run, Plan plan) {
@@ -104,7 +104,7 @@ void FlowService::recover(Callback<void(Result<Unit>)> done) {
       });
     }
   };
-  needs_.store.workflows().unfinished_runs(alive_.guard(std::move(take_all)));
+  store::unfinished_workflow_runs(needs_.store.database(), alive_.guard(std::move(take_all)));
 }
 
 void FlowService::recover_later(const Error& why, Callback<void(Result<Unit>)> done) {
@@ -142,7 +142,7 @@ void FlowService::read_on(std::shared_ptr<model::WorkflowRun> run, std::shared_p
     }
     done(std::move(taken));
   };
-  needs_.store.workflows().journal(run->id, {bodies->size()}, alive_.guard(std::move(on_page)));
+  store::workflow_journal(needs_.store.database(), run->id, {bodies->size()}, alive_.guard(std::move(on_page)));
 }
 
 Result<Unit> FlowService::carry_on(const model::WorkflowRun& run, const std::vector<std::string>& bodies) {
@@ -157,18 +157,19 @@ Result<Unit> FlowService::carry_on(const model::WorkflowRun& run, const std::vec
 // What is written of it is not known; the store is asked again until it says.
 void FlowService::take_up_later(model::TenantId tenant, model::WorkflowRunId id) {
   coming_[id] = needs_.loop.after(take_up_again, [this, tenant, id] {
-    needs_.store.workflows().run(tenant, id, alive_.guard([this, tenant, id](const Result<model::WorkflowRun>& run) {
-      if (!run) return take_up_later(tenant, id);
-      // Another server may have taken it over meanwhile.
-      const bool is_mine = !is_shared() || run.value().node == self();
-      if (is_mine && run.value().status == model::WorkflowRunStatus::running) {
-        return take_up(run.value(), [](Result<Unit>) {});
-      }
-      coming_.erase(id);
-      --at_once_[tenant];
-      const auto [first, last] = readings_.equal_range(id);
-      for (auto reading = first; reading != last; ++reading) reading->second->on_news();
-    }));
+    store::workflow_run(needs_.store.database(), tenant, id,
+                        alive_.guard([this, tenant, id](const Result<model::WorkflowRun>& run) {
+                          if (!run) return take_up_later(tenant, id);
+                          // Another server may have taken it over meanwhile.
+                          const bool is_mine = !is_shared() || run.value().node == self();
+                          if (is_mine && run.value().status == model::WorkflowRunStatus::running) {
+                            return take_up(run.value(), [](Result<Unit>) {});
+                          }
+                          coming_.erase(id);
+                          --at_once_[tenant];
+                          const auto [first, last] = readings_.equal_range(id);
+                          for (auto reading = first; reading != last; ++reading) reading->second->on_news();
+                        }));
   });
 }
 
@@ -245,7 +246,7 @@ void FlowService::cancel(model::TenantId tenant, model::WorkflowRunId id, Callba
     done(problem_of(model::Slug::run_finished,
                     "The workflow run ended as " + std::string(model::name_of(status)) + "."));
   };
-  needs_.store.workflows().run(tenant, id, alive_.guard(std::move(found)));
+  store::workflow_run(needs_.store.database(), tenant, id, alive_.guard(std::move(found)));
 }
 
 std::unique_ptr<engine::Reading> FlowService::read(const model::WorkflowRun& run, LineView view,
@@ -315,7 +316,7 @@ void FlowService::look_around() {
       if (!is_here && (run.node == self() || needs_.engine.is_gone(run.node))) take_over(run);
     }
   };
-  needs_.store.workflows().unfinished_runs(alive_.guard(std::move(on_runs)));
+  store::unfinished_workflow_runs(needs_.store.database(), alive_.guard(std::move(on_runs)));
 }
 
 void FlowService::take_over(const model::WorkflowRun& run) {
@@ -329,7 +330,7 @@ void FlowService::take_over(const model::WorkflowRun& run) {
     ++at_once_[taken.value().tenant_id];
     take_up(taken.value(), [](const Result<Unit>&) {});
   };
-  needs_.store.workflows().take_over(run.id, run.node, self(), alive_.guard(std::move(on_taken)));
+  store::take_over_workflow_run(needs_.store.database(), run.id, run.node, self(), alive_.guard(std::move(on_taken)));
 }
 
 void FlowService::cancel_elsewhere(const model::WorkflowRun& run, Callback<void(RunOutcome)> done) {
@@ -346,7 +347,7 @@ void FlowService::cancel_elsewhere(const model::WorkflowRun& run, Callback<void(
       done(problem_of(model::Slug::run_finished,
                       "The workflow run ended as " + std::string(model::name_of(status)) + "."));
     };
-    needs_.store.workflows().run(tenant, id, alive_.guard(std::move(on_run)));
+    store::workflow_run(needs_.store.database(), tenant, id, alive_.guard(std::move(on_run)));
   };
   needs_.engine.ask_node(run.node, std::string(cancel_kind), run.tenant_id.text() + " " + run.id.text(),
                          alive_.guard(std::move(on_answer)));

@@ -38,7 +38,7 @@ class FlowsTest : public engine::EngineTest {
     model::Agent made{.id = ids.make<model::AgentId>(), .tenant_id = tenant.id, .name = std::move(name)};
     made.model = {"offline", "writers-model", std::nullopt};
     made.system_prompt = "Write.";
-    store->create_agent(made, [](Result<Unit> done) { ASSERT_TRUE(done); });
+    store::create_agent(store->database(), made, [](Result<Unit> done) { ASSERT_TRUE(done); });
     loop.settle();
     last_agent = made.id;
   }
@@ -51,7 +51,7 @@ class FlowsTest : public engine::EngineTest {
     }
     model::Workflow made{.id = ids.make<model::WorkflowId>(), .tenant_id = tenant.id, .name = std::move(name)};
     made.definition = definition;
-    store->workflows().create(made, [](const Result<Unit>& done) { ASSERT_TRUE(done); });
+    store::create_workflow(store->database(), made, [](const Result<Unit>& done) { ASSERT_TRUE(done); });
     loop.settle();
     return made;
   }
@@ -72,7 +72,7 @@ class FlowsTest : public engine::EngineTest {
   }
   model::WorkflowRun stored(const model::WorkflowRun& run) {
     model::WorkflowRun found;
-    store->workflows().run(tenant.id, run.id, [&](const Result<model::WorkflowRun>& answer) {
+    store::workflow_run(store->database(), tenant.id, run.id, [&](const Result<model::WorkflowRun>& answer) {
       ASSERT_TRUE(answer);
       found = answer.value();
     });

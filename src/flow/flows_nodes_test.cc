@@ -10,7 +10,7 @@ class FlowNodesTest : public engine::NodesTest {
   FlowNodesTest() {
     model::Agent agent{.id = ids.make<model::AgentId>(), .tenant_id = tenant.id, .name = "writer"};
     agent.model = {"offline", "writers-model", std::nullopt};
-    store->create_agent(agent, [](Result<Unit> done) { ASSERT_TRUE(done); });
+    store::create_agent(store->database(), agent, [](Result<Unit> done) { ASSERT_TRUE(done); });
     start_nodes(2);
     for (auto& each : nodes) {
       each->dispatcher.resumable = true;
@@ -29,7 +29,7 @@ class FlowNodesTest : public engine::NodesTest {
   model::WorkflowRun start_at(std::size_t index, std::string definition) {
     model::Workflow made{.id = ids.make<model::WorkflowId>(), .tenant_id = tenant.id, .name = "flow"};
     made.definition = std::move(definition);
-    store->workflows().create(made, [](const Result<Unit>& done) { ASSERT_TRUE(done); });
+    store::create_workflow(store->database(), made, [](const Result<Unit>& done) { ASSERT_TRUE(done); });
     model::WorkflowRun run;
     flows[index]->start({tenant.id, made, "{}"}, [&](RunOutcome outcome) {
       ASSERT_TRUE(std::holds_alternative<model::WorkflowRun>(outcome));
@@ -45,7 +45,7 @@ class FlowNodesTest : public engine::NodesTest {
   }
   std::string status_of(const model::WorkflowRun& run) {
     std::string status;
-    store->workflows().run(tenant.id, run.id, [&](const Result<model::WorkflowRun>& found) {
+    store::workflow_run(store->database(), tenant.id, run.id, [&](const Result<model::WorkflowRun>& found) {
       status = found ? model::name_of(found.value().status) : found.error().what;
     });
     loop.settle();
@@ -90,8 +90,8 @@ TEST_F(FlowNodesTest, A_run_that_another_server_took_during_an_outage_is_carried
   disk.fail_write(2, store::Fault::after_write);  // the one after the workflow and its run: that the block began
   const auto run = start_at(0, definition_of(http_block("a", "GET")));
   ASSERT_TRUE(client.requests_by_method.empty());
-  store->workflows().take_over(run.id, node(0).id, node(1).id,
-                               [](const Result<model::WorkflowRun>& taken) { ASSERT_TRUE(taken); });
+  store::take_over_workflow_run(store->database(), run.id, node(0).id, node(1).id,
+                                [](const Result<model::WorkflowRun>& taken) { ASSERT_TRUE(taken); });
   pass(5'000);
   EXPECT_EQ(client.requests_by_method.size(), 1U);
 }

@@ -46,8 +46,8 @@ void LineReading::pump() {
 void LineReading::read_page() {
   is_asking_ = true;
   has_news_ = false;
-  needs_.store.workflows().journal(
-      run_, read_to_, alive_.guard([this](const Result<store::WorkflowJournalPage>& page) { on_page(page); }));
+  store::workflow_journal(needs_.store.database(), run_, read_to_,
+                          alive_.guard([this](const Result<store::WorkflowJournalPage>& page) { on_page(page); }));
 }
 
 void LineReading::on_page(const Result<store::WorkflowJournalPage>& page) {
@@ -84,7 +84,8 @@ void LineReading::tell_next() {
 
 void LineReading::find_run() {
   is_asking_ = true;
-  needs_.store.run(tenant_, *wanted_run_, alive_.guard([this](const Result<model::Run>& run) { on_run(run); }));
+  store::run(needs_.store.database(), tenant_, *wanted_run_,
+             alive_.guard([this](const Result<model::Run>& run) { on_run(run); }));
 }
 
 void LineReading::on_run(const Result<model::Run>& run) {

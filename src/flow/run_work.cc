@@ -38,44 +38,49 @@ class RunWork final : public BlockWork {
   // A crash may have come between naming the run and making it, so the first thing is to see if it is there.
   void look() {
     is_waiting_to_try_ = false;
-    needs_.store.run(task_.run.tenant_id, *task_.run_id, alive_.guard([this](const Result<model::Run>& found) {
-      if (found) return wait(found.value());
-      if (cancelled_) return end({}, was_cancelled());
-      if (found.error().kind != ErrorKind::not_found) return try_again(again);
-      find_tenant();
-    }));
+    store::run(needs_.store.database(), task_.run.tenant_id, *task_.run_id,
+               alive_.guard([this](const Result<model::Run>& found) {
+                 if (found) return wait(found.value());
+                 if (cancelled_) return end({}, was_cancelled());
+                 if (found.error().kind != ErrorKind::not_found) return try_again(again);
+                 find_tenant();
+               }));
   }
 
   void find_tenant() {
-    needs_.store.tenant(task_.run.tenant_id, alive_.guard([this](const Result<model::Tenant>& tenant) {
-      if (!tenant) return try_again(again);
-      if (tenant.value().status == model::TenantStatus::suspended) {
-        return end({}, model::WorkflowError{"tenant-suspended", "The tenant is suspended: nothing is begun for it."});
-      }
-      limits_ = tenant.value().limits;
-      if (agents() == nullptr) return send(model::AgentId{});
-      if (const auto id = model::AgentId::parse(agents()->agent)) return find_agent(*id);
-      find_agent_named({});
-    }));
+    store::tenant(
+        needs_.store.database(), task_.run.tenant_id, alive_.guard([this](const Result<model::Tenant>& tenant) {
+          if (!tenant) return try_again(again);
+          if (tenant.value().status == model::TenantStatus::suspended) {
+            return end({},
+                       model::WorkflowError{"tenant-suspended", "The tenant is suspended: nothing is begun for it."});
+          }
+          limits_ = tenant.value().limits;
+          if (agents() == nullptr) return send(model::AgentId{});
+          if (const auto id = model::AgentId::parse(agents()->agent)) return find_agent(*id);
+          find_agent_named({});
+        }));
   }
 
   void find_agent(model::AgentId id) {
-    needs_.store.agent(task_.run.tenant_id, id, alive_.guard([this](const Result<model::Agent>& agent) {
-      if (agent) return send(agent.value().id);
-      agent.error().kind == ErrorKind::not_found ? fail_without_agent() : try_again(again);
-    }));
+    store::agent(needs_.store.database(), task_.run.tenant_id, id,
+                 alive_.guard([this](const Result<model::Agent>& agent) {
+                   if (agent) return send(agent.value().id);
+                   agent.error().kind == ErrorKind::not_found ? fail_without_agent() : try_again(again);
+                 }));
   }
 
   void find_agent_named(std::optional<model::AgentId> after) {
     const store::PageQuery<model::AgentId> query{.limit = limits::page_max, .starting_after = after};
-    needs_.store.agents(task_.run.tenant_id, query, alive_.guard([this](const Result<store::Page<model::Agent>>& page) {
-      if (!page) return try_again(again);
-      for (const auto& agent : page.value().rows) {
-        if (agent.name == agents()->agent) return send(agent.id);
-      }
-      if (!page.value().has_more) return fail_without_agent();
-      find_agent_named(page.value().rows.back().id);
-    }));
+    store::agents(needs_.store.database(), task_.run.tenant_id, query,
+                  alive_.guard([this](const Result<store::Page<model::Agent>>& page) {
+                    if (!page) return try_again(again);
+                    for (const auto& agent : page.value().rows) {
+                      if (agent.name == agents()->agent) return send(agent.id);
+                    }
+                    if (!page.value().has_more) return fail_without_agent();
+                    find_agent_named(page.value().rows.back().id);
+                  }));
   }
 
   void fail_without_agent() {
@@ -189,8 +194,8 @@ class RunWork final : public BlockWork {
     }
     const auto message = model::message_from_json(std::get<model::events::Completed>(ending).message);
     if (!message) return on_lost(message.error());
-    needs_.store.files_of_run(
-        task_.run.tenant_id, run_->id,
+    store::files_of_run(
+        needs_.store.database(), task_.run.tenant_id, run_->id,
         alive_.guard([this, text = message.value().content](const Result<std::vector<model::RunFile>>& files) {
           if (!files) return try_again(again);
           auto outputs = outputs_of(text);

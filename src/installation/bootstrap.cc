@@ -67,8 +67,8 @@ class DemoTenant {
 
  private:
   Result<Unit> make_tenant(const model::ModelChoice& model) {
-    const auto found =
-        wait_for<model::Tenant>(needs_.reactor, [&](auto done) { needs_.store.tenant(tenant_, std::move(done)); });
+    const auto found = wait_for<model::Tenant>(
+        needs_.reactor, [&](auto done) { store::tenant(needs_.store.database(), tenant_, std::move(done)); });
     if (found || found.error().kind != ErrorKind::not_found) return unit_of(found);
     // Decisions need not be bound: a client of the integration contract signs three members, and must be able to
     // approve on a new installation (docs/approvals.md).
@@ -80,14 +80,15 @@ class DemoTenant {
                              .is_default = true,
                              .created_at = now_,
                              .updated_at = now_};
-    return wait_for<Unit>(needs_.reactor,
-                          [&](auto done) { needs_.store.create_tenant(tenant, agent, std::move(done)); });
+    return wait_for<Unit>(needs_.reactor, [&](auto done) {
+      store::create_tenant(needs_.store.database(), tenant, agent, std::move(done));
+    });
   }
 
   Result<Unit> make_service_key() {
     const auto hash = sha256(bootstrap_.service_key);
     const auto found = wait_for<store::KeyHolder>(
-        needs_.reactor, [&](auto done) { needs_.store.find_service_key(hash, std::move(done)); });
+        needs_.reactor, [&](auto done) { store::find_service_key(needs_.store.database(), hash, std::move(done)); });
     if (found || found.error().kind != ErrorKind::not_found) return unit_of(found);
     const model::ServiceKey key{.id = needs_.ids.make<model::ServiceKeyId>(),
                                 .tenant_id = tenant_,
@@ -95,12 +96,14 @@ class DemoTenant {
                                 .secret_sha256 = hash,
                                 .hint = bootstrap_.service_key.substr(bootstrap_.service_key.size() - 4),
                                 .created_at = now_};
-    return wait_for<Unit>(needs_.reactor, [&](auto done) { needs_.store.create_service_key(key, std::move(done)); });
+    return wait_for<Unit>(needs_.reactor,
+                          [&](auto done) { store::create_service_key(needs_.store.database(), key, std::move(done)); });
   }
 
   Result<Unit> make_approver_key() {
-    const auto found = wait_for<store::Page<model::ApproverKey>>(
-        needs_.reactor, [&](auto done) { needs_.store.approver_keys(tenant_, {}, std::move(done)); });
+    const auto found = wait_for<store::Page<model::ApproverKey>>(needs_.reactor, [&](auto done) {
+      store::approver_keys(needs_.store.database(), tenant_, {}, std::move(done));
+    });
     if (!found) return found.error();
     for (const auto& key : found.value().rows) {
       if (key.id == approver_) return Unit{};
@@ -111,7 +114,8 @@ class DemoTenant {
         .name = "bootstrap",
         .material = needs_.sealer.seal(tenant_, vault::context_of(approver_), bootstrap_.approver_secret),
         .created_at = now_};
-    return wait_for<Unit>(needs_.reactor, [&](auto done) { needs_.store.create_approver_key(key, std::move(done)); });
+    return wait_for<Unit>(
+        needs_.reactor, [&](auto done) { store::create_approver_key(needs_.store.database(), key, std::move(done)); });
   }
 
   template <typename T>
@@ -142,7 +146,7 @@ Result<Bootstrap> make_demo(BootstrapNeeds& needs, Bootstrap bootstrap, const mo
 
 Result<bool> has_tenants(BootstrapNeeds& needs) {
   const auto tenants = wait_for<store::Page<model::Tenant>>(
-      needs.reactor, [&](auto done) { needs.store.tenants({.limit = 1}, std::move(done)); });
+      needs.reactor, [&](auto done) { store::tenants(needs.store.database(), {.limit = 1}, std::move(done)); });
   if (!tenants) return tenants.error();
   return !tenants.value().rows.empty();
 }
@@ -254,7 +258,7 @@ Result<Unit> agree_on_admin_key(store::Store& store, world::Reactor& reactor, co
   if (!agreed) return agreed.error();
   if (agreed.value() == ours) return Unit{};
   // A node that is registered as the only one may change the key.
-  const auto seen = wait_for<std::vector<store::SeenNode>>(
+  const auto seen = wait_for<std::vector<journal::SeenNode>>(
       reactor, [&](auto done) { nodes.beat({.name = "starts"}, forget_ms, std::move(done)); });
   if (!seen) return seen.error();
   agreed = agree();

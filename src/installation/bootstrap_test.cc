@@ -36,7 +36,7 @@ class BootstrapTest : public testing::Test {
   bool key_works(const std::string& key) {
     store::SimulatedStore store(disk, *reactor);
     bool found = false;
-    store.find_service_key(sha256(key), [&](const Result<store::KeyHolder>& holder) {
+    store::find_service_key(store.database(), sha256(key), [&](const Result<store::KeyHolder>& holder) {
       found = bool(holder);
       reactor->stop();
     });
@@ -46,7 +46,7 @@ class BootstrapTest : public testing::Test {
   std::size_t tenant_count() {
     store::SimulatedStore store(disk, *reactor);
     std::size_t count = 0;
-    store.tenants({}, [&](const Result<store::Page<model::Tenant>>& page) {
+    store::tenants(store.database(), {}, [&](const Result<store::Page<model::Tenant>>& page) {
       count = page.value().rows.size();
       reactor->stop();
     });
@@ -142,7 +142,7 @@ TEST_F(BootstrapTest, Servers_that_run_together_have_one_admin_key) {
   store::SimulatedStore first(disk, *reactor, ids.make<model::NodeId>());
   store::SimulatedStore second(disk, *reactor, ids.make<model::NodeId>());
   const auto beat = [&](store::Store& store) {
-    store.nodes().beat({}, 60'000, [&](const Result<std::vector<store::SeenNode>>&) { reactor->stop(); });
+    store.nodes().beat({}, 60'000, [&](const Result<std::vector<journal::SeenNode>>&) { reactor->stop(); });
     reactor->run();
   };
   ASSERT_TRUE(agree(first, "sk_adm_one"));

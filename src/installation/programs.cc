@@ -123,7 +123,7 @@ std::vector<FoundProgram> look_for_programs(const sandbox::SandboxOptions& sandb
 }
 
 std::optional<programs::ProgramOptions::Place> place_of(const std::string& agent_type,
-                                                      const sandbox::SandboxOptions& sandboxes) {
+                                                        const sandbox::SandboxOptions& sandboxes) {
   const auto* const program = harness::find_program(agent_type);
   if (program == nullptr) return std::nullopt;
   auto found = look_for(*program, sandboxes, environment_path());

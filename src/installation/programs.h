@@ -57,6 +57,6 @@ std::vector<FoundProgram> look_for_programs(const sandbox::SandboxOptions& sandb
 
 // The program for agents of this type; empty: sandsandboxes see no such program.
 std::optional<programs::ProgramOptions::Place> place_of(const std::string& agent_type,
-                                                      const sandbox::SandboxOptions& sandboxes);
+                                                        const sandbox::SandboxOptions& sandboxes);
 
 }  // namespace sluice::installation

@@ -44,8 +44,8 @@ Result<std::unique_ptr<vault::Sealer>> open_sealer(const Config& config, const S
 
 Result<Unit> check_seals(store::Store& store, world::Reactor& reactor, const vault::Sealer& sealer) {
   constexpr int looked_at_max = 100;  // the newest key sealed all secrets, or is about to
-  std::optional<Result<store::Gates::SealedPage>> page;
-  store.sealed_page(0, looked_at_max, [&](Result<store::Gates::SealedPage> read) {
+  std::optional<Result<store::SealedPage>> page;
+  store::sealed_page(store.database(), 0, looked_at_max, [&](Result<store::SealedPage> read) {
     page.emplace(std::move(read));
     reactor.stop();
   });

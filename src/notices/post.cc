@@ -112,7 +112,8 @@ void HousePost::nudge() {
 
 void HousePost::look() {
   again_ = false;
-  store_.due_notices(loop_.now(), due_page, while_alive([this](Result<std::vector<store::DueNotice>> due) {
+  store::due_notices(store_.database(), loop_.now(), due_page,
+                     while_alive([this](Result<std::vector<store::DueNotice>> due) {
                        looking_ = false;
                        if (due) {
                          for (auto& notice : due.value()) enqueue(std::move(notice));
@@ -188,7 +189,7 @@ void HousePost::settle(const store::DueNotice& due, bool taken, const std::strin
   });
   if (taken) {
     taken_.add();
-    return store_.notice_taken(due.notice.id, std::move(settled));
+    return store::notice_taken(store_.database(), due.notice.id, std::move(settled));
   }
   failed_.add();
   log_.write(world::LogLevel::warn, "webhook did not take a notice",
@@ -198,11 +199,11 @@ void HousePost::settle(const store::DueNotice& due, bool taken, const std::strin
               {"why", why}});
   if (loop_.now().ms - due.notice.created_at.ms >= options_.give_up_ms) {
     given_up_.add();
-    return store_.notice_taken(due.notice.id, std::move(settled));
+    return store::notice_taken(store_.database(), due.notice.id, std::move(settled));
   }
   const int64_t wait = std::min(wait_ms_max, options_.first_ms << std::min(due.attempts, 20));
   look_in_ms_ = std::min(look_in_ms_, wait);
-  store_.notice_failed(due.notice.id, {loop_.now().ms + wait}, std::move(settled));
+  store::notice_failed(store_.database(), due.notice.id, {loop_.now().ms + wait}, std::move(settled));
 }
 
 }  // namespace

@@ -15,14 +15,15 @@ class PostTest : public testing::Test {
   void make_tenant(model::TenantId id, model::AgentId agent, const std::string& webhook_url) {
     model::Tenant tenant{.id = id, .name = id.text()};
     tenant.webhook_url = webhook_url;
-    store_.create_tenant(tenant, {.id = agent, .tenant_id = id, .is_default = true}, [](Result<Unit>) {});
+    store::create_tenant(store_.database(), tenant, {.id = agent, .tenant_id = id, .is_default = true},
+                         [](Result<Unit>) {});
     loop_.settle();
   }
 
   // A run parks: its notice is in the store from then on.
   model::NoticeId raise(std::string body) { return raise(std::move(body), tenant_, agent_); }
   model::NoticeId raise(std::string body, model::TenantId tenant, model::AgentId agent) {
-    store::NewRun made;
+    journal::NewRun made;
     const auto conversation = ids_.make<model::ConversationId>();
     made.conversation = model::Conversation{.id = conversation, .tenant_id = tenant, .agent_id = agent};
     made.user_message = {.id = ids_.make<model::MessageId>(), .conversation_id = conversation};
@@ -31,13 +32,13 @@ class PostTest : public testing::Test {
     made.run.user_message_id = made.user_message.id;
     made.run.message_id = made.assistant_message.id;
     made.events = {{model::EventKind::accepted, loop_.now(), "{}"}};
-    store::Append append{.run = made.run.id, .epoch = {1}, .head = {1}};
+    journal::Append append{.run = made.run.id, .epoch = {1}, .head = {1}};
     append.events = {{model::EventKind::log, loop_.now(), "{}"}};
     const auto notice = ids_.make<model::NoticeId>();
     append.notices = {{notice, tenant, "approval.required", std::move(body), loop_.now()}};
-    store_.accept(std::move(made), [](Result<store::AcceptOutcome> outcome) { ASSERT_TRUE(outcome); });
+    store_.accept(std::move(made), [](Result<journal::AcceptOutcome> outcome) { ASSERT_TRUE(outcome); });
     loop_.settle();
-    store_.append(std::move(append), [](Result<store::CommittedBatch> written) { ASSERT_TRUE(written); });
+    store_.append(std::move(append), [](Result<journal::CommittedBatch> written) { ASSERT_TRUE(written); });
     loop_.settle();
     return notice;
   }
@@ -47,7 +48,7 @@ class PostTest : public testing::Test {
   }
   std::size_t due_count() {
     std::size_t count = 99;
-    store_.due_notices({loop_.now().ms + 1'000'000'000}, 100,
+    store::due_notices(store_.database(), {loop_.now().ms + 1'000'000'000}, 100,
                        [&](Result<std::vector<store::DueNotice>> due) { count = due.value().size(); });
     loop_.settle();
     return count;

@@ -37,7 +37,7 @@ TEST_F(RemoteTest, Posts_the_dispatch_with_tokens_that_the_store_knows_S_3) {
   ASSERT_TRUE(sent(0, "agent_url").starts_with(base));
   const auto execution = *model::ExecutionId::parse(sent(0, "agent_url").substr(base.size()));
   std::optional<model::RunId> run;
-  store_.redeem(execution, model::TokenPurpose::run, sha256(sent(0, "otp_run")), loop_.now(),
+  store::redeem(store_.database(), execution, model::TokenPurpose::run, sha256(sent(0, "otp_run")), loop_.now(),
                 [&](Result<store::Redeemed> redeemed) { run = redeemed.value().execution.run_id; });
   loop_.settle();
   EXPECT_EQ(run, dispatch_.run);

@@ -56,7 +56,8 @@ class RemoteTest : public testing::Test {
     dispatch_.agent.tenant_id = ids_.make<model::TenantId>();
     dispatch_.prompt = "Hi";
     model::Tenant tenant{.id = dispatch_.agent.tenant_id, .name = "t"};
-    store_.create_tenant(tenant, {.id = ids_.make<model::AgentId>(), .tenant_id = tenant.id, .is_default = true},
+    store::create_tenant(store_.database(), tenant,
+                         {.id = ids_.make<model::AgentId>(), .tenant_id = tenant.id, .is_default = true},
                          [](Result<Unit> made) { ASSERT_TRUE(made); });
     loop_.settle();
   }

@@ -161,11 +161,11 @@ void RemoteWork::mint_for(const std::string& runner) {
   // A partial answer is only continued by careful runners, so a runner that is lost before its first line was careful.
   mark_ = {
       .runner = runner, .execution = minted->execution.id.text(), .careful = has_sent_text(), .losses = mark_.losses};
-  needs.store.create_execution(minted->execution, sha256(minted->bearer), minted->hashed,
-                               [this, minted, alive = std::weak_ptr(alive_)](Result<Unit> made) {
-                                 if (alive.expired() || over_) return;
-                                 made ? announce(minted) : on_not_minted(made.error());
-                               });
+  store::create_execution(needs.store.database(), minted->execution, sha256(minted->bearer), minted->hashed,
+                          [this, minted, alive = std::weak_ptr(alive_)](Result<Unit> made) {
+                            if (alive.expired() || over_) return;
+                            made ? announce(minted) : on_not_minted(made.error());
+                          });
 }
 
 // Tokens of unknown outcome expire, and no runner has them.

@@ -55,8 +55,8 @@ class GoingOnTest : public RemoteTest {
   std::string told() {
     posts();
     std::string found = "nothing";
-    store_.redeem(*model::ExecutionId::parse(name_), model::TokenPurpose::run, sha256(sent(last_post_, "otp_run")),
-                  loop_.now(), [&](Result<store::Redeemed> redeemed) {
+    store::redeem(store_.database(), *model::ExecutionId::parse(name_), model::TokenPurpose::run,
+                  sha256(sent(last_post_, "otp_run")), loop_.now(), [&](Result<store::Redeemed> redeemed) {
                     const auto document = json::Document::parse(redeemed.value().execution.config_json);
                     if (const auto its = document.value().root().find("told")) found = its->to_text();
                   });

@@ -1,4 +1,5 @@
-// What is known about URLs that this server calls: their hosts, the secrets that may go there, and Basic credentials. Pure.
+// What is known about URLs that this server calls: their hosts, the secrets that may go there, and Basic credentials.
+// Pure.
 #pragma once
 
 #include <string>

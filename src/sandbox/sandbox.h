@@ -122,8 +122,8 @@ class Box {
   // `listener` must outlive the Process. No callback comes from inside start().
   [[nodiscard]] virtual std::unique_ptr<Process> start(Command command, ProcessListener& listener) = 0;
 
-  // The workspace as the sandbox sees it, and its changes (the upper layer of an overlay): directory descriptors that are
-  // valid for as long as the Box exists, also after kill().
+  // The workspace as the sandbox sees it, and its changes (the upper layer of an overlay): directory descriptors that
+  // are valid for as long as the Box exists, also after kill().
   virtual int workspace_fd() const = 0;
   virtual int changes_fd() const = 0;
 
@@ -162,8 +162,8 @@ class Sandbox {
   // How many sandboxes are built and not claimed.
   virtual int warm_available() const = 0;
 
-  // Opens a sandbox that was never used before: a warm one if there is one, otherwise it is built. Each `done` is called
-  // once, in the worst case with an error that says what did not happen in time. Returns a ticket for give_up().
+  // Opens a sandbox that was never used before: a warm one if there is one, otherwise it is built. Each `done` is
+  // called once, in the worst case with an error that says what did not happen in time. Returns a ticket for give_up().
   virtual uint64_t open(BoxRequest request, Callback<void(Result<std::unique_ptr<Box>>)> done) = 0;
 
   // Cancels open(): what was started for it is killed, and `done` is called with an error soon, whatever state the
@@ -188,7 +188,7 @@ struct SandboxOptions {
   Limits limits;
   int warm_target = 2;  // 0: none is built ahead of requests
   uint32_t host_uid =
-      host_uid_default;            // as root: the owner of files that sandboxes may write, and the first of host_uid_count
+      host_uid_default;  // as root: the owner of files that sandboxes may write, and the first of host_uid_count
   uint32_t host_uid_count = 4096;  // further users, of which each sandbox gets one; 0: all sandboxes have host_uid
   std::string oci_runtime;         // "crun", "runc"; empty: the first that is installed
 };

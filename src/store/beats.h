@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/nodes.h"
+#include "store/questions.h"
 
 namespace sluice::store {
 

@@ -59,6 +59,10 @@ struct DoneTraits<Callback<void(Result<T>)>> {
   using Value = T;
 };
 
+// The result of an operation with these parameters.
+template <typename... Params>
+using AnswerOf = Result<typename DoneTraits<std::tuple_element_t<sizeof...(Params) - 1, std::tuple<Params...>>>::Value>;
+
 // A folder of its own, gone with it.
 class ScratchFolder {
  public:
@@ -84,28 +88,27 @@ class StoreTeller {
   Store& store() { return *store_; }
   WaitingLoop& loop() { return loop_; }
 
-  // ask(&Store::tenant, id) is what the store answers. `Door` is Store, or a part of it.
-  template <typename Door, typename... Params, typename... Args>
-  auto ask(void (Door::*operation)(Params...), Args&&... args) {
-    using Last = std::tuple_element_t<sizeof...(Params) - 1, std::tuple<Params...>>;
-    using Answer = Result<typename DoneTraits<Last>::Value>;
-    // On the heap: an answer that comes too late must not write into a stack frame that is gone.
-    const auto answer = std::make_shared<std::optional<Answer>>();
-    (part(static_cast<Door*>(nullptr)).*operation)(std::forward<Args>(args)...,
-                                                   [answer](Answer result) { answer->emplace(std::move(result)); });
-    EXPECT_FALSE(answer->has_value()) << "answered from inside the call";
-    if (!loop_.run_until([&] { return answer->has_value(); })) check_failed("the store answers", __FILE__, __LINE__);
-    return std::move(**answer);
+  // ask(&store::tenant, id) and ask(&journal::Journal::accept, run) are the results of these operations.
+  template <typename... Params, typename... Args>
+  auto ask(void (*operation)(Database&, Params...), Args&&... args) {
+    return wait_for<Params...>(
+        [&](auto done) { operation(store_->database(), std::forward<Args>(args)..., std::move(done)); });
   }
-  // The same when nothing may go wrong.
-  template <typename Door, typename... Params, typename... Args>
-  auto get(void (Door::*operation)(Params...), Args&&... args) {
+  template <typename Part, typename... Params, typename... Args>
+  auto ask(void (Part::*operation)(Params...), Args&&... args) {
+    return wait_for<Params...>([&](auto done) {
+      (part(static_cast<Part*>(nullptr)).*operation)(std::forward<Args>(args)..., std::move(done));
+    });
+  }
+  // The value of an operation that must succeed.
+  template <typename Operation, typename... Args>
+  auto get(Operation operation, Args&&... args) {
     auto answer = ask(operation, std::forward<Args>(args)...);
     if (!answer) check_failed(answer.error().what.c_str(), __FILE__, __LINE__);
     return std::move(answer).take();
   }
-  template <typename Door, typename... Params, typename... Args>
-  ErrorKind refused(void (Door::*operation)(Params...), Args&&... args) {
+  template <typename Operation, typename... Args>
+  ErrorKind refused(Operation operation, Args&&... args) {
     auto answer = ask(operation, std::forward<Args>(args)...);
     if (answer) check_failed("the store refuses", __FILE__, __LINE__);
     EXPECT_FALSE(answer.error().what.empty());
@@ -129,7 +132,7 @@ class StoreTeller {
   }
   model::TenantId make_tenant(std::string name = "acme") {
     const auto id = make_id<model::TenantId>();
-    get(&Store::create_tenant, model::Tenant{.id = id, .name = std::move(name), .metadata = {{"plan", "gold"}}},
+    get(&store::create_tenant, model::Tenant{.id = id, .name = std::move(name), .metadata = {{"plan", "gold"}}},
         an_agent(id, "default"));
     return id;
   }
@@ -143,8 +146,8 @@ class StoreTeller {
   }
   model::Conversation make_conversation(model::TenantId tenant, Timestamp at = {5000}) {
     const auto made = a_conversation(tenant, at);
-    get(&Store::create_conversation, NewConversation{made, "", std::nullopt});
-    return get(&Store::conversation, tenant, made.id);
+    get(&journal::Journal::create_conversation, NewConversation{made, "", std::nullopt});
+    return get(&store::conversation, tenant, made.id);
   }
 
   NewRun a_run(model::TenantId tenant, model::ConversationId conversation, Timestamp at = {6000}) {
@@ -169,7 +172,7 @@ class StoreTeller {
     return made;
   }
   Accepted accepted(NewRun made) {
-    auto outcome = get(&Store::accept, std::move(made));
+    auto outcome = get(&journal::Journal::accept, std::move(made));
     if (!std::holds_alternative<Accepted>(outcome)) check_failed("the run is accepted", __FILE__, __LINE__);
     return std::get<Accepted>(std::move(outcome));
   }
@@ -196,12 +199,21 @@ class StoreTeller {
   }
 
  protected:
-  // The door that an operation belongs to.
-  Store& part(void* /*of the store itself*/) { return *store_; }
-  Bags& part(Bags* /*door*/) { return store_->bags(); }
-  Workflows& part(Workflows* /*door*/) { return store_->workflows(); }
-  Tables& part(Tables* /*door*/) { return store_->tables(); }
-  Nodes& part(Nodes* /*door*/) { return store_->nodes(); }
+  // `Params` are those of an operation, `start` calls it.
+  template <typename... Params, typename Start>
+  AnswerOf<Params...> wait_for(Start start) {
+    using Answer = AnswerOf<Params...>;
+    // On the heap: an answer that comes too late must not write into a stack frame that is gone.
+    const auto answer = std::make_shared<std::optional<Answer>>();
+    start([answer](Answer result) { answer->emplace(std::move(result)); });
+    EXPECT_FALSE(answer->has_value()) << "answered from inside the call";
+    if (!loop_.run_until([&] { return answer->has_value(); })) check_failed("the store answers", __FILE__, __LINE__);
+    return std::move(**answer);
+  }
+  // The part of the store that an operation belongs to.
+  Store& part(Store* /*itself*/) { return *store_; }
+  journal::Journal& part(journal::Journal* /*of it*/) { return *store_; }
+  Nodes& part(Nodes* /*of it*/) { return store_->nodes(); }
 
   WaitingLoop loop_;
   world::FakeEntropy entropy_;

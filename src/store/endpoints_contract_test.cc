@@ -18,9 +18,9 @@ class EndpointsContract : public StoreContract {
             .updated_at = {11}};
   }
   template <typename T, typename... Given, typename... Sent>
-  Result<T> ask(void (Endpoints::*operation)(Given...), Sent... sent) {
+  Result<T> ask(void (*operation)(Database&, Given...), Sent... sent) {
     std::optional<Result<T>> answer;
-    (store_->endpoints().*operation)(std::move(sent)..., [&](Result<T> result) { answer.emplace(std::move(result)); });
+    operation(store_->database(), std::move(sent)..., [&](Result<T> result) { answer.emplace(std::move(result)); });
     EXPECT_TRUE(loop_.run_until([&] { return answer.has_value(); }));
     return std::move(*answer);
   }
@@ -36,39 +36,39 @@ TEST_P(EndpointsContract, An_endpoint_is_kept_found_by_id_and_name_changed_and_r
   const auto tenant = make_tenant();
   const auto other = make_tenant();
   const auto made = an_endpoint(tenant, "lab");
-  ASSERT_TRUE(ask<Unit>(&Endpoints::create, made));
-  EXPECT_EQ(kind_of(ask<Unit>(&Endpoints::create, an_endpoint(tenant, "lab"))), ErrorKind::conflict);
+  ASSERT_TRUE(ask<Unit>(&store::create_endpoint, made));
+  EXPECT_EQ(kind_of(ask<Unit>(&store::create_endpoint, an_endpoint(tenant, "lab"))), ErrorKind::conflict);
   restart();
   for (const auto& name : {std::string("lab"), made.id.text()}) {
-    const auto found = ask<model::ModelEndpoint>(&Endpoints::find, tenant, name);
+    const auto found = ask<model::ModelEndpoint>(&store::find_endpoint, tenant, name);
     ASSERT_TRUE(found);
     EXPECT_EQ(model::to_json(found.value()), model::to_json(made));
-    EXPECT_EQ(kind_of(ask<model::ModelEndpoint>(&Endpoints::find, other, name)), ErrorKind::not_found);
+    EXPECT_EQ(kind_of(ask<model::ModelEndpoint>(&store::find_endpoint, other, name)), ErrorKind::not_found);
   }
   const EndpointPatch patch{.name = "den", .base_url = std::optional<std::string>()};
-  const auto changed = ask<model::ModelEndpoint>(&Endpoints::update, tenant, made.id, patch, Timestamp{50});
+  const auto changed = ask<model::ModelEndpoint>(&store::update_endpoint, tenant, made.id, patch, Timestamp{50});
   ASSERT_TRUE(changed);
   EXPECT_EQ(changed.value().name, "den");
   EXPECT_FALSE(changed.value().base_url);
   EXPECT_EQ(changed.value().key_alias, "LAB_KEY");
-  EXPECT_EQ(kind_of(ask<Unit>(&Endpoints::remove, other, made.id)), ErrorKind::not_found);
-  ASSERT_TRUE(ask<Unit>(&Endpoints::remove, tenant, made.id));
-  EXPECT_EQ(kind_of(ask<Unit>(&Endpoints::remove, tenant, made.id)), ErrorKind::not_found);
+  EXPECT_EQ(kind_of(ask<Unit>(&store::delete_endpoint, other, made.id)), ErrorKind::not_found);
+  ASSERT_TRUE(ask<Unit>(&store::delete_endpoint, tenant, made.id));
+  EXPECT_EQ(kind_of(ask<Unit>(&store::delete_endpoint, tenant, made.id)), ErrorKind::not_found);
 }
 
 TEST_P(EndpointsContract, Agents_that_use_one_change_with_it_and_keep_it_there) {
   const auto tenant = make_tenant();
   const auto made = an_endpoint(tenant, "lab");
-  ASSERT_TRUE(ask<Unit>(&Endpoints::create, made));
+  ASSERT_TRUE(ask<Unit>(&store::create_endpoint, made));
   model::Agent agent{.id = make_id<model::AgentId>(), .tenant_id = tenant, .name = "worker"};
   agent.model = {made.provider, "small", made.base_url, made.key_alias, made.id};
-  get(&Store::create_agent, agent);
-  EXPECT_EQ(kind_of(ask<Unit>(&Endpoints::remove, tenant, made.id)), ErrorKind::conflict);
+  get(&store::create_agent, agent);
+  EXPECT_EQ(kind_of(ask<Unit>(&store::delete_endpoint, tenant, made.id)), ErrorKind::conflict);
 
   const EndpointPatch patch{.provider = "openai-responses", .key_alias = std::optional<std::string>()};
-  ASSERT_TRUE(ask<model::ModelEndpoint>(&Endpoints::update, tenant, made.id, patch, Timestamp{50}));
+  ASSERT_TRUE(ask<model::ModelEndpoint>(&store::update_endpoint, tenant, made.id, patch, Timestamp{50}));
   restart();
-  const auto changed = get(&Store::agent, tenant, agent.id);
+  const auto changed = get(&store::agent, tenant, agent.id);
   EXPECT_EQ(changed.model, (model::ModelChoice{"openai-responses", "small", made.base_url, std::nullopt, made.id}));
 }
 
@@ -77,11 +77,11 @@ TEST_P(EndpointsContract, Lists_are_paged) {
   std::vector<model::ModelEndpointId> ids;
   for (const char* name : {"a", "b", "c", "d", "e"}) {
     const auto made = an_endpoint(tenant, name);
-    ASSERT_TRUE(ask<Unit>(&Endpoints::create, made));
+    ASSERT_TRUE(ask<Unit>(&store::create_endpoint, made));
     ids.push_back(made.id);
   }
   expect_pages(ids, make_id<model::ModelEndpointId>(), [&](const PageQuery<model::ModelEndpointId>& query) {
-    return ask<Page<model::ModelEndpoint>>(&Endpoints::list, tenant, query);
+    return ask<Page<model::ModelEndpoint>>(&store::endpoints, tenant, query);
   });
 }
 

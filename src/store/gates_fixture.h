@@ -91,17 +91,17 @@ class GateContract : public StoreContract {
             .updated_at = at};
   }
   std::vector<model::SealedSecret> kept_secrets() {
-    return get(&Store::secrets_of, tenant, model::SecretScope::conversation, conversation.ulid);
+    return get(&store::secrets_of, tenant, model::SecretScope::conversation, conversation.ulid);
   }
   void put(std::vector<model::SealedSecret> secrets) {
-    get(&Store::put_secrets, std::move(secrets), std::vector<model::AuditEntry>{});
+    get(&store::put_secrets, std::move(secrets), std::vector<model::AuditEntry>{});
   }
-  std::vector<model::AuditEntry> chain() { return get(&Store::audit, std::nullopt, int64_t{0}, 1'000); }
-  std::vector<DueNotice> due(Timestamp now) { return get(&Store::due_notices, now, 100); }
+  std::vector<model::AuditEntry> chain() { return get(&store::audit, std::nullopt, int64_t{0}, 1'000); }
+  std::vector<DueNotice> due(Timestamp now) { return get(&store::due_notices, now, 100); }
   void set_webhook(std::optional<std::string> url) {
     TenantPatch patch;
     patch.webhook_url = std::move(url);
-    get(&Store::update_tenant, tenant, patch, Timestamp{1});
+    get(&store::update_tenant, tenant, patch, Timestamp{1});
   }
 };
 

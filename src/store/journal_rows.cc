@@ -13,6 +13,7 @@ void JournalRows::add(int64_t number, uint64_t event_count) {
   append_varint(bytes_, event_count);
   end_ = {bytes_.size(), end_.row_count + 1, number, {end_.head.value + event_count}};
   if (end_.row_count % index_step == 0) index_.push_back(end_);
+  SLUICE_CHECK(index_.size() == end_.row_count / index_step);
 }
 
 std::vector<JournalRows::Mark>::const_iterator JournalRows::index_after(model::Position after) const {
@@ -29,6 +30,7 @@ std::vector<JournalRows::Row> JournalRows::rows_after(model::Position after) con
     row.last.value += *reader.varint();
     if (row.last > after) rows.push_back(row);
   }
+  SLUICE_CHECK(row.number == end_.last_number && row.last == end_.head);
   return rows;
 }
 
@@ -44,6 +46,7 @@ JournalRows JournalRows::part_after(model::Position after, std::size_t row_count
     row.last.value += *reader.varint();
     if (row.last > after) part.add(row.number, row.last.value - part.head().value);
   }
+  SLUICE_CHECK(row.number == until.last_number && row.last == until.head);
   return part;
 }
 
@@ -61,6 +64,9 @@ std::optional<JournalRows> JournalRows::from_bytes(std::string_view bytes) {
 }
 
 void JournalRows::go_back(const Mark& mark) {
+  SLUICE_CHECK(mark.size <= bytes_.size());
+  SLUICE_CHECK(mark.row_count <= end_.row_count);
+  SLUICE_CHECK(mark.head <= end_.head);
   bytes_.resize(mark.size);
   end_ = mark;
   while (!index_.empty() && index_.back().row_count > mark.row_count) index_.pop_back();

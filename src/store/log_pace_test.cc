@@ -66,7 +66,7 @@ TEST_F(SqliteFiles, A_long_reader_keeps_the_log_and_not_those_who_write) {
   const auto write = [&](int count) {
     for (int i = 0; i < count; ++i) {
       made.id = make_id<model::ConversationId>();
-      get(&Store::create_conversation, NewConversation{made, "", {}});
+      get(&journal::Journal::create_conversation, NewConversation{made, "", {}});
     }
   };
   const auto waits = [&] { return metrics.counter("sluice_store_log_waits_total", "").value(); };

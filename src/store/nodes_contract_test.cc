@@ -120,7 +120,7 @@ TEST_P(NodesContract, Whoever_is_silent_too_long_is_forgotten_unless_it_carries_
   beat(1);
   EXPECT_EQ(beat(0, {}, at_once).size(), 2U);
   use(1);
-  get(&Store::append, the_end(carried));
+  get(&journal::Journal::append, the_end(carried));
   EXPECT_EQ(beat(0, {}, 60'000).size(), 2U);
   const auto left = beat(0, {}, at_once);
   ASSERT_EQ(left.size(), 1U);
@@ -134,11 +134,11 @@ TEST_P(NodesContract, A_run_whose_node_is_not_in_the_list_is_among_those_that_ea
   const auto run = accepted(a_run(tenant, make_conversation(tenant).id)).run.id;
   use(1);
   const auto mine = accepted(a_run(tenant, make_conversation(tenant).id)).run.id;
-  EXPECT_EQ(get(&Store::carried_runs), std::vector{mine});
+  EXPECT_EQ(get(&journal::Journal::carried_runs), std::vector{mine});
   use(0);
   get(&Nodes::leave);
   use(1);
-  EXPECT_EQ(get(&Store::carried_runs), (std::vector{run, mine}));
+  EXPECT_EQ(get(&journal::Journal::carried_runs), (std::vector{run, mine}));
 }
 
 TEST_P(NodesContract, What_the_first_says_is_agreed_by_all) {
@@ -198,7 +198,7 @@ TEST_P(NodesContract, Mail_for_a_run_goes_to_whoever_carries_it_now) {
   use(0);
   EXPECT_EQ(get(&Nodes::inbox).size(), 1U);
   use(1);
-  EXPECT_EQ(get(&Store::take_over, run.id, run.epoch).node, ids[1]);
+  EXPECT_EQ(get(&journal::Journal::take_over, run.id, run.epoch).node, ids[1]);
   EXPECT_EQ(get(&Nodes::inbox).size(), 1U);
   use(0);
   EXPECT_TRUE(get(&Nodes::inbox).empty());
@@ -249,7 +249,7 @@ TEST_P(NodesContract, Each_held_run_is_claimed_by_one_and_whoever_had_it_is_fenc
   EXPECT_TRUE(get(&Nodes::claim, std::vector{waiting(held[0])}).empty()) << "it has moved since";
   Append late{.run = held[0].id, .epoch = held[0].epoch, .head = held[0].head};
   late.events = {{model::EventKind::text, {7000}, "late"}};
-  EXPECT_EQ(refused(&Store::append, late), ErrorKind::conflict);
+  EXPECT_EQ(refused(&journal::Journal::append, late), ErrorKind::conflict);
 }
 
 TEST_P(NodesContract, A_run_that_has_moved_moves_again_only_from_a_node_that_cannot_begin_it) {
@@ -275,7 +275,7 @@ TEST_P(NodesContract, A_run_that_has_moved_moves_on_from_a_node_where_its_tenant
   const auto tenant = make_tenant();
   TenantPatch patch;
   patch.limits = model::TenantLimits{.weight = 7, .max_running = 2};
-  get(&Store::update_tenant, tenant, patch, Timestamp{5000});
+  get(&store::update_tenant, tenant, patch, Timestamp{5000});
   const auto run = held_run(tenant).run;
   meet();
   use(1);
@@ -381,7 +381,7 @@ TEST_P(NodesContract, News_of_what_another_node_does_arrive) {
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
   follow(1, begun.run.id);
-  get(&Store::append, the_end(begun));
+  get(&journal::Journal::append, the_end(begun));
   const auto heard = [&] { return std::ranges::find(news.moved, begun.run.id) != news.moved.end(); };
   EXPECT_TRUE(loop_.run_until(heard));
   get(&Nodes::post, a_letter(std::nullopt, ids[1]));
@@ -416,8 +416,8 @@ TEST_P(NodesContract, A_journal_that_nobody_follows_is_news_to_nobody_but_a_take
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
   const auto taken = accepted(tenant, make_conversation(tenant).id);
-  get(&Store::append, the_end(begun));
-  get(&Store::take_over, taken.run.id, taken.run.epoch);
+  get(&journal::Journal::append, the_end(begun));
+  get(&journal::Journal::take_over, taken.run.id, taken.run.epoch);
   EXPECT_TRUE(loop_.run_until([&] { return !news.moved.empty(); }));
   EXPECT_EQ(news.moved, std::vector{taken.run.id}) << "news come in the order of commits";
   listen(1, news);
@@ -433,7 +433,7 @@ TEST_P(NodesContract, Whoever_acts_hears_nothing_of_itself) {
   use(0);
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
-  get(&Store::append, the_end(begun));
+  get(&journal::Journal::append, the_end(begun));
   get(&Nodes::post, a_letter(std::nullopt, ids[1]));
   EXPECT_TRUE(loop_.run_until([&] { return others.mail > 0; }));
   EXPECT_TRUE(own.moved.empty());

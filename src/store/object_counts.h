@@ -7,7 +7,7 @@
 #include "base/tenant_limits.h"
 #include "store/sql_rows.h"
 
-namespace sluice::store::sql {
+namespace sluice::store {
 
 // `table` is also what the objects are called: "agents".
 inline std::optional<Error> refusal_of_count(Connection& db, const std::string& table, model::TenantId tenant,
@@ -18,4 +18,4 @@ inline std::optional<Error> refusal_of_count(Connection& db, const std::string& 
                                        table + "; delete some that are not needed any more"};
 }
 
-}  // namespace sluice::store::sql
+}  // namespace sluice::store

@@ -109,6 +109,9 @@ OpenRun& OpenRuns::changing(model::RunId run) {
 }
 
 void OpenRuns::enter(model::RunId run, OpenRun open) {
+  SLUICE_CHECK(open.number > 0 && open.conversation > 0 && open.message > 0);
+  SLUICE_CHECK(open.epoch.value >= 1);
+  SLUICE_CHECK(!model::is_over(open.state));
   const bool fresh = runs_.emplace(run, std::move(open)).second;
   SLUICE_CHECK(fresh);
   undo_.push_back({run, std::monostate{}});
@@ -118,9 +121,16 @@ void OpenRuns::add_row(model::RunId run, int64_t number, uint64_t event_count) {
   changing(run).rows.add(number, event_count);
 }
 
-void OpenRuns::set_state(model::RunId run, model::RunState state) { changing(run).state = state; }
+void OpenRuns::set_state(model::RunId run, model::RunState state) {
+  SLUICE_CHECK(!model::is_over(state));  // such a run leaves
+  changing(run).state = state;
+}
 
-void OpenRuns::set_epoch(model::RunId run, model::Epoch epoch) { changing(run).epoch = epoch; }
+void OpenRuns::set_epoch(model::RunId run, model::Epoch epoch) {
+  auto& open = changing(run);
+  SLUICE_CHECK(open.epoch <= epoch);
+  open.epoch = epoch;
+}
 
 void OpenRuns::leave(model::RunId run) {
   auto left = runs_.extract(run);
@@ -132,14 +142,19 @@ void OpenRuns::undo_changes() {
   for (; !undo_.empty(); undo_.pop_back()) {
     auto& [run, before] = undo_.back();
     if (auto* left = std::get_if<OpenRun>(&before)) {
-      runs_.emplace(run, std::move(*left));
+      const bool is_back = runs_.emplace(run, std::move(*left)).second;
+      SLUICE_CHECK(is_back);
     } else if (const auto* former = std::get_if<Former>(&before)) {
-      auto& open = runs_.at(run);
+      const auto found = runs_.find(run);
+      SLUICE_CHECK(found != runs_.end());
+      auto& open = found->second;
+      SLUICE_CHECK(former->epoch <= open.epoch);
       open.state = former->state;
       open.epoch = former->epoch;
       open.rows.go_back(former->mark);
     } else {
-      runs_.erase(run);
+      const auto removed = runs_.erase(run);
+      SLUICE_CHECK(removed == 1);
     }
   }
 }

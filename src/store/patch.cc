@@ -36,11 +36,6 @@ void apply(const AgentPatch& patch, Timestamp at, model::Agent& agent) {
   agent.updated_at = at;
 }
 
-void settle(const model::Agent& agent, model::Conversation& conversation) {
-  conversation.agent_id = agent.id;
-  if (conversation.runtime.agent_type.empty()) conversation.runtime.agent_type = agent.kit.agent_type;
-}
-
 void apply(const ConversationPatch& patch, Timestamp at, model::Conversation& conversation) {
   set(patch.title, conversation.title);
   set(patch.user_id, conversation.user_id);
@@ -71,72 +66,6 @@ void apply(const EnvironmentPatch& patch, Timestamp at, model::Environment& envi
   set(patch.variables, environment.variables);
   set(patch.script, environment.script);
   environment.updated_at = at;
-}
-
-void apply(const Append& append, model::Run& run) {
-  run.head.value += append.events.size();
-  if (!append.state) return;
-  run.state = *append.state;
-  if (!model::is_over(run.state)) return;
-  SLUICE_CHECK(!append.events.empty());  // an end that no reader is told of
-  run.ended_at = append.events.back().at;
-}
-
-std::optional<Error> refusal(const Append& append, const model::Run& run) {
-  if (append.epoch != run.epoch) {
-    return Error{ErrorKind::conflict, "run " + run.id.text() + " has another writer: its epoch is " +
-                                          std::to_string(run.epoch.value) + ", not " +
-                                          std::to_string(append.epoch.value)};
-  }
-  if (model::is_over(run.state)) return Error{ErrorKind::conflict, "run " + run.id.text() + " is over"};
-  if (append.head != run.head) {
-    return Error{ErrorKind::conflict, "the journal of run " + run.id.text() + " is at " +
-                                          std::to_string(run.head.value) + ", not at " +
-                                          std::to_string(append.head.value)};
-  }
-  return std::nullopt;
-}
-
-std::optional<AguiRun> names_of(const NewRun& made) {
-  auto names = made.agui;
-  if (!names) return names;
-  names->tenant_id = made.run.tenant_id;
-  names->conversation_id = made.run.conversation_id;
-  names->run = made.run.id;
-  return names;
-}
-
-std::optional<Error> refusal(const AguiRun& named, const KnownNames& known) {
-  const auto refuse = [](std::string what) { return Error{ErrorKind::invalid, std::move(what)}; };
-  if (known.conversation && *known.conversation != named.conversation_id) {
-    return refuse("thread " + named.thread_id + " belongs to another conversation");
-  }
-  if (known.thread && *known.thread != named.thread_id) {
-    return refuse("conversation " + named.conversation_id.text() + " belongs to another thread");
-  }
-  if (known.has_run) return refuse("thread " + named.thread_id + " has a run " + named.run_id + " already");
-  return std::nullopt;
-}
-
-void apply(const model::Approval& decided, model::Approval& kept) {
-  kept.status = decided.status;
-  kept.note = decided.note;
-  kept.resolved_by = decided.resolved_by;
-  kept.resolved_at = decided.resolved_at;
-  kept.updated_at = decided.updated_at;
-}
-
-std::optional<Error> refusal(const model::Approval& approval, const std::optional<model::Approval>& kept,
-                             const std::optional<model::Approval>& open) {
-  const auto refuse = [](std::string what) { return Error{ErrorKind::conflict, std::move(what)}; };
-  if (!kept && approval.status != model::ApprovalStatus::pending) {
-    return refuse("approval " + approval.id.text() + " was never asked for");
-  }
-  if (!kept && open) return refuse("run " + approval.run_id.text() + " waits for " + open->id.text() + " already");
-  if (kept && kept->status != model::ApprovalStatus::pending) {
-    return refuse("approval " + approval.id.text() + " is " + std::string(model::name_of(kept->status)) + " already");
-  }
-  return std::nullopt;
 }
 
 model::BagFile bag_file_of(const model::RunFile& file, const model::Run& run, const model::Conversation& chat) {

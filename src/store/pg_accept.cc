@@ -1,12 +1,11 @@
 #include "store/pg_accept.h"
 
+#include "base/check.h"
+#include "journal/run_rules.h"
 #include "store/patch.h"
 #include "store/pg_fetched.h"
 #include "store/pg_schema.h"
-#include "store/run_rules.h"
-#include "store/sql_bags.h"
-#include "store/sql_gates.h"
-#include "store/sql_threads.h"
+#include "store/sql_parts.h"
 
 namespace sluice::store {
 
@@ -121,6 +120,7 @@ void PgAccepts::decide(PgSession& session, PgAnswers& answers, Connection& db) {
   if (asked_for_keys_) take_keys(answers.take());
   if (session.failure()) return;
   int row = 0;
+  SLUICE_CHECK(static_cast<std::size_t>(numbers.count()) == runs_.size() + conversations_.size());
   const auto next = [&] {
     const Numbers given{numbers.number(row, 0), numbers.number(row, 1), numbers.number(row, 2), numbers.number(row, 3)};
     ++row;
@@ -149,7 +149,7 @@ const model::Agent* PgAccepts::agent_for(model::TenantId tenant, model::AgentId 
 }
 
 Result<AcceptOutcome> PgAccepts::decide(const NewRun& made, const Numbers& numbers, Connection& db) {
-  AcceptLooks looks;
+  journal::AcceptLooks looks;
   if (const auto* kept = key_of(made.idempotency)) looks.key = {kept->request_sha256, kept->run, std::nullopt};
   const auto place = places_.find(made.run.conversation_id);
   if (!made.conversation && place != places_.end() && place->second.conversation.tenant_id == made.run.tenant_id) {
@@ -162,11 +162,12 @@ Result<AcceptOutcome> PgAccepts::decide(const NewRun& made, const Numbers& numbe
     looks.names = sql::refusal_of_names(db, names_of(made));
     looks.secrets = sql::refusal_of_secrets(db, made);
   }
-  auto decided = store::decide(made, std::move(looks), node_);
+  auto decided = journal::decide(made, std::move(looks), node_);
   if (!decided) return decided.error();
   if (auto* outcome = std::get_if<AcceptOutcome>(&decided.value())) return std::move(*outcome);
 
   auto& accepted = std::get<Accepted>(decided.value());
+  SLUICE_CHECK(accepted.run.head.value == made.events.size());
   Made run{&made, accepted.conversation, accepted.run, numbers};
   if (!made.conversation) run.numbers.conversation = place->second.number;
   if (made.conversation) made_conversations_.push_back({accepted.conversation, numbers.conversation});
@@ -180,12 +181,12 @@ Result<AcceptOutcome> PgAccepts::decide(const NewRun& made, const Numbers& numbe
 }
 
 Result<ConversationOutcome> PgAccepts::decide(const NewConversation& made, const Numbers& numbers) {
-  ConversationLooks looks;
+  journal::ConversationLooks looks;
   if (const auto* kept = key_of(made.idempotency)) {
     looks.key = {kept->request_sha256, std::nullopt, kept->response_body.value_or("")};
   }
   if (const auto* agent = agent_for(made.conversation.tenant_id, made.conversation.agent_id)) looks.agent = *agent;
-  auto decided = store::decide(made, std::move(looks));
+  auto decided = journal::decide(made, std::move(looks));
   if (!decided) return decided.error();
   if (auto* outcome = std::get_if<ConversationOutcome>(&decided.value())) return std::move(*outcome);
   made_conversations_.push_back({std::get<model::Conversation>(std::move(decided).take()), numbers.conversation});

@@ -3,8 +3,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/check.h"
+#include "journal/run_rules.h"
 #include "store/patch.h"
-#include "store/run_rules.h"
 #include "store/sql_rows.h"
 
 namespace sluice::store {
@@ -68,10 +69,9 @@ PgValues boundary_values(const std::vector<AppendJob*>& jobs) {
   PgArray messages(PgType::text);
   for (const auto* job : jobs) {
     const auto& append = job->append;
-    model::Run run;
-    apply(append, run);  // which knows when a run ends
+    const auto end = end_of(append);
     append.state ? states.add(model::name_of(*append.state)) : states.add_null();
-    run.ended_at ? ends.add(run.ended_at->ms) : ends.add_null();
+    end ? ends.add(end->ms) : ends.add_null();
     if (append.assistant_message) {
       statuses.add(model::name_of(append.assistant_message->status));
       messages.add(model::to_json(*append.assistant_message));
@@ -95,7 +95,9 @@ PgValues ids_of_runs(const std::vector<AppendJob*>& jobs) {
 
 void mark_written(const PgRows& rows, const std::vector<AppendJob*>& jobs) {
   for (int row = 0; row < rows.count(); ++row) {
-    jobs.at(static_cast<std::size_t>(rows.number(row, 0) - 1))->is_written = true;
+    auto& job = *jobs.at(static_cast<std::size_t>(rows.number(row, 0) - 1));
+    SLUICE_CHECK(!job.is_written);  // one statement writes an append once
+    job.is_written = true;
   }
 }
 
@@ -117,7 +119,12 @@ void refuse_by(const PgRows& rows, const std::vector<AppendJob*>& jobs) {
   const auto known = runs_by_id(rows);
   for (auto* job : jobs) {
     const auto found = known.find(job->append.run);
-    job->refused = found == known.end() ? no_such("run") : refusal(job->append, found->second);
+    job->refused.reset();
+    if (found == known.end()) {
+      job->refused = no_such("run");
+    } else if (const auto decided = decide(job->append, found->second); !decided) {
+      job->refused = decided.error();
+    }
   }
 }
 
@@ -220,7 +227,7 @@ void take_takeovers(PgAnswers& answers, const std::vector<TakeOverJob*>& jobs) {
       job->result.emplace(no_such("run"));
     } else if (!ours.contains(job->run)) {
       const auto moved = Error{ErrorKind::conflict, "run " + job->run.text() + " was another server's for a moment"};
-      job->result.emplace(refusal_of_takeover(run->second, job->seen).value_or(moved));
+      job->result.emplace(journal::refusal_of_takeover(run->second, job->seen).value_or(moved));
     } else {
       job->result.emplace(std::move(run->second));
     }

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/nodes.h"
+#include "store/questions.h"
 
 namespace sluice::store {
 
 namespace {
 
-constexpr int64_t wanted_us = follow_ms * 1'000;
+constexpr int64_t wanted_us = journal::follow_ms * 1'000;
 constexpr int64_t turn_us = 1'000'000;  // by then whoever follows has looked for itself
 
 }  // namespace

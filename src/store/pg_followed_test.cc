@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "store/nodes.h"
+#include "store/questions.h"
 
 namespace sluice::store {
 namespace pg_followed_test {
@@ -33,7 +33,7 @@ TEST(PgFollowed, What_nobody_follows_is_told_to_nobody) {
 TEST(PgFollowed, A_wish_holds_for_its_time_and_anew_when_it_is_said_again) {
   PgFollowed followed;
   const auto run = run_numbered(1);
-  const int64_t span_us = follow_ms * 1'000;
+  const int64_t span_us = journal::follow_ms * 1'000;
   followed.want(wish_for({run}), begin_us);
   EXPECT_TRUE(followed.writes(run, begin_us + span_us - 1));
   followed.want(wish_for({run}), begin_us + span_us - 1);
@@ -71,7 +71,7 @@ TEST(PgFollowed, Whoever_follows_more_than_it_can_name_is_told_of_everything) {
   EXPECT_TRUE(wish.is_wish);
   followed.want(wish, begin_us);
   EXPECT_TRUE(followed.writes(run_numbered(9), begin_us));
-  EXPECT_FALSE(followed.writes(run_numbered(9), begin_us + follow_ms * 1'000));
+  EXPECT_FALSE(followed.writes(run_numbered(9), begin_us + journal::follow_ms * 1'000));
 }
 
 TEST(PgNews, A_wish_is_read_as_it_was_spelt) {

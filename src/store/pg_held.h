@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "store/nodes.h"
 #include "store/pg_session.h"
+#include "store/questions.h"
 
 namespace sluice::store::pg {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/check.h"
 #include "store/pg_accept.h"
 #include "store/pg_append.h"
 #include "store/pg_connection.h"
 #include "store/pg_hot_works.h"
 #include "store/pg_schema.h"
-#include "store/sql_gates.h"
-#include "store/sql_threads.h"
+#include "store/sql_parts.h"
 
 namespace sluice::store {
 
@@ -147,6 +147,7 @@ void PgHot::commit(HotList& works) {
     put_off_until_us_ = monotonic_us() + put_off_us;
     fail_all(error_of(failure));
   };
+  SLUICE_CHECK(!works.empty());
   const int64_t until_us = monotonic_us() + attempts_us_max;
   for (int attempt = 1;; ++attempt) {
     if (broken()) return fail_all(unknown_outcome(broken_by_));
@@ -186,6 +187,10 @@ std::optional<PgHot::Mishap> PgHot::try_commit(HotList& works) {
   if (auto mishap = write(group)) return mishap;
   followed_.settle();
   explain_refusals(*session_, group.appends);
+  for (const auto* job : group.appends) SLUICE_CHECK(job->is_written != job->refused.has_value());
+  for (const auto* job : group.accepts) SLUICE_CHECK(job->result);
+  for (const auto* job : group.conversations) SLUICE_CHECK(job->result);
+  for (const auto* job : group.takeovers) SLUICE_CHECK(job->result);
   if (session_->failure()) session_.reset();
   put_off_until_us_ = 0;
   commits_.add();
@@ -259,6 +264,7 @@ std::optional<PgHot::Mishap> PgHot::send_commit(const Group& group, Take take) {
 }
 
 std::optional<PgHot::Mishap> PgHot::write(Group& group) {
+  SLUICE_CHECK(session_ != nullptr);
   auto& session = *session_;
   session.send("BEGIN");
   session.send("SELECT pg_advisory_xact_lock_shared($1)", key_of(PgLock::records));

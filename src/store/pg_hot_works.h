@@ -1,6 +1,7 @@
 // The operations that wait for PgHot, each with its answer.
 #pragma once
 
+#include "base/check.h"
 #include "store/pg_hot.h"
 
 namespace sluice::store {
@@ -20,6 +21,7 @@ class PgHot::AcceptWork final : public HotWork {
   void join(Group& group) override { group.accepts.push_back(&job_); }
   void fail(Error error) override { job_.result.emplace(std::move(error)); }
   void answer() override {
+    SLUICE_CHECK(job_.result);
     if (*job_.result) {
       if (auto* accepted = std::get_if<Accepted>(&job_.result->value())) {
         accepted->events = committer_(std::move(job_.made.events), {1});
@@ -47,6 +49,7 @@ class PgHot::AppendWork final : public HotWork {
   void fail(Error error) override { job_.refused = std::move(error); }
   void answer() override {
     if (job_.refused) return done_(*std::move(job_.refused));
+    SLUICE_CHECK(job_.is_written);  // only written events are committed
     done_(committer_(std::move(job_.append.events), {job_.append.head.value + 1}));
   }
 
@@ -67,7 +70,10 @@ class PgHot::ConversationWork final : public HotWork {
   }
   void join(Group& group) override { group.conversations.push_back(&job_); }
   void fail(Error error) override { job_.result.emplace(std::move(error)); }
-  void answer() override { done_(*std::move(job_.result)); }
+  void answer() override {
+    SLUICE_CHECK(job_.result);
+    done_(*std::move(job_.result));
+  }
 
  private:
   ConversationJob job_;
@@ -81,7 +87,10 @@ class PgHot::TakeOverWork final : public HotWork {
   Names names() const override { return {name_of_id(job_.run.ulid)}; }
   void join(Group& group) override { group.takeovers.push_back(&job_); }
   void fail(Error error) override { job_.result.emplace(std::move(error)); }
-  void answer() override { done_(*std::move(job_.result)); }
+  void answer() override {
+    SLUICE_CHECK(job_.result);
+    done_(*std::move(job_.result));
+  }
 
  private:
   TakeOverJob job_;

@@ -7,12 +7,6 @@
 
 namespace sluice::store::pg {
 
-namespace {
-
-constexpr int64_t claimed_ms = 60'000;
-
-}  // namespace
-
 Result<sql::JournalRow> OpenJournalReader::next() {
   if (at_ == rows_.size() && !is_end_) fetch();
   if (at_ == rows_.size()) return sql::JournalRow();
@@ -81,25 +75,6 @@ Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId nod
   std::vector<model::RunId> found;
   while (query.next()) query.read(found.emplace_back());
   return found;
-}
-
-Result<std::vector<DueNotice>> due_notices(Connection& db, Timestamp now, int limit) {
-  Query query(db,
-              "WITH fair AS (SELECT number, row_number() OVER (PARTITION BY tenant_id ORDER BY due_at, number) AS turn "
-              "FROM notices WHERE due_at <= ?1), claimed AS (SELECT n.number, n.due_at, fair.turn FROM notices n "
-              "JOIN fair ON fair.number = n.number WHERE n.due_at <= ?1 AND fair.turn <= ?4 "
-              "ORDER BY fair.turn, n.due_at, n.number LIMIT ?2 FOR UPDATE OF n SKIP LOCKED), "
-              "given AS (UPDATE notices n SET due_at = ?1 + ?3 FROM claimed WHERE n.number = claimed.number "
-              "RETURNING n.*, claimed.turn, claimed.due_at AS since) SELECT given.id, given.tenant_id, kind, body, "
-              "given.created_at, webhook_url, attempts "
-              "FROM given JOIN tenants ON tenants.id = given.tenant_id ORDER BY given.turn, since, given.number",
-              now, limit, claimed_ms, limits::due_notices_of_tenant_max);
-  std::vector<DueNotice> due;
-  while (query.next()) {
-    auto& [notice, url, attempts] = due.emplace_back();
-    query.read(notice.id, notice.tenant_id, notice.kind, notice.body, notice.created_at, url, attempts);
-  }
-  return due;
 }
 
 }  // namespace sluice::store::pg

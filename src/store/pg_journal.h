@@ -32,7 +32,4 @@ Result<sql::JournalSlice> journal(Connection& db, UnpackedRows& unpacked, model:
 Result<UnfinishedRuns> unfinished_runs(Connection& db);
 Result<std::vector<model::RunId>> carried_runs(Connection& db, model::NodeId node);
 
-// Nobody else is given the same for a minute.
-Result<std::vector<DueNotice>> due_notices(Connection& db, Timestamp now, int limit);
-
 }  // namespace sluice::store::pg

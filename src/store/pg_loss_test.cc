@@ -60,13 +60,13 @@ class PgLoss : public PostgresStores {
   }
   // As a server does after `unavailable`: takes its runs over, and has the journal say how far they are.
   void recover() {
-    while (!ask(&Store::reopen)) {
+    while (!ask(&journal::Journal::reopen)) {
     }
     for (auto& diary : diaries) {
       for (;;) {
-        const auto page = ask(&Store::journal, diary.run.id, model::Position{0}, std::size_t{1} << 20);
+        const auto page = ask(&journal::Journal::read, diary.run.id, model::Position{0}, std::size_t{1} << 20);
         if (!page) continue;
-        const auto taken = ask(&Store::take_over, diary.run.id, page.value().run.epoch);
+        const auto taken = ask(&journal::Journal::take_over, diary.run.id, page.value().run.epoch);
         if (!taken) continue;
         EXPECT_GE(taken.value().head.value, diary.told) << "what was told is lost";
         EXPECT_LE(taken.value().head.value, diary.told + 1) << "something is written twice";
@@ -78,7 +78,7 @@ class PgLoss : public PostgresStores {
   }
   void expect_whole() {
     for (const auto& diary : diaries) {
-      const auto page = get(&Store::journal, diary.run.id, model::Position{1}, std::size_t{1} << 24);
+      const auto page = get(&journal::Journal::read, diary.run.id, model::Position{1}, std::size_t{1} << 24);
       ASSERT_EQ(page.events.size(), diary.told - 1);
       EXPECT_EQ(page.run.head.value, diary.told);
       for (std::size_t i = 0; i < page.events.size(); ++i) {
@@ -121,9 +121,9 @@ TEST_F(PgLoss, While_the_database_is_read_only_runs_are_put_off_and_can_be_read)
   begin(3);
   database.run("ALTER DATABASE " + database.name() + " SET default_transaction_read_only = on");
   cut();
-  EXPECT_EQ(refused(&Store::append, next_of(diaries[0])), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&journal::Journal::append, next_of(diaries[0])), ErrorKind::overloaded);
   EXPECT_TRUE(store().broken()) << "who asks whether it is ready is told";
-  EXPECT_EQ(get(&Store::journal, diaries[0].run.id, model::Position{0}, std::size_t{1024}).events.size(), 1U);
+  EXPECT_EQ(get(&journal::Journal::read, diaries[0].run.id, model::Position{0}, std::size_t{1024}).events.size(), 1U);
   auto admin = holding("SET default_transaction_read_only = off");
   admin->run(("ALTER DATABASE " + database.name() + " RESET default_transaction_read_only").c_str());
   admin.reset();
@@ -220,15 +220,15 @@ TEST_F(PgLoss, After_reopening_nothing_becomes_visible_that_was_in_doubt_before)
   ASSERT_TRUE(loop_.run_until([&] { return outcome.has_value(); }));
   ASSERT_FALSE(*outcome);
   EXPECT_EQ(outcome->error().kind, ErrorKind::unavailable);
-  while (!ask(&Store::reopen)) {
+  while (!ask(&journal::Journal::reopen)) {
   }
-  auto listed = ask(&Store::unfinished_runs);
-  while (!listed) listed = ask(&Store::unfinished_runs);
+  auto listed = ask(&journal::Journal::unfinished_runs);
+  while (!listed) listed = ask(&journal::Journal::unfinished_runs);
   holder.reset();
   // Nothing of its own waits for a lock any more, or is about to write what it waited for.
   wait_for("SELECT 1 - count(*) FROM pg_stat_activity WHERE datname = '" + database.name() +
            "' AND (wait_event_type = 'Lock' OR query LIKE 'INSERT INTO messages%')");
-  EXPECT_EQ(get(&Store::unfinished_runs).runs.size(), listed.value().runs.size());
+  EXPECT_EQ(get(&journal::Journal::unfinished_runs).runs.size(), listed.value().runs.size());
 }
 
 // One that froze between the first and the last statement of a transaction has the locks of records and of the audit
@@ -243,12 +243,13 @@ TEST_F(PgLoss, What_a_dead_node_locked_is_let_go_when_its_sessions_are_ended) {
   }
   ASSERT_FALSE(session->failure());
   std::optional<Result<Unit>> made;
-  store().create_service_key(a_key(tenant), [&](Result<Unit> result) { made.emplace(std::move(result)); });
+  store::create_service_key(store().database(), a_key(tenant),
+                            [&](Result<Unit> result) { made.emplace(std::move(result)); });
   write_next(diaries[0]);
   wait_for("SELECT count(*) - 1 FROM pg_stat_activity WHERE wait_event = 'advisory'");
   // A server whose writes wait is not ready.
   while (!store().broken()) {
-    get(&Store::tenant, tenant);
+    get(&store::tenant, tenant);
     ASSERT_FALSE(made);
   }
   store().nodes().end_sessions(frozen);
@@ -257,7 +258,7 @@ TEST_F(PgLoss, What_a_dead_node_locked_is_let_go_when_its_sessions_are_ended) {
   EXPECT_EQ(diaries[0].told, diaries[0].wanted + 1);
   EXPECT_FALSE(store().broken());
   EXPECT_FALSE(session->is_alive());
-  EXPECT_EQ(there([&] { return get(&Store::tenant, tenant); }).id, tenant) << "it makes new sessions";
+  EXPECT_EQ(there([&] { return get(&store::tenant, tenant); }).id, tenant) << "it makes new sessions";
 }
 
 TEST_F(PgLoss, Whoever_could_not_listen_for_a_while_is_told_that_news_may_be_missing) {

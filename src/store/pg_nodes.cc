@@ -96,14 +96,14 @@ class PgNodes::Asking {
 template <typename T, typename Ask>
 class PgNodes::Question final : public Asking {
  public:
-  Question(Ask ask, Answer<T> done, Repeat repeat) : Asking(repeat), ask_(std::move(ask)), done_(std::move(done)) {}
+  Question(Ask ask, Done<T> done, Repeat repeat) : Asking(repeat), ask_(std::move(ask)), done_(std::move(done)) {}
   void attempt(PgSession& session) override { result_.emplace(ask_(session)); }
   void fail(Error error) override { result_.emplace(std::move(error)); }
   void answer() override { done_(*std::move(result_)); }
 
  private:
   Ask ask_;
-  Answer<T> done_;
+  Done<T> done_;
   std::optional<Result<T>> result_;
 };
 
@@ -131,7 +131,7 @@ PgNodes::~PgNodes() {
 }
 
 template <typename T, typename Ask>
-void PgNodes::submit(Answer<T> done, Ask ask, Repeat repeat) {
+void PgNodes::submit(Done<T> done, Ask ask, Repeat repeat) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::make_unique<Question<T, Ask>>(std::move(ask), std::move(done), repeat));
@@ -245,7 +245,7 @@ void PgNodes::pass_on(PgNews news) {
 
 // ── what is asked ──
 
-void PgNodes::beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<SeenNode>> done) {
+void PgNodes::beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<SeenNode>> done) {
   submit(
       std::move(done),
       [this, figures = std::move(figures), forget_ms](PgSession& session) -> Result<std::vector<SeenNode>> {
@@ -280,7 +280,7 @@ void PgNodes::beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<Se
       });
 }
 
-void PgNodes::leave(Answer<Unit> done) {
+void PgNodes::leave(Done<Unit> done) {
   submit(std::move(done), [this](PgSession& session) -> Result<Unit> {
     PgValues values;
     values.id(self_.ulid);
@@ -291,7 +291,7 @@ void PgNodes::leave(Answer<Unit> done) {
   });
 }
 
-void PgNodes::agree(std::string name, std::string value, Answer<std::string> done) {
+void PgNodes::agree(std::string name, std::string value, Done<std::string> done) {
   submit(std::move(done),
          [this, name = std::move(name), value = std::move(value)](PgSession& session) -> Result<std::string> {
            PgValues said;
@@ -321,7 +321,7 @@ void PgNodes::follow(std::vector<model::RunId> runs) {
     wished_.insert(wished_.end(), runs.begin(), runs.end());
     if (is_asked) return;
   }
-  Answer<Unit> done = [this](const Result<Unit>& told) {
+  Done<Unit> done = [this](const Result<Unit>& told) {
     if (told) return;
     const std::lock_guard lock(mutex_);
     wished_.clear();  // they will be wished for again
@@ -339,7 +339,7 @@ void PgNodes::follow(std::vector<model::RunId> runs) {
   });
 }
 
-void PgNodes::post(Mail mail, Answer<Unit> done) {
+void PgNodes::post(Mail mail, Done<Unit> done) {
   submit(std::move(done), [this, mail = std::move(mail)](PgSession& session) -> Result<Unit> {
     PgValues values;
     values.id(mail.id.ulid).id(self_.ulid);
@@ -356,7 +356,7 @@ void PgNodes::post(Mail mail, Answer<Unit> done) {
   });
 }
 
-void PgNodes::inbox(Answer<std::vector<Mail>> done) {
+void PgNodes::inbox(Done<std::vector<Mail>> done) {
   submit(std::move(done), [this](PgSession& session) -> Result<std::vector<Mail>> {
     PgValues values;
     values.id(self_.ulid);
@@ -380,7 +380,7 @@ void PgNodes::inbox(Answer<std::vector<Mail>> done) {
   });
 }
 
-void PgNodes::answer(model::MailId id, std::string body, Answer<Unit> done) {
+void PgNodes::answer(model::MailId id, std::string body, Done<Unit> done) {
   submit(std::move(done), [this, id, body = std::move(body)](PgSession& session) -> Result<Unit> {
     PgValues values;
     values.id(id.ulid).text(body);
@@ -394,7 +394,7 @@ void PgNodes::answer(model::MailId id, std::string body, Answer<Unit> done) {
 }
 
 // What was given goes with the next question, so that an answer that is lost on its way is given again.
-void PgNodes::answers(Answer<std::vector<MailAnswer>> done) {
+void PgNodes::answers(Done<std::vector<MailAnswer>> done) {
   submit(std::move(done), [this](PgSession& session) -> Result<std::vector<MailAnswer>> {
     PgArray given(PgType::bytes);
     for (const auto id : given_) given.add(id.ulid);
@@ -416,7 +416,7 @@ void PgNodes::answers(Answer<std::vector<MailAnswer>> done) {
   });
 }
 
-void PgNodes::withdraw(model::MailId id, Answer<Unit> done) {
+void PgNodes::withdraw(model::MailId id, Done<Unit> done) {
   submit(std::move(done), [this, id](PgSession& session) -> Result<Unit> {
     session.execute("DELETE FROM mail WHERE id = $1 AND sender = $2", id_and_self(id, self_));
     return Unit{};
@@ -425,11 +425,11 @@ void PgNodes::withdraw(model::MailId id, Answer<Unit> done) {
 
 // ── runs that wait ──────────────────────────────────────────────────────────────────────────────
 
-void PgNodes::held_elsewhere(Answer<std::vector<HeldElsewhere>> done) {
+void PgNodes::held_elsewhere(Done<std::vector<HeldElsewhere>> done) {
   submit(std::move(done), [this](PgSession& session) { return pg::held_elsewhere(session, self_); });
 }
 
-void PgNodes::claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) {
+void PgNodes::claim(std::vector<HeldRun> wanted, Done<std::vector<model::Run>> done) {
   submit(
       std::move(done),
       [this, wanted = std::move(wanted)](PgSession& session) -> Result<std::vector<model::Run>> {
@@ -451,7 +451,7 @@ void PgNodes::claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>>
 // waits. Of the same role, so no privilege is needed; its transactions are undone, or done, before anything of it is
 // taken up.
 void PgNodes::end_sessions(model::NodeId dead) {
-  Answer<Unit> done = [](const Result<Unit>& /*ended*/) {};  // else the database ends them, a little later
+  Done<Unit> done = [](const Result<Unit>& /*ended*/) {};  // else the database ends them, a little later
   submit(std::move(done), [dead](PgSession& session) -> Result<Unit> {
     PgValues values;
     values.text(" " + dead.text());

@@ -25,18 +25,18 @@ class PgNodes final : public Nodes {
   PgNodes& operator=(const PgNodes&) = delete;
 
   model::NodeId self() const override { return self_; }
-  void beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<SeenNode>> done) override;
-  void leave(Answer<Unit> done) override;
-  void agree(std::string name, std::string value, Answer<std::string> done) override;
+  void beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<SeenNode>> done) override;
+  void leave(Done<Unit> done) override;
+  void agree(std::string name, std::string value, Done<std::string> done) override;
   void tell(NodeNews* news) override { *news_ = news; }
   void follow(std::vector<model::RunId> runs) override;
-  void post(Mail mail, Answer<Unit> done) override;
-  void inbox(Answer<std::vector<Mail>> done) override;
-  void answer(model::MailId id, std::string body, Answer<Unit> done) override;
-  void answers(Answer<std::vector<MailAnswer>> done) override;
-  void withdraw(model::MailId id, Answer<Unit> done) override;
-  void held_elsewhere(Answer<std::vector<HeldElsewhere>> done) override;
-  void claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) override;
+  void post(Mail mail, Done<Unit> done) override;
+  void inbox(Done<std::vector<Mail>> done) override;
+  void answer(model::MailId id, std::string body, Done<Unit> done) override;
+  void answers(Done<std::vector<MailAnswer>> done) override;
+  void withdraw(model::MailId id, Done<Unit> done) override;
+  void held_elsewhere(Done<std::vector<HeldElsewhere>> done) override;
+  void claim(std::vector<HeldRun> wanted, Done<std::vector<model::Run>> done) override;
   void end_sessions(model::NodeId dead) override;
 
   // Is there another node, by the last beat?
@@ -52,7 +52,7 @@ class PgNodes final : public Nodes {
   // May it be asked again when nobody knows whether it was done?
   enum class Repeat : uint8_t { yes, no };
   template <typename T, typename Ask>
-  void submit(Answer<T> done, Ask ask, Repeat repeat = Repeat::yes);
+  void submit(Done<T> done, Ask ask, Repeat repeat = Repeat::yes);
   Result<std::unique_ptr<PgSession>> connect(std::string beginning) const;
   void run();
   void wait();

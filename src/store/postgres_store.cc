@@ -39,16 +39,16 @@ Result<std::shared_ptr<Connection>> PostgresStore::Address::open_reader() const 
 }
 
 PostgresStore::PostgresStore(Opened opened, const PostgresOptions& options, world::Loop& loop, world::Metrics& metrics)
-    : SqlStore(desk_),
-      side_(std::move(opened.side)),
+    : side_(std::move(opened.side)),
       silent_ms_max_(options.silent_ms_max),
       address_(options.url, options.node),
       search_address_(options.url, options.node,
-                      "SET statement_timeout = " + std::to_string(SqlTables::query_ms_max_by_default) + ";"),
+                      "SET statement_timeout = " + std::to_string(Database::search_ms_max_by_default) + ";"),
       postman_(loop),
       writer_(*side_, postman_, metrics),
       readers_(std::move(opened.readers), address_, writer_, postman_),
-      searchers_(opened_when_needed(1), search_address_, writer_, postman_, query_bounds()),
+      searchers_(opened_when_needed(1), search_address_, writer_, postman_, search_bounds()),
+      database_(writer_, readers_, searchers_, Database::Sharing::shared),
       nodes_(options.url, options.node, loop, postman_),
       hot_({options.url, options.node}, nodes_.others(), postman_, metrics, &PostgresStore::committed),
       tidying_(tidy_side_, writer_, readers_, metrics) {
@@ -71,8 +71,8 @@ void PostgresStore::take_over(model::RunId run, model::Epoch seen, Done<model::R
   hot_.take_over(run, seen, std::move(done));
 }
 
-void PostgresStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
-  read(run, std::move(done), [this, run, after, bytes_max](Connection& db) -> Result<JournalPage> {
+void PostgresStore::read(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
+  database_.read(run, std::move(done), [this, run, after, bytes_max](Connection& db) -> Result<JournalPage> {
     auto slice = pg::journal(db, unpacked_rows_, run, after, bytes_max);
     if (!slice) return slice.error();
     return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
@@ -80,15 +80,11 @@ void PostgresStore::journal(model::RunId run, model::Position after, std::size_t
 }
 
 void PostgresStore::unfinished_runs(Done<UnfinishedRuns> done) {
-  read(std::move(done), [](Connection& db) { return pg::unfinished_runs(db); });
+  database_.read(std::move(done), [](Connection& db) { return pg::unfinished_runs(db); });
 }
 
 void PostgresStore::carried_runs(Done<std::vector<model::RunId>> done) {
-  read(std::move(done), [node = nodes_.self()](Connection& db) { return pg::carried_runs(db, node); });
-}
-
-void PostgresStore::due_notices(Timestamp now, int limit, Done<std::vector<DueNotice>> done) {
-  write_freely(std::move(done), [now, limit](Connection& db) { return pg::due_notices(db, now, limit); });
+  database_.read(std::move(done), [node = nodes_.self()](Connection& db) { return pg::carried_runs(db, node); });
 }
 
 // ── the store itself ──

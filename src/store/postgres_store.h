@@ -2,16 +2,16 @@
 // and one more keeps in touch with the other servers (PgNodes); the loop's thread asks.
 #pragma once
 
+#include "store/database.h"
 #include "store/pg_hot.h"
 #include "store/pg_nodes.h"
 #include "store/pg_tidying.h"
 #include "store/pg_write_side.h"
-#include "store/sql_store.h"
 #include "store/unpacked_rows.h"
 
 namespace sluice::store {
 
-class PostgresStore final : public SqlStore {
+class PostgresStore final : public Store {
  public:
   static Result<std::unique_ptr<Store>> open(PostgresOptions options, world::Loop& loop, world::Metrics& metrics);
 
@@ -19,11 +19,11 @@ class PostgresStore final : public SqlStore {
   void accept(NewRun made, Done<AcceptOutcome> done) override;
   void append(Append append, Done<CommittedBatch> done) override;
   void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) override;
-  void journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) override;
+  void read(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) override;
   void unfinished_runs(Done<UnfinishedRuns> done) override;
   void carried_runs(Done<std::vector<model::RunId>> done) override;
-  void due_notices(Timestamp now, int limit, Done<std::vector<DueNotice>> done) override;
 
+  Database& database() override { return database_; }
   Nodes& nodes() override { return nodes_; }
 
   void reopen(Done<Unit> done) override;
@@ -51,11 +51,6 @@ class PostgresStore final : public SqlStore {
     ReadConnections readers;
   };
   PostgresStore(Opened opened, const PostgresOptions& options, world::Loop& loop, world::Metrics& metrics);
-  // What takes its own locks.
-  template <typename T, typename Attempt>
-  void write_freely(Done<T> done, Attempt attempt) {
-    writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
-  }
 
   UnpackedRows unpacked_rows_;  // the readers'
   PgTidySide tidy_side_;
@@ -67,7 +62,7 @@ class PostgresStore final : public SqlStore {
   Writer writer_;
   Readers readers_;
   Readers searchers_;
-  SqlDesk desk_{writer_, readers_, searchers_};
+  Database database_;
   PgNodes nodes_;
   PgHot hot_;
   Tidying tidying_;

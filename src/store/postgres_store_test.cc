@@ -6,26 +6,27 @@ namespace postgres_store_test {
 
 TEST_F(PostgresStores, What_one_server_was_answered_the_other_sees) {
   const auto tenant = make_tenant();
-  EXPECT_EQ(there([&] { return get(&Store::tenant, tenant); }).id, tenant);
+  EXPECT_EQ(there([&] { return get(&store::tenant, tenant); }).id, tenant);
   const auto begun = accepted(tenant, make_conversation(tenant).id);
-  const auto seen = there([&] { return get(&Store::run, tenant, begun.run.id); });
+  const auto seen = there([&] { return get(&store::run, tenant, begun.run.id); });
   EXPECT_EQ(seen.node, store().nodes().self());
-  EXPECT_EQ(
-      there([&] { return get(&Store::journal, begun.run.id, model::Position{0}, std::size_t{1000}); }).events.size(),
-      1U);
+  EXPECT_EQ(there([&] {
+              return get(&journal::Journal::read, begun.run.id, model::Position{0}, std::size_t{1000});
+            }).events.size(),
+            1U);
 }
 
 // I-8: of two who think that a run is theirs, the database lets one write.
 TEST_F(PostgresStores, A_server_whose_run_was_taken_over_is_fenced_out) {
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
-  const auto taken = there([&] { return get(&Store::take_over, begun.run.id, begun.run.epoch); });
+  const auto taken = there([&] { return get(&journal::Journal::take_over, begun.run.id, begun.run.epoch); });
   EXPECT_EQ(taken.node, other->nodes().self());
-  EXPECT_EQ(refused(&Store::append, the_end(begun)), ErrorKind::conflict);
+  EXPECT_EQ(refused(&journal::Journal::append, the_end(begun)), ErrorKind::conflict);
   auto theirs = begun;
   theirs.run = taken;
-  EXPECT_EQ(there([&] { return get(&Store::append, the_end(theirs)); }).size(), 2U);
-  EXPECT_EQ(get(&Store::run, tenant, begun.run.id).state, model::RunState::completed);
+  EXPECT_EQ(there([&] { return get(&journal::Journal::append, the_end(theirs)); }).size(), 2U);
+  EXPECT_EQ(get(&store::run, tenant, begun.run.id).state, model::RunState::completed);
 }
 
 TEST_F(PostgresStores, An_idempotency_key_lives_for_a_day_of_the_database_whatever_the_clock_of_a_server_says) {
@@ -38,10 +39,10 @@ TEST_F(PostgresStores, An_idempotency_key_lives_for_a_day_of_the_database_whatev
     return made;
   };
   const auto begun = accepted(asked({6000}));
-  get(&Store::append, the_end(begun));
+  get(&journal::Journal::append, the_end(begun));
   const Timestamp days_ahead{6000 + 3 * limits::idempotency_ms};
   const auto is_replay = [&](Timestamp at) {
-    return std::holds_alternative<Replay>(there([&] { return get(&Store::accept, asked(at)); }));
+    return std::holds_alternative<Replay>(there([&] { return get(&journal::Journal::accept, asked(at)); }));
   };
   EXPECT_TRUE(is_replay(days_ahead));
   there([&] { return get(&Store::tidy_up, days_ahead); });
@@ -62,13 +63,14 @@ TEST_F(PostgresStores, The_audit_chain_has_no_gap_however_many_servers_write_it)
   int done = 0;
   for (int i = 0; i < count; ++i) {
     auto& writer = i % 2 == 0 ? store() : *other;
-    writer.append_audit({{.tenant_id = tenant, .action = "tested", .detail = "{}"}}, [&](const Result<Unit>& kept) {
-      EXPECT_TRUE(static_cast<bool>(kept));
-      ++done;
-    });
+    store::append_audit(writer.database(), {{.tenant_id = tenant, .action = "tested", .detail = "{}"}},
+                        [&](const Result<Unit>& kept) {
+                          EXPECT_TRUE(static_cast<bool>(kept));
+                          ++done;
+                        });
   }
   ASSERT_TRUE(loop().run_until([&] { return done == count; }));
-  const auto chain = get(&Store::audit, std::nullopt, int64_t{0}, 100);
+  const auto chain = get(&store::audit, std::nullopt, int64_t{0}, 100);
   ASSERT_EQ(chain.size(), static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < chain.size(); ++i) {
     EXPECT_EQ(chain[i].number, static_cast<int64_t>(i) + 1);
@@ -104,7 +106,7 @@ TEST_F(PostgresStores, Gates_that_several_servers_write_at_the_same_moment_all_j
            " FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '" + database.name() + "'");
   holder.reset();
   ASSERT_TRUE(loop().run_until([&] { return answered == runs.size(); }));
-  const auto chain = get(&Store::audit, std::nullopt, int64_t{0}, 100);
+  const auto chain = get(&store::audit, std::nullopt, int64_t{0}, 100);
   ASSERT_EQ(chain.size(), runs.size());
   for (std::size_t i = 0; i < chain.size(); ++i) {
     EXPECT_EQ(chain[i].number, static_cast<int64_t>(i) + 1);
@@ -142,7 +144,7 @@ TEST_F(PostgresStores, Of_two_servers_that_make_the_same_name_one_is_told_that_i
   const auto tenant = make_tenant();
   std::vector<bool> made;
   for (auto* writer : {&store(), other.get()}) {
-    writer->create_agent(an_agent(tenant, "twin"), [&](const Result<Unit>& kept) {
+    store::create_agent(writer->database(), an_agent(tenant, "twin"), [&](const Result<Unit>& kept) {
       made.push_back(static_cast<bool>(kept));
       if (!kept) EXPECT_EQ(kept.error().kind, ErrorKind::conflict) << kept.error().what;
     });
@@ -157,11 +159,12 @@ TEST_F(PostgresStores, One_that_cannot_be_written_does_not_spoil_its_group) {
   unfit.system_prompt = std::string("a\0b", 3);
   std::vector<bool> written;
   for (const auto& agent : {an_agent(tenant, "one"), unfit, an_agent(tenant, "two")}) {
-    store().create_agent(agent, [&](const auto& kept) { written.push_back(static_cast<bool>(kept)); });
+    store::create_agent(store().database(), agent,
+                        [&](const auto& kept) { written.push_back(static_cast<bool>(kept)); });
   }
   ASSERT_TRUE(loop().run_until([&] { return written.size() == 3; }));
   EXPECT_EQ(written, std::vector<bool>({true, false, true}));
-  EXPECT_EQ(refused(&Store::create_agent, unfit), ErrorKind::invalid);
+  EXPECT_EQ(refused(&store::create_agent, unfit), ErrorKind::invalid);
   EXPECT_FALSE(store().broken());
 }
 
@@ -171,13 +174,13 @@ TEST_F(PostgresStores, One_that_cannot_be_read_does_not_spoil_those_that_are_rea
   auto held_up = holding("BEGIN; LOCK TABLE tenants IN ACCESS EXCLUSIVE MODE");
   std::vector<bool> read;
   const auto note = [&](const auto& found) { read.push_back(static_cast<bool>(found)); };
-  store().tenant(tenant, note);  // while it waits, the others come together
+  store::tenant(store().database(), tenant, note);  // while it waits, the others come together
   wait_for("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
   for (int i = 0; i < 2; ++i) {
-    store().tenant(tenant, note);
-    store().secrets_in_reach({.tenant = tenant}, note);
+    store::tenant(store().database(), tenant, note);
+    store::secrets_in_reach(store().database(), {.tenant = tenant}, note);
   }
-  store().tenant(tenant, note);
+  store::tenant(store().database(), tenant, note);
   held_up.reset();
   ASSERT_TRUE(loop().run_until([&] { return read.size() == 6; }));
   EXPECT_EQ(read, std::vector<bool>({true, true, false, true, false, true}));
@@ -188,13 +191,13 @@ TEST_F(PostgresStores, One_that_cannot_be_read_does_not_spoil_those_that_are_rea
 TEST_F(PostgresStores, Connections_that_died_while_nobody_used_them_are_made_anew) {
   const auto tenant = make_tenant();
   cut();
-  get(&Store::create_service_key, a_key(tenant));
-  EXPECT_EQ(get(&Store::tenant, tenant).id, tenant);
+  get(&store::create_service_key, a_key(tenant));
+  EXPECT_EQ(get(&store::tenant, tenant).id, tenant);
   const auto conversation = make_conversation(tenant).id;
   cut();
   const auto begun = accepted(tenant, conversation);
   cut();
-  get(&Store::append, the_end(begun));
+  get(&journal::Journal::append, the_end(begun));
   EXPECT_FALSE(store().broken());
 }
 
@@ -202,12 +205,13 @@ TEST_F(PostgresStores, A_write_whose_connection_is_lost_before_its_commit_is_don
   const auto tenant = make_tenant();
   auto holder = holding("BEGIN; LOCK TABLE service_keys IN EXCLUSIVE MODE");
   std::optional<Result<Unit>> kept;
-  store().create_service_key(a_key(tenant), [&](Result<Unit> result) { kept.emplace(std::move(result)); });
+  store::create_service_key(store().database(), a_key(tenant),
+                            [&](Result<Unit> result) { kept.emplace(std::move(result)); });
   cut("wait_event_type = 'Lock'");
   holder.reset();
   ASSERT_TRUE(loop().run_until([&] { return kept.has_value(); }));
   EXPECT_TRUE(static_cast<bool>(*kept)) << kept->error().what;
-  EXPECT_EQ(get(&Store::service_keys, tenant, PageQuery<model::ServiceKeyId>{}).rows.size(), 1U);
+  EXPECT_EQ(get(&store::service_keys, tenant, PageQuery<model::ServiceKeyId>{}).rows.size(), 1U);
 }
 
 class LostCommit : public PostgresStores {
@@ -216,15 +220,15 @@ class LostCommit : public PostgresStores {
   void lose_commit(model::TenantId tenant, const model::ServiceKey& key, const std::string& where,
                    std::unique_ptr<PgSession> holder = nullptr) {
     std::optional<Result<Unit>> kept;
-    store().create_service_key(key, [&](Result<Unit> result) { kept.emplace(std::move(result)); });
+    store::create_service_key(store().database(), key, [&](Result<Unit> result) { kept.emplace(std::move(result)); });
     cut(where);
     holder.reset();
     ASSERT_TRUE(loop().run_until([&] { return kept.has_value(); }));
     ASSERT_FALSE(*kept);
     EXPECT_EQ(kept->error().kind, ErrorKind::unavailable) << kept->error().what;
     EXPECT_TRUE(store().broken());
-    EXPECT_EQ(refused(&Store::create_service_key, a_key(tenant)), ErrorKind::unavailable) << "it is told until reopen";
-    EXPECT_EQ(get(&Store::tenant, tenant).id, tenant) << "reading goes on";
+    EXPECT_EQ(refused(&store::create_service_key, a_key(tenant)), ErrorKind::unavailable) << "it is told until reopen";
+    EXPECT_EQ(get(&store::tenant, tenant).id, tenant) << "reading goes on";
   }
   // The server heeds its settings when it comes to it: commits are tried until one hangs, and that one is let go.
   void wait_until_commits_hang() {
@@ -237,7 +241,7 @@ class LostCommit : public PostgresStores {
     tries.join();
   }
   std::size_t key_count(model::TenantId tenant) {
-    return get(&Store::service_keys, tenant, PageQuery<model::ServiceKeyId>{}).rows.size();
+    return get(&store::service_keys, tenant, PageQuery<model::ServiceKeyId>{}).rows.size();
   }
 };
 
@@ -251,10 +255,10 @@ TEST_F(LostCommit, When_it_had_not_been_done_it_is_not_there_after_reopen) {
       "FOR EACH ROW EXECUTE FUNCTION wait_here()");
   lose_commit(tenant, a_key(tenant), "wait_event_type = 'Lock' AND query = 'COMMIT'",
               holding("SELECT pg_advisory_lock(42)"));
-  get(&Store::reopen);
+  get(&journal::Journal::reopen);
   EXPECT_FALSE(store().broken());
   EXPECT_EQ(key_count(tenant), 0U);
-  get(&Store::create_service_key, a_key(tenant));
+  get(&store::create_service_key, a_key(tenant));
   EXPECT_EQ(key_count(tenant), 1U);
 }
 
@@ -268,9 +272,9 @@ TEST_F(LostCommit, When_it_had_been_done_it_is_there_after_reopen) {
   lose_commit(tenant, key, "wait_event = 'SyncRep'");
   database.server().run("ALTER SYSTEM RESET synchronous_standby_names");
   database.server().run("SELECT pg_reload_conf()");
-  get(&Store::reopen);
+  get(&journal::Journal::reopen);
   EXPECT_EQ(key_count(tenant), 1U);
-  EXPECT_EQ(refused(&Store::create_service_key, key), ErrorKind::conflict);
+  EXPECT_EQ(refused(&store::create_service_key, key), ErrorKind::conflict);
 }
 
 TEST_F(PostgresStores, While_the_database_is_read_only_writes_are_put_off_and_reads_go_on) {
@@ -278,13 +282,13 @@ TEST_F(PostgresStores, While_the_database_is_read_only_writes_are_put_off_and_re
   const auto conversation = make_conversation(tenant).id;
   database.server().run("ALTER DATABASE " + database.name() + " SET default_transaction_read_only = on");
   cut();
-  EXPECT_EQ(refused(&Store::create_service_key, a_key(tenant)), ErrorKind::overloaded);
-  EXPECT_EQ(refused(&Store::accept, a_run(tenant, conversation)), ErrorKind::overloaded);
-  EXPECT_EQ(get(&Store::tenant, tenant).id, tenant);
+  EXPECT_EQ(refused(&store::create_service_key, a_key(tenant)), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&journal::Journal::accept, a_run(tenant, conversation)), ErrorKind::overloaded);
+  EXPECT_EQ(get(&store::tenant, tenant).id, tenant);
   EXPECT_TRUE(store().broken()) << "who asks whether it is ready is told";
   database.server().run("ALTER DATABASE " + database.name() + " RESET default_transaction_read_only");
   cut();
-  get(&Store::create_service_key, a_key(tenant));
+  get(&store::create_service_key, a_key(tenant));
   accepted(tenant, conversation);
   EXPECT_FALSE(store().broken());
 }
@@ -293,11 +297,11 @@ TEST_F(PostgresStores, A_database_that_is_away_is_told_and_used_again_when_it_is
   const auto tenant = make_tenant();
   database.server().run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS false");
   cut();
-  EXPECT_EQ(refused(&Store::create_service_key, a_key(tenant)), ErrorKind::overloaded);
-  EXPECT_EQ(refused(&Store::tenant, tenant), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&store::create_service_key, a_key(tenant)), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&store::tenant, tenant), ErrorKind::overloaded);
   database.server().run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS true");
-  get(&Store::create_service_key, a_key(tenant));
-  EXPECT_EQ(get(&Store::tenant, tenant).id, tenant);
+  get(&store::create_service_key, a_key(tenant));
+  EXPECT_EQ(get(&store::tenant, tenant).id, tenant);
 }
 
 TEST_F(PostgresStores, Passwords_are_in_no_error) {

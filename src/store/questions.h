@@ -1,5 +1,5 @@
 // How records are changed and listed: patches, pages with their cursors, and keys that make two requests one. Part of
-// the store's door.
+// the store's public header.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,49 @@
 #include <variant>
 #include <vector>
 
+#include "base/callback.h"
 #include "base/limits.h"
 #include "base/result.h"
+#include "journal/journal.h"
 #include "model/model.h"
 
 namespace sluice::store {
+
+// The records of a store: what every operation on them takes first (store/database.h).
+class Database;
+
+// The journal, as the store's own code names it.
+using journal::Accepted;
+using journal::AcceptOutcome;
+using journal::AguiRun;
+using journal::Append;
+using journal::Archived;
+using journal::Busy;
+using journal::CommitClass;
+using journal::Committed;
+using journal::CommittedBatch;
+using journal::ConversationOutcome;
+using journal::Done;
+using journal::follow_ms;
+using journal::held_listed_max;
+using journal::held_of_tenant_max;
+using journal::HeldElsewhere;
+using journal::HeldRun;
+using journal::Idempotency;
+using journal::JournalPage;
+using journal::KeyConflict;
+using journal::Mail;
+using journal::MailAnswer;
+using journal::NewConversation;
+using journal::NewRun;
+using journal::NodeFigures;
+using journal::NodeNews;
+using journal::Nodes;
+using journal::NotCreated;
+using journal::overdue_ms;
+using journal::Replay;
+using journal::SeenNode;
+using journal::UnfinishedRuns;
 
 struct ConversationPatch {
   // Outer empty: unchanged. Inner empty: cleared.
@@ -99,29 +137,5 @@ struct KeyHolder {
 };
 
 enum class Order : uint8_t { ascending, descending };
-
-// A caller's promise that two requests with this key are one (I-19). Kept for 24 hours.
-struct Idempotency {
-  model::ServiceKeyId principal;
-  std::string operation;  // "createMessage:con_…"
-  std::string key;
-  std::string request_sha256;  // of what must be the same
-};
-
-// The run that a key stands for, or the words that were answered.
-struct Replay {
-  std::optional<model::Run> run;             // of accept(); empty where the run's record is damaged
-  std::optional<std::string> response_body;  // of createConversation without a message
-};
-struct KeyConflict {};  // the key was used with another request
-struct NotCreated {};   // of only_replay
-
-struct NewConversation {
-  model::Conversation conversation;
-  std::string response_body;  // remembered under the key
-  std::optional<Idempotency> idempotency;
-  bool only_replay = false;  // it is refused: nothing is created, but a known key is answered
-};
-using ConversationOutcome = std::variant<Unit, Replay, KeyConflict, NotCreated>;
 
 }  // namespace sluice::store

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "store/store.h"
+#include "model/tables.h"
+#include "store/questions.h"
 
 namespace sluice::store {
 

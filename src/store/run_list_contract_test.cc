@@ -17,11 +17,11 @@ class RunListContract : public StoreContract {
     const auto begun = make_run(at);
     auto end = the_end(begun);
     end.state = state;
-    get(&Store::append, end);
+    get(&journal::Journal::append, end);
     return begun;
   }
   std::pair<Ids, bool> list(const RunFilter& filter, PageQuery<model::RunId> query = {}) {
-    const auto page = get(&Store::runs, tenant, filter, query);
+    const auto page = get(&store::runs, tenant, filter, query);
     Ids ids;
     for (const auto& row : page.rows) ids.push_back(row.id);
     return {ids, page.has_more};
@@ -34,7 +34,7 @@ TEST_P(RunListContract, Runs_are_listed_newest_first_in_both_directions) {
   Ids made;
   for (int i = 0; i < 5; ++i) {
     const auto begun = accepted(tenant, i == 2 ? make_conversation(tenant).id : conversation, {6000});
-    get(&Store::append, the_end(begun));
+    get(&journal::Journal::append, the_end(begun));
     made.insert(made.begin(), begun.run.id);
   }
   EXPECT_EQ(list({}), std::pair(made, false));
@@ -49,7 +49,7 @@ TEST_P(RunListContract, Runs_are_listed_newest_first_in_both_directions) {
 TEST_P(RunListContract,
        The_order_is_that_of_creation_even_if_the_clock_went_back_but_of_messages_within_a_conversation) {
   const auto first = accepted(tenant, conversation, {9000});
-  get(&Store::append, the_end(first));
+  get(&journal::Journal::append, the_end(first));
   const auto second = accepted(tenant, conversation, {7000});
   const auto third = make_run({8000});
   EXPECT_EQ(list({}).first, Ids({first.run.id, third.run.id, second.run.id}));
@@ -76,13 +76,13 @@ TEST_P(RunListContract, States_that_are_over_and_states_that_are_not_are_told_ap
 
 TEST_P(RunListContract, Agents_and_spans_of_time_narrow_the_list_together_with_all_else) {
   auto other_agent = an_agent(tenant, "other");
-  get(&Store::create_agent, other_agent);
+  get(&store::create_agent, other_agent);
   auto talk = a_conversation(tenant);
   talk.agent_id = other_agent.id;
-  get(&Store::create_conversation, NewConversation{talk, "", std::nullopt});
+  get(&journal::Journal::create_conversation, NewConversation{talk, "", std::nullopt});
   const auto first = make_run({1000}, RunState::completed);
   const auto theirs = accepted(tenant, talk.id, {2000});
-  get(&Store::append, the_end(theirs));
+  get(&journal::Journal::append, the_end(theirs));
   const auto last = make_run({3000}, RunState::completed);
   EXPECT_EQ(list({.agent = other_agent.id}).first, Ids({theirs.run.id}));
   EXPECT_EQ(list({.agent = first.run.agent_id}).first, Ids({last.run.id, first.run.id}));
@@ -106,11 +106,11 @@ TEST_P(RunListContract, Agents_and_spans_of_time_narrow_the_list_together_with_a
 TEST_P(RunListContract, Nobody_sees_the_runs_of_another_tenants_agent) {
   const auto mine = make_run({1000});
   const auto other = make_tenant();
-  EXPECT_TRUE(get(&Store::runs, other, RunFilter{.agent = mine.run.agent_id}, PageQuery<model::RunId>{}).rows.empty());
+  EXPECT_TRUE(get(&store::runs, other, RunFilter{.agent = mine.run.agent_id}, PageQuery<model::RunId>{}).rows.empty());
   EXPECT_TRUE(
-      get(&Store::runs, other, RunFilter{.states = {RunState::accepted}}, PageQuery<model::RunId>{}).rows.empty());
+      get(&store::runs, other, RunFilter{.states = {RunState::accepted}}, PageQuery<model::RunId>{}).rows.empty());
   const PageQuery<model::RunId> from_mine{.starting_after = mine.run.id};
-  EXPECT_EQ(refused(&Store::runs, other, RunFilter{}, from_mine), ErrorKind::not_found);
+  EXPECT_EQ(refused(&store::runs, other, RunFilter{}, from_mine), ErrorKind::not_found);
 }
 
 }  // namespace run_list_contract_test

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "store/sealed_row.h"
 #include "store/sql_rows.h"
 
@@ -104,11 +105,14 @@ Result<Unit> Sealing::add(std::string_view batch, model::Position last) {
     ++count_;
     events_.push_back(std::move(event));
   }
+  SLUICE_CHECK(count_ == last.value);
   return Unit{};
 }
 
 void Sealing::close_row() {
   if (events_.empty()) return;
+  SLUICE_CHECK(events_.size() <= count_);
+  SLUICE_CHECK(rows_.empty() || rows_.back().last.value + events_.size() == count_);
   rows_.push_back({{count_}, packer_.pack(model::encode_batch(events_))});
   events_.clear();
   row_page_bytes_ = 0;
@@ -116,6 +120,7 @@ void Sealing::close_row() {
 
 std::vector<SealedRow> Sealing::rows() && {
   close_row();
+  SLUICE_CHECK(rows_.empty() || rows_.back().last.value == count_);
   return std::move(rows_);
 }
 

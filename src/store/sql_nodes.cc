@@ -103,12 +103,12 @@ CREATE TABLE agreed (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 )sql";
 }
 
-SqlNodes::SqlNodes(SqlDesk& desk, Writer& writer, OpenRuns& open_runs, model::NodeId self, world::Loop& loop)
-    : desk_(desk), writer_(writer), open_runs_(open_runs), self_(self), loop_(loop), beats_(self) {}
+SqlNodes::SqlNodes(Database& database, Writer& writer, OpenRuns& open_runs, model::NodeId self, world::Loop& loop)
+    : database_(database), writer_(writer), open_runs_(open_runs), self_(self), loop_(loop), beats_(self) {}
 
 // A connection that failed is made anew, because what it says does no harm when it is said twice.
 template <typename T, typename Attempt>
-void SqlNodes::write(Answer<T> done, Attempt attempt) {
+void SqlNodes::write(Done<T> done, Attempt attempt) {
   const auto nothing = [](Connection&) -> Result<Unit> { return Unit{}; };
   if (writer_.broken()) {
     writer_.submit(
@@ -119,7 +119,7 @@ void SqlNodes::write(Answer<T> done, Attempt attempt) {
 
 // ── who lives ───────────────────────────────────────────────────────────────────────────────────
 
-void SqlNodes::beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<SeenNode>> done) {
+void SqlNodes::beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<SeenNode>> done) {
   write(std::move(done),
         [this, figures = std::move(figures), forget_ms](Connection& db) -> Result<std::vector<SeenNode>> {
           const auto now_us = loop_.monotonic_us();
@@ -132,7 +132,7 @@ void SqlNodes::beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<S
         });
 }
 
-void SqlNodes::leave(Answer<Unit> done) {
+void SqlNodes::leave(Done<Unit> done) {
   write(std::move(done), [this](Connection& db) -> Result<Unit> {
     execute(db, "DELETE FROM nodes WHERE id = ?", self_);
     execute(db, "DELETE FROM mail WHERE sender = ?", self_);
@@ -140,7 +140,7 @@ void SqlNodes::leave(Answer<Unit> done) {
   });
 }
 
-void SqlNodes::agree(std::string name, std::string value, Answer<std::string> done) {
+void SqlNodes::agree(std::string name, std::string value, Done<std::string> done) {
   write(std::move(done),
         [this, name = std::move(name), value = std::move(value)](Connection& db) -> Result<std::string> {
           execute(db,
@@ -168,7 +168,7 @@ bool SqlNodes::follows(model::RunId run) const {
 
 // ── mail ────────────────────────────────────────────────────────────────────────────────────────
 
-void SqlNodes::post(Mail mail, Answer<Unit> done) {
+void SqlNodes::post(Mail mail, Done<Unit> done) {
   write(std::move(done), [this, mail = std::move(mail)](Connection& db) -> Result<Unit> {
     execute(db,
             "INSERT INTO mail (id, sender, run, recipient, kind, body) VALUES (?, ?, ?, ?, ?, ?) "
@@ -178,8 +178,8 @@ void SqlNodes::post(Mail mail, Answer<Unit> done) {
   });
 }
 
-void SqlNodes::inbox(Answer<std::vector<Mail>> done) {
-  desk_.read(std::move(done), [self = self_](Connection& db) -> Result<std::vector<Mail>> {
+void SqlNodes::inbox(Done<std::vector<Mail>> done) {
+  database_.read(std::move(done), [self = self_](Connection& db) -> Result<std::vector<Mail>> {
     std::vector<Mail> found;
     Query query(
         db,
@@ -194,7 +194,7 @@ void SqlNodes::inbox(Answer<std::vector<Mail>> done) {
   });
 }
 
-void SqlNodes::answer(model::MailId id, std::string body, Answer<Unit> done) {
+void SqlNodes::answer(model::MailId id, std::string body, Done<Unit> done) {
   write(std::move(done), [id, body = std::move(body)](Connection& db) -> Result<Unit> {
     // The first answer counts.
     execute(db, "UPDATE mail SET answer = coalesce(answer, ?2) WHERE id = ?1", id, body);
@@ -204,7 +204,7 @@ void SqlNodes::answer(model::MailId id, std::string body, Answer<Unit> done) {
 }
 
 // What was given goes with the next question, so that an answer that is lost on its way is given again.
-void SqlNodes::answers(Answer<std::vector<MailAnswer>> done) {
+void SqlNodes::answers(Done<std::vector<MailAnswer>> done) {
   write(std::move(done), [this](Connection& db) -> Result<std::vector<MailAnswer>> {
     for (const auto id : given_) execute(db, "DELETE FROM mail WHERE id = ?", id);
     std::vector<MailAnswer> found;
@@ -220,7 +220,7 @@ void SqlNodes::answers(Answer<std::vector<MailAnswer>> done) {
   });
 }
 
-void SqlNodes::withdraw(model::MailId id, Answer<Unit> done) {
+void SqlNodes::withdraw(model::MailId id, Done<Unit> done) {
   write(std::move(done), [this, id](Connection& db) -> Result<Unit> {
     execute(db, "DELETE FROM mail WHERE id = ? AND sender = ?", id, self_);
     return Unit{};
@@ -229,12 +229,12 @@ void SqlNodes::withdraw(model::MailId id, Answer<Unit> done) {
 
 // ── runs that wait ──────────────────────────────────────────────────────────────────────────────
 
-void SqlNodes::held_elsewhere(Answer<std::vector<HeldElsewhere>> done) {
-  desk_.read(std::move(done), [self = self_](Connection& db) { return read_held(db, self); });
+void SqlNodes::held_elsewhere(Done<std::vector<HeldElsewhere>> done) {
+  database_.read(std::move(done), [self = self_](Connection& db) { return read_held(db, self); });
 }
 
-void SqlNodes::claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) {
-  desk_.write(std::move(done), [&open = open_runs_, self = self_, wanted = std::move(wanted)](Connection& db) {
+void SqlNodes::claim(std::vector<HeldRun> wanted, Done<std::vector<model::Run>> done) {
+  database_.write(std::move(done), [&open = open_runs_, self = self_, wanted = std::move(wanted)](Connection& db) {
     return sql::claim(db, open, wanted, self);
   });
 }

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <latch>
 
-#include "store/sql_tables.h"
+#include "store/database.h"
 #include "store/sqlite_fixture.h"
 
 namespace sluice::store {
@@ -101,31 +101,30 @@ TEST_F(ReadersTest, One_reading_of_a_tenant_waits_for_one_of_another_tenant_and_
 }
 
 TEST_F(ReadersTest, A_tenant_that_has_too_much_waiting_is_refused_and_others_are_not) {
-  open_readers(query_bounds());
+  open_readers(search_bounds());
   std::latch gate(1);
   block(busy, gate);
-  for (std::size_t i = 0; i < SqlTables::queries_waiting_max; ++i) submit("busy", busy);
+  for (std::size_t i = 0; i < Database::searches_waiting_max; ++i) submit("busy", busy);
   submit("one too many", busy);
   submit("other", other);
   gate.count_down();
-  wait_for_answers(SqlTables::queries_waiting_max + 3);
+  wait_for_answers(Database::searches_waiting_max + 3);
   ASSERT_EQ(seen.refused.size(), 1U);
   EXPECT_EQ(seen.refused[0].kind, ErrorKind::denied);
   EXPECT_EQ(seen.read[2], "other");
-  EXPECT_EQ(seen.answered.size(), SqlTables::queries_waiting_max + 2);
+  EXPECT_EQ(seen.answered.size(), Database::searches_waiting_max + 2);
 }
 
 class SearchTest : public SqliteFiles {
  public:
-  void open_with(int64_t table_query_ms_max) {
+  void open_with(int64_t search_ms_max) {
     store_.reset();
-    store_ =
-        SqliteStore::open({.path = path, .table_query_ms_max_for_test = table_query_ms_max}, 1, loop_, metrics).take();
+    store_ = SqliteStore::open({.path = path, .search_ms_max_for_test = search_ms_max}, 1, loop_, metrics).take();
   }
   template <typename T, typename... Given, typename... Sent>
-  Result<T> ask_tables(void (Tables::*operation)(Given...), Sent... sent) {
+  Result<T> ask_tables(void (*operation)(Database&, Given...), Sent... sent) {
     std::optional<Result<T>> answer;
-    (store_->tables().*operation)(std::move(sent)..., [&](Result<T> result) { answer.emplace(std::move(result)); });
+    operation(store_->database(), std::move(sent)..., [&](Result<T> result) { answer.emplace(std::move(result)); });
     EXPECT_TRUE(loop_.run_until([&] { return answer.has_value(); }));
     return std::move(*answer);
   }
@@ -138,17 +137,17 @@ TEST_F(SearchTest, A_question_that_takes_too_long_is_given_up_and_says_what_to_d
                            .tenant_id = tenant,
                            .name = "cities",
                            .columns = {{"city", model::ColumnType::text, true}}};
-  ASSERT_TRUE(ask_tables<Unit>(&Tables::create, table));
+  ASSERT_TRUE(ask_tables<Unit>(&store::create_table, table));
   const model::TableRow row{.id = make_id<model::TableRowId>(), .cells = R"({"city":"Rome"})"};
-  ASSERT_TRUE(ask_tables<Unit>(&Tables::insert, tenant, table.id, std::vector{row}));
-  const auto found = ask_tables<FoundRows>(&Tables::query, tenant, table.id, model::TableQuery{});
+  ASSERT_TRUE(ask_tables<Unit>(&store::insert_rows, tenant, table.id, std::vector{row}));
+  const auto found = ask_tables<FoundRows>(&store::query_table, tenant, table.id, model::TableQuery{});
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().kind, ErrorKind::invalid);
   EXPECT_NE(found.error().what.find(table.id.text()), std::string::npos) << found.error().what;
   EXPECT_NE(found.error().what.find("compare with fewer values"), std::string::npos) << found.error().what;
 
   open_with(60'000);
-  const auto all = ask_tables<FoundRows>(&Tables::query, tenant, table.id, model::TableQuery{});
+  const auto all = ask_tables<FoundRows>(&store::query_table, tenant, table.id, model::TableQuery{});
   ASSERT_TRUE(all);
   EXPECT_EQ(all.value().total, 1);
 }

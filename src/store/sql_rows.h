@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "store/no_such.h"
+#include "journal/run_rules.h"
+#include "store/questions.h"
 #include "store/room.h"
 #include "store/sql_query.h"
-#include "store/store.h"
 
 namespace sluice::store {
+
+using journal::no_such;
 
 // Each reads the columns of its table, in the table's order.
 int64_t read_row(Query& query, model::Tenant& tenant);

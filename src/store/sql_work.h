@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "store/questions.h"
 #include "store/sql_connection.h"
-#include "store/store.h"
+#include "world/world.h"
 
 namespace sluice::store {
 

@@ -7,8 +7,9 @@ namespace sqlite_damage_test {
 class SqliteDamage : public UpkeepTest {
  protected:
   void expect_others_served() {
-    EXPECT_EQ(get(&Store::journal, over.run.id, model::Position{0}, std::size_t{1'000'000}).events.size(), 4u);
-    EXPECT_EQ(get(&Store::journal, sealed.run.id, model::Position{0}, std::size_t{1'000'000}).events.size(), 4u);
+    EXPECT_EQ(get(&journal::Journal::read, over.run.id, model::Position{0}, std::size_t{1'000'000}).events.size(), 4u);
+    EXPECT_EQ(get(&journal::Journal::read, sealed.run.id, model::Position{0}, std::size_t{1'000'000}).events.size(),
+              4u);
     accepted(tenant, make_conversation(tenant).id);
   }
 };
@@ -17,7 +18,8 @@ TEST_F(SqliteDamage, A_store_opens_when_an_unfinished_runs_list_of_rows_is_damag
   fill();
   tell(path, "UPDATE runs SET journal_rows = x'80' WHERE number = 3");
   open();
-  EXPECT_EQ(refused(&Store::journal, unfinished.run.id, model::Position{0}, std::size_t{1000}), ErrorKind::corrupt);
+  EXPECT_EQ(refused(&journal::Journal::read, unfinished.run.id, model::Position{0}, std::size_t{1000}),
+            ErrorKind::corrupt);
   expect_others_served();
 }
 
@@ -28,7 +30,7 @@ TEST_F(SqliteDamage, An_unfinished_run_with_a_damaged_row_does_not_hide_the_othe
   store_.reset();
   tell(path, "UPDATE runs SET state = 'asleep' WHERE number = 3");
   open();
-  const auto runs = get(&Store::unfinished_runs).runs;
+  const auto runs = get(&journal::Journal::unfinished_runs).runs;
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].id, other.run.id);
   expect_others_served();
@@ -41,11 +43,11 @@ TEST_F(SqliteDamage, A_page_in_the_middle_of_the_journal_costs_only_whose_rows_w
   for (int i = 0; i < 30; ++i) {
     runs.push_back(accepted(tenant, make_conversation(tenant).id));
     const auto& run = runs.back().run;
-    get(&Store::append, Append{.run = run.id,
-                               .epoch = run.epoch,
-                               .head = run.head,
-                               .events = {{model::EventKind::started, {6100}, ""},
-                                          {model::EventKind::text, {6200}, std::string(1500, 'z')}}});
+    get(&journal::Journal::append, Append{.run = run.id,
+                                          .epoch = run.epoch,
+                                          .head = run.head,
+                                          .events = {{model::EventKind::started, {6100}, ""},
+                                                     {model::EventKind::text, {6200}, std::string(1500, 'z')}}});
   }
   store_.reset();
   auto file = bytes_of_file(path);
@@ -57,12 +59,12 @@ TEST_F(SqliteDamage, A_page_in_the_middle_of_the_journal_costs_only_whose_rows_w
   std::ofstream(path, std::ios::binary) << file;
 
   open();
-  const auto unfinished_runs = get(&Store::unfinished_runs).runs;
+  const auto unfinished_runs = get(&journal::Journal::unfinished_runs).runs;
   EXPECT_EQ(unfinished_runs.size(), 30u);
-  for (const auto& run : unfinished_runs) get(&Store::take_over, run.id, run.epoch);
+  for (const auto& run : unfinished_runs) get(&journal::Journal::take_over, run.id, run.epoch);
   int damaged = 0;
   for (const auto& run : runs) {
-    const auto page = ask(&Store::journal, run.run.id, model::Position{0}, std::size_t{1'000'000});
+    const auto page = ask(&journal::Journal::read, run.run.id, model::Position{0}, std::size_t{1'000'000});
     if (page && page.value().events.size() == 3) continue;
     ++damaged;
   }

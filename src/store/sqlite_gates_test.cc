@@ -23,23 +23,23 @@ TEST_F(SqliteFiles, A_database_of_the_second_schema_is_brought_up_to_date_with_w
   const auto conversation = make_conversation(tenant);
   const auto begun = accepted(tenant, conversation.id);
   const model::ApproverKey key{.id = make_id<model::ApproverKeyId>(), .tenant_id = tenant, .material = "m"};
-  get(&Store::create_approver_key, key);
+  get(&store::create_approver_key, key);
   store_.reset();
   tell(path, back_to_fourth);
   tell(path, back_to_third);
   tell(path, back_to_second);
   open();
-  EXPECT_EQ(get(&Store::tenant, tenant).limits, model::TenantLimits{});
-  EXPECT_FALSE(get(&Store::tenant, tenant).require_bound_decisions);
-  EXPECT_FALSE(get(&Store::tenant, tenant).webhook_url);
-  EXPECT_TRUE(get(&Store::default_agent, tenant).policy.empty());
-  EXPECT_FALSE(get(&Store::default_agent, tenant).model.key_alias);
-  EXPECT_EQ(get(&Store::conversation, tenant, conversation.id).runtime, model::Runtime{"native"});
-  EXPECT_EQ(get(&Store::conversation, tenant, conversation.id).metadata, conversation.metadata);
-  EXPECT_EQ(get(&Store::approver_key, tenant, key.id).material, "m");
+  EXPECT_EQ(get(&store::tenant, tenant).limits, model::TenantLimits{});
+  EXPECT_FALSE(get(&store::tenant, tenant).require_bound_decisions);
+  EXPECT_FALSE(get(&store::tenant, tenant).webhook_url);
+  EXPECT_TRUE(get(&store::default_agent, tenant).policy.empty());
+  EXPECT_FALSE(get(&store::default_agent, tenant).model.key_alias);
+  EXPECT_EQ(get(&store::conversation, tenant, conversation.id).runtime, model::Runtime{"native"});
+  EXPECT_EQ(get(&store::conversation, tenant, conversation.id).metadata, conversation.metadata);
+  EXPECT_EQ(get(&store::approver_key, tenant, key.id).material, "m");
   const auto park = a_park(*this, begun);
-  get(&Store::append, park);
-  EXPECT_EQ(get(&Store::open_approval, begun.run.id).id, park.approval->id);
+  get(&journal::Journal::append, park);
+  EXPECT_EQ(get(&store::open_approval, begun.run.id).id, park.approval->id);
 }
 
 TEST_F(SqliteFiles, A_database_of_the_third_schema_is_brought_up_to_date_with_what_is_in_it) {
@@ -50,13 +50,13 @@ TEST_F(SqliteFiles, A_database_of_the_third_schema_is_brought_up_to_date_with_wh
   tell(path, back_to_fourth);
   tell(path, back_to_third);
   open();
-  EXPECT_FALSE(get(&Store::tenant, tenant).agui_unsigned_approvals);
-  EXPECT_EQ(get(&Store::default_agent, tenant).kit, model::AgentKit{});
-  EXPECT_EQ(get(&Store::conversation, tenant, conversation.id).runtime.agent_type, "native");
+  EXPECT_FALSE(get(&store::tenant, tenant).agui_unsigned_approvals);
+  EXPECT_EQ(get(&store::default_agent, tenant).kit, model::AgentKit{});
+  EXPECT_EQ(get(&store::conversation, tenant, conversation.id).runtime.agent_type, "native");
   auto made = a_run(tenant, conversation.id);
   made.agui = AguiRun{.thread_id = "t", .run_id = "r"};
   const auto begun = accepted(made);
-  EXPECT_EQ(get(&Store::agui_run, tenant, "t", "r").run, begun.run.id);
+  EXPECT_EQ(get(&store::agui_run, tenant, "t", "r").run, begun.run.id);
 }
 
 TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_a_name) {
@@ -64,12 +64,12 @@ TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_a_name) {
   const auto tenant = make_tenant();
   auto made = a_run(tenant, make_conversation(tenant).id);
   made.agui = AguiRun{.thread_id = "t", .run_id = std::string(500'000, 'x')};
-  EXPECT_EQ(refused(&Store::accept, made), ErrorKind::overloaded);
-  EXPECT_EQ(refused(&Store::thread, tenant, "t"), ErrorKind::not_found);
-  EXPECT_TRUE(get(&Store::unfinished_runs).runs.empty());
+  EXPECT_EQ(refused(&journal::Journal::accept, made), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&store::thread, tenant, "t"), ErrorKind::not_found);
+  EXPECT_TRUE(get(&journal::Journal::unfinished_runs).runs.empty());
   made.agui->run_id = "r";
   const auto begun = accepted(made);
-  EXPECT_EQ(get(&Store::agui_run, tenant, "t", "r").run, begun.run.id);
+  EXPECT_EQ(get(&store::agui_run, tenant, "t", "r").run, begun.run.id);
 }
 
 // I-14: an answer means that the disk has it.
@@ -78,14 +78,14 @@ TEST_F(SqliteFiles, A_gate_that_was_answered_is_there_when_the_process_dies_the_
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
   const auto park = a_park(*this, begun);
-  get(&Store::append, park);
+  get(&journal::Journal::append, park);
   const auto copy = folder.file("copy.db");
   std::filesystem::copy_file(path, copy);
   std::filesystem::copy_file(path + "-wal", copy + "-wal");
   store_ = std::move(try_to_open(copy)).take();
-  EXPECT_EQ(get(&Store::open_approval, begun.run.id).id, park.approval->id);
-  EXPECT_EQ(get(&Store::unfinished_runs).runs.at(0).state, model::RunState::parked);
-  EXPECT_EQ(get(&Store::audit, tenant, int64_t{0}, 10).size(), 1U);
+  EXPECT_EQ(get(&store::open_approval, begun.run.id).id, park.approval->id);
+  EXPECT_EQ(get(&journal::Journal::unfinished_runs).runs.at(0).state, model::RunState::parked);
+  EXPECT_EQ(get(&store::audit, tenant, int64_t{0}, 10).size(), 1U);
 }
 
 TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_a_gate) {
@@ -94,12 +94,12 @@ TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_a_gate) {
   const auto begun = accepted(tenant, make_conversation(tenant).id);
   auto park = a_park(*this, begun);
   park.audit[0].detail = std::string(500'000, 'x');  // the last thing that is written
-  EXPECT_EQ(refused(&Store::append, park), ErrorKind::overloaded);
-  EXPECT_EQ(refused(&Store::open_approval, begun.run.id), ErrorKind::not_found);
-  EXPECT_EQ(get(&Store::run, tenant, begun.run.id).state, model::RunState::accepted);
+  EXPECT_EQ(refused(&journal::Journal::append, park), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&store::open_approval, begun.run.id), ErrorKind::not_found);
+  EXPECT_EQ(get(&store::run, tenant, begun.run.id).state, model::RunState::accepted);
   park.audit[0].detail = "{}";
-  get(&Store::append, park);
-  EXPECT_EQ(get(&Store::audit, tenant, int64_t{0}, 10).at(0).number, 1) << "no gap where the other would have been";
+  get(&journal::Journal::append, park);
+  EXPECT_EQ(get(&store::audit, tenant, int64_t{0}, 10).at(0).number, 1) << "no gap where the other would have been";
 }
 
 // I-17: also what lay on pages of its own, which SQLite would otherwise keep as they are until they are used again.
@@ -119,13 +119,13 @@ TEST_F(SqliteFiles, Destroyed_secrets_are_no_longer_in_the_file) {
   };
   for (const auto& sealed : {small, large}) {
     const model::SealedSecret secret{.tenant_id = tenant, .owner = conversation.ulid, .alias = "A", .sealed = sealed};
-    get(&Store::put_secrets, std::vector{secret}, std::vector<model::AuditEntry>{});
+    get(&store::put_secrets, std::vector{secret}, std::vector<model::AuditEntry>{});
     EXPECT_TRUE(in_file(sealed.substr(0, 21)));
   }
   EXPECT_FALSE(in_file(small)) << "replaced";
   ConversationPatch patch;
   patch.status = model::ConversationStatus::archived;
-  get(&Store::update_conversation, tenant, conversation, patch, Timestamp{1});
+  get(&store::update_conversation, tenant, conversation, patch, Timestamp{1});
   EXPECT_FALSE(in_file("large-seal"));
 }
 

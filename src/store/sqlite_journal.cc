@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "store/sql_objects.h"
+#include "store/sql_parts.h"
 #include "store/sql_rows.h"
 #include "store/sqlite_runs.h"
 

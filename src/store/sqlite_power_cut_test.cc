@@ -33,7 +33,7 @@ class PowerCut : public SqliteFiles {
     return reader;
   }
   bool is_there(model::TenantId tenant, model::ConversationId conversation) {
-    return static_cast<bool>(ask(&Store::conversation, tenant, conversation));
+    return static_cast<bool>(ask(&store::conversation, tenant, conversation));
   }
 
   ForgetfulDisk disk;
@@ -44,19 +44,19 @@ TEST_F(PowerCut, What_is_confirmed_after_a_failed_sync_of_the_log_outlives_a_pow
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
   // A commit that nobody waits to be on the disk: it is in the log, and the sync that fails was to write it.
-  get(&Store::append, Append{.run = begun.run.id,
-                             .epoch = begun.run.epoch,
-                             .head = begun.run.head,
-                             .events = {{model::EventKind::text, {7000}, "flow"}}});
+  get(&journal::Journal::append, Append{.run = begun.run.id,
+                                        .epoch = begun.run.epoch,
+                                        .head = begun.run.head,
+                                        .events = {{model::EventKind::text, {7000}, "flow"}}});
   disk.fail_next_sync("-wal");
-  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{a_conversation(tenant), "", {}}),
+  EXPECT_EQ(refused(&journal::Journal::create_conversation, NewConversation{a_conversation(tenant), "", {}}),
             ErrorKind::unavailable);
   ASSERT_TRUE(disk.has_failed());
-  get(&Store::reopen);
+  get(&journal::Journal::reopen);
   const auto confirmed = make_conversation(tenant).id;
   cut_power();
   EXPECT_TRUE(is_there(tenant, confirmed));
-  EXPECT_EQ(get(&Store::journal, begun.run.id, model::Position{1}, std::size_t{1000}).events.size(), 1U);
+  EXPECT_EQ(get(&journal::Journal::read, begun.run.id, model::Position{1}, std::size_t{1000}).events.size(), 1U);
 }
 
 TEST_F(PowerCut, Pages_that_were_moved_before_a_failed_sync_of_the_database_outlive_a_power_cut) {
@@ -67,7 +67,7 @@ TEST_F(PowerCut, Pages_that_were_moved_before_a_failed_sync_of_the_database_outl
     for (int i = 0; i < count; ++i) {
       auto large = a_conversation(tenant);
       large.title = std::string(1500, 't');
-      if (ask(&Store::create_conversation, NewConversation{large, "", {}})) made.push_back(large.id);
+      if (ask(&journal::Journal::create_conversation, NewConversation{large, "", {}})) made.push_back(large.id);
     }
   };
   // The second one begins after commits that the first one keeps in the log; when only the second is left, the log is
@@ -80,9 +80,9 @@ TEST_F(PowerCut, Pages_that_were_moved_before_a_failed_sync_of_the_database_outl
   disk.fail_next_sync("sluice.db");
   sqlite3_close(second);
   for (int i = 0; i < 100 && !disk.has_failed(); ++i) write(1);
-  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{a_conversation(tenant), "", {}}),
+  EXPECT_EQ(refused(&journal::Journal::create_conversation, NewConversation{a_conversation(tenant), "", {}}),
             ErrorKind::unavailable);
-  get(&Store::reopen);
+  get(&journal::Journal::reopen);
   write(60);
   cut_power();
   EXPECT_GE(made.size(), 80U);

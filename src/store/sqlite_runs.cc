@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "journal/run_rules.h"
 #include "store/patch.h"
-#include "store/run_rules.h"
-#include "store/sql_bags.h"
-#include "store/sql_gates.h"
-#include "store/sql_records.h"
+#include "store/sql_parts.h"
 #include "store/sql_rows.h"
-#include "store/sql_threads.h"
 
 namespace sluice::store::sql {
 
@@ -27,6 +24,7 @@ int64_t insert_message(Connection& db, const model::Message& message, int64_t co
 
 // The number of the row; 0 when there is nothing to keep.
 int64_t insert_batch(Connection& db, int64_t run, const std::vector<model::RunEvent>& events, model::Position last) {
+  SLUICE_CHECK(last.value >= events.size());
   if (events.empty()) return 0;
   return insert_numbered(db, "INSERT INTO journal VALUES (NULL, ?, ?, ?)", run, last.value,
                          Blob{model::encode_batch(events)});
@@ -34,7 +32,7 @@ int64_t insert_batch(Connection& db, int64_t run, const std::vector<model::RunEv
 
 // What a message is decided by, and the number of the conversation that it goes to; 0 of one that is yet to be made.
 struct Looked {
-  AcceptLooks looks;
+  journal::AcceptLooks looks;
   int64_t conversation = 0;
 };
 
@@ -55,7 +53,8 @@ Looked look_for(Connection& db, const NewRun& made) {
   auto& looks = looked.looks;
   if (made.idempotency) {
     if (auto kept = find_key(db, *made.idempotency, made.run.created_at)) {
-      looks.key = KnownKey{std::move(kept->request_sha256), run_numbered(db, kept->run.value_or(0)), std::nullopt};
+      looks.key =
+          journal::KnownKey{std::move(kept->request_sha256), run_numbered(db, kept->run.value_or(0)), std::nullopt};
       return looked;
     }
   }
@@ -87,6 +86,8 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   if (auto* outcome = std::get_if<AcceptOutcome>(&decided.value())) return std::move(*outcome);
   auto& accepted = std::get<Accepted>(decided.value());
   const auto& run = accepted.run;
+  SLUICE_CHECK(run.head.value == made.events.size());
+  SLUICE_CHECK(made.conversation.has_value() == (looked.conversation == 0));
   auto number = looked.conversation;
   if (number == 0) {
     number = insert_conversation(db, accepted.conversation);
@@ -101,6 +102,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   if (const int64_t row = insert_batch(db, open.number, made.events, run.head); row > 0) {
     open.rows.add(row, made.events.size());
   }
+  SLUICE_CHECK(db.failure() || open.rows.head() == run.head);
   execute(
       db,
       "INSERT INTO runs (number, id, tenant_id, conversation_id, user_message_id, message_id, agent_id, state, epoch, "
@@ -129,15 +131,16 @@ Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append
   run.state = open->state;
   run.epoch = open->epoch;
   run.head = open->rows.head();
-  if (auto refused = refusal(append, run)) return *std::move(refused);
+  const auto decided = decide(append, run);
+  if (!decided) return decided.error();
   if (auto refused = refusal_of_gate(db, append)) return *std::move(refused);
   if (auto refused = refusal_of_names(db, append.agui)) return *std::move(refused);
-  apply(append, run);
-  SLUICE_CHECK(run.head.value == append.head.value + append.events.size());
+  run = decided.value();
 
   const int64_t row = insert_batch(db, open->number, append.events, run.head);
   if (db.failure()) return row;  // the group will be rolled back
   if (row > 0) open_runs.add_row(append.run, row, append.events.size());
+  SLUICE_CHECK(open->rows.head() == run.head);
   if (append.assistant_message) {
     execute(db, "UPDATE messages SET status = ?, json = ? WHERE number = ?", append.assistant_message->status,
             model::to_json(*append.assistant_message), open->message);
@@ -160,13 +163,14 @@ Result<int64_t> append(Connection& db, OpenRuns& open_runs, const Append& append
 namespace {
 
 void pass_on(Connection& db, OpenRuns& open_runs, model::Run& run, model::NodeId to) {
-  store::pass_on(run, to);
+  journal::pass_on(run, to);
   const auto number = find_number(db, "SELECT number FROM runs WHERE id = ?", run.id);
   execute(db, "UPDATE runs SET epoch = ? WHERE number = ?", run.epoch.value, number);
   keep_node(db, to, number.value_or(0));
   const auto* open = open_runs.find(run.id);
   if (open == nullptr || db.failure()) return;
   open_runs.set_epoch(run.id, run.epoch);
+  SLUICE_CHECK(open->epoch == run.epoch);
   run.head = open->rows.head();
 }
 
@@ -177,7 +181,7 @@ Result<model::Run> take_over(Connection& db, OpenRuns& open_runs, model::RunId r
   if (!found) return no_such("run");
   const auto* open = open_runs.find(run);
   SLUICE_CHECK(open == nullptr || open->epoch == found->epoch);  // a takeover writes both
-  if (auto refused = refusal_of_takeover(*found, takeover.seen)) return *std::move(refused);
+  if (auto refused = journal::refusal_of_takeover(*found, takeover.seen)) return *std::move(refused);
   pass_on(db, open_runs, *found, takeover.by);
   return *std::move(found);
 }
@@ -196,6 +200,7 @@ Result<std::vector<model::Run>> claim(Connection& db, OpenRuns& open_runs, const
   std::vector<model::Run> claimed;
   for (auto& [number, run] : found) {
     pass_on(db, open_runs, run, by);
+    SLUICE_CHECK(run.node == by && run.state == model::RunState::held);
     claimed.push_back(std::move(run));
   }
   return claimed;

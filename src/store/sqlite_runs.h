@@ -1,4 +1,4 @@
-// Runs and their journals in a SQLite database that one server uses. As in sql_records.h, each function is one
+// Runs and their journals in a SQLite database that one server uses. Each function is one
 // operation.
 #pragma once
 

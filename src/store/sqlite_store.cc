@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/sql_parts.h"
 #include "store/sqlite_runs.h"
 
 namespace sluice::store {
@@ -33,10 +34,10 @@ Result<std::unique_ptr<Store>> SqliteStore::open(SqliteWriting options, int read
   auto locked = lock_database(options.path);
   if (!locked) return std::move(locked.error()).in(doing);
   auto file = std::make_unique<File>(options.path);
-  const auto table_query_ms_max = options.table_query_ms_max_for_test.value_or(SqlTables::query_ms_max_by_default);
+  const auto search_ms_max = options.search_ms_max_for_test.value_or(Database::search_ms_max_by_default);
   auto side = SqliteWriteSide::open(std::move(options), metrics);
   if (!side) return std::move(side.error()).in(doing);
-  Parts parts{.lock = std::move(locked).take(), .table_query_ms_max = table_query_ms_max};
+  Parts parts{.lock = std::move(locked).take(), .search_ms_max = search_ms_max};
   parts.open_runs = &side.value()->open_runs();
   parts.side = std::move(side).take();
   for (int i = 0; i < std::max(1, reader_count); ++i) {
@@ -55,8 +56,7 @@ Result<std::shared_ptr<Connection>> SqliteStore::File::open_reader() const {
 }
 
 SqliteStore::SqliteStore(Parts parts, world::Loop& loop, world::Metrics& metrics)
-    : SqlStore(desk_, parts.table_query_ms_max),
-      loop_(loop),
+    : loop_(loop),
       lock_(std::move(parts.lock)),
       is_alone_(parts.is_alone),
       side_(std::move(parts.side)),
@@ -65,11 +65,18 @@ SqliteStore::SqliteStore(Parts parts, world::Loop& loop, world::Metrics& metrics
       postman_(loop),
       writer_(*side_, postman_, metrics, parts.executors),
       readers_(std::move(parts.readers), *file_, writer_, postman_, {}, parts.executors),
-      searchers_(opened_when_needed(1), *file_, writer_, postman_, query_bounds(), parts.executors),
+      searchers_(opened_when_needed(1), *file_, writer_, postman_, search_bounds(), parts.executors),
+      database_(writer_, readers_, searchers_, Database::Sharing::alone, parts.search_ms_max),
       nodes_({}, loop),
       tidying_(tidy_side_, writer_, readers_, metrics) {}
 
 // ── runs and their journals ──
+
+void SqliteStore::create_conversation(NewConversation made, Done<ConversationOutcome> done) {
+  const auto whose = made.conversation.tenant_id;
+  database_.write(whose, std::move(done),
+                  [made = std::move(made)](Connection& db) { return sql::create_conversation(db, made); });
+}
 
 // Events become Committed when the answer is told, which is after the commit and needs no copy.
 class SqliteStore::AcceptWork final : public Work {
@@ -151,7 +158,7 @@ void SqliteStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run
     if (taken.value().rows && is_alone_) open_rows_[taken.value().run.id] = *std::move(taken.value().rows);
     done(std::move(taken.value().run));
   };
-  write(std::move(noted), [this, run, seen, self = nodes().self()](Connection& db) -> Result<TakenOver> {
+  database_.write(std::move(noted), [this, run, seen, self = nodes().self()](Connection& db) -> Result<TakenOver> {
     auto taken = sql::take_over(db, open_runs_, run, {seen, self});
     if (!taken) return taken.error();
     const auto* open = open_runs_.find(run);
@@ -159,17 +166,18 @@ void SqliteStore::take_over(model::RunId run, model::Epoch seen, Done<model::Run
   });
 }
 
-void SqliteStore::journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
+void SqliteStore::read(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) {
   std::optional<sql::KnownRows> known;
   if (const auto open = open_rows_.find(run); open != open_rows_.end()) {
     known = sql::rows_for_page(open->second, after, bytes_max);
   }
-  read(run, std::move(done),
-       [this, run, known = std::move(known), after, bytes_max](Connection& db) -> Result<JournalPage> {
-         auto slice = sql::journal(db, unpacked_rows_, run, known, after, bytes_max);
-         if (!slice) return slice.error();
-         return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
-       });
+  database_.read(
+      run, std::move(done),
+      [this, run, known = std::move(known), after, bytes_max](Connection& db) -> Result<JournalPage> {
+        auto slice = sql::journal(db, unpacked_rows_, run, known, after, bytes_max);
+        if (!slice) return slice.error();
+        return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
+      });
 }
 
 void SqliteStore::unfinished_runs(Done<UnfinishedRuns> done) {
@@ -185,7 +193,7 @@ void SqliteStore::unfinished_runs(Done<UnfinishedRuns> done) {
 }
 
 void SqliteStore::carried_runs(Done<std::vector<model::RunId>> done) {
-  read(std::move(done), [self = nodes().self()](Connection& db) { return sql::carried_runs(db, self); });
+  database_.read(std::move(done), [self = nodes().self()](Connection& db) { return sql::carried_runs(db, self); });
 }
 
 // ── the store itself ──

@@ -2,27 +2,29 @@
 // it of other parts (simulated_store.h), and run the same code.
 #pragma once
 
+#include "store/database.h"
 #include "store/file_lock.h"
 #include "store/lone_nodes.h"
-#include "store/sql_store.h"
 #include "store/sqlite_tidying.h"
 #include "store/sqlite_write_side.h"
 #include "store/unpacked_rows.h"
 
 namespace sluice::store {
 
-class SqliteStore : public SqlStore {
+class SqliteStore : public Store {
  public:
   static Result<std::unique_ptr<Store>> open(SqliteWriting options, int reader_count, world::Loop& loop,
                                              world::Metrics& metrics);
 
+  void create_conversation(NewConversation made, Done<ConversationOutcome> done) override;
   void accept(NewRun made, Done<AcceptOutcome> done) override;
   void append(Append append, Done<CommittedBatch> done) override;
   void take_over(model::RunId run, model::Epoch seen, Done<model::Run> done) override;
-  void journal(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) override;
+  void read(model::RunId run, model::Position after, std::size_t bytes_max, Done<JournalPage> done) override;
   void unfinished_runs(Done<UnfinishedRuns> done) override;
   void carried_runs(Done<std::vector<model::RunId>> done) override;
 
+  Database& database() override { return database_; }
   Nodes& nodes() override { return nodes_; }
 
   void reopen(Done<Unit> done) override;
@@ -37,13 +39,12 @@ class SqliteStore : public SqlStore {
     OpenRuns* open_runs;  // of the side
     std::unique_ptr<ReadSide> file;
     ReadConnections readers;
-    int64_t table_query_ms_max = SqlTables::query_ms_max_by_default;
+    int64_t search_ms_max = Database::search_ms_max_by_default;
     Executors executors = thread_of_its_own;
     bool is_alone = true;  // no other server writes to the database
   };
   SqliteStore(Parts parts, world::Loop& loop, world::Metrics& metrics);
 
-  SqlDesk& desk() { return desk_; }
   Postman& postman() { return postman_; }
 
  private:
@@ -75,7 +76,7 @@ class SqliteStore : public SqlStore {
   Writer writer_;
   Readers readers_;
   Readers searchers_;
-  SqlDesk desk_{writer_, readers_, searchers_};
+  Database database_;
   LoneNodes nodes_;
   Tidying tidying_;
 };

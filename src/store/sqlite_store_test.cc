@@ -16,19 +16,19 @@ TEST_F(SqliteFiles, What_was_answered_is_there_when_the_process_dies_the_next_mo
   open();
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
-  get(&Store::append, Append{.run = begun.run.id,
-                             .epoch = begun.run.epoch,
-                             .head = begun.run.head,
-                             .events = {{model::EventKind::text, {7000}, "of the flow class"}}});
+  get(&journal::Journal::append, Append{.run = begun.run.id,
+                                        .epoch = begun.run.epoch,
+                                        .head = begun.run.head,
+                                        .events = {{model::EventKind::text, {7000}, "of the flow class"}}});
   // A killed process closes nothing: its files are as they stand now.
   const auto copy = folder.file("copy.db");
   fs::copy_file(path, copy);
   fs::copy_file(path + "-wal", copy + "-wal");
   store_ = std::move(try_to_open(copy)).take();
-  const auto page = get(&Store::journal, begun.run.id, model::Position{1}, std::size_t{1000});
+  const auto page = get(&journal::Journal::read, begun.run.id, model::Position{1}, std::size_t{1000});
   ASSERT_EQ(page.events.size(), 1U);
   EXPECT_EQ(page.events[0].event().body, "of the flow class");
-  EXPECT_EQ(get(&Store::unfinished_runs).runs.at(0).head.value, 2U);
+  EXPECT_EQ(get(&journal::Journal::unfinished_runs).runs.at(0).head.value, 2U);
 }
 
 TEST_F(SqliteFiles, The_files_are_for_their_owner_only) {
@@ -78,15 +78,15 @@ TEST_F(SqliteFiles, A_database_of_the_first_schema_is_brought_up_to_date) {
        "DROP TABLE one_time_tokens; DROP TABLE files; ALTER TABLE agents DROP COLUMN skill_ids; "
        "ALTER TABLE agents DROP COLUMN environment_id; PRAGMA user_version = 1");
   open();
-  const auto agent = get(&Store::default_agent, tenant);
+  const auto agent = get(&store::default_agent, tenant);
   EXPECT_EQ(agent.name, "default");
   EXPECT_TRUE(agent.skill_ids.empty());
   EXPECT_FALSE(agent.environment_id);
   const model::Environment made{.id = make_id<model::EnvironmentId>(), .tenant_id = tenant, .name = "build"};
-  get(&Store::create_environment, made);
+  get(&store::create_environment, made);
   AgentPatch patch;
   patch.environment_id = made.id;
-  EXPECT_EQ(get(&Store::update_agent, tenant, agent.id, patch, Timestamp{5}).environment_id, made.id);
+  EXPECT_EQ(get(&store::update_agent, tenant, agent.id, patch, Timestamp{5}).environment_id, made.id);
 }
 
 TEST_F(SqliteFiles, A_database_of_the_fourth_schema_is_brought_up_to_date_with_what_is_in_it) {
@@ -97,9 +97,9 @@ TEST_F(SqliteFiles, A_database_of_the_fourth_schema_is_brought_up_to_date_with_w
   store_.reset();
   tell(path, back_to_fourth);
   open();
-  EXPECT_EQ(get(&Store::conversation, tenant, conversation.id).kind, model::ConversationKind::plain);
-  EXPECT_FALSE(get(&Store::default_agent, tenant).model.endpoint);
-  EXPECT_EQ(get(&Store::run, tenant, begun.run.id).state, begun.run.state);
+  EXPECT_EQ(get(&store::conversation, tenant, conversation.id).kind, model::ConversationKind::plain);
+  EXPECT_FALSE(get(&store::default_agent, tenant).model.endpoint);
+  EXPECT_EQ(get(&store::run, tenant, begun.run.id).state, begun.run.state);
 }
 
 TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_an_execution) {
@@ -109,11 +109,11 @@ TEST_F(SqliteFiles, A_full_disk_keeps_no_part_of_an_execution) {
   made.config_json = std::string(400'000, 'x');
   const std::vector<model::OneTimeToken> tokens{{std::string(32, 't'), model::TokenPurpose::setup, {5'000}}};
   const std::string bearer(32, 'b');
-  EXPECT_EQ(refused(&Store::create_execution, made, bearer, tokens), ErrorKind::overloaded);
-  EXPECT_EQ(refused(&Store::execution_of_bearer, bearer, Timestamp{1}), ErrorKind::denied);
+  EXPECT_EQ(refused(&store::create_execution, made, bearer, tokens), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&store::execution_of_bearer, bearer, Timestamp{1}), ErrorKind::denied);
   made.config_json = "{}";
-  get(&Store::create_execution, made, bearer, tokens);
-  EXPECT_EQ(get(&Store::redeem, made.id, model::TokenPurpose::setup, tokens[0].sha256, Timestamp{1}).execution.id,
+  get(&store::create_execution, made, bearer, tokens);
+  EXPECT_EQ(get(&store::redeem, made.id, model::TokenPurpose::setup, tokens[0].sha256, Timestamp{1}).execution.id,
             made.id);
 }
 
@@ -122,12 +122,12 @@ TEST_F(SqliteFiles, A_damaged_page_is_reported) {
   const auto tenant = make_tenant();
   const auto conversation = make_conversation(tenant).id;
   const auto begun = accepted(tenant, conversation);
-  get(&Store::append, the_end(begun));
+  get(&journal::Journal::append, the_end(begun));
   store_.reset();
   damage_table("conversations");
   open();
-  EXPECT_EQ(refused(&Store::conversation, tenant, conversation), ErrorKind::corrupt);
-  EXPECT_EQ(refused(&Store::accept, a_run(tenant, conversation)), ErrorKind::corrupt);
+  EXPECT_EQ(refused(&store::conversation, tenant, conversation), ErrorKind::corrupt);
+  EXPECT_EQ(refused(&journal::Journal::accept, a_run(tenant, conversation)), ErrorKind::corrupt);
 }
 
 TEST_F(SqliteFiles, A_second_server_on_the_same_database_is_refused) {
@@ -142,19 +142,19 @@ TEST_F(SqliteFiles, A_damaged_journal_is_reported_with_the_name_of_its_run) {
   open();
   const auto tenant = make_tenant();
   const auto begun = accepted(tenant, make_conversation(tenant).id);
-  get(&Store::append, the_end(begun));
+  get(&journal::Journal::append, the_end(begun));
   tell(path, "UPDATE journal SET batch = x'FF' WHERE last > 1");
   EXPECT_EQ(get(&Store::tidy_up, Timestamp{1}), 0) << "what cannot be read is not sealed";
-  auto page = ask(&Store::journal, begun.run.id, model::Position{0}, std::size_t{1000});
+  auto page = ask(&journal::Journal::read, begun.run.id, model::Position{0}, std::size_t{1000});
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().kind, ErrorKind::corrupt);
   EXPECT_NE(page.error().what.find(begun.run.id.text()), std::string::npos);
 
   const auto other = accepted(tenant, make_conversation(tenant).id);
-  get(&Store::append, the_end(other));
+  get(&journal::Journal::append, the_end(other));
   EXPECT_EQ(get(&Store::tidy_up, Timestamp{1}), 1);
   tell(path, "UPDATE sealed_journals SET batch_zstd = substr(batch_zstd, 1, 20)");
-  EXPECT_EQ(refused(&Store::journal, other.run.id, model::Position{0}, std::size_t{1000}), ErrorKind::corrupt);
+  EXPECT_EQ(refused(&journal::Journal::read, other.run.id, model::Position{0}, std::size_t{1000}), ErrorKind::corrupt);
 }
 
 TEST_F(SqliteFiles, A_full_disk_refuses_and_is_used_again_when_there_is_room) {
@@ -162,13 +162,13 @@ TEST_F(SqliteFiles, A_full_disk_refuses_and_is_used_again_when_there_is_room) {
   const auto tenant = make_tenant();
   auto large = a_conversation(tenant);
   large.title = std::string(300'000, 't');
-  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{large, "", {}}), ErrorKind::overloaded);
+  EXPECT_EQ(refused(&journal::Journal::create_conversation, NewConversation{large, "", {}}), ErrorKind::overloaded);
   EXPECT_TRUE(store().broken()) << "who asks whether it is ready is told";
   make_conversation(tenant);
   EXPECT_FALSE(store().broken()) << "there was room for that one";
   open(1000);
-  EXPECT_EQ(refused(&Store::conversation, tenant, large.id), ErrorKind::not_found) << "nothing was written";
-  get(&Store::create_conversation, NewConversation{large, "", {}});
+  EXPECT_EQ(refused(&store::conversation, tenant, large.id), ErrorKind::not_found) << "nothing was written";
+  get(&journal::Journal::create_conversation, NewConversation{large, "", {}});
 }
 
 TEST_F(SqliteFiles, One_that_cannot_be_written_does_not_spoil_its_group) {
@@ -218,18 +218,18 @@ TEST_F(SqliteFiles, After_a_commit_of_unknown_outcome_nothing_is_written_until_r
   SLUICE_CHECK(setrlimit(RLIMIT_FSIZE, &tight) == 0);
   auto large = a_conversation(tenant);
   large.title = std::string(300'000, 't');
-  const auto kind = refused(&Store::create_conversation, NewConversation{large, "", {}});
+  const auto kind = refused(&journal::Journal::create_conversation, NewConversation{large, "", {}});
   SLUICE_CHECK(setrlimit(RLIMIT_FSIZE, &usual) == 0);
 
   EXPECT_EQ(kind, ErrorKind::unavailable);
   EXPECT_TRUE(store().broken());
-  EXPECT_EQ(refused(&Store::create_conversation, NewConversation{a_conversation(tenant), "", {}}),
+  EXPECT_EQ(refused(&journal::Journal::create_conversation, NewConversation{a_conversation(tenant), "", {}}),
             ErrorKind::unavailable)
       << "although the disk has recovered";
-  EXPECT_EQ(get(&Store::tenant, tenant).id, tenant) << "reading goes on";
-  get(&Store::reopen);
+  EXPECT_EQ(get(&store::tenant, tenant).id, tenant) << "reading goes on";
+  get(&journal::Journal::reopen);
   EXPECT_FALSE(store().broken());
-  get(&Store::create_conversation, NewConversation{large, "", {}});
+  get(&journal::Journal::create_conversation, NewConversation{large, "", {}});
 }
 
 TEST_F(SqliteFiles, Readers_see_what_was_answered_while_others_write) {
@@ -244,15 +244,15 @@ TEST_F(SqliteFiles, Readers_see_what_was_answered_while_others_write) {
     made.run.conversation_id = made.conversation->id;
     store().accept(made, [&](Result<AcceptOutcome> outcome) {
       auto begun = std::get<Accepted>(std::move(outcome).take());
-      store().run(tenant, begun.run.id,
-                  [&](const Result<model::Run>& kept) { read += static_cast<bool>(kept) ? 1 : 0; });
+      store::run(store().database(), tenant, begun.run.id,
+                 [&](const Result<model::Run>& kept) { read += static_cast<bool>(kept) ? 1 : 0; });
       store().append(the_end(begun), [&](const auto& news) { ended += static_cast<bool>(news) ? 1 : 0; });
     });
     if (i % 50 == 0) store().reopen([](const auto&) {});
     if (i % 20 == 0) store().tidy_up({1}, [](const auto&) {});
   }
   ASSERT_TRUE(loop().run_until([&] { return read == count && ended == count; }));
-  EXPECT_TRUE(get(&Store::unfinished_runs).runs.empty());
+  EXPECT_TRUE(get(&journal::Journal::unfinished_runs).runs.empty());
 }
 
 TEST_F(SqliteFiles, The_log_does_not_grow_without_bound) {
@@ -263,7 +263,7 @@ TEST_F(SqliteFiles, The_log_does_not_grow_without_bound) {
   std::uintmax_t largest = 0;
   for (int i = 0; i < 150; ++i) {  // 30 MB
     made.id = make_id<model::ConversationId>();
-    get(&Store::create_conversation, NewConversation{made, "", {}});
+    get(&journal::Journal::create_conversation, NewConversation{made, "", {}});
     largest = std::max(largest, fs::file_size(path + "-wal"));
   }
   EXPECT_LT(largest, 20U << 20);

@@ -13,8 +13,8 @@ namespace sluice::store {
 struct SqliteWriting {
   std::string path;
   bool strict = false;
-  int64_t page_count_max_for_test = 0;  // as if the disk were full at this size; 0: it is not
-  std::optional<int64_t> table_query_ms_max_for_test = std::nullopt;  // instead of the usual one
+  int64_t page_count_max_for_test = 0;                           // as if the disk were full at this size; 0: it is not
+  std::optional<int64_t> search_ms_max_for_test = std::nullopt;  // instead of the usual one
   LogBounds log = {};
 };
 

@@ -18,36 +18,36 @@ TEST_P(StoreContract, A_tenant_is_kept_with_its_default_agent) {
                              .created_at = {123},
                              .updated_at = {456}};
   const auto agent = an_agent(id, "first");
-  get(&Store::create_tenant, tenant, agent);
+  get(&store::create_tenant, tenant, agent);
   restart();
-  EXPECT_EQ(model::to_json(get(&Store::tenant, id)), model::to_json(tenant));
+  EXPECT_EQ(model::to_json(get(&store::tenant, id)), model::to_json(tenant));
   auto kept = agent;
   kept.is_default = true;
-  EXPECT_EQ(model::to_json(get(&Store::default_agent, id)), model::to_json(kept));
-  EXPECT_EQ(refused(&Store::create_tenant, tenant, an_agent(id, "second")), ErrorKind::conflict);
-  EXPECT_EQ(refused(&Store::tenant, make_id<model::TenantId>()), ErrorKind::not_found);
+  EXPECT_EQ(model::to_json(get(&store::default_agent, id)), model::to_json(kept));
+  EXPECT_EQ(refused(&store::create_tenant, tenant, an_agent(id, "second")), ErrorKind::conflict);
+  EXPECT_EQ(refused(&store::tenant, make_id<model::TenantId>()), ErrorKind::not_found);
 }
 
 TEST_P(StoreContract, A_tenants_patch_changes_what_it_names) {
   const auto id = make_tenant("before");
-  auto patched = get(&Store::update_tenant, id, TenantPatch{.status = model::TenantStatus::suspended}, Timestamp{77});
+  auto patched = get(&store::update_tenant, id, TenantPatch{.status = model::TenantStatus::suspended}, Timestamp{77});
   EXPECT_EQ(patched.name, "before");
   EXPECT_EQ(patched.status, model::TenantStatus::suspended);
   EXPECT_EQ(patched.metadata.at("plan"), "gold");
   EXPECT_EQ(patched.updated_at.ms, 77);
-  patched = get(&Store::update_tenant, id,
+  patched = get(&store::update_tenant, id,
                 TenantPatch{.name = "after", .filler_enabled = true, .metadata = model::Metadata{}}, Timestamp{78});
-  EXPECT_EQ(model::to_json(get(&Store::tenant, id)), model::to_json(patched));
+  EXPECT_EQ(model::to_json(get(&store::tenant, id)), model::to_json(patched));
   EXPECT_EQ(patched.name, "after");
   EXPECT_TRUE(patched.metadata.empty());
-  EXPECT_EQ(refused(&Store::update_tenant, make_id<model::TenantId>(), TenantPatch{}, Timestamp{1}),
+  EXPECT_EQ(refused(&store::update_tenant, make_id<model::TenantId>(), TenantPatch{}, Timestamp{1}),
             ErrorKind::not_found);
 }
 
 TEST_P(StoreContract, Tenants_are_listed_oldest_first) {
   std::vector<model::TenantId> made;
   for (int i = 0; i < 5; ++i) made.push_back(make_tenant());
-  expect_pages(made, make_id<model::TenantId>(), [&](const auto& query) { return ask(&Store::tenants, query); });
+  expect_pages(made, make_id<model::TenantId>(), [&](const auto& query) { return ask(&store::tenants, query); });
 }
 
 // ── keys ──
@@ -60,27 +60,27 @@ TEST_P(StoreContract, A_service_key_is_found_by_the_hash_of_its_secret) {
                               .secret_sha256 = std::string(32, '\0'),
                               .hint = "x9Yz",
                               .created_at = {5}};
-  get(&Store::create_service_key, key);
-  auto found = get(&Store::find_service_key, key.secret_sha256);
+  get(&store::create_service_key, key);
+  auto found = get(&store::find_service_key, key.secret_sha256);
   EXPECT_EQ(found.key.id, key.id);
   EXPECT_EQ(found.key.hint, "x9Yz");
   EXPECT_EQ(found.key.secret_sha256, key.secret_sha256);
   EXPECT_EQ(found.tenant.id, tenant);
-  EXPECT_EQ(refused(&Store::find_service_key, std::string(32, 'x')), ErrorKind::not_found);
+  EXPECT_EQ(refused(&store::find_service_key, std::string(32, 'x')), ErrorKind::not_found);
 
-  EXPECT_EQ(get(&Store::revoke_service_key, tenant, key.id, Timestamp{50}).revoked_at, Timestamp{50});
-  EXPECT_EQ(get(&Store::revoke_service_key, tenant, key.id, Timestamp{60}).revoked_at, Timestamp{50});
-  get(&Store::update_tenant, tenant, TenantPatch{.status = model::TenantStatus::suspended}, Timestamp{70});
-  found = get(&Store::find_service_key, key.secret_sha256);
+  EXPECT_EQ(get(&store::revoke_service_key, tenant, key.id, Timestamp{50}).revoked_at, Timestamp{50});
+  EXPECT_EQ(get(&store::revoke_service_key, tenant, key.id, Timestamp{60}).revoked_at, Timestamp{50});
+  get(&store::update_tenant, tenant, TenantPatch{.status = model::TenantStatus::suspended}, Timestamp{70});
+  found = get(&store::find_service_key, key.secret_sha256);
   EXPECT_EQ(found.key.revoked_at, Timestamp{50});
   EXPECT_EQ(found.tenant.status, model::TenantStatus::suspended);
 
   auto twin = key;
   twin.id = make_id<model::ServiceKeyId>();
-  EXPECT_EQ(refused(&Store::create_service_key, twin), ErrorKind::conflict);
+  EXPECT_EQ(refused(&store::create_service_key, twin), ErrorKind::conflict);
   twin.tenant_id = make_id<model::TenantId>();
-  EXPECT_EQ(refused(&Store::create_service_key, twin), ErrorKind::not_found);
-  EXPECT_EQ(refused(&Store::revoke_service_key, make_tenant("other"), key.id, Timestamp{1}), ErrorKind::not_found);
+  EXPECT_EQ(refused(&store::create_service_key, twin), ErrorKind::not_found);
+  EXPECT_EQ(refused(&store::revoke_service_key, make_tenant("other"), key.id, Timestamp{1}), ErrorKind::not_found);
 }
 
 TEST_P(StoreContract, Keys_are_listed_oldest_first_for_their_tenant_only) {
@@ -91,19 +91,19 @@ TEST_P(StoreContract, Keys_are_listed_oldest_first_for_their_tenant_only) {
   for (int i = 0; i < 5; ++i) {
     service_keys.push_back(make_id<model::ServiceKeyId>());
     approver_keys.push_back(make_id<model::ApproverKeyId>());
-    get(&Store::create_service_key, model::ServiceKey{.id = service_keys.back(),
+    get(&store::create_service_key, model::ServiceKey{.id = service_keys.back(),
                                                       .tenant_id = tenant,
                                                       .secret_sha256 = std::string(32, static_cast<char>('a' + i))});
-    get(&Store::create_approver_key, model::ApproverKey{.id = approver_keys.back(), .tenant_id = tenant});
+    get(&store::create_approver_key, model::ApproverKey{.id = approver_keys.back(), .tenant_id = tenant});
   }
   expect_pages(service_keys, make_id<model::ServiceKeyId>(),
-               [&](const auto& query) { return ask(&Store::service_keys, tenant, query); });
+               [&](const auto& query) { return ask(&store::service_keys, tenant, query); });
   expect_pages(approver_keys, make_id<model::ApproverKeyId>(),
-               [&](const auto& query) { return ask(&Store::approver_keys, tenant, query); });
-  EXPECT_TRUE(get(&Store::service_keys, other, PageQuery<model::ServiceKeyId>{}).rows.empty());
-  EXPECT_EQ(refused(&Store::service_keys, other, PageQuery<model::ServiceKeyId>{.starting_after = service_keys[0]}),
+               [&](const auto& query) { return ask(&store::approver_keys, tenant, query); });
+  EXPECT_TRUE(get(&store::service_keys, other, PageQuery<model::ServiceKeyId>{}).rows.empty());
+  EXPECT_EQ(refused(&store::service_keys, other, PageQuery<model::ServiceKeyId>{.starting_after = service_keys[0]}),
             ErrorKind::not_found);
-  EXPECT_EQ(refused(&Store::approver_keys, make_id<model::TenantId>(), PageQuery<model::ApproverKeyId>{}),
+  EXPECT_EQ(refused(&store::approver_keys, make_id<model::TenantId>(), PageQuery<model::ApproverKeyId>{}),
             ErrorKind::not_found);
 }
 
@@ -115,38 +115,38 @@ TEST_P(StoreContract, An_approver_key_is_kept_whole_and_revoked_once) {
                                .algorithm = model::SignatureAlgorithm::ed25519,
                                .material = std::string("\0\xFF raw", 6),
                                .created_at = {9}};
-  get(&Store::create_approver_key, key);
+  get(&store::create_approver_key, key);
   restart();
-  const auto kept = get(&Store::approver_keys, tenant, PageQuery<model::ApproverKeyId>{}).rows.at(0);
+  const auto kept = get(&store::approver_keys, tenant, PageQuery<model::ApproverKeyId>{}).rows.at(0);
   EXPECT_EQ(kept.name, "boss");
   EXPECT_EQ(kept.algorithm, model::SignatureAlgorithm::ed25519);
   EXPECT_EQ(kept.material, key.material);
   EXPECT_FALSE(kept.revoked_at.has_value());
-  EXPECT_EQ(get(&Store::revoke_approver_key, tenant, key.id, Timestamp{50}).revoked_at, Timestamp{50});
-  EXPECT_EQ(get(&Store::revoke_approver_key, tenant, key.id, Timestamp{60}).revoked_at, Timestamp{50});
-  EXPECT_EQ(refused(&Store::revoke_approver_key, make_tenant("other"), key.id, Timestamp{1}), ErrorKind::not_found);
+  EXPECT_EQ(get(&store::revoke_approver_key, tenant, key.id, Timestamp{50}).revoked_at, Timestamp{50});
+  EXPECT_EQ(get(&store::revoke_approver_key, tenant, key.id, Timestamp{60}).revoked_at, Timestamp{50});
+  EXPECT_EQ(refused(&store::revoke_approver_key, make_tenant("other"), key.id, Timestamp{1}), ErrorKind::not_found);
 }
 
 // ── agents ──
 
 TEST_P(StoreContract, A_tenant_has_one_default_agent) {
   const auto tenant = make_tenant();
-  const auto former = get(&Store::default_agent, tenant);
+  const auto former = get(&store::default_agent, tenant);
   const auto chosen = an_agent(tenant, "chosen");
-  get(&Store::create_agent, chosen);
-  EXPECT_EQ(get(&Store::default_agent, tenant).id, former.id);
-  const auto changed = get(&Store::update_agent, tenant, chosen.id, AgentPatch{.is_default = true}, Timestamp{99});
+  get(&store::create_agent, chosen);
+  EXPECT_EQ(get(&store::default_agent, tenant).id, former.id);
+  const auto changed = get(&store::update_agent, tenant, chosen.id, AgentPatch{.is_default = true}, Timestamp{99});
   EXPECT_TRUE(changed.is_default);
-  EXPECT_EQ(get(&Store::default_agent, tenant).id, chosen.id);
-  EXPECT_FALSE(get(&Store::agent, tenant, former.id).is_default);
+  EXPECT_EQ(get(&store::default_agent, tenant).id, chosen.id);
+  EXPECT_FALSE(get(&store::agent, tenant, former.id).is_default);
 
   auto third = an_agent(tenant, "third");
   third.is_default = true;
-  get(&Store::create_agent, third);
-  EXPECT_EQ(get(&Store::default_agent, tenant).id, third.id);
-  EXPECT_FALSE(get(&Store::agent, tenant, chosen.id).is_default);
-  EXPECT_EQ(refused(&Store::delete_agent, tenant, third.id), ErrorKind::conflict);
-  EXPECT_EQ(refused(&Store::default_agent, make_id<model::TenantId>()), ErrorKind::not_found);
+  get(&store::create_agent, third);
+  EXPECT_EQ(get(&store::default_agent, tenant).id, third.id);
+  EXPECT_FALSE(get(&store::agent, tenant, chosen.id).is_default);
+  EXPECT_EQ(refused(&store::delete_agent, tenant, third.id), ErrorKind::conflict);
+  EXPECT_EQ(refused(&store::default_agent, make_id<model::TenantId>()), ErrorKind::not_found);
 }
 
 TEST_P(StoreContract, An_agents_name_is_its_tenants_own) {
@@ -154,33 +154,33 @@ TEST_P(StoreContract, An_agents_name_is_its_tenants_own) {
   const auto other = make_tenant("other");
   const auto one = an_agent(tenant, "one");
   const auto two = an_agent(tenant, "two");
-  get(&Store::create_agent, one);
-  get(&Store::create_agent, two);
-  EXPECT_EQ(refused(&Store::create_agent, an_agent(tenant, "one")), ErrorKind::conflict);
-  EXPECT_EQ(refused(&Store::update_agent, tenant, two.id, AgentPatch{.name = "one"}, Timestamp{1}),
+  get(&store::create_agent, one);
+  get(&store::create_agent, two);
+  EXPECT_EQ(refused(&store::create_agent, an_agent(tenant, "one")), ErrorKind::conflict);
+  EXPECT_EQ(refused(&store::update_agent, tenant, two.id, AgentPatch{.name = "one"}, Timestamp{1}),
             ErrorKind::conflict);
-  get(&Store::update_agent, tenant, two.id, AgentPatch{.name = "two"}, Timestamp{1});
-  get(&Store::create_agent, an_agent(other, "one"));
-  EXPECT_EQ(refused(&Store::agent, other, one.id), ErrorKind::not_found);
-  EXPECT_EQ(refused(&Store::update_agent, other, one.id, AgentPatch{}, Timestamp{1}), ErrorKind::not_found);
-  EXPECT_EQ(refused(&Store::delete_agent, other, one.id), ErrorKind::not_found);
-  EXPECT_EQ(refused(&Store::create_agent, an_agent(make_id<model::TenantId>(), "x")), ErrorKind::not_found);
+  get(&store::update_agent, tenant, two.id, AgentPatch{.name = "two"}, Timestamp{1});
+  get(&store::create_agent, an_agent(other, "one"));
+  EXPECT_EQ(refused(&store::agent, other, one.id), ErrorKind::not_found);
+  EXPECT_EQ(refused(&store::update_agent, other, one.id, AgentPatch{}, Timestamp{1}), ErrorKind::not_found);
+  EXPECT_EQ(refused(&store::delete_agent, other, one.id), ErrorKind::not_found);
+  EXPECT_EQ(refused(&store::create_agent, an_agent(make_id<model::TenantId>(), "x")), ErrorKind::not_found);
 }
 
 TEST_P(StoreContract, An_agents_patch_changes_what_it_names) {
   const auto tenant = make_tenant();
   const auto agent = an_agent(tenant, "one");
-  get(&Store::create_agent, agent);
+  get(&store::create_agent, agent);
   const AgentPatch patch{.system_prompt = "New.",
                          .model = model::ModelChoice{"anthropic", "m", {}},
                          .limits = model::AgentLimits{1, 2, 3}};
-  const auto changed = get(&Store::update_agent, tenant, agent.id, patch, Timestamp{99});
+  const auto changed = get(&store::update_agent, tenant, agent.id, patch, Timestamp{99});
   EXPECT_EQ(changed.name, "one");
   EXPECT_EQ(changed.system_prompt, "New.");
   EXPECT_EQ(changed.updated_at.ms, 99);
   EXPECT_FALSE(changed.is_default);
   restart();
-  const auto kept = get(&Store::agent, tenant, agent.id);
+  const auto kept = get(&store::agent, tenant, agent.id);
   EXPECT_EQ(kept.model, *patch.model);
   EXPECT_EQ(kept.limits, *patch.limits);
   EXPECT_EQ(model::to_json(kept), model::to_json(changed));
@@ -188,32 +188,32 @@ TEST_P(StoreContract, An_agents_patch_changes_what_it_names) {
 
 TEST_P(StoreContract, Agents_are_listed_oldest_first) {
   const auto tenant = make_tenant();
-  std::vector<model::AgentId> made = {get(&Store::default_agent, tenant).id};
+  std::vector<model::AgentId> made = {get(&store::default_agent, tenant).id};
   for (const auto* name : {"d", "c", "b", "a"}) {
     const auto agent = an_agent(tenant, name);
-    get(&Store::create_agent, agent);
+    get(&store::create_agent, agent);
     made.push_back(agent.id);
   }
-  expect_pages(made, make_id<model::AgentId>(), [&](const auto& query) { return ask(&Store::agents, tenant, query); });
+  expect_pages(made, make_id<model::AgentId>(), [&](const auto& query) { return ask(&store::agents, tenant, query); });
 }
 
 TEST_P(StoreContract, An_agent_in_use_is_not_deleted) {
   const auto tenant = make_tenant();
   const auto agent = an_agent(tenant, "busy");
-  get(&Store::create_agent, agent);
+  get(&store::create_agent, agent);
   auto made = a_conversation(tenant);
   made.agent_id = agent.id;
-  get(&Store::create_conversation, NewConversation{made, "", {}});
-  EXPECT_EQ(refused(&Store::delete_agent, tenant, agent.id), ErrorKind::conflict);
+  get(&journal::Journal::create_conversation, NewConversation{made, "", {}});
+  EXPECT_EQ(refused(&store::delete_agent, tenant, agent.id), ErrorKind::conflict);
 
   const auto begun = accepted(tenant, made.id);
-  get(&Store::update_conversation, tenant, made.id, ConversationPatch{.status = model::ConversationStatus::archived},
+  get(&store::update_conversation, tenant, made.id, ConversationPatch{.status = model::ConversationStatus::archived},
       Timestamp{1});
-  EXPECT_EQ(refused(&Store::delete_agent, tenant, agent.id), ErrorKind::conflict) << "a run still needs it";
-  get(&Store::append, the_end(begun));
-  get(&Store::delete_agent, tenant, agent.id);
-  EXPECT_EQ(refused(&Store::agent, tenant, agent.id), ErrorKind::not_found);
-  EXPECT_EQ(refused(&Store::update_conversation, tenant, made.id,
+  EXPECT_EQ(refused(&store::delete_agent, tenant, agent.id), ErrorKind::conflict) << "a run still needs it";
+  get(&journal::Journal::append, the_end(begun));
+  get(&store::delete_agent, tenant, agent.id);
+  EXPECT_EQ(refused(&store::agent, tenant, agent.id), ErrorKind::not_found);
+  EXPECT_EQ(refused(&store::update_conversation, tenant, made.id,
                     ConversationPatch{.status = model::ConversationStatus::active}, Timestamp{2}),
             ErrorKind::not_found)
       << "an active conversation has an agent";
@@ -228,17 +228,17 @@ TEST_P(StoreContract, Messages_are_listed_in_the_order_they_were_made_either_way
   for (int i = 0; i < 3; ++i) {
     const auto begun = accepted(tenant, conversation, {6000});
     rows.insert(rows.end(), {begun.run.user_message_id, begun.run.message_id});
-    get(&Store::append, the_end(begun));
+    get(&journal::Journal::append, the_end(begun));
   }
   const auto list = [&](Order order) {
     return [this, tenant, conversation, order](const PageQuery<model::MessageId>& query) {
-      return ask(&Store::messages, tenant, conversation, order, query);
+      return ask(&store::messages, tenant, conversation, order, query);
     };
   };
   auto five = list(Order::ascending)({.ending_before = rows[5]});
   EXPECT_EQ(ids_of(five.value()), std::vector(rows.begin(), rows.begin() + 5));
   const auto begun = accepted(tenant, make_conversation(tenant).id);
-  EXPECT_EQ(refused(&Store::messages, tenant, conversation, Order::ascending,
+  EXPECT_EQ(refused(&store::messages, tenant, conversation, Order::ascending,
                     PageQuery<model::MessageId>{.starting_after = begun.run.message_id}),
             ErrorKind::not_found)
       << "a cursor belongs to its list";
@@ -262,11 +262,11 @@ TEST_P(StoreContract, A_page_of_messages_ends_at_its_bound_of_bytes_in_either_di
   for (const auto size : {half, half, half, 2 * limits::page_bytes_max}) {
     const auto begun = accepted(tenant, conversation);
     rows.insert(rows.end(), {begun.run.user_message_id, begun.run.message_id});
-    get(&Store::append, the_end(begun, std::string(size, 'x')));
+    get(&journal::Journal::append, the_end(begun, std::string(size, 'x')));
   }
   const auto expect = [&](Order order, PageQuery<model::MessageId> query, const std::vector<std::size_t>& places,
                           bool has_more) {
-    const auto page = get(&Store::messages, tenant, conversation, order, query);
+    const auto page = get(&store::messages, tenant, conversation, order, query);
     std::vector<model::MessageId> ids;
     for (const auto place : places) ids.push_back(rows[place]);
     EXPECT_EQ(ids_of(page), ids);
@@ -289,9 +289,9 @@ TEST_P(StoreContract, A_page_of_agents_ends_at_its_bound_of_bytes) {
   for (const auto* name : {"a", "b"}) {
     auto agent = an_agent(tenant, name);
     agent.system_prompt.assign(limits::page_bytes_max - 100, 'x');
-    get(&Store::create_agent, agent);
+    get(&store::create_agent, agent);
   }
-  const auto page = get(&Store::agents, tenant, PageQuery<model::AgentId>{});
+  const auto page = get(&store::agents, tenant, PageQuery<model::AgentId>{});
   EXPECT_EQ(page.rows.size(), 2U) << "the default one and the first of the large ones";
   EXPECT_TRUE(page.has_more);
 }
@@ -300,33 +300,33 @@ TEST_P(StoreContract, History_ends_at_its_bound_of_bytes_and_loses_the_oldest) {
   const auto tenant = make_tenant();
   const auto conversation = make_conversation(tenant).id;
   const auto half = limits::history_bytes_max / 2;
-  get(&Store::append, the_end(accepted(tenant, conversation), std::string(half, 'a')));
-  get(&Store::append, the_end(accepted(tenant, conversation), std::string(half, 'b')));
+  get(&journal::Journal::append, the_end(accepted(tenant, conversation), std::string(half, 'a')));
+  get(&journal::Journal::append, the_end(accepted(tenant, conversation), std::string(half, 'b')));
   const auto now = accepted(tenant, conversation);
-  const auto turns = get(&Store::history, conversation, now.run.message_id, 100);
+  const auto turns = get(&store::history, conversation, now.run.message_id, 100);
   ASSERT_EQ(turns.size(), 3U);
   EXPECT_EQ(turns[0].role, model::Role::user);
   EXPECT_TRUE(turns[1].content == std::string(half, 'b'));
   EXPECT_EQ(turns[2].role, model::Role::user);
 
-  get(&Store::append, the_end(now, std::string(2 * limits::history_bytes_max, 'c')));
+  get(&journal::Journal::append, the_end(now, std::string(2 * limits::history_bytes_max, 'c')));
   const auto later = accepted(tenant, conversation);
-  EXPECT_EQ(get(&Store::history, conversation, later.run.message_id, 100).size(), 1U) << "only the question fits";
-  EXPECT_EQ(get(&Store::history, conversation, later.run.user_message_id, 100).size(), 1U)
+  EXPECT_EQ(get(&store::history, conversation, later.run.message_id, 100).size(), 1U) << "only the question fits";
+  EXPECT_EQ(get(&store::history, conversation, later.run.user_message_id, 100).size(), 1U)
       << "the newest, whatever its size";
-  EXPECT_TRUE(get(&Store::history, conversation, later.run.message_id, 0).empty());
+  EXPECT_TRUE(get(&store::history, conversation, later.run.message_id, 0).empty());
 }
 
 TEST_P(StoreContract, What_was_replaced_is_listed_as_it_was_and_no_history_any_more) {
   const auto tenant = make_tenant();
   const auto conversation = make_conversation(tenant).id;
   const auto kept = accepted(tenant, conversation);
-  get(&Store::append, the_end(kept, "one"));
+  get(&journal::Journal::append, the_end(kept, "one"));
   const auto replaced = accepted(tenant, conversation);
-  get(&Store::append, the_end(replaced, "two"));
+  get(&journal::Journal::append, the_end(replaced, "two"));
   const auto after = accepted(tenant, conversation);
-  get(&Store::append, the_end(after, "three"));
-  const auto listed = get(&Store::message, tenant, replaced.run.message_id).json;
+  get(&journal::Journal::append, the_end(after, "three"));
+  const auto listed = get(&store::message, tenant, replaced.run.message_id).json;
   auto anew = a_run(tenant, conversation);
   anew.replaces_from = replaced.run.user_message_id;
   const auto now = accepted(anew);
@@ -335,12 +335,12 @@ TEST_P(StoreContract, What_was_replaced_is_listed_as_it_was_and_no_history_any_m
        {std::pair(kept.run.user_message_id, false), std::pair(kept.run.message_id, false),
         std::pair(replaced.run.user_message_id, true), std::pair(replaced.run.message_id, true),
         std::pair(after.run.message_id, true), std::pair(now.run.user_message_id, false)}) {
-    EXPECT_EQ(get(&Store::message, tenant, id).is_replaced, is_replaced) << id.text();
+    EXPECT_EQ(get(&store::message, tenant, id).is_replaced, is_replaced) << id.text();
   }
-  EXPECT_EQ(get(&Store::message, tenant, replaced.run.message_id).json, listed);
-  EXPECT_EQ(get(&Store::messages, tenant, conversation, Order::ascending, PageQuery<model::MessageId>{}).rows.size(),
+  EXPECT_EQ(get(&store::message, tenant, replaced.run.message_id).json, listed);
+  EXPECT_EQ(get(&store::messages, tenant, conversation, Order::ascending, PageQuery<model::MessageId>{}).rows.size(),
             8U);
-  const auto turns = get(&Store::history, conversation, now.run.message_id, 100);
+  const auto turns = get(&store::history, conversation, now.run.message_id, 100);
   ASSERT_EQ(turns.size(), 3U);
   EXPECT_EQ(turns[1].content, "one");
 }
@@ -348,17 +348,17 @@ TEST_P(StoreContract, What_was_replaced_is_listed_as_it_was_and_no_history_any_m
 TEST_P(StoreContract, History_is_the_last_completed_turns_oldest_first) {
   const auto tenant = make_tenant();
   const auto conversation = make_conversation(tenant).id;
-  get(&Store::append, the_end(accepted(tenant, conversation), "one"));
+  get(&journal::Journal::append, the_end(accepted(tenant, conversation), "one"));
   auto failed = the_end(accepted(tenant, conversation), "half an ans");
   failed.state = model::RunState::failed;
   failed.assistant_message->status = model::MessageStatus::failed;
-  get(&Store::append, failed);
-  get(&Store::append, the_end(accepted(tenant, conversation), "two"));
+  get(&journal::Journal::append, failed);
+  get(&journal::Journal::append, the_end(accepted(tenant, conversation), "two"));
   const auto now = accepted(tenant, conversation);
 
   const auto turns = [&](int count_max) {
     std::vector<std::string> words;
-    for (const auto& turn : get(&Store::history, conversation, now.run.message_id, count_max)) {
+    for (const auto& turn : get(&store::history, conversation, now.run.message_id, count_max)) {
       words.push_back(std::string(model::name_of(turn.role)) + ": " + turn.content);
     }
     return words;
@@ -367,15 +367,15 @@ TEST_P(StoreContract, History_is_the_last_completed_turns_oldest_first) {
   EXPECT_EQ(turns(100), Words({"user: What is it?", "assistant: one", "user: What is it?", "user: What is it?",
                                "assistant: two", "user: What is it?"}));
   EXPECT_EQ(turns(2), Words({"assistant: two", "user: What is it?"}));
-  EXPECT_EQ(get(&Store::history, conversation, now.run.user_message_id, 1).at(0).content, "two");
-  EXPECT_EQ(refused(&Store::history, conversation, make_id<model::MessageId>(), 1), ErrorKind::not_found);
+  EXPECT_EQ(get(&store::history, conversation, now.run.user_message_id, 1).at(0).content, "two");
+  EXPECT_EQ(refused(&store::history, conversation, make_id<model::MessageId>(), 1), ErrorKind::not_found);
 }
 
 TEST_P(StoreContract, Reopening_loses_nothing) {
   const auto tenant = make_tenant();
-  get(&Store::reopen);
+  get(&journal::Journal::reopen);
   EXPECT_FALSE(store().broken());
-  EXPECT_EQ(get(&Store::tenant, tenant).id, tenant);
+  EXPECT_EQ(get(&store::tenant, tenant).id, tenant);
   make_conversation(tenant);
 }
 
@@ -385,7 +385,7 @@ TEST_P(StoreContract, A_store_that_is_gone_answers_nobody) {
   const auto made = a_conversation(tenant);
   store().create_conversation({made, "", {}}, [&](const auto&) { answered = true; });
   restart();
-  EXPECT_EQ(get(&Store::conversation, tenant, made.id).id, made.id) << "but what it was asked to write is written";
+  EXPECT_EQ(get(&store::conversation, tenant, made.id).id, made.id) << "but what it was asked to write is written";
   EXPECT_FALSE(answered);
 }
 

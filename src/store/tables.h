@@ -1,13 +1,11 @@
-// Tables of a workspace and their rows. Part of the store's door: the errors, the threads and the transactions are
-// those of store/store.h. All writes are boundaries.
+// Tables of a workspace and their rows. Part of the store's public header: errors, threads and transactions are those
+// of journal/journal.h. All writes are boundaries.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/callback.h"
-#include "base/result.h"
 #include "model/tables.h"
 #include "store/questions.h"
 
@@ -24,36 +22,30 @@ struct FoundRows {
   int64_t total = 0;  // without limit and offset
 };
 
-class Tables {
- public:
-  template <typename T>
-  using Answer = Callback<void(Result<T>)>;
+// Names are unique within a tenant: `conflict`. `invalid` when it would be one table, column, row or byte too many.
+void create_table(Database& database, model::Table made, Done<Unit> done);
+void update_table(Database& database, model::TenantId tenant, model::TableId id, TablePatch patch, Timestamp at,
+                  Done<model::Table> done);
+// With its rows, which tidying up deletes later: until then they are only invisible.
+void delete_table(Database& database, model::TenantId tenant, model::TableId id, Done<Unit> done);
+// By its id as text, or by its name.
+void find_table(Database& database, model::TenantId tenant, std::string id_or_name, Done<model::Table> done);
+// Oldest first.
+void tables(Database& database, model::TenantId tenant, PageQuery<model::TableId> query, Done<Page<model::Table>> done);
 
-  virtual ~Tables() = default;
-
-  // Names are unique within a tenant: `conflict`. `invalid` when it would be one table, column, row or byte too many.
-  virtual void create(model::Table made, Answer<Unit> done) = 0;
-  virtual void update(model::TenantId tenant, model::TableId id, TablePatch patch, Timestamp at,
-                      Answer<model::Table> done) = 0;
-  // With its rows, which tidying up deletes later: until then they are only invisible.
-  virtual void remove(model::TenantId tenant, model::TableId id, Answer<Unit> done) = 0;
-  // By its id as text, or by its name.
-  virtual void find(model::TenantId tenant, std::string id_or_name, Answer<model::Table> done) = 0;
-  // Oldest first.
-  virtual void list(model::TenantId tenant, PageQuery<model::TableId> query, Answer<Page<model::Table>> done) = 0;
-
-  // All or none.
-  virtual void insert(model::TenantId tenant, model::TableId table, std::vector<model::TableRow> rows,
-                      Answer<Unit> done) = 0;
-  // `patch` as in model::merge_cells().
-  virtual void change_row(model::TenantId tenant, model::TableId table, model::TableRowId row, std::string patch,
-                          Timestamp at, Answer<model::TableRow> done) = 0;
-  virtual void remove_row(model::TenantId tenant, model::TableId table, model::TableRowId row, Answer<Unit> done) = 0;
-  // Oldest first.
-  virtual void rows(model::TenantId tenant, model::TableId table, PageQuery<model::TableRowId> query,
-                    Answer<Page<model::TableRow>> done) = 0;
-  // `denied` when too many of the tenant's questions wait already, `invalid` when this one took too long.
-  virtual void query(model::TenantId tenant, model::TableId table, model::TableQuery query, Answer<FoundRows> done) = 0;
-};
+// All or none.
+void insert_rows(Database& database, model::TenantId tenant, model::TableId table, std::vector<model::TableRow> rows,
+                 Done<Unit> done);
+// `patch` as in model::merge_cells().
+void change_row(Database& database, model::TenantId tenant, model::TableId table, model::TableRowId row,
+                std::string patch, Timestamp at, Done<model::TableRow> done);
+void delete_row(Database& database, model::TenantId tenant, model::TableId table, model::TableRowId row,
+                Done<Unit> done);
+// Oldest first.
+void table_rows(Database& database, model::TenantId tenant, model::TableId table, PageQuery<model::TableRowId> query,
+                Done<Page<model::TableRow>> done);
+// `denied` when too many of the tenant's questions wait already, `invalid` when this one took too long.
+void query_table(Database& database, model::TenantId tenant, model::TableId table, model::TableQuery query,
+                 Done<FoundRows> done);
 
 }  // namespace sluice::store

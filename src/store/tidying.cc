@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "store/sql_objects.h"
+#include "store/sql_parts.h"
 #include "store/sql_rows.h"
-#include "store/sql_tables.h"
 
 namespace sluice::store {
 

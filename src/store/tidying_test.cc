@@ -16,17 +16,17 @@ class TidyingTest : public UpkeepTest {
     Append more{.run = begun.run.id, .epoch = begun.run.epoch, .head = begun.run.head};
     for (std::size_t i = 0; i < size_mib; ++i, ++more.head.value) {
       more.events = {{model::EventKind::reasoning, {7000}, std::string(mib, static_cast<char>('a' + i % 26))}};
-      get(&Store::append, more);
+      get(&journal::Journal::append, more);
     }
     end.head = more.head;
     end.events.insert(end.events.begin(), {model::EventKind::started, {7000}, ""});
-    get(&Store::append, end);
+    get(&journal::Journal::append, end);
     return begun;
   }
   std::vector<std::string> bodies_of(model::RunId run) {
     std::vector<std::string> bodies;
     for (;;) {
-      const auto page = get(&Store::journal, run, model::Position{bodies.size()}, std::size_t{256 * 1024});
+      const auto page = get(&journal::Journal::read, run, model::Position{bodies.size()}, std::size_t{256 * 1024});
       if (page.events.empty()) return bodies;
       for (const auto& event : page.events) bodies.push_back(event.event().body);
     }
@@ -86,10 +86,10 @@ TEST_F(TidyingTest, A_journal_that_cannot_be_read_keeps_no_other_from_being_seal
   open();
   tenant = make_tenant();
   const auto damaged = accepted(tenant, make_conversation(tenant).id);
-  get(&Store::append, the_end(damaged));
+  get(&journal::Journal::append, the_end(damaged));
   tell(path, "UPDATE journal SET batch = x'FF' WHERE last > 1");
   for (int i = 0; i < 300; ++i)
-    get(&Store::append, the_end(accepted(tenant, make_conversation(tenant).id, {7000 + i})));
+    get(&journal::Journal::append, the_end(accepted(tenant, make_conversation(tenant).id, {7000 + i})));
   int sealed = 0;
   for (int round = 0; round < 5; ++round) sealed += get(&Store::tidy_up, Timestamp{60'000});
   EXPECT_EQ(sealed, 300);
@@ -133,13 +133,13 @@ class DeletedTables : public TidyingTest {
     open();
     for (int number = 1; number <= 3; ++number) {
       const model::Table table{.id = make_id<model::TableId>(), .tenant_id = tenant, .name = std::to_string(number)};
-      get(&Tables::create, table);
+      get(&store::create_table, table);
       for (int i = 0; i < 6; ++i) {
         std::vector<model::TableRow> rows;
         for (int j = 0; j < 1'000; ++j) rows.push_back({.id = make_id<model::TableRowId>(), .cells = "{}"});
-        get(&Tables::insert, tenant, table.id, rows);
+        get(&store::insert_rows, tenant, table.id, rows);
       }
-      get(&Tables::remove, tenant, table.id);
+      get(&store::delete_table, tenant, table.id);
     }
   }
   int64_t left() const { return count("SELECT count(*) FROM user_rows"); }

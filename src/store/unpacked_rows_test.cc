@@ -93,7 +93,7 @@ class LongJournal : public SqliteFiles {
     const auto begun = accepted(tenant, make_conversation(tenant).id);
     auto end = the_end(begun);
     end.events.insert(end.events.begin(), count - 3, {model::EventKind::text, {7000}, "word"});
-    get(&Store::append, end);
+    get(&journal::Journal::append, end);
     run = begun.run.id;
     db = std::move(SqliteConnection::open(path, SqliteConnection::Mode::reader)).take();
   }

@@ -1,13 +1,11 @@
-// Workflows, their runs and what these tell. Part of the store's door: the errors, the threads and the transactions are
-// those of store/store.h. All writes are boundaries.
+// Workflows, their runs and the events of these. Part of the store's public header: errors, threads and transactions
+// are those of journal/journal.h. All writes are boundaries.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/callback.h"
-#include "base/result.h"
 #include "model/model.h"
 #include "store/questions.h"
 
@@ -33,39 +31,32 @@ struct WorkflowJournalPage {
   bool is_over = false;             // the run was over when it was read
 };
 
-class Workflows {
- public:
-  template <typename T>
-  using Answer = Callback<void(Result<T>)>;
+// Names are unique within a tenant: `conflict`. Lists: newest first.
+void create_workflow(Database& database, model::Workflow made, Done<Unit> done);
+void update_workflow(Database& database, model::TenantId tenant, model::WorkflowId id, WorkflowPatch patch,
+                     Timestamp at, Done<model::Workflow> done);
+// Its runs stay: each has its own copy of the definition.
+void delete_workflow(Database& database, model::TenantId tenant, model::WorkflowId id, Done<Unit> done);
+void workflow(Database& database, model::TenantId tenant, model::WorkflowId id, Done<model::Workflow> done);
+void workflows(Database& database, model::TenantId tenant, PageQuery<model::WorkflowId> query,
+               Done<Page<model::Workflow>> done);
 
-  virtual ~Workflows() = default;
-
-  // Names are unique within a tenant: `conflict`. Lists: newest first.
-  virtual void create(model::Workflow made, Answer<Unit> done) = 0;
-  virtual void update(model::TenantId tenant, model::WorkflowId id, WorkflowPatch patch, Timestamp at,
-                      Answer<model::Workflow> done) = 0;
-  // Its runs stay: each has its own copy of the definition.
-  virtual void remove(model::TenantId tenant, model::WorkflowId id, Answer<Unit> done) = 0;
-  virtual void workflow(model::TenantId tenant, model::WorkflowId id, Answer<model::Workflow> done) = 0;
-  virtual void workflows(model::TenantId tenant, PageQuery<model::WorkflowId> query,
-                         Answer<Page<model::Workflow>> done) = 0;
-
-  // With its first events. `not_found` when the workflow is not the tenant's.
-  virtual void start_run(WorkflowAppend made, Answer<model::WorkflowRun> done) = 0;
-  // `conflict` unless the run stands at `append.run.head` and is `append.run.node`'s, and when it is over. Gives the
-  // run as it is then.
-  virtual void append(WorkflowAppend append, Answer<model::WorkflowRun> done) = 0;
-  // From now on it is `by`'s. `conflict` unless it was `seen`'s, and when it is over.
-  virtual void take_over(model::WorkflowRunId id, model::NodeId seen, model::NodeId by,
-                         Answer<model::WorkflowRun> done) = 0;
-  virtual void run(model::TenantId tenant, model::WorkflowRunId id, Answer<model::WorkflowRun> done) = 0;
-  // Newest first. Of a workflow that was deleted, too.
-  virtual void runs(model::TenantId tenant, model::WorkflowId workflow, PageQuery<model::WorkflowRunId> query,
-                    Answer<Page<model::WorkflowRun>> done) = 0;
-  // About limits::page_bytes_max of them, and at least one if there is one.
-  virtual void journal(model::WorkflowRunId run, model::Position after, Answer<WorkflowJournalPage> done) = 0;
-  // Every run that is not over, oldest first.
-  virtual void unfinished_runs(Answer<std::vector<model::WorkflowRun>> done) = 0;
-};
+// With its first events. `not_found` when the workflow is not the tenant's.
+void start_workflow_run(Database& database, WorkflowAppend made, Done<model::WorkflowRun> done);
+// `conflict` unless the run stands at `append.run.head` and is `append.run.node`'s, and when it is over. Gives the
+// run as it is then.
+void append_to_workflow_run(Database& database, WorkflowAppend append, Done<model::WorkflowRun> done);
+// From now on it is `by`'s. `conflict` unless it was `seen`'s, and when it is over.
+void take_over_workflow_run(Database& database, model::WorkflowRunId id, model::NodeId seen, model::NodeId by,
+                            Done<model::WorkflowRun> done);
+void workflow_run(Database& database, model::TenantId tenant, model::WorkflowRunId id, Done<model::WorkflowRun> done);
+// Newest first. Of a workflow that was deleted, too.
+void workflow_runs(Database& database, model::TenantId tenant, model::WorkflowId workflow,
+                   PageQuery<model::WorkflowRunId> query, Done<Page<model::WorkflowRun>> done);
+// About limits::page_bytes_max of them, and at least one if there is one.
+void workflow_journal(Database& database, model::WorkflowRunId run, model::Position after,
+                      Done<WorkflowJournalPage> done);
+// Every run that is not over, oldest first.
+void unfinished_workflow_runs(Database& database, Done<std::vector<model::WorkflowRun>> done);
 
 }  // namespace sluice::store

@@ -24,30 +24,30 @@ class AguiJournals {
   }
   const model::Run& run() const { return run_; }
 
-  store::CommittedBatch journal_of(std::vector<model::RunEvent> events) {
+  journal::CommittedBatch journal_of(std::vector<model::RunEvent> events) {
     for (std::size_t i = 0; i < events.size(); ++i)
       events[i].at = Timestamp{1'782'986'401'000 + static_cast<int64_t>(i)};
     store::SimulatedDatabase disk;
     store::SimulatedStore store(disk, loop_);
-    store.create_tenant({.id = run_.tenant_id}, {.id = run_.agent_id, .tenant_id = run_.tenant_id, .is_default = true},
-                        [](Result<Unit>) {});
-    store::NewRun made;
+    store::create_tenant(store.database(), {.id = run_.tenant_id},
+                         {.id = run_.agent_id, .tenant_id = run_.tenant_id, .is_default = true}, [](Result<Unit>) {});
+    journal::NewRun made;
     made.conversation =
         model::Conversation{.id = run_.conversation_id, .tenant_id = run_.tenant_id, .agent_id = run_.agent_id};
     made.user_message = {.id = run_.user_message_id, .conversation_id = run_.conversation_id};
     made.assistant_message = {.id = run_.message_id, .conversation_id = run_.conversation_id};
     made.run = run_;
     made.events = std::move(events);
-    store::CommittedBatch journal;
-    store.accept(std::move(made), [&](Result<store::AcceptOutcome> outcome) {
+    journal::CommittedBatch journal;
+    store.accept(std::move(made), [&](Result<journal::AcceptOutcome> outcome) {
       SLUICE_CHECK(outcome);
-      journal = std::get<store::Accepted>(outcome.value()).events;
+      journal = std::get<journal::Accepted>(outcome.value()).events;
     });
     loop_.settle();
     return journal;
   }
 
-  std::string fold(const store::CommittedBatch& journal, const View& view) const {
+  std::string fold(const journal::CommittedBatch& journal, const View& view) const {
     AguiFold fold(view, run_);
     std::string out;
     for (const auto& news : journal) fold.apply(news, out);

@@ -13,7 +13,7 @@ AguiFold::AguiFold(AguiFold&&) noexcept = default;
 AguiFold& AguiFold::operator=(AguiFold&&) noexcept = default;
 AguiFold::~AguiFold() = default;
 
-void AguiFold::apply(const store::Committed& news, std::string& out) {
+void AguiFold::apply(const journal::Committed& news, std::string& out) {
   SLUICE_CHECK(news.position().value == at_.value + 1);
   at_ = news.position();
   projector_->apply(news, out);

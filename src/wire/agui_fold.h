@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "journal/journal.h"
 #include "model/model.h"
-#include "store/store.h"
 #include "wire/agui_call_ids.h"
 #include "wire/view.h"
 
@@ -27,7 +27,7 @@ class AguiFold {
 
   // Appends the frames for `news` to `out`. Positions must be consecutive, from the journal's first: what is before the
   // segment is folded and not shown.
-  void apply(const store::Committed& news, std::string& out);
+  void apply(const journal::Committed& news, std::string& out);
 
   int64_t next_seq() const;
   model::Position at() const { return at_; }
@@ -49,7 +49,7 @@ class AguiHistory {
   AguiHistory& operator=(AguiHistory&&) noexcept;
   ~AguiHistory();
 
-  void apply(const store::Committed& news);
+  void apply(const journal::Committed& news);
   // For runs that no AG-UI client began: their journals do not have it.
   void set_user_text(std::string text) { user_text_ = std::move(text); }
   // Of this run: the user's message, then what the agent said and called, as JSON objects with commas between them.

@@ -12,7 +12,7 @@ AguiHistory::AguiHistory(AguiHistory&&) noexcept = default;
 AguiHistory& AguiHistory::operator=(AguiHistory&&) noexcept = default;
 AguiHistory::~AguiHistory() = default;
 
-void AguiHistory::apply(const store::Committed& news) {
+void AguiHistory::apply(const journal::Committed& news) {
   std::string nothing;
   projector_->apply(news, nothing);
 }

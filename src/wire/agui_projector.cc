@@ -22,7 +22,7 @@ bool is_of_client(const model::RequestedItem& item) { return item.kind == model:
 AguiProjector::AguiProjector(const View& view, const model::Run& run)
     : view_(view), run_(run), calls_(view.format, view.after, run), thread_id_(run.conversation_id.text()) {}
 
-void AguiProjector::apply(const store::Committed& news, std::string& out) {
+void AguiProjector::apply(const journal::Committed& news, std::string& out) {
   if (is_over()) return;
   const auto& event = news.event();
   frames().aim(out, event.at);
@@ -82,7 +82,7 @@ void AguiProjector::begin_segment() {
   if (segment_ > 0) write_conversation();
 }
 
-bool AguiProjector::wakes_to_end(const store::Committed& news) {
+bool AguiProjector::wakes_to_end(const journal::Committed& news) {
   bool wakes = false;
   std::optional<std::string> why;  // it ends
   news.visit(model::Visitor{
@@ -125,7 +125,7 @@ void AguiProjector::write_conversation() {
 
 // ── what happens ──
 
-void AguiProjector::show(const store::Committed& news) {
+void AguiProjector::show(const journal::Committed& news) {
   const auto& body = news.event().body;
   news.visit(model::Visitor{
       [&](const events::Text& text) { say(text.text); },

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/json.h"
+#include "journal/journal.h"
 #include "model/event_codec.h"
 #include "model/model.h"
-#include "store/store.h"
 #include "wire/agui_calls.h"
 
 namespace sluice::wire {
@@ -24,7 +24,7 @@ class AguiProjector {
  public:
   AguiProjector(const View& view, const model::Run& run);
 
-  void apply(const store::Committed& news, std::string& out);
+  void apply(const journal::Committed& news, std::string& out);
 
   int64_t count() const { return segment_ == view_.segment ? frames().count() : 0; }
   // The segment that is asked for is over, or will never be.
@@ -55,13 +55,13 @@ class AguiProjector {
   void take_names(const model::events::Accepted& accepted);
   void begin_segment();
   // While the run waits for a human. Whether `news` ends the run, which the segment that begins then has to show.
-  bool wakes_to_end(const store::Committed& news);
+  bool wakes_to_end(const journal::Committed& news);
   // Steps that came during the wait.
   void write_late_steps(bool is_end);
   void write_conversation();
 
   // ── what happens ──
-  void show(const store::Committed& news);
+  void show(const journal::Committed& news);
   void say(std::string_view text);
   void note_usage(int64_t input_tokens, int64_t output_tokens);
   void show_log(const model::events::Log& log, const std::string& body);

@@ -1,16 +1,11 @@
 #include "wire/agui_writer.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "wire/append_number.h"
 
 namespace sluice::wire {
 namespace {
-
-void append_number(std::string& out, int64_t value) {
-  char text[24];
-  const auto [end, failed] = std::to_chars(text, text + sizeof text, value);
-  out.append(text, end);
-}
 
 // A run's name is the client's: in a line of SSE it must not begin another.
 bool is_one_line(std::string_view text) {

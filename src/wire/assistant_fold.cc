@@ -48,7 +48,7 @@ void AssistantFold::write_text(std::string_view type, std::string_view text) {
   write(type, [&](json::Writer& writer) { writer.key("text").string(text); });
 }
 
-void AssistantFold::apply(const store::Committed& news, std::string& out) {
+void AssistantFold::apply(const journal::Committed& news, std::string& out) {
   SLUICE_CHECK(news.position().value == at_.value + 1);
   at_ = news.position();
   out_ = &out;
@@ -306,7 +306,7 @@ void AssistantFold::fail(const events::EndProblem& problem, ChatAnswer::Status s
 // No reader has a frame of that number: everything is folded, nothing is written.
 ChatHistory::ChatHistory(const model::Run& run) : fold_(run, INT64_MAX) {}
 
-void ChatHistory::apply(const store::Committed& news) {
+void ChatHistory::apply(const journal::Committed& news) {
   std::string nothing;
   fold_.apply(news, nothing);
 }

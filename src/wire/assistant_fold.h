@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "journal/journal.h"
 #include "model/model.h"
-#include "store/store.h"
 #include "wire/chat_messages.h"
 
 namespace sluice::wire {
@@ -18,7 +18,7 @@ class AssistantFold {
   AssistantFold(const model::Run& run, int64_t after);
 
   // Appends the frames for `news` to `out`. Positions must be consecutive.
-  void apply(const store::Committed& news, std::string& out);
+  void apply(const journal::Committed& news, std::string& out);
 
   int64_t next_seq() const { return next_seq_; }
   model::Position at() const { return at_; }
@@ -68,7 +68,7 @@ class ChatHistory {
  public:
   explicit ChatHistory(const model::Run& run);
 
-  void apply(const store::Committed& news);
+  void apply(const journal::Committed& news);
   bool ended() const { return fold_.ended(); }
   // Number of the last frame.
   int64_t last_frame() const { return fold_.next_seq() - 1; }

@@ -1,6 +1,5 @@
-#include <charconv>
-
 #include "base/check.h"
+#include "wire/append_number.h"
 #include "wire/wire.h"
 
 namespace sluice::wire {
@@ -11,12 +10,6 @@ using model::EventKind;
 constexpr std::string_view envelope_head = R"({"object":"conversation.event","type":")";
 constexpr std::string_view delta_type = "content_delta";
 constexpr std::string_view queued_type = "queued";
-
-void append_number(std::string& out, int64_t value) {
-  char text[24];
-  const auto [end, failed] = std::to_chars(text, text + sizeof text, value);
-  out.append(text, end);
-}
 
 }  // namespace
 
@@ -29,7 +22,7 @@ IntegrationFold::IntegrationFold(Format format, model::ConversationId conversati
   delta_head_ = std::string(envelope_head) + std::string(delta_type) + envelope_middle_;
 }
 
-void IntegrationFold::apply(const store::Committed& news, std::string& out) {
+void IntegrationFold::apply(const journal::Committed& news, std::string& out) {
   SLUICE_CHECK(news.position().value == at_.value + 1);
   at_ = news.position();
 
@@ -137,7 +130,7 @@ void IntegrationFold::end(const model::RunEvent& event, std::string& out) {
   out += is_sse(format_) ? "\"}\n\n" : "\"}\n";
 }
 
-std::optional<Ending> ending_of(const store::Committed& news) {
+std::optional<Ending> ending_of(const journal::Committed& news) {
   if (!model::is_terminal(news.event().kind)) return std::nullopt;
   std::optional<Ending> ending;
   const auto keep = [&](const auto& event) {

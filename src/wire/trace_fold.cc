@@ -22,7 +22,7 @@ model::Problem problem_of(const events::EndProblem& end) {
 TraceFold::TraceFold(Format format, int64_t after)
     : profile_(format == Format::trace ? harness::Profile::plain : harness::Profile::extended), after_(after) {}
 
-void TraceFold::apply(const store::Committed& news, std::string& out) {
+void TraceFold::apply(const journal::Committed& news, std::string& out) {
   SLUICE_CHECK(news.position().value == at_.value + 1);
   at_ = news.position();
   const auto at = news.event().at;

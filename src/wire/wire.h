@@ -11,8 +11,8 @@
 #include <variant>
 
 #include "harness/envelope.h"
+#include "journal/journal.h"
 #include "model/model.h"
-#include "store/store.h"
 #include "wire/agui_fold.h"
 #include "wire/assistant_fold.h"
 #include "wire/timeline_fold.h"
@@ -27,7 +27,7 @@ class IntegrationFold {
   IntegrationFold(Format format, model::ConversationId conversation, model::MessageId message, int64_t after);
 
   // Appends the lines for `news` to `out`. Positions must be consecutive.
-  void apply(const store::Committed& news, std::string& out);
+  void apply(const journal::Committed& news, std::string& out);
 
   int64_t next_seq() const { return next_seq_; }
   model::Position at() const { return at_; }
@@ -58,7 +58,7 @@ class TraceFold {
  public:
   TraceFold(Format format, int64_t after);
 
-  void apply(const store::Committed& news, std::string& out);
+  void apply(const journal::Committed& news, std::string& out);
   int64_t next_seq() const { return next_seq_; }
   model::Position at() const { return at_; }
   bool ended() const { return ended_; }
@@ -81,7 +81,7 @@ class Fold {
  public:
   Fold(const View& view, const model::Run& run);
 
-  void apply(const store::Committed& news, std::string& out) {
+  void apply(const journal::Committed& news, std::string& out) {
     std::visit([&](auto& fold) { fold.apply(news, out); }, fold_);
   }
   int64_t next_seq() const {
@@ -108,6 +108,6 @@ class Fold {
 
 // What a caller who does not stream needs to know of the end.
 using Ending = std::variant<model::events::Completed, model::events::Failed, model::events::Cancelled>;
-std::optional<Ending> ending_of(const store::Committed& news);
+std::optional<Ending> ending_of(const journal::Committed& news);
 
 }  // namespace sluice::wire

@@ -12,14 +12,15 @@ using model::EventKind;
 // Journals come out of a store, as everywhere: nothing else can make a Committed.
 class IntegrationFoldTest : public testing::Test {
  protected:
-  store::CommittedBatch journal_of(std::vector<model::RunEvent> events) {
+  journal::CommittedBatch journal_of(std::vector<model::RunEvent> events) {
     for (std::size_t i = 0; i < events.size(); ++i) {
       events[i].at = Timestamp{1'782'986'401'000 + static_cast<int64_t>(i)};
     }
     store::SimulatedDatabase disk;
     store::SimulatedStore store(disk, loop_);
-    store.create_tenant({.id = tenant_}, {.id = agent_, .tenant_id = tenant_, .is_default = true}, [](Result<Unit>) {});
-    store::NewRun made;
+    store::create_tenant(store.database(), {.id = tenant_}, {.id = agent_, .tenant_id = tenant_, .is_default = true},
+                         [](Result<Unit>) {});
+    journal::NewRun made;
     made.conversation = model::Conversation{.id = conversation_, .tenant_id = tenant_, .agent_id = agent_};
     made.user_message = {.id = ids_.make<model::MessageId>(), .conversation_id = conversation_};
     made.assistant_message = {.id = message_, .conversation_id = conversation_};
@@ -27,15 +28,15 @@ class IntegrationFoldTest : public testing::Test {
     made.run.user_message_id = made.user_message.id;
     made.run.message_id = message_;
     made.events = std::move(events);
-    store::CommittedBatch journal;
-    store.accept(std::move(made), [&](Result<store::AcceptOutcome> outcome) {
+    journal::CommittedBatch journal;
+    store.accept(std::move(made), [&](Result<journal::AcceptOutcome> outcome) {
       ASSERT_TRUE(outcome);
-      journal = std::get<store::Accepted>(outcome.value()).events;
+      journal = std::get<journal::Accepted>(outcome.value()).events;
     });
     loop_.settle();
     return journal;
   }
-  std::string fold(const store::CommittedBatch& journal, Format format = Format::ndjson, int64_t after = -1) {
+  std::string fold(const journal::CommittedBatch& journal, Format format = Format::ndjson, int64_t after = -1) {
     IntegrationFold fold(format, conversation_, message_, after);
     std::string out;
     for (const auto& news : journal) fold.apply(news, out);
@@ -163,7 +164,7 @@ TEST_F(IntegrationFoldTest, Whoever_asks_for_everything_is_told_what_the_agent_d
 
 class TraceFoldTest : public IntegrationFoldTest {
  protected:
-  static std::string trace(const store::CommittedBatch& journal, Format format, int64_t after = -1) {
+  static std::string trace(const journal::CommittedBatch& journal, Format format, int64_t after = -1) {
     TraceFold fold(format, after);
     std::string out;
     for (const auto& news : journal) fold.apply(news, out);

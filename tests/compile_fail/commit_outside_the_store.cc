@@ -1,8 +1,8 @@
-// expect: 'commit' is a protected member of 'sluice::store::Store'
+// expect: 'committed' is a protected member of 'sluice::journal::Journal'
 //
 // The other way to invent news.
-#include "store/store.h"
+#include "journal/journal.h"
 
 namespace sluice {
-store::Committed invents() { return store::Store::commit({}, {1}); }
+journal::CommittedBatch invents() { return journal::Journal::committed({}, {1}); }
 }  // namespace sluice

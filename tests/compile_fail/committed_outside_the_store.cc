@@ -1,8 +1,8 @@
-// expect: calling a private constructor of class 'sluice::store::Committed'
+// expect: calling a private constructor of class 'sluice::journal::Committed'
 //
 // News that nobody wrote.
-#include "store/store.h"
+#include "journal/journal.h"
 
 namespace sluice {
-store::Committed invents() { return store::Committed({}, {1}); }
+journal::Committed invents() { return journal::Committed({}, {1}); }
 }  // namespace sluice

@@ -17,7 +17,7 @@ std::size_t reads_a_named_result() {
 
 std::string takes_an_unnamed_result() { return greeting().take(); }
 
-void folds_what_is_committed(wire::IntegrationFold& fold, const store::Committed& news, std::string& out) {
+void folds_what_is_committed(wire::IntegrationFold& fold, const journal::Committed& news, std::string& out) {
   fold.apply(news, out);
 }
 

@@ -1,4 +1,4 @@
-// expect: no viable conversion from 'const model::RunEvent' to 'const store::Committed'
+// expect: no viable conversion from 'const model::RunEvent' to 'const journal::Committed'
 //
 // Told before it is written.
 #include "wire/wire.h"

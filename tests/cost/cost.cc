@@ -33,17 +33,18 @@ class Conversation {
     run_.user_message_id = ids_.make<model::MessageId>();
     run_.message_id = ids_.make<model::MessageId>();
     run_.agent_id = ids_.make<model::AgentId>();
-    store.create_tenant({.id = run_.tenant_id}, {.id = run_.agent_id, .tenant_id = run_.tenant_id, .is_default = true},
-                        [is_done = std::move(is_done)](const Result<Unit>& made) mutable {
-                          SLUICE_CHECK(made);
-                          is_done();
-                        });
+    store::create_tenant(store.database(), {.id = run_.tenant_id},
+                         {.id = run_.agent_id, .tenant_id = run_.tenant_id, .is_default = true},
+                         [is_done = std::move(is_done)](const Result<Unit>& made) mutable {
+                           SLUICE_CHECK(made);
+                           is_done();
+                         });
     wait();
   }
   const model::Run& run() const { return run_; }
 
-  store::NewRun with(std::vector<model::RunEvent> events) const {
-    store::NewRun made;
+  journal::NewRun with(std::vector<model::RunEvent> events) const {
+    journal::NewRun made;
     made.conversation =
         model::Conversation{.id = run_.conversation_id, .tenant_id = run_.tenant_id, .agent_id = run_.agent_id};
     made.user_message = {.id = run_.user_message_id, .conversation_id = run_.conversation_id};
@@ -74,10 +75,10 @@ void fold(wire::Format format, int times) {
   std::vector<model::RunEvent> events = {{EventKind::accepted, {1'782'986'400'000}, R"({"request_id":"req_1"})"},
                                          {EventKind::started, {1'782'986'400'001}, ""}};
   for (int i = 0; i < told_at_once; ++i) events.push_back(delta(i));
-  store::CommittedBatch journal;
-  store.accept(conversation.with(std::move(events)), [&](Result<store::AcceptOutcome> outcome) {
+  journal::CommittedBatch journal;
+  store.accept(conversation.with(std::move(events)), [&](Result<journal::AcceptOutcome> outcome) {
     SLUICE_CHECK(outcome);
-    journal = std::get<store::Accepted>(outcome.value()).events;
+    journal = std::get<journal::Accepted>(outcome.value()).events;
   });
   loop.settle();
   std::string out;
@@ -146,15 +147,15 @@ void append(int times) {
   const Conversation conversation(
       store, loop, [&] { loop.stop(); }, wait);
   model::Position head{};
-  store.accept(conversation.with({delta(0)}), [&](Result<store::AcceptOutcome> outcome) {
+  store.accept(conversation.with({delta(0)}), [&](Result<journal::AcceptOutcome> outcome) {
     SLUICE_CHECK(outcome);
-    head = std::get<store::Accepted>(outcome.value()).run.head;
+    head = std::get<journal::Accepted>(outcome.value()).run.head;
     loop.stop();
   });
   wait();
   for (int i = 1; i <= times; ++i) {
     store.append({.run = conversation.run().id, .epoch = model::Epoch{1}, .head = head, .events = {delta(i)}},
-                 [&](const Result<store::CommittedBatch>& written) {
+                 [&](const Result<journal::CommittedBatch>& written) {
                    SLUICE_CHECK(written);
                    head = written.value().back().position();
                    loop.stop();

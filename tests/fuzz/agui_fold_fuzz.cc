@@ -115,7 +115,7 @@ void check_stream(std::string_view told, wire::AguiPeer peer, bool is_first) {
   SLUICE_CHECK(ends <= 1);
 }
 
-void check_assistant(const model::Run& run, const store::CommittedBatch& journal) {
+void check_assistant(const model::Run& run, const journal::CommittedBatch& journal) {
   wire::AssistantFold fold(run, -1);
   wire::ChatHistory history(run);
   std::string frames;

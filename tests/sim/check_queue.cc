@@ -17,7 +17,7 @@ struct Wait {
   bool started = false;
 };
 
-std::optional<Wait> wait_of(const model::Run& run, const store::CommittedBatch& journal) {
+std::optional<Wait> wait_of(const model::Run& run, const journal::CommittedBatch& journal) {
   Wait wait{run.tenant_id};
   for (const auto& committed : journal) {
     const auto& event = committed.event();

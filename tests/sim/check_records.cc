@@ -23,7 +23,7 @@ bool is_end_of(const model::Approval& approval, std::string_view action) {
 // The chain is whole, and has each approval twice: when it was raised, and how it ended.
 void Checks::check_audit() {
   const auto entries = have<std::vector<model::AuditEntry>>(
-      [&](auto done) { store_.audit(std::nullopt, 0, rows_max, std::move(done)); });
+      [&](auto done) { store::audit(store_.database(), std::nullopt, 0, rows_max, std::move(done)); });
   if (const auto broken = gates::first_broken_link(entries, "")) {
     needs_.verdict.wrong("audit", "the chain is broken at number " + std::to_string(*broken));
   }
@@ -49,15 +49,16 @@ void Checks::check_notices() {
   constexpr int64_t ages = 1LL << 50;
   std::map<std::string, int> counts;
   while (true) {
-    const auto due =
-        have<std::vector<store::DueNotice>>([&](auto done) { store_.due_notices({ages}, rows_max, std::move(done)); });
+    const auto due = have<std::vector<store::DueNotice>>(
+        [&](auto done) { store::due_notices(store_.database(), {ages}, rows_max, std::move(done)); });
     if (due.empty()) break;
     for (const auto& one : due) {
       const auto document = json::Document::parse(one.notice.body);
       const auto approval = document ? document.value().root().find("data") : std::nullopt;
       const auto id = approval ? approval->find("id") : std::nullopt;
       ++counts[std::string(id ? id->string().value_or("") : "")];
-      static_cast<void>(have<Unit>([&](auto done) { store_.notice_taken(one.notice.id, std::move(done)); }));
+      static_cast<void>(
+          have<Unit>([&](auto done) { store::notice_taken(store_.database(), one.notice.id, std::move(done)); }));
     }
     needs_.verdict.count("notices", static_cast<int64_t>(due.size()));
   }
@@ -100,8 +101,8 @@ void Checks::check_secrets() {
 
 void Checks::check_kept_secret(const Told& told, const std::string& value) {
   const auto stored = have<std::vector<model::SealedSecret>>([&](auto done) {
-    store_.secrets_of(told.run.tenant_id, model::SecretScope::conversation, told.run.conversation_id.ulid,
-                      std::move(done));
+    store::secrets_of(store_.database(), told.run.tenant_id, model::SecretScope::conversation,
+                      told.run.conversation_id.ulid, std::move(done));
   });
   std::string found;
   for (const auto& secret : stored) {

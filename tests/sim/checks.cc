@@ -47,19 +47,20 @@ void Checks::look() {
 
 void Checks::look_at_tenant(model::TenantId tenant) {
   const auto approvals = have<store::Page<model::Approval>>(
-      [&](auto done) { store_.approvals(tenant, {}, {.limit = 1'000}, std::move(done)); });
+      [&](auto done) { store::approvals(store_.database(), tenant, {}, {.limit = 1'000}, std::move(done)); });
   for (const auto& approval : approvals.rows) approvals_[approval.id] = approval;
-  const auto runs =
-      have<store::Page<model::Run>>([&](auto done) { store_.runs(tenant, {}, {.limit = 1'000}, std::move(done)); });
+  const auto runs = have<store::Page<model::Run>>(
+      [&](auto done) { store::runs(store_.database(), tenant, {}, {.limit = 1'000}, std::move(done)); });
   for (const auto& run : runs.rows) {
     auto& told = told_[run.id];
     told.run = run;
-    auto page = have<store::JournalPage>([&](auto done) { store_.journal(run.id, {}, 1 << 30, std::move(done)); });
+    auto page = have<journal::JournalPage>([&](auto done) { store_.read(run.id, {}, 1 << 30, std::move(done)); });
     told.journal = std::move(page.events);
-    told.message =
-        have<store::StoredMessage>([&](auto done) { store_.message(tenant, run.message_id, std::move(done)); }).json;
-    const auto asked =
-        have<store::StoredMessage>([&](auto done) { store_.message(tenant, run.user_message_id, std::move(done)); });
+    told.message = have<store::StoredMessage>([&](auto done) {
+                     store::message(store_.database(), tenant, run.message_id, std::move(done));
+                   }).json;
+    const auto asked = have<store::StoredMessage>(
+        [&](auto done) { store::message(store_.database(), tenant, run.user_message_id, std::move(done)); });
     if (auto message = model::message_from_json(asked.json)) told.user_message = std::move(message).take();
     ++contents_[told.user_message.content];
     for (const auto& approval : approvals.rows) {
@@ -206,7 +207,7 @@ void Checks::check_sealing() {
     const model::Position middle{told.journal.size() / 2};
     for (const auto after : {model::Position{}, middle}) {
       const auto page =
-          have<store::JournalPage>([&](auto done) { store_.journal(id, after, 1 << 30, std::move(done)); });
+          have<journal::JournalPage>([&](auto done) { store_.read(id, after, 1 << 30, std::move(done)); });
       const bool is_same =
           std::ranges::equal(page.events, told.journal | std::views::drop(static_cast<std::ptrdiff_t>(after.value)),
                              [](const auto& one, const auto& other) {

@@ -32,7 +32,7 @@ class Checks final {
  private:
   struct Told {  // a run as the disk has it
     model::Run run;
-    store::CommittedBatch journal;
+    journal::CommittedBatch journal;
     std::string message;  // of the list, as JSON
     model::Message user_message;
     std::vector<model::Approval> approvals;

@@ -40,7 +40,7 @@ void Clients::open_conversation(Server& server) {
   model::Conversation made{.id = needs_.ids.make<model::ConversationId>(), .tenant_id = tenant.id};
   if (chance_.one_in(4)) made.runtime = {.mode = model::PlacementMode::sticky, .sticky_ttl_seconds = 5};
   const Known known{made.id, tenant.id};
-  server.store().create_conversation({made, "", {}}, [this, known](const Result<store::ConversationOutcome>& done) {
+  server.store().create_conversation({made, "", {}}, [this, known](const Result<journal::ConversationOutcome>& done) {
     if (done) conversations_.push_back(known);
   });
 }
@@ -93,7 +93,7 @@ void Clients::ask(const std::shared_ptr<Sending>& sending, const std::shared_ptr
   send.request_id = "req_" + std::to_string(sending->number);
   if (!sending->key.empty()) {
     const auto principal = model::ServiceKeyId{sending->tenant.ulid};
-    send.idempotency = store::Idempotency{principal, "createMessage", sending->key, sending->content};
+    send.idempotency = journal::Idempotency{principal, "createMessage", sending->key, sending->content};
   }
   if (!sending->secret.empty()) {
     model::SealedSecret secret{
@@ -151,12 +151,12 @@ void Clients::archive(const Servers& ready) {
   needs_.verdict.note("archive " + known.id.text() + " at " + server->name());
   store::ConversationPatch patch;
   patch.status = model::ConversationStatus::archived;
-  server->store().update_conversation(known.tenant, known.id, std::move(patch), server->loop().now(),
-                                      [archiving, server](const Result<model::Conversation>& done) {
-                                        if (!done || server->is_dead()) return;
-                                        archiving->told = true;
-                                        server->engine().conversation_changed(done.value());
-                                      });
+  store::update_conversation(server->store().database(), known.tenant, known.id, std::move(patch), server->loop().now(),
+                             [archiving, server](const Result<model::Conversation>& done) {
+                               if (!done || server->is_dead()) return;
+                               archiving->told = true;
+                               server->engine().conversation_changed(done.value());
+                             });
 }
 
 // ── reading ─────────────────────────────────────────────────────────────────────────────────────
@@ -209,12 +209,14 @@ void Clients::decide(const Servers& ready) {
   const auto tenant = chance_.pick(tenants_).id;
   store::ApprovalFilter filter;
   if (!chance_.one_in(5)) filter.status = model::ApprovalStatus::pending;
-  server->store().approvals(tenant, filter, {.limit = 5}, [this](const Result<store::Page<model::Approval>>& page) {
-    if (!page) return;
-    for (const auto& row : page.value().rows) {
-      if (std::ranges::find(approvals_, row.id, &model::Approval::id) == approvals_.end()) approvals_.push_back(row);
-    }
-  });
+  store::approvals(server->store().database(), tenant, filter, {.limit = 5},
+                   [this](const Result<store::Page<model::Approval>>& page) {
+                     if (!page) return;
+                     for (const auto& row : page.value().rows) {
+                       if (std::ranges::find(approvals_, row.id, &model::Approval::id) == approvals_.end())
+                         approvals_.push_back(row);
+                     }
+                   });
 }
 
 void Clients::decide_one(const std::shared_ptr<Server>& server, const model::Approval& approval, bool approve) {

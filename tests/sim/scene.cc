@@ -95,7 +95,7 @@ void Scene::make_tenants() {
     tenant.created_at = loop_.now();
     tenant.webhook_url = "https://hooks.sim/" + tenant.name;  // nothing is delivered, so all notices stay in the store
     const model::Agent agent{.id = ids_.make<model::AgentId>(), .name = "default"};
-    store.create_tenant(tenant, agent, [](Result<Unit>) {});
+    store::create_tenant(store.database(), tenant, agent, [](Result<Unit>) {});
     tenants.push_back(tenant);
   }
   loop_.settle();

@@ -70,10 +70,10 @@ StoryWorld::StoryWorld(Way way, int nth) : way_(way), nth_(nth) {
   agent_.is_default = true;
   agent_.model = {.provider = "offline", .name = "offline"};
   start_server();
-  store_->create_tenant(tenant_, agent_, [](Result<Unit> made) { ASSERT_TRUE(made); });
+  store::create_tenant(store_->database(), tenant_, agent_, [](Result<Unit> made) { ASSERT_TRUE(made); });
   model::Conversation conversation{.id = conversation_, .tenant_id = tenant_.id, .agent_id = agent_.id};
   store_->create_conversation({conversation, "", {}},
-                              [](Result<store::ConversationOutcome> made) { ASSERT_TRUE(made); });
+                              [](Result<journal::ConversationOutcome> made) { ASSERT_TRUE(made); });
   loop_.settle();
   writes_before_ = last_writes_ = disk_.write_count();
   if (way == Way::disk_silent_before_write) disk_.fail_write(nth, store::Fault::before_write);
@@ -153,7 +153,7 @@ void StoryWorld::ana_sends(const std::string& content) {
   send.tenant = tenant_.id;
   send.conversation = conversation_;
   send.content = content;
-  send.idempotency = store::Idempotency{key_, "createMessage", "key " + std::to_string(++sent_count_), "hash"};
+  send.idempotency = journal::Idempotency{key_, "createMessage", "key " + std::to_string(++sent_count_), "hash"};
   // She asks until she gets an answer; the key makes sure that she asks once.
   uint64_t asked_in_life = 0;
   bool answered = true;
@@ -246,8 +246,9 @@ std::string StoryWorld::what_is_wrong() {
   }
 
   // I-19: one message, one run, however often it was sent.
-  const auto runs = ask<store::Page<model::Run>>(
-      [&](auto done) { store_->runs(tenant_.id, {.conversation = conversation_}, {.limit = 100}, std::move(done)); });
+  const auto runs = ask<store::Page<model::Run>>([&](auto done) {
+    store::runs(store_->database(), tenant_.id, {.conversation = conversation_}, {.limit = 100}, std::move(done));
+  });
   if (static_cast<int>(runs.rows.size()) != sent_count_)
     return "there are " + std::to_string(runs.rows.size()) + " runs";
   for (const auto& run : runs.rows) {
@@ -255,8 +256,8 @@ std::string StoryWorld::what_is_wrong() {
   }
 
   // I-9: the message in the last line is the message in the list.
-  const auto stored =
-      ask<store::StoredMessage>([&](auto done) { store_->message(tenant_.id, run_->message_id, std::move(done)); });
+  const auto stored = ask<store::StoredMessage>(
+      [&](auto done) { store::message(store_->database(), tenant_.id, run_->message_id, std::move(done)); });
   const auto last = lines_of(ana_.text).back();
   if (last.find("message_end") != std::string::npos && last.find(stored.json) == std::string::npos) {
     return "the stored message is another: " + stored.json;

@@ -33,8 +33,8 @@ class Verification final : public std::enable_shared_from_this<Verification> {
   explicit Verification(const RequestPtr& request) : request_(request) {}
 
   void read_page() {
-    request_->store().audit(
-        {}, count_, page_rows,
+    store::audit(
+        request_->database(), {}, count_, page_rows,
         [self = shared_from_this()](const Result<std::vector<model::AuditEntry>>& page) { self->on_page(page); });
   }
 
@@ -80,10 +80,11 @@ void list_audit(const RequestPtr& request) {
     if (!tenant) query.refuse("tenant_id", "is not the id of a tenant");
   }
   if (refused(request, findings)) return;
-  request->store().audit(tenant, after, limit + 1, [request, limit](Result<std::vector<model::AuditEntry>> entries) {
-    if (!entries) return request->fail(entries.error());
-    request->answer_json(200, page_json(std::move(entries).take(), static_cast<std::size_t>(limit)));
-  });
+  store::audit(request->database(), tenant, after, limit + 1,
+               [request, limit](Result<std::vector<model::AuditEntry>> entries) {
+                 if (!entries) return request->fail(entries.error());
+                 request->answer_json(200, page_json(std::move(entries).take(), static_cast<std::size_t>(limit)));
+               });
 }
 
 void verify_audit(const RequestPtr& request) { std::make_shared<Verification>(request)->read_page(); }

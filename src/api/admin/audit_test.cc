@@ -13,7 +13,8 @@ class AuditTest : public ApiTest {
   }
   std::vector<model::ApproverKey> keys_of(const TenantInHand& tenant) {
     std::vector<model::ApproverKey> out;
-    store.approver_keys(tenant.id, {}, [&](Result<store::Page<model::ApproverKey>> page) { out = page.value().rows; });
+    store::approver_keys(store.database(), tenant.id, {},
+                         [&](Result<store::Page<model::ApproverKey>> page) { out = page.value().rows; });
     loop.settle();
     return out;
   }
@@ -52,7 +53,7 @@ TEST_F(AuditTest, Keys_that_come_and_go_are_in_the_chain_and_it_holds) {
 
 TEST_F(AuditTest, A_long_chain_is_verified_in_pages) {
   std::vector<model::AuditEntry> entries(1'203, {.action = "test.made", .subject = "x", .actor = "server"});
-  store.append_audit(std::move(entries), [](Result<Unit> kept) { ASSERT_TRUE(kept); });
+  store::append_audit(store.database(), std::move(entries), [](Result<Unit> kept) { ASSERT_TRUE(kept); });
   EXPECT_EQ(admin("POST", "/v1/admin/audit/verify")->member("entries"), "1203");
 }
 
@@ -89,13 +90,13 @@ TEST_F(AuditTest, After_a_change_of_the_key_everything_is_sealed_again) {
 
   const vault::Sealer only_next({master_key('n')}, entropy);
   int opened = 0;
-  store.secrets_of(acme.id, model::SecretScope::tenant, acme.id.ulid,
-                   [&](const Result<std::vector<model::SealedSecret>>& secrets) {
-                     for (const auto& one : secrets.value()) {
-                       const auto value = only_next.open(acme.id, vault::context_of(one), one.sealed);
-                       opened += value && value.value() == "value-of-it" ? 1 : 0;
-                     }
-                   });
+  store::secrets_of(store.database(), acme.id, model::SecretScope::tenant, acme.id.ulid,
+                    [&](const Result<std::vector<model::SealedSecret>>& secrets) {
+                      for (const auto& one : secrets.value()) {
+                        const auto value = only_next.open(acme.id, vault::context_of(one), one.sealed);
+                        opened += value && value.value() == "value-of-it" ? 1 : 0;
+                      }
+                    });
   loop.settle();
   EXPECT_EQ(opened, 50);
   EXPECT_NE(admin("GET", "/v1/admin/audit?limit=100")->body.find(R"("action":"vault.rotated")"), std::string::npos);

@@ -62,7 +62,7 @@ void record_key(const RequestPtr& request, std::string action, const model::Appr
 template <typename Key, typename AnyId>
 void answer_keys(const RequestPtr& request, model::TenantId tenant, const store::PageQuery<AnyId>& query,
                  const Result<store::Page<Key>>& page) {
-  answer_page_of(request, query, page, [&](auto then) { request->store().tenant(tenant, std::move(then)); });
+  answer_page_of(request, query, page, [&](auto then) { store::tenant(request->database(), tenant, std::move(then)); });
 }
 
 }  // namespace
@@ -72,10 +72,10 @@ void list_service_keys(const RequestPtr& request) {
   if (!tenant) return request->not_found();
   const auto query = read_page_query<model::ServiceKeyId>(request);
   if (!query) return;
-  request->store().service_keys(*tenant, *query,
-                                [request, tenant, query](const Result<store::Page<model::ServiceKey>>& page) {
-                                  answer_keys(request, *tenant, *query, page);
-                                });
+  store::service_keys(request->database(), *tenant, *query,
+                      [request, tenant, query](const Result<store::Page<model::ServiceKey>>& page) {
+                        answer_keys(request, *tenant, *query, page);
+                      });
 }
 
 void create_service_key(const RequestPtr& request) {
@@ -95,22 +95,24 @@ void create_service_key(const RequestPtr& request) {
   key.secret_sha256 = sha256(secret);
   key.hint = secret.substr(secret.size() - hint_chars);
   key.created_at = request->now();
-  request->store().create_service_key(key, [request, key, secret = std::move(secret)](const Result<Unit>& made) {
-    if (!made) return request->fail(made.error());
-    answer_with_secret(request, model::to_json(key), secret);
-  });
+  store::create_service_key(request->database(), key,
+                            [request, key, secret = std::move(secret)](const Result<Unit>& made) {
+                              if (!made) return request->fail(made.error());
+                              answer_with_secret(request, model::to_json(key), secret);
+                            });
 }
 
 void revoke_service_key(const RequestPtr& request) {
   const auto tenant = request->path_id<model::TenantId>();
   const auto id = request->path_id<model::ServiceKeyId>(1);
   if (!tenant || !id) return request->not_found();
-  request->store().revoke_service_key(*tenant, *id, request->now(), [request](const Result<model::ServiceKey>& key) {
-    // Also when it failed: the outcome may be unknown.
-    request->services().authentication.forget();
-    if (!key) return request->fail(key.error());
-    request->answer_json(200, model::to_json(key.value()));
-  });
+  store::revoke_service_key(request->database(), *tenant, *id, request->now(),
+                            [request](const Result<model::ServiceKey>& key) {
+                              // Also when it failed: the outcome may be unknown.
+                              request->services().authentication.forget();
+                              if (!key) return request->fail(key.error());
+                              request->answer_json(200, model::to_json(key.value()));
+                            });
 }
 
 void list_approver_keys(const RequestPtr& request) {
@@ -118,10 +120,10 @@ void list_approver_keys(const RequestPtr& request) {
   if (!tenant) return request->not_found();
   const auto query = read_page_query<model::ApproverKeyId>(request);
   if (!query) return;
-  request->store().approver_keys(*tenant, *query,
-                                 [request, tenant, query](const Result<store::Page<model::ApproverKey>>& page) {
-                                   answer_keys(request, *tenant, *query, page);
-                                 });
+  store::approver_keys(request->database(), *tenant, *query,
+                       [request, tenant, query](const Result<store::Page<model::ApproverKey>>& page) {
+                         answer_keys(request, *tenant, *query, page);
+                       });
 }
 
 void create_approver_key(const RequestPtr& request) {
@@ -151,8 +153,8 @@ void create_approver_key(const RequestPtr& request) {
     key.material = request->services().needs.sealer.seal(*tenant, vault::context_of(key.id), key.material);
   }
   key.created_at = request->now();
-  request->store().create_approver_key(
-      key, [request, key, secret = std::move(material->secret)](const Result<Unit>& made) {
+  store::create_approver_key(
+      request->database(), key, [request, key, secret = std::move(material->secret)](const Result<Unit>& made) {
         if (!made) return request->fail(made.error());
         record_key(request, "approver_key.created", key,
                    [request, key, secret] { answer_with_secret(request, model::to_json(key), secret); });
@@ -163,11 +165,12 @@ void revoke_approver_key(const RequestPtr& request) {
   const auto tenant = request->path_id<model::TenantId>();
   const auto id = request->path_id<model::ApproverKeyId>(1);
   if (!tenant || !id) return request->not_found();
-  request->store().revoke_approver_key(*tenant, *id, request->now(), [request](const Result<model::ApproverKey>& key) {
-    if (!key) return request->fail(key.error());
-    record_key(request, "approver_key.revoked", key.value(),
-               [request, json = model::to_json(key.value())] { request->answer_json(200, json); });
-  });
+  store::revoke_approver_key(
+      request->database(), *tenant, *id, request->now(), [request](const Result<model::ApproverKey>& key) {
+        if (!key) return request->fail(key.error());
+        record_key(request, "approver_key.revoked", key.value(),
+                   [request, json = model::to_json(key.value())] { request->answer_json(200, json); });
+      });
 }
 
 }  // namespace sluice::api::admin

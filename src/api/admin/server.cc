@@ -14,17 +14,17 @@ class Rotation final : public std::enable_shared_from_this<Rotation> {
   explicit Rotation(const RequestPtr& request) : request_(request) {}
 
   void read_page() {
-    request_->store().sealed_page(after_, page_rows,
-                                  [self = shared_from_this()](Result<store::Gates::SealedPage> page) {
-                                    if (!page) return self->request_->fail(page.error());
-                                    self->on_page(std::move(page).take());
-                                  });
+    store::sealed_page(request_->database(), after_, page_rows,
+                       [self = shared_from_this()](Result<store::SealedPage> page) {
+                         if (!page) return self->request_->fail(page.error());
+                         self->on_page(std::move(page).take());
+                       });
   }
 
  private:
-  using Resealed = store::Gates::Resealed;
+  using Resealed = store::Resealed;
 
-  void on_page(store::Gates::SealedPage page) {
+  void on_page(store::SealedPage page) {
     after_ = page.next;
     std::vector<Resealed> resealed;
     for (auto& secret : page.secrets) {
@@ -40,7 +40,7 @@ class Rotation final : public std::enable_shared_from_this<Rotation> {
       resealed.push_back({.key = std::move(key), .before = std::move(before)});
     }
     if (resealed.empty()) return next();
-    request_->store().reseal(std::move(resealed), [self = shared_from_this()](const Result<int>& written) {
+    store::reseal(request_->database(), std::move(resealed), [self = shared_from_this()](const Result<int>& written) {
       if (!written) return self->request_->fail(written.error());
       self->resealed_ += written.value();
       self->next();

@@ -88,13 +88,13 @@ void patch_tenant(const RequestPtr& request, const json::Document& body, const m
   read_settings(fields, before, request->services().options.webhook_urls, patch);
   if (refused(request, findings)) return;
 
-  request->store().update_tenant(before.id, std::move(patch), request->now(),
-                                 [request](const Result<model::Tenant>& tenant) {
-                                   // Also when it failed: the outcome may be unknown.
-                                   request->services().authentication.forget();
-                                   if (!tenant) return request->fail(tenant.error());
-                                   request->answer_json(200, model::to_json(tenant.value()));
-                                 });
+  store::update_tenant(request->database(), before.id, std::move(patch), request->now(),
+                       [request](const Result<model::Tenant>& tenant) {
+                         // Also when it failed: the outcome may be unknown.
+                         request->services().authentication.forget();
+                         if (!tenant) return request->fail(tenant.error());
+                         request->answer_json(200, model::to_json(tenant.value()));
+                       });
 }
 
 }  // namespace
@@ -102,8 +102,9 @@ void patch_tenant(const RequestPtr& request, const json::Document& body, const m
 void list_tenants(const RequestPtr& request) {
   const auto query = read_page_query<model::TenantId>(request);
   if (!query) return;
-  request->store().tenants(
-      *query, [request, query](const Result<store::Page<model::Tenant>>& page) { answer_page(request, *query, page); });
+  store::tenants(request->database(), *query, [request, query](const Result<store::Page<model::Tenant>>& page) {
+    answer_page(request, *query, page);
+  });
 }
 
 void create_tenant(const RequestPtr& request) {
@@ -126,17 +127,17 @@ void create_tenant(const RequestPtr& request) {
 
   tenant.id = request->ids().make<model::TenantId>();
   tenant.created_at = tenant.updated_at = request->now();
-  request->store().create_tenant(tenant, default_agent_of(request, tenant),
-                                 [request, tenant](const Result<Unit>& made) {
-                                   if (!made) return request->fail(made.error());
-                                   request->created("/v1/tenants/" + tenant.id.text(), model::to_json(tenant));
-                                 });
+  store::create_tenant(request->database(), tenant, default_agent_of(request, tenant),
+                       [request, tenant](const Result<Unit>& made) {
+                         if (!made) return request->fail(made.error());
+                         request->created("/v1/tenants/" + tenant.id.text(), model::to_json(tenant));
+                       });
 }
 
 void get_tenant(const RequestPtr& request) {
   const auto id = request->path_id<model::TenantId>();
   if (!id) return request->not_found();
-  request->store().tenant(*id, [request](const Result<model::Tenant>& tenant) {
+  store::tenant(request->database(), *id, [request](const Result<model::Tenant>& tenant) {
     if (!tenant) return request->fail(tenant.error());
     request->answer_json(200, model::to_json(tenant.value()));
   });
@@ -147,7 +148,7 @@ void update_tenant(const RequestPtr& request) {
   if (!id) return request->not_found();
   auto body = read_body(request);
   if (!body) return;
-  request->store().tenant(*id, [request, body = std::move(*body)](const Result<model::Tenant>& before) {
+  store::tenant(request->database(), *id, [request, body = std::move(*body)](const Result<model::Tenant>& before) {
     if (!before) return request->fail(before.error());
     patch_tenant(request, body, before.value());
   });
@@ -156,7 +157,7 @@ void update_tenant(const RequestPtr& request) {
 void get_webhook_secret(const RequestPtr& request) {
   const auto id = request->path_id<model::TenantId>();
   if (!id) return request->not_found();
-  request->store().tenant(*id, [request](const Result<model::Tenant>& tenant) {
+  store::tenant(request->database(), *id, [request](const Result<model::Tenant>& tenant) {
     if (!tenant) return request->fail(tenant.error());
     std::string out;
     json::Writer writer(out);

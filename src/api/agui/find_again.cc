@@ -46,8 +46,8 @@ void hydrate(const RequestPtr& request, const Query& query, std::string thread_i
     if (!before) query.refuse("before", "must be the `page.cursor` of the page before");
   }
   if (refused(request, findings)) return;
-  request->store().thread(
-      request->tenant().id, std::move(thread_id),
+  store::thread(
+      request->database(), request->tenant().id, std::move(thread_id),
       [request, format, limit = static_cast<int>(limit), before](const Result<model::ConversationId>& conversation) {
         if (!conversation && conversation.error().kind != ErrorKind::not_found)
           return request->fail(conversation.error());
@@ -80,7 +80,7 @@ void find_named(const RequestPtr& request) {
   const auto seen =
       last ? read_seen(*last, run_id, "Last-Event-ID", findings) : read_seen(*offset, run_id, "offset", findings);
   if (refused(request, findings)) return;
-  with_named_run(request, thread_id, run_id, [request, format, seen](const store::AguiRun& named) {
+  with_named_run(request, thread_id, run_id, [request, format, seen](const journal::AguiRun& named) {
     stream_named(request, named, format, seen.after);
   });
 }
@@ -92,7 +92,7 @@ void cancel_named(const RequestPtr& request) {
   if (run_id.empty()) query.refuse("runId", "is required: the run to be cancelled");
   if (refused(request, findings)) return;
   with_named_run(
-      request, std::string(query.find("threadId").value_or("")), run_id, [request](const store::AguiRun& named) {
+      request, std::string(query.find("threadId").value_or("")), run_id, [request](const journal::AguiRun& named) {
         request->set_run(named.run);
         request->engine().cancel(
             request->tenant().id, named.run, [request, named](const std::variant<model::Run, model::Problem>& outcome) {

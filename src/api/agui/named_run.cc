@@ -21,24 +21,23 @@ Seen read_seen(std::string_view id, std::string_view run_id, std::string_view na
 }
 
 void with_named_run(const RequestPtr& request, std::string thread_id, std::string run_id,
-                    Callback<void(const store::AguiRun&)> then) {
-  auto found = [request, then = std::move(then)](const Result<store::AguiRun>& named) mutable {
+                    Callback<void(const journal::AguiRun&)> then) {
+  auto found = [request, then = std::move(then)](const Result<journal::AguiRun>& named) mutable {
     if (named) return then(named.value());
     if (named.error().kind != ErrorKind::not_found) return request->fail(named.error());
     request->problem(model::Slug::not_found, "There is no AG-UI run of that name.");
   };
   const auto tenant = request->tenant().id;
-  if (thread_id.empty()) return request->store().agui_run_named(tenant, std::move(run_id), std::move(found));
-  request->store().agui_run(tenant, std::move(thread_id), std::move(run_id), std::move(found));
+  if (thread_id.empty()) return store::agui_run_named(request->database(), tenant, std::move(run_id), std::move(found));
+  store::agui_run(request->database(), tenant, std::move(thread_id), std::move(run_id), std::move(found));
 }
 
-void stream_named(const RequestPtr& request, const store::AguiRun& named, wire::Format format, int64_t after) {
-  request->store().run(request->tenant().id, named.run,
-                       [request, format, after, segment = named.segment](const Result<model::Run>& run) {
-                         if (!run) return request->fail(run.error());
-                         open_stream(request,
-                                     {.run = run.value(), .format = format, .after = after, .segment = segment});
-                       });
+void stream_named(const RequestPtr& request, const journal::AguiRun& named, wire::Format format, int64_t after) {
+  store::run(request->database(), request->tenant().id, named.run,
+             [request, format, after, segment = named.segment](const Result<model::Run>& run) {
+               if (!run) return request->fail(run.error());
+               open_stream(request, {.run = run.value(), .format = format, .after = after, .segment = segment});
+             });
 }
 
 namespace {
@@ -48,8 +47,8 @@ constexpr std::string_view no_such_agent = "This tenant has no agent of that id 
 void look_for_agent(const RequestPtr& request, std::string name, std::optional<model::AgentId> after,
                     Callback<void(std::optional<model::AgentId>)> then) {
   const store::PageQuery<model::AgentId> query{.limit = limits::page_max, .starting_after = after};
-  request->store().agents(
-      request->tenant().id, query,
+  store::agents(
+      request->database(), request->tenant().id, query,
       [request, name = std::move(name), then = std::move(then)](const Result<store::Page<model::Agent>>& page) mutable {
         if (!page) return request->fail(page.error());
         const auto& rows = page.value().rows;
@@ -69,11 +68,11 @@ void with_agent_of_path(const RequestPtr& request, Callback<void(std::optional<m
   if (!name) return request->problem(model::Slug::not_found, no_such_agent);
   const auto id = model::AgentId::parse(*name);
   if (!id) return look_for_agent(request, *name, std::nullopt, std::move(then));
-  request->store().agent(request->tenant().id, *id,
-                         [request, then = std::move(then)](const Result<model::Agent>& agent) mutable {
-                           if (!agent) return request->fail(agent.error());
-                           then(agent.value().id);
-                         });
+  store::agent(request->database(), request->tenant().id, *id,
+               [request, then = std::move(then)](const Result<model::Agent>& agent) mutable {
+                 if (!agent) return request->fail(agent.error());
+                 then(agent.value().id);
+               });
 }
 
 }  // namespace sluice::api::agui

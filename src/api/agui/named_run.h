@@ -7,7 +7,7 @@
 
 #include "api/request/fields.h"
 #include "api/request/request_context.h"
-#include "store/store.h"
+#include "journal/journal.h"
 #include "wire/wire.h"
 
 namespace sluice::api::agui {
@@ -22,10 +22,10 @@ Seen read_seen(std::string_view id, std::string_view run_id, std::string_view na
 
 // Calls `then` with the run, or answers 404. An empty thread matches any thread.
 void with_named_run(const RequestPtr& request, std::string thread_id, std::string run_id,
-                    Callback<void(const store::AguiRun&)> then);
+                    Callback<void(const journal::AguiRun&)> then);
 
 // Streams the run from the client's position.
-void stream_named(const RequestPtr& request, const store::AguiRun& named, wire::Format format, int64_t after);
+void stream_named(const RequestPtr& request, const journal::AguiRun& named, wire::Format format, int64_t after);
 
 // Calls `then` with the agent that the path names by id or name, if it names one. Answers 404 if the tenant has no such
 // agent.

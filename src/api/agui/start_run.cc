@@ -53,55 +53,55 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // The same run again is the same stream again.
   void find_run() {
-    request_->store().agui_run(
-        request_->tenant().id, input_.names().thread_id, input_.names().run_id,
-        found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
-                 [](Starting& self) {
-                   if (!self.seen_.is_named) return self.find_thread();
-                   self.request_->problem(model::Slug::not_found,
-                                          "The thread has no run of that name to come back to. Leave Last-Event-ID out "
-                                          "to start it.");
-                 }));
+    store::agui_run(request_->database(), request_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                    found_or([](Starting& self, const journal::AguiRun& named) { self.come_back(named); },
+                             [](Starting& self) {
+                               if (!self.seen_.is_named) return self.find_thread();
+                               self.request_->problem(
+                                   model::Slug::not_found,
+                                   "The thread has no run of that name to come back to. Leave Last-Event-ID out "
+                                   "to start it.");
+                             }));
   }
 
-  void come_back(const store::AguiRun& named) { stream_named(request_, named, format_, seen_.after); }
+  void come_back(const journal::AguiRun& named) { stream_named(request_, named, format_, seen_.after); }
 
   void find_thread() {
-    request_->store().thread(request_->tenant().id, input_.names().thread_id,
-                             found_or([](Starting& self, model::ConversationId id) { self.find_conversation(id); },
-                                      [](Starting& self) { self.start_thread(); }));
+    store::thread(request_->database(), request_->tenant().id, input_.names().thread_id,
+                  found_or([](Starting& self, model::ConversationId id) { self.find_conversation(id); },
+                           [](Starting& self) { self.start_thread(); }));
   }
 
   void find_conversation(model::ConversationId id) {
-    request_->store().conversation(
-        request_->tenant().id, id, [self = shared_from_this()](const Result<model::Conversation>& conversation) {
-          if (!conversation) return self->request_->fail(conversation.error());
-          const auto& agent = conversation.value().agent_id;
-          if (self->agent_ && *self->agent_ != agent) {
-            return self->request_->invalid("agent", "is not the thread's, which is " + agent.text());
-          }
-          self->find_waiting(conversation.value().id);
-        });
+    store::conversation(request_->database(), request_->tenant().id, id,
+                        [self = shared_from_this()](const Result<model::Conversation>& conversation) {
+                          if (!conversation) return self->request_->fail(conversation.error());
+                          const auto& agent = conversation.value().agent_id;
+                          if (self->agent_ && *self->agent_ != agent) {
+                            return self->request_->invalid("agent", "is not the thread's, which is " + agent.text());
+                          }
+                          self->find_waiting(conversation.value().id);
+                        });
   }
 
   // Only the newest run of a conversation can be one that is not over.
   void find_waiting(model::ConversationId conversation) {
-    request_->store().runs(request_->tenant().id, {.conversation = conversation}, {.limit = 1},
-                           [self = shared_from_this(), conversation](const Result<store::Page<model::Run>>& page) {
-                             if (!page) return self->request_->fail(page.error());
-                             const auto& rows = page.value().rows;
-                             if (!rows.empty() && rows[0].state == model::RunState::parked) {
-                               return self->find_approval(rows[0].id, conversation);
-                             }
-                             if (!self->says_something() && !rows.empty()) return self->show_thread(rows[0]);
-                             self->send(conversation);
-                           });
+    store::runs(request_->database(), request_->tenant().id, {.conversation = conversation}, {.limit = 1},
+                [self = shared_from_this(), conversation](const Result<store::Page<model::Run>>& page) {
+                  if (!page) return self->request_->fail(page.error());
+                  const auto& rows = page.value().rows;
+                  if (!rows.empty() && rows[0].state == model::RunState::parked) {
+                    return self->find_approval(rows[0].id, conversation);
+                  }
+                  if (!self->says_something() && !rows.empty()) return self->show_thread(rows[0]);
+                  self->send(conversation);
+                });
   }
 
   void find_approval(model::RunId run, model::ConversationId conversation) {
-    request_->store().open_approval(
-        run, found_or([](Starting& self, const model::Approval& approval) { self.answer(approval); },
-                      [conversation](Starting& self) { self.send(conversation); }));
+    store::open_approval(request_->database(), run,
+                         found_or([](Starting& self, const model::Approval& approval) { self.answer(approval); },
+                                  [conversation](Starting& self) { self.send(conversation); }));
   }
 
   // ── something that waits ──
@@ -113,8 +113,8 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     }
     if (input_.prompt.empty()) return take_answer(approval);
     // The first event of the run that waits has the messages that began it.
-    request_->store().journal(
-        approval.run_id, {}, 1, [self = shared_from_this(), approval](const Result<store::JournalPage>& page) {
+    request_->store().read(
+        approval.run_id, {}, 1, [self = shared_from_this(), approval](const Result<journal::JournalPage>& page) {
           if (!page) return self->request_->fail(page.error());
           const auto& events = page.value().events;
           if (events.empty() || self->is_prompt_of(events.front().event())) {
@@ -244,18 +244,18 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // The same answer may be on its way from another connection: then it is that one's run, as soon as it is on disk.
   void was_late(const model::Problem& problem, model::ConversationId conversation, int looks_left) {
-    request_->store().agui_run(request_->tenant().id, input_.names().thread_id, input_.names().run_id,
-                               found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
-                                        [problem, conversation, looks_left](Starting& self) {
-                                          if (problem.slug != model::Slug::approval_expired)
-                                            return self.request_->problem(problem);
-                                          if (looks_left == 0) return self.settle(conversation);
-                                          self.look_again_ = self.request_->services().needs.loop.after(
-                                              Millis{look_every_ms},
-                                              [me = self.shared_from_this(), problem, conversation, looks_left] {
-                                                me->was_late(problem, conversation, looks_left - 1);
-                                              });
-                                        }));
+    store::agui_run(request_->database(), request_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                    found_or([](Starting& self, const journal::AguiRun& named) { self.come_back(named); },
+                             [problem, conversation, looks_left](Starting& self) {
+                               if (problem.slug != model::Slug::approval_expired)
+                                 return self.request_->problem(problem);
+                               if (looks_left == 0) return self.settle(conversation);
+                               self.look_again_ = self.request_->services().needs.loop.after(
+                                   Millis{look_every_ms},
+                                   [me = self.shared_from_this(), problem, conversation, looks_left] {
+                                     me->was_late(problem, conversation, looks_left - 1);
+                                   });
+                             }));
   }
 
   // The interrupt is settled already; the client gets the thread as it is.
@@ -308,9 +308,9 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // The very same answer may have been quicker since the run was looked for.
   void find_answered(model::ConversationId conversation) {
-    request_->store().agui_run(request_->tenant().id, input_.names().thread_id, input_.names().run_id,
-                               found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
-                                        [conversation](Starting& self) { self.settle(conversation); }));
+    store::agui_run(request_->database(), request_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                    found_or([](Starting& self, const journal::AguiRun& named) { self.come_back(named); },
+                             [conversation](Starting& self) { self.settle(conversation); }));
   }
 
   // Calls back with true when the thread asked for each of them once, and does not any more.
@@ -320,18 +320,18 @@ class Starting final : public std::enable_shared_from_this<Starting> {
     if (name.starts_with(client_tool_prefix)) return are_settled(conversation, index + 1, std::move(then));
     const auto id = model::ApprovalId::parse(name);
     if (!id) return then(false);
-    request_->store().approval(request_->tenant().id, *id,
-                               [self = shared_from_this(), conversation, index,
-                                then = std::move(then)](const Result<model::Approval>& approval) mutable {
-                                 if (!approval || approval.value().conversation_id != conversation) return then(false);
-                                 self->are_settled(conversation, index + 1, std::move(then));
-                               });
+    store::approval(request_->database(), request_->tenant().id, *id,
+                    [self = shared_from_this(), conversation, index,
+                     then = std::move(then)](const Result<model::Approval>& approval) mutable {
+                      if (!approval || approval.value().conversation_id != conversation) return then(false);
+                      self->are_settled(conversation, index + 1, std::move(then));
+                    });
   }
 
   // The decision is on disk, and with it the name of the run that continues.
   void follow() {
     with_named_run(request_, input_.names().thread_id, input_.names().run_id,
-                   [self = shared_from_this()](const store::AguiRun& named) { self->come_back(named); });
+                   [self = shared_from_this()](const journal::AguiRun& named) { self->come_back(named); });
   }
 
   // ── something new ──
@@ -386,9 +386,9 @@ class Starting final : public std::enable_shared_from_this<Starting> {
 
   // Another request with the same words may have been quicker: then it is that one's run.
   void look_again(const model::Problem& problem) {
-    request_->store().agui_run(request_->tenant().id, input_.names().thread_id, input_.names().run_id,
-                               found_or([](Starting& self, const store::AguiRun& named) { self.come_back(named); },
-                                        [problem](Starting& self) { self.request_->problem(problem); }));
+    store::agui_run(request_->database(), request_->tenant().id, input_.names().thread_id, input_.names().run_id,
+                    found_or([](Starting& self, const journal::AguiRun& named) { self.come_back(named); },
+                             [problem](Starting& self) { self.request_->problem(problem); }));
   }
 
   RequestPtr request_;

@@ -21,36 +21,36 @@ class ThreadReading final : public std::enable_shared_from_this<ThreadReading> {
       : request_(request), part_(part), then_(std::move(then)) {}
 
   void begin(model::ConversationId conversation) {
-    request_->store().runs(request_->tenant().id, {.conversation = conversation},
-                           {.limit = part_.limit, .starting_after = part_.before},
-                           [self = shared_from_this()](const Result<store::Page<model::Run>>& page) {
-                             if (!page) return self->request_->fail(page.error());
-                             self->runs_ = page.value().rows;
-                             std::ranges::reverse(self->runs_);
-                             if (page.value().has_more) self->now_.cursor = self->runs_.front().id.text();
-                             self->read_next();
-                           });
+    store::runs(request_->database(), request_->tenant().id, {.conversation = conversation},
+                {.limit = part_.limit, .starting_after = part_.before},
+                [self = shared_from_this()](const Result<store::Page<model::Run>>& page) {
+                  if (!page) return self->request_->fail(page.error());
+                  self->runs_ = page.value().rows;
+                  std::ranges::reverse(self->runs_);
+                  if (page.value().has_more) self->now_.cursor = self->runs_.front().id.text();
+                  self->read_next();
+                });
   }
 
  private:
   void read_next() {
     if (done_ == runs_.size()) return find_newest();
     history_.emplace(runs_[done_]);
-    request_->store().message(request_->tenant().id, runs_[done_].user_message_id,
-                              [self = shared_from_this()](const Result<store::StoredMessage>& stored) {
-                                if (!stored) return self->request_->fail(stored.error());
-                                // A client sees what stands now.
-                                if (stored.value().is_replaced) return self->pass_over();
-                                const auto message = model::message_from_json(stored.value().json);
-                                if (message) self->history_->set_user_text(message.value().content);
-                                self->walk();
-                              });
+    store::message(request_->database(), request_->tenant().id, runs_[done_].user_message_id,
+                   [self = shared_from_this()](const Result<store::StoredMessage>& stored) {
+                     if (!stored) return self->request_->fail(stored.error());
+                     // A client sees what stands now.
+                     if (stored.value().is_replaced) return self->pass_over();
+                     const auto message = model::message_from_json(stored.value().json);
+                     if (message) self->history_->set_user_text(message.value().content);
+                     self->walk();
+                   });
   }
 
   void walk() {
     walk_journal(
         request_, runs_[done_].id, {},
-        [self = shared_from_this()](const store::Committed& news) {
+        [self = shared_from_this()](const journal::Committed& news) {
           self->history_->apply(news);
           return true;
         },
@@ -85,16 +85,16 @@ class ThreadReading final : public std::enable_shared_from_this<ThreadReading> {
     now_.newest_run = runs_.back().id.text();
     now_.waits = runs_.back().state == model::RunState::parked;
     now_.interrupts = history_->interrupts();
-    request_->store().agui_runs_of(
-        runs_.back().id, [self = shared_from_this()](const Result<std::vector<store::AguiRun>>& named) {
-          if (!named) return self->request_->fail(named.error());
-          const bool is_named = !named.value().empty();
-          if (is_named) self->now_.newest_run = named.value().back().run_id;
-          // A client cannot join a run that waits, or one that has no name of a client.
-          const bool is_joined = self->part_.is_joined && is_named && !self->now_.waits;
-          self->add(is_joined ? self->history_->messages_before_stream() : self->history_->messages());
-          self->then_(self->now_);
-        });
+    store::agui_runs_of(request_->database(), runs_.back().id,
+                        [self = shared_from_this()](const Result<std::vector<journal::AguiRun>>& named) {
+                          if (!named) return self->request_->fail(named.error());
+                          const bool is_named = !named.value().empty();
+                          if (is_named) self->now_.newest_run = named.value().back().run_id;
+                          // A client cannot join a run that waits, or one that has no name of a client.
+                          const bool is_joined = self->part_.is_joined && is_named && !self->now_.waits;
+                          self->add(is_joined ? self->history_->messages_before_stream() : self->history_->messages());
+                          self->then_(self->now_);
+                        });
   }
 
   RequestPtr request_;
@@ -147,15 +147,15 @@ class PromptSearch final : public std::enable_shared_from_this<PromptSearch> {
       : request_(request), conversation_(conversation), prompt_id_(std::move(prompt_id)), then_(std::move(then)) {}
 
   void read_page(std::optional<model::RunId> after) {
-    request_->store().runs(request_->tenant().id, {.conversation = conversation_},
-                           {.limit = searched_page_max, .starting_after = after},
-                           [self = shared_from_this()](const Result<store::Page<model::Run>>& page) {
-                             if (!page) return self->request_->fail(page.error());
-                             self->runs_ = page.value().rows;
-                             self->has_more_ = page.value().has_more;
-                             self->index_ = 0;
-                             self->look();
-                           });
+    store::runs(request_->database(), request_->tenant().id, {.conversation = conversation_},
+                {.limit = searched_page_max, .starting_after = after},
+                [self = shared_from_this()](const Result<store::Page<model::Run>>& page) {
+                  if (!page) return self->request_->fail(page.error());
+                  self->runs_ = page.value().rows;
+                  self->has_more_ = page.value().has_more;
+                  self->index_ = 0;
+                  self->look();
+                });
   }
 
  private:
@@ -166,8 +166,8 @@ class PromptSearch final : public std::enable_shared_from_this<PromptSearch> {
       // It came with a history that the thread began with: then all runs are about what follows it.
       return then_(is_known_ ? oldest_ : std::nullopt);
     }
-    request_->store().journal(
-        runs_[index_].id, {}, 1, [self = shared_from_this()](const Result<store::JournalPage>& page) {
+    request_->store().read(
+        runs_[index_].id, {}, 1, [self = shared_from_this()](const Result<journal::JournalPage>& page) {
           if (!page) return self->request_->fail(page.error());
           const auto& events = page.value().events;
           self->see(events.empty() ? PromptBeginning{} : beginning_of(events.front().event(), self->prompt_id_));
@@ -186,12 +186,12 @@ class PromptSearch final : public std::enable_shared_from_this<PromptSearch> {
 
   // What was replaced already is not what the client shows.
   void check_found() {
-    request_->store().message(request_->tenant().id, *oldest_,
-                              [self = shared_from_this()](const Result<store::StoredMessage>& message) {
-                                if (!message) return self->request_->fail(message.error());
-                                if (message.value().is_replaced) return self->look();
-                                self->then_(self->oldest_);
-                              });
+    store::message(request_->database(), request_->tenant().id, *oldest_,
+                   [self = shared_from_this()](const Result<store::StoredMessage>& message) {
+                     if (!message) return self->request_->fail(message.error());
+                     if (message.value().is_replaced) return self->look();
+                     self->then_(self->oldest_);
+                   });
   }
 
   RequestPtr request_;

@@ -62,13 +62,13 @@ class EventSearch final : public std::enable_shared_from_this<EventSearch> {
 
   void read_page() {
     // Kept alive by the answer it waits for.
-    request_->store().journal(
+    request_->store().read(
         run_, fold_.at(), page_bytes,
-        [self = shared_from_this()](const Result<store::JournalPage>& page) { self->on_page(page); });
+        [self = shared_from_this()](const Result<journal::JournalPage>& page) { self->on_page(page); });
   }
 
  private:
-  void on_page(const Result<store::JournalPage>& page) {
+  void on_page(const Result<journal::JournalPage>& page) {
     if (!page) return request_->fail(page.error());
     std::string nothing;
     for (const auto& committed : page.value().events) fold_.apply(committed, nothing);

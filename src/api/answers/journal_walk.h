@@ -8,6 +8,6 @@ namespace sluice::api {
 // Calls `see` with every event after `after` until it returns false or there are no more, then `done` with the run.
 // Answers the request if the journal cannot be read.
 void walk_journal(const RequestPtr& request, model::RunId run, model::Position after,
-                  Callback<bool(const store::Committed&)> see, Callback<void(const model::Run&)> done);
+                  Callback<bool(const journal::Committed&)> see, Callback<void(const model::Run&)> done);
 
 }  // namespace sluice::api

@@ -1,5 +1,5 @@
 // Handlers of records: list, get, delete, and the answer to a taken name. Each takes the operation of the store that
-// does it: list_rows<model::Skill>(request, &store::Store::skills). `hide` removes from a row what the caller may not
+// does it: list_rows<model::Skill>(request, &store::skills). `hide` removes from a row what the caller may not
 // see.
 #pragma once
 
@@ -16,7 +16,7 @@ template <typename Row, typename List>
 void list_rows(const RequestPtr& request, List list, void (*hide)(const RequestPtr&, Row&) = hide_nothing<Row>) {
   const auto query = read_page_query<decltype(Row::id)>(request);
   if (!query) return;
-  (request->store().*list)(request->tenant().id, *query, [request, query, hide](Result<store::Page<Row>> page) {
+  list(request->database(), request->tenant().id, *query, [request, query, hide](Result<store::Page<Row>> page) {
     if (page) {
       for (auto& row : page.value().rows) hide(request, row);
     }
@@ -28,7 +28,7 @@ template <typename Row, typename Get>
 void get_row(const RequestPtr& request, Get get, void (*hide)(const RequestPtr&, Row&) = hide_nothing<Row>) {
   const auto id = request->path_id<decltype(Row::id)>();
   if (!id) return request->not_found();
-  (request->store().*get)(request->tenant().id, *id, [request, hide](Result<Row> row) {
+  get(request->database(), request->tenant().id, *id, [request, hide](Result<Row> row) {
     if (!row) return request->fail(row.error());
     hide(request, row.value());
     request->answer_json(200, model::to_json(row.value()));
@@ -40,7 +40,7 @@ template <typename Row, typename Delete>
 void delete_row(const RequestPtr& request, Delete remove, std::string_view in_use) {
   const auto id = request->path_id<decltype(Row::id)>();
   if (!id) return request->not_found();
-  (request->store().*remove)(request->tenant().id, *id, [request, in_use](const Result<Unit>& deleted) {
+  remove(request->database(), request->tenant().id, *id, [request, in_use](const Result<Unit>& deleted) {
     if (deleted) return request->no_content();
     if (deleted.error().kind != ErrorKind::conflict) return request->fail(deleted.error());
     request->problem(model::Slug::resource_in_use, in_use);
@@ -52,7 +52,7 @@ template <typename Row, typename List>
 void answer_name_conflict(const RequestPtr& request, List list, std::string name,
                           std::optional<decltype(Row::id)> after = {}) {
   const store::PageQuery<decltype(Row::id)> query{.limit = limits::page_max, .starting_after = after};
-  (request->store().*list)(request->tenant().id, query, [request, list, name](const Result<store::Page<Row>>& page) {
+  list(request->database(), request->tenant().id, query, [request, list, name](const Result<store::Page<Row>>& page) {
     if (!page) return request->fail(page.error());
     model::Problem problem{.slug = model::Slug::name_conflict, .detail = "Another one has this name."};
     for (const auto& row : page.value().rows) {

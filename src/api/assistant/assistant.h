@@ -82,7 +82,7 @@ class Turns final {
   void adopt_all(const std::vector<model::Run>& runs);
   void adopt(const model::Run& run);
   // The run has no reader here. It may have one on another node, so those are asked first.
-  void cancel_unless_read(model::RunId run, std::vector<store::SeenNode> others);
+  void cancel_unless_read(model::RunId run, std::vector<journal::SeenNode> others);
   void cancel_after(model::RunId run, Turn& turn, Millis delay);
   void cancel(model::RunId run);
 
@@ -96,6 +96,6 @@ class Turns final {
 };
 
 // The turn that a run's first event names; empty if the run does not belong to a chat.
-std::optional<model::ChatTurn> chat_turn_of(const store::CommittedBatch& journal);
+std::optional<model::ChatTurn> chat_turn_of(const journal::CommittedBatch& journal);
 
 }  // namespace sluice::api::assistant

@@ -32,7 +32,8 @@ class ChatTest : public ApiTest {
     file.size_bytes = 3;
     file.sha256 = std::string(64, 'a');
     file.created_at = loop.now();
-    store.bags().create({file}, 1'000'000, [](Result<store::BagOutcome> kept) { ASSERT_TRUE(kept); });
+    store::create_bag_files(store.database(), {file}, 1'000'000,
+                            [](Result<store::BagOutcome> kept) { ASSERT_TRUE(kept); });
     loop.settle();
     return file.id;
   }

@@ -35,33 +35,32 @@ class ChatReading final : public std::enable_shared_from_this<ChatReading> {
  private:
   // The turn of an answer, or of a question: then the answer is the message after it.
   void find_turn(model::MessageId message) {
-    request_->store().run_of_message(request_->tenant().id, message,
-                                     [self = shared_from_this(), message](const Result<model::Run>& run) {
-                                       if (run) return self->read_before(run.value());
-                                       if (run.error().kind != ErrorKind::not_found)
-                                         return self->request_->fail(run.error());
-                                       self->find_answer_to(message);
-                                     });
+    store::run_of_message(request_->database(), request_->tenant().id, message,
+                          [self = shared_from_this(), message](const Result<model::Run>& run) {
+                            if (run) return self->read_before(run.value());
+                            if (run.error().kind != ErrorKind::not_found) return self->request_->fail(run.error());
+                            self->find_answer_to(message);
+                          });
   }
 
   void find_answer_to(model::MessageId question) {
-    request_->store().messages(request_->tenant().id, chat_, store::Order::ascending,
-                               {.limit = 1, .starting_after = question},
-                               [self = shared_from_this()](const Result<store::Page<store::StoredMessage>>& page) {
-                                 if (!page && page.error().kind != ErrorKind::not_found) {
-                                   return self->request_->fail(page.error());
-                                 }
-                                 if (!page || page.value().rows.empty()) return self->refuse_before();
-                                 self->find_turn_of_answer(page.value().rows.front().id);
-                               });
+    store::messages(request_->database(), request_->tenant().id, chat_, store::Order::ascending,
+                    {.limit = 1, .starting_after = question},
+                    [self = shared_from_this()](const Result<store::Page<store::StoredMessage>>& page) {
+                      if (!page && page.error().kind != ErrorKind::not_found) {
+                        return self->request_->fail(page.error());
+                      }
+                      if (!page || page.value().rows.empty()) return self->refuse_before();
+                      self->find_turn_of_answer(page.value().rows.front().id);
+                    });
   }
 
   void find_turn_of_answer(model::MessageId answer) {
-    request_->store().run_of_message(request_->tenant().id, answer,
-                                     [self = shared_from_this()](const Result<model::Run>& run) {
-                                       if (run) return self->read_before(run.value());
-                                       self->refuse_before();
-                                     });
+    store::run_of_message(request_->database(), request_->tenant().id, answer,
+                          [self = shared_from_this()](const Result<model::Run>& run) {
+                            if (run) return self->read_before(run.value());
+                            self->refuse_before();
+                          });
   }
 
   void read_before(const model::Run& run) { run.conversation_id == chat_ ? read_turns(run.id) : refuse_before(); }
@@ -69,15 +68,15 @@ class ChatReading final : public std::enable_shared_from_this<ChatReading> {
   void refuse_before() { request_->invalid("before", "is not the id of a message of this chat"); }
 
   void read_turns(std::optional<model::RunId> before) {
-    request_->store().runs(request_->tenant().id, {.conversation = chat_},
-                           {.limit = turns_max, .starting_after = before},
-                           [self = shared_from_this()](const Result<store::Page<model::Run>>& page) {
-                             if (!page) return self->request_->fail(page.error());
-                             self->runs_ = page.value().rows;
-                             std::ranges::reverse(self->runs_);
-                             self->now_.has_more = page.value().has_more;
-                             self->read_next();
-                           });
+    store::runs(request_->database(), request_->tenant().id, {.conversation = chat_},
+                {.limit = turns_max, .starting_after = before},
+                [self = shared_from_this()](const Result<store::Page<model::Run>>& page) {
+                  if (!page) return self->request_->fail(page.error());
+                  self->runs_ = page.value().rows;
+                  std::ranges::reverse(self->runs_);
+                  self->now_.has_more = page.value().has_more;
+                  self->read_next();
+                });
   }
 
   void read_next() {
@@ -85,7 +84,7 @@ class ChatReading final : public std::enable_shared_from_this<ChatReading> {
     history_.emplace(runs_[done_]);
     walk_journal(
         request_, runs_[done_].id, {},
-        [self = shared_from_this()](const store::Committed& news) {
+        [self = shared_from_this()](const journal::Committed& news) {
           self->history_->apply(news);
           return true;
         },
@@ -96,15 +95,15 @@ class ChatReading final : public std::enable_shared_from_this<ChatReading> {
   }
 
   void find_question() {
-    request_->store().message(request_->tenant().id, runs_[done_].user_message_id,
-                              [self = shared_from_this()](const Result<store::StoredMessage>& stored) {
-                                if (!stored) return self->request_->fail(stored.error());
-                                const auto message = model::message_from_json(stored.value().json);
-                                if (!message) return self->request_->fail(message.error());
-                                self->add_turn(message.value().content);
-                                ++self->done_;
-                                self->read_next();
-                              });
+    store::message(request_->database(), request_->tenant().id, runs_[done_].user_message_id,
+                   [self = shared_from_this()](const Result<store::StoredMessage>& stored) {
+                     if (!stored) return self->request_->fail(stored.error());
+                     const auto message = model::message_from_json(stored.value().json);
+                     if (!message) return self->request_->fail(message.error());
+                     self->add_turn(message.value().content);
+                     ++self->done_;
+                     self->read_next();
+                   });
   }
 
   void add_turn(std::string_view question) {
@@ -221,13 +220,14 @@ void end_turn(const RequestPtr& request, model::ConversationId chat, Callback<vo
 }
 
 void archive(const RequestPtr& request, model::ConversationId chat) {
-  request->store().update_conversation(request->tenant().id, chat, {.status = model::ConversationStatus::archived},
-                                       request->now(), [request](const Result<model::Conversation>& archived) {
-                                         if (!archived) return request->fail(archived.error());
-                                         request->engine().conversation_changed(archived.value());
-                                         // One that was begun meanwhile; from now on none is.
-                                         end_turn(request, archived.value().id, [request] { request->no_content(); });
-                                       });
+  store::update_conversation(request->database(), request->tenant().id, chat,
+                             {.status = model::ConversationStatus::archived}, request->now(),
+                             [request](const Result<model::Conversation>& archived) {
+                               if (!archived) return request->fail(archived.error());
+                               request->engine().conversation_changed(archived.value());
+                               // One that was begun meanwhile; from now on none is.
+                               end_turn(request, archived.value().id, [request] { request->no_content(); });
+                             });
 }
 
 }  // namespace
@@ -235,13 +235,13 @@ void archive(const RequestPtr& request, model::ConversationId chat) {
 void list_chats(const RequestPtr& request) {
   const auto query = read_page_query<model::ConversationId>(request);
   if (!query) return;
-  request->store().conversations(request->tenant().id, {.kind = model::ConversationKind::chat, .active_only = true},
-                                 *query,
-                                 [request, query = *query](const Result<store::Page<model::Conversation>>& page) {
-                                   if (!page) return answer_page(request, query, page);
-                                   answer_chats(request, query, std::make_shared<ConversationPage>(page.value()),
-                                                {.has_more = page.value().has_more});
-                                 });
+  store::conversations(request->database(), request->tenant().id,
+                       {.kind = model::ConversationKind::chat, .active_only = true}, *query,
+                       [request, query = *query](const Result<store::Page<model::Conversation>>& page) {
+                         if (!page) return answer_page(request, query, page);
+                         answer_chats(request, query, std::make_shared<ConversationPage>(page.value()),
+                                      {.has_more = page.value().has_more});
+                       });
 }
 
 void get_chat(const RequestPtr& request) {
@@ -271,14 +271,14 @@ void rename_chat(const RequestPtr& request) {
     fields.require("title");
     const auto title = fields.text("title", name_rule, Null::refused);
     if (refused(request, findings)) return;
-    request->store().update_conversation(request->tenant().id, chat.id, {.title = title}, request->now(),
-                                         [request](const Result<model::Conversation>& renamed) {
-                                           if (!renamed) return request->fail(renamed.error());
-                                           with_running(request, renamed.value().id,
-                                                        [request, chat = renamed.value()](const auto& running) {
-                                                          request->answer_json(200, shown(chat, running).json);
-                                                        });
-                                         });
+    store::update_conversation(request->database(), request->tenant().id, chat.id, {.title = title}, request->now(),
+                               [request](const Result<model::Conversation>& renamed) {
+                                 if (!renamed) return request->fail(renamed.error());
+                                 with_running(request, renamed.value().id,
+                                              [request, chat = renamed.value()](const auto& running) {
+                                                request->answer_json(200, shown(chat, running).json);
+                                              });
+                               });
   });
 }
 

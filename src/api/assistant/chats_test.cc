@@ -127,7 +127,8 @@ TEST_F(ChatsTest, Deleting_ends_the_turn_and_takes_the_files_along_A_5) {
   EXPECT_EQ(follow(stream->header("X-Stream-Id"))->status, 404);
   EXPECT_EQ(get("/api/assistant/chats")->body.find(id), std::string::npos);
   bool is_found = true;
-  store.bags().file(acme.id, file, [&](const Result<model::BagFile>& found) { is_found = static_cast<bool>(found); });
+  store::bag_file(store.database(), acme.id, file,
+                  [&](const Result<model::BagFile>& found) { is_found = static_cast<bool>(found); });
   loop.settle();
   EXPECT_FALSE(is_found);
 }

@@ -39,15 +39,14 @@ void read_files(const RequestPtr& request, model::ConversationId chat, std::vect
                 Callback<void(const std::vector<model::BagFile>&)> then) {
   store::PageQuery<model::FileId> query{.limit = limits::page_max};
   if (!files.empty()) query.starting_after = files.back().id;
-  request->store().bags().files(request->tenant().id, chat, query,
-                                [request, chat, files = std::move(files),
-                                 then = std::move(then)](const Result<store::Page<model::BagFile>>& page) mutable {
-                                  if (!page) return request->fail(page.error());
-                                  files.insert(files.end(), page.value().rows.begin(), page.value().rows.end());
-                                  if (page.value().has_more)
-                                    return read_files(request, chat, std::move(files), std::move(then));
-                                  then(files);
-                                });
+  store::bag_files(request->database(), request->tenant().id, chat, query,
+                   [request, chat, files = std::move(files),
+                    then = std::move(then)](const Result<store::Page<model::BagFile>>& page) mutable {
+                     if (!page) return request->fail(page.error());
+                     files.insert(files.end(), page.value().rows.begin(), page.value().rows.end());
+                     if (page.value().has_more) return read_files(request, chat, std::move(files), std::move(then));
+                     then(files);
+                   });
 }
 
 void upload_chat_files(const RequestPtr& request) {
@@ -64,13 +63,13 @@ void list_chat_files(const RequestPtr& request) {
   const auto query = read_page_query<model::FileId>(request);
   if (!query) return;
   with_chat_of_path(request, [request, query = *query](const model::Conversation& chat) {
-    request->store().bags().files(request->tenant().id, chat.id, query,
-                                  [request, query](const Result<store::Page<model::BagFile>>& page) {
-                                    if (!page) return answer_page(request, query, page);
-                                    store::Page<ShownFile> files{.has_more = page.value().has_more};
-                                    for (const auto& file : page.value().rows) files.rows.push_back(shown(file));
-                                    request->answer_json(200, page_json(files, query));
-                                  });
+    store::bag_files(request->database(), request->tenant().id, chat.id, query,
+                     [request, query](const Result<store::Page<model::BagFile>>& page) {
+                       if (!page) return answer_page(request, query, page);
+                       store::Page<ShownFile> files{.has_more = page.value().has_more};
+                       for (const auto& file : page.value().rows) files.rows.push_back(shown(file));
+                       request->answer_json(200, page_json(files, query));
+                     });
   });
 }
 
@@ -91,19 +90,21 @@ void get_file(const RequestPtr& request) {
   if (refused(request, findings)) return;
   const auto id = request->path_id<model::FileId>();
   if (!id) return request->not_found();
-  request->store().bags().file(request->tenant().id, *id, [request, shown_inline](const Result<model::BagFile>& file) {
-    if (!file) return request->fail(file.error());
-    send_file(request, file.value(), shown_inline ? Shown::in_page : Shown::saved);
-  });
+  store::bag_file(request->database(), request->tenant().id, *id,
+                  [request, shown_inline](const Result<model::BagFile>& file) {
+                    if (!file) return request->fail(file.error());
+                    send_file(request, file.value(), shown_inline ? Shown::in_page : Shown::saved);
+                  });
 }
 
 void delete_file(const RequestPtr& request) {
   const auto id = request->path_id<model::FileId>();
   if (!id) return request->not_found();
-  request->store().bags().remove(request->tenant().id, *id, request->now(), [request](const Result<Unit>& removed) {
-    if (!removed) return request->fail(removed.error());
-    request->no_content();
-  });
+  store::remove_bag_file(request->database(), request->tenant().id, *id, request->now(),
+                         [request](const Result<Unit>& removed) {
+                           if (!removed) return request->fail(removed.error());
+                           request->no_content();
+                         });
 }
 
 }  // namespace sluice::api::assistant

@@ -44,20 +44,19 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
   void find_attachment() {
     const auto index = turn_.attachments.size();
     if (index == input_.attachments.size()) return find_agent();
-    request_->store().bags().file(request_->tenant().id, input_.attachments[index],
-                                  [self = shared_from_this(), index](const Result<model::BagFile>& file) {
-                                    if (!file && file.error().kind != ErrorKind::not_found) {
-                                      return self->request_->fail(file.error());
-                                    }
-                                    const bool fits = file && (!file.value().chat_id || self->is_own(file.value()));
-                                    if (!fits) {
-                                      return self->request_->invalid(
-                                          "/attachmentIds/" + std::to_string(index),
-                                          "names no file of this chat, nor one without a chat");
-                                    }
-                                    self->attach(file.value());
-                                    self->find_attachment();
-                                  });
+    store::bag_file(request_->database(), request_->tenant().id, input_.attachments[index],
+                    [self = shared_from_this(), index](const Result<model::BagFile>& file) {
+                      if (!file && file.error().kind != ErrorKind::not_found) {
+                        return self->request_->fail(file.error());
+                      }
+                      const bool fits = file && (!file.value().chat_id || self->is_own(file.value()));
+                      if (!fits) {
+                        return self->request_->invalid("/attachmentIds/" + std::to_string(index),
+                                                       "names no file of this chat, nor one without a chat");
+                      }
+                      self->attach(file.value());
+                      self->find_attachment();
+                    });
   }
 
   bool is_own(const model::BagFile& file) const { return file.chat_id == chat_.id; }
@@ -77,24 +76,24 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
       environment ? self->find_sandbox(*environment) : self->send(tries_max);
     };
     if (chat_.agent_id == model::AgentId{})
-      return request_->store().default_agent(request_->tenant().id, std::move(found));
-    request_->store().agent(request_->tenant().id, chat_.agent_id, std::move(found));
+      return store::default_agent(request_->database(), request_->tenant().id, std::move(found));
+    store::agent(request_->database(), request_->tenant().id, chat_.agent_id, std::move(found));
   }
 
   void find_sandbox(model::EnvironmentId environment) {
-    request_->store().environment(
-        request_->tenant().id, environment, [self = shared_from_this()](const Result<model::Environment>& found) {
-          if (!found) return self->request_->fail(found.error());
-          const auto& variables = found.value().variables;
-          const auto named = variables.find(std::string(sandbox_variable));
-          if (named == variables.end()) return self->send(tries_max);
-          const auto fault = fault_of_sandbox_url(self->request_, named->second);
-          if (!fault.empty()) {
-            return self->request_->invalid("/agentId", "SANDBOX_URL of its environment " + fault);
-          }
-          self->input_.sandbox_url = named->second;
-          self->send(tries_max);
-        });
+    store::environment(request_->database(), request_->tenant().id, environment,
+                       [self = shared_from_this()](const Result<model::Environment>& found) {
+                         if (!found) return self->request_->fail(found.error());
+                         const auto& variables = found.value().variables;
+                         const auto named = variables.find(std::string(sandbox_variable));
+                         if (named == variables.end()) return self->send(tries_max);
+                         const auto fault = fault_of_sandbox_url(self->request_, named->second);
+                         if (!fault.empty()) {
+                           return self->request_->invalid("/agentId", "SANDBOX_URL of its environment " + fault);
+                         }
+                         self->input_.sandbox_url = named->second;
+                         self->send(tries_max);
+                       });
   }
 
   void refuse_agent() { request_->invalid("/agentId", "names no agent of this workspace"); }
@@ -134,8 +133,9 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
     const auto run = model::RunId::parse(problem.conflicting_resource_id.value_or(""));
     if (problem.slug != model::Slug::conversation_busy || !run) return request_->problem(problem);
     if (tries_left > 0 && request_->services().turns.is_left(*run)) return make_way(*run, tries_left);
-    request_->store().run(
-        request_->tenant().id, *run, [self = shared_from_this(), problem](const Result<model::Run>& running) {
+    store::run(
+        request_->database(), request_->tenant().id, *run,
+        [self = shared_from_this(), problem](const Result<model::Run>& running) {
           auto busy = problem;
           if (running) {
             busy.more = {{"streamId", running.value().id.text()}, {"messageId", running.value().message_id.text()}};

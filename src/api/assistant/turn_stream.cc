@@ -37,14 +37,14 @@ void open_turn_stream(const RequestPtr& request, const TurnOpening& opening) {
 }
 
 void with_chat(const RequestPtr& request, model::ConversationId id, Callback<void(const model::Conversation&)> then) {
-  request->store().conversation(request->tenant().id, id,
-                                [request, then = std::move(then)](const Result<model::Conversation>& chat) mutable {
-                                  if (!chat) return request->fail(chat.error());
-                                  const bool is_chat = chat.value().kind == model::ConversationKind::chat;
-                                  const bool is_deleted = chat.value().status == model::ConversationStatus::archived;
-                                  if (!is_chat || is_deleted) return request->not_found();
-                                  then(chat.value());
-                                });
+  store::conversation(request->database(), request->tenant().id, id,
+                      [request, then = std::move(then)](const Result<model::Conversation>& chat) mutable {
+                        if (!chat) return request->fail(chat.error());
+                        const bool is_chat = chat.value().kind == model::ConversationKind::chat;
+                        const bool is_deleted = chat.value().status == model::ConversationStatus::archived;
+                        if (!is_chat || is_deleted) return request->not_found();
+                        then(chat.value());
+                      });
 }
 
 void with_chat_of_path(const RequestPtr& request, Callback<void(const model::Conversation&)> then) {
@@ -62,7 +62,7 @@ void follow_turn(const RequestPtr& request) {
   const auto after = read_after(request, query, findings);
   if (refused(request, findings)) return;
   if (!run) return request->not_found();
-  request->store().journal(*run, {}, 1, [request, after](const Result<store::JournalPage>& page) {
+  request->store().read(*run, {}, 1, [request, after](const Result<journal::JournalPage>& page) {
     if (!page) return request->fail(page.error());
     if (page.value().run.tenant_id != request->tenant().id) return request->not_found();
     const auto turn = chat_turn_of(page.value().events);

@@ -11,7 +11,7 @@ constexpr std::string_view who_reads_kind = "who reads";
 
 }  // namespace
 
-std::optional<model::ChatTurn> chat_turn_of(const store::CommittedBatch& journal) {
+std::optional<model::ChatTurn> chat_turn_of(const journal::CommittedBatch& journal) {
   if (journal.empty()) return std::nullopt;
   auto accepted = model::event_as<model::events::Accepted>(journal.front().event());
   return accepted ? std::move(accepted->extras.chat) : std::nullopt;
@@ -61,11 +61,11 @@ void Turns::cancel_after(model::RunId run, Turn& turn, Millis delay) {
 void Turns::cancel(model::RunId run) {
   if (closed_) return;
   auto others = needs_.engine.nodes();
-  std::erase_if(others, [&](const store::SeenNode& node) { return node.id == needs_.store.nodes().self(); });
+  std::erase_if(others, [&](const journal::SeenNode& node) { return node.id == needs_.store.nodes().self(); });
   cancel_unless_read(run, std::move(others));
 }
 
-void Turns::cancel_unless_read(model::RunId run, std::vector<store::SeenNode> others) {
+void Turns::cancel_unless_read(model::RunId run, std::vector<journal::SeenNode> others) {
   const auto found = turns_.find(run);
   if (found == turns_.end() || found->second.reader_count > 0 || closed_) return;
   if (others.empty()) {
@@ -89,7 +89,7 @@ void Turns::cancel_unless_read(model::RunId run, std::vector<store::SeenNode> ot
 // ── after a restart ──
 
 void Turns::adopt_unfinished() {
-  needs_.store.unfinished_runs([self = self_](const Result<store::UnfinishedRuns>& runs) {
+  needs_.store.unfinished_runs([self = self_](const Result<journal::UnfinishedRuns>& runs) {
     if (*self == nullptr) return;
     if (!runs) {
       (*self)->needs_.log.write(world::LogLevel::warn, "turns without a reader cannot be looked up",
@@ -114,7 +114,7 @@ void Turns::adopt_all(const std::vector<model::Run>& runs) {
 }
 
 void Turns::adopt(const model::Run& run) {
-  needs_.store.journal(run.id, {}, 1, [self = self_, run](const Result<store::JournalPage>& page) {
+  needs_.store.read(run.id, {}, 1, [self = self_, run](const Result<journal::JournalPage>& page) {
     if (*self == nullptr || !page || (*self)->turns_.contains(run.id)) return;
     const auto chat = chat_turn_of(page.value().events);
     if (!chat || chat->keep_on_disconnect || model::is_over(page.value().run.state)) {

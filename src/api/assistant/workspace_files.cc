@@ -16,13 +16,13 @@ std::optional<model::ConversationId> chat_of_sandbox(const RequestPtr& request) 
 void with_file(const RequestPtr& request, Callback<void(const model::BagFile&)> then) {
   const auto id = request->path_id<model::FileId>();
   if (!id) return request->not_found();
-  request->store().bags().file(request->tenant().id, *id,
-                               [request, then = std::move(then)](const Result<model::BagFile>& file) mutable {
-                                 if (!file) return request->fail(file.error());
-                                 const auto chat = chat_of_sandbox(request);
-                                 if (chat && file.value().chat_id != chat) return request->not_found();
-                                 then(file.value());
-                               });
+  store::bag_file(request->database(), request->tenant().id, *id,
+                  [request, then = std::move(then)](const Result<model::BagFile>& file) mutable {
+                    if (!file) return request->fail(file.error());
+                    const auto chat = chat_of_sandbox(request);
+                    if (chat && file.value().chat_id != chat) return request->not_found();
+                    then(file.value());
+                  });
 }
 
 }  // namespace
@@ -30,8 +30,8 @@ void with_file(const RequestPtr& request, Callback<void(const model::BagFile&)> 
 void list_workspace_files(const RequestPtr& request) {
   const auto query = read_page_query<model::FileId>(request);
   if (!query) return;
-  request->store().bags().files(
-      request->tenant().id, chat_of_sandbox(request), *query,
+  store::bag_files(
+      request->database(), request->tenant().id, chat_of_sandbox(request), *query,
       [request, query](const Result<store::Page<model::BagFile>>& page) { answer_page(request, *query, page); });
 }
 
@@ -61,10 +61,11 @@ void get_workspace_file_content(const RequestPtr& request) {
 void delete_workspace_file(const RequestPtr& request) {
   with_file(request, [request](const model::BagFile& file) {
     record_sandbox(request, "file.deleted", file.id.text(), audit_detail_of(file), [request, id = file.id] {
-      request->store().bags().remove(request->tenant().id, id, request->now(), [request](const Result<Unit>& removed) {
-        if (!removed) return request->fail(removed.error());
-        request->no_content();
-      });
+      store::remove_bag_file(request->database(), request->tenant().id, id, request->now(),
+                             [request](const Result<Unit>& removed) {
+                               if (!removed) return request->fail(removed.error());
+                               request->no_content();
+                             });
     });
   });
 }

@@ -37,15 +37,15 @@ void identify_admin(const RequestPtr& request, const Session& session, const Adm
                     Callback<void(Result<Identity>)> done) {
   const auto access = request->route()->access;
   if (access == Access::admin || access == Access::metrics || !admin.tenant) return done(Identity{Operator{}});
-  request->store().tenant(*admin.tenant,
-                          [request, id = session.id, done = std::move(done)](Result<model::Tenant> tenant) mutable {
-                            if (!tenant) return done(std::move(tenant.error()));
-                            // No key of the tenant's: what a session promises twice (I-19) is its own.
-                            store::KeyHolder holder{.tenant = std::move(tenant).take()};
-                            holder.key = {.id = {id}, .tenant_id = holder.tenant.id, .name = "console"};
-                            request->set_admin_acts();
-                            done(Identity{std::make_shared<const store::KeyHolder>(std::move(holder))});
-                          });
+  store::tenant(request->database(), *admin.tenant,
+                [request, id = session.id, done = std::move(done)](Result<model::Tenant> tenant) mutable {
+                  if (!tenant) return done(std::move(tenant.error()));
+                  // No key of the tenant's: what a session promises twice (I-19) is its own.
+                  store::KeyHolder holder{.tenant = std::move(tenant).take()};
+                  holder.key = {.id = {id}, .tenant_id = holder.tenant.id, .name = "console"};
+                  request->set_admin_acts();
+                  done(Identity{std::make_shared<const store::KeyHolder>(std::move(holder))});
+                });
 }
 
 // The session of the request's cookie, if it is valid.
@@ -176,7 +176,7 @@ void log_in_with_code(const RequestPtr& request, std::string_view code) {
   if (!services.console.codes.spend(code)) return turn_away(request, wrong_code);
   const auto home = services.options.console_tenant;
   if (!home) return admit(request, fresh_session(request, AdminSession{}), "admin", {}, "code");
-  request->store().tenant(*home, [request](Result<model::Tenant> found) {
+  store::tenant(request->database(), *home, [request](Result<model::Tenant> found) {
     const auto tenant = found ? std::optional(std::move(found).take()) : std::nullopt;
     AdminSession admin;
     if (tenant) admin.tenant = tenant->id;
@@ -260,7 +260,7 @@ void update_session(const RequestPtr& request) {
   if (refused(request, findings)) return;
   admin->tenant = id;
   if (!id) return answer_session(request, *session, std::nullopt, true);
-  request->store().tenant(*id, [request, session](const Result<model::Tenant>& tenant) {
+  store::tenant(request->database(), *id, [request, session](const Result<model::Tenant>& tenant) {
     if (!tenant) return request->fail(tenant.error());
     record(request, "console.tenant_chosen", *session, "admin", tenant.value().id, "",
            [request, session, chosen = tenant.value()] { answer_session(request, *session, chosen, true); });

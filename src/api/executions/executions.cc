@@ -48,11 +48,11 @@ void mint(const RequestPtr& request, const ExecutionInput& input, const harness:
   if (!input.upload) {
     std::erase_if(minted.hashed, [](const auto& token) { return token.purpose == model::TokenPurpose::upload; });
   }
-  request->store().create_execution(minted.execution, sha256(minted.bearer), minted.hashed,
-                                    [request, input, minted](const Result<Unit>& made) {
-                                      if (!made) return request->fail(made.error());
-                                      answer_minted(request, minted, input);
-                                    });
+  store::create_execution(request->database(), minted.execution, sha256(minted.bearer), minted.hashed,
+                          [request, input, minted](const Result<Unit>& made) {
+                            if (!made) return request->fail(made.error());
+                            answer_minted(request, minted, input);
+                          });
 }
 
 // What the caller named is checked by the names it used, what the agent names comes on top.
@@ -64,8 +64,8 @@ void gather(const RequestPtr& request, ExecutionInput input, model::Agent agent)
     message.skill_ids = input.message.skill_ids;
     message.env_name = input.message.env_name;
     auto names = engine::materials_named(agent, std::nullopt, message);
-    request->store().materials(
-        request->tenant().id, std::move(names),
+    store::materials(
+        request->database(), request->tenant().id, std::move(names),
         [request, input = std::move(input), agent = std::move(agent)](Result<store::FoundMaterials> found) mutable {
           if (!found) return request->fail(found.error());
           harness::Dispatch dispatch{.agent = std::move(agent), .prompt = input.message.content};
@@ -88,16 +88,17 @@ void create_execution(const RequestPtr& request) {
     if (agent.error().kind != ErrorKind::not_found) return request->fail(agent.error());
     request->invalid("/agent_id", "names no agent of this tenant");
   };
-  if (agent_id == model::AgentId{}) return request->store().default_agent(request->tenant().id, std::move(with_agent));
-  request->store().agent(request->tenant().id, agent_id, std::move(with_agent));
+  if (agent_id == model::AgentId{})
+    return store::default_agent(request->database(), request->tenant().id, std::move(with_agent));
+  store::agent(request->database(), request->tenant().id, agent_id, std::move(with_agent));
 }
 
 void list_files(const RequestPtr& request) {
   const auto id = request->path_id<model::ExecutionId>();
   if (!id) return request->not_found();
-  request->store().files_of_execution(request->tenant().id, *id, [request](Result<std::vector<model::RunFile>> files) {
-    answer_all(request, std::move(files));
-  });
+  store::files_of_execution(
+      request->database(), request->tenant().id, *id,
+      [request](Result<std::vector<model::RunFile>> files) { answer_all(request, std::move(files)); });
 }
 
 }  // namespace sluice::api::executions

@@ -47,20 +47,21 @@ void check_head(const RequestPtr& request) {
     return with_bearer(request, [request](const model::Execution&) { request->let_in(request); });
   }
   if (!has_token(request)) return;
-  request->store().check_token(
-      *request->path_id<model::ExecutionId>(), purpose_of(access), sha256(*request->header("Authorization")),
-      request->now(),
-      [request](const Result<Unit>& good) { good ? request->let_in(request) : refuse(request, good.error()); });
+  store::check_token(request->database(), *request->path_id<model::ExecutionId>(), purpose_of(access),
+                     sha256(*request->header("Authorization")), request->now(), [request](const Result<Unit>& good) {
+                       good ? request->let_in(request) : refuse(request, good.error());
+                     });
 }
 
 void redeem(const RequestPtr& request, Callback<void(model::Execution)> then) {
   const auto execution = request->path_id<model::ExecutionId>();
-  request->store().redeem(*execution, purpose_of(request->route()->access), sha256(*request->header("Authorization")),
-                          request->now(), [request, then = std::move(then)](Result<store::Redeemed> redeemed) mutable {
-                            if (!redeemed) return refuse(request, redeemed.error());
-                            request->exchange().trust_caller();
-                            then(std::move(redeemed.value().execution));
-                          });
+  store::redeem(request->database(), *execution, purpose_of(request->route()->access),
+                sha256(*request->header("Authorization")), request->now(),
+                [request, then = std::move(then)](Result<store::Redeemed> redeemed) mutable {
+                  if (!redeemed) return refuse(request, redeemed.error());
+                  request->exchange().trust_caller();
+                  then(std::move(redeemed.value().execution));
+                });
 }
 
 void with_bearer(const RequestPtr& request, Callback<void(model::Execution)> then) {

@@ -72,7 +72,7 @@ void record(const RequestPtr& request, const model::Execution& execution, Kept f
     file.execution_id = execution.id;
     file.created_at = request->now();
   }
-  request->store().create_files(files, [request, files](const Result<Unit>& made) {
+  store::create_files(request->database(), files, [request, files](const Result<Unit>& made) {
     if (!made) return refuse(request, made.error());  // the run was cancelled since the token was redeemed
     answer_kept(request, files);
   });

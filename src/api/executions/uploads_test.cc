@@ -107,7 +107,7 @@ TEST_F(UploadsTest, Files_of_a_run_are_listed) {
                             .run_id = model::RunId::parse(stream->header("X-Run-Id")),
                             .name = "page.html",
                             .sha256 = contents.put("<script>").take()};
-  store.create_files({made}, [](Result<Unit> kept) { ASSERT_TRUE(kept); });
+  store::create_files(store.database(), {made}, [](Result<Unit> kept) { ASSERT_TRUE(kept); });
   loop.settle();
   EXPECT_NE(get(path)->body.find(made.id.text()), std::string::npos);
   EXPECT_EQ(ask_as("GET", path, {.key = other.key})->status, 404);

@@ -42,12 +42,12 @@ class Decision final : public std::enable_shared_from_this<Decision> {
     if (!input_.signature->fault.empty()) return refuse_signature(request_, input_.signature->fault);
     const auto id = model::ApproverKeyId::parse(input_.signature->key_id);
     if (!id) return refuse_signature(request_, "No approver key of this tenant has that key_id.");
-    request_->store().approver_key(
-        request_->tenant().id, *id, [self = shared_from_this()](Result<model::ApproverKey> key) {
-          if (key) return self->verify(std::move(key).take());
-          if (key.error().kind != ErrorKind::not_found) return self->request_->fail(key.error());
-          refuse_signature(self->request_, "No approver key of this tenant has that key_id.");
-        });
+    store::approver_key(request_->database(), request_->tenant().id, *id,
+                        [self = shared_from_this()](Result<model::ApproverKey> key) {
+                          if (key) return self->verify(std::move(key).take());
+                          if (key.error().kind != ErrorKind::not_found) return self->request_->fail(key.error());
+                          refuse_signature(self->request_, "No approver key of this tenant has that key_id.");
+                        });
   }
 
   void verify(model::ApproverKey key) {
@@ -76,15 +76,16 @@ class Decision final : public std::enable_shared_from_this<Decision> {
 
   // Nothing can be supplied to a conversation that is archived: its secrets are destroyed for good.
   void check_conversation() {
-    request_->store().conversation(
-        request_->tenant().id, approval_.conversation_id,
-        [self = shared_from_this()](const Result<model::Conversation>& conversation) {
-          if (!conversation) return self->request_->fail(conversation.error());
-          if (conversation.value().status == model::ConversationStatus::active) return self->check_aliases();
-          self->request_->problem(model::Slug::conversation_archived,
-                                  "The conversation is archived and takes no secrets. The approval is still pending: "
-                                  "un-archive the conversation, deny, or cancel the run.");
-        });
+    store::conversation(request_->database(), request_->tenant().id, approval_.conversation_id,
+                        [self = shared_from_this()](const Result<model::Conversation>& conversation) {
+                          if (!conversation) return self->request_->fail(conversation.error());
+                          if (conversation.value().status == model::ConversationStatus::active)
+                            return self->check_aliases();
+                          self->request_->problem(
+                              model::Slug::conversation_archived,
+                              "The conversation is archived and takes no secrets. The approval is still pending: "
+                              "un-archive the conversation, deny, or cancel the run.");
+                        });
   }
 
   // A key from before its secret was sealed, or one whose sealing key the operator took away: it must not count as
@@ -107,15 +108,16 @@ class Decision final : public std::enable_shared_from_this<Decision> {
         missing_.push_back(*item.alias);
     }
     if (missing_.empty()) return decide();
-    request_->store().run(request_->tenant().id, approval_.run_id,
-                          [self = shared_from_this()](const Result<model::Run>& run) {
-                            if (!run) return self->request_->fail(run.error());
-                            self->look_on_file(run.value().agent_id);
-                          });
+    store::run(request_->database(), request_->tenant().id, approval_.run_id,
+               [self = shared_from_this()](const Result<model::Run>& run) {
+                 if (!run) return self->request_->fail(run.error());
+                 self->look_on_file(run.value().agent_id);
+               });
   }
 
   void look_on_file(model::AgentId agent) {
-    request_->store().secrets_in_reach(
+    store::secrets_in_reach(
+        request_->database(),
         {.tenant = request_->tenant().id, .conversation = approval_.conversation_id, .agent = agent},
         [self = shared_from_this()](const Result<std::vector<model::SealedSecret>>& on_file) {
           if (!on_file) return self->request_->fail(on_file.error());
@@ -187,8 +189,8 @@ class Decision final : public std::enable_shared_from_this<Decision> {
   // those that came with the first must not seem to be kept.
   void answer(const model::Approval& approval) {
     if (supplied_.empty()) return done_(approval);
-    request_->store().secrets_in_reach(
-        {.tenant = request_->tenant().id, .conversation = approval_.conversation_id},
+    store::secrets_in_reach(
+        request_->database(), {.tenant = request_->tenant().id, .conversation = approval_.conversation_id},
         [self = shared_from_this(), approval](const Result<std::vector<model::SealedSecret>>& on_file) {
           if (!on_file) return self->request_->fail(on_file.error());
           if (self->are_on_file(on_file.value())) return self->done_(approval);

@@ -67,8 +67,8 @@ Result<Reading> read_and_keep(const std::string& content_type, const net::Body& 
 
 void keep(const RequestPtr& request, const BagFiles& files, Callback<void(const BagFiles&)> then) {
   const auto bytes_max = request->services().options.tenant_file_bytes_max;
-  request->store().bags().create(
-      files, bytes_max,
+  store::create_bag_files(
+      request->database(), files, bytes_max,
       [request, files, bytes_max, then = std::move(then)](const Result<store::BagOutcome>& made) mutable {
         if (!made) return request->fail(made.error());
         switch (made.value()) {

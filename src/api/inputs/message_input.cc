@@ -43,8 +43,8 @@ void look_for_materials(const RequestPtr& request, NamedMaterials named,
                         Callback<void(store::FoundMaterials, std::optional<model::Problem>)> then) {
   if (named.empty()) return then({}, std::nullopt);
   auto names = named.names;
-  request->store().materials(
-      request->tenant().id, std::move(names),
+  store::materials(
+      request->database(), request->tenant().id, std::move(names),
       [request, named = std::move(named), then = std::move(then)](Result<store::FoundMaterials> found) mutable {
         if (!found) return request->fail(found.error());
         auto problem = problem_of_missing(request, named, found.value());
@@ -86,13 +86,13 @@ MessageInput read_message_input(const Fields& fields) {
   return out;
 }
 
-std::optional<store::Idempotency> idempotency_of(const RequestPtr& request, std::optional<std::string> key,
-                                                 std::string operation) {
+std::optional<journal::Idempotency> idempotency_of(const RequestPtr& request, std::optional<std::string> key,
+                                                   std::string operation) {
   if (!key) return std::nullopt;
-  return store::Idempotency{.principal = request->holder().key.id,
-                            .operation = std::move(operation),
-                            .key = std::move(*key),
-                            .request_sha256 = sha256(request->http().body)};
+  return journal::Idempotency{.principal = request->holder().key.id,
+                              .operation = std::move(operation),
+                              .key = std::move(*key),
+                              .request_sha256 = sha256(request->http().body)};
 }
 
 bool refused_while_draining(const RequestPtr& request) {

@@ -34,8 +34,8 @@ std::optional<bool> read_filler(const Fields& fields);
 // Whether the message waits if all slots are taken (I-12), instead of being refused.
 bool read_on_capacity(const Fields& fields);
 
-std::optional<store::Idempotency> idempotency_of(const RequestPtr& request, std::optional<std::string> key,
-                                                 std::string operation);
+std::optional<journal::Idempotency> idempotency_of(const RequestPtr& request, std::optional<std::string> key,
+                                                   std::string operation);
 
 // True: the server is stopping, and the request has been answered.
 bool refused_while_draining(const RequestPtr& request);

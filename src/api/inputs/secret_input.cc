@@ -117,17 +117,17 @@ void keep_secrets(const RequestPtr& request, const SecretOwner& owner, std::vect
                   Callback<void()> then) {
   auto sealed = seal(request, owner, std::move(secrets));
   std::vector<model::AuditEntry> audit{audit_of_put(request, owner, sealed)};
-  request->store().put_secrets(std::move(sealed), std::move(audit),
-                               [request, then = std::move(then)](const Result<Unit>& kept) mutable {
-                                 // Also when it failed: the outcome may be unknown.
-                                 request->engine().secrets_changed(request->tenant().id);
-                                 if (kept) return then();
-                                 if (kept.error().kind == ErrorKind::invalid)
-                                   return request->invalid("/secrets", kept.error().what);
-                                 if (kept.error().kind != ErrorKind::conflict) return request->fail(kept.error());
-                                 request->problem(model::Slug::conversation_archived,
-                                                  "This conversation is archived; its secrets are destroyed.");
-                               });
+  store::put_secrets(request->database(), std::move(sealed), std::move(audit),
+                     [request, then = std::move(then)](const Result<Unit>& kept) mutable {
+                       // Also when it failed: the outcome may be unknown.
+                       request->engine().secrets_changed(request->tenant().id);
+                       if (kept) return then();
+                       if (kept.error().kind == ErrorKind::invalid)
+                         return request->invalid("/secrets", kept.error().what);
+                       if (kept.error().kind != ErrorKind::conflict) return request->fail(kept.error());
+                       request->problem(model::Slug::conversation_archived,
+                                        "This conversation is archived; its secrets are destroyed.");
+                     });
 }
 
 model::AuditEntry audit_of(const RequestPtr& request, std::string action, std::string subject, std::string detail) {

@@ -113,7 +113,7 @@ std::optional<model::AgentLimits> read_limits(const Fields& fields) {
 }
 
 void fail(const RequestPtr& request, const Error& error, const std::string& name) {
-  fail_to_name<model::Agent>(request, &store::Store::agents, error, name);
+  fail_to_name<model::Agent>(request, &store::agents, error, name);
 }
 
 std::optional<std::vector<model::SkillId>> read_skills(const Fields& fields) {
@@ -171,9 +171,7 @@ bool refused_for_model(const RequestPtr& request, const model::Agent& agent) {
 
 }  // namespace
 
-void list_agents(const RequestPtr& request) {
-  list_rows<model::Agent>(request, &store::Store::agents, hide_from_sandboxes);
-}
+void list_agents(const RequestPtr& request) { list_rows<model::Agent>(request, &store::agents, hide_from_sandboxes); }
 
 void create_agent(const RequestPtr& request) {
   const auto body = read_body(request);
@@ -201,7 +199,7 @@ void create_agent(const RequestPtr& request) {
     resolve_model(request, its_model, [request, agent](const std::optional<model::ModelChoice>& choice) mutable {
       agent.model = choice.value_or(request->services().options.default_model);
       if (refused_for_model(request, agent)) return;
-      request->store().create_agent(agent, [request, agent](const Result<Unit>& made) {
+      store::create_agent(request->database(), agent, [request, agent](const Result<Unit>& made) {
         if (!made) return fail(request, made.error(), agent.name);
         request->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
       });
@@ -209,7 +207,7 @@ void create_agent(const RequestPtr& request) {
   });
 }
 
-void get_agent(const RequestPtr& request) { get_row<model::Agent>(request, &store::Store::agent, hide_from_sandboxes); }
+void get_agent(const RequestPtr& request) { get_row<model::Agent>(request, &store::agent, hide_from_sandboxes); }
 
 namespace {
 
@@ -243,11 +241,11 @@ void patch_agent(const RequestPtr& request, model::AgentId id, const std::option
       if (after && refused_for_model(request, *after)) return;
       patch.model = std::move(choice);
       const std::string name = patch.name.value_or("");
-      request->store().update_agent(request->tenant().id, id, std::move(patch), request->now(),
-                                    [request, name](const Result<model::Agent>& agent) {
-                                      if (!agent) return fail(request, agent.error(), name);
-                                      request->answer_json(200, model::to_json(agent.value()));
-                                    });
+      store::update_agent(request->database(), request->tenant().id, id, std::move(patch), request->now(),
+                          [request, name](const Result<model::Agent>& agent) {
+                            if (!agent) return fail(request, agent.error(), name);
+                            request->answer_json(200, model::to_json(agent.value()));
+                          });
     });
   });
 }
@@ -262,15 +260,14 @@ void update_agent(const RequestPtr& request) {
   Findings findings;
   const Fields fields(body->root(), "", agent_names, findings);
   if (!names_kit(fields) && !fields.given("model")) return patch_agent(request, *id, std::nullopt);
-  request->store().agent(request->tenant().id, *id, [request, id = *id](const Result<model::Agent>& agent) {
+  store::agent(request->database(), request->tenant().id, *id, [request, id = *id](const Result<model::Agent>& agent) {
     if (!agent) return request->fail(agent.error());
     patch_agent(request, id, agent.value());
   });
 }
 
 void delete_agent(const RequestPtr& request) {
-  delete_row<model::Agent>(request, &store::Store::delete_agent,
-                           "This is the default agent, or a conversation uses it.");
+  delete_row<model::Agent>(request, &store::delete_agent, "This is the default agent, or a conversation uses it.");
 }
 
 }  // namespace sluice::api::integration

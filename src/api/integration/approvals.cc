@@ -46,8 +46,9 @@ void take_decision(const RequestPtr& request, bool approve) {
   if (!id) return request->not_found();
   auto input = read_decision(request, approve);
   if (!input) return;
-  request->store().approval(
-      request->tenant().id, *id, [request, input = std::move(*input)](Result<model::Approval> approval) mutable {
+  store::approval(
+      request->database(), request->tenant().id, *id,
+      [request, input = std::move(*input)](Result<model::Approval> approval) mutable {
         if (!approval) return request->fail(approval.error());
         decide_on(request, std::move(approval).take(), std::move(input),
                   [request](const model::Approval& decided) { request->answer_json(200, model::to_json(decided)); });
@@ -63,16 +64,16 @@ void list_approvals(const RequestPtr& request) {
   auto filter = read_filter(query);
   if (refused(request, findings)) return;
   const auto conversation = filter.conversation;
-  request->store().approvals(request->tenant().id, std::move(filter), page_query,
-                             [request, page_query, conversation](const Result<store::Page<model::Approval>>& page) {
-                               if (!conversation) return answer_page(request, page_query, page);
-                               answer_page_of(request, page_query, page, [&](auto then) {
-                                 request->store().conversation(request->tenant().id, *conversation, std::move(then));
-                               });
-                             });
+  store::approvals(request->database(), request->tenant().id, std::move(filter), page_query,
+                   [request, page_query, conversation](const Result<store::Page<model::Approval>>& page) {
+                     if (!conversation) return answer_page(request, page_query, page);
+                     answer_page_of(request, page_query, page, [&](auto then) {
+                       store::conversation(request->database(), request->tenant().id, *conversation, std::move(then));
+                     });
+                   });
 }
 
-void get_approval(const RequestPtr& request) { get_row<model::Approval>(request, &store::Store::approval); }
+void get_approval(const RequestPtr& request) { get_row<model::Approval>(request, &store::approval); }
 
 void approve_approval(const RequestPtr& request) { take_decision(request, true); }
 void deny_approval(const RequestPtr& request) { take_decision(request, false); }

@@ -55,7 +55,7 @@ struct ConversationInput {
   std::optional<MessageInput> initial_message;
   bool hold = false;
   wire::Format format = wire::Format::ndjson;  // of its stream
-  std::optional<store::Idempotency> idempotency;
+  std::optional<journal::Idempotency> idempotency;
   std::optional<model::Problem> refusal;  // unless its key is known
 };
 
@@ -108,15 +108,15 @@ std::string id_in(std::string_view response_body) {
 
 void refuse_agent(const RequestPtr& request) { request->invalid("/agent_id", "names no agent of this tenant"); }
 
-void answer_created(const RequestPtr& request, std::string body, const Result<store::ConversationOutcome>& outcome) {
+void answer_created(const RequestPtr& request, std::string body, const Result<journal::ConversationOutcome>& outcome) {
   if (!outcome && outcome.error().kind == ErrorKind::not_found) return refuse_agent(request);
   if (!outcome) return request->fail(outcome.error());
-  if (std::holds_alternative<store::KeyConflict>(outcome.value())) {
+  if (std::holds_alternative<journal::KeyConflict>(outcome.value())) {
     return request->problem(model::Slug::idempotency_key_conflict,
                             "This Idempotency-Key was used within 24 hours for a request with another body.");
   }
   net::Headers headers;
-  if (const auto* replay = std::get_if<store::Replay>(&outcome.value())) {
+  if (const auto* replay = std::get_if<journal::Replay>(&outcome.value())) {
     body = replay->response_body.value_or("");
     headers.add("Idempotency-Replayed", "true");
   }
@@ -126,12 +126,12 @@ void answer_created(const RequestPtr& request, std::string body, const Result<st
 
 void create_plainly(const RequestPtr& request, ConversationInput input) {
   std::string body = model::to_json(input.conversation);
-  store::NewConversation made{std::move(input.conversation), body, std::move(input.idempotency),
-                              input.refusal.has_value()};
+  journal::NewConversation made{std::move(input.conversation), body, std::move(input.idempotency),
+                                input.refusal.has_value()};
   request->store().create_conversation(
-      std::move(made), [request, body = std::move(body),
-                        refusal = std::move(input.refusal)](const Result<store::ConversationOutcome>& outcome) mutable {
-        const bool is_refused = outcome && std::holds_alternative<store::NotCreated>(outcome.value());
+      std::move(made), [request, body = std::move(body), refusal = std::move(input.refusal)](
+                           const Result<journal::ConversationOutcome>& outcome) mutable {
+        const bool is_refused = outcome && std::holds_alternative<journal::NotCreated>(outcome.value());
         is_refused ? request->problem(*refusal) : answer_created(request, std::move(body), outcome);
       });
 }
@@ -163,8 +163,9 @@ void create(const RequestPtr& request, ConversationInput input) {
     if (type.empty()) type = agent ? agent.value().kit.agent_type : model::AgentKit{}.agent_type;
     create_plainly(request, std::move(input));
   };
-  if (named == model::AgentId{}) return request->store().default_agent(request->tenant().id, std::move(found));
-  request->store().agent(request->tenant().id, named, std::move(found));
+  if (named == model::AgentId{})
+    return store::default_agent(request->database(), request->tenant().id, std::move(found));
+  store::agent(request->database(), request->tenant().id, named, std::move(found));
 }
 
 std::optional<std::optional<bool>> read_filler_patch(const Fields& fields) {
@@ -181,23 +182,23 @@ std::string shown(const RequestPtr& request, model::Conversation conversation) {
 }
 
 void update(const RequestPtr& request, model::ConversationId id, store::ConversationPatch patch) {
-  request->store().update_conversation(request->tenant().id, id, std::move(patch), request->now(),
-                                       [request](const Result<model::Conversation>& conversation) {
-                                         if (!conversation) return request->fail(conversation.error());
-                                         request->engine().conversation_changed(conversation.value());
-                                         request->answer_json(200, shown(request, conversation.value()));
-                                       });
+  store::update_conversation(request->database(), request->tenant().id, id, std::move(patch), request->now(),
+                             [request](const Result<model::Conversation>& conversation) {
+                               if (!conversation) return request->fail(conversation.error());
+                               request->engine().conversation_changed(conversation.value());
+                               request->answer_json(200, shown(request, conversation.value()));
+                             });
 }
 
 void update_if_agent_is_there(const RequestPtr& request, model::ConversationId id, store::ConversationPatch patch) {
   if (!patch.agent_id) return update(request, id, std::move(patch));
   const auto agent = *patch.agent_id;
-  request->store().agent(request->tenant().id, agent,
-                         [request, id, patch = std::move(patch)](const Result<model::Agent>& found) mutable {
-                           if (found) return update(request, id, std::move(patch));
-                           if (found.error().kind == ErrorKind::not_found) return refuse_agent(request);
-                           request->fail(found.error());
-                         });
+  store::agent(request->database(), request->tenant().id, agent,
+               [request, id, patch = std::move(patch)](const Result<model::Agent>& found) mutable {
+                 if (found) return update(request, id, std::move(patch));
+                 if (found.error().kind == ErrorKind::not_found) return refuse_agent(request);
+                 request->fail(found.error());
+               });
 }
 
 // Why the conversation may not become sticky.
@@ -255,27 +256,27 @@ void list_conversations(const RequestPtr& request) {
   store::ConversationFilter filter;
   if (const auto given = query.find("user_id")) filter.user_id = std::string(*given);
   if (refused(request, findings)) return;
-  request->store().conversations(request->tenant().id, std::move(filter), page_query,
-                                 [request, page_query](const Result<store::Page<model::Conversation>>& page) {
-                                   if (!page) return answer_page(request, page_query, page);
-                                   auto rows = page.value();
-                                   for (auto& row : rows.rows) row.sandbox = request->engine().sandbox_of(row.id);
-                                   request->answer_json(200, page_json(rows, page_query));
-                                 });
+  store::conversations(request->database(), request->tenant().id, std::move(filter), page_query,
+                       [request, page_query](const Result<store::Page<model::Conversation>>& page) {
+                         if (!page) return answer_page(request, page_query, page);
+                         auto rows = page.value();
+                         for (auto& row : rows.rows) row.sandbox = request->engine().sandbox_of(row.id);
+                         request->answer_json(200, page_json(rows, page_query));
+                       });
 }
 
 void with_conversation(const RequestPtr& request, Callback<void(const model::Conversation&)> then) {
   const auto id = request->path_id<model::ConversationId>();
   if (!id) return request->not_found();
-  request->store().conversation(request->tenant().id, *id,
-                                [request, then = std::move(then)](const Result<model::Conversation>& found) mutable {
-                                  if (!found) return request->fail(found.error());
-                                  const auto& conversation = found.value();
-                                  const bool is_deleted = conversation.kind == model::ConversationKind::chat &&
-                                                          conversation.status == model::ConversationStatus::archived;
-                                  if (is_deleted) return request->not_found();
-                                  then(conversation);
-                                });
+  store::conversation(request->database(), request->tenant().id, *id,
+                      [request, then = std::move(then)](const Result<model::Conversation>& found) mutable {
+                        if (!found) return request->fail(found.error());
+                        const auto& conversation = found.value();
+                        const bool is_deleted = conversation.kind == model::ConversationKind::chat &&
+                                                conversation.status == model::ConversationStatus::archived;
+                        if (is_deleted) return request->not_found();
+                        then(conversation);
+                      });
 }
 
 void get_conversation(const RequestPtr& request) {
@@ -305,12 +306,12 @@ void archive_conversation(const RequestPtr& request) {
     }
     store::ConversationPatch patch;
     patch.status = model::ConversationStatus::archived;
-    request->store().update_conversation(request->tenant().id, before.id, std::move(patch), request->now(),
-                                         [request](const Result<model::Conversation>& conversation) {
-                                           if (!conversation) return request->fail(conversation.error());
-                                           request->engine().conversation_changed(conversation.value());
-                                           request->no_content();
-                                         });
+    store::update_conversation(request->database(), request->tenant().id, before.id, std::move(patch), request->now(),
+                               [request](const Result<model::Conversation>& conversation) {
+                                 if (!conversation) return request->fail(conversation.error());
+                                 request->engine().conversation_changed(conversation.value());
+                                 request->no_content();
+                               });
   });
 }
 

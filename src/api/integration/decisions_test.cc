@@ -330,7 +330,7 @@ TEST_F(DecisionsTest, I_17_a_secret_without_places_may_stand_in_headers_only) {
 TEST_F(DecisionsTest, I_15_a_key_whose_secret_is_not_sealed_decides_nothing) {
   const std::string secret(43, 's');
   model::ApproverKey planted{.id = ids.make<model::ApproverKeyId>(), .tenant_id = acme.id, .material = secret};
-  store.create_approver_key(planted, [](Result<Unit> made) { ASSERT_TRUE(made); });
+  store::create_approver_key(store.database(), planted, [](Result<Unit> made) { ASSERT_TRUE(made); });
   park({an_action()});
   const auto answer = approve({planted.id.text(), secret});
   expect_forged(answer, "planted");

@@ -17,7 +17,7 @@ class EgressPage {
   explicit EgressPage(int64_t limit) : limit_(limit) {}
 
   // False: there is more than the page takes.
-  bool see(const store::Committed& committed) {
+  bool see(const journal::Committed& committed) {
     const auto& event = committed.event();
     if (event.kind != model::EventKind::egress) return true;
     if (count_ == limit_) return has_more_ = true, false;
@@ -60,7 +60,7 @@ void list_run_egress(const RequestPtr& request) {
     const auto page = std::make_shared<EgressPage>(limit);
     walk_journal(
         request, run.id, {static_cast<uint64_t>(after)},
-        [page](const store::Committed& committed) { return page->see(committed); },
+        [page](const journal::Committed& committed) { return page->see(committed); },
         [request, page](const model::Run&) { request->answer_json(200, page->json()); });
   });
 }

@@ -9,7 +9,7 @@ constexpr TextRule script_rule{.chars_max = limits::setup_script_bytes_max,
                                .bytes_max = limits::setup_script_bytes_max};
 
 void fail(const RequestPtr& request, const Error& error, const std::string& name) {
-  fail_to_name<model::Environment>(request, &store::Store::environments, error, name);
+  fail_to_name<model::Environment>(request, &store::environments, error, name);
 }
 
 // Keys stand in variables, and in scripts. A sandbox has those of its own environment, and sees no other's.
@@ -22,7 +22,7 @@ void hide_from_sandboxes(const RequestPtr& request, model::Environment& environm
 }  // namespace
 
 void list_environments(const RequestPtr& request) {
-  list_rows<model::Environment>(request, &store::Store::environments, hide_from_sandboxes);
+  list_rows<model::Environment>(request, &store::environments, hide_from_sandboxes);
 }
 
 void create_environment(const RequestPtr& request) {
@@ -40,14 +40,14 @@ void create_environment(const RequestPtr& request) {
   made.id = request->ids().make<model::EnvironmentId>();
   made.tenant_id = request->tenant().id;
   made.created_at = made.updated_at = request->now();
-  request->store().create_environment(made, [request, made](const Result<Unit>& kept) {
+  store::create_environment(request->database(), made, [request, made](const Result<Unit>& kept) {
     if (!kept) return fail(request, kept.error(), made.name);
     request->created("/v1/environments/" + made.id.text(), model::to_json(made));
   });
 }
 
 void get_environment(const RequestPtr& request) {
-  get_row<model::Environment>(request, &store::Store::environment, hide_from_sandboxes);
+  get_row<model::Environment>(request, &store::environment, hide_from_sandboxes);
 }
 
 void update_environment(const RequestPtr& request) {
@@ -64,15 +64,15 @@ void update_environment(const RequestPtr& request) {
   if (refused(request, findings)) return;
 
   const std::string name = patch.name.value_or("");
-  request->store().update_environment(request->tenant().id, *id, std::move(patch), request->now(),
-                                      [request, name](const Result<model::Environment>& changed) {
-                                        if (!changed) return fail(request, changed.error(), name);
-                                        request->answer_json(200, model::to_json(changed.value()));
-                                      });
+  store::update_environment(request->database(), request->tenant().id, *id, std::move(patch), request->now(),
+                            [request, name](const Result<model::Environment>& changed) {
+                              if (!changed) return fail(request, changed.error(), name);
+                              request->answer_json(200, model::to_json(changed.value()));
+                            });
 }
 
 void delete_environment(const RequestPtr& request) {
-  delete_row<model::Environment>(request, &store::Store::delete_environment, "An agent names this environment.");
+  delete_row<model::Environment>(request, &store::delete_environment, "An agent names this environment.");
 }
 
 }  // namespace sluice::api::integration

@@ -51,10 +51,11 @@ void add_secrets(const RequestPtr& request, model::ConversationId conversation, 
 
 // The message of a user exists and has no events, which deserves another problem than a missing message.
 void answer_no_events(const RequestPtr& request, model::MessageId message) {
-  request->store().message(request->tenant().id, message, [request](const Result<store::StoredMessage>& found) {
-    if (!found) return request->fail(found.error());
-    request->problem(model::Slug::not_found, "A message of the user has no events; the answer to it has.");
-  });
+  store::message(
+      request->database(), request->tenant().id, message, [request](const Result<store::StoredMessage>& found) {
+        if (!found) return request->fail(found.error());
+        request->problem(model::Slug::not_found, "A message of the user has no events; the answer to it has.");
+      });
 }
 
 void stream_events(const RequestPtr& request, const model::Run& run, StreamPosition position) {
@@ -109,17 +110,17 @@ void list_messages(const RequestPtr& request) {
   if (refused(request, findings)) return;
 
   with_conversation(request, [request, page_query, order = *order](const model::Conversation& conversation) {
-    request->store().messages(request->tenant().id, conversation.id, order, page_query,
-                              [request, page_query](const Result<store::Page<store::StoredMessage>>& page) {
-                                answer_page(request, page_query, page);
-                              });
+    store::messages(request->database(), request->tenant().id, conversation.id, order, page_query,
+                    [request, page_query](const Result<store::Page<store::StoredMessage>>& page) {
+                      answer_page(request, page_query, page);
+                    });
   });
 }
 
 void get_message(const RequestPtr& request) {
   const auto id = request->path_id<model::MessageId>();
   if (!id) return request->not_found();
-  request->store().message(request->tenant().id, *id, [request](Result<store::StoredMessage> message) {
+  store::message(request->database(), request->tenant().id, *id, [request](Result<store::StoredMessage> message) {
     if (!message) return request->fail(message.error());
     request->answer_json(200, std::move(message.value().json));
   });
@@ -132,13 +133,12 @@ void stream_message_events(const RequestPtr& request) {
   const auto position = read_stream_position(request, findings);
   if (refused(request, findings)) return;
 
-  request->store().run_of_message(request->tenant().id, *message,
-                                  [request, message = *message, position](const Result<model::Run>& run) {
-                                    if (run) return stream_events(request, run.value(), position);
-                                    if (run.error().kind == ErrorKind::not_found)
-                                      return answer_no_events(request, message);
-                                    request->fail(run.error());
-                                  });
+  store::run_of_message(request->database(), request->tenant().id, *message,
+                        [request, message = *message, position](const Result<model::Run>& run) {
+                          if (run) return stream_events(request, run.value(), position);
+                          if (run.error().kind == ErrorKind::not_found) return answer_no_events(request, message);
+                          request->fail(run.error());
+                        });
 }
 
 }  // namespace sluice::api::integration

@@ -11,12 +11,11 @@ constexpr std::size_t models_max = 100;
 void with_endpoint(const RequestPtr& request, Callback<void(const model::ModelEndpoint&)> then) {
   const auto name = net::percent_decode(request->path_param(0));
   if (!name) return request->not_found();
-  request->store().endpoints().find(
-      request->tenant().id, *name,
-      [request, then = std::move(then)](const Result<model::ModelEndpoint>& found) mutable {
-        if (!found) return request->fail(found.error());
-        then(found.value());
-      });
+  store::find_endpoint(request->database(), request->tenant().id, *name,
+                       [request, then = std::move(then)](const Result<model::ModelEndpoint>& found) mutable {
+                         if (!found) return request->fail(found.error());
+                         then(found.value());
+                       });
 }
 
 void fail(const RequestPtr& request, const Error& error) {
@@ -41,8 +40,8 @@ std::optional<std::string> read_provider(const RequestPtr& request, const Fields
 void list_model_endpoints(const RequestPtr& request) {
   const auto query = read_page_query<model::ModelEndpointId>(request);
   if (!query) return;
-  request->store().endpoints().list(
-      request->tenant().id, *query,
+  store::endpoints(
+      request->database(), request->tenant().id, *query,
       [request, query](const Result<store::Page<model::ModelEndpoint>>& page) { answer_page(request, *query, page); });
 }
 
@@ -63,7 +62,7 @@ void create_model_endpoint(const RequestPtr& request) {
   made.id = request->ids().make<model::ModelEndpointId>();
   made.tenant_id = request->tenant().id;
   made.created_at = made.updated_at = request->now();
-  request->store().endpoints().create(made, [request, made](const Result<Unit>& kept) {
+  store::create_endpoint(request->database(), made, [request, made](const Result<Unit>& kept) {
     if (!kept) return fail(request, kept.error());
     request->created("/v1/model-endpoints/" + made.id.text(), model::to_json(made));
   });
@@ -87,17 +86,17 @@ void update_model_endpoint(const RequestPtr& request) {
     if (fields.given("key_alias")) patch.key_alias.emplace(read_key_alias(fields));
     patch.models = fields.texts("models", models_max);
     if (refused(request, findings)) return;
-    request->store().endpoints().update(request->tenant().id, found.id, std::move(patch), request->now(),
-                                        [request](const Result<model::ModelEndpoint>& changed) {
-                                          if (!changed) return fail(request, changed.error());
-                                          request->answer_json(200, model::to_json(changed.value()));
-                                        });
+    store::update_endpoint(request->database(), request->tenant().id, found.id, std::move(patch), request->now(),
+                           [request](const Result<model::ModelEndpoint>& changed) {
+                             if (!changed) return fail(request, changed.error());
+                             request->answer_json(200, model::to_json(changed.value()));
+                           });
   });
 }
 
 void delete_model_endpoint(const RequestPtr& request) {
   with_endpoint(request, [request](const model::ModelEndpoint& found) {
-    request->store().endpoints().remove(request->tenant().id, found.id, [request](const Result<Unit>& removed) {
+    store::delete_endpoint(request->database(), request->tenant().id, found.id, [request](const Result<Unit>& removed) {
       if (removed) return request->no_content();
       if (removed.error().kind != ErrorKind::conflict) return request->fail(removed.error());
       request->problem(model::Slug::resource_in_use, "An agent uses this model endpoint.");

@@ -115,8 +115,8 @@ void resolve_model(const RequestPtr& request, std::optional<ModelInput> input,
   if (!input) return then(std::nullopt);
   if (!input->endpoint) return then(std::move(input->choice));
   auto name = *input->endpoint;
-  request->store().endpoints().find(
-      request->tenant().id, std::move(name),
+  store::find_endpoint(
+      request->database(), request->tenant().id, std::move(name),
       [request, choice = std::move(input->choice),
        then = std::move(then)](const Result<model::ModelEndpoint>& found) mutable {
         if (!found && found.error().kind == ErrorKind::not_found) {

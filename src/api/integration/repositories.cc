@@ -10,7 +10,7 @@ constexpr TextRule url_rule{.chars_min = 1, .chars_max = 2048};
 constexpr int64_t depth_max = 1'000'000;
 
 void fail(const RequestPtr& request, const Error& error, const std::string& name) {
-  fail_to_name<model::Repository>(request, &store::Store::repositories, error, name);
+  fail_to_name<model::Repository>(request, &store::repositories, error, name);
 }
 
 // The text, if it is given and nothing is wrong with it.
@@ -31,9 +31,7 @@ std::optional<std::optional<std::string>> read_credential(const Fields& fields) 
 
 }  // namespace
 
-void list_repositories(const RequestPtr& request) {
-  list_rows<model::Repository>(request, &store::Store::repositories);
-}
+void list_repositories(const RequestPtr& request) { list_rows<model::Repository>(request, &store::repositories); }
 
 void create_repository(const RequestPtr& request) {
   const auto body = read_body(request);
@@ -53,13 +51,13 @@ void create_repository(const RequestPtr& request) {
   made.id = request->ids().make<model::RepositoryId>();
   made.tenant_id = request->tenant().id;
   made.created_at = made.updated_at = request->now();
-  request->store().create_repository(made, [request, made](const Result<Unit>& kept) {
+  store::create_repository(request->database(), made, [request, made](const Result<Unit>& kept) {
     if (!kept) return fail(request, kept.error(), made.name);
     request->created("/v1/repositories/" + made.id.text(), model::to_json(made));
   });
 }
 
-void get_repository(const RequestPtr& request) { get_row<model::Repository>(request, &store::Store::repository); }
+void get_repository(const RequestPtr& request) { get_row<model::Repository>(request, &store::repository); }
 
 void update_repository(const RequestPtr& request) {
   const auto id = request->path_id<model::RepositoryId>();
@@ -77,15 +75,15 @@ void update_repository(const RequestPtr& request) {
   if (refused(request, findings)) return;
 
   const std::string name = patch.name.value_or("");
-  request->store().update_repository(request->tenant().id, *id, std::move(patch), request->now(),
-                                     [request, name](const Result<model::Repository>& changed) {
-                                       if (!changed) return fail(request, changed.error(), name);
-                                       request->answer_json(200, model::to_json(changed.value()));
-                                     });
+  store::update_repository(request->database(), request->tenant().id, *id, std::move(patch), request->now(),
+                           [request, name](const Result<model::Repository>& changed) {
+                             if (!changed) return fail(request, changed.error(), name);
+                             request->answer_json(200, model::to_json(changed.value()));
+                           });
 }
 
 void delete_repository(const RequestPtr& request) {
-  delete_row<model::Repository>(request, &store::Store::delete_repository, "Something still uses this repository.");
+  delete_row<model::Repository>(request, &store::delete_repository, "Something still uses this repository.");
 }
 
 }  // namespace sluice::api::integration

@@ -93,7 +93,7 @@ void get_run_steps(const RequestPtr& request) {
     const auto steps = std::make_shared<Steps>();
     walk_journal(
         request, run.id, {},
-        [steps](const store::Committed& committed) {
+        [steps](const journal::Committed& committed) {
           steps->see(committed.event());
           return true;
         },
@@ -106,7 +106,7 @@ void get_run_timeline(const RequestPtr& request) {
     const auto fold = std::make_shared<wire::TimelineFold>(found.created_at);
     walk_journal(
         request, found.id, {},
-        [fold](const store::Committed& committed) {
+        [fold](const journal::Committed& committed) {
           fold->apply(committed.event());
           return true;
         },
@@ -119,7 +119,7 @@ void get_run_result(const RequestPtr& request) {
     const auto last = std::make_shared<std::optional<model::RunEvent>>();
     walk_journal(
         request, found.id, {},
-        [last](const store::Committed& committed) {
+        [last](const journal::Committed& committed) {
           if (model::is_terminal(committed.event().kind)) *last = committed.event();
           return true;
         },

@@ -55,12 +55,12 @@ std::vector<model::RunState> read_states(const Query& query) {
 void with_run(const RequestPtr& request, Callback<void(const model::Run&)> then) {
   const auto id = request->path_id<model::RunId>();
   if (!id) return request->not_found();
-  request->store().run(request->tenant().id, *id,
-                       [request, then = std::move(then)](const Result<model::Run>& run) mutable {
-                         if (!run) return request->fail(run.error());
-                         request->set_run(run.value().id);
-                         then(run.value());
-                       });
+  store::run(request->database(), request->tenant().id, *id,
+             [request, then = std::move(then)](const Result<model::Run>& run) mutable {
+               if (!run) return request->fail(run.error());
+               request->set_run(run.value().id);
+               then(run.value());
+             });
 }
 
 void list_runs(const RequestPtr& request) {
@@ -74,20 +74,19 @@ void list_runs(const RequestPtr& request) {
       .created_after = read_time(query, "created_after"),
       .created_before = read_time(query, "created_before")};
   if (refused(request, findings)) return;
-  request->store().runs(
-      request->tenant().id, filter, page_query,
-      [request, page_query, conversation = filter.conversation](const Result<store::Page<model::Run>>& page) {
-        if (!conversation) return answer_page(request, page_query, page);
-        answer_page_of(request, page_query, page, [&](auto then) {
-          request->store().conversation(request->tenant().id, *conversation, std::move(then));
-        });
-      });
+  store::runs(request->database(), request->tenant().id, filter, page_query,
+              [request, page_query, conversation = filter.conversation](const Result<store::Page<model::Run>>& page) {
+                if (!conversation) return answer_page(request, page_query, page);
+                answer_page_of(request, page_query, page, [&](auto then) {
+                  store::conversation(request->database(), request->tenant().id, *conversation, std::move(then));
+                });
+              });
 }
 
 void get_run(const RequestPtr& request) {
   const auto id = request->path_id<model::RunId>();
   if (!id) return request->not_found();
-  request->store().run(request->tenant().id, *id, [request](const Result<model::Run>& run) {
+  store::run(request->database(), request->tenant().id, *id, [request](const Result<model::Run>& run) {
     if (!run) return request->fail(run.error());
     request->set_run(run.value().id);
     request->answer_json(200, model::to_json(run.value()));
@@ -103,17 +102,16 @@ void cancel_run(const RequestPtr& request) {
 void list_run_files(const RequestPtr& request) {
   const auto id = request->path_id<model::RunId>();
   if (!id) return request->not_found();
-  request->store().files_of_run(request->tenant().id, *id, [request](Result<std::vector<model::RunFile>> files) {
-    answer_all(request, std::move(files));
-  });
+  store::files_of_run(request->database(), request->tenant().id, *id,
+                      [request](Result<std::vector<model::RunFile>> files) { answer_all(request, std::move(files)); });
 }
 
-void get_file(const RequestPtr& request) { get_row<model::RunFile>(request, &store::Store::file); }
+void get_file(const RequestPtr& request) { get_row<model::RunFile>(request, &store::file); }
 
 void get_file_content(const RequestPtr& request) {
   const auto id = request->path_id<model::FileId>();
   if (!id) return request->not_found();
-  request->store().file(request->tenant().id, *id, [request](const Result<model::RunFile>& file) {
+  store::file(request->database(), request->tenant().id, *id, [request](const Result<model::RunFile>& file) {
     if (!file) return request->fail(file.error());
     send_file(request, file.value());
   });

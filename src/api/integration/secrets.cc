@@ -28,16 +28,16 @@ std::optional<SecretOwner> owner_of(const RequestPtr& request, SecretScope scope
 }
 
 void answer_secrets(const RequestPtr& request, const SecretOwner& owner) {
-  request->store().secrets_of(request->tenant().id, owner.scope, owner.id,
-                              [request](const Result<std::vector<model::SealedSecret>>& secrets) {
-                                if (!secrets) return request->fail(secrets.error());
-                                std::string out = R"({"object":"list","data":[)";
-                                for (const auto& secret : secrets.value()) {
-                                  if (out.back() != '[') out += ',';
-                                  model::append_json(out, secret);
-                                }
-                                request->answer_json(200, out + R"(],"has_more":false,"next_cursor":null})");
-                              });
+  store::secrets_of(request->database(), request->tenant().id, owner.scope, owner.id,
+                    [request](const Result<std::vector<model::SealedSecret>>& secrets) {
+                      if (!secrets) return request->fail(secrets.error());
+                      std::string out = R"({"object":"list","data":[)";
+                      for (const auto& secret : secrets.value()) {
+                        if (out.back() != '[') out += ',';
+                        model::append_json(out, secret);
+                      }
+                      request->answer_json(200, out + R"(],"has_more":false,"next_cursor":null})");
+                    });
 }
 
 void put(const RequestPtr& request, SecretScope scope) {
@@ -59,7 +59,7 @@ template <typename AnyId, typename Look>
 void list_of(const RequestPtr& request, SecretScope scope, Look look) {
   const auto owner = owner_in_path<AnyId>(request, scope);
   if (!owner) return request->not_found();
-  (request->store().*look)(request->tenant().id, AnyId{owner->id}, [request, owner = *owner](const auto& found) {
+  look(request->database(), request->tenant().id, AnyId{owner->id}, [request, owner = *owner](const auto& found) {
     if (!found) return request->fail(found.error());
     answer_secrets(request, owner);
   });
@@ -71,13 +71,13 @@ void remove(const RequestPtr& request, SecretScope scope, std::size_t alias_at) 
   if (!owner || !model::is_alias(alias)) return request->not_found();
   std::string detail = R"({"scope":")" + std::string(model::name_of(scope)) + R"(","aliases":[")";
   detail += std::string(alias) + R"("]})";
-  request->store().delete_secret(request->tenant().id, scope, owner->id, std::string(alias),
-                                 {audit_of(request, "secret.deleted", owner->name, std::move(detail))},
-                                 [request](const Result<Unit>& deleted) {
-                                   request->engine().secrets_changed(request->tenant().id);
-                                   if (!deleted) return request->fail(deleted.error());
-                                   request->no_content();
-                                 });
+  store::delete_secret(request->database(), request->tenant().id, scope, owner->id, std::string(alias),
+                       {audit_of(request, "secret.deleted", owner->name, std::move(detail))},
+                       [request](const Result<Unit>& deleted) {
+                         request->engine().secrets_changed(request->tenant().id);
+                         if (!deleted) return request->fail(deleted.error());
+                         request->no_content();
+                       });
 }
 
 }  // namespace
@@ -87,10 +87,10 @@ void put_agent_secrets(const RequestPtr& request) { put(request, SecretScope::ag
 void put_tenant_secrets(const RequestPtr& request) { put(request, SecretScope::tenant); }
 
 void list_conversation_secrets(const RequestPtr& request) {
-  list_of<model::ConversationId>(request, SecretScope::conversation, &store::Store::conversation);
+  list_of<model::ConversationId>(request, SecretScope::conversation, &store::conversation);
 }
 void list_agent_secrets(const RequestPtr& request) {
-  list_of<model::AgentId>(request, SecretScope::agent, &store::Store::agent);
+  list_of<model::AgentId>(request, SecretScope::agent, &store::agent);
 }
 void list_tenant_secrets(const RequestPtr& request) {
   answer_secrets(request, {SecretScope::tenant, request->tenant().id.ulid, {}});

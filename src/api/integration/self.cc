@@ -30,14 +30,13 @@ std::string self_json(const store::KeyHolder& holder, const std::vector<model::A
 void collect_keys(const RequestPtr& request, std::vector<model::ApproverKey> keys) {
   store::PageQuery<model::ApproverKeyId> query{.limit = limits::page_max};
   if (!keys.empty()) query.starting_after = keys.back().id;
-  request->store().approver_keys(
-      request->tenant().id, query,
-      [request, keys = std::move(keys)](const Result<store::Page<model::ApproverKey>>& page) mutable {
-        if (!page) return request->fail(page.error());
-        keys.insert(keys.end(), page.value().rows.begin(), page.value().rows.end());
-        if (page.value().has_more) return collect_keys(request, std::move(keys));
-        request->answer_json(200, self_json(request->holder(), keys));
-      });
+  store::approver_keys(request->database(), request->tenant().id, query,
+                       [request, keys = std::move(keys)](const Result<store::Page<model::ApproverKey>>& page) mutable {
+                         if (!page) return request->fail(page.error());
+                         keys.insert(keys.end(), page.value().rows.begin(), page.value().rows.end());
+                         if (page.value().has_more) return collect_keys(request, std::move(keys));
+                         request->answer_json(200, self_json(request->holder(), keys));
+                       });
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ void put(const RequestPtr& request, model::Skill skill) {
   skill.id = request->ids().make<model::SkillId>();
   skill.tenant_id = request->tenant().id;
   skill.created_at = skill.updated_at = request->now();
-  request->store().put_skill(skill, [request, id = skill.id](const Result<model::Skill>& kept) {
+  store::put_skill(request->database(), skill, [request, id = skill.id](const Result<model::Skill>& kept) {
     if (!kept) return request->fail(kept.error());
     answer_put(request, id, kept.value());
   });
@@ -153,8 +153,8 @@ void with_bundle(const RequestPtr& request, Callback<void(model::Skill)> then) {
 
 }  // namespace
 
-void list_skills(const RequestPtr& request) { list_rows<model::Skill>(request, &store::Store::skills); }
-void get_skill(const RequestPtr& request) { get_row<model::Skill>(request, &store::Store::skill); }
+void list_skills(const RequestPtr& request) { list_rows<model::Skill>(request, &store::skills); }
+void get_skill(const RequestPtr& request) { get_row<model::Skill>(request, &store::skill); }
 
 void create_skill(const RequestPtr& request) {
   with_bundle(request, [request](model::Skill skill) { put(request, std::move(skill)); });
@@ -164,7 +164,7 @@ void create_skill(const RequestPtr& request) {
 void replace_skill(const RequestPtr& request) {
   const auto id = request->path_id<model::SkillId>();
   if (!id) return request->not_found();
-  request->store().skill(request->tenant().id, *id, [request](const Result<model::Skill>& former) {
+  store::skill(request->database(), request->tenant().id, *id, [request](const Result<model::Skill>& former) {
     if (!former) return request->fail(former.error());
     with_bundle(request, [request, name = former.value().name](model::Skill skill) {
       if (skill.name == name) return put(request, std::move(skill));
@@ -174,13 +174,13 @@ void replace_skill(const RequestPtr& request) {
 }
 
 void delete_skill(const RequestPtr& request) {
-  delete_row<model::Skill>(request, &store::Store::delete_skill, "An agent names this skill.");
+  delete_row<model::Skill>(request, &store::delete_skill, "An agent names this skill.");
 }
 
 void get_skill_bundle(const RequestPtr& request) {
   const auto id = request->path_id<model::SkillId>();
   if (!id) return request->not_found();
-  request->store().skill(request->tenant().id, *id, [request](const Result<model::Skill>& skill) {
+  store::skill(request->database(), request->tenant().id, *id, [request](const Result<model::Skill>& skill) {
     if (!skill) return request->fail(skill.error());
     send_bundle(request, skill.value());
   });

@@ -8,10 +8,10 @@ namespace sluice::api {
 namespace {
 
 void append(const RequestPtr& request, std::vector<model::AuditEntry> entries, Callback<void()> then) {
-  request->store().append_audit(std::move(entries),
-                                [request, then = std::move(then)](const Result<Unit>& kept) mutable {
-                                  kept ? then() : request->fail(kept.error());
-                                });
+  store::append_audit(request->database(), std::move(entries),
+                      [request, then = std::move(then)](const Result<Unit>& kept) mutable {
+                        kept ? then() : request->fail(kept.error());
+                      });
 }
 
 // The entry that stands for changes `number` and following.

@@ -57,17 +57,18 @@ void Authentication::identify_key(std::string secret_sha256, Callback<void(Resul
     return done(Identity{found->second.holder});
   }
   std::string looked_up = secret_sha256;
-  store_.find_service_key(std::move(looked_up), [this, digest = std::move(secret_sha256), began = forgotten_count_,
-                                                 done = std::move(done)](Result<store::KeyHolder> result) mutable {
-    if (!result) {
-      if (result.error().kind == ErrorKind::not_found) return done(Identity{Unknown{}});
-      return done(std::move(result.error()));
-    }
-    if (result.value().key.revoked_at) return done(Identity{Unknown{}});
-    auto holder = std::make_shared<const store::KeyHolder>(std::move(result).take());
-    if (began == forgotten_count_) remember(std::move(digest), holder);
-    done(Identity{std::move(holder)});
-  });
+  store::find_service_key(store_.database(), std::move(looked_up),
+                          [this, digest = std::move(secret_sha256), began = forgotten_count_,
+                           done = std::move(done)](Result<store::KeyHolder> result) mutable {
+                            if (!result) {
+                              if (result.error().kind == ErrorKind::not_found) return done(Identity{Unknown{}});
+                              return done(std::move(result.error()));
+                            }
+                            if (result.value().key.revoked_at) return done(Identity{Unknown{}});
+                            auto holder = std::make_shared<const store::KeyHolder>(std::move(result).take());
+                            if (began == forgotten_count_) remember(std::move(digest), holder);
+                            done(Identity{std::move(holder)});
+                          });
 }
 
 // Not remembered: a sandbox loses its access as soon as its run is over.
@@ -79,8 +80,9 @@ void Authentication::identify_sandbox(std::string_view bearer, Callback<void(Res
 }
 
 void Authentication::identify_execution(std::string bearer_sha256, Callback<void(Result<Identity>)> done) {
-  store_.execution_of_bearer(
-      std::move(bearer_sha256), loop_.now(), [this, done = std::move(done)](Result<model::Execution> found) mutable {
+  store::execution_of_bearer(
+      store_.database(), std::move(bearer_sha256), loop_.now(),
+      [this, done = std::move(done)](Result<model::Execution> found) mutable {
         if (!found && found.error().kind == ErrorKind::denied) return done(Identity{Unknown{}});
         if (!found) return done(std::move(found.error()));
         const auto tenant = found.value().tenant_id;
@@ -94,7 +96,7 @@ void Authentication::identify_execution(std::string bearer_sha256, Callback<void
 
 void Authentication::find_sandbox_run(model::TenantId tenant, model::RunId run, SandboxCaller sandbox,
                                       Callback<void(Result<Identity>)> done) {
-  store_.run(tenant, run,
+  store::run(store_.database(), tenant, run,
              [this, tenant, sandbox = std::move(sandbox), done = std::move(done)](Result<model::Run> found) mutable {
                if (!found && found.error().kind == ErrorKind::not_found) return done(Identity{Unknown{}});
                if (!found) return done(std::move(found.error()));
@@ -107,11 +109,13 @@ void Authentication::find_sandbox_run(model::TenantId tenant, model::RunId run, 
 }
 
 void Authentication::welcome(model::TenantId tenant, SandboxCaller sandbox, Callback<void(Result<Identity>)> done) {
-  store_.tenant(tenant, [sandbox = std::move(sandbox), done = std::move(done)](Result<model::Tenant> its) mutable {
-    if (!its) return done(std::move(its.error()));
-    sandbox.holder = std::make_shared<const store::KeyHolder>(store::KeyHolder{.tenant = std::move(its).take()});
-    done(Identity{std::move(sandbox)});
-  });
+  store::tenant(store_.database(), tenant,
+                [sandbox = std::move(sandbox), done = std::move(done)](Result<model::Tenant> its) mutable {
+                  if (!its) return done(std::move(its.error()));
+                  sandbox.holder =
+                      std::make_shared<const store::KeyHolder>(store::KeyHolder{.tenant = std::move(its).take()});
+                  done(Identity{std::move(sandbox)});
+                });
 }
 
 void Authentication::remember(std::string secret_sha256, Holder holder) {

@@ -31,7 +31,8 @@ TEST_F(AuthenticationTest, A_revoked_key_stops_at_once_although_it_was_remembere
 
 TEST_F(AuthenticationTest, A_key_revoked_on_another_node_stops_when_its_cache_entry_expires) {
   EXPECT_EQ(get("/v1/runs")->status, 200);
-  store.revoke_service_key(acme.id, acme.key_id, loop.now(), [](Result<model::ServiceKey> key) { ASSERT_TRUE(key); });
+  store::revoke_service_key(store.database(), acme.id, acme.key_id, loop.now(),
+                            [](Result<model::ServiceKey> key) { ASSERT_TRUE(key); });
   loop.settle();
   loop.advance({Authentication::remembered_us / 1000});
   EXPECT_EQ(get("/v1/runs")->status, 401);
@@ -46,7 +47,7 @@ TEST_F(AuthenticationTest, A_lookup_under_way_during_a_revocation_is_not_remembe
     ASSERT_TRUE(identity);
     ++answers;
   });
-  store.revoke_service_key(acme.id, acme.key_id, loop.now(), [](Result<model::ServiceKey>) {});
+  store::revoke_service_key(store.database(), acme.id, acme.key_id, loop.now(), [](Result<model::ServiceKey>) {});
   authentication.forget();
   disk.hold_answers(false);
   loop.settle();
@@ -155,7 +156,7 @@ TEST_F(BoxAuthenticationTest, A_sandbox_that_changes_very_much_gets_one_entry_fo
   }
   std::size_t entries = 0;
   std::size_t sums = 0;
-  store.audit(acme.id, 0, 1'000, [&](const Result<std::vector<model::AuditEntry>>& chain) {
+  store::audit(store.database(), acme.id, 0, 1'000, [&](const Result<std::vector<model::AuditEntry>>& chain) {
     for (const auto& entry : chain.value()) {
       if (entry.actor != "run:" + run) continue;
       ++entries;

@@ -21,6 +21,7 @@ class RequestContext final {
 
   Services& services() const { return services_; }
   store::Store& store() const { return services_.needs.store; }
+  store::Database& database() const { return services_.needs.store.database(); }
   engine::Engine& engine() const { return services_.needs.engine; }
   world::IdSource& ids() const { return services_.needs.ids; }
   Timestamp now() const { return services_.needs.loop.now(); }

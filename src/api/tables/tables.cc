@@ -14,11 +14,11 @@ constexpr std::string_view insert_names[] = {"rows"};
 void with_table(const RequestPtr& request, Callback<void(const model::Table&)> then) {
   const auto name = net::percent_decode(request->path_param(0));
   if (!name) return request->not_found();
-  request->store().tables().find(request->tenant().id, *name,
-                                 [request, then = std::move(then)](const Result<model::Table>& table) mutable {
-                                   if (!table) return request->fail(table.error());
-                                   then(table.value());
-                                 });
+  store::find_table(request->database(), request->tenant().id, *name,
+                    [request, then = std::move(then)](const Result<model::Table>& table) mutable {
+                      if (!table) return request->fail(table.error());
+                      then(table.value());
+                    });
 }
 
 // A store that says `invalid` says what is one too many.
@@ -111,8 +111,8 @@ void fail_query(const RequestPtr& request, const Error& error) {
 void list_tables(const RequestPtr& request) {
   const auto query = read_page_query<model::TableId>(request);
   if (!query) return;
-  request->store().tables().list(
-      request->tenant().id, *query,
+  store::tables(
+      request->database(), request->tenant().id, *query,
       [request, query](const Result<store::Page<model::Table>>& page) { answer_page(request, *query, page); });
 }
 
@@ -133,7 +133,7 @@ void create_table(const RequestPtr& request) {
   made.tenant_id = request->tenant().id;
   made.created_at = made.updated_at = request->now();
   record_sandbox(request, "table.created", made.id.text(), detail_of(made.name, made.columns), [request, made] {
-    request->store().tables().create(made, [request, made](const Result<Unit>& kept) {
+    store::create_table(request->database(), made, [request, made](const Result<Unit>& kept) {
       if (!kept) return fail(request, kept.error(), "/name");
       request->created(request->http().path + "/" + made.id.text(), model::to_json(made));
     });
@@ -162,12 +162,11 @@ void update_table(const RequestPtr& request) {
     auto detail = detail_of(patch.name, patch.add_columns);
     record_sandbox(request, "table.updated", table.id.text(), std::move(detail),
                    [request, id = table.id, patch = std::move(patch)]() mutable {
-                     request->store().tables().update(request->tenant().id, id, std::move(patch), request->now(),
-                                                      [request](const Result<model::Table>& changed) {
-                                                        if (!changed)
-                                                          return fail(request, changed.error(), "/add_columns");
-                                                        request->answer_json(200, model::to_json(changed.value()));
-                                                      });
+                     store::update_table(request->database(), request->tenant().id, id, std::move(patch),
+                                         request->now(), [request](const Result<model::Table>& changed) {
+                                           if (!changed) return fail(request, changed.error(), "/add_columns");
+                                           request->answer_json(200, model::to_json(changed.value()));
+                                         });
                    });
   });
 }
@@ -175,7 +174,7 @@ void update_table(const RequestPtr& request) {
 void delete_table(const RequestPtr& request) {
   with_table(request, [request](const model::Table& table) {
     record_sandbox(request, "table.deleted", table.id.text(), detail_of(table.name, {}), [request, id = table.id] {
-      request->store().tables().remove(request->tenant().id, id, [request](const Result<Unit>& removed) {
+      store::delete_table(request->database(), request->tenant().id, id, [request](const Result<Unit>& removed) {
         if (!removed) return request->fail(removed.error());
         request->no_content();
       });
@@ -187,8 +186,8 @@ void list_rows(const RequestPtr& request) {
   with_table(request, [request](const model::Table& table) {
     const auto query = read_page_query<model::TableRowId>(request);
     if (!query) return;
-    request->store().tables().rows(
-        request->tenant().id, table.id, *query,
+    store::table_rows(
+        request->database(), request->tenant().id, table.id, *query,
         [request, query](const Result<store::Page<model::TableRow>>& page) { answer_page(request, *query, page); });
   });
 }
@@ -201,10 +200,11 @@ void insert_rows(const RequestPtr& request) {
     auto rows = read_rows(request, body->root(), table, findings);
     if (refused(request, findings)) return;
     record_rows(request, table, [request, id = table.id, rows = std::move(rows)] {
-      request->store().tables().insert(request->tenant().id, id, rows, [request, rows](const Result<Unit>& kept) {
-        if (!kept) return fail(request, kept.error(), "/rows");
-        request->answer_json(201, R"({"rows":)" + list_json(rows) + "}");
-      });
+      store::insert_rows(request->database(), request->tenant().id, id, rows,
+                         [request, rows](const Result<Unit>& kept) {
+                           if (!kept) return fail(request, kept.error(), "/rows");
+                           request->answer_json(201, R"({"rows":)" + list_json(rows) + "}");
+                         });
     });
   });
 }
@@ -219,11 +219,11 @@ void update_row(const RequestPtr& request) {
     auto patch = read_cells(body->root(), "", table.columns, Cells::of_change, findings);
     if (refused(request, findings)) return;
     record_rows(request, table, [request, id = table.id, row, patch = std::move(patch)]() mutable {
-      request->store().tables().change_row(request->tenant().id, id, row, std::move(patch), request->now(),
-                                           [request](const Result<model::TableRow>& changed) {
-                                             if (!changed) return fail(request, changed.error(), "");
-                                             request->answer_json(200, model::to_json(changed.value()));
-                                           });
+      store::change_row(request->database(), request->tenant().id, id, row, std::move(patch), request->now(),
+                        [request](const Result<model::TableRow>& changed) {
+                          if (!changed) return fail(request, changed.error(), "");
+                          request->answer_json(200, model::to_json(changed.value()));
+                        });
     });
   });
 }
@@ -233,7 +233,7 @@ void delete_row(const RequestPtr& request) {
   if (!row) return request->not_found();
   with_table(request, [request, row = *row](const model::Table& table) {
     record_rows(request, table, [request, id = table.id, row] {
-      request->store().tables().remove_row(request->tenant().id, id, row, [request](const Result<Unit>& removed) {
+      store::delete_row(request->database(), request->tenant().id, id, row, [request](const Result<Unit>& removed) {
         if (!removed) return request->fail(removed.error());
         request->no_content();
       });
@@ -250,16 +250,16 @@ void query_rows(const RequestPtr& request) {
     check_cost(query, table, findings);
     if (refused(request, findings)) return;
     const auto shown_before = query.offset;
-    request->store().tables().query(request->tenant().id, table.id, std::move(query),
-                                    [request, shown_before](const Result<store::FoundRows>& found) {
-                                      if (!found) return fail_query(request, found.error());
-                                      const auto& rows = found.value().rows;
-                                      const auto shown = shown_before + static_cast<int64_t>(rows.size());
-                                      std::string out = R"({"object":"list","data":)" + list_json(rows);
-                                      out += R"(,"total":)" + std::to_string(found.value().total) + R"(,"has_more":)";
-                                      out += shown < found.value().total ? "true}" : "false}";
-                                      request->answer_json(200, std::move(out));
-                                    });
+    store::query_table(request->database(), request->tenant().id, table.id, std::move(query),
+                       [request, shown_before](const Result<store::FoundRows>& found) {
+                         if (!found) return fail_query(request, found.error());
+                         const auto& rows = found.value().rows;
+                         const auto shown = shown_before + static_cast<int64_t>(rows.size());
+                         std::string out = R"({"object":"list","data":)" + list_json(rows);
+                         out += R"(,"total":)" + std::to_string(found.value().total) + R"(,"has_more":)";
+                         out += shown < found.value().total ? "true}" : "false}";
+                         request->answer_json(200, std::move(out));
+                       });
   });
 }
 

@@ -83,10 +83,10 @@ bool wants_no_stream(const RequestPtr& request) {
 void with_run(const RequestPtr& request, Callback<void(const model::WorkflowRun&)> then) {
   const auto id = request->path_id<model::WorkflowRunId>();
   if (!id) return request->not_found();
-  request->store().workflows().run(request->tenant().id, *id,
-                                   [request, then = std::move(then)](const Result<model::WorkflowRun>& run) mutable {
-                                     run ? then(run.value()) : request->fail(run.error());
-                                   });
+  store::workflow_run(request->database(), request->tenant().id, *id,
+                      [request, then = std::move(then)](const Result<model::WorkflowRun>& run) mutable {
+                        run ? then(run.value()) : request->fail(run.error());
+                      });
 }
 
 }  // namespace
@@ -112,8 +112,8 @@ void start_run(const RequestPtr& request) {
                          {{"Location", "/api/workspaces/" + workspace + "/workflow-runs/" + run.id.text()},
                           {"Preference-Applied", "respond-async"}});
   };
-  request->store().workflows().workflow(
-      request->tenant().id, *id,
+  store::workflow(
+      request->database(), request->tenant().id, *id,
       [request, inputs = std::move(inputs), begun](const Result<model::Workflow>& workflow) mutable {
         if (!workflow) return request->fail(workflow.error());
         request->services().needs.flows.start({request->tenant().id, workflow.value(), std::move(inputs)}, begun);
@@ -125,8 +125,8 @@ void list_runs(const RequestPtr& request) {
   if (!id) return request->not_found();
   const auto query = read_page_query<model::WorkflowRunId>(request);
   if (!query) return;
-  request->store().workflows().runs(
-      request->tenant().id, *id, *query,
+  store::workflow_runs(
+      request->database(), request->tenant().id, *id, *query,
       [request, query](const Result<store::Page<model::WorkflowRun>>& page) { answer_page(request, *query, page); });
 }
 

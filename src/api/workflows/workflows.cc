@@ -93,17 +93,18 @@ constexpr TextRule description_rule{.chars_max = 2'000};
 // Answers with the id of the workflow that has the name, so that the client can use it. Reads the list page by page.
 void answer_name_conflict(const RequestPtr& request, std::string name, std::optional<model::WorkflowId> after = {}) {
   const store::PageQuery<model::WorkflowId> query{.limit = limits::page_max, .starting_after = after};
-  request->store().workflows().workflows(
-      request->tenant().id, query, [request, name](const Result<store::Page<model::Workflow>>& page) {
-        if (!page) return request->fail(page.error());
-        model::Problem problem{.slug = model::Slug::name_conflict, .detail = "Another workflow has this name."};
-        for (const auto& row : page.value().rows) {
-          if (row.name == name) problem.conflicting_resource_id = row.id.text();
-        }
-        const bool look_on = !problem.conflicting_resource_id && page.value().has_more;
-        if (look_on) return answer_name_conflict(request, name, page.value().rows.back().id);
-        request->problem(problem);
-      });
+  store::workflows(request->database(), request->tenant().id, query,
+                   [request, name](const Result<store::Page<model::Workflow>>& page) {
+                     if (!page) return request->fail(page.error());
+                     model::Problem problem{.slug = model::Slug::name_conflict,
+                                            .detail = "Another workflow has this name."};
+                     for (const auto& row : page.value().rows) {
+                       if (row.name == name) problem.conflicting_resource_id = row.id.text();
+                     }
+                     const bool look_on = !problem.conflicting_resource_id && page.value().has_more;
+                     if (look_on) return answer_name_conflict(request, name, page.value().rows.back().id);
+                     request->problem(problem);
+                   });
 }
 
 void fail(const RequestPtr& request, const Error& error, const std::string& name) {
@@ -148,14 +149,13 @@ std::string detail_of(const std::optional<std::string>& name, const std::optiona
 void list_workflows(const RequestPtr& request) {
   const auto query = read_page_query<model::WorkflowId>(request);
   if (!query) return;
-  request->store().workflows().workflows(request->tenant().id, *query,
-                                         [request, query](Result<store::Page<model::Workflow>> page) {
-                                           if (page) {
-                                             for (auto& workflow : page.value().rows)
-                                               hide_from_sandboxes(request, workflow);
-                                           }
-                                           answer_page(request, *query, page);
-                                         });
+  store::workflows(request->database(), request->tenant().id, *query,
+                   [request, query](Result<store::Page<model::Workflow>> page) {
+                     if (page) {
+                       for (auto& workflow : page.value().rows) hide_from_sandboxes(request, workflow);
+                     }
+                     answer_page(request, *query, page);
+                   });
 }
 
 void create_workflow(const RequestPtr& request) {
@@ -175,7 +175,7 @@ void create_workflow(const RequestPtr& request) {
   made.tenant_id = request->tenant().id;
   made.created_at = made.updated_at = request->now();
   record_sandbox(request, "workflow.created", made.id.text(), detail_of(made.name, made.definition), [request, made] {
-    request->store().workflows().create(made, [request, made](const Result<Unit>& kept) {
+    store::create_workflow(request->database(), made, [request, made](const Result<Unit>& kept) {
       if (!kept) return fail(request, kept.error(), made.name);
       const auto place = "/api/workspaces/" + model::WorkspaceId{made.tenant_id.ulid}.text() + "/workflows/";
       request->created(place + made.id.text(), shown(request, made));
@@ -186,7 +186,7 @@ void create_workflow(const RequestPtr& request) {
 void get_workflow(const RequestPtr& request) {
   const auto id = request->path_id<model::WorkflowId>();
   if (!id) return request->not_found();
-  request->store().workflows().workflow(request->tenant().id, *id, [request](const Result<model::Workflow>& found) {
+  store::workflow(request->database(), request->tenant().id, *id, [request](const Result<model::Workflow>& found) {
     if (!found) return request->fail(found.error());
     request->answer_json(200, shown(request, found.value()));
   });
@@ -215,8 +215,8 @@ void change_workflow(const RequestPtr& request, model::WorkflowId id, const mode
                  [request, id, changes_left, patch = std::move(patch)]() mutable {
                    const std::string name = patch.name.value_or("");
                    const bool may_be_late = patch.definition_before && changes_left > 0;
-                   request->store().workflows().update(
-                       request->tenant().id, id, std::move(patch), request->now(),
+                   store::update_workflow(
+                       request->database(), request->tenant().id, id, std::move(patch), request->now(),
                        [request, id, name, may_be_late, changes_left](const Result<model::Workflow>& changed) {
                          if (changed) return request->answer_json(200, shown(request, changed.value()));
                          const bool is_late = changed.error().kind == ErrorKind::conflict && may_be_late;
@@ -227,10 +227,10 @@ void change_workflow(const RequestPtr& request, model::WorkflowId id, const mode
 }
 
 void change_as_sandbox(const RequestPtr& request, model::WorkflowId id, int changes_left) {
-  request->store().workflows().workflow(
-      request->tenant().id, id, [request, id, changes_left](const Result<model::Workflow>& found) {
-        found ? change_workflow(request, id, found.value(), changes_left) : request->fail(found.error());
-      });
+  store::workflow(request->database(), request->tenant().id, id,
+                  [request, id, changes_left](const Result<model::Workflow>& found) {
+                    found ? change_workflow(request, id, found.value(), changes_left) : request->fail(found.error());
+                  });
 }
 
 }  // namespace
@@ -245,7 +245,7 @@ void delete_workflow(const RequestPtr& request) {
   const auto id = request->path_id<model::WorkflowId>();
   if (!id) return request->not_found();
   record_sandbox(request, "workflow.deleted", id->text(), "{}", [request, id = *id] {
-    request->store().workflows().remove(request->tenant().id, id, [request](const Result<Unit>& removed) {
+    store::delete_workflow(request->database(), request->tenant().id, id, [request](const Result<Unit>& removed) {
       removed ? request->no_content() : request->fail(removed.error());
     });
   });

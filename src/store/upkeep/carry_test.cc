@@ -28,17 +28,17 @@ TEST_F(Carry, A_store_that_was_carried_goes_on_where_it_was) {
   ASSERT_TRUE(carry_store(place, other, quiet));
   store_ = SqliteStore::open({.path = other_path}, 1, loop_, metrics).take();
   for (const auto& run : {sealed, over, unfinished}) {
-    const auto page = get(&Store::journal, run.run.id, model::Position{0}, std::size_t{1'000'000});
+    const auto page = get(&journal::Journal::read, run.run.id, model::Position{0}, std::size_t{1'000'000});
     EXPECT_GE(page.events.size(), 3u);
   }
-  auto mine = get(&Store::unfinished_runs).runs;
+  auto mine = get(&journal::Journal::unfinished_runs).runs;
   ASSERT_EQ(mine.size(), 1u);
   EXPECT_EQ(mine[0].head.value, 3u);
-  const auto taken = get(&Store::take_over, mine[0].id, mine[0].epoch);
+  const auto taken = get(&journal::Journal::take_over, mine[0].id, mine[0].epoch);
   auto end = the_end({.run = taken});
-  get(&Store::append, end);
+  get(&journal::Journal::append, end);
   get(&Store::tidy_up, Timestamp{100'000});
-  EXPECT_EQ(get(&Store::journal, taken.id, model::Position{0}, std::size_t{1'000'000}).events.size(), 5u);
+  EXPECT_EQ(get(&journal::Journal::read, taken.id, model::Position{0}, std::size_t{1'000'000}).events.size(), 5u);
 }
 
 TEST_F(Carry, A_store_in_use_can_be_exported_but_neither_carried_away_nor_filled) {

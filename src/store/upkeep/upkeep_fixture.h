@@ -19,17 +19,17 @@ class UpkeepTest : public SqliteFiles {
     over = finished(conversation.id, "The second answer, " + std::string(3000, 'x'));
     open_conversation = make_conversation(tenant).id;
     unfinished = accepted(tenant, open_conversation);
-    get(&Store::append,
+    get(&journal::Journal::append,
         Append{.run = unfinished.run.id,
                .epoch = unfinished.run.epoch,
                .head = unfinished.run.head,
                .events = {{model::EventKind::started, {6100}, ""}, {model::EventKind::text, {6200}, "Half"}}});
     for (const auto* action : {"secret.put", "secret.used", "secret.deleted"}) {
-      get(&Store::append_audit,
+      get(&store::append_audit,
           std::vector{model::AuditEntry{
               .tenant_id = tenant, .action = action, .subject = "s", .actor = "a", .detail = "{}", .at = {7000}}});
     }
-    get(&Store::create_files, std::vector{model::RunFile{.id = make_id<model::FileId>(),
+    get(&store::create_files, std::vector{model::RunFile{.id = make_id<model::FileId>(),
                                                          .tenant_id = tenant,
                                                          .run_id = over.run.id,
                                                          .name = "a.txt",
@@ -42,7 +42,7 @@ class UpkeepTest : public SqliteFiles {
     auto begun = accepted(tenant, conversation);
     auto end = the_end(begun, answer);
     end.events.insert(end.events.begin(), {model::EventKind::started, {6100}, ""});
-    get(&Store::append, end);
+    get(&journal::Journal::append, end);
     return begun;
   }
 

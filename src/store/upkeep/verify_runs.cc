@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "store/sealed_row.h"
-#include "store/sql_threads.h"
+#include "store/sql_parts.h"
 #include "store/upkeep/verification.h"
 
 namespace sluice::store {

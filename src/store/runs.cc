@@ -1,13 +1,14 @@
-// Runs in SQL: one, and the list of them, newest first, with every filter answered by an index: a tenant may have very
-// many.
-#include "store/sql_runs.h"
+#include "store/runs.h"
 
 #include <algorithm>
 #include <limits>
 
+#include "store/database.h"
 #include "store/sql_rows.h"
 
-namespace sluice::store::sql {
+// Runs in SQL: one, and the list of them, newest first, with every filter answered by an index: a tenant may have very
+// many.
+namespace sluice::store {
 
 namespace {
 
@@ -94,43 +95,53 @@ Result<Page<model::Run>> runs_of_conversation(Connection& db, model::TenantId te
 
 }  // namespace
 
-Result<model::Run> run(Connection& db, model::TenantId tenant, model::RunId id) {
-  auto found = find_row<model::Run>(db, "SELECT * FROM runs WHERE id = ? AND tenant_id = ?", id, tenant);
-  if (!found) return no_such("run");
-  return *std::move(found);
+void run(Database& database, model::TenantId tenant, model::RunId id, Done<model::Run> done) {
+  database.read(tenant, std::move(done), [tenant, id](Connection& db) -> Result<model::Run> {
+    auto found = find_row<model::Run>(db, "SELECT * FROM runs WHERE id = ? AND tenant_id = ?", id, tenant);
+    if (!found) return no_such("run");
+    return *std::move(found);
+  });
 }
 
-Result<model::Run> run_of_message(Connection& db, model::TenantId tenant, model::MessageId assistant_message) {
-  auto found = find_row<model::Run>(
-      db, "SELECT runs.* FROM messages JOIN runs ON runs.number = messages.run WHERE messages.id = ? AND tenant_id = ?",
-      assistant_message, tenant);
-  if (!found) return no_such("run");
-  return *std::move(found);
+void run_of_message(Database& database, model::TenantId tenant, model::MessageId assistant_message,
+                    Done<model::Run> done) {
+  database.read(tenant, std::move(done), [tenant, assistant_message](Connection& db) -> Result<model::Run> {
+    auto found = find_row<model::Run>(
+        db,
+        "SELECT runs.* FROM messages JOIN runs ON runs.number = messages.run WHERE messages.id = ? AND tenant_id = ?",
+        assistant_message, tenant);
+    if (!found) return no_such("run");
+    return *std::move(found);
+  });
 }
 
-Result<Page<model::Run>> runs(Connection& db, model::TenantId tenant, const RunFilter& filter,
-                              const PageQuery<model::RunId>& query) {
-  std::optional<Place> cursor;
-  if (const auto& id = cursor_of(query)) {
-    Query found(db, "SELECT created_at, number FROM runs WHERE id = ? AND tenant_id = ?", *id, tenant);
-    if (!found.next()) return no_such("run to go on from");
-    found.read(cursor.emplace().created_ms, cursor->number);
-  }
-  if (filter.conversation) {
-    return runs_of_conversation(db, tenant, filter, query, cursor ? std::optional(cursor->number) : std::nullopt);
-  }
-  const auto walk = Walk::of(query, Order::descending);
-  const auto span = span_of(filter, cursor, walk);
-  std::vector<Listed> found;
-  if (filter.states.empty()) read_some(db, tenant, filter, {}, span, walk, query.limit + 1, found);
-  for (const auto state : filter.states) read_some(db, tenant, filter, state, span, walk, query.limit + 1, found);
-  std::ranges::sort(
-      found, [&](const Listed& a, const Listed& b) { return walk.rising ? a.place < b.place : b.place < a.place; });
-  Page<model::Run> page{.has_more = found.size() > static_cast<std::size_t>(query.limit)};
-  if (page.has_more) found.resize(static_cast<std::size_t>(query.limit));
-  for (auto& listed : found) page.rows.push_back(std::move(listed.run));
-  if (walk.reversed) std::ranges::reverse(page.rows);
-  return page;
+void runs(Database& database, model::TenantId tenant, RunFilter filter, PageQuery<model::RunId> query,
+          Done<Page<model::Run>> done) {
+  database.read(
+      tenant, std::move(done), [tenant, filter = std::move(filter), query](Connection& db) -> Result<Page<model::Run>> {
+        std::optional<Place> cursor;
+        if (const auto& id = cursor_of(query)) {
+          Query found(db, "SELECT created_at, number FROM runs WHERE id = ? AND tenant_id = ?", *id, tenant);
+          if (!found.next()) return no_such("run to go on from");
+          found.read(cursor.emplace().created_ms, cursor->number);
+        }
+        if (filter.conversation) {
+          return runs_of_conversation(db, tenant, filter, query, cursor ? std::optional(cursor->number) : std::nullopt);
+        }
+        const auto walk = Walk::of(query, Order::descending);
+        const auto span = span_of(filter, cursor, walk);
+        std::vector<Listed> found;
+        if (filter.states.empty()) read_some(db, tenant, filter, {}, span, walk, query.limit + 1, found);
+        for (const auto state : filter.states) read_some(db, tenant, filter, state, span, walk, query.limit + 1, found);
+        std::ranges::sort(found, [&](const Listed& a, const Listed& b) {
+          return walk.rising ? a.place < b.place : b.place < a.place;
+        });
+        Page<model::Run> page{.has_more = found.size() > static_cast<std::size_t>(query.limit)};
+        if (page.has_more) found.resize(static_cast<std::size_t>(query.limit));
+        for (auto& listed : found) page.rows.push_back(std::move(listed.run));
+        if (walk.reversed) std::ranges::reverse(page.rows);
+        return page;
+      });
 }
 
-}  // namespace sluice::store::sql
+}  // namespace sluice::store

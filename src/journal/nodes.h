@@ -1,11 +1,11 @@
-// Servers that share one store: who lives, what each has room for, and what they ask of each other.
+// Servers that share one store: which are alive, which capacity each has, and the requests between them.
 //
 // A run is carried by one node (Run::node), which is why most requests concern one node only. The others read its
-// journal, ask its node by mail, or, when its node is dead, take it over (Store::take_over): the epoch decides, never
-// the list of the living. How long a node is silent is timed by whoever asks, by a clock that never jumps, so no two
+// journal, ask its node by mail, or, when its node is dead, take it over (Journal::take_over): the epoch decides, never
+// the list of live nodes. Each node measures how long others are silent, by a clock that never jumps, so no two
 // clocks need agree.
 //
-// A store that only one server can use has one node: its list is that node, and nobody writes.
+// A store that only one server can use has one node: its list is that node, and it writes nothing.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,17 @@
 #include "base/result.h"
 #include "model/model.h"
 
-namespace sluice::store {
+namespace sluice::journal {
 
-// What a node says of itself with each beat.
+// Takes the result of an operation, on the loop's thread.
+template <typename T>
+using Done = Callback<void(Result<T>)>;
+
+// What a node reports of itself with each heartbeat.
 struct NodeFigures {
   std::string name;  // for people; its host, as a rule
   std::string version;
-  bool draining = false;  // it stops: whoever can takes over what it lets go
+  bool draining = false;  // it stops: other nodes take over the runs that it releases
   int64_t slots = 0;
   int64_t free_slots = 0;
   int64_t warm = 0;
@@ -36,11 +40,11 @@ struct NodeFigures {
 struct SeenNode {
   model::NodeId id;
   Timestamp started_at;
-  int64_t silent_ms = 0;  // since a beat of it was last seen by whoever asks
+  int64_t silent_ms = 0;  // since the asking node last saw a heartbeat of it
   NodeFigures figures;
 };
 
-// Asked of whoever carries the run, now or after the next takeover; or of one node, whatever it carries.
+// A request to the node that carries the run, now or after the next takeover; or to one node.
 struct Mail {
   model::MailId id;
   model::NodeId from;               // the store's to set
@@ -95,48 +99,45 @@ class NodeNews {
 
 class Nodes {
  public:
-  template <typename T>
-  using Answer = Callback<void(Result<T>)>;
-
   virtual ~Nodes() = default;
 
   // The one whose store this is.
   virtual model::NodeId self() const = 0;
   // It lives. The first beat enters it into the list; the answer is the list, itself included, without those who were
   // silent for longer than `forget_ms` and carry nothing.
-  virtual void beat(NodeFigures figures, int64_t forget_ms, Answer<std::vector<SeenNode>> done) = 0;
+  virtual void beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<SeenNode>> done) = 0;
   // It stops for good: it is out of the list at once, so nobody waits for its silence.
-  virtual void leave(Answer<Unit> done) = 0;
+  virtual void leave(Done<Unit> done) = 0;
   // Something that all nodes must have in common (the digest of a key, as a rule): the first one's word is kept and is
   // the answer to all. Only a node that has beaten, and is the only one in ten seconds, changes it by another word.
-  virtual void agree(std::string name, std::string value, Answer<std::string> done) = 0;
+  virtual void agree(std::string name, std::string value, Done<std::string> done) = 0;
   // Nothing when it is empty. Called from the loop's thread.
   virtual void tell(NodeNews* news) = 0;
   // Somebody reads these here while others write them: for `follow_ms` their journals' growth is news to this node. A
   // hint, like the news; who writes what nobody follows tells nobody.
   virtual void follow(std::vector<model::RunId> runs) = 0;
 
-  virtual void post(Mail mail, Answer<Unit> done) = 0;
+  virtual void post(Mail mail, Done<Unit> done) = 0;
   // What is to be answered by this node, oldest first; each is given until it is answered.
-  virtual void inbox(Answer<std::vector<Mail>> done) = 0;
+  virtual void inbox(Done<std::vector<Mail>> done) = 0;
   // `not_found` when whoever asked does not wait any more.
-  virtual void answer(model::MailId id, std::string body, Answer<Unit> done) = 0;
+  virtual void answer(model::MailId id, std::string body, Done<Unit> done) = 0;
   // To what this node asked. Each is given once.
-  virtual void answers(Answer<std::vector<MailAnswer>> done) = 0;
+  virtual void answers(Done<std::vector<MailAnswer>> done) = 0;
   // It does not wait any more.
-  virtual void withdraw(model::MailId id, Answer<Unit> done) = 0;
+  virtual void withdraw(model::MailId id, Done<Unit> done) = 0;
 
   // The runs that wait for a slot on other nodes and may move, by tenant. A run that the node has which accepted it may
   // always move. One that has moved before may move again only while its node cannot begin it, as far as that node has
   // said: it has no free slot, or as many runs of the tenant at work as the tenant may have. So two nodes with room do
   // not take a run from each other. When there are more runs than one answer names, each tenant has its share of them.
-  virtual void held_elsewhere(Answer<std::vector<HeldElsewhere>> done) = 0;
+  virtual void held_elsewhere(Done<std::vector<HeldElsewhere>> done) = 0;
   // Takes over those of these runs that still wait on another node at that epoch; the answer has no others, and the
   // oldest is its first.
-  virtual void claim(std::vector<HeldRun> wanted, Answer<std::vector<model::Run>> done) = 0;
+  virtual void claim(std::vector<HeldRun> wanted, Done<std::vector<model::Run>> done) = 0;
 
   // It is dead: what it locks in the store, if it froze rather than died, is let go.
   virtual void end_sessions(model::NodeId /*dead*/) {}
 };
 
-}  // namespace sluice::store
+}  // namespace sluice::journal

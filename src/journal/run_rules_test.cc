@@ -1,11 +1,11 @@
 // What is decided before anything is written, whatever the database (A-3, I-19).
-#include "store/run_rules.h"
+#include "journal/run_rules.h"
 
 #include <gtest/gtest.h>
 
 #include "world/fake_world.h"
 
-namespace sluice::store {
+namespace sluice::journal {
 namespace run_rules_test {
 
 class RunRules : public testing::Test {
@@ -106,4 +106,4 @@ TEST_F(RunRules, Only_a_run_that_still_waits_on_another_node_is_claimed) {
 }
 
 }  // namespace run_rules_test
-}  // namespace sluice::store
+}  // namespace sluice::journal
