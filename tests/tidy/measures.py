@@ -6,7 +6,7 @@ import sys
 
 import source
 
-# What only tests include does not count as production.
+# Files that only tests may include: fakes, fixtures, and suites that several backends share. They do not count as production.
 FOR_TESTS = re.compile(r"(^|/)(fake|simulated|contract)_[a-z_]+\.(h|cc)$|_(fixture|contract|test)\.(h|cc)$")
 METHODS_MAX = 40
 CHECK = re.compile(r"\b(?:SLUICE_CHECK\w*|static_assert)\s*\(")

@@ -79,6 +79,26 @@ class Violations(unittest.TestCase):
         self.write("src/net/pipe.h", "// A pipe.\n#pragma once\n" + "\n" * 249)
         self.refuses("src/net/pipe.h: 251 lines; the most is 250")
 
+    def test_a_class_with_too_many_methods_is_refused(self):
+        methods = "".join(f"  void method_{i}();\n" for i in range(41))
+        self.write("src/net/pipe.h", f"// A pipe.\n#pragma once\nclass Pipe {{\n public:\n{methods}}};\n")
+        self.refuses("net/pipe.h:Pipe: 41 methods; the most is 40")
+
+    def test_a_class_in_two_sources_is_refused(self):
+        self.write("src/net/CMakeLists.txt", "sluice_module(net SOURCES pipe.cc pipe_end.cc TESTS pipe_test.cc)\n")
+        self.write("src/net/pipe.cc", '#include "net/pipe.h"\nvoid Pipe::open() {\n}\n')
+        self.write("src/net/pipe_end.cc", '#include "net/pipe.h"\nvoid Pipe::close() {\n}\n')
+        self.refuses("net:Pipe: 2 sources", "net/pipe_end.cc")
+
+    def test_files_that_include_each_other_are_refused(self):
+        self.write("src/net/hose.h", '// A hose.\n#pragma once\n#include "net/pipe.h"\n')
+        self.write("src/net/pipe.cc", '#include "net/pipe.h"\n#include "net/hose.h"\n')
+        self.refuses("net/hose:circle: 2 files", "net/pipe")
+
+    def test_a_word_of_the_private_language_is_refused(self):
+        self.write("src/net/pipe.cc", '#include "net/pipe.h"\n// Whoever reads.\n')
+        self.refuses("word:whoever: 1 uses; the most is 0")
+
     def test_a_function_that_is_too_long_is_refused(self):
         body = "  go();\n"
         self.write("src/net/pipe.cc", '#include "net/pipe.h"\nvoid fits() {\n' + body * 58 + "}\n")
