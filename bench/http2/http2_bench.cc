@@ -101,9 +101,8 @@ class Round {
     std::thread loop([this] { reactor_->run(); });
     std::promise<uint16_t> listening;
     reactor_->post([&] {
-      server_ = net::serve(
-                    *reactor_, {}, [this](auto exchange) { welcome(std::move(exchange)); }, nullptr, metrics_)
-                    .take();
+      server_ =
+          net::serve(*reactor_, {}, [this](auto exchange) { welcome(std::move(exchange)); }, nullptr, metrics_).take();
       listening.set_value(server_->port());
     });
     const uint16_t port = listening.get_future().get();

@@ -26,7 +26,7 @@ Result<Unit> make_harness_dir(const std::string& path, uint32_t sandbox_user) {
   namespace fs = std::filesystem;
   std::error_code error;
   const bool is_new = fs::create_directories(path, error);
-  struct stat there {};
+  struct stat there{};
   if (!error && stat(path.c_str(), &there) != 0) error.assign(errno, std::generic_category());
   const bool is_roots = geteuid() == 0;
   const bool is_of_earlier_version =

@@ -58,7 +58,7 @@ TEST_F(ApproverKeyFileTest, A_pair_is_made_here_and_only_its_owner_can_read_it) 
   const auto path = (folder / "supervisor.json").string();
   EXPECT_EQ(run({"approver-keys", "generate", "--out", path}), exit_ok);
   EXPECT_TRUE(remote.asked.empty()) << "no server hears of it";
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   const auto key = read_approver_key(path).take();

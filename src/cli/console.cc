@@ -140,8 +140,7 @@ class StandardConsole final : public Console {
 
   bool is_terminal() const override { return isatty(STDOUT_FILENO) != 0; }
   bool is_one_file() const override {
-    struct stat out {
-    }, err{};
+    struct stat out{}, err{};
     return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
            out.st_ino == err.st_ino;
   }

@@ -27,8 +27,7 @@ std::string error_json(std::string_view what) {
   std::string out, words(what);
   // A command line may have any bytes in it; JSON must be UTF-8.
   if (!is_utf8(words)) {
-    std::ranges::replace_if(
-        words, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+    std::ranges::replace_if(words, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
   }
   json::Writer(out).begin_object().key("error").string(words).end_object();
   return out;

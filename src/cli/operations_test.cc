@@ -9,8 +9,7 @@ namespace operations_test {
 class AuditTest : public CommandsTest {
  protected:
   // A chain as a store would keep it, sent a page at a time.
-  void keep(
-      int count, const std::function<void(model::AuditEntry&)>& meddle = [](auto&) {}) {
+  void keep(int count, const std::function<void(model::AuditEntry&)>& meddle = [](auto&) {}) {
     std::string pages[2];
     model::AuditEntry entry;
     for (int number = 1; number <= count; ++number) {

@@ -105,7 +105,7 @@ Result<std::unique_ptr<Authority>> Authority::open(const std::string& directory,
 
 Result<Unit> Authority::load(const std::string& directory) {
   const std::string key_file = directory + "/ca.key";
-  struct stat about {};
+  struct stat about{};
   if (stat(key_file.c_str(), &about) != 0) return file_error("cannot read", key_file);
   if ((about.st_mode & 077) != 0) {
     return Error{ErrorKind::invalid, "others can read the authority's key " + key_file + "; say chmod 600, or remove " +

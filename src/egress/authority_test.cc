@@ -38,7 +38,7 @@ class AuthorityTest : public testing::Test {
 TEST_F(AuthorityTest, I_17_Is_made_once_with_a_key_that_only_its_owner_reads) {
   ASSERT_TRUE(open());
   const std::string certificate = read("ca.pem");
-  struct stat about {};
+  struct stat about{};
   ASSERT_EQ(stat((directory / "ca.key").c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600u);
   ASSERT_TRUE(open());

@@ -132,9 +132,8 @@ std::optional<model::Problem> problem_in(std::string_view json) {
   problem.conflicting_resource_id = optional_text_of(*told, "resource");
   if (const auto seconds = told->find("retry_after_seconds")) problem.retry_after_seconds = seconds->integer();
   if (const auto errors = told->find("errors")) {
-    errors->each_element([&](json::Value error) {
-      problem.errors.push_back({text_of(error, "pointer"), text_of(error, "message")});
-    });
+    errors->each_element(
+        [&](json::Value error) { problem.errors.push_back({text_of(error, "pointer"), text_of(error, "message")}); });
   }
   return problem;
 }

@@ -31,7 +31,7 @@ Result<OwnedFd> make_scratch(const std::string& directory) {
 
 Result<Content> map_file(int fd, const std::string& what) {
   const auto failed = [&] { return Error{ErrorKind::unavailable, "read " + what + ": " + std::strerror(errno)}; };
-  struct stat about {};
+  struct stat about{};
   if (fstat(fd, &about) != 0) return failed();
   Content content;
   if (const auto size = static_cast<std::size_t>(about.st_size); size > 0) {

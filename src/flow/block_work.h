@@ -41,8 +41,7 @@ struct Task {
 
   const Block& what() const { return plan.definition.blocks[block]; }
   Result<std::string> words(const Template& text, std::size_t bytes_max, Writing writing = Writing::plain) const {
-    return render(
-        text, [this](const Place& place) { return progress.value_of(place); }, bytes_max, writing);
+    return render(text, [this](const Place& place) { return progress.value_of(place); }, bytes_max, writing);
   }
 };
 

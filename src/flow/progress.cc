@@ -93,8 +93,8 @@ NextStep Progress::end_of(model::WorkflowRunStatus status, std::optional<model::
   json::Writer writer(outputs);
   writer.begin_object();
   for (const auto& [name, words] : plan_.definition.outputs) {
-    const auto rendered = render(
-        words, [this](const Place& place) { return value_of(place); }, limits::block_output_bytes_max);
+    const auto rendered =
+        render(words, [this](const Place& place) { return value_of(place); }, limits::block_output_bytes_max);
     if (!rendered) {
       finish.end.status = model::WorkflowRunStatus::failed;
       finish.end.error =

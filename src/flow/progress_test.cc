@@ -162,8 +162,7 @@ TEST(Progress, Places_show_what_is_there) {
   Progress progress(line, R"({"t":"words \"✓\"","n":1.5,"j":{"a":[1]}})");
   const auto value = [&](const std::string& place) {
     const auto words = Template::parse("{{" + place + "}}");
-    const auto shown = render(
-        words.value(), [&](const Place& named) { return progress.value_of(named); }, 1'000);
+    const auto shown = render(words.value(), [&](const Place& named) { return progress.value_of(named); }, 1'000);
     return shown ? shown.value() : "refused: " + shown.error().what;
   };
   EXPECT_EQ(value("inputs.t"), "words \"✓\"");

@@ -17,7 +17,7 @@ class DataDirTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(root); }
   static mode_t mode_of(const std::string& path) {
-    struct stat info {};
+    struct stat info{};
     return stat(path.c_str(), &info) == 0 ? info.st_mode & 0777u : 0;
   }
   std::string root;

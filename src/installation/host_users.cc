@@ -32,7 +32,7 @@ std::optional<uint32_t> number_of(std::string_view text) {
 std::optional<uint32_t> owner_of_layers(const fs::path& directory, int depth) {
   std::error_code error;
   for (fs::directory_iterator at(directory, error); !error && at != fs::directory_iterator(); at.increment(error)) {
-    struct stat about {};
+    struct stat about{};
     if (lstat(at->path().c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) continue;
     if (depth > 1) {
       if (const auto owner = owner_of_layers(at->path(), depth - 1)) return owner;
@@ -60,7 +60,7 @@ std::optional<uint32_t> host_uid_begun_with(const std::string& state_dir) {
   }
   if (auto owner = owner_of_layers(state_dir + "/workspaces", layers_depth)) return owner;
   // The group through which the users of sandboxes reach their layers.
-  struct stat about {};
+  struct stat about{};
   if (stat(state_dir.c_str(), &about) == 0 && about.st_gid >= guessed_uid_min) return about.st_gid;
   return std::nullopt;
 }

@@ -18,8 +18,7 @@ bool may_stand(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '
 std::string joined_name(std::string_view server, std::string_view tool) {
   std::string name = std::string(server) + "__" + std::string(tool);
   if (!is_letter(name[0])) name.insert(0, "mcp_");
-  std::ranges::replace_if(
-      name, [](char c) { return !may_stand(c); }, '_');
+  std::ranges::replace_if(name, [](char c) { return !may_stand(c); }, '_');
   if (name.size() <= name_chars_max) return name;
   const auto digest = to_hex(sha256(std::string(server) + "\n" + std::string(tool)).substr(0, digest_bytes));
   name.resize(name_chars_max - digest.size() - 1);

@@ -190,9 +190,8 @@ RunExtras extras_from_json(json::Value value) {
   RunExtras extras;
   extras.session_id = text_if_there(value, "session_id");
   each_in(value, "client_tools", [&](json::Value item) { extras.client_tools.push_back(tool_from_json(item)); });
-  each_in(value, "context", [&](json::Value item) {
-    extras.context.push_back({text_of(item, "description"), text_of(item, "value")});
-  });
+  each_in(value, "context",
+          [&](json::Value item) { extras.context.push_back({text_of(item, "description"), text_of(item, "value")}); });
   if (const auto agui = value.find("agui")) {
     extras.agui =
         AguiNames{text_of(*agui, "thread_id"), text_of(*agui, "run_id"), text_if_there(*agui, "parent_run_id"),

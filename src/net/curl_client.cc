@@ -140,9 +140,8 @@ void CurlCall::start() {
 }
 
 void CurlCall::refuse(std::string what) {
-  silence_ = client_.reactor_.after(Millis{0}, [this, what = std::move(what)]() mutable {
-    end({CallFailure::refused, std::move(what)});
-  });
+  silence_ = client_.reactor_.after(
+      Millis{0}, [this, what = std::move(what)]() mutable { end({CallFailure::refused, std::move(what)}); });
 }
 
 void CurlCall::set_limits() {

@@ -35,8 +35,7 @@ bool is_one_line(std::string_view value) { return value.find_first_of(std::strin
 
 std::string on_one_line(std::string_view value) {
   std::string line(value);
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; }, ' ');
+  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; }, ' ');
   return line;
 }
 

@@ -249,8 +249,7 @@ TEST_F(BodyTest, A_server_streams_large_uploads_to_disk_and_answers_as_ever) {
 TEST_F(BodyTest, A_server_that_cannot_make_the_directory_does_not_start) {
   const auto reactor = world::make_reactor().take();
   world::Metrics metrics;
-  const auto server = serve(
-      *reactor, {.spool_dir = directory + "/no/such"}, [](auto) {}, nullptr, metrics);
+  const auto server = serve(*reactor, {.spool_dir = directory + "/no/such"}, [](auto) {}, nullptr, metrics);
   ASSERT_FALSE(server);
   EXPECT_NE(server.error().what.find(directory + "/no/such"), std::string::npos);
 }

@@ -109,7 +109,7 @@ void Examination::check_descriptors() {
 }
 
 void Examination::check_data_directory() {
-  struct statvfs space {};
+  struct statvfs space{};
   if (access(data_.c_str(), F_OK) != 0)
     return report(Verdict::good, "data", data_ + " does not exist; the first start creates it");
   if (access(data_.c_str(), W_OK | X_OK) != 0 || statvfs(data_.c_str(), &space) != 0) {

@@ -63,7 +63,7 @@ std::string contents(BoxStory& story, Box& box, const std::string& path) {
 
 // Processes of this machine, as far as they may be looked into, that have the socket open.
 int holders_of(const OwnedFd& socket) {
-  struct stat status {};
+  struct stat status{};
   EXPECT_EQ(fstat(socket.get(), &status), 0);
   const std::string name = "socket:[" + std::to_string(status.st_ino) + "]";
   int found = 0;

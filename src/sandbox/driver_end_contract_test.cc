@@ -194,7 +194,9 @@ TEST_P(DriverEnds, A_thousand_commands_and_fifty_sandboxes_leave_no_descriptor_o
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
   };
   BoxStory story(options());
-  { const auto first = story.open(); }
+  {
+    const auto first = story.open();
+  }
   const auto before = open_descriptors();
   const int boxes = GetParam() == "namespaces" ? 50 : 5;
   for (int b = 0; b < boxes; ++b) {

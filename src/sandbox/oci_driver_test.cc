@@ -24,8 +24,7 @@ class Stumbling final {
     directory_ = mkdtemp(pattern.data());
     path_ = directory_ / name;
     // Called as: crun --root DIR --log FILE run …
-    std::ofstream(path_) << "#!/bin/sh\necho x >>" << directory_ / "count"
-                         << "\necho '" << complaint << "' >\"$4\"\n"
+    std::ofstream(path_) << "#!/bin/sh\necho x >>" << directory_ / "count" << "\necho '" << complaint << "' >\"$4\"\n"
                          << last << "\nexit 1\n";
     fs::permissions(path_, fs::perms::owner_all);
   }

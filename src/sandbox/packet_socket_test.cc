@@ -73,8 +73,7 @@ class NoDescriptors final {
 class LineTest : public testing::Test {
  protected:
   PacketSocket line_to(PacketSocket::Pair& pair) {
-    return PacketSocket(
-        reactor, std::move(pair.ours), [](Packet) {}, [this] { end(); });
+    return PacketSocket(reactor, std::move(pair.ours), [](Packet) {}, [this] { end(); });
   }
   void end() {
     ended = true;

@@ -41,7 +41,7 @@ class HeldReactor final : public world::Reactor, private world::Timer::Keeper {
   void stop() override { real_->stop(); }
   std::unique_ptr<world::Watch> watch(int fd, world::Watch::Interest interest,
                                       Callback<void(world::Ready)> when) override {
-    struct stat what {};
+    struct stat what{};
     const bool is_line = fstat(fd, &what) == 0 && S_ISSOCK(what.st_mode);
     if (!is_deaf_ || !is_line) return real_->watch(fd, interest, std::move(when));
     auto later = std::make_unique<LaterWatch>(*this, fd, interest, std::move(when));

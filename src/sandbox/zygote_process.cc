@@ -29,7 +29,7 @@ Error unavailable(std::string what) { return {ErrorKind::unavailable, std::move(
 
 // The sandbox's user must be able to reach what lies below; no other user has to.
 void let_sandbox_user_through(const std::string& directory, uint32_t group) {
-  struct stat there {};
+  struct stat there{};
   if (stat(directory.c_str(), &there) != 0 || (there.st_mode & S_IXOTH) != 0) return;
   if (chown(directory.c_str(), static_cast<uid_t>(-1), group) == 0) chmod(directory.c_str(), there.st_mode | S_IXGRP);
 }

@@ -58,7 +58,7 @@ class Walk {
   static std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
   bool look_at(int directory, const std::string& path, int depth) {
-    struct stat about {};
+    struct stat about{};
     if (fstatat(directory, name_of(path).c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) return note(path);
     if (S_ISDIR(about.st_mode) && look_into(directory, path, depth + 1)) return true;
     return !is_before(about.st_ctim, since_) && note(path);
@@ -82,7 +82,7 @@ ChangeMark mark_changes(int changes_fd) {
 std::vector<std::string> changed_since(int changes_fd, const ChangeMark& mark, std::stop_token stop) {
   Walk walk(mark.at, std::move(stop));
   const bool is_found = walk.look_into(changes_fd, "", 0);
-  struct stat top {};
+  struct stat top{};
   const bool is_as_it_was = fstat(changes_fd, &top) == 0 && is_same(top.st_ctim, mark.top.st_ctim) &&
                             top.st_nlink == mark.top.st_nlink && top.st_size == mark.top.st_size;
   if (!is_found && !is_as_it_was) walk.note("");

@@ -14,7 +14,7 @@ namespace sluice::sessions {
 // When a command began, and how the top of the tree looked then.
 struct ChangeMark {
   timespec at{};
-  struct stat top {};
+  struct stat top{};
 };
 ChangeMark mark_changes(int changes_fd);
 

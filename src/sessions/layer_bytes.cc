@@ -36,7 +36,7 @@ int64_t tree_bytes(OwnedFd fd, int depth) {
   while (const auto* entry = readdir(listing.get())) {
     const char* const name = static_cast<const char*>(entry->d_name);
     if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) continue;
-    struct stat about {};
+    struct stat about{};
     if (fstatat(here, name, &about, AT_SYMLINK_NOFOLLOW) != 0) continue;
     bytes += about.st_blocks * block_bytes + entry_bytes;
     if (!S_ISDIR(about.st_mode) || depth == measured_depth_max) continue;

@@ -135,8 +135,8 @@ Result<Unit> hide_vanished(const fs::path& layer, const fs::path& earlier, const
   if (!names) return std::move(names.error());
   for (const auto& name : names.value()) {
     if (work.stop.stop_requested()) return Error{ErrorKind::unavailable, "it was stopped"};
-    struct stat was {};
-    struct stat is {};
+    struct stat was{};
+    struct stat is{};
     if (lstat((earlier / name).c_str(), &was) != 0 || S_ISCHR(was.st_mode)) continue;
     if (lstat((layer / name).c_str(), &is) != 0) {
       if (auto hidden = hide(layer / name, work.owner); !hidden) return hidden;

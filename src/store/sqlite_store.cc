@@ -171,13 +171,13 @@ void SqliteStore::read(model::RunId run, model::Position after, std::size_t byte
   if (const auto open = open_rows_.find(run); open != open_rows_.end()) {
     known = sql::rows_for_page(open->second, after, bytes_max);
   }
-  database_.read(
-      run, std::move(done),
-      [this, run, known = std::move(known), after, bytes_max](Connection& db) -> Result<JournalPage> {
-        auto slice = sql::journal(db, unpacked_rows_, run, known, after, bytes_max);
-        if (!slice) return slice.error();
-        return JournalPage{committed(std::move(slice.value().events), slice.value().first), slice.value().run};
-      });
+  database_.read(run, std::move(done),
+                 [this, run, known = std::move(known), after, bytes_max](Connection& db) -> Result<JournalPage> {
+                   auto slice = sql::journal(db, unpacked_rows_, run, known, after, bytes_max);
+                   if (!slice) return slice.error();
+                   return JournalPage{committed(std::move(slice.value().events), slice.value().first),
+                                      slice.value().run};
+                 });
 }
 
 void SqliteStore::unfinished_runs(Done<UnfinishedRuns> done) {

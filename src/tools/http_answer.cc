@@ -21,8 +21,7 @@ std::string media_type_of(const net::Headers& headers) {
 
 std::string status_words(int status, std::string_view body) {
   auto words = runs::to_utf8(body.substr(0, status_words_bytes_max + 4));
-  std::ranges::replace_if(
-      words, [](char c) { return c >= 0 && c < ' '; }, ' ');
+  std::ranges::replace_if(words, [](char c) { return c >= 0 && c < ' '; }, ' ');
   const auto first = words.find_first_not_of(' ');
   auto said = "status " + std::to_string(status);
   if (first == std::string::npos) return said;

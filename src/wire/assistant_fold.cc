@@ -68,9 +68,7 @@ void AssistantFold::apply(const journal::Committed& news, std::string& out) {
       [&](const events::Completed& completed) { finish(completed); },
       [&](const events::Failed& failed) { fail(failed, ChatAnswer::Status::failed); },
       [&](const events::Cancelled& cancelled) { fail(cancelled, ChatAnswer::Status::cancelled); },
-      [&](const events::UsageSum& usage) {
-        answer_.usage = model::Usage{usage.input_tokens, usage.output_tokens};
-      },
+      [&](const events::UsageSum& usage) { answer_.usage = model::Usage{usage.input_tokens, usage.output_tokens}; },
       [&](const events::Step& step) { show_step(step); },
       [&](const events::Call& call) { show_call(call); },
       [&](const events::Output& output) { show_output(output); },

@@ -277,7 +277,7 @@ class Collector final {
     if (!admits_size(size, path)) return;
     auto bytes = read_at_most(file->fd.get(), static_cast<std::size_t>(size) + 1);
     if (!bytes) return leave_out(path, "cannot be read");
-    struct stat later {};
+    struct stat later{};
     if (bytes->size() != static_cast<std::size_t>(size) || fstat(file->fd.get(), &later) != 0 ||
         later.st_size != size || later.st_mtim.tv_sec != file->about.st_mtim.tv_sec ||
         later.st_mtim.tv_nsec != file->about.st_mtim.tv_nsec) {

@@ -65,7 +65,7 @@ bool set_mode(int held, mode_t mode) {
 
 OwnedFd open_directory_beneath(int directory, const std::string& path) {
   OwnedFd fd = open_beneath(directory, path, O_RDONLY | O_DIRECTORY);
-  struct stat about {};
+  struct stat about{};
   if (fd && geteuid() != 0 && fstat(fd.get(), &about) == 0 && (about.st_mode & 0100) == 0) {
     fchmod(fd.get(), about.st_mode | 0700);  // who may list may not yet enter
   }
@@ -78,7 +78,7 @@ OwnedFd open_directory_beneath(int directory, const std::string& path) {
 }
 
 std::optional<struct stat> stat_beneath(int directory, const std::string& name) {
-  struct stat about {};
+  struct stat about{};
   if (fstatat(directory, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
   return about;
 }
@@ -122,7 +122,7 @@ OwnedFd open_locked(int directory, const std::string& name) {
   OwnedFd fd = open_beneath(directory, name, O_RDONLY);
   if (fd || errno != EACCES) return fd;
   const OwnedFd held = open_beneath(directory, name, O_PATH);
-  struct stat about {};
+  struct stat about{};
   const bool plain = held && fstat(held.get(), &about) == 0 && S_ISREG(about.st_mode);
   if (!plain || !set_mode(held.get(), about.st_mode | 0400)) return errno = EACCES, OwnedFd();
   fd = open_beneath(directory, name, O_RDONLY);
@@ -148,7 +148,7 @@ std::optional<PlainFile> open_plain_file(int directory, const std::string& name)
 
 std::optional<std::string> read_at_most(int fd, std::size_t bytes_max) {
   std::string out;
-  struct stat about {};
+  struct stat about{};
   if (fstat(fd, &about) != 0) return std::nullopt;
   out.resize(std::min(bytes_max, static_cast<std::size_t>(std::max<off_t>(about.st_size, 0)) + 1));
   std::size_t have = 0;

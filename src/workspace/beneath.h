@@ -45,7 +45,7 @@ std::optional<std::vector<std::string>> list_names(int directory, std::size_t na
 // A plain file that was opened and looked at: only now is it sure what it is.
 struct PlainFile {
   OwnedFd fd;
-  struct stat about {};
+  struct stat about{};
 };
 // Empty with errno set; EINVAL for what is no plain file. Makes a file readable that its owner made unreadable.
 std::optional<PlainFile> open_plain_file(int directory, const std::string& name);

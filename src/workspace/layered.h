@@ -19,7 +19,7 @@ class LayeredDirectory final {
   struct Entry {
     Kind kind = Kind::none;
     int directory = -1;  // the layer's directory that has it
-    struct stat about {};
+    struct stat about{};
   };
 
   LayeredDirectory() = default;  // without a tree: it is empty

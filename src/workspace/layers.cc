@@ -30,7 +30,7 @@ class TreeCopy final {
 
   Result<Unit> run(LayeredDirectory from, int into) {
     OwnedFd target = open_directory_beneath(into, ".");
-    struct stat about {};
+    struct stat about{};
     if (!target || fstat(from.top(), &about) != 0) return failed("open the tree");
     if (auto entered = enter(std::move(from), std::move(target), about, ""); !entered) return entered;
     while (!levels_.empty()) {
@@ -44,7 +44,7 @@ class TreeCopy final {
   struct Level {
     LayeredDirectory from;
     OwnedFd into;
-    struct stat about {};
+    struct stat about{};
     std::string path;
     std::vector<std::string> names;
     std::size_t next = 0;

@@ -30,7 +30,7 @@ class LayersTest : public TreeTest {
     return getxattr(path(below).c_str(), "user.overlay.opaque", &value, 1) == 1 && value == 'y';
   }
   mode_t mode(const std::string& below) {
-    struct stat about {};
+    struct stat about{};
     SLUICE_CHECK(lstat(path(below).c_str(), &about) == 0);
     return about.st_mode & 07777;
   }
@@ -97,7 +97,7 @@ TEST_F(LayersTest, Times_stay_and_dangerous_bits_and_attributes_go) {
   const timespec times[2] = {{1000, 0}, {1000, 5}};
   SLUICE_CHECK(utimensat(AT_FDCWD, path("changes/f").c_str(), times, 0) == 0);
   ASSERT_TRUE(freeze_changes());
-  struct stat about {};
+  struct stat about{};
   SLUICE_CHECK(stat(path("frozen/f").c_str(), &about) == 0);
   EXPECT_EQ(about.st_mtim.tv_sec, 1000);
   EXPECT_EQ(about.st_mtim.tv_nsec, 5);
@@ -137,7 +137,7 @@ TEST_F(LayersTest, A_sparse_giant_costs_what_it_holds) {
   SLUICE_CHECK(truncate(path("changes/giant").c_str(), 1LL << 40) == 0);
   ASSERT_TRUE(freeze_changes({.bytes_max = 100'000}));
   EXPECT_EQ(fs::file_size(path("frozen/giant")), 1ull << 40);
-  struct stat about {};
+  struct stat about{};
   SLUICE_CHECK(stat(path("frozen/giant").c_str(), &about) == 0);
   EXPECT_LT(about.st_blocks, 100);
 }
@@ -212,7 +212,7 @@ TEST_F(LayersTest, As_root_the_copy_belongs_to_whom_it_is_for) {
   hide("changes/h");
   ASSERT_TRUE(freeze(open_directory("changes").get(), path("frozen"), {.uid = 4242, .gid = 4343}, {}));
   for (const auto* name : {"", "d", "d/f", "l", "h"}) {
-    struct stat about {};
+    struct stat about{};
     SLUICE_CHECK(lstat((home / "frozen" / name).c_str(), &about) == 0);
     EXPECT_EQ(about.st_uid, geteuid() == 0 ? 4242u : geteuid()) << name;
   }

@@ -12,7 +12,7 @@
 namespace sluice::workspace {
 
 Result<Staging> Staging::begin(const std::string& into, Owner owner) {
-  struct stat about {};
+  struct stat about{};
   if (lstat(into.c_str(), &about) == 0) return Error{ErrorKind::conflict, into + " exists already"};
   std::string made = into + ".XXXXXX";
   if (mkdtemp(made.data()) == nullptr) return failed("make a directory beside " + into);

@@ -187,7 +187,7 @@ void WatchedTree::found_file(WatchedDirectory& directory, int fd, const std::str
   if (how != Look::at_start) return note(FileNews::Kind::created, joined(directory.path, name));
   if (!began_) return;
   // A tree too large for one turn may be written to while it is still looked at for the first time.
-  struct statx about {};
+  struct statx about{};
   if (statx(fd, name.c_str(), AT_SYMLINK_NOFOLLOW, STATX_CTIME | STATX_BTIME, &about) != 0) return;
   // The files' clock stands still between two ticks, so what has the very time at which watching began may have been
   // written before or after: news of a file that was there is better than none of one that was not.

@@ -27,7 +27,7 @@ DiskRoom::DiskRoom(std::string directory, int64_t free_bytes_min, Loop& loop, Me
 
 void DiskRoom::look() {
   looked_us_ = loop_.monotonic_us();
-  struct statvfs about {};
+  struct statvfs about{};
   if (statvfs(directory_.c_str(), &about) != 0) {
     free_bytes_ = std::numeric_limits<int64_t>::max();  // it cannot be said, so nothing is refused for it
     return;

@@ -26,8 +26,7 @@ Timestamp wall_clock() {
 void append_json_string(std::string& out, std::string_view text) {
   if (is_utf8(text)) return json::append_string(out, text);
   std::string ascii(text);
-  std::replace_if(
-      ascii.begin(), ascii.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  std::replace_if(ascii.begin(), ascii.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
   json::append_string(out, ascii);
 }
 

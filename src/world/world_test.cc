@@ -426,8 +426,7 @@ TEST(WorkerJob, A_result_reaches_its_caller_or_is_discarded_when_the_caller_is_g
   auto caller = std::make_shared<int>(0);
   std::string done;
   std::promise<int> discarded;
-  run_job<int>(
-      *workers, [] { return 1; }, [&](int result) { done += std::to_string(result); });
+  run_job<int>(*workers, [] { return 1; }, [&](int result) { done += std::to_string(result); });
   run_job<int>(
       *workers, caller, [] { return 2; },
       [&](int result) {

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-COMPILER = sys.argv.pop(1) if len(sys.argv) > 1 else "clang++-16"
+COMPILER = sys.argv.pop(1) if len(sys.argv) > 1 else "clang++-19"
 
 
 def compile_only(path):

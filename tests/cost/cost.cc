@@ -70,8 +70,7 @@ void fold(wire::Format format, int times) {
   world::FakeLoop loop;
   store::SimulatedDatabase disk;
   store::SimulatedStore store(disk, loop);
-  const Conversation conversation(
-      store, loop, [] {}, [&] { loop.settle(); });
+  const Conversation conversation(store, loop, [] {}, [&] { loop.settle(); });
   std::vector<model::RunEvent> events = {{EventKind::accepted, {1'782'986'400'000}, R"({"request_id":"req_1"})"},
                                          {EventKind::started, {1'782'986'400'001}, ""}};
   for (int i = 0; i < told_at_once; ++i) events.push_back(delta(i));
@@ -144,8 +143,7 @@ void append(int times) {
   SLUICE_CHECK(opened);
   auto& store = *opened.value();
   const auto wait = [&] { loop.run(); };
-  const Conversation conversation(
-      store, loop, [&] { loop.stop(); }, wait);
+  const Conversation conversation(store, loop, [&] { loop.stop(); }, wait);
   model::Position head{};
   store.accept(conversation.with({delta(0)}), [&](Result<journal::AcceptOutcome> outcome) {
     SLUICE_CHECK(outcome);

@@ -259,7 +259,7 @@ TEST(Neighbours, have_users_of_their_own_and_share_the_files_that_are_kept) {
                   .out,
               "1000:1000\n1000:1000\none\ntwo\nwell\n");
     EXPECT_EQ(story.run(*box, sandbox::sh("echo mine > mine; stat -c %u:%g mine")).out, "1000:1000\n");
-    struct stat mine {};
+    struct stat mine{};
     ASSERT_EQ(fstatat(box->changes_fd(), "mine", &mine, 0), 0);
     EXPECT_GT(mine.st_uid, options.host_uid);
     EXPECT_LE(mine.st_uid, options.host_uid + options.host_uid_count);

@@ -31,7 +31,7 @@ def without_root(root, flags):
 
 
 class ClangTidy:
-    def __init__(self, root, includes, passed, tool="clang-tidy-16"):
+    def __init__(self, root, includes, passed, tool="clang-tidy-19"):
         self._root = root
         self._includes = includes
         self._passed = passed

@@ -35,7 +35,7 @@ class OnABareMachine(unittest.TestCase):
     def test_run_names_all_that_it_installs_before_it_installs_any(self):
         lists = self.installed_by("run")
         self.assertEqual(len(lists), 1, lists)
-        self.assertLessEqual({"clang-16", "nodejs", "npm"}, set(lists[0]))
+        self.assertLessEqual({"clang-19", "nodejs", "npm"}, set(lists[0]))
 
     def test_a_user_installs_by_sudo(self):
         (self.bin / "id").write_text("#!/bin/sh\necho 1000\n")
@@ -85,9 +85,9 @@ class AfterAnUpgrade(unittest.TestCase):
         self.assertNotIn("-t clean", self.build())
 
     def test_a_further_package_changes_nothing_until_it_is_upgraded(self):
-        (self.root / "packages").write_text("ii clang-tidy-16 16.0.6\nii libc6-dev 2.36-9\n")
+        (self.root / "packages").write_text("ii clang-tidy-19 19.1.6\nii libc6-dev 2.36-9\n")
         self.assertNotIn("-t clean", self.build())
-        (self.root / "packages").write_text("ii clang-tidy-16 16.0.7\nii libc6-dev 2.36-9\n")
+        (self.root / "packages").write_text("ii clang-tidy-19 19.1.7\nii libc6-dev 2.36-9\n")
         self.assertIn("-t clean", self.build())
 
     def test_a_name_that_was_only_known_may_become_a_package(self):

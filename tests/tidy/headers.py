@@ -59,7 +59,7 @@ def chains(headers, includes):
 
 
 class HeadersAlone:
-    def __init__(self, root, includes, passed, flags, tool="clang++-16"):
+    def __init__(self, root, includes, passed, flags, tool="clang++-19"):
         self._root = root
         self._includes = includes
         self._passed = passed

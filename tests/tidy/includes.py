@@ -9,7 +9,7 @@ import subprocess
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 
 
-def system_folders(compiler="clang++-16"):
+def system_folders(compiler="clang++-19"):
     """Where the compiler looks for headers that are not ours, in its order."""
     said = subprocess.run([compiler, "-E", "-v", "-x", "c++", "/dev/null"], capture_output=True, text=True, check=True).stderr
     listed = said.partition("#include <...> search starts here:")[2].partition("End of search list.")[0]

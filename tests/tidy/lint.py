@@ -66,7 +66,7 @@ class Lint:
         at_once = len(os.sched_getaffinity(0))
         shares = [files[at::at_once] for at in range(at_once)]
         passed = True
-        for _, fits, output in tasks.run_all([(["clang-format-16", "--dry-run", "-Werror", *share], None) for share in shares]):
+        for _, fits, output in tasks.run_all([(["clang-format-19", "--dry-run", "-Werror", *share], None) for share in shares]):
             if not fits:
                 print(output)
             passed = passed and fits

@@ -82,7 +82,7 @@ class ACheckout(unittest.TestCase):
         piece = self.write("build/asan/unity_0_cxx.cxx", "".join(f'#include "{self.root / name}"\n\n' for name in joined))
         self.database = self.write("build/asan/compile_commands.json", json.dumps([
             {"directory": str(self.root / "build/asan"), "file": str(path), "command": shlex.join(
-                ["/usr/bin/clang++-16", f"-I{self.root / 'src'}", *self.flags, "-Winvalid-pch",
+                ["/usr/bin/clang++-19", f"-I{self.root / 'src'}", *self.flags, "-Winvalid-pch",
                  "-Xclang", "-include-pch", "-Xclang", f"{self.root}/often.pch", "-Xclang", "-include", "-Xclang", "often.hxx",
                  "-o", "a.o", "-c", str(path)])}
             for path in (piece, *(self.root / name for name in single))]))

@@ -133,15 +133,15 @@ class TurnSending final : public std::enable_shared_from_this<TurnSending> {
     const auto run = model::RunId::parse(problem.conflicting_resource_id.value_or(""));
     if (problem.slug != model::Slug::conversation_busy || !run) return request_->problem(problem);
     if (tries_left > 0 && request_->services().turns.is_left(*run)) return make_way(*run, tries_left);
-    store::run(
-        request_->database(), request_->tenant().id, *run,
-        [self = shared_from_this(), problem](const Result<model::Run>& running) {
-          auto busy = problem;
-          if (running) {
-            busy.more = {{"streamId", running.value().id.text()}, {"messageId", running.value().message_id.text()}};
-          }
-          self->request_->problem(busy);
-        });
+    store::run(request_->database(), request_->tenant().id, *run,
+               [self = shared_from_this(), problem](const Result<model::Run>& running) {
+                 auto busy = problem;
+                 if (running) {
+                   busy.more = {{"streamId", running.value().id.text()},
+                                {"messageId", running.value().message_id.text()}};
+                 }
+                 self->request_->problem(busy);
+               });
   }
 
   // However that ends: it is over then.

@@ -285,9 +285,8 @@ void create_code(const RequestPtr& request) {
   writer.begin_object().key("object").string("console_code").key("code").string(code);
   writer.key("url").string(services.options.public_base_url + "/console/#code=" + code);
   writer.key("expires_at").string(to_rfc3339({request->now().ms + LoginCodes::good_us / 1000})).end_object();
-  record_of_operator(request, {.action = "console.code_made", .subject = "console"}, [request, out] {
-    request->answer_json(201, out, {{"Cache-Control", "no-store"}});
-  });
+  record_of_operator(request, {.action = "console.code_made", .subject = "console"},
+                     [request, out] { request->answer_json(201, out, {{"Cache-Control", "no-store"}}); });
 }
 
 bool has_cookie(const RequestContext& request) { return cookie_in(request).has_value(); }

@@ -112,12 +112,12 @@ void start_run(const RequestPtr& request) {
                          {{"Location", "/api/workspaces/" + workspace + "/workflow-runs/" + run.id.text()},
                           {"Preference-Applied", "respond-async"}});
   };
-  store::workflow(
-      request->database(), request->tenant().id, *id,
-      [request, inputs = std::move(inputs), begun](const Result<model::Workflow>& workflow) mutable {
-        if (!workflow) return request->fail(workflow.error());
-        request->services().needs.flows.start({request->tenant().id, workflow.value(), std::move(inputs)}, begun);
-      });
+  store::workflow(request->database(), request->tenant().id, *id,
+                  [request, inputs = std::move(inputs), begun](const Result<model::Workflow>& workflow) mutable {
+                    if (!workflow) return request->fail(workflow.error());
+                    request->services().needs.flows.start({request->tenant().id, workflow.value(), std::move(inputs)},
+                                                          begun);
+                  });
 }
 
 void list_runs(const RequestPtr& request) {

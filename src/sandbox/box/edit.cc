@@ -104,7 +104,7 @@ int tool_read(char** arguments) {
 
 int tool_write(char** arguments) {
   const char* const path = arguments[0];
-  struct stat there {};
+  struct stat there{};
   mode_t mode = 0644;
   if (lstat(path, &there) == 0) {
     if (S_ISDIR(there.st_mode)) return refuse("%s: is a directory", path);
@@ -134,7 +134,7 @@ int tool_edit(char** arguments) {
   const std::size_t after_bytes = static_cast<std::size_t>(asked.data + asked.size - after);
   if (before_bytes == 0) return refuse("the text to replace is empty; write the file instead");
 
-  struct stat there {};
+  struct stat there{};
   if (lstat(path, &there) == 0 && S_ISLNK(there.st_mode)) return refuse("%s: not a plain file", path);
   const int file = open_plain(path);
   if (file < 0 || fstat(file, &there) != 0) return 1;

@@ -36,7 +36,7 @@ struct Stage {
 bool copy_program(const char* to) {
   const int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   const int copy = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-  struct stat size {};
+  struct stat size{};
   if (from < 0 || copy < 0 || fstat(from, &size) != 0) return false;
   while (size.st_size > 0) {
     const ssize_t n = sendfile(copy, from, nullptr, static_cast<std::size_t>(size.st_size));

@@ -67,7 +67,7 @@ void unescape(char* text) {
 }
 
 unsigned long flags_of(const char* path) {
-  struct statvfs there {};
+  struct statvfs there{};
   if (statvfs(path, &there) != 0) return 0;
   return ((there.f_flag & ST_RDONLY) != 0 ? MS_RDONLY : 0ul) | ((there.f_flag & ST_NOSUID) != 0 ? MS_NOSUID : 0ul) |
          ((there.f_flag & ST_NODEV) != 0 ? MS_NODEV : 0ul) | ((there.f_flag & ST_NOEXEC) != 0 ? MS_NOEXEC : 0ul);
@@ -138,7 +138,7 @@ bool copy_file(const char* from_path, const struct stat& from_stat, const char* 
 
 // Only root can make devices.
 bool copy_alone(const char* from, const char* to) {
-  struct stat there {};
+  struct stat there{};
   if (stat(from, &there) != 0) return false;
   if (S_ISREG(there.st_mode)) return there.st_size <= copied_bytes_max && copy_file(from, there, to);
   if (!S_ISCHR(there.st_mode)) return false;
@@ -147,7 +147,7 @@ bool copy_alone(const char* from, const char* to) {
 
 // Without a copy of what is a device, where only root can make one, nothing is said: that is so on every such machine.
 void remember_shared(OwnRoot& root, const char* path) {
-  struct stat there {};
+  struct stat there{};
   const bool is_device = stat(Path("%s%s", root.tree, path).text, &there) == 0 && S_ISCHR(there.st_mode);
   if (is_device && root.is_mapped) return;
   const std::size_t used = strlen(root.shared);
@@ -169,8 +169,8 @@ bool make_work(const OwnRoot& root, Trouble& trouble) {
 // The second layer. Where it is of the same file system, a file and its directory have the same device number.
 Path empty_for(const OwnRoot& root, const char* lower) {
   const Path spare("%s/spare", root.work);
-  struct stat one {};
-  struct stat other {};
+  struct stat one{};
+  struct stat other{};
   const bool is_same = stat(lower, &one) == 0 && stat(spare.text, &other) == 0 && one.st_dev == other.st_dev;
   return Path("%s/%s", root.work, is_same ? "spare" : "empty");
 }
@@ -208,7 +208,7 @@ void choose_ways(OwnRoot& root) {
   for (std::size_t i = 0; i < root.count; ++i) {
     RootMount& at = root.mounts[i];
     const Path from("%s%s", root.tree, at.path);
-    struct stat there {};
+    struct stat there{};
     if (stat(from.text, &there) != 0) continue;
     at.flags = flags_of(from.text);
     if (S_ISDIR(there.st_mode)) {

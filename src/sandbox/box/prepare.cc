@@ -20,7 +20,7 @@ namespace sluice::sandbox::box {
 namespace {
 
 bool read_filter(Zygote& zygote, int from) {
-  struct stat size {};
+  struct stat size{};
   if (fstat(from, &size) != 0) return false;
   auto* const bytes = static_cast<sock_filter*>(malloc(static_cast<std::size_t>(size.st_size)));
   if (bytes == nullptr || pread(from, bytes, static_cast<std::size_t>(size.st_size), 0) != size.st_size) return false;

@@ -79,7 +79,7 @@ bool walk_into(char* path, std::size_t bytes, std::size_t root_bytes, int depth,
     const char* const separator = path[bytes - 1] == '/' ? "" : "/";
     const int added = snprintf(path + bytes, PATH_MAX - bytes, "%s%s", separator, entries[i]->d_name);
     const std::size_t whole = bytes + static_cast<std::size_t>(added);
-    struct stat there {};
+    struct stat there{};
     if (go_on && whole < PATH_MAX && lstat(path, &there) == 0) {
       const int64_t changed_ns = there.st_mtim.tv_sec * 1'000'000'000LL + there.st_mtim.tv_nsec;
       if (S_ISREG(there.st_mode)) go_on = visitor.visit(path, path + root_bytes, changed_ns);
@@ -167,7 +167,7 @@ struct Grepping final : Visitor {
 void show_entry(const char* directory, const char* name) {
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s/%s", directory, name);
-  struct stat there {};
+  struct stat there{};
   if (lstat(path, &there) != 0) return;
   char target[PATH_MAX];
   const ssize_t bytes = S_ISLNK(there.st_mode) ? readlink(path, target, sizeof target) : -1;
@@ -197,7 +197,7 @@ bool walk(const char* directory, Visitor& visitor) {
 
 int tool_glob(char** arguments) {
   const char* const directory = *arguments[1] == 0 ? "." : arguments[1];
-  struct stat there {};
+  struct stat there{};
   if (stat(directory, &there) != 0) return refuse("%s: %s", directory, strerror(errno));
   Globbing globbing;
   globbing.pattern = arguments[0];
@@ -221,7 +221,7 @@ int tool_grep(char** arguments) {
   }
   grepping.paths_only = strchr(flags, 'l') != nullptr;
   grepping.glob = glob;
-  struct stat there {};
+  struct stat there{};
   if (stat(directory, &there) != 0) return refuse("%s: %s", directory, strerror(errno));
   if (S_ISREG(there.st_mode)) {
     grepping.visit(directory, directory, 0);

@@ -50,7 +50,7 @@ bool make_parents(char* path) {
 }
 
 bool touch(char* path) {
-  struct stat there {};
+  struct stat there{};
   if (lstat(path, &there) == 0) return true;
   return make_parents(path) && write_file(path, "", 0);
 }
@@ -61,7 +61,7 @@ bool may_be_overlay(const Site& site, const char* source) {
 }
 
 bool bind(Step& step, const Site& site) {
-  struct stat source {};
+  struct stat source{};
   if (stat(step.source, &source) != 0) return false;
   if (!(S_ISDIR(source.st_mode) ? make_directories(step.target) : touch(step.target))) return false;
   // In the sandbox's own user namespace. Where the kernel makes none, as before Linux 5.11, the workspace's fails too.

@@ -86,7 +86,7 @@ int open_plain(const char* path, std::size_t* size) {
     refuse("%s: %s", path, errno == ENXIO ? "not a plain file" : strerror(errno));
     return -1;
   }
-  struct stat there {};
+  struct stat there{};
   if (fstat(file, &there) == 0 && S_ISREG(there.st_mode)) {
     if (size != nullptr) *size = static_cast<std::size_t>(there.st_size);
     return file;

@@ -21,7 +21,7 @@ constexpr std::array side_files = {"-wal", "-shm", "-journal"};
 
 // Is there nothing to lose? A server that was only started once has a tenant already.
 Result<Unit> check_empty(const std::string& path) {
-  struct stat about {};
+  struct stat about{};
   if (stat(path.c_str(), &about) != 0 || about.st_size == 0) return Unit{};
   auto source = SqliteRawSource::open(path);
   if (!source) return source.error();
