@@ -12,7 +12,7 @@
 
 #include "base/callback.h"
 #include "base/result.h"
-#include "bench/waiting/task.h"
+#include "base/task.h"
 #include "world/world.h"
 
 namespace sluice::waiting {

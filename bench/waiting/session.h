@@ -11,7 +11,7 @@
 
 #include "base/callback.h"
 #include "base/result.h"
-#include "bench/waiting/task.h"
+#include "base/task.h"
 #include "world/world.h"
 
 namespace sluice::waiting {

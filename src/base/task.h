@@ -19,7 +19,7 @@
 #include "base/check.h"
 #include "base/result.h"
 
-namespace sluice::waiting {
+namespace sluice {
 
 // A running sequence, shared with the callbacks for which it waits.
 class Flow : public std::enable_shared_from_this<Flow> {
@@ -246,4 +246,4 @@ struct [[nodiscard]] Outside {
 
 inline Outside outside(Callback<void()> call) { return {std::move(call)}; }
 
-}  // namespace sluice::waiting
+}  // namespace sluice
