@@ -4,7 +4,9 @@ add_library(sluice_flags INTERFACE)
 target_include_directories(sluice_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
 target_compile_options(sluice_flags INTERFACE
   -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-  -Wglobal-constructors -Wexit-time-destructors -Wno-missing-field-initializers)
+  -Wglobal-constructors -Wexit-time-destructors -Wno-missing-field-initializers
+  # std::stable_sort of Debian 12's standard library uses a function that the same library deprecates.
+  -Wno-deprecated-declarations)
 
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   set(SLUICE_SANITIZED ON)
