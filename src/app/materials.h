@@ -34,7 +34,7 @@ struct RunMaterialsOptions {
   int64_t answer_ms_max = 300'000;
 };
 
-class RunMaterials final : public engine::Storeroom {
+class RunMaterials final : public engine::MaterialSource {
  public:
   RunMaterials(RunMaterialsNeeds needs, RunMaterialsOptions options)
       : needs_(needs),

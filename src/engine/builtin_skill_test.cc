@@ -4,7 +4,7 @@
 namespace sluice::engine {
 namespace builtin_skill_test {
 
-class OpenStoreroom final : public Storeroom {
+class FixedMaterials final : public MaterialSource {
  public:
   std::shared_ptr<harness::Supplies> supplies_for(const model::Run&) override { return nullptr; }
   harness::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) override {
@@ -19,7 +19,7 @@ class OpenStoreroom final : public Storeroom {
 class BuiltinSkillTest : public EngineTest {
  protected:
   BuiltinSkillTest() {
-    storeroom = &room_;
+    material_source = &materials_;
     restart_server();
   }
   ~BuiltinSkillTest() override { stop_server(); }
@@ -32,7 +32,7 @@ class BuiltinSkillTest : public EngineTest {
   }
 
  private:
-  OpenStoreroom room_;
+  FixedMaterials materials_;
 };
 
 TEST_F(BuiltinSkillTest, A_run_is_given_those_that_its_message_wants) {

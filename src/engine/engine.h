@@ -200,13 +200,13 @@ class Engine {
   virtual void drain(Millis deadline, Callback<void()> done) = 0;
 };
 
-// Whoever has the bundles that runs name, keeps the files that they hand back, and lets their boxes into the workspace.
-class Storeroom {
+// Has the bundles that runs name, keeps the files that they return, and gives their sandboxes access to the workspace.
+class MaterialSource {
  public:
-  virtual ~Storeroom() = default;
+  virtual ~MaterialSource() = default;
   virtual std::shared_ptr<harness::Supplies> supplies_for(const model::Run& run) = 0;
   virtual harness::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) = 0;
-  // One that comes with the server, by its name; empty when there is none.
+  // A skill that comes with the server, by its name; empty if there is none of that name.
   virtual std::optional<harness::SkillUse> builtin_skill(std::string_view name) = 0;
 };
 
@@ -219,10 +219,10 @@ struct EngineNeeds {
   world::Log& log;
   world::Metrics& metrics;
   const vault::Sealer& sealer;
-  Storeroom* storeroom = nullptr;           // null: there are no skills, and files are not kept
-  Callback<void()>* noticed = nullptr;      // called when a notice is in the store; null: nobody cares
-  world::SharedWorkers* workers = nullptr;  // null: what takes long is done on the loop
-  world::DiskRoom* disk = nullptr;          // while it is short nothing is begun; null: nobody looks
+  MaterialSource* material_source = nullptr;  // null: there are no skills, and files are not kept
+  Callback<void()>* noticed = nullptr;        // called when a notice is in the store; null: nobody cares
+  world::SharedWorkers* workers = nullptr;    // null: what takes long is done on the loop
+  world::DiskRoom* disk = nullptr;            // while it is short nothing is begun; null: nobody looks
 };
 std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options);
 

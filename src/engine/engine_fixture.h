@@ -28,7 +28,7 @@ class EngineTest : public testing::Test {
 
   void start_server() {
     store = std::make_unique<store::SimulatedStore>(disk, loop);
-    engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, storeroom, &noticed}, options);
+    engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, material_source, &noticed}, options);
     bool recovered = false;
     engine->recover([&](Result<Unit> done) { recovered = bool(done); });
     loop.settle();
@@ -155,7 +155,7 @@ class EngineTest : public testing::Test {
   vault::Sealer sealer{vault::parse_key_file("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s").take(), entropy};
   int notices_seen = 0;
   Callback<void()> noticed = [this] { ++notices_seen; };
-  Storeroom* storeroom = nullptr;  // set before the server starts
+  MaterialSource* material_source = nullptr;  // set before the server starts
   EngineOptions options{"http://test"};
   model::Tenant tenant{.id = ids.make<model::TenantId>(), .name = "Acme"};
   model::Agent agent{.id = ids.make<model::AgentId>(), .tenant_id = tenant.id, .name = "default", .is_default = true};

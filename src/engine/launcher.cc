@@ -142,11 +142,11 @@ void Launcher::launch_here(LiveRun& live, Launch launch) {
   work.may_ask = !work.extras.inference;
   if (work.extras.inference) work.max_rounds = 1;
   if (launch.runtime.mode == model::PlacementMode::sticky) keep_sandbox(live, work, launch.runtime.sticky_ttl_seconds);
-  if (needs_.storeroom != nullptr) {
-    work.supplies = needs_.storeroom->supplies_for(live.run());
+  if (needs_.material_source != nullptr) {
+    work.supplies = needs_.material_source->supplies_for(live.run());
     const auto use = workspace_use_of(work.agent, work.extras);
     work.workspace = use == model::WorkspaceUse::none ? harness::WorkspaceAccess{}
-                                                      : needs_.storeroom->workspace_for(live.run(), use);
+                                                      : needs_.material_source->workspace_for(live.run(), use);
   }
   find_materials(live, std::move(work), launch.names);
 }
@@ -183,7 +183,7 @@ void Launcher::find_materials(LiveRun& live, harness::Dispatch work, const store
 }
 
 void Launcher::find_secrets(LiveRun& live, harness::Dispatch work) {
-  if (needs_.storeroom != nullptr) give_builtin_skills(work.extras, *needs_.storeroom, work.materials);
+  if (needs_.material_source != nullptr) give_builtin_skills(work.extras, *needs_.material_source, work.materials);
   work.materials.files.clear();  // it may be the second time
   give_attachments(work.extras, work.materials);
   auto read = [this, work = std::move(work)](LiveRun& still,

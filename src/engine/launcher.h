@@ -43,7 +43,7 @@ class Launcher final : public LiveRun::Duties, public Admission::Host {
     Draining& draining;
     store::Store& store;
     harness::Dispatcher& dispatcher;
-    Storeroom* storeroom;  // null: there are no skills, and files are not kept
+    MaterialSource* material_source;  // null: there are no skills, and files are not kept
     world::Loop& loop;
     world::Log& log;
   };

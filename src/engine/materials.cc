@@ -38,10 +38,11 @@ void give(store::FoundMaterials found, harness::Materials& materials) {
   }
 }
 
-void give_builtin_skills(const model::RunExtras& extras, Storeroom& storeroom, harness::Materials& materials) {
+void give_builtin_skills(const model::RunExtras& extras, MaterialSource& material_source,
+                         harness::Materials& materials) {
   for (const auto& name : extras.builtin_skills) {
     if (std::ranges::find(materials.skills, name, &harness::SkillUse::name) != materials.skills.end()) continue;
-    if (auto skill = storeroom.builtin_skill(name)) materials.skills.push_back(*std::move(skill));
+    if (auto skill = material_source.builtin_skill(name)) materials.skills.push_back(*std::move(skill));
   }
 }
 

@@ -18,7 +18,8 @@ store::MaterialNames materials_named(const model::Agent& agent, const std::optio
 void give(store::FoundMaterials found, harness::Materials& materials);
 
 // The skills that come with the server, of those that the message wants; a tenant's own of the same name wins.
-void give_builtin_skills(const model::RunExtras& extras, Storeroom& storeroom, harness::Materials& materials);
+void give_builtin_skills(const model::RunExtras& extras, MaterialSource& material_source,
+                         harness::Materials& materials);
 
 // What the run's sandbox may do with the workspace's API: what its agent says, and more where a skill that comes with
 // the server is given to it, which is made for that.

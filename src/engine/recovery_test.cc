@@ -197,7 +197,7 @@ TEST_F(EngineTest, A_list_of_runs_that_is_refused_for_a_moment_is_asked_for_agai
   stop_server();
   disk.refuse_lists(5);
   store = std::make_unique<store::SimulatedStore>(disk, loop);
-  engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, storeroom, &noticed}, options);
+  engine = make_engine({*store, dispatcher, loop, ids, log, metrics, sealer, material_source, &noticed}, options);
   bool recovered = false;
   engine->recover([&](const Result<Unit>& done) { recovered = bool(done); });
   loop.advance({10'000});

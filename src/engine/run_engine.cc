@@ -23,7 +23,7 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
       store_clock_(needs.loop),
       live_(needs.loop, needs.metrics),
       launcher_({*this, live_, admission_, cluster_, recoveries_, homes_, secrets_, suspension_, retries_, draining_,
-                 needs.store, needs.dispatcher, needs.storeroom, needs.loop, needs.log}),
+                 needs.store, needs.dispatcher, needs.material_source, needs.loop, needs.log}),
       admission_({launcher_, needs.loop, needs.metrics, needs.dispatcher}, options_),
       draining_(admission_, needs.loop),
       postbox_(needs.store.nodes(), needs.loop, needs.ids),

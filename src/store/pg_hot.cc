@@ -66,16 +66,16 @@ bool adds_to_chain(const AcceptJob* job) { return !job->made.audit.empty(); }
 
 }  // namespace
 
-PgHot::PgHot(PgHotOptions options, const std::atomic<bool>& others, Postman& postman, world::Metrics& metrics,
+PgHot::PgHot(PgHotOptions options, const std::atomic<bool>& others, LoopPoster& poster, world::Metrics& metrics,
              Committer committer)
     : options_(std::move(options)),
       others_(others),
-      postman_(postman),
+      poster_(poster),
       committer_(committer),
       commits_(metrics.counter("sluice_store_commits_total", "Transactions committed.")),
       operations_(metrics.counter("sluice_store_operations_total", "Write operations that were in them.")),
       commit_time_(metrics.histogram("sluice_store_commit_seconds", "From the start of a group to its commit.")),
-      waiting_(postman, "too much is waiting to be written",
+      waiting_(poster, "too much is waiting to be written",
                &metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
       thread_([this] { run(); }) {}
 
@@ -122,7 +122,7 @@ void PgHot::run() {
       commit(works);
       writing_.end();
     }
-    postman_.deliver(std::move(works));
+    poster_.post(std::move(works));
   }
 }
 

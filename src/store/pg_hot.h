@@ -31,7 +31,7 @@ class PgHot {
   using Committer = CommittedBatch (*)(std::vector<model::RunEvent> events, model::Position first);
 
   // `others` is true while this is not the only node: then it tells what moved, as far as they follow it.
-  PgHot(PgHotOptions options, const std::atomic<bool>& others, Postman& postman, world::Metrics& metrics,
+  PgHot(PgHotOptions options, const std::atomic<bool>& others, LoopPoster& poster, world::Metrics& metrics,
         Committer committer);
   // Writes what is still waiting.
   ~PgHot();
@@ -117,7 +117,7 @@ class PgHot {
 
   const PgHotOptions options_;
   const std::atomic<bool>& others_;
-  Postman& postman_;
+  LoopPoster& poster_;
   Committer committer_;
   world::Counter& commits_;
   world::Counter& operations_;

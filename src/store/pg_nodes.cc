@@ -107,11 +107,11 @@ class PgNodes::Question final : public Asking {
   std::optional<Result<T>> result_;
 };
 
-PgNodes::PgNodes(std::string url, model::NodeId self, world::Loop& loop, Postman& postman)
+PgNodes::PgNodes(std::string url, model::NodeId self, world::Loop& loop, LoopPoster& poster)
     : url_(std::move(url)),
       self_(self),
       loop_(loop),
-      postman_(postman),
+      poster_(poster),
       news_(std::make_shared<NodeNews*>(nullptr)),
       heed_(std::make_shared<Callback<void(PgNews)>>()),
       beats_(self),
@@ -175,7 +175,7 @@ void PgNodes::work_off() {
       waiting_.pop_front();
     }
     attempt(*taken[0]);
-    postman_.deliver(std::move(taken));
+    poster_.post(std::move(taken));
   }
 }
 

@@ -19,7 +19,7 @@ namespace sluice::store {
 
 class PgNodes final : public Nodes {
  public:
-  PgNodes(std::string url, model::NodeId self, world::Loop& loop, Postman& postman);
+  PgNodes(std::string url, model::NodeId self, world::Loop& loop, LoopPoster& poster);
   ~PgNodes() override;
   PgNodes(const PgNodes&) = delete;
   PgNodes& operator=(const PgNodes&) = delete;
@@ -65,7 +65,7 @@ class PgNodes final : public Nodes {
   const std::string url_;
   const model::NodeId self_;
   world::Loop& loop_;
-  Postman& postman_;
+  LoopPoster& poster_;
   std::shared_ptr<NodeNews*> news_;  // shared with news under way; read and written on the loop's thread only
   std::shared_ptr<Callback<void(PgNews)>> heed_;  // likewise
   std::atomic<bool> others_{false};

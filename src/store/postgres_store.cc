@@ -44,13 +44,13 @@ PostgresStore::PostgresStore(Opened opened, const PostgresOptions& options, worl
       address_(options.url, options.node),
       search_address_(options.url, options.node,
                       "SET statement_timeout = " + std::to_string(Database::search_ms_max_by_default) + ";"),
-      postman_(loop),
-      writer_(*side_, postman_, metrics),
-      readers_(std::move(opened.readers), address_, writer_, postman_),
-      searchers_(opened_when_needed(1), search_address_, writer_, postman_, search_bounds()),
+      poster_(loop),
+      writer_(*side_, poster_, metrics),
+      readers_(std::move(opened.readers), address_, writer_, poster_),
+      searchers_(opened_when_needed(1), search_address_, writer_, poster_, search_bounds()),
       database_(writer_, readers_, searchers_, Database::Sharing::shared),
-      nodes_(options.url, options.node, loop, postman_),
-      hot_({options.url, options.node}, nodes_.others(), postman_, metrics, &PostgresStore::committed),
+      nodes_(options.url, options.node, loop, poster_),
+      hot_({options.url, options.node}, nodes_.others(), poster_, metrics, &PostgresStore::committed),
       tidying_(tidy_side_, writer_, readers_, metrics) {
   nodes_.on_wish([this](PgNews wish) { hot_.heed(std::move(wish)); });
 }

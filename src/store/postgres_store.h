@@ -58,7 +58,7 @@ class PostgresStore final : public Store {
   int64_t silent_ms_max_;
   Address address_;
   Address search_address_;
-  Postman postman_;
+  LoopPoster poster_;
   Writer writer_;
   Readers readers_;
   Readers searchers_;

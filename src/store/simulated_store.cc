@@ -27,7 +27,7 @@ SimulatedStore::SimulatedStore(SimulatedDatabase& database, world::Loop& loop, m
       SqliteStore(parts_of(server), server.answers(), metrics),
       nodes_side_(server.write_side(SimulatedServer::Waits::no)),
       nodes_(SqliteStore::database(), nodes_writer_, server.open_runs(), node, server.loop()),
-      nodes_writer_(*nodes_side_, postman(), metrics, [this] { return server.executor(); }) {
+      nodes_writer_(*nodes_side_, poster(), metrics, [this] { return server.executor(); }) {
   server.hear_news_for(&nodes_);
 }
 

@@ -12,13 +12,13 @@ void end_reading(Connection& db) {
 
 }  // namespace
 
-Readers::Readers(ReadConnections connections, const ReadSide& side, const Writer& writer, Postman& postman,
+Readers::Readers(ReadConnections connections, const ReadSide& side, const Writer& writer, LoopPoster& poster,
                  ReadBounds bounds, const Executors& executors)
     : side_(side),
       writer_(writer),
-      postman_(postman),
+      poster_(poster),
       taken_max_(bounds.taken_max),
-      waiting_(postman, "too much is waiting to be read", nullptr) {
+      waiting_(poster, "too much is waiting to be read", nullptr) {
   waiting_.bound_lanes(bounds.tenant_waiting_max, std::move(bounds.refusal));
   for (std::size_t i = 0; i < connections.size(); ++i) executors_.push_back(executors());
   waiting_.notify(*executors_.at(0));
@@ -43,7 +43,7 @@ bool Readers::turn(Reader& reader) {
   bool is_reading = false;
   for (const auto& work : works) attempt(*work, db, is_reading);
   if (is_reading) end_reading(*db);
-  postman_.deliver(std::move(works));
+  poster_.post(std::move(works));
   return true;
 }
 

@@ -27,7 +27,7 @@ inline ReadConnections opened_when_needed(std::size_t count) { return ReadConnec
 class Readers {
  public:
   // One executor for each connection; one that is null is opened when it is needed. `writer` tells when to reopen.
-  Readers(ReadConnections connections, const ReadSide& side, const Writer& writer, Postman& postman,
+  Readers(ReadConnections connections, const ReadSide& side, const Writer& writer, LoopPoster& poster,
           ReadBounds bounds = {}, const Executors& executors = thread_of_its_own);
   ~Readers();
   Readers(const Readers&) = delete;
@@ -46,7 +46,7 @@ class Readers {
 
   const ReadSide& side_;
   const Writer& writer_;
-  Postman& postman_;
+  LoopPoster& poster_;
   const std::size_t taken_max_;
 
   WaitingWorks<Work> waiting_;

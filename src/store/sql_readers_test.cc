@@ -60,8 +60,8 @@ class ReadersTest : public SqliteFiles {
 
   void open_readers(ReadBounds bounds) {
     write_side = SqliteWriteSide::open({.path = path}, metrics).take();
-    writer.emplace(*write_side, postman, metrics);
-    readers.emplace(opened_when_needed(1), side, *writer, postman, std::move(bounds));
+    writer.emplace(*write_side, poster, metrics);
+    readers.emplace(opened_when_needed(1), side, *writer, poster, std::move(bounds));
   }
   void submit(const std::string& name, model::TenantId tenant) {
     readers->submit(std::make_unique<NamedWork>(name, seen), tenant.ulid);
@@ -79,7 +79,7 @@ class ReadersTest : public SqliteFiles {
   Seen seen;
   const Side side{path};
   std::unique_ptr<SqliteWriteSide> write_side;
-  Postman postman{loop_};
+  LoopPoster poster{loop_};
   std::optional<Writer> writer;
   std::optional<Readers> readers;
   const model::TenantId busy = make_id<model::TenantId>();

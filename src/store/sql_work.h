@@ -52,57 +52,58 @@ class Operation final : public Work {
   std::optional<Result<T>> result_;
 };
 
-// Brings answers home, in the order in which they were handed in. After some milliseconds of answers everything else
-// on the loop has its turn first. Dropped with the store, after which none arrives.
-class Postman {
+// Posts answers to the loop, in the order in which they were given. After some milliseconds of answers everything else
+// on the loop has its turn first. No answer arrives after it was dropped, which the store does at its own end.
+class LoopPoster {
  public:
-  explicit Postman(world::Loop& loop) : bag_(std::make_shared<Bag>(loop)) {}
-  ~Postman() { bag_->is_alive = false; }
-  Postman(const Postman&) = delete;
-  Postman& operator=(const Postman&) = delete;
+  explicit LoopPoster(world::Loop& loop) : queue_(std::make_shared<Queue>(loop)) {}
+  ~LoopPoster() { queue_->is_alive = false; }
+  LoopPoster(const LoopPoster&) = delete;
+  LoopPoster& operator=(const LoopPoster&) = delete;
 
-  // From any thread. A list of whatever can answer().
+  // From any thread. A list of pointers to what has an answer().
   template <typename Works>
-  void deliver(Works works) {
+  void post(Works works) {
     if (works.empty()) return;
-    bag_->loop.post([bag = bag_, works = std::move(works)]() mutable {
-      if (!bag->is_alive) return;
-      bag->lists.emplace_back([works = std::move(works), next = std::size_t{0}](Bag& its, int64_t until_us) mutable {
-        // An answer may be the end of the store.
-        while (next < works.size() && its.is_alive) {
-          works[next++]->answer();
-          if (next < works.size() && its.is_alive && its.loop.monotonic_us() >= until_us) return false;
-        }
-        return true;
-      });
-      if (bag->lists.size() == 1) empty(bag);  // otherwise it will be emptied soon
+    queue_->loop.post([queue = queue_, works = std::move(works)]() mutable {
+      if (!queue->is_alive) return;
+      queue->lists.emplace_back(
+          [works = std::move(works), next = std::size_t{0}](Queue& its, int64_t until_us) mutable {
+            // An answer may be the end of the store.
+            while (next < works.size() && its.is_alive) {
+              works[next++]->answer();
+              if (next < works.size() && its.is_alive && its.loop.monotonic_us() >= until_us) return false;
+            }
+            return true;
+          });
+      if (queue->lists.size() == 1) empty(queue);  // otherwise it will be emptied soon
     });
   }
 
  private:
   static constexpr int64_t turn_us = 5'000;
 
-  // Shared with what is under way; the loop's thread's own. The loop may be gone when the postman is.
-  struct Bag {
-    explicit Bag(world::Loop& its) : loop(its) {}
+  // Shared with the posted answers, and used on the loop's thread only. The loop may be gone when the poster is.
+  struct Queue {
+    explicit Queue(world::Loop& its) : loop(its) {}
     world::Loop& loop;
     bool is_alive = true;
     // What is answered until a time; true when all of a list are.
-    std::deque<Callback<bool(Bag&, int64_t)>> lists;
+    std::deque<Callback<bool(Queue&, int64_t)>> lists;
   };
-  static void empty(const std::shared_ptr<Bag>& bag) {
-    if (!bag->is_alive) return;
-    const int64_t until_us = bag->loop.monotonic_us() + turn_us;
-    while (bag->lists.front()(*bag, until_us)) {
-      if (!bag->is_alive) return;
-      bag->lists.pop_front();
-      if (bag->lists.empty()) return;
-      if (bag->loop.monotonic_us() >= until_us) break;
+  static void empty(const std::shared_ptr<Queue>& queue) {
+    if (!queue->is_alive) return;
+    const int64_t until_us = queue->loop.monotonic_us() + turn_us;
+    while (queue->lists.front()(*queue, until_us)) {
+      if (!queue->is_alive) return;
+      queue->lists.pop_front();
+      if (queue->lists.empty()) return;
+      if (queue->loop.monotonic_us() >= until_us) break;
     }
-    bag->loop.post([bag] { empty(bag); });
+    queue->loop.post([queue] { empty(queue); });
   }
 
-  std::shared_ptr<Bag> bag_;
+  std::shared_ptr<Queue> queue_;
 };
 
 }  // namespace sluice::store

@@ -20,13 +20,13 @@ bool is_own(const WaitingWorks<Work>::Lane& lane) { return lane == WaitingWorks<
 
 }  // namespace
 
-Writer::Writer(WriteSide& side, Postman& postman, world::Metrics& metrics, const Executors& executors)
+Writer::Writer(WriteSide& side, LoopPoster& poster, world::Metrics& metrics, const Executors& executors)
     : side_(side),
-      postman_(postman),
+      poster_(poster),
       commits_(metrics.counter("sluice_store_commits_total", "Transactions committed.")),
       operations_(metrics.counter("sluice_store_operations_total", "Write operations that were in them.")),
       commit_time_(metrics.histogram("sluice_store_commit_seconds", "From the start of a group to its commit.")),
-      waiting_(postman, "too much is waiting to be written",
+      waiting_(poster, "too much is waiting to be written",
                &metrics.gauge("sluice_store_queue_length", "Write operations that wait for the writer.")),
       executor_(executors()) {
   waiting_.bound_lanes(tenant_waiting_max, {ErrorKind::overloaded, "too much of this tenant is waiting to be written"});
@@ -51,7 +51,7 @@ bool Writer::turn() {
     const bool is_cut = group.size() < taken || taken == group_max;
     if (is_cut && std::ranges::all_of(lanes_, is_own)) waiting_.let_lane_be_next();
   }
-  postman_.deliver(std::move(group));
+  poster_.post(std::move(group));
   rest(false);
   return true;
 }

@@ -26,7 +26,7 @@ class WriteSide {
 
 class Writer {
  public:
-  Writer(WriteSide& side, Postman& postman, world::Metrics& metrics, const Executors& executors = thread_of_its_own);
+  Writer(WriteSide& side, LoopPoster& poster, world::Metrics& metrics, const Executors& executors = thread_of_its_own);
   // Writes what is still waiting.
   ~Writer();
   Writer(const Writer&) = delete;
@@ -59,7 +59,7 @@ class Writer {
   void rest(bool idle);
 
   WriteSide& side_;
-  Postman& postman_;
+  LoopPoster& poster_;
   world::Counter& commits_;
   world::Counter& operations_;
   world::Histogram& commit_time_;

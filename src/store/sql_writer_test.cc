@@ -48,7 +48,7 @@ class WriterTest : public SqliteFiles {
 
   WriterTest() {
     side = SqliteWriteSide::open({.path = path}, metrics).take();
-    writer.emplace(*side, postman, metrics, [this] { return std::make_unique<SteppedExecutor>(now_us, turn); });
+    writer.emplace(*side, poster, metrics, [this] { return std::make_unique<SteppedExecutor>(now_us, turn); });
   }
   void submit(const std::string& name, model::TenantId tenant, int64_t us) {
     writer->submit(std::make_unique<TimedWork>(*this, name, us), tenant.ulid);
@@ -79,7 +79,7 @@ class WriterTest : public SqliteFiles {
   const model::TenantId a = make_id<model::TenantId>();
   const model::TenantId b = make_id<model::TenantId>();
   std::unique_ptr<SqliteWriteSide> side;
-  Postman postman{loop_};
+  LoopPoster poster{loop_};
   std::optional<Writer> writer;
 };
 
@@ -156,50 +156,50 @@ class MovedLoop final : public world::Loop {
   world::FakeLoop inner_;
 };
 
-class PostmanTest : public testing::Test {
+class LoopPosterTest : public testing::Test {
  public:
   class Answer {
    public:
-    Answer(PostmanTest& test, std::string name, int64_t us) : test_(test), name_(std::move(name)), us_(us) {}
+    Answer(LoopPosterTest& test, std::string name, int64_t us) : test_(test), name_(std::move(name)), us_(us) {}
     void answer() {
       test_.order.push_back(name_);
       test_.loop.now_us += us_;
       if (name_ == "a1") test_.loop.post([&test = test_] { test.order.emplace_back("a request"); });
-      if (name_ == "the end") test_.postman.reset();
+      if (name_ == "the end") test_.poster.reset();
     }
 
    private:
-    PostmanTest& test_;
+    LoopPosterTest& test_;
     std::string name_;
     int64_t us_;
   };
   void deliver(const std::vector<std::string>& names, int64_t us) {
     std::vector<std::unique_ptr<Answer>> answers;
     for (const auto& name : names) answers.push_back(std::make_unique<Answer>(*this, name, us));
-    postman->deliver(std::move(answers));
+    poster->post(std::move(answers));
   }
 
   std::vector<std::string> order;
   MovedLoop loop;
-  std::optional<Postman> postman{std::in_place, loop};
+  std::optional<LoopPoster> poster{std::in_place, loop};
 };
 using Order = std::vector<std::string>;
 
-TEST_F(PostmanTest, Requests_have_their_turn_between_answers_that_take_long) {
+TEST_F(LoopPosterTest, Requests_have_their_turn_between_answers_that_take_long) {
   deliver({"a1", "a2", "a3", "a4"}, 3'000);
   deliver({"b1"}, 0);
   loop.settle();
   EXPECT_EQ(order, (Order{"a1", "a2", "a request", "a3", "a4", "b1"})) << "and answers keep their order";
 }
 
-TEST_F(PostmanTest, Quick_answers_are_given_in_one_turn) {
+TEST_F(LoopPosterTest, Quick_answers_are_given_in_one_turn) {
   deliver({"a1", "a2", "a3"}, 10);
   deliver({"b1"}, 10);
   loop.settle();
   EXPECT_EQ(order, (Order{"a1", "a2", "a3", "b1", "a request"}));
 }
 
-TEST_F(PostmanTest, No_answer_arrives_after_the_one_that_ended_the_store) {
+TEST_F(LoopPosterTest, No_answer_arrives_after_the_one_that_ended_the_store) {
   deliver({"b1", "the end", "b2"}, 9'000);
   deliver({"b3"}, 0);
   loop.settle();

@@ -45,7 +45,7 @@ class SqliteStore : public Store {
   };
   SqliteStore(Parts parts, world::Loop& loop, world::Metrics& metrics);
 
-  Postman& postman() { return postman_; }
+  LoopPoster& poster() { return poster_; }
 
  private:
   class AcceptWork;
@@ -72,7 +72,7 @@ class SqliteStore : public Store {
   std::unique_ptr<WriteSide> side_;
   OpenRuns& open_runs_;  // the writer's
   std::unique_ptr<ReadSide> file_;
-  Postman postman_;
+  LoopPoster poster_;
   Writer writer_;
   Readers readers_;
   Readers searchers_;

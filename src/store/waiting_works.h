@@ -27,8 +27,8 @@ class WaitingWorks {
   static constexpr std::size_t waiting_max = 50'000;
 
   // `length`, if there is one, is how many wait, here and wherever else it is counted.
-  WaitingWorks(Postman& postman, std::string refusal, world::Gauge* length)
-      : postman_(postman), refusal_(std::move(refusal)), length_(length) {}
+  WaitingWorks(LoopPoster& poster, std::string refusal, world::Gauge* length)
+      : poster_(poster), refusal_(std::move(refusal)), length_(length) {}
 
   // How many operations of one lane may wait, and what is said of more. Not of the server's own. Before the first.
   void bound_lanes(std::size_t lane_max, Error refusal) {
@@ -125,7 +125,7 @@ class WaitingWorks {
     work->fail(std::move(why));
     List refused;
     refused.push_back(std::move(work));
-    postman_.deliver(std::move(refused));
+    poster_.post(std::move(refused));
   }
 
   std::size_t count_waiting() const { return own_.size() + waiting_.size(); }
@@ -139,7 +139,7 @@ class WaitingWorks {
     if (length_ != nullptr) length_->add(more);
   }
 
-  Postman& postman_;
+  LoopPoster& poster_;
   const std::string refusal_;
   world::Gauge* length_;
   Executor* executor_ = nullptr;  // of whoever takes them; empty: a thread of the owner's
