@@ -19,10 +19,6 @@ namespace sluice::waiting {
 
 constexpr Millis read_again{500};
 
-inline auto pause(world::Loop& loop, Millis span) {
-  return answer<Unit>([&loop, span](auto done) { return loop.after(span, std::move(done)); });
-}
-
 inline bool may_pass(const Error& why) {
   return why.kind == ErrorKind::overloaded || why.kind == ErrorKind::unavailable;
 }
