@@ -1,5 +1,6 @@
 """What clients without a key can make the server hold: endless bodies, unread responses, connections."""
 import contextlib
+import resource
 import unittest
 
 from frames import Frames, head, literal, remembered
@@ -7,6 +8,12 @@ from http_client import Connection, encode_request
 from server_process import ServerTest, is_sanitized
 
 MIB = 1024  # KiB
+
+
+def setUpModule():
+    """A user may begin with 1,024 descriptors, which are fewer than the connections opened here."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def slow_body(size, sent, method="POST", path="/v1/conversations"):
